@@ -1,0 +1,1 @@
+//! One small program for each pattern, in `examples/`.

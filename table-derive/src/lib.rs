@@ -1,0 +1,1 @@
+//! The derives of `table-runtime`, which re-exports them.

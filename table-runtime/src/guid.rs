@@ -1,0 +1,112 @@
+//! `Edm.Guid`.
+
+use std::{fmt, str::FromStr};
+
+/// A GUID, as the property type `Edm.Guid` holds it.
+///
+/// With the feature `uuid` it converts from and to `uuid::Uuid`; without it, it can itself be a field.
+///
+/// ```
+/// use table_runtime::Guid;
+/// let guid: Guid = "00112233-4455-6677-8899-AABBCCDDEEFF".parse()?;
+/// assert_eq!(guid.to_string(), "00112233-4455-6677-8899-aabbccddeeff");
+/// # Ok::<(), table_runtime::ParseGuidError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize)]
+pub struct Guid([u8; 16]);
+
+/// A text is not a GUID: 32 hexadecimal digits, hyphenated as `8-4-4-4-12`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a GUID: expected 32 hexadecimal digits, hyphenated as 8-4-4-4-12")]
+pub struct ParseGuidError;
+
+impl Guid {
+    /// The length of the hyphenated text.
+    pub(crate) const TEXT: usize = 36;
+
+    /// The GUID of these bytes, the first digits first (RFC 9562's order).
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes, the first digits first.
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
+    /// A random GUID (version 4) from the operating system's source.
+    ///
+    /// # Errors
+    /// The operating system's source of random bytes failed.
+    pub(crate) fn random() -> Result<Self, getrandom::Error> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes)?;
+        bytes[6] = bytes[6] & 0x0F | 0x40;
+        bytes[8] = bytes[8] & 0x3F | 0x80;
+        Ok(Self(bytes))
+    }
+
+    /// The hyphenated text, in lower case.
+    pub(crate) fn encode(self) -> [u8; Self::TEXT] {
+        const HEX: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [b'-'; Self::TEXT];
+        let mut at = 0;
+        for (n, byte) in self.0.into_iter().enumerate() {
+            if matches!(n, 4 | 6 | 8 | 10) {
+                at += 1;
+            }
+            text[at] = HEX[usize::from(byte >> 4)];
+            text[at + 1] = HEX[usize::from(byte & 0x0F)];
+            at += 2;
+        }
+        text
+    }
+}
+
+impl fmt::Display for Guid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.encode().iter().try_for_each(|digit| fmt::Write::write_char(f, char::from(*digit)))
+    }
+}
+
+impl fmt::Debug for Guid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Guid {
+    type Err = ParseGuidError;
+
+    fn from_str(text: &str) -> Result<Self, ParseGuidError> {
+        let text: &[u8; Self::TEXT] = text.as_bytes().try_into().map_err(|_| ParseGuidError)?;
+        let digit = |at: usize| char::from(text[at]).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let mut bytes = [0; 16];
+        let mut at = 0;
+        for (n, byte) in bytes.iter_mut().enumerate() {
+            if matches!(n, 4 | 6 | 8 | 10) {
+                if text[at] != b'-' {
+                    return Err(ParseGuidError);
+                }
+                at += 1;
+            }
+            *byte = digit(at).ok_or(ParseGuidError)? << 4 | digit(at + 1).ok_or(ParseGuidError)?;
+            at += 2;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+#[cfg(feature = "uuid")]
+impl From<uuid::Uuid> for Guid {
+    fn from(uuid: uuid::Uuid) -> Self {
+        Self(uuid.into_bytes())
+    }
+}
+
+#[cfg(feature = "uuid")]
+impl From<Guid> for uuid::Uuid {
+    fn from(guid: Guid) -> Self {
+        Self::from_bytes(guid.0)
+    }
+}

@@ -1,0 +1,179 @@
+//! The service's limits, checked alike for every backend before anything is sent.
+//!
+//! They are those of *Understanding the Table service data model* and *Performing entity group transactions* of
+//! Microsoft's documentation.
+
+use std::{collections::HashSet, fmt::Display};
+
+use crate::{
+    Error, LimitError, PropertiesRef, Result, Ticks, ValueRef,
+    backend::{Group, KeyRange, Partitions, Scan},
+};
+
+/// The most UTF-16 units of a partition key or a row key (1 KiB).
+pub const KEY_UNITS: usize = 512;
+/// The most properties of a row, beside its keys and its time stamp.
+pub const PROPERTIES: usize = 252;
+/// The most UTF-16 units of a property's name.
+pub const NAME_UNITS: usize = 255;
+/// The most UTF-16 units of an `Edm.String` (64 KiB).
+pub const STRING_UNITS: usize = 32 * 1024;
+/// The most bytes of an `Edm.Binary`.
+pub const BINARY_BYTES: usize = 64 * 1024;
+/// The most bytes of a row, as the service counts them.
+pub const ROW_BYTES: usize = 1024 * 1024;
+/// The most operations of an entity group transaction.
+pub const OPERATIONS: usize = 100;
+/// The most comparisons of a query's filter, those of the keys included.
+pub const COMPARISONS: usize = 15;
+/// The most rows of a page.
+pub const PAGE: u32 = 1000;
+
+fn broken(table: &str, what: impl Into<String>, found: impl Display, limit: &'static str) -> Error {
+    Box::new(LimitError { table: table.to_owned(), what: what.into(), found: found.to_string(), limit }).into()
+}
+
+/// How many UTF-16 units a text has.
+pub(crate) fn units(text: &str) -> usize {
+    text.encode_utf16().count()
+}
+
+/// Whether a text has more than `limit` UTF-16 units; a text has no more units than bytes, which are known.
+fn longer(text: &str, limit: usize) -> bool {
+    text.len() > limit && units(text) > limit
+}
+
+/// Whether the service refuses the character in a key.
+pub const fn forbidden_in_keys(character: char) -> bool {
+    matches!(character, '/' | '\\' | '#' | '?' | '\0'..='\x1F' | '\x7F'..='\u{9F}')
+}
+
+/// Table names: 3 to 63 ASCII letters and digits, a letter first, not `tables`.
+pub fn check_table_name(table: &str) -> Result<()> {
+    let letters = table.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let first = table.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
+    if letters && first && (3..=63).contains(&table.len()) && !table.eq_ignore_ascii_case("tables") {
+        return Ok(());
+    }
+    let limit = "3 to 63 ASCII letters and digits, a letter first, and not `tables`";
+    Err(broken(table, "the table's name is", format_args!("`{table}`"), limit))
+}
+
+/// A partition key or a row key, as `name` says.
+pub fn check_key(table: &str, name: &str, key: &str) -> Result<()> {
+    if longer(key, KEY_UNITS) {
+        let found = format_args!("{} UTF-16 units", units(key));
+        return Err(broken(table, format!("the {name} has"), found, "512 UTF-16 units"));
+    }
+    match key.chars().find(|character| forbidden_in_keys(*character)) {
+        Some(character) => {
+            let limit = "none of `/`, `\\`, `#`, `?` and the control characters";
+            Err(broken(table, format!("the {name} {key:?} has"), format_args!("{character:?}"), limit))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The properties of a row with these keys.
+pub fn check_row(table: &str, partition_key: &str, row_key: &str, properties: PropertiesRef<'_>) -> Result<()> {
+    let mut count = 0;
+    let mut bytes = 4 + 2 * (units(partition_key) + units(row_key));
+    for (name, value) in properties {
+        count += 1;
+        check_property(table, name, value)?;
+        bytes += 8 + 2 * units(name) + value_bytes(value);
+    }
+    if count > PROPERTIES {
+        return Err(broken(table, "the row has", format_args!("{count} properties"), "252 properties"));
+    }
+    if bytes > ROW_BYTES {
+        return Err(broken(table, "the row has about", format_args!("{bytes} bytes"), "1048576 bytes"));
+    }
+    Ok(())
+}
+
+fn check_property(table: &str, name: &str, value: ValueRef<'_>) -> Result<()> {
+    let mut characters = name.chars();
+    let first = characters.next().is_some_and(|first| first == '_' || first.is_alphabetic());
+    if !first || !characters.all(|other| other == '_' || other.is_alphanumeric()) {
+        let limit = "a letter or `_`, then letters, digits and `_`";
+        return Err(broken(table, "a property's name is", format_args!("`{name}`"), limit));
+    }
+    if longer(name, NAME_UNITS) {
+        let found = format_args!("{} UTF-16 units", units(name));
+        return Err(broken(table, "a property's name has", found, "255 UTF-16 units"));
+    }
+    if matches!(name, "PartitionKey" | "RowKey" | "Timestamp") {
+        let limit = "a name other than `PartitionKey`, `RowKey` and `Timestamp`, which are the row's own";
+        return Err(broken(table, "a property's name is", format_args!("`{name}`"), limit));
+    }
+    match value {
+        ValueRef::String(text) if longer(text, STRING_UNITS) => {
+            let found = format_args!("{} UTF-16 units", units(text));
+            Err(broken(table, format!("the property `{name}` has"), found, "32768 UTF-16 units"))
+        }
+        ValueRef::Binary(data) if data.len() > BINARY_BYTES => {
+            let found = format_args!("{} bytes", data.len());
+            Err(broken(table, format!("the property `{name}` has"), found, "65536 bytes"))
+        }
+        ValueRef::DateTime(time) if time < Ticks::FIRST_PROPERTY => {
+            Err(broken(table, format!("the property `{name}` is"), time, "1601-01-01 or later"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the service counts for a value.
+fn value_bytes(value: ValueRef<'_>) -> usize {
+    match value {
+        ValueRef::String(text) => 4 + 2 * units(text),
+        ValueRef::Binary(data) => 4 + data.len(),
+        ValueRef::Boolean(_) => 1,
+        ValueRef::Int32(_) => 4,
+        ValueRef::Int64(_) | ValueRef::Double(_) | ValueRef::DateTime(_) => 8,
+        ValueRef::Guid(_) => 16,
+    }
+}
+
+/// The operations of a write.
+pub fn check_group(group: &Group) -> Result<()> {
+    let table = &*group.table;
+    check_table_name(table)?;
+    check_key(table, "PartitionKey", &group.partition_key)?;
+    if !(1..=OPERATIONS).contains(&group.operations.len()) {
+        let found = format_args!("{} operations", group.operations.len());
+        return Err(broken(table, "the transaction has", found, "1 to 100 operations"));
+    }
+    let mut rows = HashSet::with_capacity(group.operations.len());
+    for operation in &group.operations {
+        check_key(table, "RowKey", &operation.row_key)?;
+        if group.operations.len() > 1 && !rows.insert(&operation.row_key) {
+            let found = format_args!("more than one operation on the row `{}`", operation.row_key);
+            return Err(broken(table, "the transaction has", found, "one operation for each row"));
+        }
+        if let Some(properties) = operation.action.properties() {
+            check_row(table, &group.partition_key, &operation.row_key, properties.as_ref())?;
+        }
+    }
+    Ok(())
+}
+
+/// The keys and the filter of a read.
+pub fn check_scan(scan: &Scan) -> Result<()> {
+    let table = &*scan.table;
+    check_table_name(table)?;
+    if let Partitions::One(key) | Partitions::After(key) = &scan.partitions {
+        check_key(table, "PartitionKey", key)?;
+    }
+    let KeyRange { from, to } = &scan.rows;
+    for bound in [from, to] {
+        if let std::ops::Bound::Included(key) | std::ops::Bound::Excluded(key) = bound {
+            check_key(table, "RowKey", key)?;
+        }
+    }
+    if scan.comparisons() > COMPARISONS {
+        let found = format_args!("{} comparisons", scan.comparisons());
+        return Err(broken(table, "the query has", found, "15 comparisons, those of its keys included"));
+    }
+    Ok(())
+}

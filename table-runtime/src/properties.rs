@@ -1,0 +1,175 @@
+//! A row's properties, in the form in which the embedded store keeps them.
+
+use std::fmt;
+
+use crate::{Value, ValueRef};
+
+/// A row's properties, in order, each name once.
+///
+/// They are kept encoded, one after the other, as `postcard` writes `(name, value)`: an entity is written into them
+/// and read from them without a map between, and the embedded store keeps the bytes as they are.
+///
+/// ```
+/// use table_runtime::{Properties, ValueRef};
+/// let mut properties = Properties::default();
+/// properties.push("Likes", ValueRef::Int32(5));
+/// assert_eq!(properties.get("Likes"), Some(ValueRef::Int32(5)));
+/// ```
+#[derive(Clone, Default, PartialEq)]
+pub struct Properties(Vec<u8>);
+
+/// Properties, borrowed from their row.
+#[derive(Clone, Copy, Default)]
+pub struct PropertiesRef<'a>(&'a [u8]);
+
+/// Bytes are not the properties of a row: the store's file is damaged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the bytes of a row's properties are damaged")]
+pub struct DamagedProperties;
+
+impl Properties {
+    /// No properties, with room for `bytes` of encoded ones.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes))
+    }
+
+    /// Adds a property after the others. The name must not be there yet: see [`set`](Self::set).
+    pub fn push(&mut self, name: &str, value: ValueRef<'_>) {
+        debug_assert!(self.get(name).is_none(), "the property {name} is there twice");
+        // Neither a text nor a value can fail to serialise, and a `Vec` takes what it is given.
+        self.0 = postcard::to_extend(&(name, value), std::mem::take(&mut self.0)).unwrap_or_default();
+    }
+
+    /// Gives a property its value, in place of the one it had.
+    pub fn set(&mut self, name: &str, value: ValueRef<'_>) {
+        if self.get(name).is_some() {
+            let mut properties = Self::with_capacity(self.0.len());
+            for (other, old) in self.as_ref() {
+                properties.push(other, if other == name { value } else { old });
+            }
+            *self = properties;
+        } else {
+            self.push(name, value);
+        }
+    }
+
+    /// These properties, borrowed.
+    pub fn as_ref(&self) -> PropertiesRef<'_> {
+        PropertiesRef(&self.0)
+    }
+
+    /// The value of the property `name`.
+    pub fn get(&self, name: &str) -> Option<ValueRef<'_>> {
+        self.as_ref().get(name)
+    }
+
+    /// Names and values, in order.
+    pub fn iter(&self) -> PropertiesRef<'_> {
+        self.as_ref()
+    }
+
+    /// Whether there is no property.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The encoded bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl<'a> PropertiesRef<'a> {
+    /// Properties from their encoded bytes, which are checked here, whole.
+    pub fn from_bytes(bytes: &'a [u8]) -> Result<Self, DamagedProperties> {
+        let mut rest = Self(bytes);
+        while rest.try_next()?.is_some() {}
+        Ok(Self(bytes))
+    }
+
+    /// Properties from bytes that were checked, or written here.
+    pub(crate) const fn trusted(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// The encoded bytes.
+    pub fn as_bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    /// The value of the property `name`.
+    pub fn get(mut self, name: &str) -> Option<ValueRef<'a>> {
+        self.find(|(other, _)| *other == name).map(|(_, value)| value)
+    }
+
+    /// A copy that owns its bytes.
+    pub fn to_properties(self) -> Properties {
+        Properties(self.0.to_owned())
+    }
+
+    /// These properties with those of `changes` set: what a merge leaves.
+    pub fn merge(self, changes: PropertiesRef<'_>) -> Properties {
+        let mut merged = Properties::with_capacity(self.0.len() + changes.0.len());
+        for (name, value) in self {
+            merged.push(name, changes.get(name).unwrap_or(value));
+        }
+        for (name, value) in changes {
+            if self.get(name).is_none() {
+                merged.push(name, value);
+            }
+        }
+        merged
+    }
+}
+
+impl<'a> PropertiesRef<'a> {
+    /// The next property, `None` after the last one.
+    pub(crate) fn try_next(&mut self) -> Result<Option<(&'a str, ValueRef<'a>)>, DamagedProperties> {
+        if self.0.is_empty() {
+            return Ok(None);
+        }
+        let (property, rest) = postcard::take_from_bytes(self.0).map_err(|_| DamagedProperties)?;
+        self.0 = rest;
+        Ok(Some(property))
+    }
+}
+
+impl<'a> Iterator for PropertiesRef<'a> {
+    type Item = (&'a str, ValueRef<'a>);
+
+    /// Damaged bytes end the iteration; who has to know uses [`from_bytes`](PropertiesRef::from_bytes).
+    fn next(&mut self) -> Option<Self::Item> {
+        self.try_next().ok().flatten()
+    }
+}
+
+impl<'a> IntoIterator for &'a Properties {
+    type Item = (&'a str, ValueRef<'a>);
+    type IntoIter = PropertiesRef<'a>;
+
+    fn into_iter(self) -> PropertiesRef<'a> {
+        self.as_ref()
+    }
+}
+
+impl<'a> FromIterator<(&'a str, Value)> for Properties {
+    fn from_iter<I: IntoIterator<Item = (&'a str, Value)>>(properties: I) -> Self {
+        let mut all = Self::default();
+        for (name, value) in properties {
+            all.set(name, value.as_ref());
+        }
+        all
+    }
+}
+
+impl fmt::Debug for PropertiesRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(*self).finish()
+    }
+}
+
+impl fmt::Debug for Properties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_ref().fmt(f)
+    }
+}

@@ -1,0 +1,222 @@
+//! Rows: what a backend stores and gives back, knowing nothing of entities.
+
+use std::fmt;
+
+use crate::{Properties, PropertiesRef, Ticks};
+
+/// The version of a row, new at every write of it; a conditional write names it (`If-Match`).
+///
+/// It is opaque: compare it, store it, give it back. `Display` writes it as the service sends it.
+#[derive(Clone)]
+pub struct ETag(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    /// The embedded store's: the row's time stamp, which no two writes share.
+    Ticks(Ticks),
+    Text(Box<str>),
+}
+
+impl From<Ticks> for ETag {
+    fn from(timestamp: Ticks) -> Self {
+        Self(Repr::Ticks(timestamp))
+    }
+}
+
+impl From<&str> for ETag {
+    /// The ETag of a text that [`Display`](fmt::Display) wrote or a service sent.
+    fn from(text: &str) -> Self {
+        Self(Repr::Text(text.into()))
+    }
+}
+
+impl PartialEq for ETag {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Repr::Ticks(this), Repr::Ticks(other)) => this == other,
+            (Repr::Text(this), Repr::Text(other)) => this == other,
+            _ => self.to_string() == other.to_string(),
+        }
+    }
+}
+
+impl Eq for ETag {}
+
+impl fmt::Display for ETag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Repr::Ticks(ticks) => write!(f, "W/\"datetime'{}'\"", ticks.to_string().replace(':', "%3A")),
+            Repr::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl fmt::Debug for ETag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Where a row stands: its table and its two keys.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RowId {
+    /// The table's name.
+    pub table: String,
+    /// The partition key, as stored.
+    pub partition_key: String,
+    /// The row key, as stored.
+    pub row_key: String,
+}
+
+/// `Posts(PartitionKey='Marcus',RowKey='1')`, as the service's addresses write it.
+impl fmt::Display for RowId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { table, partition_key, row_key } = self;
+        write!(
+            f,
+            "{table}(PartitionKey='{}',RowKey='{}')",
+            partition_key.replace('\'', "''"),
+            row_key.replace('\'', "''")
+        )
+    }
+}
+
+/// A row as the store holds it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The partition key, as stored.
+    pub partition_key: String,
+    /// The row key, as stored.
+    pub row_key: String,
+    /// The other properties.
+    pub properties: Properties,
+    /// The version.
+    pub etag: ETag,
+    /// When the store wrote it.
+    pub timestamp: Ticks,
+}
+
+impl Row {
+    /// This row, borrowed.
+    pub fn as_ref(&self) -> RowRef<'_> {
+        RowRef {
+            partition_key: &self.partition_key,
+            row_key: &self.row_key,
+            properties: self.properties.as_ref(),
+            etag: &self.etag,
+            timestamp: self.timestamp,
+        }
+    }
+}
+
+/// A row, borrowed from where it is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct RowRef<'a> {
+    /// The partition key, as stored.
+    pub partition_key: &'a str,
+    /// The row key, as stored.
+    pub row_key: &'a str,
+    /// The other properties.
+    pub properties: PropertiesRef<'a>,
+    /// The version.
+    pub etag: &'a ETag,
+    /// When the store wrote it.
+    pub timestamp: Ticks,
+}
+
+impl RowRef<'_> {
+    /// A copy that owns its text and bytes.
+    pub fn to_row(self) -> Row {
+        Row {
+            partition_key: self.partition_key.to_owned(),
+            row_key: self.row_key.to_owned(),
+            properties: self.properties.to_properties(),
+            etag: self.etag.clone(),
+            timestamp: self.timestamp,
+        }
+    }
+}
+
+/// Rows in the order of their keys, kept together: a page costs a handful of allocations, not some for each row.
+#[derive(Clone, Default)]
+pub struct RowSet {
+    /// Partition key and row key of each row, one after the other.
+    keys: String,
+    /// The encoded properties of each row, one after the other.
+    properties: Vec<u8>,
+    rows: Vec<Entry>,
+}
+
+#[derive(Clone)]
+struct Entry {
+    partition_end: usize,
+    row_end: usize,
+    properties_end: usize,
+    etag: ETag,
+    timestamp: Ticks,
+}
+
+impl RowSet {
+    /// Adds a row after the others.
+    pub fn push(&mut self, row: RowRef<'_>) {
+        self.keys.push_str(row.partition_key);
+        let partition_end = self.keys.len();
+        self.keys.push_str(row.row_key);
+        self.properties.extend_from_slice(row.properties.as_bytes());
+        self.rows.push(Entry {
+            partition_end,
+            row_end: self.keys.len(),
+            properties_end: self.properties.len(),
+            etag: row.etag.clone(),
+            timestamp: row.timestamp,
+        });
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The `n`th row.
+    pub fn get(&self, n: usize) -> Option<RowRef<'_>> {
+        let entry = self.rows.get(n)?;
+        let (keys, properties) = match n.checked_sub(1).and_then(|before| self.rows.get(before)) {
+            Some(before) => (before.row_end, before.properties_end),
+            None => (0, 0),
+        };
+        Some(RowRef {
+            partition_key: &self.keys[keys..entry.partition_end],
+            row_key: &self.keys[entry.partition_end..entry.row_end],
+            properties: PropertiesRef::trusted(&self.properties[properties..entry.properties_end]),
+            etag: &entry.etag,
+            timestamp: entry.timestamp,
+        })
+    }
+
+    /// The last row.
+    pub fn last(&self) -> Option<RowRef<'_>> {
+        self.get(self.len().checked_sub(1)?)
+    }
+
+    /// The rows, in order.
+    pub fn iter(&self) -> impl Iterator<Item = RowRef<'_>> {
+        (0..self.len()).map_while(|n| self.get(n))
+    }
+}
+
+impl<'a> Extend<RowRef<'a>> for RowSet {
+    fn extend<I: IntoIterator<Item = RowRef<'a>>>(&mut self, rows: I) {
+        rows.into_iter().for_each(|row| self.push(row));
+    }
+}
+
+impl fmt::Debug for RowSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}

@@ -1,0 +1,244 @@
+//! `Edm.DateTime`: .NET ticks.
+
+use std::{
+    fmt,
+    str::FromStr,
+    time::{Duration, SystemTime},
+};
+
+/// A moment as `Edm.DateTime` holds it: 100-nanosecond ticks since 0001-01-01T00:00 UTC, to the end of the year 9999.
+///
+/// ```
+/// use table_runtime::Ticks;
+/// let ticks: Ticks = "2010-05-28T00:00:00Z".parse()?;
+/// assert_eq!(ticks.get(), 634_106_016_000_000_000);
+/// assert_eq!(ticks.to_string(), "2010-05-28T00:00:00.0000000Z");
+/// # Ok::<(), table_runtime::ParseTicksError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize)]
+pub struct Ticks(u64);
+
+/// A text is not a moment such as `2010-05-28T00:00:00.1234567Z`, in the years 0001 to 9999.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a time: expected a text such as 2010-05-28T00:00:00.1234567Z, in the years 0001 to 9999")]
+pub struct ParseTicksError;
+
+const PER_SECOND: u64 = 10_000_000;
+const SECONDS_PER_DAY: u64 = 86_400;
+/// Seconds from 0001-01-01 to 1970-01-01.
+const UNIX_SECONDS: i64 = 62_135_596_800;
+
+impl Ticks {
+    /// The last tick of the year 9999, .NET's `DateTime.MaxValue`.
+    pub const MAX: Self = Self(3_155_378_975_999_999_999);
+    /// 1970-01-01T00:00 UTC.
+    pub const UNIX_EPOCH: Self = Self(621_355_968_000_000_000);
+    /// 1601-01-01T00:00 UTC, the first moment that a property can hold.
+    pub const FIRST_PROPERTY: Self = Self(504_911_232_000_000_000);
+
+    /// The moment of this many ticks since the year 1; `None` past the year 9999.
+    pub const fn new(ticks: u64) -> Option<Self> {
+        if ticks <= Self::MAX.0 { Some(Self(ticks)) } else { None }
+    }
+
+    /// Ticks since 0001-01-01T00:00 UTC.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The tick that holds this moment of Unix time, rounded down; `None` outside the years 0001 to 9999.
+    ///
+    /// `nanoseconds` may pass a second, as a leap second's do.
+    pub const fn from_unix(seconds: i64, nanoseconds: u32) -> Option<Self> {
+        let Some(seconds) = seconds.checked_add(UNIX_SECONDS) else { return None };
+        // Past the year 9999 by a factor of 1.8 or so: the product below cannot overflow.
+        if seconds < 0 || seconds > 600_000_000_000 {
+            return None;
+        }
+        Self::new(seconds.unsigned_abs() * PER_SECOND + nanoseconds as u64 / 100)
+    }
+
+    /// Unix time: whole seconds, rounded down, and the nanoseconds after them.
+    pub const fn to_unix(self) -> (i64, u32) {
+        let seconds = (self.0 / PER_SECOND).cast_signed() - UNIX_SECONDS;
+        #[allow(clippy::cast_possible_truncation, reason = "below a second's nanoseconds")]
+        let nanoseconds = (self.0 % PER_SECOND * 100) as u32;
+        (seconds, nanoseconds)
+    }
+
+    /// The system's clock, now.
+    pub fn now() -> Self {
+        Self::from_system(SystemTime::now()).unwrap_or(Self::MAX)
+    }
+
+    /// The tick that holds this moment, rounded down; `None` outside the years 0001 to 9999.
+    pub fn from_system(time: SystemTime) -> Option<Self> {
+        let (seconds, nanoseconds) = unix(time);
+        Self::from_unix(seconds, nanoseconds)
+    }
+
+    /// This moment on the system's clock.
+    pub fn to_system(self) -> SystemTime {
+        let (seconds, nanoseconds) = self.to_unix();
+        let distance = Duration::from_secs(seconds.unsigned_abs());
+        let whole = if seconds < 0 { SystemTime::UNIX_EPOCH - distance } else { SystemTime::UNIX_EPOCH + distance };
+        whole + Duration::from_nanos(nanoseconds.into())
+    }
+}
+
+/// Unix time of `time`: whole seconds, rounded down, and the nanoseconds after them; saturating.
+pub(crate) fn unix(time: SystemTime) -> (i64, u32) {
+    match time.duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(after) => (i64::try_from(after.as_secs()).unwrap_or(i64::MAX), after.subsec_nanos()),
+        Err(before) => {
+            let before = before.duration();
+            let seconds = i64::try_from(before.as_secs()).map_or(i64::MIN + 1, |seconds| -seconds);
+            match before.subsec_nanos() {
+                0 => (seconds, 0),
+                nanoseconds => (seconds - 1, 1_000_000_000 - nanoseconds),
+            }
+        }
+    }
+}
+
+/// Year, month and day of a day count since 0001-01-01 (Howard Hinnant's `civil_from_days`).
+pub(crate) const fn civil_from_days(days: u64) -> (u64, u64, u64) {
+    // Counted from 0000-03-01, so that a leap day ends its year.
+    let days = days + 306;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year + (month <= 2) as u64, month, day)
+}
+
+/// Days from 0001-01-01 to a date of the years 1 to 9999 (`days_from_civil`).
+const fn days_from_civil(year: u64, month: u64, day: u64) -> u64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, year) = (year / 400, year % 400);
+    let day_of_year = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5 + day - 1;
+    era * 146_097 + year * 365 + year / 4 - year / 100 + day_of_year - 306
+}
+
+impl fmt::Display for Ticks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0 / PER_SECOND;
+        let (year, month, day) = civil_from_days(seconds / SECONDS_PER_DAY);
+        let second = seconds % SECONDS_PER_DAY;
+        write!(
+            f,
+            "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:07}Z",
+            second / 3600,
+            second / 60 % 60,
+            second % 60,
+            self.0 % PER_SECOND
+        )
+    }
+}
+
+impl fmt::Debug for Ticks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Ticks {
+    type Err = ParseTicksError;
+
+    /// Reads `2010-05-28T00:00:00Z`, with any number of digits after the second; those past a tick are dropped.
+    fn from_str(text: &str) -> Result<Self, ParseTicksError> {
+        parse(text).ok_or(ParseTicksError)
+    }
+}
+
+fn parse(text: &str) -> Option<Ticks> {
+    let text = text.strip_suffix(['Z', 'z'])?.as_bytes();
+    let (whole, fraction) = text.split_at_checked("2010-05-28T00:00:00".len())?;
+    let number = |at: std::ops::Range<usize>| {
+        whole[at]
+            .iter()
+            .try_fold(0, |number, digit| digit.is_ascii_digit().then(|| number * 10 + u64::from(digit - b'0')))
+    };
+    let joints = [(4, b"--"), (7, b"--"), (10, b"Tt"), (13, b"::"), (16, b"::")];
+    if joints.into_iter().any(|(at, joint)| !joint.contains(&whole[at])) {
+        return None;
+    }
+    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
+    if year == 0 || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    if !(1..=12).contains(&month) || day == 0 {
+        return None;
+    }
+    let days = days_from_civil(year, month, day);
+    if civil_from_days(days) != (year, month, day) {
+        return None;
+    }
+    let ticks = match fraction {
+        [] => 0,
+        [b'.', digits @ ..] if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
+            digits.iter().chain([b'0'; 7].iter()).take(7).fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
+        }
+        _ => return None,
+    };
+    Ticks::new((days * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second) * PER_SECOND + ticks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_day_of_the_calendar_reads_back() {
+        let mut days = 0;
+        for year in 1..=9999 {
+            let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+            for (month, length) in
+                [31, 28 + u64::from(leap), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31].into_iter().enumerate()
+            {
+                for day in 1..=length {
+                    let date = (year, month as u64 + 1, day);
+                    assert_eq!(civil_from_days(days), date);
+                    assert_eq!(days_from_civil(date.0, date.1, date.2), days);
+                    days += 1;
+                }
+            }
+        }
+        assert_eq!(days * SECONDS_PER_DAY * PER_SECOND - 1, Ticks::MAX.get());
+    }
+
+    #[test]
+    fn texts_that_are_no_times_are_refused() {
+        for text in [
+            "",
+            "Z",
+            "2010-05-28",
+            "2010-02-29T00:00:00Z",
+            "2010-13-01T00:00:00Z",
+            "0000-01-01T00:00:00Z",
+            "2010-05-28T24:00:00Z",
+            "2010-05-28T00:00:00.Z",
+            "2010-05-28T00:00:00.1",
+            "2010-05-28T00:00:00+01:00",
+            "２０１０-05-28T00:00:00Z",
+        ] {
+            assert_eq!(text.parse::<Ticks>(), Err(ParseTicksError), "{text}");
+        }
+        assert_eq!("9999-12-31T23:59:59.99999999Z".parse(), Ok(Ticks::MAX));
+        assert_eq!("1970-01-01T00:00:00.5Z".parse::<Ticks>().map(Ticks::to_unix), Ok((0, 500_000_000)));
+    }
+
+    #[test]
+    fn unix_time_before_the_epoch_is_rounded_down() {
+        let before = SystemTime::UNIX_EPOCH - Duration::from_nanos(1);
+        assert_eq!(unix(before), (-1, 999_999_999));
+        assert_eq!(Ticks::from_system(before).map(Ticks::get), Some(Ticks::UNIX_EPOCH.get() - 1));
+        assert_eq!(Ticks::from_unix(-UNIX_SECONDS, 0), Ticks::new(0));
+        assert_eq!(Ticks::from_unix(-UNIX_SECONDS - 1, 999_999_999), None);
+        assert_eq!(Ticks::from_unix(i64::MAX, 0), None);
+        assert_eq!(Ticks::from_unix(i64::MIN, 0), None);
+    }
+}

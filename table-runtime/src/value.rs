@@ -1,0 +1,112 @@
+//! Property values.
+
+use std::fmt;
+
+use crate::{Guid, Ticks};
+
+/// A property's value, of one of the service's eight types.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// `Edm.String`: at most 32 Ki UTF-16 units.
+    String(String),
+    /// `Edm.Binary`: at most 64 KiB.
+    Binary(Vec<u8>),
+    /// `Edm.Boolean`.
+    Boolean(bool),
+    /// `Edm.Int32`.
+    Int32(i32),
+    /// `Edm.Int64`.
+    Int64(i64),
+    /// `Edm.Double`, infinities and NaN included.
+    Double(f64),
+    /// `Edm.Guid`.
+    Guid(Guid),
+    /// `Edm.DateTime`: not before 1601-01-01 UTC.
+    DateTime(Ticks),
+}
+
+/// A property's value, borrowed from its row.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[allow(missing_docs, reason = "the variants are those of `Value`")]
+pub enum ValueRef<'a> {
+    // The order is the stored format of the embedded store: only ever add at the end.
+    String(&'a str),
+    Binary(&'a [u8]),
+    Boolean(bool),
+    Int32(i32),
+    Int64(i64),
+    Double(f64),
+    Guid(Guid),
+    DateTime(Ticks),
+}
+
+impl Value {
+    /// This value, borrowed.
+    pub fn as_ref(&self) -> ValueRef<'_> {
+        match self {
+            Self::String(text) => ValueRef::String(text),
+            Self::Binary(bytes) => ValueRef::Binary(bytes),
+            Self::Boolean(value) => ValueRef::Boolean(*value),
+            Self::Int32(value) => ValueRef::Int32(*value),
+            Self::Int64(value) => ValueRef::Int64(*value),
+            Self::Double(value) => ValueRef::Double(*value),
+            Self::Guid(value) => ValueRef::Guid(*value),
+            Self::DateTime(value) => ValueRef::DateTime(*value),
+        }
+    }
+}
+
+impl ValueRef<'_> {
+    /// The value with its text or bytes copied.
+    pub fn to_value(self) -> Value {
+        match self {
+            Self::String(text) => Value::String(text.to_owned()),
+            Self::Binary(bytes) => Value::Binary(bytes.to_owned()),
+            Self::Boolean(value) => Value::Boolean(value),
+            Self::Int32(value) => Value::Int32(value),
+            Self::Int64(value) => Value::Int64(value),
+            Self::Double(value) => Value::Double(value),
+            Self::Guid(value) => Value::Guid(value),
+            Self::DateTime(value) => Value::DateTime(value),
+        }
+    }
+
+    /// The service's name of the type, such as `Edm.Int64`.
+    pub const fn edm_type(self) -> &'static str {
+        match self {
+            Self::String(_) => "Edm.String",
+            Self::Binary(_) => "Edm.Binary",
+            Self::Boolean(_) => "Edm.Boolean",
+            Self::Int32(_) => "Edm.Int32",
+            Self::Int64(_) => "Edm.Int64",
+            Self::Double(_) => "Edm.Double",
+            Self::Guid(_) => "Edm.Guid",
+            Self::DateTime(_) => "Edm.DateTime",
+        }
+    }
+}
+
+/// The value as an OData filter literal: `'it''s'`, `5`, `5L`, `1.5`, `true`, `datetime'…'`, `guid'…'`, `X'0A'`.
+impl fmt::Display for ValueRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::String(text) => write!(f, "'{}'", text.replace('\'', "''")),
+            Self::Binary(bytes) => {
+                f.write_str("X'")?;
+                bytes.iter().try_for_each(|byte| write!(f, "{byte:02X}"))?;
+                f.write_str("'")
+            }
+            Self::Boolean(value) => write!(f, "{value}"),
+            Self::Int32(value) => write!(f, "{value}"),
+            Self::Int64(value) => write!(f, "{value}L"),
+            Self::Double(value) if value.is_nan() => f.write_str("NaN"),
+            Self::Double(value) if value.is_infinite() => {
+                f.write_str(if *value > 0.0 { "Infinity" } else { "-Infinity" })
+            }
+            // `{:?}` always has a point or an exponent, so that it is not taken for an Int32.
+            Self::Double(value) => write!(f, "{value:?}"),
+            Self::Guid(value) => write!(f, "guid'{value}'"),
+            Self::DateTime(value) => write!(f, "datetime'{value}'"),
+        }
+    }
+}
