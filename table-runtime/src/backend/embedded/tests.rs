@@ -285,7 +285,7 @@ fn rows_come_in_the_order_of_utf16_units() {
     let store = memory();
     for partition_key in ORDERED.iter().rev() {
         let insert = |row_key: &&'static str| (*row_key, Action::Insert(titled(partition_key)));
-        block_on(store.execute(&group(partition_key, ORDERED.iter().map(|it| insert(it))))).expect("new rows");
+        block_on(store.execute(&group(partition_key, ORDERED.iter().map(insert)))).expect("new rows");
     }
     let (rows, pages) = all(&store, &scan(Partitions::All, KeyRange::ALL, 7));
     let expected = ORDERED.iter().flat_map(|partition| ORDERED.iter().map(move |row| (*partition, *row)));
