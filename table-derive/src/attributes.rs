@@ -56,7 +56,7 @@ impl Keys {
         let name = self.attribute;
         match &found.meta {
             Meta::Path(_) if name == "table" => {
-                errors.on(found.path(), "`#[table]` needs keys: `#[table(name = \"…\")]`")
+                errors.on(found.path(), "`#[table]` needs keys: `#[table(name = \"…\")]`");
             }
             Meta::Path(_) => {}
             Meta::NameValue(pair) => {
@@ -188,11 +188,13 @@ fn advice(name: &str, attribute: &str, known: &[&str]) -> String {
     }
 }
 
-/// The one of the known names that is at most a third of its letters away.
+/// The known name that is at most a third of its letters away, or goes on from this one.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let distance = |other: &str| strsim::damerau_levenshtein(name, other);
     let best = known.iter().copied().min_by_key(|other| distance(other))?;
-    (distance(best) <= name.len().max(best.len()).div_ceil(3)).then_some(best)
+    let near = distance(best) <= name.len().max(best.len()).div_ceil(3);
+    let longer = || known.iter().copied().find(|other| name.len() > 2 && other.starts_with(name));
+    near.then_some(best).or_else(longer)
 }
 
 /// `` `a`, `b` and `c` ``

@@ -50,18 +50,15 @@ fn table_name(entity: &Entity, errors: &mut Errors) {
 fn separator(entity: &Entity, errors: &mut Errors) {
     let Some(Text { value, span }) = &entity.separator else { return };
     let mut characters = value.chars();
-    match (characters.next(), characters.next()) {
-        (Some('-'), None) => {
-            errors.at(*span, "`-` stands in `Uuid`s, dates and negative numbers; write `separator = \"_\"`")
-        }
-        (Some('~'), None) => errors.at(*span, "`~` begins the escapes of a key; write `separator = \"_\"`"),
-        (Some('\''), None) => errors.at(*span, "`'` ends a text in the service's addresses; write `separator = \"_\"`"),
-        (Some(one), None) if refused_in_keys(one) => {
-            errors.at(*span, format_args!("a key cannot hold `{one}`; write `separator = \"_\"`"));
-        }
-        (Some(one), None) if one.is_ascii_punctuation() => {}
-        _ => errors.at(*span, "a separator is one ASCII punctuation character; write `separator = \"_\"`"),
-    }
+    let problem = match (characters.next(), characters.next()) {
+        (Some('-'), None) => "`-` stands in GUIDs, dates and negative numbers".to_owned(),
+        (Some('~'), None) => "`~` begins the escapes of a key".to_owned(),
+        (Some('\''), None) => "`'` ends a text in the service's addresses".to_owned(),
+        (Some(one), None) if refused_in_keys(one) => format!("a key cannot hold `{one}`"),
+        (Some(one), None) if one.is_ascii_punctuation() => return,
+        _ => "a separator is one ASCII punctuation character".to_owned(),
+    };
+    errors.at(*span, format_args!("{problem}; write `separator = \"_\"`"));
 }
 
 /// A row stands in a partition.

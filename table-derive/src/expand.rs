@@ -5,7 +5,7 @@ mod docs;
 mod implementation;
 mod queries;
 
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Path, Type, WhereClause, spanned::Spanned as _};
 
@@ -110,10 +110,13 @@ fn encoding_type(encoding: &Encoding, place: Span, runtime: &Runtime) -> TokenSt
         Encoding::Lowercase => quote!(Lowercase),
         Encoding::Uppercase => quote!(Uppercase),
         Encoding::First(count, inner) => {
-            let inner = of(inner);
+            let (count, inner) = (Literal::usize_unsuffixed(*count), of(inner));
             quote!(First<#count, #inner>)
         }
-        Encoding::Pad(digits) => quote!(Pad<#digits>),
+        Encoding::Pad(digits) => {
+            let digits = Literal::usize_unsuffixed(*digits);
+            quote!(Pad<#digits>)
+        }
         Encoding::Reverse(inner) => {
             let inner = of(inner);
             quote!(Reverse<#inner>)
@@ -121,7 +124,7 @@ fn encoding_type(encoding: &Encoding, place: Span, runtime: &Runtime) -> TokenSt
         Encoding::Time => quote!(Time),
         Encoding::ReverseTime => quote!(ReverseTime),
         Encoding::Hash(buckets, inner) => {
-            let inner = of(inner);
+            let (buckets, inner) = (Literal::usize_unsuffixed(*buckets), of(inner));
             quote!(Hash<#buckets, #inner>)
         }
         Encoding::Raw => quote!(Raw),
@@ -149,8 +152,5 @@ fn local(name: &str) -> Ident {
 
 /// A constant that is there or not.
 fn option(value: Option<impl ToTokens>) -> TokenStream {
-    match value {
-        Some(value) => quote!(::core::option::Option::Some(#value)),
-        None => quote!(::core::option::Option::None),
-    }
+    value.map_or_else(|| quote!(::core::option::Option::None), |value| quote!(::core::option::Option::Some(#value)))
 }

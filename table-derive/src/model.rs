@@ -1,6 +1,7 @@
 //! What a struct with `#[derive(TableEntity)]` says, as the rest of the derive sees it.
 
 use proc_macro2::Span;
+use quote::ToTokens as _;
 use syn::{
     Attribute, Data, DeriveInput, Fields, Generics, Ident, LitStr, Path, Type, Visibility, ext::IdentExt as _,
     spanned::Spanned as _,
@@ -284,23 +285,28 @@ fn named_fields<'a>(
     errors: &mut Errors,
 ) -> Option<impl Iterator<Item = &'a syn::Field> + use<'a>> {
     let name = &input.ident;
-    match &input.data {
+    let (place, problem, help) = match &input.data {
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) => return Some(fields.named.iter()),
-            Fields::Unnamed(fields) => errors.on(
-                fields,
-                format_args!(
-                    "`TableEntity` needs named fields, whose names are the properties'\nhelp: write `struct {name} {{ … }}`; for a newtype in a key or a property, derive `KeyPart` or `Property`"
-                ),
+            fields @ Fields::Unnamed(_) => (
+                fields.to_token_stream(),
+                "needs named fields, whose names are the properties'",
+                format!("write `struct {name} {{ … }}`; for a newtype, derive `KeyPart` or `Property`"),
             ),
-            Fields::Unit => errors.on(name, format_args!("`TableEntity` needs fields\nhelp: write `struct {name} {{ … }}`")),
+            Fields::Unit => (name.to_token_stream(), "needs fields", format!("write `struct {name} {{ … }}`")),
         },
-        Data::Enum(data) => errors.on(
-            data.enum_token,
-            "`TableEntity` is for structs: a row is one set of properties\nhelp: for an enum in a key or a property, derive `KeyPart` or `Property` on it",
+        Data::Enum(data) => (
+            data.enum_token.to_token_stream(),
+            "is for structs: a row is one set of properties",
+            "for an enum of names in a key or a property, derive `KeyPart` or `Property` on it".to_owned(),
         ),
-        Data::Union(data) => errors.on(data.union_token, "`TableEntity` is for structs; write `struct` instead of `union`"),
-    }
+        Data::Union(data) => (
+            data.union_token.to_token_stream(),
+            "is for structs: a row is one set of properties",
+            "write `struct` instead of `union`".to_owned(),
+        ),
+    };
+    errors.on(place, format_args!("`TableEntity` {problem}\nhelp: {help}"));
     None
 }
 

@@ -35,6 +35,9 @@ pub(super) fn key(entity: &Entity) -> String {
 
 /// Of `by_key`; the parts are those that its arguments open.
 pub(super) fn by_key(entity: &Entity, opened: &[Part], way: Way) -> String {
+    if let (Way::Opened, []) = (way, entity.row.parts.as_slice()) {
+        return format!("The same as [`key`](Self::key): a partition holds one row.\n\n{}", layout(entity));
+    }
     let fields = argument_names(entity, opened.iter());
     let partition = match (way, fields.as_str()) {
         (Way::Opened, "") => "Opens the one partition".to_owned(),
@@ -48,10 +51,9 @@ pub(super) fn by_key(entity: &Entity, opened: &[Part], way: Way) -> String {
     };
     let order = match entity.row.parts.as_slice() {
         [] => String::new(),
-        [first, rest @ ..] => {
-            let rest: String = rest.iter().map(|part| format!(", then {}", order(entity, part))).collect();
-            format!(", {}{rest}", order(entity, first))
-        }
+        [first, rest @ ..] => rest
+            .iter()
+            .fold(format!(", {}", order(entity, first)), |text, part| format!("{text}, then {}", order(entity, part))),
     };
     format!("{partition}{order}.\n\n{}", layout(entity))
 }
@@ -110,7 +112,7 @@ fn stored_key(entity: &Entity, key: &Key) -> String {
         }
     };
     let parts: Vec<_> = key.parts.iter().map(part).collect();
-    match format!("{}{}", key.prefix(), parts.join(" ")) {
+    match format!("{}{}", key.prefix(), parts.concat()) {
         empty if empty.is_empty() => "empty".to_owned(),
         text => format!("`{text}`"),
     }

@@ -1,6 +1,6 @@
 //! `key`, `by_key` and `scan`.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 
@@ -56,10 +56,14 @@ fn by_key(context: &Context<'_>) -> TokenStream {
     let last = partition.last();
     let row_leads = last.is_some_and(|last| entity.row.parts.first().is_some_and(|first| first.field == last.field));
     let (way, access) = match last.map(|part| (&part.encoding, context.part(part).1)) {
-        Some((Encoding::Hash(buckets, _), encoding)) if row_leads => {
-            (Way::Spread, quote!(#t::Spread<#buckets, #encoding>))
+        Some((Encoding::Hash(buckets, _), encoding)) => {
+            let count = Literal::usize_unsuffixed(*buckets);
+            if row_leads {
+                (Way::Spread, quote!(#t::Spread<#count, #encoding>))
+            } else {
+                (Way::FanOut(*buckets), quote!(#t::cost::FanOut<#count>))
+            }
         }
-        Some((Encoding::Hash(buckets, _), _)) => (Way::FanOut(*buckets), quote!(#t::cost::FanOut<#buckets>)),
         Some((_, encoding)) if row_leads => (Way::ByRow, quote!(#t::Unopened<#encoding>)),
         _ => (Way::Opened, quote!(#t::cost::Range)),
     };

@@ -4,10 +4,17 @@ use syn::parse_quote;
 
 use super::pretty;
 
+/// A snapshot without its expression, which the test shows.
+macro_rules! snapshot {
+    ($($snapshot:tt)*) => {
+        insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!($($snapshot)*) })
+    };
+}
+
 /// A composite row key, a key field that is a property too, and every way to store a property.
 #[test]
 fn post() {
-    insta::assert_snapshot!(pretty(crate::table_entity(&parse_quote! {
+    snapshot!(pretty(crate::table_entity(&parse_quote! {
         #[table(name = "Posts", kind, write_id, allow_scan)]
         pub struct Post {
             #[partition_key]
@@ -33,7 +40,7 @@ fn post() {
 /// Partition and row key from one field; it is stored by itself, since both encodings lose something.
 #[test]
 fn starts_with() {
-    insta::assert_snapshot!(pretty(crate::table_entity(&parse_quote! {
+    snapshot!(pretty(crate::table_entity(&parse_quote! {
         struct Article {
             #[partition_key(first = 1, uppercase)]
             #[row_key(uppercase)]
@@ -45,7 +52,7 @@ fn starts_with() {
 /// Hash partitions, over the row key's own field and over another one.
 #[test]
 fn hash() {
-    insta::assert_snapshot!(
+    snapshot!(
         "hash_of_the_row_key",
         pretty(crate::table_entity(&parse_quote! {
             struct Sensor {
@@ -55,7 +62,7 @@ fn hash() {
             }
         }))
     );
-    insta::assert_snapshot!(
+    snapshot!(
         "hash_of_another_field",
         pretty(crate::table_entity(&parse_quote! {
             struct Event {
@@ -73,7 +80,7 @@ fn hash() {
 /// Constant keys: a constant row makes `by_key` a point.
 #[test]
 fn constants() {
-    insta::assert_snapshot!(pretty(crate::table_entity(&parse_quote! {
+    snapshot!(pretty(crate::table_entity(&parse_quote! {
         #[table(partition = "all", row = "details", crate = renamed::runtime)]
         struct Settings<T> {
             r#type: T,
@@ -84,7 +91,7 @@ fn constants() {
 /// Keys that others wrote, a prefix, and the bounds of a parameter.
 #[test]
 fn generic_with_separator() {
-    insta::assert_snapshot!(pretty(crate::table_entity(&parse_quote! {
+    snapshot!(pretty(crate::table_entity(&parse_quote! {
         #[table(separator = "_", rename_all = "snake_case")]
         pub struct Item<K: Clone, const N: usize>
         where
@@ -104,13 +111,13 @@ fn generic_with_separator() {
 
 #[test]
 fn key_parts() {
-    insta::assert_snapshot!(
+    snapshot!(
         "key_part_newtype",
         pretty(crate::key_part(&parse_quote!(
             struct ExpenseId(Uuid);
         )))
     );
-    insta::assert_snapshot!(
+    snapshot!(
         "key_part_names",
         pretty(crate::key_part(&parse_quote! {
             #[table(rename_all = "kebab-case")]
@@ -125,13 +132,13 @@ fn key_parts() {
 
 #[test]
 fn properties() {
-    insta::assert_snapshot!(
+    snapshot!(
         "property_newtype",
         pretty(crate::property(&parse_quote!(
             struct Email(String);
         )))
     );
-    insta::assert_snapshot!(
+    snapshot!(
         "property_names",
         pretty(crate::property(&parse_quote!(
             enum Kind {
