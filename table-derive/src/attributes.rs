@@ -1,0 +1,239 @@
+//! The keys of an attribute, pulled one by one.
+//!
+//! A reader asks for the keys that it knows; what nobody asked for is unknown. So the list of keys is written once, as
+//! the code that reads them, and a misspelt key is compared with exactly that list.
+
+use std::ops::RangeInclusive;
+
+use proc_macro2::Span;
+use syn::{
+    Attribute, Expr, ExprLit, Lit, LitStr, Meta, Path, Token, ext::IdentExt as _, punctuated::Punctuated,
+    spanned::Spanned as _,
+};
+
+use crate::errors::Errors;
+
+/// The attributes that the derives know, and where each is put.
+const PLACES: [(&str, &str); 4] = [
+    ("table", "on the struct"),
+    ("partition_key", "on a field"),
+    ("row_key", "on a field"),
+    ("property", "on a field"),
+];
+
+/// All keys of the attributes of one name on one item.
+pub(crate) struct Keys {
+    attribute: &'static str,
+    place: Option<Span>,
+    given: Vec<(String, Meta)>,
+    known: Vec<&'static str>,
+}
+
+impl Keys {
+    /// The attributes of this name, which may be written several times: their keys are one list.
+    pub(crate) fn read(attributes: &[Attribute], attribute: &'static str, errors: &mut Errors) -> Self {
+        let mut keys = Self { attribute, place: None, given: Vec::new(), known: Vec::new() };
+        for found in attributes.iter().filter(|found| found.path().is_ident(attribute)) {
+            keys.place.get_or_insert(found.path().span());
+            keys.read_one(found, errors);
+        }
+        keys
+    }
+
+    /// The attribute of this name, which may be written once.
+    pub(crate) fn read_once(attributes: &[Attribute], attribute: &'static str, errors: &mut Errors) -> Option<Self> {
+        let mut found = attributes.iter().filter(|found| found.path().is_ident(attribute));
+        let first = found.next()?;
+        for again in found {
+            errors.on(again.path(), format_args!("`#[{attribute}]` stands here already; write one, with all its keys"));
+        }
+        let mut keys = Self { attribute, place: Some(first.path().span()), given: Vec::new(), known: Vec::new() };
+        keys.read_one(first, errors);
+        Some(keys)
+    }
+
+    fn read_one(&mut self, found: &Attribute, errors: &mut Errors) {
+        let name = self.attribute;
+        match &found.meta {
+            Meta::Path(_) if name == "table" => {
+                errors.on(found.path(), "`#[table]` needs keys: `#[table(name = \"…\")]`");
+            }
+            Meta::Path(_) => {}
+            Meta::NameValue(pair) => {
+                errors.on(pair, format_args!("`#[{name}]` takes its keys in parentheses: `#[{name}(…)]`"));
+            }
+            Meta::List(list) => match list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated) {
+                Ok(metas) if metas.is_empty() => {
+                    let mend = if name == "table" { "remove it" } else { "remove the parentheses" };
+                    errors.on(list, format_args!("`#[{name}()]` says nothing; write a key into it, or {mend}"));
+                }
+                Ok(metas) => self.given.extend(metas.into_iter().map(|meta| (written(meta.path()), meta))),
+                Err(error) => errors.push(error),
+            },
+        }
+    }
+
+    /// Where the attribute stands, if it does.
+    pub(crate) fn place(&self) -> Option<Span> {
+        self.place
+    }
+
+    /// Whether a key is written; this does not take it.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.given.iter().any(|(name, _)| name == key)
+    }
+
+    fn take(&mut self, key: &'static str, errors: &mut Errors) -> Option<Meta> {
+        self.known.push(key);
+        let first = self.given.iter().position(|(name, _)| name == key)?;
+        let (_, meta) = self.given.remove(first);
+        self.given.retain(|(name, again)| {
+            if name == key {
+                errors.on(again.path(), format_args!("`{key}` stands here already; keep one"));
+            }
+            name != key
+        });
+        Some(meta)
+    }
+
+    /// A key without a value.
+    pub(crate) fn flag(&mut self, key: &'static str, errors: &mut Errors) -> Option<Span> {
+        let meta = self.take(key, errors)?;
+        if !matches!(meta, Meta::Path(_)) {
+            errors.on(&meta, format_args!("`{key}` takes no value; write `{key}`"));
+        }
+        Some(meta.path().span())
+    }
+
+    /// A key with a text.
+    pub(crate) fn text(&mut self, key: &'static str, errors: &mut Errors) -> Option<LitStr> {
+        let meta = self.take(key, errors)?;
+        let text = text_of(&meta);
+        if text.is_none() {
+            errors.on(&meta, format_args!("`{key}` takes a text; write `{key} = \"…\"`"));
+        }
+        text
+    }
+
+    /// A key whose text may be left out.
+    pub(crate) fn flag_or_text(&mut self, key: &'static str, errors: &mut Errors) -> Option<(Span, Option<LitStr>)> {
+        let meta = self.take(key, errors)?;
+        let text = text_of(&meta);
+        if text.is_none() && !matches!(meta, Meta::Path(_)) {
+            errors.on(&meta, format_args!("`{key}` takes a text or nothing; write `{key} = \"…\"` or `{key}`"));
+        }
+        Some((meta.path().span(), text))
+    }
+
+    /// A key with a whole number. One that is none, or outside the range, gives the range's start.
+    pub(crate) fn number(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<usize>,
+        errors: &mut Errors,
+    ) -> Option<(Span, usize)> {
+        let meta = self.take(key, errors)?;
+        let (low, high) = range.clone().into_inner();
+        let number = match value_of(&meta) {
+            Some(Expr::Lit(ExprLit { lit: Lit::Int(number), .. })) => number.base10_parse().ok(),
+            _ => None,
+        };
+        let number = match number {
+            Some(number) if range.contains(&number) => number,
+            _ => {
+                let message = format_args!("`{key}` takes a whole number from {low} to {high}; write `{key} = {low}`");
+                match value_of(&meta) {
+                    Some(value) => errors.on(value, message),
+                    None => errors.on(&meta, message),
+                }
+                low
+            }
+        };
+        Some((meta.path().span(), number))
+    }
+
+    /// A key with a path.
+    pub(crate) fn path(&mut self, key: &'static str, errors: &mut Errors) -> Option<Path> {
+        let meta = self.take(key, errors)?;
+        if let Some(Expr::Path(path)) = value_of(&meta)
+            && path.qself.is_none()
+        {
+            return Some(path.path.clone());
+        }
+        errors.on(&meta, format_args!("`{key}` takes a path; write `{key} = some::path`"));
+        None
+    }
+
+    /// What nobody asked for is unknown.
+    pub(crate) fn finish(self, errors: &mut Errors) {
+        let Self { attribute, given, known, .. } = self;
+        for (name, meta) in given {
+            errors.on(meta.path(), format_args!("unknown key `{name}`; {}", advice(&name, attribute, &known)));
+        }
+    }
+}
+
+/// The key meant, the attribute meant, or all keys that there are.
+fn advice(name: &str, attribute: &str, known: &[&str]) -> String {
+    if let Some(meant) = nearest(name, known) {
+        return format!("did you mean `{meant}`?");
+    }
+    let encodings = ["lowercase", "uppercase", "first", "pad", "reverse", "time", "reverse_time", "hash", "raw"];
+    if encodings.contains(&name) {
+        return format!("an encoding belongs to a key part: `#[row_key({name})]` or `#[partition_key({name})]`");
+    }
+    match known {
+        [] => format!("`#[{attribute}]` has none here"),
+        _ => format!("`#[{attribute}(…)]` knows {}", list(known)),
+    }
+}
+
+/// The known name that is at most a third of its letters away, or goes on from this one.
+fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let distance = |other: &str| strsim::damerau_levenshtein(name, other);
+    let best = known.iter().copied().min_by_key(|other| distance(other))?;
+    let near = distance(best) <= name.len().max(best.len()).div_ceil(3);
+    let longer = || known.iter().copied().find(|other| name.len() > 2 && other.starts_with(name));
+    near.then_some(best).or_else(longer)
+}
+
+/// `` `a`, `b` and `c` ``
+pub(crate) fn list(names: &[&str]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// Attributes that belong elsewhere.
+pub(crate) fn refuse(attributes: &[Attribute], names: &[&str], here: &str, errors: &mut Errors) {
+    for (name, place) in PLACES.iter().filter(|(name, _)| names.contains(name)) {
+        for found in attributes.iter().filter(|found| found.path().is_ident(name)) {
+            errors.on(found.path(), format_args!("`#[{name}]` has no meaning {here}; put it {place}"));
+        }
+    }
+}
+
+fn value_of(meta: &Meta) -> Option<&Expr> {
+    let Meta::NameValue(pair) = meta else { return None };
+    let mut value = &pair.value;
+    // A `macro_rules` fragment comes in an invisible group.
+    while let Expr::Group(group) = value {
+        value = &group.expr;
+    }
+    Some(value)
+}
+
+fn text_of(meta: &Meta) -> Option<LitStr> {
+    match value_of(meta) {
+        Some(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+fn written(path: &Path) -> String {
+    let segments: Vec<_> = path.segments.iter().map(|segment| segment.ident.unraw().to_string()).collect();
+    segments.join("::")
+}

@@ -1,0 +1,170 @@
+//! How a field is written into a key.
+
+use std::fmt;
+
+use proc_macro2::Span;
+
+use crate::{attributes::Keys, errors::Errors};
+
+/// An encoding, as the attribute's options compose it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Encoding {
+    Plain,
+    Lowercase,
+    Uppercase,
+    First(usize, Box<Self>),
+    Pad(usize),
+    Reverse(Box<Self>),
+    Time,
+    ReverseTime,
+    Hash(usize, Box<Self>),
+    Raw,
+}
+
+/// The attribute's text, always in the same order: it is part of the layout that tables record.
+impl fmt::Display for Encoding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = |of: &Self| if *of == Self::Plain { String::new() } else { format!(", {of}") };
+        match self {
+            Self::Plain => formatter.write_str("plain"),
+            Self::Lowercase => formatter.write_str("lowercase"),
+            Self::Uppercase => formatter.write_str("uppercase"),
+            Self::First(count, inner) => write!(formatter, "first = {count}{}", of(inner)),
+            Self::Pad(digits) => write!(formatter, "pad = {digits}"),
+            Self::Reverse(inner) => write!(formatter, "reverse{}", of(inner)),
+            Self::Time => formatter.write_str("time"),
+            Self::ReverseTime => formatter.write_str("reverse_time"),
+            Self::Hash(buckets, inner) => write!(formatter, "hash = {buckets}{}", of(inner)),
+            Self::Raw => formatter.write_str("raw"),
+        }
+    }
+}
+
+impl Encoding {
+    /// Whether the value cannot be read back from the key.
+    pub(crate) fn is_lossy(&self) -> bool {
+        matches!(self, Self::Lowercase | Self::Uppercase | Self::First(..) | Self::Hash(..))
+    }
+
+    /// Pulls the encoding's options; the span is the first one's.
+    pub(crate) fn read(keys: &mut Keys, errors: &mut Errors) -> (Self, Option<Span>) {
+        let lowercase = keys.flag("lowercase", errors);
+        let uppercase = keys.flag("uppercase", errors);
+        let first = keys.number("first", 1..=512, errors);
+        let pad = keys.number("pad", 1..=39, errors);
+        let reverse = keys.flag("reverse", errors);
+        let time = keys.flag("time", errors);
+        let reverse_time = keys.flag("reverse_time", errors);
+        let hash = keys.number("hash", 2..=1000, errors);
+        let raw = keys.flag("raw", errors);
+
+        let span = |number: Option<(Span, usize)>| number.map(|(span, _)| span);
+        let given: Vec<(&str, Span)> = [
+            ("raw", raw),
+            ("hash", span(hash)),
+            ("first", span(first)),
+            ("lowercase", lowercase),
+            ("uppercase", uppercase),
+            ("pad", span(pad)),
+            ("reverse", reverse),
+            ("time", time),
+            ("reverse_time", reverse_time),
+        ]
+        .into_iter()
+        .filter_map(|(name, span)| Some((name, span?)))
+        .collect();
+        refuse_conflicts(&given, errors);
+
+        let fold = match (lowercase, uppercase) {
+            (Some(_), _) => Self::Lowercase,
+            (None, Some(_)) => Self::Uppercase,
+            (None, None) => Self::Plain,
+        };
+        let text = match first {
+            Some((_, count)) => Self::First(count, Box::new(fold)),
+            None => fold,
+        };
+        let number = pad.map_or(Self::Plain, |(_, digits)| Self::Pad(digits));
+        let encoding = if raw.is_some() {
+            Self::Raw
+        } else if let Some((_, buckets)) = hash {
+            Self::Hash(buckets, Box::new(text))
+        } else if text != Self::Plain {
+            text
+        } else if reverse_time.is_some() || (time.is_some() && reverse.is_some()) {
+            Self::ReverseTime
+        } else if time.is_some() {
+            Self::Time
+        } else if reverse.is_some() {
+            Self::Reverse(Box::new(number))
+        } else {
+            number
+        };
+        (encoding, given.first().map(|(_, span)| *span))
+    }
+}
+
+/// Each option is compared with those before it, and says its first conflict.
+fn refuse_conflicts(given: &[(&str, Span)], errors: &mut Errors) {
+    for (at, (name, span)) in given.iter().enumerate() {
+        if let Some(message) = given[..at].iter().find_map(|(before, _)| conflict(before, name)) {
+            errors.at(*span, message);
+        }
+    }
+}
+
+/// Why two options do not combine; the pair comes in the order of `given`.
+fn conflict(one: &str, other: &str) -> Option<String> {
+    let text = |name| matches!(name, "first" | "lowercase" | "uppercase");
+    Some(match (one, other) {
+        ("raw", _) => format!("`raw` is the text as it is; remove `{other}` or `raw`"),
+        ("lowercase", "uppercase") => "a text is folded one way: keep `lowercase` or `uppercase`".to_owned(),
+        ("time", "reverse_time") => {
+            "a time runs one way: keep `time` (oldest first) or `reverse_time` (newest first)".to_owned()
+        }
+        ("reverse", "time") => "for newest first, write `reverse_time` instead of `reverse` and `time`".to_owned(),
+        ("reverse", "reverse_time") => "`reverse_time` is reversed already; remove `reverse`".to_owned(),
+        ("pad", "time" | "reverse_time") => format!("`{other}` is as wide as it needs; remove `pad`"),
+        ("hash", _) if !text(other) => format!("`hash` takes the value's plain encoding; remove `{other}`"),
+        (one, other) if text(one) && !text(other) => {
+            let of = if matches!(other, "time" | "reverse_time") { "times" } else { "integers" };
+            let only = if other == "reverse" { "integers and dates" } else { of };
+            format!("`{one}` is for text and `{other}` for {only}; keep the one for this field's type")
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(attribute: &syn::Attribute) -> Result<String, String> {
+        let mut errors = Errors::default();
+        let mut keys = Keys::read(std::slice::from_ref(attribute), "row_key", &mut errors);
+        let (encoding, _) = Encoding::read(&mut keys, &mut errors);
+        keys.finish(&mut errors);
+        if errors.is_empty() { Ok(encoding.to_string()) } else { Err(errors.into_tokens().to_string()) }
+    }
+
+    #[test]
+    fn options_compose_in_one_order() {
+        let text = |attribute: syn::Attribute| read(&attribute).unwrap();
+        assert_eq!(text(syn::parse_quote!(#[row_key])), "plain");
+        assert_eq!(text(syn::parse_quote!(#[row_key(uppercase, first = 1)])), "first = 1, uppercase");
+        assert_eq!(text(syn::parse_quote!(#[row_key(first = 2)])), "first = 2");
+        assert_eq!(text(syn::parse_quote!(#[row_key(pad = 8, reverse)])), "reverse, pad = 8");
+        assert_eq!(text(syn::parse_quote!(#[row_key(lowercase, hash = 16)])), "hash = 16, lowercase");
+        assert_eq!(text(syn::parse_quote!(#[row_key(raw)])), "raw");
+    }
+
+    #[test]
+    fn conflicts_are_refused_once_each() {
+        let messages = |attribute: syn::Attribute| read(&attribute).unwrap_err().matches("compile_error").count();
+        assert_eq!(messages(syn::parse_quote!(#[row_key(lowercase, uppercase)])), 1);
+        assert_eq!(messages(syn::parse_quote!(#[row_key(time, reverse)])), 1);
+        assert_eq!(messages(syn::parse_quote!(#[row_key(raw, lowercase, first = 1)])), 2);
+        assert_eq!(messages(syn::parse_quote!(#[row_key(pad = 0, first = 600)])), 3);
+        assert_eq!(messages(syn::parse_quote!(#[row_key(pad = "1")])), 1);
+    }
+}

@@ -1,0 +1,213 @@
+//! The implementations of the runtime's traits.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+
+use super::{Context, columns, local, option, queries, strategy_type};
+use crate::model::{Key, Source};
+
+/// What the entity may be used for.
+pub(super) fn markers(context: &Context<'_>) -> TokenStream {
+    let (t, ident, bounds) = (context.runtime.here(), &context.entity.ident, &context.bounds);
+    let (parameters, arguments, _) = context.entity.generics.split_for_impl();
+    let allow_scan = context.entity.allow_scan.then(|| {
+        quote! {
+            #[diagnostic::do_not_recommend]
+            #[automatically_derived]
+            impl #parameters #t::AllowScan for #ident #arguments #bounds {}
+        }
+    });
+    quote! {
+        #allow_scan
+        #[diagnostic::do_not_recommend]
+        #[automatically_derived]
+        impl #parameters #t::OnePartition for #ident #arguments #bounds {}
+    }
+}
+
+/// `TableEntity`.
+pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
+    let Context { entity, bounds, columns, .. } = context;
+    let (t, ident) = (context.runtime.here(), &entity.ident);
+    let (parameters, arguments, _) = entity.generics.split_for_impl();
+    let layout = layout(context);
+    let properties = entity.stored().map(|(field, name, ..)| {
+        let (field, name) = (&field.name, &name.value);
+        quote!(#t::PropertyInfo { field: #field, name: #name })
+    });
+    let kind = option(entity.kind.as_ref());
+    let separator = option(entity.separator.as_ref().and_then(|separator| separator.value.chars().next()));
+    let write_id = entity.write_id;
+    let columns_value = columns::value(context);
+    let partition = queries::parts(context, &entity.partition.parts, &quote!(()));
+    let row = queries::row_parts(context);
+    let (keys, write, read) = (keys(context), write(context), read(context));
+    quote! {
+        #[automatically_derived]
+        #[allow(clippy::type_complexity)]
+        impl #parameters #t::TableEntity for #ident #arguments #bounds {
+            const LAYOUTS: &'static [#t::LayoutInfo] = &[#layout];
+            const PROPERTIES: &'static [#t::PropertyInfo] = &[#(#properties),*];
+            const KIND: ::core::option::Option<&'static ::core::primitive::str> = #kind;
+            const WRITE_ID: ::core::primitive::bool = #write_id;
+            const SEPARATOR: ::core::option::Option<::core::primitive::char> = #separator;
+            type Columns = #columns #arguments;
+            const COLUMNS: #columns #arguments = #columns_value;
+            type Partition = #partition;
+            type Row = #row;
+            #keys
+            #write
+            #read
+        }
+    }
+}
+
+fn layout(context: &Context<'_>) -> TokenStream {
+    let t = context.runtime.here();
+    let table = &context.entity.table.value;
+    let key = |key: &Key| {
+        let parts = key.parts.iter().map(|part| {
+            let (field, encoding) = (&context.entity.fields[part.field].name, part.encoding.to_string());
+            quote!(#t::PartInfo { field: #field, encoding: #encoding })
+        });
+        quote!(&[#(#parts),*])
+    };
+    let (partition, row) = (key(&context.entity.partition), key(&context.entity.row));
+    let (partition_prefix, row_prefix) = (context.entity.partition.prefix(), context.entity.row.prefix());
+    quote! {
+        #t::LayoutInfo {
+            name: "key",
+            table: #table,
+            partition_prefix: #partition_prefix,
+            partition: #partition,
+            row_prefix: #row_prefix,
+            row: #row,
+        }
+    }
+}
+
+fn keys(context: &Context<'_>) -> TokenStream {
+    let t = context.runtime.here();
+    let (layout, keys) = (local("layout"), local("keys"));
+    let parts = |name: &str, key: &Key| -> TokenStream {
+        let method = Ident::new(name, proc_macro2::Span::call_site());
+        let count = key.parts.len();
+        let writes = key.parts.iter().enumerate().map(|(at, part)| {
+            let (ty, encoding) = context.part(part);
+            let (field, last) = (&context.entity.fields[part.field].ident, at + 1 == count);
+            quote!(#keys.#method::<#ty, #encoding, #last>(&self.#field)?;)
+        });
+        quote!(#(#writes)*)
+    };
+    let partition = parts("partition", &context.entity.partition);
+    let row = parts("row", &context.entity.row);
+    let arms = if partition.is_empty() && row.is_empty() {
+        quote! {
+            let _ = (#layout, #keys);
+            ::core::result::Result::Ok(())
+        }
+    } else {
+        quote! {
+            match #layout {
+                0 => {
+                    #partition
+                    #row
+                    ::core::result::Result::Ok(())
+                }
+                _ => ::core::result::Result::Ok(()),
+            }
+        }
+    };
+    quote! {
+        #[inline]
+        fn keys(
+            &self,
+            #layout: ::core::primitive::usize,
+            #keys: &mut #t::KeyWriter,
+        ) -> ::core::result::Result<(), #t::KeyProblem> {
+            #arms
+        }
+    }
+}
+
+fn write(context: &Context<'_>) -> TokenStream {
+    let t = context.runtime.here();
+    let properties = local("properties");
+    let writes: Vec<_> = context
+        .entity
+        .stored()
+        .map(|(field, name, strategy, default)| {
+            let (ident, ty, name) = (&field.ident, &field.ty, &name.value);
+            let strategy = strategy_type(strategy, default, ty, &context.runtime);
+            quote!(#properties.write::<#strategy, #ty>(#name, &self.#ident)?;)
+        })
+        .collect();
+    let unused = writes.is_empty().then(|| quote!(let _ = #properties;));
+    quote! {
+        fn write(&self, #properties: &mut #t::PropertyWriter<'_>) -> #t::Result<()> {
+            #unused
+            #(#writes)*
+            ::core::result::Result::Ok(())
+        }
+    }
+}
+
+fn read(context: &Context<'_>) -> TokenStream {
+    let t = context.runtime.here();
+    let entity = context.entity;
+    let row = local("row");
+    let partition_key = read_key(context, "partition_key", &entity.partition, Source::Partition);
+    let row_key = read_key(context, "row_key", &entity.row, Source::Row);
+    let fields = entity.fields.iter().enumerate().map(|(at, field)| {
+        let (ident, ty) = (&field.ident, &field.ty);
+        match entity.source(at) {
+            Source::Partition(_) | Source::Row(_) => {
+                let read = key_local(at);
+                quote!(#ident: #read)
+            }
+            Source::Nothing => quote!(#ident: ::core::default::Default::default()),
+            Source::Property => {
+                let (_, name, strategy, default) =
+                    entity.stored().find(|(stored, ..)| stored.name == field.name).expect("it is read from there");
+                let (name, strategy) = (&name.value, strategy_type(strategy, default, ty, &context.runtime));
+                quote!(#ident: #row.property::<#strategy, #ty>(#name)?)
+            }
+        }
+    });
+    quote! {
+        fn read(#row: &mut #t::RowReader<'_>) -> #t::Result<Self> {
+            #partition_key
+            #row_key
+            ::core::result::Result::Ok(Self { #(#fields),* })
+        }
+    }
+}
+
+/// Reads the parts that fields come from, and passes over the others.
+fn read_key(context: &Context<'_>, name: &str, key: &Key, source: fn(usize) -> Source) -> TokenStream {
+    let (row, reader) = (local("row"), local(name));
+    let method = Ident::new(name, proc_macro2::Span::call_site());
+    if key.parts.is_empty() {
+        // Still opened, since this checks the constant.
+        return quote!(let _ = #row.#method()?;);
+    }
+    let parts = key.parts.iter().enumerate().map(|(at, part)| {
+        let (ty, encoding) = context.part(part);
+        let last = at + 1 == key.parts.len();
+        if context.entity.source(part.field) == source(at) {
+            let read = key_local(part.field);
+            quote!(let #read = #reader.part::<#ty, #encoding, #last>()?;)
+        } else {
+            quote!(#reader.skip::<#ty, #encoding, #last>()?;)
+        }
+    });
+    quote! {
+        let mut #reader = #row.#method()?;
+        #(#parts)*
+    }
+}
+
+/// What holds a field that is read from a key.
+fn key_local(field: usize) -> Ident {
+    local(&format!("field{field}"))
+}

@@ -1,0 +1,112 @@
+//! What stands in where there is no model, so that the uses of the type bring no messages of their own.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::DeriveInput;
+
+use crate::{expand::Runtime, model};
+
+pub(crate) fn table_entity(input: &DeriveInput) -> TokenStream {
+    // An entity is `'static`, so nothing can stand in for one that borrows.
+    if input.generics.lifetimes().next().is_some() {
+        return TokenStream::new();
+    }
+    let t = Runtime::new(model::runtime(&input.attrs)).here();
+    let ident = &input.ident;
+    let (parameters, arguments, clause) = input.generics.split_for_impl();
+    let predicates = clause.map(|clause| &clause.predicates);
+    quote! {
+        const _: () = {
+            #[automatically_derived]
+            impl #parameters #t::TableEntity for #ident #arguments
+            where
+                Self: ::core::marker::Send + ::core::marker::Sync + 'static,
+                #predicates
+            {
+                const LAYOUTS: &'static [#t::LayoutInfo] = &[];
+                const PROPERTIES: &'static [#t::PropertyInfo] = &[];
+                const KIND: ::core::option::Option<&'static ::core::primitive::str> = ::core::option::Option::None;
+                const WRITE_ID: ::core::primitive::bool = false;
+                const SEPARATOR: ::core::option::Option<::core::primitive::char> = ::core::option::Option::None;
+                type Columns = ();
+                const COLUMNS: () = ();
+                type Partition = ();
+                type Row = #t::Primary;
+                fn keys(
+                    &self,
+                    _: ::core::primitive::usize,
+                    _: &mut #t::KeyWriter,
+                ) -> ::core::result::Result<(), #t::KeyProblem> {
+                    ::core::unreachable!()
+                }
+                fn write(&self, _: &mut #t::PropertyWriter<'_>) -> #t::Result<()> {
+                    ::core::unreachable!()
+                }
+                fn read(_: &mut #t::RowReader<'_>) -> #t::Result<Self> {
+                    ::core::unreachable!()
+                }
+            }
+        };
+    }
+}
+
+pub(crate) fn key_part(input: &DeriveInput) -> TokenStream {
+    let t = Runtime::new(model::runtime(&input.attrs)).here();
+    let ident = &input.ident;
+    let (parameters, arguments, clause) = input.generics.split_for_impl();
+    quote! {
+        const _: () = {
+            #[automatically_derived]
+            impl #parameters #t::KeyPart for #ident #arguments #clause {
+                type Kind = #t::kind::Name;
+                type Arg<'a> = Self;
+                fn to_value(&self) -> &'static ::core::primitive::str {
+                    ::core::unreachable!()
+                }
+                fn arg_value<'a>(_: Self) -> &'static ::core::primitive::str {
+                    ::core::unreachable!()
+                }
+                fn from_key(
+                    _: ::std::borrow::Cow<'_, ::core::primitive::str>,
+                ) -> ::core::result::Result<Self, #t::KeyProblem> {
+                    ::core::unreachable!()
+                }
+            }
+        };
+    }
+}
+
+pub(crate) fn property(input: &DeriveInput) -> TokenStream {
+    let t = Runtime::new(model::runtime(&input.attrs)).here();
+    let ident = &input.ident;
+    let (parameters, arguments, clause) = input.generics.split_for_impl();
+    quote! {
+        const _: () = {
+            #[automatically_derived]
+            impl #parameters #t::Property for #ident #arguments #clause {
+                type Pass<'a, T: 'a> = T;
+                type Arg<'a> = Self;
+                type Presence = #t::Always;
+                type Order = #t::Unordered;
+                fn expected() -> ::std::borrow::Cow<'static, ::core::primitive::str> {
+                    ::core::unreachable!()
+                }
+                fn to_value(
+                    &self,
+                ) -> ::core::result::Result<::core::option::Option<#t::ValueRef<'_>>, #t::PropertyProblem> {
+                    ::core::unreachable!()
+                }
+                fn from_value(
+                    _: ::core::option::Option<#t::ValueRef<'_>>,
+                ) -> ::core::result::Result<Self, #t::PropertyProblem> {
+                    ::core::unreachable!()
+                }
+                fn arg_value(
+                    _: Self,
+                ) -> ::core::result::Result<::core::option::Option<#t::Value>, #t::PropertyProblem> {
+                    ::core::unreachable!()
+                }
+            }
+        };
+    }
+}

@@ -1,0 +1,68 @@
+//! `#[derive(KeyPart)]`.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned as _;
+
+use crate::wrapper::{Shape, Wrapper};
+
+pub(crate) fn expand(wrapper: &Wrapper) -> TokenStream {
+    let (ident, t) = (&wrapper.ident, wrapper.runtime.here());
+    let body = match &wrapper.shape {
+        Shape::Newtype(ty) => {
+            let at = wrapper.runtime.at(ty.span());
+            let part = quote_spanned!(ty.span()=> <#ty as #at::KeyPart>);
+            quote! {
+                type Kind = #part::Kind;
+                type Arg<'a> = <#part::Kind as #t::Kind>::Pass<'a, Self>;
+                #[inline]
+                fn to_value(&self) -> <Self::Kind as #t::Kind>::Value<'_> {
+                    #part::to_value(&self.0)
+                }
+                #[inline]
+                fn arg_value<'a>(arg: Self::Arg<'a>) -> <Self::Kind as #t::Kind>::Value<'a> {
+                    #part::to_value(&arg.0)
+                }
+                #[inline]
+                fn from_key(
+                    key: <Self::Kind as #t::Kind>::Owned<'_>,
+                ) -> ::core::result::Result<Self, #t::KeyProblem> {
+                    #part::from_key(key).map(Self)
+                }
+            }
+        }
+        Shape::Names(names) => {
+            let (variants, texts): (Vec<_>, Vec<_>) = names.iter().map(|(variant, name)| (variant, name)).unzip();
+            quote! {
+                type Kind = #t::kind::Name;
+                type Arg<'a> = Self;
+                #[inline]
+                fn to_value(&self) -> &'static ::core::primitive::str {
+                    match self {
+                        #(Self::#variants => #texts,)*
+                    }
+                }
+                #[inline]
+                fn arg_value<'a>(arg: Self) -> &'static ::core::primitive::str {
+                    <Self as #t::KeyPart>::to_value(&arg)
+                }
+                fn from_key(
+                    key: ::std::borrow::Cow<'_, ::core::primitive::str>,
+                ) -> ::core::result::Result<Self, #t::KeyProblem> {
+                    match &*key {
+                        #(#texts => ::core::result::Result::Ok(Self::#variants),)*
+                        _ => ::core::result::Result::Err(#t::unknown_name(&key, &[#(#texts),*])),
+                    }
+                }
+            }
+        }
+    };
+    quote! {
+        const _: () = {
+            #[automatically_derived]
+            impl #t::KeyPart for #ident {
+                #body
+            }
+        };
+    }
+}

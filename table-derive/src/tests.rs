@@ -1,0 +1,23 @@
+//! Expansions as snapshots: what the derives write, for readers and for reviews.
+
+mod expansions;
+mod hygiene;
+mod rules;
+
+use proc_macro2::TokenStream;
+use syn::DeriveInput;
+
+/// The code, as rustfmt would write it.
+fn pretty(code: TokenStream) -> String {
+    prettyplease::unparse(&syn::parse2(code).expect("the expansion is items"))
+}
+
+/// The messages of the `compile_error!`s.
+fn messages(expand: fn(&DeriveInput) -> TokenStream, input: &DeriveInput) -> Vec<String> {
+    let file: syn::File = syn::parse2(expand(input)).expect("the expansion is items");
+    let message = |item: syn::Item| match item {
+        syn::Item::Macro(item) => item.mac.parse_body::<syn::LitStr>().ok().map(|message| message.value()),
+        _ => None,
+    };
+    file.items.into_iter().filter_map(message).collect()
+}

@@ -1,0 +1,150 @@
+//! One snapshot per shape of key, each the documentation of what it becomes.
+
+use syn::parse_quote;
+
+use super::pretty;
+
+/// A snapshot without its expression, which the test shows.
+macro_rules! snapshot {
+    ($($snapshot:tt)*) => {
+        insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!($($snapshot)*) })
+    };
+}
+
+/// A composite row key, a key field that is a property too, and every way to store a property.
+#[test]
+fn post() {
+    snapshot!(pretty(crate::table_entity(&parse_quote! {
+        #[table(name = "Posts", kind, write_id, allow_scan)]
+        pub struct Post {
+            #[partition_key]
+            author: String,
+            #[row_key(reverse_time)]
+            #[property]
+            posted: OffsetDateTime,
+            #[row_key]
+            id: Uuid,
+            /// What readers see first.
+            pub title: String,
+            pub(crate) url: Option<String>,
+            #[property(json, default)]
+            tags: Vec<String>,
+            #[property(text, rename = "Host")]
+            address: Option<IpAddr>,
+            #[property(skip)]
+            cached: Cell<bool>,
+        }
+    })));
+}
+
+/// Partition and row key from one field; it is stored by itself, since both encodings lose something.
+#[test]
+fn starts_with() {
+    snapshot!(pretty(crate::table_entity(&parse_quote! {
+        struct Article {
+            #[partition_key(first = 1, uppercase)]
+            #[row_key(uppercase)]
+            title: String,
+        }
+    })));
+}
+
+/// Hash partitions, over the row key's own field and over another one.
+#[test]
+fn hash() {
+    snapshot!(
+        "hash_of_the_row_key",
+        pretty(crate::table_entity(&parse_quote! {
+            struct Sensor {
+                #[partition_key(hash = 16)]
+                #[row_key]
+                id: Uuid,
+            }
+        }))
+    );
+    snapshot!(
+        "hash_of_another_field",
+        pretty(crate::table_entity(&parse_quote! {
+            struct Event {
+                #[partition_key]
+                site: String,
+                #[partition_key(hash = 16)]
+                id: Uuid,
+                #[row_key(time)]
+                at: OffsetDateTime,
+            }
+        }))
+    );
+}
+
+/// Constant keys: a constant row makes `by_key` a point.
+#[test]
+fn constants() {
+    snapshot!(pretty(crate::table_entity(&parse_quote! {
+        #[table(partition = "all", row = "details", crate = renamed::runtime)]
+        struct Settings<T> {
+            r#type: T,
+        }
+    })));
+}
+
+/// Keys that others wrote, a prefix, and the bounds of a parameter.
+#[test]
+fn generic_with_separator() {
+    snapshot!(pretty(crate::table_entity(&parse_quote! {
+        #[table(separator = "_", rename_all = "snake_case")]
+        pub struct Item<K: Clone, const N: usize>
+        where
+            K: Ord,
+        {
+            #[partition_key(raw)]
+            owner: String,
+            #[row_key(prefix = "item-", pad = 8, reverse)]
+            number: u32,
+            #[row_key]
+            key: K,
+            #[property(json)]
+            data: [u8; N],
+        }
+    })));
+}
+
+#[test]
+fn key_parts() {
+    snapshot!(
+        "key_part_newtype",
+        pretty(crate::key_part(&parse_quote!(
+            struct ExpenseId(Uuid);
+        )))
+    );
+    snapshot!(
+        "key_part_names",
+        pretty(crate::key_part(&parse_quote! {
+            #[table(rename_all = "kebab-case")]
+            enum Kind {
+                EmailAddress,
+                #[property(rename = "tel")]
+                Phone,
+            }
+        }))
+    );
+}
+
+#[test]
+fn properties() {
+    snapshot!(
+        "property_newtype",
+        pretty(crate::property(&parse_quote!(
+            struct Email(String);
+        )))
+    );
+    snapshot!(
+        "property_names",
+        pretty(crate::property(&parse_quote!(
+            enum Kind {
+                Email,
+                Phone,
+            }
+        )))
+    );
+}

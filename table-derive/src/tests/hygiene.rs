@@ -1,0 +1,106 @@
+//! Generated code names nothing that a user's module could mean otherwise.
+
+use std::collections::BTreeSet;
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::parse_quote;
+
+/// The names that begin a path, as far as they are written like types, and the crates.
+fn beginnings(tokens: TokenStream, found: &mut BTreeSet<String>) {
+    let mut before = ' ';
+    for token in tokens {
+        match &token {
+            TokenTree::Group(group) => beginnings(group.stream(), found),
+            TokenTree::Ident(ident) if before != ':' => {
+                let name = ident.to_string();
+                let is_crate = matches!(name.as_str(), "core" | "std" | "alloc" | "table_runtime");
+                // Constants of the trait are declared, not named.
+                let is_constant = name.len() > 1 && name.chars().all(|c| c == '_' || c.is_ascii_uppercase());
+                if is_crate || (name.starts_with(char::is_uppercase) && !is_constant) {
+                    found.insert(name);
+                }
+            }
+            _ => {}
+        }
+        before = match &token {
+            TokenTree::Punct(punct) if before == ':' || punct.as_char() != ':' => punct.as_char(),
+            // One colon stands before a type, two in a path.
+            TokenTree::Punct(punct) if punct.spacing() == proc_macro2::Spacing::Joint => ':',
+            _ => ' ',
+        };
+    }
+}
+
+fn names(tokens: TokenStream) -> String {
+    let mut found = BTreeSet::new();
+    beginnings(tokens, &mut found);
+    found.into_iter().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn entities_name_themselves_their_types_and_absolute_paths() {
+    let tokens = crate::table_entity(&parse_quote! {
+        #[table(kind, write_id, allow_scan, separator = "_")]
+        struct Post<G: Bound> {
+            #[partition_key(first = 1)]
+            #[row_key]
+            a: A,
+            b: G,
+            #[property(json, default)]
+            c: C,
+            #[property(skip)]
+            d: D,
+        }
+    });
+    // `Columns`, `Partition` and `Row` are the trait's types.
+    assert_eq!(names(tokens), "A Bound C Columns G Partition Post PostColumns Row Self");
+}
+
+#[test]
+fn wrappers_name_themselves_their_types_and_absolute_paths() {
+    let wrapper: syn::DeriveInput = parse_quote!(
+        struct Wrapper(Inner);
+    );
+    assert_eq!(names(crate::key_part(&wrapper)), "Arg Inner Kind Self Wrapper");
+    assert_eq!(names(crate::property(&wrapper)), "Arg Inner Order Pass Presence Self T Wrapper");
+    let wrapper: syn::DeriveInput = parse_quote!(
+        enum Wrapper {
+            Variant,
+            Other,
+        }
+    );
+    assert_eq!(names(crate::key_part(&wrapper)), "Arg Kind Self Wrapper");
+    assert_eq!(names(crate::property(&wrapper)), "Arg Order Pass Presence Self T Wrapper");
+}
+
+#[test]
+fn the_renamed_crate_is_the_only_one_named() {
+    let entity: syn::DeriveInput = parse_quote! {
+        #[table(crate = other)]
+        struct Post { #[partition_key(lowercase)] a: A, #[row_key] b: B, #[property(text)] c: Option<C> }
+    };
+    let wrapper: syn::DeriveInput = parse_quote!(
+        #[table(crate = other)]
+        struct Wrapper(Inner);
+    );
+    let names: syn::DeriveInput = parse_quote!(
+        #[table(crate = other)]
+        enum Wrapper {
+            Variant,
+        }
+    );
+    let broken: syn::DeriveInput = parse_quote!(#[table(crate = other)] union Wrapper { variant: u8 });
+    let all = [
+        crate::table_entity(&entity),
+        crate::table_entity(&broken),
+        crate::key_part(&wrapper),
+        crate::key_part(&names),
+        crate::key_part(&broken),
+        crate::property(&wrapper),
+        crate::property(&names),
+        crate::property(&broken),
+    ];
+    for tokens in all {
+        assert!(!tokens.to_string().contains("table_runtime"), "{tokens}");
+    }
+}

@@ -1,0 +1,311 @@
+//! Every rule has an input that breaks it, and a message that says what to write.
+
+use syn::{DeriveInput, parse_quote};
+
+use super::messages;
+
+/// The messages of an entity, joined; several mistakes are several messages.
+fn entity(input: &DeriveInput) -> Vec<String> {
+    messages(crate::table_entity, input)
+}
+
+/// An entity that breaks one rule brings this message and no other.
+#[track_caller]
+fn refuses(input: &DeriveInput, message: &str) {
+    let found = entity(input);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].contains(message), "{}", found[0]);
+}
+
+/// As [`refuses`], for what is written on the struct.
+macro_rules! on_struct {
+    ($($attribute:meta => $message:literal;)*) => {$(
+        refuses(
+            &parse_quote!(#[$attribute] struct Post { #[partition_key] author: String, #[row_key] id: u32 }),
+            $message,
+        );
+    )*};
+}
+
+/// As [`refuses`], for what is written on the fields.
+macro_rules! on_fields {
+    ($({ $($fields:tt)* } => $message:literal;)*) => {$(
+        refuses(&parse_quote!(struct Post { $($fields)* }), $message);
+    )*};
+}
+
+#[test]
+fn of_the_table() {
+    on_struct! {
+        table(nam = "Posts") => "unknown key `nam`; did you mean `name`?";
+        table(alow_scan) => "did you mean `allow_scan`?";
+        table(colour = "red") => "`#[table(…)]` knows `crate`, `name`,";
+        table(lowercase) => "an encoding belongs to a key part: `#[row_key(lowercase)]`";
+        table(name = "Posts", name = "Others") => "`name` stands here already; keep one";
+        table(name) => "`name` takes a text; write `name = \"…\"`";
+        table(name = 5) => "`name` takes a text";
+        table(allow_scan = true) => "`allow_scan` takes no value; write `allow_scan`";
+        table(kind = 5) => "`kind` takes a text or nothing";
+        table(kind = "") => "an empty kind tells nothing apart";
+        table(crate = "path") => "`crate` takes a path; write `crate = some::path`";
+        table() => "says nothing";
+        table => "`#[table]` needs keys";
+        table(name = "ab") => "`ab` is no table name: it needs 3 to 63";
+        table(name = "blog_posts") => "no table name";
+        table(name = "1posts") => "no table name";
+        table(name = "tables") => "no table name";
+        table(rename_all = "kebab-case") => "write `rename_all = \"snake_case\"`";
+        table(rename_all = "snake") => "unknown style `snake`; there are `lowercase`";
+        table(separator = "-") => "`-` stands in GUIDs";
+        table(separator = "~") => "begins the escapes";
+        table(separator = "'") => "write `separator = \"_\"`";
+        table(separator = "%") => "a key cannot hold `%`";
+        table(separator = "__") => "one ASCII punctuation character";
+        table(separator = "a") => "one ASCII punctuation character";
+        table(partition = "all") => "remove `partition = \"…\"` or `#[partition_key]`";
+        table(row = "details") => "remove `row = \"…\"` or `#[row_key]`";
+        row_key => "`#[row_key]` has no meaning on a struct; put it on a field";
+    }
+    refuses(
+        &parse_quote!(
+            struct Ab {
+                #[partition_key]
+                #[row_key]
+                a: u8,
+            }
+        ),
+        "`#[table(name = \"…\")]`",
+    );
+}
+
+#[test]
+fn of_keys() {
+    on_fields! {
+        { #[partition_key] a: u8 } => "help: put `#[row_key]` on a field, or `#[table(row = \"…\")]` on the struct";
+        { #[row_key] a: u8 } => "help: put `#[partition_key]` on a field";
+        { #[partition_key] #[row_key] #[row_key(lowercase)] a: u8 } => "`#[row_key]` stands here already";
+        { #[partition_key] #[row_key = "a"] a: u8 } => "in parentheses: `#[row_key(…)]`";
+        { #[partition_key] #[row_key(reverse_tim)] a: u8 } => "did you mean `reverse_time`?";
+        { #[partition_key] #[row_key(lowercase, uppercase)] a: u8 } => "a text is folded one way";
+        { #[partition_key] #[row_key(time, reverse_time)] a: u8 } => "a time runs one way";
+        { #[partition_key] #[row_key(reverse, time)] a: u8 } => "write `reverse_time` instead of";
+        { #[partition_key] #[row_key(raw, lowercase)] a: u8 } => "`raw` is the text as it is";
+        { #[partition_key] #[row_key(lowercase, pad = 3)] a: u8 } => "`lowercase` is for text and `pad` for integers";
+        { #[partition_key(hash = 4, pad = 3)] #[row_key] a: u8 } => "`hash` takes the value's plain encoding";
+        { #[partition_key] #[row_key(first = 0)] a: u8 } => "a whole number from 1 to 512; write `first = 1`";
+        { #[partition_key] #[row_key(pad = 40)] a: u8 } => "a whole number from 1 to 39";
+        { #[partition_key] #[row_key(pad = "8")] a: u8 } => "a whole number";
+        { #[partition_key] #[row_key(pad)] a: u8 } => "write `pad = 1`";
+        { #[partition_key(hash = 1)] #[row_key] a: u8 } => "a whole number from 2 to 1000";
+        { #[partition_key] a: u8, #[row_key(hash = 4)] b: u8 } => "`hash` spreads rows over partitions";
+        { #[partition_key(hash = 4)] a: u8, #[partition_key] #[row_key] b: u8 } => "`hash` must be the last part";
+        { #[partition_key] a: u8, #[row_key(raw)] b: String, #[row_key] c: u8 } => "where it ends before `c`";
+        { #[partition_key(prefix = "a-")] #[row_key] a: u8 } => "a partition key has no prefix";
+        { #[partition_key] #[row_key] a: u8, #[row_key(prefix = "b-")] b: u8 } => "write it in the `#[row_key]` of `a`";
+        { #[partition_key] #[row_key(prefix = "a/")] a: u8 } => "a prefix cannot hold '/'";
+        { #[partition_key] #[row_key(prefix = "a~")] a: u8 } => "a prefix cannot hold '~'";
+        { #[partition_key] #[row_key(prefix = "")] a: u8 } => "an empty prefix says nothing";
+        { #[partition_key] #[row_key] #[property(skip)] a: u8 } => "remove `skip`";
+        { #[partition_key] #[row_key] #[property(default)] a: u8 } => "is read from its key";
+        { #[partition_key] #[row_key] #[table(name = "Posts")] a: u8 } => "`#[table]` has no meaning on a field";
+    }
+    refuses(
+        &parse_quote!(
+            #[table(partition = "a#b")]
+            struct Post {
+                #[row_key]
+                a: u8,
+            }
+        ),
+        "this key cannot hold '#'",
+    );
+}
+
+#[test]
+fn of_properties() {
+    on_fields! {
+        { #[partition_key] #[row_key] a: u8, #[property(renam = "c")] b: u8 } => "did you mean `rename`?";
+        { #[partition_key] #[row_key] a: u8, #[property()] b: u8 } => "says nothing";
+        { #[partition_key] #[row_key] a: u8, #[property(json, text)] b: u8 } => "keep `json`";
+        { #[partition_key] #[row_key] a: u8, #[property(skip, default)] b: u8 } => "remove `default` or `skip`";
+        { #[partition_key] #[row_key] a: u8, row_key: u8 } => "`RowKey` is the row's own key";
+        { #[partition_key] #[row_key] a: u8, timestamp: u8 } => "`Timestamp` is the time of the row's last write";
+        { #[partition_key] #[row_key] a: u8, index_pending: u8 } => "marks index rows";
+        { #[partition_key] #[row_key] a: u8, b: u8, #[property(rename = "B")] c: u8 } => "as the property `B` too";
+        { #[partition_key] #[row_key] a: u8, #[property(rename = "a b")] b: u8 } => "`a b` is no property name";
+    }
+    refuses(
+        &parse_quote!(
+            #[table(kind)]
+            struct Post {
+                #[partition_key]
+                #[row_key]
+                a: u8,
+                entity_type: u8,
+            }
+        ),
+        "`EntityType` holds the `kind`",
+    );
+    refuses(
+        &parse_quote!(
+            #[table(write_id)]
+            struct Post {
+                #[partition_key]
+                #[row_key]
+                a: u8,
+                write_id: u8,
+            }
+        ),
+        "`WriteId` holds the `write_id`",
+    );
+    let fields = (0..251).map(|n| quote::format_ident!("field{n}"));
+    let fits: DeriveInput =
+        parse_quote!(#[table(kind)] struct Post { #[partition_key] #[row_key] a: u8, #(#fields: u8),* });
+    assert!(entity(&fits).is_empty());
+    let fields = (0..252).map(|n| quote::format_ident!("field{n}"));
+    refuses(
+        &parse_quote!(#[table(kind)] struct Post { #[partition_key] #[row_key] a: u8, #(#fields: u8),* }),
+        "at most 252 properties, and this one has 253",
+    );
+}
+
+#[test]
+fn of_shapes() {
+    refuses(
+        &parse_quote!(
+            enum Post {
+                A,
+            }
+        ),
+        "`TableEntity` is for structs",
+    );
+    refuses(&parse_quote!(union Post { a: u8 }), "write `struct` instead of `union`");
+    refuses(
+        &parse_quote!(
+            struct Post(u8);
+        ),
+        "`TableEntity` needs named fields",
+    );
+    refuses(
+        &parse_quote!(
+            struct Post;
+        ),
+        "`TableEntity` needs fields",
+    );
+    refuses(
+        &parse_quote!(
+            struct Post<'a> {
+                #[partition_key]
+                #[row_key]
+                a: &'a str,
+            }
+        ),
+        "write `String` instead of `&str`",
+    );
+}
+
+#[test]
+fn of_wrappers() {
+    let cases: [(DeriveInput, &str); 9] = [
+        (
+            parse_quote!(
+                struct Id;
+            ),
+            "this one has 0",
+        ),
+        (
+            parse_quote!(
+                struct Id(u8, u8);
+            ),
+            "this one has 2",
+        ),
+        (
+            parse_quote!(
+                struct Id {
+                    id: u8,
+                }
+            ),
+            "write `struct Id(…);`",
+        ),
+        (
+            parse_quote!(
+                struct Id<T>(T);
+            ),
+            "types without parameters",
+        ),
+        (
+            parse_quote!(
+                enum Kind {}
+            ),
+            "needs a variant",
+        ),
+        (
+            parse_quote!(
+                enum Kind {
+                    A(u8),
+                }
+            ),
+            "whose variants hold nothing",
+        ),
+        (
+            parse_quote!(
+                enum Kind {
+                    A,
+                    #[property(rename = "A")]
+                    B,
+                }
+            ),
+            "`A` has the name `A` too",
+        ),
+        (
+            parse_quote!(
+                #[table(rename = "snake_case")]
+                enum Kind {
+                    A,
+                }
+            ),
+            "did you mean `rename_all`?",
+        ),
+        (
+            parse_quote!(
+                struct Id(#[property(json)] u8);
+            ),
+            "has no meaning in a newtype",
+        ),
+    ];
+    for (input, message) in &cases {
+        for expand in [crate::key_part, crate::property] {
+            let found = messages(expand, input);
+            assert_eq!(found.len(), 1, "{found:#?}");
+            assert!(found[0].contains(message), "{}", found[0]);
+        }
+    }
+}
+
+/// Mistakes do not hide each other.
+#[test]
+fn all_at_once() {
+    let found = entity(&parse_quote! {
+        #[table(nam = "Posts", separator)]
+        struct Post {
+            #[partition_key(lowercas)]
+            author: String,
+            #[row_key(pad = 0)]
+            id: u32,
+            #[property(json, text)]
+            title: String,
+        }
+    });
+    assert_eq!(found.len(), 5, "{found:#?}");
+}
+
+/// After a mistake the rest is still written, so that uses of the entity bring no messages of their own.
+#[test]
+fn a_mistake_leaves_the_rest() {
+    let code = crate::table_entity(&parse_quote! {
+        #[table(nam = "Posts")]
+        struct Post { #[partition_key] #[row_key] id: u32 }
+    });
+    let code = code.to_string();
+    assert!(code.contains("fn by_key") && code.contains("TableEntity for Post"), "{code}");
+}
