@@ -304,9 +304,10 @@ impl AzureBackend {
     }
 
     async fn write_one(&self, group: &Group, one: &Operation) -> Result<Vec<Option<ETag>>, Failure> {
+        let texts = self.endpoint.texts();
         let mut body = Vec::new();
         if let Some(properties) = one.action.properties() {
-            entity::write(&mut body, &group.partition_key, &one.row_key, properties);
+            entity::write(&mut body, texts, &group.partition_key, &one.row_key, properties);
         }
         let call = Call {
             table: &group.table,

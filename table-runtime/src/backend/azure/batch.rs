@@ -22,6 +22,7 @@ impl Batch {
     pub(super) fn write(endpoint: &Endpoint, group: &Group) -> Result<Self> {
         let batch = format!("batch_{}", Guid::random()?);
         let changeset = format!("changeset_{}", Guid::random()?);
+        let texts = endpoint.texts();
         let mut body = Vec::with_capacity(512 * group.operations.len());
         line(&mut body, format_args!("--{batch}\r\nContent-Type: multipart/mixed; boundary={changeset}\r\n"));
         for one in &group.operations {
@@ -37,7 +38,7 @@ impl Batch {
             }
             line(&mut body, format_args!(""));
             if let Some(properties) = one.action.properties() {
-                entity::write(&mut body, &group.partition_key, &one.row_key, properties);
+                entity::write(&mut body, texts, &group.partition_key, &one.row_key, properties);
             }
             line(&mut body, format_args!(""));
         }
