@@ -162,6 +162,11 @@ impl Scripted {
         lock(&self.script).steps.len()
     }
 
+    /// Drops the steps that have not been taken.
+    pub fn clear(&self) {
+        lock(&self.script).steps.clear();
+    }
+
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address

@@ -53,7 +53,7 @@ fn line(body: &mut Vec<u8>, text: fmt::Arguments<'_>) {
     let _ = write!(body, "{text}\r\n");
 }
 
-/// What the answer, an outer 202, says: the new ETags, or the failure of the whole.
+/// What the answer, an outer 202, says: the new `ETag`s, or the failure of the whole.
 ///
 /// It is read strictly: an answer that was cut, or tells of other operations than were asked for, proves nothing.
 pub(super) fn read(content_type: &str, body: &[u8], group: &Group) -> Result<Vec<Option<ETag>>, Failure> {

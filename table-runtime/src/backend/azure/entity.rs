@@ -2,7 +2,7 @@
 //!
 //! A value's type is told by an annotation, `"Likes@odata.type":"Edm.Int64"`, or by its form: text, `true`, a bare
 //! whole number (`Edm.Int32`) or one with a point or an exponent (`Edm.Double`). Answers are asked for with full
-//! metadata, the one form that always annotates whatever the form would not tell, and always has the ETag.
+//! metadata, the one form that always annotates whatever the form would not tell, and always has the `ETag`.
 
 use std::{borrow::Cow, fmt};
 
