@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    fmt::Write as _,
     io,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -62,8 +63,8 @@ impl TokenCredential for Tokens {
 /// Sends every kind of request, and answers it in every kind of way; gives all that errors and `Debug` say.
 async fn use_it(server: &Scripted, builder: AzureBuilder) -> Result<String> {
     let mut shown = format!("{builder:?} {builder:#?}");
-    let service = builder.timeout(Duration::from_millis(200)).max_attempts(2).build()?;
-    shown += &format!("{service:?} {service:#?}");
+    let service = builder.timeout(Duration::from_millis(100)).max_attempts(2).build()?;
+    write!(shown, "{service:?} {service:#?}")?;
     let properties = Properties::from_iter([("Property", Value::String(VALUE.to_owned()))]);
     let actions = [
         Action::Insert(properties.clone()),
@@ -105,18 +106,18 @@ async fn use_it(server: &Scripted, builder: AzureBuilder) -> Result<String> {
             let group = Group { table: "Posts".into(), partition_key: "p".to_owned(), operations: operations.clone() };
             let answer = service.execute(&group).await;
             // An error may name its row: it is shown to the one who wrote it.
-            shown += &format!("{answer:?} {}", answer.as_ref().err().map(ToString::to_string).unwrap_or_default());
+            write!(shown, "{answer:?} {}", answer.as_ref().err().map(ToString::to_string).unwrap_or_default())?;
         }
         again();
-        shown += &format!("{:?}", service.get("Posts", "p", ROW_KEY, None).await);
+        write!(shown, "{:?}", service.get("Posts", "p", ROW_KEY, None).await)?;
         again();
-        shown += &format!("{:?}", service.query(&scan, None).await);
+        write!(shown, "{:?}", service.query(&scan, None).await)?;
         again();
-        shown += &format!("{:?}", service.list_tables("Po").await);
+        write!(shown, "{:?}", service.list_tables("Po").await)?;
         again();
-        shown += &format!("{:?}", service.create_table("Posts").await);
+        write!(shown, "{:?}", service.create_table("Posts").await)?;
         again();
-        shown += &format!("{:?}", service.delete_table("Posts").await);
+        write!(shown, "{:?}", service.delete_table("Posts").await)?;
     }
     Ok(shown)
 }
