@@ -1,25 +1,87 @@
-//! Typed Azure Table storage.
+//! The way to use Azure Table storage from Rust.
+//!
+//! A domain struct says by attribute how it is stored: [`TableEntity`](derive@TableEntity) writes its key encoders and
+//! its typed queries, and this crate runs them on Azure Table storage (feature `azure`) or on an embedded store in the
+//! same process (feature `embedded`, on by default).
+//!
+//! - [`TableEntity`](derive@TableEntity): the attributes.
+//! - [`Tables`]: opening a store, and writing.
+//! - [`Point`] and [`Rows`]: reading; [`cost`] has the classes of what a query costs.
+//! - [`key`]: how keys are made, and what holds of them.
+//! - [`Error`]: what can go wrong.
+//! - [`backend`]: what stands beneath.
 
 pub mod backend;
+mod column;
+pub mod cost;
 mod cursor;
+mod entity;
 mod error;
 mod filter;
+mod foreign;
 mod guid;
 pub mod key;
+mod layout;
 pub mod limits;
 mod properties;
+mod property;
+mod query;
 mod row;
+mod tables;
 mod ticks;
 mod value;
+mod write;
 
+pub use column::{Column, Filter, Set};
 pub use cursor::ParseCursorError;
+pub use entity::{AllowScan, OnePartition, Stored, TableEntity};
 pub use error::{
     Error, KeyChangedError, KeyError, LimitError, OutcomeUnknownError, PropertyError, QueryError, Result, RowNow,
     ServiceError,
 };
 pub use filter::{Condition, Operator};
 pub use guid::{Guid, ParseGuidError};
+pub use key::{KeyPart, KeyWriter};
+pub use layout::{Layout, LayoutInfo, PartInfo, PropertyInfo};
 pub use properties::{DamagedProperties, Properties, PropertiesRef};
+pub use property::{Property, PropertyProblem};
+pub use query::{Bounds, Entities, Explain, PageOf, Point, Query, Rows};
 pub use row::{ETag, Row, RowId, RowRef, RowSet};
+pub use tables::Tables;
 pub use ticks::{ParseTicksError, Ticks};
 pub use value::{Value, ValueRef};
+
+/// What the derives write calls to: no part of the interface.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::{
+        Result, Value, ValueRef,
+        column::*,
+        cost,
+        entity::*,
+        key::{KeyPart, KeyProblem, KeyReader, KeyWriter, *},
+        layout::*,
+        property::{Property, *},
+        query::*,
+    };
+
+    /// The argument of a query for a field of the type `T`.
+    pub type Arg<'a, T> = <T as KeyPart>::Arg<'a>;
+
+    /// The value of a query's argument.
+    #[inline]
+    pub fn value<'a, T: KeyPart>(arg: Arg<'a, T>) -> <T::Kind as crate::key::Kind>::Value<'a> {
+        T::arg_value(arg)
+    }
+
+    /// A name in a key that is none of an enum's.
+    #[cold]
+    pub fn unknown_name(found: &str, names: &[&str]) -> KeyProblem {
+        KeyProblem::unknown_name(found, names)
+    }
+
+    /// The place of a stored name among an enum's.
+    pub fn name_from_value(value: Option<ValueRef<'_>>, names: &[&str]) -> Result<usize, PropertyProblem> {
+        crate::property::name_from_value(value, names)
+    }
+}

@@ -30,6 +30,18 @@ impl From<&str> for ETag {
     }
 }
 
+impl ETag {
+    /// The time stamp that the text of a row's ETag holds, as the service makes them.
+    pub(crate) fn timestamp(&self) -> Option<Ticks> {
+        match &self.0 {
+            Repr::Ticks(ticks) => Some(*ticks),
+            Repr::Text(text) => {
+                text.strip_prefix("W/\"datetime'")?.strip_suffix("'\"")?.replace("%3A", ":").parse().ok()
+            }
+        }
+    }
+}
+
 impl PartialEq for ETag {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {

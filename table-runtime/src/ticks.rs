@@ -77,12 +77,15 @@ impl Ticks {
         Self::from_unix(seconds, nanoseconds)
     }
 
-    /// This moment on the system's clock.
-    pub fn to_system(self) -> SystemTime {
+    /// This moment on the system's clock; `None` if that clock does not reach it, as Windows' before 1601.
+    pub fn to_system(self) -> Option<SystemTime> {
         let (seconds, nanoseconds) = self.to_unix();
         let distance = Duration::from_secs(seconds.unsigned_abs());
-        let whole = if seconds < 0 { SystemTime::UNIX_EPOCH - distance } else { SystemTime::UNIX_EPOCH + distance };
-        whole + Duration::from_nanos(nanoseconds.into())
+        let whole = match seconds {
+            ..0 => SystemTime::UNIX_EPOCH.checked_sub(distance),
+            _ => SystemTime::UNIX_EPOCH.checked_add(distance),
+        };
+        whole?.checked_add(Duration::from_nanos(nanoseconds.into()))
     }
 }
 

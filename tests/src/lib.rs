@@ -1,1 +1,4 @@
 //! What the tests share.
+
+pub mod azurite;
+pub mod scripted;

@@ -1,7 +1,415 @@
-//! Azure Table storage, through `azure_data_tables`.
-/// The service.
-#[derive(Debug)]
-pub struct AzureBackend;
-/// Builds one.
-#[derive(Debug)]
-pub struct AzureBuilder;
+//! Azure Table storage, Azurite and Cosmos DB's Table API, on `azure_data_tables`.
+//!
+//! Requests on rows are written here, and go through the family's own pipeline, which signs them; tables are made and
+//! dropped with its client. What has to be worked around in it stands in the file that does so:
+//! [`transport`] (its HTTP client, its reading of errors, missing headers, secrets in its log), [`retry`] (it repeats
+//! inserts), [`batch`] (it takes a failed transaction for a good one), [`operation`] (its updates in a transaction are
+//! upserts), [`endpoint`] (its keys are not quoted), [`entity`] (its values lose their types),
+//! [`connection_string`] (the emulator has no credentials).
+
+use std::{fmt, future::Future, time::Instant};
+
+use azure_core::{
+    AppendToUrlQuery, Body, CollectedResponse, Context, Method, Pipeline, Url,
+    headers::{self, HeaderName, HeaderValue, Headers},
+};
+use azure_data_tables::{Filter, Select, Top, clients::TableServiceClient};
+use azure_storage::clients::{ServiceType, finalize_request};
+use bytes::Bytes;
+use serde::Deserialize;
+use tracing::{Instrument, debug, debug_span};
+
+use self::{
+    batch::Batch,
+    credential::Credential,
+    endpoint::Endpoint,
+    failure::{Failure, absent, unreadable},
+    operation::Address,
+    retry::{Repeat, Retry},
+};
+use super::{Action, Backend, BoxFuture, Continuation, Group, IfMatch, Operation, Page, Scan};
+use crate::{ETag, Error, LimitError, Result, Row, RowId, ValueRef, key::order};
+
+mod batch;
+mod builder;
+mod connection_string;
+mod credential;
+mod endpoint;
+mod entity;
+mod failure;
+mod operation;
+mod retry;
+mod transport;
+
+pub use builder::AzureBuilder;
+
+/// Azure Table storage, its emulator Azurite, or Cosmos DB's Table API. It needs a tokio runtime.
+///
+/// # Retries
+/// Reads are repeated after whatever may pass: no connection, a lost answer, the statuses 408, 429, 500, 502, 503 and
+/// 504. A write is repeated only where it was provably not applied: no connection, 429, 503 `ServerBusy`. A write whose
+/// answer was lost is [`Error::OutcomeUnknown`]. Making a table is repeated like a read; should the answer of the
+/// attempt that made it be lost, the next one finds it there, and `create_table` gives `false`.
+///
+/// # Traces
+/// Each attempt is a `tracing` event at `debug` level with the table, the operation, the attempt, the status and the
+/// time it took; never a value, a key, an address or a secret. `azure_core` prints whole requests at that level, with
+/// the `Authorization` header or the signature of their address. Those of this backend do not pass the policy that
+/// does so; but if your program uses other clients of that family, keep its target above `debug`, as with
+/// `RUST_LOG=debug,azure_core=info`.
+#[derive(Clone)]
+pub struct AzureBackend {
+    endpoint: Endpoint,
+    credential: Credential,
+    pipeline: Pipeline,
+    tables: TableServiceClient,
+    retry: Retry,
+}
+
+/// The address and the kind of credential.
+impl fmt::Debug for AzureBackend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AzureBackend")
+            .field("endpoint", &self.endpoint)
+            .field("credential", &self.credential)
+            .field("retry", &self.retry)
+            .finish_non_exhaustive()
+    }
+}
+
+const CONTINUATION_PARTITION: HeaderName = HeaderName::from_static("x-ms-continuation-nextpartitionkey");
+const CONTINUATION_ROW: HeaderName = HeaderName::from_static("x-ms-continuation-nextrowkey");
+const CONTINUATION_TABLE: HeaderName = HeaderName::from_static("x-ms-continuation-nexttablename");
+/// The most bytes of a transaction's body.
+const BATCH_BYTES: usize = 4 * 1024 * 1024;
+
+/// A request, as often as it is sent.
+struct Call<'a> {
+    table: &'a str,
+    operation: &'static str,
+    method: Method,
+    url: String,
+    headers: Headers,
+    body: Bytes,
+}
+
+impl AzureBackend {
+    /// Connects with a connection string, as the portal gives it. Nothing is sent yet.
+    ///
+    /// It needs `AccountName` and `AccountKey`, or `SharedAccessSignature` and `TableEndpoint`, or
+    /// `UseDevelopmentStorage=true` for Azurite on this machine. `TableEndpoint`, `DefaultEndpointsProtocol` and
+    /// `EndpointSuffix` say where, if not at `https://{account}.table.core.windows.net`.
+    pub fn connect(connection_string: &str) -> Result<Self> {
+        AzureBuilder::from_connection_string(connection_string)?.build()
+    }
+
+    /// Builds a backend for this account.
+    pub fn builder(account: impl Into<String>) -> AzureBuilder {
+        AzureBuilder::new(account.into())
+    }
+
+    /// Sends a request until it is answered, or the answer is no.
+    async fn send<T>(
+        &self,
+        repeat: Repeat,
+        call: &Call<'_>,
+        read: impl Fn(CollectedResponse) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let read = &read;
+        self.attempts(repeat, call.table, call.operation, || async move {
+            let url = Url::parse(&call.url).map_err(azure_core::Error::from).map_err(Failure::of)?;
+            let body = (!call.body.is_empty()).then(|| Body::from(call.body.clone()));
+            let request = finalize_request(url, call.method, call.headers.clone(), body);
+            let mut request = request.map_err(Failure::of)?;
+            let mut context = Context::new();
+            let answer = self.pipeline.send(context.insert(ServiceType::Table), &mut request).await;
+            let answer = CollectedResponse::from_response(answer.map_err(Failure::of)?).await.map_err(Failure::of)?;
+            let status = u16::from(*answer.status());
+            Ok((status, read(answer)?))
+        })
+        .await
+    }
+
+    /// Tries and retries, each attempt traced. An attempt gives its status and its answer.
+    async fn attempts<T, F: Future<Output = Result<(u16, T), Failure>>>(
+        &self,
+        repeat: Repeat,
+        table: &str,
+        operation: &'static str,
+        send: impl Fn() -> F,
+    ) -> Result<T, Failure> {
+        let send = &send;
+        let attempts = self.retry.run(repeat, |attempt| async move {
+            let begin = Instant::now();
+            let answer = send().await;
+            let status = answer.as_ref().map_or_else(Failure::status, |(status, _)| Some(*status));
+            let failure = answer.as_ref().err().map(tracing::field::display);
+            debug!(table, operation, attempt, status, failure, duration = ?begin.elapsed());
+            answer.map(|(_, answer)| answer)
+        });
+        attempts.instrument(debug_span!("table request", table, operation)).await
+    }
+
+    async fn create(&self, table: &str) -> Result<bool> {
+        let operation = "create table";
+        let client = &self.tables.table_client(table);
+        let answer = self.attempts(Repeat::Harmless, table, operation, || async move {
+            match client.create().await.map_err(Failure::of) {
+                Ok(_) => Ok((201, true)),
+                Err(Failure::Refused(refusal)) if refusal.code == "TableAlreadyExists" => Ok((refusal.status, false)),
+                Err(failure) => Err(failure),
+            }
+        });
+        answer.await.map_err(|failure| failure.into_error(table, operation))
+    }
+
+    async fn delete(&self, table: &str) -> Result<bool> {
+        let operation = "delete table";
+        let client = &self.tables.table_client(table);
+        // Repeated after a lost answer, it could take a table that someone has made anew.
+        let answer = self.attempts(Repeat::Harmful, table, operation, || async move {
+            match client.delete().await.map_err(Failure::of) {
+                Ok(_) => Ok((204, true)),
+                Err(Failure::Refused(refusal))
+                    if refusal.status == 404
+                        && matches!(refusal.code.as_str(), "TableNotFound" | "ResourceNotFound") =>
+                {
+                    Ok((refusal.status, false))
+                }
+                Err(failure) => Err(failure),
+            }
+        });
+        answer.await.map_err(|failure| failure.into_write_error(table, operation, |_| None, ""))
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<String>> {
+        #[derive(Deserialize)]
+        struct Tables {
+            #[serde(default)]
+            value: Vec<Table>,
+        }
+
+        #[derive(Deserialize)]
+        struct Table {
+            #[serde(rename = "TableName")]
+            name: String,
+        }
+
+        let (table, operation) = ("Tables", "list tables");
+        let mut url = parse(&self.endpoint.tables(), table, operation)?;
+        if !prefix.is_empty() {
+            let from = format!("TableName ge {}", ValueRef::String(prefix));
+            let to = order::successor(prefix).map(|to| format!(" and TableName lt {}", ValueRef::String(&to)));
+            Filter::new(from + &to.unwrap_or_default()).append_to_url_query(&mut url);
+        }
+        let mut names = Vec::new();
+        let mut next: Option<String> = None;
+        loop {
+            let mut page = url.clone();
+            if let Some(next) = &next {
+                page.query_pairs_mut().append_pair("NextTableName", next);
+            }
+            let call = Call {
+                table,
+                operation,
+                method: Method::Get,
+                url: page.into(),
+                headers: reading("application/json;odata=nometadata"),
+                body: Bytes::new(),
+            };
+            let answer = self.send(Repeat::Harmless, &call, Ok).await;
+            let answer = answer.map_err(|failure| failure.into_error(table, operation))?;
+            let read: Tables = serde_json::from_slice(answer.body())
+                .map_err(|problem| unreadable(table, operation, u16::from(*answer.status()), problem))?;
+            names.extend(read.value.into_iter().map(|table| table.name).filter(|name| name.starts_with(prefix)));
+            next = answer.headers().get_optional_string(&CONTINUATION_TABLE);
+            if next.is_none() {
+                names.sort_unstable();
+                return Ok(names);
+            }
+        }
+    }
+
+    async fn read_row(
+        &self,
+        table: &str,
+        partition_key: &str,
+        row_key: &str,
+        select: Option<&[&'static str]>,
+    ) -> Result<Option<Row>> {
+        let operation = "get";
+        let mut url = parse(&self.endpoint.row(table, partition_key, row_key), table, operation)?;
+        select.map(selection).append_to_url_query(&mut url);
+        let call =
+            Call { table, operation, method: Method::Get, url: url.into(), headers: reading(FULL), body: Bytes::new() };
+        let answer = absent(self.send(Repeat::Harmless, &call, Ok).await);
+        let Some(answer) = answer.map_err(|failure| failure.into_error(table, operation))? else { return Ok(None) };
+        entity::read(answer.body())
+            .map(Some)
+            .map_err(|problem| unreadable(table, operation, u16::from(*answer.status()), problem))
+    }
+
+    async fn read_page(&self, scan: &Scan, from: Option<&Continuation>) -> Result<Page> {
+        let (table, operation) = (&*scan.table, "query");
+        let mut url = parse(&self.endpoint.rows(table), table, operation)?;
+        let filter = scan.odata();
+        if !filter.is_empty() {
+            Filter::new(filter).append_to_url_query(&mut url);
+        }
+        scan.select.as_deref().map(selection).append_to_url_query(&mut url);
+        Top::new(scan.page).append_to_url_query(&mut url);
+        if let Some(Continuation { partition_key, row_key }) = from {
+            let mut query = url.query_pairs_mut();
+            query.append_pair("NextPartitionKey", partition_key);
+            if let Some(row_key) = row_key {
+                query.append_pair("NextRowKey", row_key);
+            }
+        }
+        let call =
+            Call { table, operation, method: Method::Get, url: url.into(), headers: reading(FULL), body: Bytes::new() };
+        let answer = self.send(Repeat::Harmless, &call, Ok).await;
+        let answer = answer.map_err(|failure| failure.into_error(table, operation))?;
+        let rows = entity::read_page(answer.body())
+            .map_err(|problem| unreadable(table, operation, u16::from(*answer.status()), problem))?;
+        let header = |name| answer.headers().get_optional_string(&name);
+        let next = header(CONTINUATION_PARTITION)
+            .map(|partition_key| Continuation { partition_key, row_key: header(CONTINUATION_ROW) });
+        Ok(Page { rows, next })
+    }
+
+    async fn write(&self, group: &Group) -> Result<Vec<Option<ETag>>> {
+        for one in &group.operations {
+            // An ETag becomes a header; one that no header can hold is no row's.
+            if let Action::Replace(_, IfMatch::ETag(etag))
+            | Action::Merge(_, IfMatch::ETag(etag))
+            | Action::Delete(IfMatch::ETag(etag)) = &one.action
+                && !etag.to_string().bytes().all(|byte| (b' '..=b'~').contains(&byte))
+            {
+                return Err(Error::ConditionNotMet(Box::new(RowId {
+                    table: group.table.to_string(),
+                    partition_key: group.partition_key.clone(),
+                    row_key: one.row_key.clone(),
+                })));
+            }
+        }
+        let answer = match group.operations.as_slice() {
+            [] => return Ok(Vec::new()),
+            [one] => self.write_one(group, one).await,
+            _ => self.write_batch(group).await?,
+        };
+        answer.map_err(|failure| {
+            let row = |n: usize| group.operations.get(n).map(|one| one.row_key.as_str());
+            failure.into_write_error(&group.table, group.name(), row, &group.partition_key)
+        })
+    }
+
+    async fn write_one(&self, group: &Group, one: &Operation) -> Result<Vec<Option<ETag>>, Failure> {
+        let mut body = Vec::new();
+        if let Some(properties) = one.action.properties() {
+            entity::write(&mut body, &group.partition_key, &one.row_key, properties);
+        }
+        let call = Call {
+            table: &group.table,
+            operation: group.name(),
+            method: operation::method(&one.action),
+            url: match operation::address(&one.action) {
+                Address::Table => self.endpoint.table(&group.table),
+                Address::Row => self.endpoint.row(&group.table, &group.partition_key, &one.row_key),
+            },
+            headers: operation::headers(&one.action),
+            body: body.into(),
+        };
+        let deleted = one.action.properties().is_none();
+        self.send(Repeat::Harmful, &call, |answer| match answer.headers().get_optional_str(&headers::ETAG) {
+            _ if deleted => Ok(vec![None]),
+            Some(etag) => Ok(vec![Some(ETag::from(etag))]),
+            None => Err(Failure::Lost("the answer has no ETag".to_owned())),
+        })
+        .await
+    }
+
+    async fn write_batch(&self, group: &Group) -> Result<Result<Vec<Option<ETag>>, Failure>> {
+        let Batch { content_type, body } = Batch::write(&self.endpoint, group)?;
+        if body.len() > BATCH_BYTES {
+            return Err(Box::new(LimitError {
+                table: group.table.to_string(),
+                what: "the transaction's body has".to_owned(),
+                found: format!("{} bytes", body.len()),
+                limit: "4194304 bytes",
+            })
+            .into());
+        }
+        let mut headers = reading("application/json");
+        headers.insert(headers::CONTENT_TYPE, HeaderValue::from(content_type));
+        let call = Call {
+            table: &group.table,
+            operation: group.name(),
+            method: Method::Post,
+            url: self.endpoint.batch(),
+            headers,
+            body: body.into(),
+        };
+        let read = |answer: CollectedResponse| batch::read(batch::content_type(answer.headers()), answer.body(), group);
+        Ok(self.send(Repeat::Harmful, &call, read).await)
+    }
+}
+
+const FULL: &str = "application/json;odata=fullmetadata";
+
+/// The headers of a request for JSON of this kind.
+fn reading(accept: &'static str) -> Headers {
+    let mut all = Headers::new();
+    all.insert(headers::ACCEPT, HeaderValue::from_static(accept));
+    all.insert(operation::DATA_SERVICE_VERSION, operation::VERSION_3);
+    all
+}
+
+/// The properties to ask for: with the keys and the time stamp, which make a row.
+fn selection(properties: &[&'static str]) -> Select {
+    let mut select = "PartitionKey,RowKey,Timestamp".to_owned();
+    for property in properties {
+        select.push(',');
+        select.push_str(property);
+    }
+    Select::new(select)
+}
+
+fn parse(url: &str, table: &str, operation: &'static str) -> Result<Url> {
+    Url::parse(url).map_err(|problem| Error::NoAnswer {
+        table: table.to_owned(),
+        operation,
+        reason: format!("not an address: {problem}"),
+    })
+}
+
+impl Backend for AzureBackend {
+    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(self.create(table))
+    }
+
+    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(self.delete(table))
+    }
+
+    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+        Box::pin(self.list(prefix))
+    }
+
+    fn get<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+    ) -> BoxFuture<'a, Result<Option<Row>>> {
+        Box::pin(self.read_row(table, partition_key, row_key, select))
+    }
+
+    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
+        Box::pin(self.read_page(scan, from))
+    }
+
+    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
+        Box::pin(self.write(group))
+    }
+}

@@ -1,7 +1,205 @@
-//! The embedded store, on `redb`.
-/// A file.
-#[derive(Debug)]
-pub struct EmbeddedBackend;
-/// Memory.
-#[derive(Debug)]
-pub struct InMemoryBackend;
+//! The embedded store, on `redb`: one implementation, for a file and for memory.
+//!
+//! Writers hand their groups to the one [committer](committer); readers read the [snapshot](snapshot) that it published
+//! last, inline. Nothing waits for the disk on a caller's thread but a read of a page that is not in the cache.
+
+mod committer;
+mod failure;
+mod file;
+mod prepared;
+mod read;
+mod snapshot;
+mod store_key;
+mod stored_value;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use redb::Database;
+
+use self::{
+    committer::{Committer, Done, Task},
+    failure::{Failure, Refusal},
+    prepared::Prepared,
+    snapshot::Published,
+};
+use super::{Action, Backend, BoxFuture, Continuation, Group, Page, Scan};
+use crate::{ETag, Error, OutcomeUnknownError, Result, Row, RowId, RowNow};
+
+/// A store in a file, which one process at a time can have open.
+///
+/// Every write is on the disk before it is acknowledged. Dropping the store does what is still queued and closes the
+/// file, so that it can be opened again at once.
+pub struct EmbeddedBackend {
+    store: Store,
+    path: PathBuf,
+}
+
+/// A store in memory, gone when it is dropped; in all else it is [`EmbeddedBackend`].
+pub struct InMemoryBackend {
+    store: Store,
+}
+
+impl EmbeddedBackend {
+    /// Opens the store's file, and makes it if there is none.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] if the file is open already, in this process or another one. [`Error::Store`] if it cannot be
+    /// read or made, or is not a store's file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        Ok(Self { store: Store::new(file::open(path)?)?, path: path.to_owned() })
+    }
+}
+
+impl InMemoryBackend {
+    /// A new store, without tables.
+    pub fn new() -> Result<Self> {
+        let memory = redb::backends::InMemoryBackend::new();
+        let database = redb::Builder::new().create_with_backend(memory).map_err(failure::store)?;
+        file::initialize(&database).map_err(failure::store)?;
+        Ok(Self { store: Store::new(database)? })
+    }
+}
+
+impl fmt::Debug for EmbeddedBackend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EmbeddedBackend").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for InMemoryBackend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InMemoryBackend").finish_non_exhaustive()
+    }
+}
+
+/// What both are.
+struct Store {
+    published: Arc<Published>,
+    committer: Committer,
+}
+
+impl Store {
+    fn new(database: Database) -> Result<Self> {
+        let (committer, published) = Committer::start(database)?;
+        Ok(Self { published, committer })
+    }
+
+    async fn create_table(&self, table: &str) -> Result<bool> {
+        self.change_table(table, "create", Task::CreateTable(table.to_owned())).await
+    }
+
+    async fn delete_table(&self, table: &str) -> Result<bool> {
+        self.change_table(table, "delete", Task::DeleteTable(table.to_owned())).await
+    }
+
+    async fn change_table(&self, table: &str, operation: &'static str, task: Task) -> Result<bool> {
+        match self.committer.ask(task).await? {
+            Ok(Done::Table(changed)) => Ok(changed),
+            Ok(Done::Written(_)) => Ok(true),
+            Err(failure) => Err(failure.into_error(table, operation, |_| ("", ""))),
+        }
+    }
+
+    fn list_tables(&self, prefix: &str) -> Result<Vec<String>> {
+        Ok(self.published.take()?.names().beginning_with(prefix))
+    }
+
+    fn get(&self, table: &str, partition_key: &str, row_key: &str, select: Option<&[&str]>) -> Result<Option<Row>> {
+        read::get(self.published.take()?.rows(table)?, table, partition_key, row_key, select)
+    }
+
+    fn query(&self, scan: &Scan, from: Option<&Continuation>) -> Result<Page> {
+        read::page(self.published.take()?.rows(&scan.table)?, scan, from)
+    }
+
+    async fn execute(&self, group: &Group) -> Result<Vec<Option<ETag>>> {
+        match self.committer.ask(Task::Write(Prepared::new(group))).await? {
+            Ok(Done::Written(timestamp)) => {
+                let etag = |action: &Action| (!matches!(action, Action::Delete(_))).then(|| ETag::from(timestamp));
+                Ok(group.operations.iter().map(|operation| etag(&operation.action)).collect())
+            }
+            Ok(Done::Table(_)) => Ok(Vec::new()),
+            Err(failure) => Err(failure.into_error(&group.table, group.name(), |at| {
+                (&group.partition_key, group.operations.get(at).map_or("", |operation| &operation.row_key))
+            })),
+        }
+    }
+}
+
+impl Failure {
+    /// The error for the writer; `keys` are those of the group's `n`th operation.
+    fn into_error<'g>(
+        self,
+        table: &str,
+        operation: &'static str,
+        keys: impl FnOnce(usize) -> (&'g str, &'g str),
+    ) -> Error {
+        let row = |at| {
+            let (partition_key, row_key) = keys(at);
+            RowId { table: table.to_owned(), partition_key: partition_key.to_owned(), row_key: row_key.to_owned() }
+        };
+        match self {
+            Self::NoTable => Error::TableNotFound(table.to_owned()),
+            Self::Refused { at, why } => match why {
+                Refusal::AlreadyExists => Error::AlreadyExists(Box::new(row(at))),
+                Refusal::NotFound => Error::NotFound(Box::new(row(at))),
+                Refusal::ConditionNotMet => Error::ConditionNotMet(Box::new(row(at))),
+                Refusal::Damaged(damage) => Error::Damaged { row: Box::new(row(at)), damage },
+                Refusal::Limit(error) => *error,
+            },
+            Self::Failed(reason) => reason.into(),
+            Self::Unknown(reason) => Error::OutcomeUnknown(Box::new(OutcomeUnknownError {
+                operation,
+                row: row(0),
+                reason: reason.to_string(),
+                now: RowNow::Unread("the store has to be opened again".to_owned()),
+            })),
+        }
+    }
+}
+
+macro_rules! delegate_to_store {
+    ($backend:ty) => {
+        impl Backend for $backend {
+            fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+                Box::pin(self.store.create_table(table))
+            }
+
+            fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+                Box::pin(self.store.delete_table(table))
+            }
+
+            fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+                Box::pin(async move { self.store.list_tables(prefix) })
+            }
+
+            fn get<'a>(
+                &'a self,
+                table: &'a str,
+                partition_key: &'a str,
+                row_key: &'a str,
+                select: Option<&'a [&'static str]>,
+            ) -> BoxFuture<'a, Result<Option<Row>>> {
+                Box::pin(async move { self.store.get(table, partition_key, row_key, select) })
+            }
+
+            fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
+                Box::pin(async move { self.store.query(scan, from) })
+            }
+
+            fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
+                Box::pin(self.store.execute(group))
+            }
+        }
+    };
+}
+
+delegate_to_store!(EmbeddedBackend);
+delegate_to_store!(InMemoryBackend);

@@ -1,0 +1,165 @@
+//! Entity group transactions: a `multipart/mixed` request with a changeset in it, and its answer.
+
+use std::{fmt, io::Write};
+
+use azure_core::headers::{self, HeaderName, HeaderValue, Headers};
+
+use super::{
+    endpoint::Endpoint,
+    entity,
+    failure::{Failure, Refusal},
+    operation::{self, Address},
+};
+use crate::{ETag, Guid, Result, backend::Group};
+
+/// A transaction's request.
+pub(super) struct Batch {
+    pub(super) content_type: String,
+    pub(super) body: Vec<u8>,
+}
+
+impl Batch {
+    pub(super) fn write(endpoint: &Endpoint, group: &Group) -> Result<Self> {
+        let batch = format!("batch_{}", Guid::random()?);
+        let changeset = format!("changeset_{}", Guid::random()?);
+        let mut body = Vec::with_capacity(512 * group.operations.len());
+        line(&mut body, format_args!("--{batch}\r\nContent-Type: multipart/mixed; boundary={changeset}\r\n"));
+        for one in &group.operations {
+            line(&mut body, format_args!("--{changeset}\r\nContent-Type: application/http"));
+            line(&mut body, format_args!("Content-Transfer-Encoding: binary\r\n"));
+            let address = match operation::address(&one.action) {
+                Address::Table => endpoint.table(&group.table),
+                Address::Row => endpoint.row(&group.table, &group.partition_key, &one.row_key),
+            };
+            line(&mut body, format_args!("{} {address} HTTP/1.1", operation::method(&one.action)));
+            for (name, value) in operation::headers(&one.action).iter() {
+                line(&mut body, format_args!("{}: {}", name.as_str(), value.as_str()));
+            }
+            line(&mut body, format_args!(""));
+            if let Some(properties) = one.action.properties() {
+                entity::write(&mut body, &group.partition_key, &one.row_key, properties);
+            }
+            line(&mut body, format_args!(""));
+        }
+        line(&mut body, format_args!("--{changeset}--\r\n--{batch}--"));
+        Ok(Self { content_type: format!("multipart/mixed; boundary={batch}"), body })
+    }
+}
+
+/// Appends a line, with the end that the service asks for.
+fn line(body: &mut Vec<u8>, text: fmt::Arguments<'_>) {
+    // A `Vec` takes what it is given.
+    let _ = write!(body, "{text}\r\n");
+}
+
+/// What the answer, an outer 202, says: the new ETags, or the failure of the whole.
+///
+/// It is read strictly: an answer that was cut, or tells of other operations than were asked for, proves nothing.
+pub(super) fn read(content_type: &str, body: &[u8], group: &Group) -> Result<Vec<Option<ETag>>, Failure> {
+    let lost = |what: &str| Failure::Lost(format!("the transaction's answer cannot be read: {what}"));
+    let text = std::str::from_utf8(body).map_err(|_| lost("it is not UTF-8"))?;
+    let outer = boundary(content_type).ok_or_else(|| lost("no boundary"))?;
+    let outer = parts(text, outer).ok_or_else(|| lost("its end is missing"))?;
+    let [whole] = outer.as_slice() else { return Err(lost("not one changeset")) };
+    let (head, changes) = head(whole.trim_start_matches(['\r', '\n']));
+    let answers = match header(head, "content-type").and_then(boundary) {
+        Some(inner) => parts(changes, inner).ok_or_else(|| lost("its changeset's end is missing"))?,
+        // A refusal may stand by itself, without a changeset.
+        None => vec![*whole],
+    };
+    let answers = answers.into_iter().map(|answer| answer_of(answer).ok_or_else(|| lost("an answer without a status")));
+    let answers = answers.collect::<Result<Vec<_>, _>>()?;
+    if let Some(Answer { status, head, body }) = answers.iter().find(|answer| !(200..300).contains(&answer.status)) {
+        let mut headers = Headers::new();
+        for (name, value) in fields(head) {
+            headers.insert(HeaderName::from(name.to_ascii_lowercase()), HeaderValue::from(value.to_owned()));
+        }
+        return Err(Failure::Refused(Refusal::read(*status, &headers, body.trim().as_bytes())));
+    }
+    if answers.len() != group.operations.len() {
+        return Err(lost("it tells of more or fewer operations than were asked for"));
+    }
+    let etags = answers.iter().zip(&group.operations).map(|(answer, one)| match header(answer.head, "etag") {
+        _ if one.action.properties().is_none() => Ok(None),
+        Some(etag) => Ok(Some(ETag::from(etag))),
+        None => Err(lost("an ETag is missing")),
+    });
+    etags.collect()
+}
+
+/// One operation's answer.
+struct Answer<'a> {
+    status: u16,
+    head: &'a str,
+    body: &'a str,
+}
+
+/// `application/http`: the part's headers, a status line, the answer's headers, its body.
+fn answer_of(part: &str) -> Option<Answer<'_>> {
+    let part = part.trim_start_matches(['\r', '\n']);
+    let http = if part.starts_with("HTTP/") { part } else { head(part).1.trim_start_matches(['\r', '\n']) };
+    let (status_line, rest) = http.split_once('\n')?;
+    let mut words = status_line.split_ascii_whitespace();
+    let status = words.next().filter(|version| version.starts_with("HTTP/")).and(words.next())?.parse().ok()?;
+    let (head, body) = head(rest);
+    Some(Answer { status, head, body })
+}
+
+/// The value of `boundary` in a content type.
+fn boundary(content_type: &str) -> Option<&str> {
+    let (media, parameters) = content_type.split_once(';')?;
+    if !media.trim().eq_ignore_ascii_case("multipart/mixed") {
+        return None;
+    }
+    let mut parameters = parameters.split(';').filter_map(|parameter| parameter.trim().split_once('='));
+    let (_, boundary) = parameters.find(|(name, _)| name.eq_ignore_ascii_case("boundary"))?;
+    Some(boundary.trim_matches('"')).filter(|boundary| !boundary.is_empty())
+}
+
+/// The parts between the boundary's lines; `None` if the closing one is missing.
+fn parts<'a>(text: &'a str, boundary: &str) -> Option<Vec<&'a str>> {
+    let mut parts = Vec::new();
+    let mut begin = None;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let end = at + line.len();
+        if let Some(rest) = line.strip_prefix("--").and_then(|line| line.strip_prefix(boundary)) {
+            let closing = rest.trim_end() == "--";
+            if closing || rest.trim_end().is_empty() {
+                if let Some(begin) = begin.replace(end) {
+                    parts.push(text.get(begin..at)?);
+                }
+                if closing {
+                    return Some(parts);
+                }
+            }
+        }
+        at = end;
+    }
+    None
+}
+
+/// Headers, and what follows the empty line after them. Both line ends are in use.
+fn head(text: &str) -> (&str, &str) {
+    if let Some(body) = text.strip_prefix("\r\n").or_else(|| text.strip_prefix('\n')) {
+        return ("", body);
+    }
+    let end = |separator: &str| text.find(separator).map(|at| (at, at + separator.len()));
+    match [end("\r\n\r\n"), end("\n\n")].into_iter().flatten().min() {
+        Some((end, begin)) => (&text[..end], &text[begin..]),
+        None => (text, ""),
+    }
+}
+
+fn fields(head: &str) -> impl Iterator<Item = (&str, &str)> {
+    head.lines().filter_map(|line| line.split_once(':')).map(|(name, value)| (name.trim(), value.trim()))
+}
+
+fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    fields(head).find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+}
+
+/// The content type of an answer.
+pub(super) fn content_type(headers: &Headers) -> &str {
+    headers.get_optional_str(&headers::CONTENT_TYPE).unwrap_or_default()
+}

@@ -1,0 +1,56 @@
+//! What a request proves itself with.
+
+use std::{fmt, sync::Arc};
+
+use azure_core::auth::{Secret, TokenCredential};
+use azure_storage::StorageCredentials;
+use base64::Engine;
+
+use crate::{Error, Result};
+
+#[derive(Clone)]
+pub(super) enum Credential {
+    Key(Secret),
+    Sas(Secret),
+    Token(Arc<dyn TokenCredential>),
+}
+
+impl Credential {
+    /// The family's credentials of the account. Errors never quote them.
+    pub(super) fn of(&self, account: &str) -> Result<StorageCredentials> {
+        let wrong = |what: &str| Error::Configuration(what.to_owned());
+        match self {
+            Self::Key(key) => {
+                if account.is_empty() {
+                    return Err(wrong("an account key needs the account's name"));
+                }
+                let engine = base64::engine::general_purpose::STANDARD;
+                if engine.decode(key.secret()).map_or(true, |key| key.is_empty()) {
+                    return Err(wrong("the account key (AccountKey) is not base64"));
+                }
+                Ok(StorageCredentials::access_key(account, key.clone()))
+            }
+            Self::Sas(sas) => {
+                let sas = sas.secret().trim_start_matches('?');
+                if !sas.split('&').any(|pair| pair.strip_prefix("sig=").is_some_and(|sig| !sig.is_empty())) {
+                    return Err(wrong("the shared access signature (SharedAccessSignature) has no `sig=`"));
+                }
+                // The family's error would quote it.
+                StorageCredentials::sas_token(sas)
+                    .map_err(|_| wrong("the shared access signature (SharedAccessSignature) cannot be read"))
+            }
+            Self::Token(credential) => Ok(StorageCredentials::token_credential(Arc::clone(credential))),
+        }
+    }
+}
+
+/// The kind alone.
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Key(_) => "account key",
+            Self::Sas(_) => "shared access signature",
+            Self::Token(_) => "token credential",
+        })
+    }
+}

@@ -1,0 +1,127 @@
+//! Where an account's tables are, and the addresses of tables and rows in it.
+
+use std::fmt;
+
+use azure_core::Url;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
+
+use crate::{Error, Result};
+
+/// All but RFC 3986's unreserved characters. A `+` must not stay, since some servers read it as a space.
+const ENCODED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+pub(super) fn encode(text: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(text, &ENCODED)
+}
+
+/// The root of an account's tables, without a slash at its end.
+#[derive(Clone)]
+pub(super) struct Endpoint(String);
+
+impl Endpoint {
+    /// An `http` or `https` address, with or without a slash at its end.
+    pub(super) fn parse(text: &str) -> Result<Self> {
+        let wrong = |what: &str| Error::Configuration(format!("the table endpoint {what}"));
+        let url = Url::parse(text).map_err(|problem| wrong(&format!("is not an address: {problem}")))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(wrong("begins with neither `https://` nor `http://`"));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(wrong("must not hold a user or a password"));
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err(wrong("must not hold a query; give a shared access signature by itself"));
+        }
+        Ok(Self(url.as_str().trim_end_matches('/').to_owned()))
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether requests can be read on their way: over `http`, to another machine.
+    pub(super) fn exposed(&self) -> bool {
+        let Ok(url) = Url::parse(&self.0) else { return true };
+        let host = url.host_str().unwrap_or_default();
+        url.scheme() == "http" && !matches!(host, "localhost" | "127.0.0.1" | "[::1]")
+    }
+
+    /// `{root}/Posts`: where rows are inserted.
+    pub(super) fn table(&self, table: &str) -> String {
+        format!("{}/{table}", self.0)
+    }
+
+    /// `{root}/Posts()`: where rows are queried.
+    pub(super) fn rows(&self, table: &str) -> String {
+        format!("{}/{table}()", self.0)
+    }
+
+    /// `{root}/Posts(PartitionKey='Marcus',RowKey='1')`: a row. In keys a quote is doubled, then all is encoded.
+    pub(super) fn row(&self, table: &str, partition_key: &str, row_key: &str) -> String {
+        let quoted = |key: &str| encode(&key.replace('\'', "''")).to_string();
+        format!("{}/{table}(PartitionKey='{}',RowKey='{}')", self.0, quoted(partition_key), quoted(row_key))
+    }
+
+    /// `{root}/$batch`.
+    pub(super) fn batch(&self) -> String {
+        format!("{}/$batch", self.0)
+    }
+
+    /// `{root}/Tables`.
+    pub(super) fn tables(&self) -> String {
+        format!("{}/Tables", self.0)
+    }
+}
+
+/// The address alone: it holds no credentials.
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slashes_at_the_end_are_dropped() -> Result<()> {
+        for text in [
+            "http://127.0.0.1:10002/devstoreaccount1",
+            "http://127.0.0.1:10002/devstoreaccount1/",
+            "HTTP://127.0.0.1:10002/devstoreaccount1//",
+        ] {
+            assert_eq!(Endpoint::parse(text)?.table("Posts"), "http://127.0.0.1:10002/devstoreaccount1/Posts");
+        }
+        assert_eq!(
+            Endpoint::parse("https://a.table.cosmos.azure.com:443/")?.batch(),
+            "https://a.table.cosmos.azure.com/$batch"
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn keys_are_quoted_and_encoded() -> Result<()> {
+        let endpoint = Endpoint::parse("https://a")?;
+        let row = endpoint.row("Posts", "a'b c", "50%+&é~-._");
+        assert_eq!(row, "https://a/Posts(PartitionKey='a%27%27b%20c',RowKey='50%25%2B%26%C3%A9~-._')");
+        assert_eq!(Url::parse(&row).map(String::from), Ok(row), "the `url` crate must leave it as it is");
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_no_endpoint_is_refused() {
+        for text in ["", "table", "ftp://a", "https://user@a", "https://:c2VjcmV0@a", "https://a?sig=c2VjcmV0"] {
+            let error = Endpoint::parse(text).map_or_else(|error| error.to_string(), |_| String::new());
+            assert!(error.starts_with("the table endpoint ") && !error.contains("c2VjcmV0"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn plain_http_to_another_machine_is_exposed() -> Result<()> {
+        assert!(Endpoint::parse("http://a.table.core.windows.net")?.exposed());
+        assert!(!Endpoint::parse("https://a.table.core.windows.net")?.exposed());
+        assert!(!Endpoint::parse("http://127.0.0.1:10002/devstoreaccount1")?.exposed());
+        Ok(())
+    }
+}

@@ -1,0 +1,305 @@
+//! Rows as the service's JSON.
+//!
+//! A value's type is told by an annotation, `"Likes@odata.type":"Edm.Int64"`, or by its form: text, `true`, a bare
+//! whole number (`Edm.Int32`) or one with a point or an exponent (`Edm.Double`). Answers are asked for with full
+//! metadata, the one form that always annotates whatever the form would not tell, and always has the ETag.
+
+use std::{borrow::Cow, fmt};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+
+use crate::{ETag, Properties, Row, RowSet, Ticks, ValueRef};
+
+/// Appends a row's JSON.
+pub(super) fn write(json: &mut Vec<u8>, partition_key: &str, row_key: &str, properties: &Properties) {
+    json.extend_from_slice(b"{\"PartitionKey\":");
+    text(json, partition_key);
+    json.extend_from_slice(b",\"RowKey\":");
+    text(json, row_key);
+    for (name, value) in properties {
+        json.push(b',');
+        if let Some(annotation) = annotation(value) {
+            json.push(b'"');
+            json.extend_from_slice(name.as_bytes());
+            json.extend_from_slice(b"@odata.type\":\"");
+            json.extend_from_slice(annotation.as_bytes());
+            json.extend_from_slice(b"\",");
+        }
+        // A name is letters, digits and `_`: the limits are checked before.
+        json.push(b'"');
+        json.extend_from_slice(name.as_bytes());
+        json.extend_from_slice(b"\":");
+        write_value(json, value);
+    }
+    json.push(b'}');
+}
+
+/// The annotation of a value whose form does not tell its type.
+///
+/// A Double has it too: servers in JavaScript take `5.0` for the Int32 `5`.
+fn annotation(value: ValueRef<'_>) -> Option<&'static str> {
+    match value {
+        ValueRef::String(_) | ValueRef::Boolean(_) | ValueRef::Int32(_) => None,
+        value => Some(value.edm_type()),
+    }
+}
+
+fn write_value(json: &mut Vec<u8>, value: ValueRef<'_>) {
+    match value {
+        ValueRef::String(value) => text(json, value),
+        ValueRef::Binary(value) => quoted(json, STANDARD.encode(value)),
+        ValueRef::Boolean(value) => json.extend_from_slice(if value { b"true" } else { b"false" }),
+        ValueRef::Int32(value) => json.extend_from_slice(value.to_string().as_bytes()),
+        // As a text: numbers past 2^53 do not survive JavaScript.
+        ValueRef::Int64(value) => quoted(json, value),
+        ValueRef::Double(value) if value.is_nan() => quoted(json, "NaN"),
+        ValueRef::Double(value) if value.is_infinite() => {
+            quoted(json, if value > 0.0 { "Infinity" } else { "-Infinity" });
+        }
+        // `{:?}` always has a point or an exponent.
+        ValueRef::Double(value) => json.extend_from_slice(format!("{value:?}").as_bytes()),
+        ValueRef::Guid(value) => quoted(json, value),
+        ValueRef::DateTime(value) => quoted(json, value),
+    }
+}
+
+/// A text with no character to escape.
+fn quoted(json: &mut Vec<u8>, value: impl fmt::Display) {
+    json.extend_from_slice(format!("\"{value}\"").as_bytes());
+}
+
+fn text(json: &mut Vec<u8>, value: &str) {
+    // A `Vec` takes what it is given, and a text can always be written.
+    let _ = serde_json::to_writer(json, value);
+}
+
+/// Reads a row.
+pub(super) fn read(json: &[u8]) -> serde_json::Result<Row> {
+    serde_json::from_slice::<Entity>(json).map(|entity| entity.0)
+}
+
+/// Reads a page of rows, `{"value":[…]}`.
+pub(super) fn read_page(json: &[u8]) -> serde_json::Result<RowSet> {
+    serde_json::from_slice::<Answer>(json).map(|answer| answer.value.0)
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default)]
+    value: Entities,
+}
+
+#[derive(Default)]
+struct Entities(RowSet);
+
+impl<'de> Deserialize<'de> for Entities {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Rows;
+
+        impl<'de> Visitor<'de> for Rows {
+            type Value = Entities;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("rows")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut entities: A) -> Result<Entities, A::Error> {
+                let mut rows = RowSet::default();
+                while let Some(Entity(row)) = entities.next_element()? {
+                    rows.push(row.as_ref());
+                }
+                Ok(Entities(rows))
+            }
+        }
+
+        deserializer.deserialize_seq(Rows)
+    }
+}
+
+struct Entity(Row);
+
+/// A value as it stands in the JSON.
+#[derive(Clone)]
+enum Json<'a> {
+    Null,
+    Boolean(bool),
+    Whole(i64),
+    Number(f64),
+    Text(Cow<'a, str>),
+}
+
+impl<'de> Deserialize<'de> for Json<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Scalar;
+
+        impl<'de> Visitor<'de> for Scalar {
+            type Value = Json<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a property's value")
+            }
+
+            fn visit_unit<E>(self) -> Result<Json<'de>, E> {
+                Ok(Json::Null)
+            }
+
+            fn visit_bool<E>(self, value: bool) -> Result<Json<'de>, E> {
+                Ok(Json::Boolean(value))
+            }
+
+            fn visit_i64<E>(self, value: i64) -> Result<Json<'de>, E> {
+                Ok(Json::Whole(value))
+            }
+
+            #[allow(clippy::cast_precision_loss, reason = "past i64 it can only be a Double")]
+            fn visit_u64<E>(self, value: u64) -> Result<Json<'de>, E> {
+                Ok(i64::try_from(value).map_or(Json::Number(value as f64), Json::Whole))
+            }
+
+            fn visit_f64<E>(self, value: f64) -> Result<Json<'de>, E> {
+                Ok(Json::Number(value))
+            }
+
+            fn visit_str<E>(self, value: &str) -> Result<Json<'de>, E> {
+                Ok(Json::Text(Cow::Owned(value.to_owned())))
+            }
+
+            fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Json<'de>, E> {
+                Ok(Json::Text(Cow::Borrowed(value)))
+            }
+
+            fn visit_string<E>(self, value: String) -> Result<Json<'de>, E> {
+                Ok(Json::Text(Cow::Owned(value)))
+            }
+        }
+
+        deserializer.deserialize_any(Scalar)
+    }
+}
+
+/// A member's name, borrowed where it can be.
+struct Name<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Json::deserialize(deserializer)? {
+            Json::Text(name) => Ok(Self(name)),
+            _ => Err(D::Error::custom("a name that is no text")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Entity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+
+        impl<'de> Visitor<'de> for Members {
+            type Value = Entity;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a row")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Entity, A::Error> {
+                let mut parts = Parts::default();
+                while let Some(Name(name)) = members.next_key()? {
+                    if name.starts_with("odata.") && name != "odata.etag" {
+                        members.next_value::<IgnoredAny>()?;
+                    } else if let Some(property) = name.strip_suffix("@odata.type") {
+                        let property = property.to_owned();
+                        parts.types.push((property, members.next_value::<Name<'de>>()?.0));
+                    } else if name.contains('@') {
+                        members.next_value::<IgnoredAny>()?;
+                    } else {
+                        parts.values.push((name, members.next_value()?));
+                    }
+                }
+                parts.row().map(Entity).map_err(A::Error::custom)
+            }
+        }
+
+        deserializer.deserialize_map(Members)
+    }
+}
+
+/// A row's members, before annotations and values, which may come in any order, are put together.
+#[derive(Default)]
+struct Parts<'a> {
+    types: Vec<(String, Cow<'a, str>)>,
+    values: Vec<(Cow<'a, str>, Json<'a>)>,
+}
+
+impl Parts<'_> {
+    fn row(self) -> Result<Row, String> {
+        let (mut partition_key, mut row_key, mut etag, mut timestamp) = (None, None, None, None);
+        let mut properties = Properties::with_capacity(self.values.len() * 24);
+        // Annotations stand beside their values, in the same order: look on from the one found last.
+        let mut after = 0;
+        for (name, value) in &self.values {
+            match (name.as_ref(), value) {
+                (_, Json::Null) => {}
+                ("PartitionKey", Json::Text(key)) => partition_key = Some(key),
+                ("RowKey", Json::Text(key)) => row_key = Some(key),
+                ("odata.etag", Json::Text(text)) => etag = Some(ETag::from(text.as_ref())),
+                ("Timestamp", Json::Text(text)) => timestamp = Some(text),
+                (name, value) => {
+                    let (before, rest) = self.types.split_at(after);
+                    let found = rest.iter().chain(before).position(|(property, _)| property == name);
+                    let edm_type = found.map(|n| {
+                        let n = (after + n) % self.types.len();
+                        after = n + 1;
+                        self.types[n].1.as_ref()
+                    });
+                    push(&mut properties, name, value, edm_type).ok_or_else(|| {
+                        format!("the property `{name}` is not of the type {}", edm_type.unwrap_or("that it has"))
+                    })?;
+                }
+            }
+        }
+        let partition_key = partition_key.ok_or("a row without a PartitionKey")?.clone().into_owned();
+        let row_key = row_key.ok_or("a row without a RowKey")?.clone().into_owned();
+        let text = timestamp.ok_or("a row without a Timestamp")?;
+        let timestamp: Ticks = text.parse().map_err(|_| "a row whose Timestamp is not a time")?;
+        // The ETag is the time stamp in other clothes, which Microsoft's own clients know too.
+        let etag = etag.unwrap_or_else(|| ETag::from(format!("W/\"datetime'{}'\"", text.replace(':', "%3A")).as_str()));
+        Ok(Row { partition_key, row_key, properties, etag, timestamp })
+    }
+}
+
+/// Adds a property; `None` if the value is not of its type.
+fn push(properties: &mut Properties, name: &str, value: &Json<'_>, edm_type: Option<&str>) -> Option<()> {
+    let bytes;
+    let value = match (edm_type, value) {
+        (None | Some("Edm.String"), Json::Text(text)) => ValueRef::String(text),
+        (None | Some("Edm.Boolean"), Json::Boolean(value)) => ValueRef::Boolean(*value),
+        (None | Some("Edm.Int32"), Json::Whole(number)) if i32::try_from(*number).is_ok() => {
+            ValueRef::Int32(i32::try_from(*number).ok()?)
+        }
+        (Some("Edm.Int32"), Json::Text(text)) => ValueRef::Int32(text.parse().ok()?),
+        // A whole number that is no Int32, and is not said to be an Int64, can only be a Double written short.
+        #[allow(clippy::cast_precision_loss, reason = "a Double is what it was")]
+        (None | Some("Edm.Double"), Json::Whole(number)) => ValueRef::Double(*number as f64),
+        (None | Some("Edm.Double"), Json::Number(number)) => ValueRef::Double(*number),
+        (Some("Edm.Double"), Json::Text(text)) => ValueRef::Double(match text.as_ref() {
+            "NaN" => f64::NAN,
+            "Infinity" | "INF" => f64::INFINITY,
+            "-Infinity" | "-INF" => f64::NEG_INFINITY,
+            text => text.parse().ok()?,
+        }),
+        (Some("Edm.Int64"), Json::Text(text)) => ValueRef::Int64(text.parse().ok()?),
+        (Some("Edm.Int64"), Json::Whole(number)) => ValueRef::Int64(*number),
+        (Some("Edm.Guid"), Json::Text(text)) => ValueRef::Guid(text.parse().ok()?),
+        (Some("Edm.DateTime"), Json::Text(text)) => ValueRef::DateTime(text.parse().ok()?),
+        (Some("Edm.Binary"), Json::Text(text)) => {
+            bytes = STANDARD.decode(text.as_ref()).ok()?;
+            ValueRef::Binary(&bytes)
+        }
+        _ => return None,
+    };
+    properties.push(name, value);
+    Some(())
+}

@@ -1,0 +1,286 @@
+//! Why a request has no good answer, and what that says of a write.
+
+use std::{error, fmt, time::Duration};
+
+use azure_core::headers::{self, HeaderName, Headers};
+use serde::Deserialize;
+
+use crate::{Error, OutcomeUnknownError, Result, RowId, RowNow, ServiceError};
+
+/// Why a request has no good answer. It travels through the family's pipeline inside its error.
+#[derive(Clone, Debug)]
+pub(super) enum Failure {
+    /// No connection, or no token: nothing was sent.
+    Unsent {
+        reason: String,
+        /// Whether it may go better in a moment.
+        passing: bool,
+    },
+    /// It was sent, perhaps in part, and no whole answer came back.
+    Lost(String),
+    /// The service answered with an error.
+    Refused(Refusal),
+}
+
+/// An answer that is an error.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Refusal {
+    pub(super) status: u16,
+    /// Empty where there was none.
+    pub(super) code: String,
+    pub(super) message: String,
+    pub(super) retry_after: Option<Duration>,
+}
+
+impl Refusal {
+    /// Reads the answer: the code from its header, else from the body, which is JSON or XML, or empty.
+    pub(super) fn read(status: u16, headers: &Headers, body: &[u8]) -> Self {
+        let (code, message) = json(body).or_else(|| xml(body)).unwrap_or_default();
+        let code = headers.get_optional_string(&headers::ERROR_CODE).unwrap_or(code);
+        Self { status, code, message, retry_after: retry_after(headers) }
+    }
+
+    /// Takes the failing operation's index off a transaction's message, `2:The specified entity …`.
+    pub(super) fn split_index(&mut self) -> Option<usize> {
+        let (index, message) = self.message.split_once(':')?;
+        let index = index.parse().ok()?;
+        self.message = message.to_owned();
+        Some(index)
+    }
+}
+
+#[derive(Deserialize)]
+struct JsonError {
+    #[serde(alias = "odata.error")]
+    error: JsonErrorBody,
+}
+
+#[derive(Deserialize)]
+struct JsonErrorBody {
+    #[serde(default)]
+    code: String,
+    #[serde(default)]
+    message: JsonMessage,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum JsonMessage {
+    Text(String),
+    Localised { value: String },
+}
+
+impl Default for JsonMessage {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}
+
+/// `{"odata.error":{"code":"…","message":{"lang":"en-us","value":"…"}}}`.
+fn json(body: &[u8]) -> Option<(String, String)> {
+    let JsonErrorBody { code, message } = serde_json::from_slice::<JsonError>(body).ok()?.error;
+    let (JsonMessage::Text(message) | JsonMessage::Localised { value: message }) = message;
+    Some((code, message))
+}
+
+/// `<m:error><m:code>…</m:code><m:message xml:lang="en-US">…</m:message></m:error>`, or `<Error><Code>…` as storage's
+/// front end writes it.
+fn xml(body: &[u8]) -> Option<(String, String)> {
+    let text = std::str::from_utf8(body).ok()?.trim_start_matches('\u{FEFF}').trim_start();
+    if !text.starts_with('<') {
+        return None;
+    }
+    Some((element(text, "code").unwrap_or_default(), element(text, "message").unwrap_or_default()))
+}
+
+/// The text of the first element of this name, whatever its prefix and case. It is all that an error needs of XML.
+fn element(xml: &str, name: &str) -> Option<String> {
+    let mut rest = xml;
+    loop {
+        let (_, after) = rest.split_once('<')?;
+        let (tag, content) = after.split_once('>')?;
+        let full = tag.split_ascii_whitespace().next().unwrap_or_default();
+        let local = full.rsplit(':').next().unwrap_or_default();
+        if local.eq_ignore_ascii_case(name) {
+            let (text, _) = content.split_once('<')?;
+            let unescaped =
+                text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'");
+            return Some(unescaped.replace("&amp;", "&"));
+        }
+        rest = content;
+    }
+}
+
+/// How long the service asks to wait: whole seconds, or milliseconds in the headers of Azure's own.
+fn retry_after(headers: &Headers) -> Option<Duration> {
+    let number = |name: HeaderName| headers.get_optional_str(&name)?.trim().parse().ok();
+    number(headers::RETRY_AFTER_MS)
+        .or_else(|| number(headers::X_MS_RETRY_AFTER_MS))
+        .map(Duration::from_millis)
+        .or_else(|| number(headers::RETRY_AFTER).map(Duration::from_secs))
+}
+
+impl Failure {
+    /// The failure inside an error of the family's pipeline.
+    pub(super) fn of(error: azure_core::Error) -> Self {
+        let error = match error.into_downcast::<Self>() {
+            Ok(failure) => return failure,
+            Err(error) => error,
+        };
+        match error.kind() {
+            azure_core::error::ErrorKind::Credential => Self::Unsent { reason: chain(&error), passing: false },
+            // The transport marks whatever went wrong in it, so this came after a good answer.
+            _ => Self::Lost("the answer could not be read".to_owned()),
+        }
+    }
+
+    /// Whether a read may go better the next time.
+    pub(super) fn may_pass(&self) -> bool {
+        match self {
+            Self::Unsent { passing, .. } => *passing,
+            Self::Lost(_) => true,
+            Self::Refused(Refusal { status, .. }) => matches!(status, 408 | 429 | 500 | 502 | 503 | 504),
+        }
+    }
+
+    /// Whether it may go better the next time, and a write was provably not applied, nor will be.
+    pub(super) fn harmless(&self) -> bool {
+        match self {
+            Self::Unsent { passing, .. } => *passing,
+            Self::Lost(_) => false,
+            Self::Refused(refusal) => refusal.status == 429 || refusal.busy(),
+        }
+    }
+
+    /// Whether a write may have been applied.
+    fn proves_nothing(&self) -> bool {
+        match self {
+            Self::Unsent { .. } => false,
+            Self::Lost(_) => true,
+            // 501: the service does not know such a request.
+            Self::Refused(refusal) => {
+                (refusal.status == 408 || refusal.status >= 500) && refusal.status != 501 && !refusal.busy()
+            }
+        }
+    }
+
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused(refusal) => refusal.retry_after,
+            _ => None,
+        }
+    }
+
+    /// The answer's status, if there was an answer.
+    pub(super) fn status(&self) -> Option<u16> {
+        match self {
+            Self::Refused(refusal) => Some(refusal.status),
+            _ => None,
+        }
+    }
+
+    /// The error of a read, or of a write that was not applied.
+    pub(super) fn into_error(self, table: &str, operation: &'static str) -> Error {
+        match self {
+            Self::Unsent { reason, .. } | Self::Lost(reason) => {
+                Error::NoAnswer { table: table.to_owned(), operation, reason }
+            }
+            Self::Refused(refusal) => match refusal.code.as_str() {
+                "TableNotFound" => Error::TableNotFound(table.to_owned()),
+                "TableBeingDeleted" => Error::TableBeingDeleted(table.to_owned()),
+                _ => {
+                    let Refusal { status, code, message, .. } = refusal;
+                    Box::new(ServiceError { table: table.to_owned(), operation, status, code, message }).into()
+                }
+            },
+        }
+    }
+
+    /// The error of a write, of these rows: one, or those of a transaction.
+    pub(super) fn into_write_error<'a>(
+        mut self,
+        table: &str,
+        operation: &'static str,
+        row: impl Fn(usize) -> Option<&'a str>,
+        partition_key: &str,
+    ) -> Error {
+        let id = |n: usize| {
+            let row_key = row(n).or_else(|| row(0)).unwrap_or_default().to_owned();
+            Box::new(RowId { table: table.to_owned(), partition_key: partition_key.to_owned(), row_key })
+        };
+        if self.proves_nothing() {
+            let reason = self.to_string();
+            let now = RowNow::Unread("not tried".to_owned());
+            return Box::new(OutcomeUnknownError { operation, row: *id(0), reason, now }).into();
+        }
+        let Self::Refused(refusal) = &mut self else { return self.into_error(table, operation) };
+        let index = if operation == "transaction" { refusal.split_index() } else { None };
+        let id = id(index.unwrap_or(0));
+        match (refusal.status, refusal.code.as_str()) {
+            (409, "EntityAlreadyExists") => Error::AlreadyExists(id),
+            (404, "ResourceNotFound" | "EntityNotFound") => Error::NotFound(id),
+            (412, _) => Error::ConditionNotMet(id),
+            _ => self.into_error(table, operation),
+        }
+    }
+}
+
+impl Refusal {
+    /// The service refused it unread, being too busy.
+    fn busy(&self) -> bool {
+        self.status == 503 && self.code == "ServerBusy"
+    }
+}
+
+/// What happened, without addresses or credentials.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsent { reason, .. } | Self::Lost(reason) => f.write_str(reason),
+            Self::Refused(Refusal { status, code, .. }) if code.is_empty() => {
+                write!(f, "the service answered {status}")
+            }
+            Self::Refused(Refusal { status, code, .. }) => write!(f, "the service answered {status} {code}"),
+        }
+    }
+}
+
+impl error::Error for Failure {}
+
+/// An error and its causes. An answer among them is told by its status alone: its headers and body may hold a token.
+fn chain(error: &azure_core::Error) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut next: Option<&(dyn error::Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        let answer = error
+            .downcast_ref::<azure_core::error::HttpError>()
+            .or_else(|| error.downcast_ref::<azure_core::Error>().and_then(|error| error.get_ref()?.downcast_ref()));
+        let (line, cause) = match answer {
+            Some(answer) => (format!("the answer was {}", answer.status()), None),
+            None => (error.to_string(), error.source()),
+        };
+        if lines.last() != Some(&line) {
+            lines.push(line);
+        }
+        next = cause;
+    }
+    lines.join(": ")
+}
+
+/// The value of a good answer that does not hold what it should.
+pub(super) fn unreadable(table: &str, operation: &'static str, status: u16, problem: impl fmt::Display) -> Error {
+    let message = format!("the answer cannot be read: {problem}");
+    Box::new(ServiceError { table: table.to_owned(), operation, status, code: String::new(), message }).into()
+}
+
+/// `Ok(None)` where the service says that there is no such row.
+pub(super) fn absent<T>(result: Result<T, Failure>) -> Result<Option<T>, Failure> {
+    match result {
+        Err(Failure::Refused(refusal))
+            if refusal.status == 404 && matches!(refusal.code.as_str(), "ResourceNotFound" | "EntityNotFound") =>
+        {
+            Ok(None)
+        }
+        result => result.map(Some),
+    }
+}

@@ -1,0 +1,65 @@
+//! When a request is sent again.
+
+use std::{future::Future, time::Duration};
+
+use backon::{BackoffBuilder, ExponentialBuilder};
+use tokio::time::{Instant, sleep};
+
+use super::failure::Failure;
+
+/// What a request does if it is applied twice, or later than its caller believes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repeat {
+    /// A read, or the creation of a table: nothing.
+    Harmless,
+    /// A write: harm. It is sent again only if it was provably not applied.
+    Harmful,
+}
+
+/// How often and for how long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Retry {
+    /// The most times that a request is sent.
+    pub(super) attempts: usize,
+    /// No further attempt begins later than this after the first.
+    pub(super) total: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { attempts: 5, total: Duration::from_secs(60) }
+    }
+}
+
+impl Retry {
+    /// Tries until it succeeds, or trying on is of no use, or could do harm, or would take too long.
+    pub(super) async fn run<T, F>(self, repeat: Repeat, mut attempt: impl FnMut(usize) -> F) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<T, Failure>>,
+    {
+        let begin = Instant::now();
+        let mut delays = ExponentialBuilder::default()
+            .with_min_delay(Duration::from_millis(100))
+            .with_max_delay(Duration::from_secs(10))
+            .with_max_times(self.attempts.saturating_sub(1))
+            .with_jitter()
+            .build();
+        for n in 1.. {
+            let failure = match attempt(n).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            let again = match repeat {
+                Repeat::Harmless => failure.may_pass(),
+                Repeat::Harmful => failure.harmless(),
+            };
+            let Some(delay) = delays.next().filter(|_| again) else { return Err(failure) };
+            let delay = delay.max(failure.retry_after().unwrap_or_default());
+            if begin.elapsed().saturating_add(delay) > self.total {
+                return Err(failure);
+            }
+            sleep(delay).await;
+        }
+        unreachable!("the attempts are counted without end")
+    }
+}

@@ -1,0 +1,133 @@
+//! The one place where requests leave and answers come in.
+
+use std::{error::Error as _, fmt, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use azure_core::{
+    Body, BytesStream, Context, HttpClient, Policy, PolicyResult, Request, Response, StatusCode,
+    error::ErrorKind,
+    headers::{self, HeaderName, HeaderValue, Headers},
+};
+use bytes::Bytes;
+
+use super::failure::{Failure, Refusal};
+
+/// A pooled client in the place of the family's, which keeps no idle connection and waits for ever.
+///
+/// An answer is read whole here, so that a cut one is told from an error; answers that are errors are read here too,
+/// since what the family makes of them drops their message and, where the code stands in the body alone, the code.
+///
+/// It is also the pipeline's last policy. The family's own last one prints each request at `debug` level, with the
+/// `Authorization` header or the signature in the address, so it is never reached.
+pub(super) struct Transport {
+    client: reqwest::Client,
+    timeout: Duration,
+}
+
+impl Transport {
+    pub(super) fn new(client: reqwest::Client, timeout: Duration) -> Arc<Self> {
+        Arc::new(Self { client, timeout })
+    }
+
+    async fn exchange(&self, request: &Request) -> Result<Response, Failure> {
+        let unsent = |reason: String| Failure::Unsent { reason, passing: false };
+        let method = reqwest::Method::from_bytes(request.method().as_ref().as_bytes());
+        let method = method.map_err(|_| unsent("an HTTP method that is none".to_owned()))?;
+        let mut sent = self.client.request(method, request.url().clone()).timeout(self.timeout);
+        for (name, value) in request.headers().iter() {
+            sent = sent.header(name.as_str(), value.as_str());
+        }
+        let Body::Bytes(body) = request.body() else {
+            return Err(unsent("a request's body that is a stream".to_owned()));
+        };
+        let sent = sent.body(body.clone()).build().map_err(|error| unsent(reason(error)))?;
+        let mut answer = self.client.execute(sent).await.map_err(|error| {
+            if error.is_connect() {
+                Failure::Unsent { reason: format!("no connection: {}", reason(error)), passing: true }
+            } else {
+                Failure::Lost(reason(error))
+            }
+        })?;
+        let status = answer.status().as_u16();
+        let headers = read_headers(std::mem::take(answer.headers_mut()));
+        let body = answer.bytes().await;
+        if !(200..300).contains(&status) {
+            // The status says enough, should the body be lost.
+            return Err(Failure::Refused(Refusal::read(status, &headers, &body.unwrap_or_default())));
+        }
+        let body: Bytes = body.map_err(|error| Failure::Lost(reason(error)))?;
+        let status = StatusCode::try_from(status).unwrap_or(StatusCode::Ok);
+        Ok(Response::new(status, headers, Box::pin(BytesStream::new(body))))
+    }
+}
+
+/// What happened, without the address, which may hold a signature.
+fn reason(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+fn read_headers(read: reqwest::header::HeaderMap) -> Headers {
+    let mut all = Headers::new();
+    for (name, value) in &read {
+        // A continuation must not vanish for being no ASCII: that would end the scan early.
+        let value = value.to_str().map_or_else(
+            |_| match std::str::from_utf8(value.as_bytes()) {
+                Ok(text) => text.to_owned(),
+                Err(_) => value.as_bytes().iter().copied().map(char::from).collect(),
+            },
+            str::to_owned,
+        );
+        all.insert(HeaderName::from(name.as_str().to_owned()), HeaderValue::from(value));
+    }
+    // Cosmos DB does not send all of these, and the family then calls a write failed that was applied.
+    let mut fill = |name: HeaderName, usable: bool, value: &'static str| {
+        if !usable {
+            all.insert(name, HeaderValue::from_static(value));
+        }
+    };
+    let has = |name: &HeaderName| read.contains_key(name.as_str());
+    let uuid = |text: &str| text.trim_matches(['{', '}']).parse::<crate::Guid>().is_ok();
+    let request_id = read.get(headers::REQUEST_ID.as_str()).and_then(|id| id.to_str().ok());
+    fill(headers::VERSION, has(&headers::VERSION), "2019-02-02");
+    fill(headers::REQUEST_ID, request_id.is_some_and(uuid), "00000000-0000-0000-0000-000000000000");
+    fill(headers::DATE, has(&headers::DATE), "Thu, 01 Jan 1970 00:00:00 GMT");
+    fill(headers::SERVER, has(&headers::SERVER), "unknown");
+    all
+}
+
+#[async_trait]
+impl HttpClient for Transport {
+    async fn execute_request(&self, request: &Request) -> azure_core::Result<Response> {
+        self.exchange(request).await.map_err(|failure| azure_core::Error::new(ErrorKind::Io, failure))
+    }
+}
+
+/// The pipeline's end, right after the policy that signs.
+pub(super) struct Last(pub(super) Arc<Transport>);
+
+#[async_trait]
+impl Policy for Last {
+    async fn send(&self, _: &Context, request: &mut Request, _: &[Arc<dyn Policy>]) -> PolicyResult {
+        self.0.execute_request(request).await
+    }
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transport").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Last {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

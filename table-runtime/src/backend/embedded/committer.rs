@@ -1,0 +1,279 @@
+//! The one thread that writes.
+//!
+//! It drains the queue into one write transaction: each group is validated whole, against what those before it left,
+//! before any of it is applied. Then there is one durable commit, then the new snapshot is published, then the writers
+//! are answered, so that each reads what it wrote. While the disk is busy the next writers queue up, and share the next
+//! commit.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread::{self, JoinHandle},
+};
+
+use futures_channel::oneshot;
+use redb::{CommitError, Database, TableDefinition, WriteTransaction};
+
+use super::{
+    failure::{Failure, Reason, StoreError},
+    prepared::{Prepared, WriteRows},
+    snapshot::{Names, Published, Snapshot, rows},
+};
+use crate::{Result, Ticks};
+
+/// The store's own table, which no table of rows can be called.
+pub(super) const STORE: TableDefinition<'_, &str, u64> = TableDefinition::new("$store");
+/// Its row with the format of the file.
+pub(super) const FORMAT: &str = "format";
+/// Its row with the last time stamp that was given, in ticks.
+pub(super) const LAST: &str = "last";
+
+/// How many operations a commit takes before it leaves the others to the next one, so that none waits for too long.
+const OPERATIONS: usize = 10_000;
+
+/// What a writer wants.
+#[derive(Debug)]
+pub(super) enum Task {
+    Write(Prepared),
+    CreateTable(String),
+    DeleteTable(String),
+}
+
+/// What was done.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// The rows were written, with this time stamp.
+    Written(Ticks),
+    /// The table was created or deleted; `false` if it was there, or was not.
+    Table(bool),
+}
+
+pub(super) type Answer = Result<Done, Failure>;
+
+#[derive(Debug)]
+struct Request {
+    task: Task,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// The committer's handle; dropped, it lets the committer do what is queued, and waits for it to close the database.
+pub(super) struct Committer {
+    /// `None` once it is being dropped.
+    queue: Option<Sender<Request>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Committer {
+    /// Starts the thread, which owns the database from here on.
+    pub(super) fn start(database: Database) -> Result<(Self, Arc<Published>)> {
+        let state = State::read(database)?;
+        let published = Arc::clone(&state.published);
+        let (queue, requests) = channel();
+        let thread = thread::Builder::new()
+            .name("table-runtime committer".to_owned())
+            .spawn(move || state.run(&requests))
+            .map_err(|error| crate::Error::Store(Box::new(error)))?;
+        Ok((Self { queue: Some(queue), thread: Some(thread) }, published))
+    }
+
+    /// Queues the task, and gives its answer. Once it was polled, the task is done even if nobody waits for it.
+    pub(super) async fn ask(&self, task: Task) -> Result<Answer> {
+        let (answer, answered) = oneshot::channel();
+        let queued = self.queue.as_ref().is_some_and(|queue| queue.send(Request { task, answer }).is_ok());
+        if !queued {
+            return Err(StoreError::Stopped.into());
+        }
+        // The committer answers every request; if it could not, it may have got as far as the commit.
+        let lost = |_| Err(Failure::Unknown(redb::Error::DatabaseClosed.into()));
+        Ok(answered.await.unwrap_or_else(lost))
+    }
+}
+
+impl Drop for Committer {
+    fn drop(&mut self) {
+        self.queue = None;
+        let Some(thread) = self.thread.take() else { return };
+        // A waker may drop the last handle on the committer's own thread, which cannot wait for itself.
+        if thread.thread().id() != thread::current().id() {
+            // A panic was the committer's, and its writers were told.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the committer's thread owns. The order matters: readers' snapshots end before the database is closed.
+struct State {
+    published: Arc<Published>,
+    names: Arc<Names>,
+    /// The last time stamp that was given.
+    last: u64,
+    database: Database,
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.published.close();
+    }
+}
+
+impl State {
+    fn read(database: Database) -> Result<Self> {
+        let state = || -> Result<_, redb::Error> {
+            let transaction = redb::ReadableDatabase::begin_read(&database)?;
+            let last = transaction.open_table(STORE)?.get(LAST)?.map_or(0, |last| last.value());
+            let names = Arc::new(Names::read(&transaction)?);
+            let snapshot = Snapshot::new(&database, Arc::clone(&names))?;
+            Ok((Arc::new(Published::new(snapshot)), names, last))
+        };
+        let (published, names, last) = state().map_err(super::failure::store)?;
+        Ok(Self { published, names, last, database })
+    }
+
+    fn run(mut self, requests: &Receiver<Request>) {
+        while let Ok(first) = requests.recv() {
+            let mut batch = vec![first];
+            let mut operations = batch[0].task.operations();
+            while operations < OPERATIONS
+                && let Ok(request) = requests.try_recv()
+            {
+                operations += request.task.operations();
+                batch.push(request);
+            }
+            self.commit(batch);
+        }
+    }
+
+    /// Carries out a batch of requests in one transaction, and answers them.
+    fn commit(&mut self, batch: Vec<Request>) {
+        let (mut tasks, senders): (Vec<_>, Vec<_>) = batch.into_iter().map(|it| (it.task, it.answer)).unzip();
+        let answers = match self.try_commit(&mut tasks) {
+            Ok(answers) => answers,
+            Err(failure) => {
+                let (reason, failure): (Reason, fn(Reason) -> Failure) = match failure {
+                    Stop::Before(reason) => (reason, Failure::Failed),
+                    Stop::Within(reason) => (reason, Failure::Unknown),
+                };
+                tracing::error!(%reason, groups = tasks.len(), "the embedded store could not commit");
+                senders.iter().map(|_| Err(failure(reason.clone()))).collect()
+            }
+        };
+        for (sender, answer) in senders.into_iter().zip(answers) {
+            // Whoever has stopped waiting does not want to know.
+            let _ = sender.send(answer);
+        }
+    }
+
+    fn try_commit(&mut self, tasks: &mut [Task]) -> Result<Vec<Answer>, Stop> {
+        let transaction = self.database.begin_write().map_err(Stop::before)?;
+        let mut batch = Batch { names: Arc::clone(&self.names), last: self.last, changed: false };
+        // An error leaves here with the transaction aborted.
+        let answers = batch.apply(&transaction, tasks).map_err(Stop::before)?;
+        self.last = batch.last;
+        if !batch.changed {
+            transaction.abort().map_err(Stop::before)?;
+            return Ok(answers);
+        }
+        transaction.commit().map_err(|error| match error {
+            CommitError::TransactionPoisoned => Stop::before(error),
+            error => Stop::Within(error.into()),
+        })?;
+        self.names = batch.names;
+        let snapshot = Snapshot::new(&self.database, Arc::clone(&self.names));
+        self.published.publish(snapshot.map_err(Reason::from));
+        Ok(answers)
+    }
+}
+
+/// A commit that did not happen, or may have.
+enum Stop {
+    Before(Reason),
+    Within(Reason),
+}
+
+impl Stop {
+    fn before(error: impl Into<redb::Error>) -> Self {
+        Self::Before(error.into().into())
+    }
+}
+
+impl Task {
+    fn operations(&self) -> usize {
+        match self {
+            Self::Write(group) => group.len(),
+            Self::CreateTable(_) | Self::DeleteTable(_) => 1,
+        }
+    }
+}
+
+/// What a transaction has changed so far.
+struct Batch {
+    names: Arc<Names>,
+    last: u64,
+    changed: bool,
+}
+
+impl Batch {
+    /// Does each task in turn. An error is one that no task can be blamed for.
+    fn apply(&mut self, transaction: &WriteTransaction, tasks: &mut [Task]) -> Result<Vec<Answer>, redb::Error> {
+        let mut opened = HashMap::new();
+        let mut answers = Vec::with_capacity(tasks.len());
+        for task in tasks {
+            answers.push(match task {
+                Task::Write(group) => self.write(transaction, &mut opened, group)?,
+                Task::CreateTable(table) => {
+                    let new = Arc::make_mut(&mut self.names).insert(table);
+                    if new {
+                        transaction.open_table(rows(table))?;
+                        self.changed = true;
+                    }
+                    Ok(Done::Table(new))
+                }
+                Task::DeleteTable(table) => {
+                    let name = Arc::make_mut(&mut self.names).remove(table);
+                    if let Some(name) = &name {
+                        // `redb` deletes no table that is open.
+                        opened.remove(&**name);
+                        transaction.delete_table(rows(name))?;
+                        self.changed = true;
+                    }
+                    Ok(Done::Table(name.is_some()))
+                }
+            });
+        }
+        drop(opened);
+        if self.changed {
+            transaction.open_table(STORE)?.insert(LAST, self.last)?;
+        }
+        Ok(answers)
+    }
+
+    fn write<'t>(
+        &mut self,
+        transaction: &'t WriteTransaction,
+        opened: &mut HashMap<Box<str>, WriteRows<'t>>,
+        group: &mut Prepared,
+    ) -> Result<Answer, redb::Error> {
+        let Some(name) = self.names.get(&group.table) else { return Ok(Err(Failure::NoTable)) };
+        if !opened.contains_key(name) {
+            opened.insert(name.into(), transaction.open_table(rows(name))?);
+        }
+        let Some(rows) = opened.get_mut(name) else { return Ok(Err(Failure::NoTable)) };
+        if let Err(failure) = group.validate(rows)? {
+            return Ok(Err(failure));
+        }
+        // Later than all before it, whatever the clock does: no two writes of a row share an ETag.
+        let ticks = Ticks::now().get().max(self.last + 1);
+        let Some(timestamp) = Ticks::new(ticks) else {
+            return Ok(Err(Failure::Failed(
+                redb::Error::Corrupted("the last time stamp is past the year 9999".into()).into(),
+            )));
+        };
+        group.apply(rows, timestamp)?;
+        self.last = ticks;
+        self.changed = true;
+        Ok(Ok(Done::Written(timestamp)))
+    }
+}

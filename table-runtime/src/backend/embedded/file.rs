@@ -1,0 +1,203 @@
+//! Opening the store's file, and making it.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use redb::{Builder, Database, DatabaseError, ReadableDatabase, StorageError, TableError};
+
+use super::{
+    committer::{FORMAT, STORE},
+    failure::StoreError,
+};
+use crate::{Error, Guid, Result};
+
+/// The format of the file: the tables, the keys and the values in it.
+const VERSION: u64 = 1;
+
+/// Opens the database at `path`, and makes it first if there is no file.
+pub(super) fn open(path: &Path) -> Result<Database> {
+    let database = match Builder::new().open(path) {
+        Err(error) if is_missing(&error) => {
+            create(path)?;
+            Builder::new().open(path)
+        }
+        opened => opened,
+    };
+    let database = database.map_err(|error| refused(path, error))?;
+    check(path, &database)?;
+    Ok(database)
+}
+
+/// Makes a new database a store.
+pub(super) fn initialize(database: &Database) -> Result<(), redb::Error> {
+    let transaction = database.begin_write()?;
+    transaction.open_table(STORE)?.insert(FORMAT, VERSION)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Whether the database is a store, and one that this version reads.
+fn check(path: &Path, database: &Database) -> Result<()> {
+    let found = || -> Result<_, redb::Error> {
+        let table = match database.begin_read()?.open_table(STORE) {
+            Err(TableError::Storage(error)) => return Err(error.into()),
+            Err(_) => return Ok(None),
+            Ok(table) => table,
+        };
+        Ok(table.get(FORMAT)?.map(|format| format.value()))
+    };
+    match found().map_err(|source| StoreError::Database { path: path.to_owned(), source })? {
+        Some(VERSION) => Ok(()),
+        Some(found) => Err(StoreError::Format { path: path.to_owned(), found, known: VERSION }.into()),
+        None => Err(StoreError::Foreign(path.to_owned()).into()),
+    }
+}
+
+/// Makes the file: under another name in the same folder, committed, and only then given its name, so that there is
+/// never a half-made file at `path`, whenever the program or the machine stops.
+fn create(path: &Path) -> Result<()> {
+    let Some(name) = path.file_name() else { return Err(StoreError::NoFile(path.to_owned()).into()) };
+    let folder = match path.parent() {
+        Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+        Some(folder) => folder,
+        None => return Err(StoreError::NoFile(path.to_owned()).into()),
+    };
+    let mut temporary = name.to_owned();
+    temporary.push(format!(".{}.new", Guid::random()?));
+    let temporary = Temporary(folder.join(temporary));
+    let file = fs::File::options().read(true).write(true).create_new(true).open(&temporary.0);
+    let file = file.map_err(|source| StoreError::File { path: folder.to_owned(), source })?;
+    let database = Builder::new().create_file(file).map_err(|error| refused(path, error))?;
+    initialize(&database).map_err(|source| StoreError::Database { path: path.to_owned(), source })?;
+    // Closed before it is renamed, as some systems want it.
+    drop(database);
+    let named = name_and_sync(&temporary.0, path, folder);
+    named.map_err(|source| StoreError::File { path: path.to_owned(), source }.into())
+}
+
+fn name_and_sync(temporary: &Path, path: &Path, folder: &Path) -> io::Result<()> {
+    // A link, unlike a rename, does not take the place of a file that another process has just made and opened.
+    match fs::hard_link(temporary, path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        // Some file systems have no links.
+        Err(_) => fs::rename(temporary, path)?,
+    }
+    sync(folder)
+}
+
+/// Makes sure that a name in the folder outlasts a loss of power.
+#[cfg(unix)]
+fn sync(folder: &Path) -> io::Result<()> {
+    fs::File::open(folder)?.sync_all()
+}
+
+/// Elsewhere folders cannot be opened, and need not be.
+#[cfg(not(unix))]
+fn sync(_folder: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// A file's first name, which is taken away again.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // It is not there after a rename.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn is_missing(error: &DatabaseError) -> bool {
+    matches!(error, DatabaseError::Storage(StorageError::Io(error)) if error.kind() == io::ErrorKind::NotFound)
+}
+
+fn refused(path: &Path, error: DatabaseError) -> Error {
+    match error {
+        DatabaseError::DatabaseAlreadyOpen => Error::InUse(path.to_owned()),
+        error => StoreError::Database { path: path.to_owned(), source: error.into() }.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).expect("the folder");
+        entries.map(|entry| entry.expect("its entries").file_name().into_string().expect("UTF-8")).collect()
+    }
+
+    #[test]
+    fn creation_leaves_the_file_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("blog.tables");
+        drop(open(&path).expect("a new file"));
+        assert_eq!(names(folder.path()), ["blog.tables"]);
+        drop(open(&path).expect("the file again"));
+        assert_eq!(names(folder.path()), ["blog.tables"]);
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let error = open(&folder.path().join("missing/blog.tables")).expect_err("no folder");
+        assert!(error.to_string().contains("missing"), "{error}");
+        assert!(matches!(error, Error::Store(_)));
+        assert_eq!(names(folder.path()), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_no_file_name_is_refused() {
+        for path in ["/", "..", ""] {
+            assert!(matches!(open(Path::new(path)), Err(Error::Store(_))), "{path}");
+        }
+    }
+
+    #[test]
+    fn other_files_are_refused_and_left_as_they_are() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("notes.txt");
+        for content in [&b""[..], b"some notes", &[0; 10_000]] {
+            fs::write(&path, content).expect("a file");
+            let error = open(&path).expect_err("no database");
+            assert!(matches!(error, Error::Store(_)), "{error}");
+            assert_eq!(fs::read(&path).expect("the file"), content);
+        }
+        assert_eq!(names(folder.path()), ["notes.txt"]);
+    }
+
+    #[test]
+    fn databases_of_others_and_of_the_future_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("other.redb");
+        let database = Database::create(&path).expect("a database");
+        drop(database);
+        let error = open(&path).expect_err("another program's");
+        assert!(error.to_string().contains("another program"), "{error}");
+
+        let database = Database::create(&path).expect("the database");
+        let transaction = database.begin_write().expect("a transaction");
+        transaction.open_table(STORE).expect("the table").insert(FORMAT, VERSION + 1).expect("a row");
+        transaction.commit().expect("a commit");
+        drop(database);
+        let error = open(&path).expect_err("a later format");
+        assert!(error.to_string().contains("the format 2; this version reads the format 1"), "{error}");
+    }
+
+    #[test]
+    fn processes_that_create_the_file_at_once_get_one_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("blog.tables");
+        let opened = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| open(&path))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect::<Vec<_>>()
+        });
+        let won = opened.iter().filter(|opened| opened.is_ok()).count();
+        assert_eq!(won, 1, "one of them has it open, all this time");
+        assert!(opened.iter().all(|opened| matches!(opened, Ok(_) | Err(Error::InUse(_)))), "{opened:?}");
+        assert_eq!(names(folder.path()), ["blog.tables"]);
+    }
+}

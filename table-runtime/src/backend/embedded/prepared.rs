@@ -1,0 +1,258 @@
+//! A group of writes, as the writer hands it to the committer: encoded, and sorted by key.
+
+use std::ops::Range;
+
+use redb::{AccessGuard, ReadableTable, Table};
+
+use super::{
+    failure::{Failure, Refusal},
+    store_key,
+    stored_value::{self, StoredValue},
+};
+use crate::{
+    ETag, PropertiesRef, Ticks,
+    backend::{Action, Group, IfMatch},
+    limits,
+};
+
+/// A table of rows, opened for writing.
+pub(super) type WriteRows<'t> = Table<'t, &'static [u8], &'static [u8]>;
+
+/// A key or a value, in the page that holds it.
+type Bytes<'r> = AccessGuard<'r, &'static [u8]>;
+
+/// A [`Group`] whose bytes are those of the file, but for the time stamps and the rows that merges leave.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) table: String,
+    keys: Vec<u8>,
+    values: Vec<u8>,
+    /// In the order of their keys.
+    operations: Vec<Operation>,
+}
+
+#[derive(Debug)]
+struct Operation {
+    /// Its place in the group.
+    at: usize,
+    key: Range<usize>,
+    /// In `values`: the row, of a merge its changes.
+    value: Range<usize>,
+    demand: Demand,
+    write: Write,
+    /// Where its row stands, as validation found.
+    place: Place,
+}
+
+/// What an operation asks of the row that is there.
+#[derive(Debug)]
+enum Demand {
+    Absent,
+    Nothing,
+    Present(Option<ETag>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Write {
+    Put,
+    Merge,
+    Remove,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    /// There is a row.
+    Row,
+    /// There is none, in the `n`th gap between rows: absent rows in one gap can be written in one run.
+    Gap(u32),
+}
+
+impl Prepared {
+    pub(super) fn new(group: &Group) -> Self {
+        let mut prepared = Self {
+            table: group.table.clone().into_owned(),
+            keys: Vec::with_capacity(
+                group.operations.iter().map(|it| group.partition_key.len() + 1 + it.row_key.len()).sum(),
+            ),
+            values: Vec::with_capacity(
+                group
+                    .operations
+                    .iter()
+                    .filter_map(|it| it.action.properties())
+                    .map(|it| stored_value::HEADER + it.as_bytes().len())
+                    .sum(),
+            ),
+            operations: Vec::with_capacity(group.operations.len()),
+        };
+        for (at, operation) in group.operations.iter().enumerate() {
+            let (key, value) = (prepared.keys.len(), prepared.values.len());
+            store_key::encode_into(&mut prepared.keys, &group.partition_key, &operation.row_key);
+            let present = |condition: &IfMatch| match condition {
+                IfMatch::Any => Demand::Present(None),
+                IfMatch::ETag(etag) => Demand::Present(Some(etag.clone())),
+            };
+            let (demand, write) = match &operation.action {
+                Action::Insert(_) => (Demand::Absent, Write::Put),
+                Action::Upsert(_) => (Demand::Nothing, Write::Put),
+                Action::Replace(_, condition) => (present(condition), Write::Put),
+                Action::Merge(_, condition) => (present(condition), Write::Merge),
+                Action::Delete(condition) => (present(condition), Write::Remove),
+            };
+            match operation.action.properties() {
+                Some(changes) if write == Write::Merge => prepared.values.extend_from_slice(changes.as_bytes()),
+                Some(properties) => stored_value::encode_into(&mut prepared.values, properties),
+                None => {}
+            }
+            prepared.operations.push(Operation {
+                at,
+                key: key..prepared.keys.len(),
+                value: value..prepared.values.len(),
+                demand,
+                write,
+                place: Place::Row,
+            });
+        }
+        let keys = &prepared.keys;
+        prepared.operations.sort_by(|left, right| keys[left.key.clone()].cmp(&keys[right.key.clone()]));
+        prepared
+    }
+
+    /// How many operations it has.
+    pub(super) fn len(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// Looks at all the rows that are there, and says which operation, the first in the group's order, cannot be done.
+    /// Nothing is written.
+    pub(super) fn validate(&mut self, rows: &WriteRows<'_>) -> Result<Result<(), Failure>, redb::StorageError> {
+        let mut existing = Existing::new(rows);
+        let mut refused: Option<(usize, Refusal)> = None;
+        for operation in &mut self.operations {
+            let found = existing.find(&self.keys[operation.key.clone()])?;
+            let refusal = match (&operation.demand, found) {
+                (Demand::Absent, Some(_)) => Some(Refusal::AlreadyExists),
+                (Demand::Present(_), None) => Some(Refusal::NotFound),
+                (Demand::Present(Some(etag)), Some(value)) => match StoredValue::read(value) {
+                    Ok(stored) if ETag::from(stored.timestamp) == *etag => None,
+                    Ok(_) => Some(Refusal::ConditionNotMet),
+                    Err(damage) => Some(Refusal::Damaged(damage)),
+                },
+                _ => None,
+            };
+            let refusal = match (refusal, found) {
+                (None, Some(value)) if operation.write == Write::Merge => {
+                    let key = &self.keys[operation.key.clone()];
+                    merge(&self.table, key, value, &mut self.values, &mut operation.value).err()
+                }
+                (refusal, _) => refusal,
+            };
+            operation.place = if found.is_some() { Place::Row } else { Place::Gap(existing.gap) };
+            if let Some(refusal) = refusal
+                && refused.as_ref().is_none_or(|(first, _)| operation.at < *first)
+            {
+                refused = Some((operation.at, refusal));
+            }
+        }
+        Ok(match refused {
+            Some((at, why)) => Err(Failure::Refused { at, why }),
+            None => Ok(()),
+        })
+    }
+
+    /// Writes what [validation](Self::validate) found to be possible.
+    pub(super) fn apply(&mut self, rows: &mut WriteRows<'_>, timestamp: Ticks) -> Result<(), redb::Error> {
+        for operation in &self.operations {
+            if operation.write != Write::Remove {
+                stored_value::stamp(&mut self.values[operation.value.clone()], timestamp);
+            }
+        }
+        let row = |operation: &Operation| (&self.keys[operation.key.clone()], &self.values[operation.value.clone()]);
+        let new = |operation: &Operation| matches!(operation.place, Place::Gap(_));
+        for run in self.operations.chunk_by(|left, right| new(left) && left.place == right.place) {
+            match run {
+                [only] if only.write == Write::Remove => {
+                    rows.remove(row(only).0)?;
+                }
+                [only] => {
+                    let (key, value) = row(only);
+                    rows.insert(key, value)?;
+                }
+                [first, ..] => {
+                    let mut gap = rows.lower_bound_mut(std::ops::Bound::Included(row(first).0))?;
+                    for operation in run {
+                        let (key, value) = row(operation);
+                        gap.insert_before(key, value)?;
+                    }
+                    gap.close()?;
+                }
+                [] => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The value that a merge leaves, added to `values`, where the changes are.
+fn merge(
+    table: &str,
+    key: &[u8],
+    existing: &[u8],
+    values: &mut Vec<u8>,
+    changes: &mut Range<usize>,
+) -> Result<(), Refusal> {
+    let stored = StoredValue::read(existing).and_then(StoredValue::properties).map_err(Refusal::Damaged)?;
+    let merged = stored.merge(PropertiesRef::trusted(&values[changes.clone()]));
+    // The changes alone were checked; with the row's other properties they may be too many.
+    if let Some((partition_key, row_key)) = store_key::decode(key) {
+        limits::check_row(table, &partition_key, &row_key, merged.as_ref())
+            .map_err(|error| Refusal::Limit(Box::new(error)))?;
+    }
+    let begin = values.len();
+    stored_value::encode_into(values, &merged);
+    *changes = begin..values.len();
+    Ok(())
+}
+
+/// The rows that are there, for keys asked in order: one seek finds all that stand in one gap or one after the other.
+struct Existing<'r, 't> {
+    rows: &'r WriteRows<'t>,
+    /// The first row at or after the last key asked for; before the first one, none.
+    ahead: Option<redb::Range<'r, &'static [u8], &'static [u8]>>,
+    next: Option<(Bytes<'r>, Bytes<'r>)>,
+    /// Counts the gaps between rows that were met.
+    gap: u32,
+}
+
+impl<'r, 't> Existing<'r, 't> {
+    fn new(rows: &'r WriteRows<'t>) -> Self {
+        Self { rows, ahead: None, next: None, gap: 0 }
+    }
+
+    /// The value of the row at this key.
+    fn find(&mut self, key: &[u8]) -> Result<Option<&[u8]>, redb::StorageError> {
+        if self.ahead.is_none() {
+            self.seek(key)?;
+        } else if self.is_behind(key) {
+            // Rows that are written together often stand together.
+            self.gap += 1;
+            self.next = self.ahead.as_mut().and_then(Iterator::next).transpose()?;
+            if self.is_behind(key) {
+                self.seek(key)?;
+            }
+        }
+        Ok(match &self.next {
+            Some((found, value)) if found.value() == key => Some(value.value()),
+            _ => None,
+        })
+    }
+
+    fn is_behind(&self, key: &[u8]) -> bool {
+        self.next.as_ref().is_some_and(|(found, _)| found.value() < key)
+    }
+
+    fn seek(&mut self, key: &[u8]) -> Result<(), redb::StorageError> {
+        let ahead = self.ahead.insert(self.rows.range(key..)?);
+        self.next = ahead.next().transpose()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,186 @@
+//! A row's key in the file: `fix(PartitionKey) 0x00 fix(RowKey)`.
+//!
+//! `fix` is UTF-8 with the lead bytes of U+E000 to U+FFFF, 0xEE and 0xEF, made 0xFE and 0xFF, so that they stand above
+//! those of the characters past U+FFFF: the order of the bytes is then that of the UTF-16 units, which is the service's.
+//! No key holds U+0000, so that the byte between the two is below all that a longer partition key could go on with.
+
+use std::{borrow::Cow, ops::Bound};
+
+use crate::backend::{Continuation, Partitions, Scan};
+
+/// Below every character that a key may hold.
+const BETWEEN: u8 = 0x00;
+/// Above `BETWEEN`, and still below every character that a key may hold.
+const PAST_BETWEEN: u8 = 0x01;
+
+/// The key of a row.
+pub(super) fn encode(partition_key: &str, row_key: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(partition_key.len() + 1 + row_key.len());
+    encode_into(&mut key, partition_key, row_key);
+    key
+}
+
+/// Adds the key of a row after what is there.
+pub(super) fn encode_into(keys: &mut Vec<u8>, partition_key: &str, row_key: &str) {
+    let begin = keys.len();
+    keys.extend_from_slice(partition_key.as_bytes());
+    keys.push(BETWEEN);
+    keys.extend_from_slice(row_key.as_bytes());
+    fix(&mut keys[begin..]);
+}
+
+/// The two keys of a row; `None` if the bytes are none that were written here.
+pub(super) fn decode(key: &[u8]) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+    let between = key.iter().position(|byte| *byte == BETWEEN)?;
+    Some((unfix(&key[..between])?, unfix(&key[between + 1..])?))
+}
+
+fn highest(bytes: &[u8]) -> u8 {
+    // Without an early end the compiler makes it a few vector instructions.
+    bytes.iter().fold(0, |highest, byte| highest.max(*byte))
+}
+
+fn fix(text: &mut [u8]) {
+    if highest(text) < 0xEE {
+        return;
+    }
+    for byte in text {
+        if let 0xEE | 0xEF = *byte {
+            *byte += 0x10;
+        }
+    }
+}
+
+fn unfix(bytes: &[u8]) -> Option<Cow<'_, str>> {
+    if highest(bytes) < 0xFE {
+        return std::str::from_utf8(bytes).ok().map(Cow::Borrowed);
+    }
+    let text = bytes.iter().map(|byte| if *byte >= 0xFE { byte - 0x10 } else { *byte }).collect();
+    String::from_utf8(text).ok().map(Cow::Owned)
+}
+
+/// The two ends of a range of stored keys.
+pub(super) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+
+/// The stored keys that a scan reads.
+#[derive(Debug)]
+pub(super) struct StoreRange<'a> {
+    lower: Bound<Vec<u8>>,
+    upper: Bound<Vec<u8>>,
+    /// The one partition, whose key need not be read from each row.
+    partition: Option<&'a str>,
+}
+
+impl<'a> StoreRange<'a> {
+    /// The keys of a scan, from its beginning or after a page's last row.
+    pub(super) fn new(scan: &'a Scan, from: Option<&Continuation>) -> Self {
+        let (lower, upper, partition) = match &scan.partitions {
+            Partitions::One(partition_key) => {
+                let row = |row_key: &String| encode(partition_key, row_key);
+                let lower = match &scan.rows.from {
+                    Bound::Unbounded => Bound::Included(encode(partition_key, "")),
+                    bound => bound.as_ref().map(row),
+                };
+                let upper = match &scan.rows.to {
+                    Bound::Unbounded => Bound::Excluded(past_partition(partition_key)),
+                    bound => bound.as_ref().map(row),
+                };
+                (lower, upper, Some(partition_key.as_str()))
+            }
+            Partitions::After(partition_key) => {
+                (Bound::Included(past_partition(partition_key)), Bound::Unbounded, None)
+            }
+            Partitions::All => (Bound::Unbounded, Bound::Unbounded, None),
+        };
+        let mut range = Self { lower, upper, partition };
+        if let Some(Continuation { partition_key, row_key }) = from {
+            let key = encode(partition_key, row_key.as_deref().unwrap_or_default());
+            let below = match &range.lower {
+                Bound::Unbounded => true,
+                Bound::Included(lower) | Bound::Excluded(lower) => *lower <= key,
+            };
+            if below {
+                range.lower = if row_key.is_some() { Bound::Excluded(key) } else { Bound::Included(key) };
+            }
+        }
+        range
+    }
+
+    /// The range for `redb`; `None` if no key can be in it, as where a range's ends were swapped.
+    pub(super) fn bounds(&self) -> Option<Bounds<'_>> {
+        use Bound::{Excluded, Included};
+        let holds = match (&self.lower, &self.upper) {
+            (Included(lower), Included(upper)) => lower <= upper,
+            (Included(lower) | Excluded(lower), Included(upper) | Excluded(upper)) => lower < upper,
+            _ => true,
+        };
+        holds.then(|| (self.lower.as_ref().map(Vec::as_slice), self.upper.as_ref().map(Vec::as_slice)))
+    }
+
+    /// The two keys of a row of this range.
+    pub(super) fn decode<'k>(&'k self, key: &'k [u8]) -> Option<(Cow<'k, str>, Cow<'k, str>)> {
+        let Some(partition) = self.partition else { return decode(key) };
+        // `fix` keeps the length, so that the row key begins at the same place in every row of the partition.
+        let row_key = key.get(partition.len() + 1..)?;
+        Some((Cow::Borrowed(partition), unfix(row_key)?))
+    }
+}
+
+/// The first key after all those of the partition.
+fn past_partition(partition_key: &str) -> Vec<u8> {
+    let mut key = encode(partition_key, "");
+    if let Some(between) = key.last_mut() {
+        *between = PAST_BETWEEN;
+    }
+    key
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::limits::forbidden_in_keys;
+
+    /// Keys with characters where the orders of UTF-8 and of UTF-16 part.
+    pub(in crate::backend::embedded) fn key() -> impl Strategy<Value = String> {
+        let corners = [' ', '!', '0', 'a', '~', '\u{A0}', 'é', '\u{7FF}', '\u{800}', '\u{D7FF}']
+            .into_iter()
+            .chain(['\u{E000}', '\u{EFFF}', '\u{F000}', '\u{FFFF}', '\u{10000}', '\u{3FFFF}', '\u{10FFFF}'])
+            .collect::<Vec<_>>();
+        let legal = any::<char>().prop_filter("legal in keys", |character| !forbidden_in_keys(*character));
+        prop::collection::vec(prop_oneof![3 => prop::sample::select(corners), 1 => legal], 0..4)
+            .prop_map(String::from_iter)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn bytes_stand_in_the_order_of_utf16_units(left in (key(), key()), right in (key(), key())) {
+            let units = |(partition, row): &(String, String)| {
+                (partition.encode_utf16().collect::<Vec<_>>(), row.encode_utf16().collect::<Vec<_>>())
+            };
+            prop_assert_eq!(encode(&left.0, &left.1).cmp(&encode(&right.0, &right.1)), units(&left).cmp(&units(&right)));
+        }
+
+        #[test]
+        fn keys_read_back(partition in key(), row in key()) {
+            let stored = encode(&partition, &row);
+            let (found_partition, found_row) = decode(&stored).expect("what was written");
+            prop_assert_eq!((&*found_partition, &*found_row), (&*partition, &*row));
+        }
+
+        #[test]
+        fn a_partition_ends_before_the_next_one(partition in key(), row in key(), other in key()) {
+            let (stored, past) = (encode(&other, &row), past_partition(&partition));
+            let within = stored >= encode(&partition, "") && stored < past;
+            prop_assert_eq!(within, partition == other);
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in any::<Vec<u8>>()) {
+            let _ = decode(&bytes);
+        }
+    }
+}

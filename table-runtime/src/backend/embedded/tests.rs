@@ -1,0 +1,793 @@
+//! The store as its callers see it.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    ops::Bound,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use proptest::prelude::*;
+use redb::ReadableTable;
+use tempfile::TempDir;
+
+use super::*;
+use crate::{
+    Condition, Operator, Properties, RowRef, Ticks, Value, ValueRef,
+    backend::{IfMatch, KeyRange, Operation, Partitions},
+};
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(future)
+}
+
+fn memory() -> InMemoryBackend {
+    let store = InMemoryBackend::new().expect("memory");
+    assert!(block_on(store.create_table("Posts")).expect("a table"));
+    store
+}
+
+fn file() -> (TempDir, EmbeddedBackend) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path());
+    assert!(block_on(store.create_table("Posts")).expect("a table"));
+    (folder, store)
+}
+
+fn open(folder: &Path) -> EmbeddedBackend {
+    EmbeddedBackend::open(folder.join("blog.tables")).expect("the store's file")
+}
+
+fn likes(likes: i32) -> Properties {
+    [("Likes", Value::Int32(likes))].into_iter().collect()
+}
+
+fn titled(title: &str) -> Properties {
+    [("Title", Value::String(title.to_owned()))].into_iter().collect()
+}
+
+fn group(partition_key: &str, operations: impl IntoIterator<Item = (&'static str, Action)>) -> Group {
+    let operation = |(row_key, action): (&str, Action)| Operation { row_key: row_key.to_owned(), action };
+    Group {
+        table: "Posts".into(),
+        partition_key: partition_key.to_owned(),
+        operations: operations.into_iter().map(operation).collect(),
+    }
+}
+
+fn scan(partitions: Partitions, rows: KeyRange, page: u32) -> Scan {
+    Scan { table: "Posts".into(), partitions, rows, filter: None, select: None, page }
+}
+
+/// Writes one row of the partition `Marcus`.
+fn write(store: &dyn Backend, row_key: &'static str, action: Action) -> Result<Option<ETag>> {
+    let etags = block_on(store.execute(&group("Marcus", [(row_key, action)])))?;
+    assert_eq!(etags.len(), 1);
+    Ok(etags.into_iter().next().flatten())
+}
+
+fn read(store: &dyn Backend, row_key: &str) -> Option<Row> {
+    block_on(store.get("Posts", "Marcus", row_key, None)).expect("a read")
+}
+
+/// All rows of a scan, and how many pages they took.
+fn all(store: &dyn Backend, scan: &Scan) -> (Vec<Row>, usize) {
+    let (mut rows, mut pages, mut from) = (Vec::new(), 0, None);
+    loop {
+        let page = block_on(store.query(scan, from.as_ref())).expect("a page");
+        assert!(page.rows.len() <= scan.page as usize);
+        rows.extend(page.rows.iter().map(RowRef::to_row));
+        pages += 1;
+        match page.next {
+            Some(next) => from = Some(next),
+            None => return (rows, pages),
+        }
+    }
+}
+
+fn row_keys(rows: &[Row]) -> Vec<&str> {
+    rows.iter().map(|row| row.row_key.as_str()).collect()
+}
+
+#[test]
+fn an_insert_writes_a_new_row_only() {
+    let store = memory();
+    let etag = write(&store, "1", Action::Insert(likes(1))).expect("a new row").expect("an ETag");
+    let row = read(&store, "1").expect("the row");
+    assert_eq!((&*row.partition_key, &*row.row_key), ("Marcus", "1"));
+    assert_eq!(row.properties, likes(1));
+    assert_eq!((ETag::from(row.timestamp), &row.etag), (etag.clone(), &etag));
+
+    let error = write(&store, "1", Action::Insert(likes(2))).expect_err("it exists");
+    assert_eq!(error.to_string(), "Posts(PartitionKey='Marcus',RowKey='1') already exists");
+    assert!(matches!(error, Error::AlreadyExists(_)));
+    assert_eq!(read(&store, "1"), Some(row));
+}
+
+#[test]
+fn an_upsert_writes_the_row_whatever_is_there() {
+    let store = memory();
+    let first = write(&store, "1", Action::Upsert(titled("x"))).expect("a new row");
+    let second = write(&store, "1", Action::Upsert(likes(2))).expect("in its place");
+    assert_ne!(first, second);
+    let row = read(&store, "1").expect("the row");
+    assert_eq!((row.properties, Some(row.etag)), (likes(2), second));
+}
+
+#[test]
+fn writes_to_existing_rows_want_one() {
+    let store = memory();
+    let stale = write(&store, "1", Action::Insert(titled("x"))).expect("a new row").expect("an ETag");
+    let etag = write(&store, "1", Action::Replace(titled("y"), IfMatch::ETag(stale.clone()))).expect("an update");
+    let etag = etag.expect("an ETag");
+    for condition in [IfMatch::Any, IfMatch::ETag(etag)] {
+        for action in [
+            Action::Replace(likes(1), condition.clone()),
+            Action::Merge(likes(1), condition.clone()),
+            Action::Delete(condition.clone()),
+        ] {
+            let error = write(&store, "2", action).expect_err("no row");
+            assert!(matches!(&error, Error::NotFound(row) if row.row_key == "2"), "{error}");
+        }
+    }
+    for action in [
+        Action::Replace(likes(1), IfMatch::ETag(stale.clone())),
+        Action::Merge(likes(1), IfMatch::ETag(stale.clone())),
+        Action::Delete(IfMatch::ETag(stale.clone())),
+    ] {
+        let error = write(&store, "1", action).expect_err("it has changed");
+        assert!(matches!(&error, Error::ConditionNotMet(row) if row.row_key == "1"), "{error}");
+    }
+    assert_eq!(read(&store, "1").expect("the row").properties, titled("y"));
+    assert_eq!(read(&store, "2"), None);
+}
+
+#[test]
+fn a_replace_leaves_nothing_of_the_old_row_and_a_merge_the_others() {
+    let store = memory();
+    write(&store, "1", Action::Insert(titled("x"))).expect("a new row");
+    let merged = write(&store, "1", Action::Merge(likes(1), IfMatch::Any)).expect("a merge");
+    let row = read(&store, "1").expect("the row");
+    assert_eq!(
+        (row.properties.get("Title"), row.properties.get("Likes")),
+        (Some(ValueRef::String("x")), Some(ValueRef::Int32(1)))
+    );
+    let etag = row.etag.clone();
+    assert_eq!(merged, Some(row.etag));
+
+    let empty =
+        write(&store, "1", Action::Merge(Properties::default(), IfMatch::ETag(etag))).expect("a merge of nothing");
+    assert_ne!(empty, merged);
+    assert_eq!(read(&store, "1").expect("the row").properties, row.properties);
+
+    write(&store, "1", Action::Replace(likes(2), IfMatch::Any)).expect("a replace");
+    assert_eq!(read(&store, "1").expect("the row").properties, likes(2));
+}
+
+#[test]
+fn a_deleted_row_is_gone_and_its_etags_with_it() {
+    let store = memory();
+    let etag = write(&store, "1", Action::Insert(likes(1))).expect("a new row").expect("an ETag");
+    assert_eq!(write(&store, "1", Action::Delete(IfMatch::ETag(etag.clone()))).expect("a delete"), None);
+    assert_eq!(read(&store, "1"), None);
+    write(&store, "1", Action::Insert(likes(1))).expect("a new row");
+    let error = write(&store, "1", Action::Delete(IfMatch::ETag(etag))).expect_err("another row's ETag");
+    assert!(matches!(error, Error::ConditionNotMet(_)));
+}
+
+#[test]
+fn an_etag_that_was_text_is_the_same_etag() {
+    let store = memory();
+    let etag = write(&store, "1", Action::Insert(likes(1))).expect("a new row").expect("an ETag");
+    let text = ETag::from(etag.to_string().as_str());
+    write(&store, "1", Action::Replace(likes(2), IfMatch::ETag(text))).expect("its own ETag");
+}
+
+#[test]
+fn a_merge_that_would_leave_too_much_is_refused() {
+    let store = memory();
+    let many = |from: usize| -> Properties {
+        let mut properties = Properties::default();
+        (from..from + 200).for_each(|n| properties.push(&format!("P{n}"), ValueRef::Boolean(true)));
+        properties
+    };
+    write(&store, "1", Action::Insert(many(0))).expect("a new row");
+    let error = write(&store, "1", Action::Merge(many(200), IfMatch::Any)).expect_err("400 properties");
+    assert!(matches!(error, Error::Limit(_)), "{error}");
+    assert_eq!(read(&store, "1").expect("the row").properties, many(0));
+}
+
+#[test]
+fn a_group_is_applied_whole_or_not_at_all() {
+    let store = memory();
+    write(&store, "b", Action::Insert(likes(1))).expect("a new row");
+    let before = read(&store, "b");
+    // Sorted, `a` comes first; in the group's order, `z` is the first that cannot be done.
+    let error = block_on(store.execute(&group(
+        "Marcus",
+        [
+            ("c", Action::Insert(likes(2))),
+            ("z", Action::Delete(IfMatch::Any)),
+            ("b", Action::Delete(IfMatch::Any)),
+            ("a", Action::Replace(likes(2), IfMatch::Any)),
+        ],
+    )));
+    let error = error.expect_err("two operations cannot be done");
+    assert!(matches!(&error, Error::NotFound(row) if row.row_key == "z"), "{error}");
+    assert_eq!(row_keys(&all(&store, &scan(Partitions::All, KeyRange::ALL, 10)).0), ["b"]);
+    assert_eq!(read(&store, "b"), before);
+
+    let etags = block_on(store.execute(&group(
+        "Marcus",
+        [
+            ("c", Action::Insert(likes(2))),
+            ("b", Action::Delete(IfMatch::Any)),
+            ("a", Action::Upsert(likes(3))),
+            ("d", Action::Insert(likes(4))),
+        ],
+    )))
+    .expect("each can be done");
+    assert_eq!(etags.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true, true]);
+    let (rows, _) = all(&store, &scan(Partitions::All, KeyRange::ALL, 10));
+    assert_eq!(row_keys(&rows), ["a", "c", "d"]);
+    assert_eq!(
+        [&etags[2], &etags[0], &etags[3]],
+        [&Some(rows[0].etag.clone()), &Some(rows[1].etag.clone()), &Some(rows[2].etag.clone())]
+    );
+}
+
+#[test]
+fn a_missing_table_is_named() {
+    let store = memory();
+    let is_missing =
+        |error: Error| assert!(matches!(&error, Error::TableNotFound(table) if table == "Authors"), "{error}");
+    is_missing(block_on(store.get("Authors", "", "", None)).expect_err("no table"));
+    let mut missing = scan(Partitions::All, KeyRange::ALL, 1);
+    missing.table = "Authors".into();
+    is_missing(block_on(store.query(&missing, None)).expect_err("no table"));
+    let mut write = group("", [("", Action::Insert(likes(1)))]);
+    write.table = "Authors".into();
+    is_missing(block_on(store.execute(&write)).expect_err("no table"));
+}
+
+#[test]
+fn tables_are_made_listed_and_deleted() {
+    let (folder, store) = file();
+    assert_eq!(block_on(store.create_table("posts")).ok(), Some(false));
+    for table in ["PostsByTitle", "Authors", "log201007", "Log201006"] {
+        assert_eq!(block_on(store.create_table(table)).ok(), Some(true));
+    }
+    write(&store, "1", Action::Insert(likes(1))).expect("a new row");
+    assert!(block_on(store.get("POSTS", "Marcus", "1", None)).expect("a read").is_some());
+    let list = |store: &EmbeddedBackend, prefix| block_on(store.list_tables(prefix)).expect("names");
+    assert_eq!(list(&store, ""), ["Authors", "Log201006", "log201007", "Posts", "PostsByTitle"]);
+    assert_eq!(list(&store, "log"), ["Log201006", "log201007"]);
+    drop(store);
+
+    let store = open(folder.path());
+    assert_eq!(list(&store, "Posts"), ["Posts", "PostsByTitle"]);
+    assert_eq!(block_on(store.delete_table("pOSTS")).ok(), Some(true));
+    assert_eq!(block_on(store.delete_table("Posts")).ok(), Some(false));
+    assert!(matches!(block_on(store.get("Posts", "Marcus", "1", None)), Err(Error::TableNotFound(_))));
+    assert_eq!(block_on(store.create_table("POSTS")).ok(), Some(true));
+    assert_eq!(read(&store, "1"), None);
+    assert_eq!(list(&store, "Posts"), ["POSTS", "PostsByTitle"]);
+}
+
+/// Keys whose order by UTF-16 unit is not that by code point, in the service's order.
+const ORDERED: [&str; 6] = ["", " ", "a", "\u{D7FF}", "\u{10000}", "\u{E000}"];
+
+#[test]
+fn rows_come_in_the_order_of_utf16_units() {
+    let store = memory();
+    for partition_key in ORDERED.iter().rev() {
+        let insert = |row_key: &&'static str| (*row_key, Action::Insert(titled(partition_key)));
+        block_on(store.execute(&group(partition_key, ORDERED.iter().map(insert)))).expect("new rows");
+    }
+    let (rows, pages) = all(&store, &scan(Partitions::All, KeyRange::ALL, 7));
+    let expected = ORDERED.iter().flat_map(|partition| ORDERED.iter().map(move |row| (*partition, *row)));
+    assert_eq!(
+        rows.iter().map(|it| (&*it.partition_key, &*it.row_key)).collect::<Vec<_>>(),
+        expected.collect::<Vec<_>>()
+    );
+    assert_eq!(pages, 6, "36 rows in pages of 7");
+    assert!(rows.iter().all(|row| row.properties == titled(&row.partition_key)));
+
+    for (at, partition_key) in ORDERED.into_iter().enumerate() {
+        let (rows, _) = all(&store, &scan(Partitions::One(partition_key.to_owned()), KeyRange::ALL, 1));
+        assert_eq!(row_keys(&rows), ORDERED);
+        assert!(rows.iter().all(|row| row.partition_key == partition_key));
+        let (rows, pages) = all(&store, &scan(Partitions::After(partition_key.to_owned()), KeyRange::ALL, 1000));
+        assert_eq!((rows.len(), pages), (36 - 6 * (at + 1), 1));
+        for row_key in ORDERED {
+            let row = block_on(store.get("Posts", partition_key, row_key, None)).expect("a read");
+            assert_eq!(row.map(|row| row.row_key).as_deref(), Some(row_key));
+        }
+    }
+}
+
+#[test]
+fn a_page_ends_where_the_next_one_begins() {
+    let store = memory();
+    let keys = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+    block_on(store.execute(&group("Marcus", keys.map(|key| (key, Action::Insert(likes(0))))))).expect("new rows");
+    let rows = KeyRange { from: Bound::Excluded("0".into()), to: Bound::Excluded("9".into()) };
+    let range = scan(Partitions::One("Marcus".into()), rows, 4);
+    assert_eq!(all(&store, &range).1, 2, "8 rows in pages of 4: no empty third page");
+
+    let page = block_on(store.query(&range, None)).expect("a page");
+    assert_eq!(page.rows.iter().map(|row| row.row_key).collect::<Vec<_>>(), ["1", "2", "3", "4"]);
+    // The last row given out goes, and the one after it.
+    let gone = ["4", "5"].map(|key| (key, Action::Delete(IfMatch::Any)));
+    block_on(store.execute(&group("Marcus", gone))).expect("deletes");
+    block_on(store.execute(&group("Marcus", [("45", Action::Insert(likes(0)))]))).expect("a new row");
+    let page = block_on(store.query(&range, page.next.as_ref())).expect("a page");
+    assert_eq!(page.rows.iter().map(|row| row.row_key).collect::<Vec<_>>(), ["45", "6", "7", "8"]);
+    assert_eq!(page.next, None);
+}
+
+#[test]
+fn ranges_that_hold_nothing_are_empty() {
+    let store = memory();
+    write(&store, "b", Action::Insert(likes(1))).expect("a new row");
+    let key = |key: &str| key.to_owned();
+    for (from, to) in [
+        (Bound::Included(key("c")), Bound::Included(key("a"))),
+        (Bound::Excluded(key("b")), Bound::Excluded(key("b"))),
+        (Bound::Included(key("b")), Bound::Excluded(key("b"))),
+        (Bound::Excluded(key("b")), Bound::Unbounded),
+    ] {
+        let scan = scan(Partitions::One("Marcus".into()), KeyRange { from, to }, 10);
+        assert_eq!(all(&store, &scan), (Vec::new(), 1));
+        let past = Continuation { partition_key: "Marcus".into(), row_key: Some("d".into()) };
+        assert!(block_on(store.query(&scan, Some(&past))).expect("a page").rows.is_empty());
+    }
+    assert_eq!(all(&store, &scan(Partitions::One("Paul".into()), KeyRange::ALL, 10)), (Vec::new(), 1));
+}
+
+#[test]
+fn filters_and_selections_narrow() {
+    let store = memory();
+    for (row_key, likes) in [("1", 1), ("2", 20), ("3", 30)] {
+        let mut properties = titled(row_key);
+        properties.push("Likes", ValueRef::Int32(likes));
+        write(&store, row_key, Action::Insert(properties)).expect("a new row");
+    }
+    write(&store, "4", Action::Insert(titled("4"))).expect("a new row");
+    let mut scan = scan(Partitions::All, KeyRange::ALL, 10);
+    scan.select = Some(vec!["Likes", "Missing"].into());
+    let (rows, _) = all(&store, &scan);
+    let found: Vec<_> = rows.iter().map(|row| row.properties.clone()).collect();
+    assert_eq!(found, [likes(1), likes(20), likes(30), Properties::default()]);
+    scan.select = None;
+    scan.filter = Some(Condition::Compare { property: "Likes", operator: Operator::Ge, value: Value::Int32(20) });
+    assert_eq!(row_keys(&all(&store, &scan).0), ["2", "3"]);
+    scan.rows = KeyRange { from: Bound::Excluded("2".into()), to: Bound::Unbounded };
+    assert_eq!(row_keys(&all(&store, &scan).0), ["3"]);
+
+    let row = block_on(store.get("Posts", "Marcus", "2", Some(&["Title"]))).expect("a read").expect("the row");
+    assert_eq!(row.properties, titled("2"));
+}
+
+#[test]
+fn a_page_looks_at_so_many_rows_and_no_more() {
+    let store = memory();
+    for hundred in 0..210 {
+        let operation =
+            |n: i32| Operation { row_key: format!("{hundred:03}{n:02}"), action: Action::Insert(likes(hundred)) };
+        let group = Group { operations: (0..100).map(operation).collect(), ..group("Marcus", []) };
+        block_on(store.execute(&group)).expect("new rows");
+    }
+    let mut scan = scan(Partitions::All, KeyRange::ALL, 1000);
+    scan.filter = Some(Condition::Compare { property: "Likes", operator: Operator::Eq, value: Value::Int32(205) });
+    let page = block_on(store.query(&scan, None)).expect("a page");
+    assert!(page.rows.is_empty() && page.next.is_some());
+    let (rows, pages) = all(&store, &scan);
+    assert_eq!((rows.len(), pages), (100, 2));
+}
+
+#[test]
+fn a_file_keeps_its_rows_and_its_time() {
+    let (folder, store) = file();
+    let mut etags = Vec::new();
+    let mut store = Some(store);
+    for n in 0..5 {
+        let opened = store.take().unwrap_or_else(|| open(folder.path()));
+        for _ in 0..3 {
+            write(&opened, "1", Action::Upsert(likes(n))).expect("a write");
+            etags.push(read(&opened, "1").expect("the row").timestamp);
+        }
+        drop(opened);
+        let row = read(&open(folder.path()), "1").expect("the row");
+        assert_eq!((row.properties, Some(&row.timestamp)), (likes(n), etags.last()));
+    }
+    assert!(etags.is_sorted_by(|left, right| left < right));
+}
+
+#[test]
+fn the_clock_may_go_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("blog.tables");
+    let future = Ticks::now().get() + 1_000_000_000;
+    let database = super::file::open(&path).expect("a new file");
+    let transaction = database.begin_write().expect("a transaction");
+    transaction.open_table(committer::STORE).expect("the table").insert(committer::LAST, future).expect("a row");
+    transaction.commit().expect("a commit");
+    drop(database);
+    for n in 1..4 {
+        let store = open(folder.path());
+        block_on(store.create_table("Posts")).expect("a table");
+        write(&store, "1", Action::Upsert(likes(1))).expect("a write");
+        assert_eq!(read(&store, "1").expect("the row").timestamp.get(), future + n);
+    }
+}
+
+#[test]
+fn a_file_is_open_once() {
+    let (folder, store) = file();
+    let path = folder.path().join("blog.tables");
+    let error = EmbeddedBackend::open(&path).expect_err("it is open");
+    assert!(matches!(&error, Error::InUse(used) if *used == path), "{error}");
+    assert!(format!("{store:?}").contains("blog.tables"));
+    drop(store);
+    EmbeddedBackend::open(&path).expect("nobody has it open");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn concurrent_writes_are_all_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Arc::new(open(folder.path()));
+    store.create_table("Posts").await.expect("a table");
+    let writers: Vec<_> = (0..16)
+        .map(|writer| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                let mut etags = Vec::new();
+                for n in 0..20 {
+                    let row_key = format!("{writer}-{n}");
+                    let operations = vec![Operation { row_key: row_key.clone(), action: Action::Insert(likes(n)) }];
+                    let etag = store.execute(&Group { operations, ..group("Marcus", []) }).await.expect("a new row");
+                    let row = store.get("Posts", "Marcus", &row_key, None).await.expect("a read");
+                    let row = row.expect("a writer reads what it wrote");
+                    assert_eq!((row.properties, Some(&Some(row.etag))), (likes(n), etag.first()));
+                    etags.extend(etag.into_iter().flatten().map(|etag| etag.to_string()));
+                }
+                etags
+            })
+        })
+        .collect();
+    let mut etags = HashSet::new();
+    for writer in writers {
+        etags.extend(writer.await.expect("no panic"));
+    }
+    assert_eq!(etags.len(), 16 * 20, "no two writes share an ETag");
+    drop(store);
+    let store = open(folder.path());
+    let page = store.query(&scan(Partitions::All, KeyRange::ALL, 1000), None).await.expect("a page");
+    assert_eq!(page.rows.len(), 16 * 20);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_writers_with_one_etag_one_wins() {
+    let store = Arc::new(InMemoryBackend::new().expect("memory"));
+    store.create_table("Posts").await.expect("a table");
+    let mut etag = store.execute(&group("", [("", Action::Insert(likes(0)))])).await.expect("a new row").remove(0);
+    for round in 1..20 {
+        let writers: Vec<_> = (0..8)
+            .map(|_| {
+                let (store, condition) = (Arc::clone(&store), IfMatch::ETag(etag.clone().expect("an ETag")));
+                tokio::spawn(async move {
+                    store.execute(&group("", [("", Action::Replace(likes(round), condition))])).await
+                })
+            })
+            .collect();
+        let mut won = Vec::new();
+        for writer in writers {
+            match writer.await.expect("no panic") {
+                Ok(etags) => won.extend(etags),
+                Err(error) => assert!(matches!(error, Error::ConditionNotMet(_)), "{error}"),
+            }
+        }
+        assert_eq!(won.len(), 1);
+        etag = won.remove(0);
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_future_leaves_the_committer_at_work() {
+    let store = InMemoryBackend::new().expect("memory");
+    store.create_table("Posts").await.expect("a table");
+    let insert = group("", [("", Action::Insert(likes(0)))]);
+    drop(store.execute(&insert));
+    assert_eq!(store.get("Posts", "", "", None).await.expect("a read"), None, "it was never polled");
+    let mut started = store.execute(&insert);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let _ = started.as_mut().poll(&mut context);
+    drop(started);
+    store.execute(&group("", [("1", Action::Insert(likes(1)))])).await.expect("another write");
+    assert!(store.get("Posts", "", "", None).await.expect("a read").is_some(), "it was queued before");
+}
+
+/// Memory that can be made to fail.
+#[derive(Debug)]
+struct Failing {
+    memory: redb::backends::InMemoryBackend,
+    fails: Arc<AtomicBool>,
+}
+
+impl redb::StorageBackend for Failing {
+    fn len(&self) -> std::io::Result<u64> {
+        self.memory.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
+        self.memory.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> std::io::Result<()> {
+        self.memory.set_len(len)
+    }
+
+    fn sync_data(&self) -> std::io::Result<()> {
+        if self.fails.load(Ordering::SeqCst) { Err(std::io::Error::other("no disk")) } else { self.memory.sync_data() }
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
+        self.memory.write(offset, data)
+    }
+}
+
+#[test]
+fn the_outcome_of_a_failed_commit_is_unknown() {
+    let fails = Arc::new(AtomicBool::new(false));
+    let memory = Failing { memory: redb::backends::InMemoryBackend::new(), fails: Arc::clone(&fails) };
+    let database = redb::Builder::new().create_with_backend(memory).expect("a database");
+    super::file::initialize(&database).expect("a store");
+    let store = InMemoryBackend { store: Store::new(database).expect("a store") };
+    block_on(store.create_table("Posts")).expect("a table");
+    write(&store, "1", Action::Insert(likes(1))).expect("a new row");
+
+    fails.store(true, Ordering::SeqCst);
+    let error = write(&store, "2", Action::Insert(likes(2))).expect_err("no disk");
+    let Error::OutcomeUnknown(unknown) = &error else { panic!("{error}") };
+    assert_eq!((unknown.operation, &*unknown.row.row_key), ("insert", "2"));
+    assert!(unknown.reason.contains("no disk"), "{}", unknown.reason);
+    assert!(matches!(unknown.now, RowNow::Unread(_)));
+
+    // Nothing is begun any more, so that this one surely was not written.
+    fails.store(false, Ordering::SeqCst);
+    let error = write(&store, "3", Action::Insert(likes(3))).expect_err("it has to be opened again");
+    assert!(matches!(error, Error::Store(_)), "{error}");
+    assert!(matches!(block_on(store.create_table("Authors")), Err(Error::Store(_))));
+}
+
+#[test]
+fn a_damaged_row_is_reported() {
+    let (folder, store) = file();
+    write(&store, "1", Action::Insert(titled("x"))).expect("a new row");
+    write(&store, "2", Action::Insert(titled("x"))).expect("a new row");
+    drop(store);
+    let database = super::file::open(&folder.path().join("blog.tables")).expect("the file");
+    let transaction = database.begin_write().expect("a transaction");
+    {
+        let mut table = transaction.open_table(snapshot::rows("Posts")).expect("the table");
+        let key = store_key::encode("Marcus", "1");
+        let mut value = table.get(key.as_slice()).expect("a read").expect("the row").value().to_vec();
+        value.pop();
+        table.insert(key.as_slice(), value.as_slice()).expect("a write");
+    }
+    transaction.commit().expect("a commit");
+    drop(database);
+
+    let store = open(folder.path());
+    let is_damaged = |error: Error| {
+        assert_eq!(
+            error.to_string(),
+            "Posts(PartitionKey='Marcus',RowKey='1'): the bytes of a row's properties are damaged"
+        );
+    };
+    is_damaged(block_on(store.get("Posts", "Marcus", "1", None)).expect_err("damage"));
+    is_damaged(block_on(store.query(&scan(Partitions::All, KeyRange::ALL, 9), None)).expect_err("damage"));
+    is_damaged(write(&store, "1", Action::Merge(likes(1), IfMatch::Any)).expect_err("damage"));
+    assert!(read(&store, "2").is_some());
+    write(&store, "1", Action::Upsert(likes(1))).expect("the whole row anew");
+    assert!(read(&store, "1").is_some());
+}
+
+type ModelKey = (Vec<u16>, Vec<u16>);
+
+#[derive(Clone, Debug)]
+enum Step {
+    Group(String, Vec<(String, u8, i32)>),
+    Scan { partitions: Partitions, rows: KeyRange, page: u32 },
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let key =
+        || prop::sample::select(["", "!", "a", "a\u{10FFFF}", "a\u{E000}", "aa", "\u{D7FF}", "\u{FFFF}"].to_vec());
+    let key = move || key().prop_map(str::to_owned);
+    let bound =
+        move || prop_oneof![key().prop_map(Bound::Included), key().prop_map(Bound::Excluded), Just(Bound::Unbounded)];
+    let operations = prop::collection::btree_map(key(), (0_u8..12, any::<i32>()), 1..7).prop_shuffle_map();
+    let group = (key(), operations).prop_map(|(partition, operations)| Step::Group(partition, operations));
+    let scan = (key(), 0..3, bound(), bound(), 1..5_u32).prop_map(|(partition, which, from, to, page)| Step::Scan {
+        partitions: match which {
+            0 => Partitions::One(partition),
+            1 => Partitions::After(partition),
+            _ => Partitions::All,
+        },
+        rows: if which == 0 { KeyRange { from, to } } else { KeyRange::ALL },
+        page,
+    });
+    prop_oneof![8 => group, 3 => scan, 1 => Just(Step::Reopen)]
+}
+
+/// Operations on different rows, in any order.
+trait Shuffled: Strategy<Value = BTreeMap<String, (u8, i32)>> + Sized + 'static {
+    fn prop_shuffle_map(self) -> BoxedStrategy<Vec<(String, u8, i32)>> {
+        let list = |map: BTreeMap<String, (u8, i32)>| map.into_iter().map(|(key, (kind, value))| (key, kind, value));
+        self.prop_map(move |map| list(map).collect::<Vec<_>>()).prop_shuffle().boxed()
+    }
+}
+
+impl<S: Strategy<Value = BTreeMap<String, (u8, i32)>> + 'static> Shuffled for S {}
+
+fn units(key: &str) -> Vec<u16> {
+    key.encode_utf16().collect()
+}
+
+/// What a store should do, in a map.
+#[derive(Default)]
+struct Model {
+    rows: BTreeMap<ModelKey, (Properties, ETag)>,
+    /// Those of rows that were since written again.
+    stale: Vec<ETag>,
+}
+
+impl Model {
+    fn operation(&self, partition_key: &str, (row_key, kind, value): &(String, u8, i32)) -> Operation {
+        let current = self.rows.get(&(units(partition_key), units(row_key))).map(|(_, etag)| etag.clone());
+        let condition = match kind % 3 {
+            0 => IfMatch::Any,
+            1 => IfMatch::ETag(current.unwrap_or_else(|| ETag::from("none"))),
+            _ => IfMatch::ETag(self.stale.last().cloned().unwrap_or_else(|| ETag::from("none"))),
+        };
+        let properties = if value % 2 == 0 { likes(*value) } else { titled(&value.to_string()) };
+        let action = match kind {
+            0..2 => Action::Insert(properties),
+            2..4 => Action::Upsert(properties),
+            4..7 => Action::Replace(properties, condition),
+            7..10 => Action::Merge(properties, condition),
+            _ => Action::Delete(condition),
+        };
+        Operation { row_key: row_key.clone(), action }
+    }
+
+    /// The error that a group gives, in a word and by its row key.
+    fn refusal(&self, group: &Group) -> Option<(&'static str, String)> {
+        group.operations.iter().find_map(|operation| {
+            let row = self.rows.get(&(units(&group.partition_key), units(&operation.row_key)));
+            let problem = match (&operation.action, row) {
+                (Action::Insert(_), Some(_)) => "exists",
+                (Action::Replace(..) | Action::Merge(..) | Action::Delete(_), None) => "missing",
+                (
+                    Action::Replace(_, IfMatch::ETag(etag))
+                    | Action::Merge(_, IfMatch::ETag(etag))
+                    | Action::Delete(IfMatch::ETag(etag)),
+                    Some((_, current)),
+                ) if etag != current => "changed",
+                _ => return None,
+            };
+            Some((problem, operation.row_key.clone()))
+        })
+    }
+
+    fn apply(&mut self, group: &Group, etags: &[Option<ETag>]) {
+        for (operation, etag) in group.operations.iter().zip(etags) {
+            let key = (units(&group.partition_key), units(&operation.row_key));
+            let old = self.rows.remove(&key);
+            let properties = match &operation.action {
+                Action::Merge(changes, _) => {
+                    let (old, _) = old.as_ref().expect("a merge was done");
+                    Some(old.as_ref().merge(changes.as_ref()))
+                }
+                action => action.properties().cloned(),
+            };
+            self.stale.extend(old.map(|(_, etag)| etag));
+            assert_eq!(properties.is_some(), etag.is_some());
+            if let (Some(properties), Some(etag)) = (properties, etag) {
+                assert!(!self.stale.contains(etag), "an ETag came twice");
+                self.rows.insert(key, (properties, etag.clone()));
+            }
+        }
+    }
+
+    fn scan(&self, partitions: &Partitions, rows: &KeyRange) -> Vec<(ModelKey, Properties, ETag)> {
+        let above = |key: &Vec<u16>| match &rows.from {
+            Bound::Included(from) => *key >= units(from),
+            Bound::Excluded(from) => *key > units(from),
+            Bound::Unbounded => true,
+        };
+        let below = |key: &Vec<u16>| match &rows.to {
+            Bound::Included(to) => *key <= units(to),
+            Bound::Excluded(to) => *key < units(to),
+            Bound::Unbounded => true,
+        };
+        let partition = |key: &Vec<u16>| match partitions {
+            Partitions::One(one) => *key == units(one),
+            Partitions::After(after) => *key > units(after),
+            Partitions::All => true,
+        };
+        let holds = |((key, row), _): &(&ModelKey, _)| partition(key) && above(row) && below(row);
+        let copy = |(key, (properties, etag)): (&ModelKey, &(Properties, ETag))| {
+            (key.clone(), properties.clone(), etag.clone())
+        };
+        self.rows.iter().filter(holds).map(copy).collect()
+    }
+}
+
+fn behaves<B: Backend>(mut store: B, reopen: impl Fn(B) -> B, steps: Vec<Step>) -> Result<(), TestCaseError> {
+    let mut model = Model::default();
+    for step in steps {
+        match step {
+            Step::Group(partition_key, operations) => {
+                let operations = operations.iter().map(|it| model.operation(&partition_key, it)).collect();
+                let group = Group { table: "Posts".into(), partition_key, operations };
+                let problem = match block_on(store.execute(&group)) {
+                    Ok(etags) => {
+                        prop_assert_eq!(model.refusal(&group), None);
+                        model.apply(&group, &etags);
+                        continue;
+                    }
+                    Err(Error::AlreadyExists(row)) => ("exists", row),
+                    Err(Error::NotFound(row)) => ("missing", row),
+                    Err(Error::ConditionNotMet(row)) => ("changed", row),
+                    Err(error) => return Err(TestCaseError::fail(error.to_string())),
+                };
+                prop_assert_eq!(&problem.1.partition_key, &group.partition_key);
+                prop_assert_eq!(Some((problem.0, problem.1.row_key)), model.refusal(&group));
+            }
+            Step::Scan { partitions, rows, page } => {
+                let expected = model.scan(&partitions, &rows);
+                let (found, pages) = all(&store, &scan(partitions, rows, page));
+                let found: Vec<_> = found
+                    .into_iter()
+                    .map(|row| ((units(&row.partition_key), units(&row.row_key)), row.properties, row.etag))
+                    .collect();
+                prop_assert_eq!(pages, found.len().div_ceil(page as usize).max(1));
+                prop_assert_eq!(found, expected);
+            }
+            Step::Reopen => store = reopen(store),
+        }
+    }
+    let found = all(&store, &scan(Partitions::All, KeyRange::ALL, 1000)).0.len();
+    prop_assert_eq!(found, model.rows.len());
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn memory_is_a_map_in_utf16_order(steps in prop::collection::vec(step(), 1..60)) {
+        behaves(memory(), |store| store, steps)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn a_file_is_a_map_in_utf16_order(steps in prop::collection::vec(step(), 1..40)) {
+        let (folder, store) = file();
+        let reopen = |store| {
+            drop(store);
+            open(folder.path())
+        };
+        behaves(store, reopen, steps)?;
+    }
+}

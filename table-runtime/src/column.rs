@@ -1,0 +1,252 @@
+//! Typed columns: filters and patches.
+
+use std::{marker::PhantomData, ops};
+
+use crate::{
+    Condition, Operator, Value,
+    property::{Always, ByEquality, ByOrder, Maybe, Native, PropertyProblem, Store},
+};
+
+/// A property of the entity `E`, of the field type `T`: what a filter compares and a patch sets.
+///
+/// The derive makes one for each stored field, and one for each key field, which teaches in the compiler's words how
+/// keys are queried.
+pub struct Column<E, T, M = Free, S = Native> {
+    name: &'static str,
+    types: PhantomData<fn() -> (E, T, M, S)>,
+}
+
+impl<E, T, M, S> Clone for Column<E, T, M, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E, T, M, S> Copy for Column<E, T, M, S> {}
+
+/// A column that a patch may set.
+pub enum Free {}
+/// A stored column that rows depend on: a patch may not set it.
+pub enum Indexed {}
+/// A column that stands in the key alone.
+pub enum InKey {}
+
+/// A column that a filter may name.
+#[diagnostic::on_unimplemented(
+    message = "a field that is only in the key has no filter",
+    label = "part of the key, not a property",
+    note = "narrow the query with `eq`, `starts_with` or `range` before the filter, or put `#[property]` on the field \
+            to store it as a property too"
+)]
+pub trait Filterable {}
+
+#[diagnostic::do_not_recommend]
+impl Filterable for Free {}
+
+#[diagnostic::do_not_recommend]
+impl Filterable for Indexed {}
+
+/// A column that a patch may set.
+#[diagnostic::on_unimplemented(
+    message = "`patch` cannot set a field that keys are made of",
+    label = "its row would be left behind under the old key",
+    note = "read the entity, change the field and call `update(&mut stored)`; where it is the primary key itself, \
+            delete the one and insert the other"
+)]
+pub trait Settable {}
+
+#[diagnostic::do_not_recommend]
+impl Settable for Free {}
+
+/// A column whose values have an order that filters can use.
+#[diagnostic::on_unimplemented(
+    message = "this property has no `lt`, `le`, `gt` and `ge`",
+    label = "compared by `eq` and `ne` only, if at all",
+    note = "text of `#[property(text)]`, names, bools and bytes have no order that the service knows"
+)]
+pub trait HasOrder {}
+
+#[diagnostic::do_not_recommend]
+impl HasOrder for ByOrder {}
+
+/// A column whose values can be compared.
+#[diagnostic::on_unimplemented(
+    message = "this property cannot be compared",
+    label = "stored as JSON",
+    note = "store what you filter by as a property of its own"
+)]
+pub trait HasEquality {}
+
+#[diagnostic::do_not_recommend]
+impl HasEquality for ByOrder {}
+
+#[diagnostic::do_not_recommend]
+impl HasEquality for ByEquality {}
+
+impl<E, T, M, S> Column<E, T, M, S> {
+    #[doc(hidden)]
+    pub const fn new(name: &'static str) -> Self {
+        Self { name, types: PhantomData }
+    }
+
+    /// The property's name.
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+}
+
+type Arg<'a, T, S> = <S as Store<T>>::Arg<'a>;
+
+impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
+    fn compare(self, operator: Operator, value: Arg<'_, T, S>) -> Filter<E, S::Presence> {
+        let condition =
+            S::arg_value(value).and_then(some).map(|value| Condition::Compare { property: self.name, operator, value });
+        Filter::new(condition.map_err(|problem| (self.name, problem)))
+    }
+
+    /// Rows that have the property, with this value.
+    pub fn eq(self, value: Arg<'_, T, S>) -> Filter<E, S::Presence>
+    where
+        M: Filterable,
+        S::Order: HasEquality,
+    {
+        self.compare(Operator::Eq, value)
+    }
+
+    /// Rows that have the property, with another value.
+    pub fn ne(self, value: Arg<'_, T, S>) -> Filter<E, S::Presence>
+    where
+        M: Filterable,
+        S::Order: HasEquality,
+    {
+        self.compare(Operator::Ne, value)
+    }
+
+    /// Rows that have the property, with a lesser value. Text is compared by UTF-16 unit.
+    pub fn lt(self, value: Arg<'_, T, S>) -> Filter<E, S::Presence>
+    where
+        M: Filterable,
+        S::Order: HasOrder,
+    {
+        self.compare(Operator::Lt, value)
+    }
+
+    /// Rows that have the property, with this value or a lesser one.
+    pub fn le(self, value: Arg<'_, T, S>) -> Filter<E, S::Presence>
+    where
+        M: Filterable,
+        S::Order: HasOrder,
+    {
+        self.compare(Operator::Le, value)
+    }
+
+    /// Rows that have the property, with a greater value.
+    pub fn gt(self, value: Arg<'_, T, S>) -> Filter<E, S::Presence>
+    where
+        M: Filterable,
+        S::Order: HasOrder,
+    {
+        self.compare(Operator::Gt, value)
+    }
+
+    /// Rows that have the property, with this value or a greater one.
+    pub fn ge(self, value: Arg<'_, T, S>) -> Filter<E, S::Presence>
+    where
+        M: Filterable,
+        S::Order: HasOrder,
+    {
+        self.compare(Operator::Ge, value)
+    }
+
+    /// Sets the property, in a [`patch`](crate::Tables::patch). A merge cannot remove a property, so an `Option` is set
+    /// to a value; [`update`](crate::Tables::update) removes.
+    pub fn set(self, value: Arg<'_, T, S>) -> Set<E>
+    where
+        M: Settable,
+    {
+        Set { name: self.name, value: S::arg_value(value).and_then(some), entity: PhantomData }
+    }
+}
+
+/// A newtype of an `Option` may hold nothing, which no comparison finds and no merge writes.
+fn some(value: Option<Value>) -> Result<Value, PropertyProblem> {
+    value.ok_or_else(|| PropertyProblem { expected: "a value".into(), found: "nothing".to_owned() })
+}
+
+/// What a filter or a patch makes of a value that no property holds.
+pub(crate) type Problem = (&'static str, PropertyProblem);
+
+/// A condition on the properties of `E`.
+///
+/// Built from columns: `post.title.eq("x").and(post.likes.ge(10))`. A row without a compared property does not match,
+/// whatever the operator; so [`not`](ops::Not) is there only for filters over properties that every row has
+/// (`P` = [`Always`]), where it says what it seems to say.
+#[must_use = "a filter does nothing until a query has it"]
+pub struct Filter<E, P = Always> {
+    pub(crate) condition: Result<Condition, Problem>,
+    types: PhantomData<fn() -> (E, P)>,
+}
+
+/// What is known of the presence of the properties in two filters.
+pub trait Join<Other> {
+    /// [`Always`] if both are.
+    type Joined;
+}
+
+impl Join<Always> for Always {
+    type Joined = Always;
+}
+
+impl Join<Maybe> for Always {
+    type Joined = Maybe;
+}
+
+impl<P> Join<P> for Maybe {
+    type Joined = Maybe;
+}
+
+impl<E, P> Filter<E, P> {
+    const fn new(condition: Result<Condition, Problem>) -> Self {
+        Self { condition, types: PhantomData }
+    }
+
+    fn join<Q>(self, other: Filter<E, Q>, with: fn(Box<Condition>, Box<Condition>) -> Condition) -> Filter<E, P::Joined>
+    where
+        P: Join<Q>,
+    {
+        let both = self.condition.and_then(|left| Ok((left, other.condition?)));
+        Filter::new(both.map(|(left, right)| with(left.into(), right.into())))
+    }
+
+    /// Rows for which both hold.
+    pub fn and<Q>(self, other: Filter<E, Q>) -> Filter<E, P::Joined>
+    where
+        P: Join<Q>,
+    {
+        self.join(other, Condition::And)
+    }
+
+    /// Rows for which one holds, or both.
+    pub fn or<Q>(self, other: Filter<E, Q>) -> Filter<E, P::Joined>
+    where
+        P: Join<Q>,
+    {
+        self.join(other, Condition::Or)
+    }
+}
+
+impl<E> ops::Not for Filter<E, Always> {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        Self::new(self.condition.map(|condition| Condition::Not(condition.into())))
+    }
+}
+
+/// A property's new value, in a [`patch`](crate::Tables::patch) of `E`.
+#[must_use = "a value is set by a `patch`"]
+pub struct Set<E> {
+    pub(crate) name: &'static str,
+    pub(crate) value: Result<Value, PropertyProblem>,
+    entity: PhantomData<fn() -> E>,
+}

@@ -1,0 +1,103 @@
+//! What a query costs, as types: so that a function can demand one.
+//!
+//! ```
+//! use table_runtime::{Query, cost::{AtMost, Range}};
+//!
+//! /// Runs behind a web page: no scans here.
+//! fn cheap(query: impl Query<Cost: AtMost<Range>>) {
+//!     println!("{}", query.explain());
+//! }
+//! ```
+
+use std::borrow::Cow;
+
+/// One row by its full key.
+pub enum Point {}
+/// Rows of one partition, between two row keys.
+pub enum Range {}
+/// A range of pointers, and a point for each.
+pub enum Lookups {}
+/// Rows of one partition of which a filter drops some: it reads more than it gives.
+pub enum PartitionScan {}
+/// A range in each of `N` hash partitions.
+pub enum FanOut<const N: usize> {}
+/// Every row of a table.
+pub enum TableScan {}
+
+/// A cost class.
+pub trait Cost {
+    /// Its name, such as `range`.
+    fn name() -> Cow<'static, str>;
+}
+
+macro_rules! names {
+    ($($cost:ident $name:literal)*) => {$(
+        impl Cost for $cost {
+            fn name() -> Cow<'static, str> {
+                $name.into()
+            }
+        }
+    )*};
+}
+
+names!(Point "point" Range "range" Lookups "lookups" PartitionScan "partition scan" TableScan "table scan");
+
+impl<const N: usize> Cost for FanOut<N> {
+    fn name() -> Cow<'static, str> {
+        format!("fan-out over {N}").into()
+    }
+}
+
+/// A cost class that is at most `Max`.
+#[diagnostic::on_unimplemented(
+    message = "this query is a `{Self}`, dearer than the `{Max}` allowed here",
+    label = "costs more than `{Max}`",
+    note = "in order of cost: Point, Range, Lookups, PartitionScan, FanOut<N>, TableScan"
+)]
+pub trait AtMost<Max>: Cost {}
+
+macro_rules! at_most {
+    ($($cost:ty: $($max:ty)*;)*) => {$(
+        $(
+            #[diagnostic::do_not_recommend]
+            impl AtMost<$max> for $cost {}
+        )*
+    )*};
+}
+
+at_most! {
+    Point: Point Range Lookups PartitionScan TableScan;
+    Range: Range Lookups PartitionScan TableScan;
+    Lookups: Lookups PartitionScan TableScan;
+    PartitionScan: PartitionScan TableScan;
+    TableScan: TableScan;
+}
+
+macro_rules! within_fan_out {
+    ($($cost:ty)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<const N: usize> AtMost<FanOut<N>> for $cost {}
+    )*};
+}
+
+within_fan_out!(Point Range Lookups PartitionScan);
+
+// `N <= M` is not a bound that stable Rust can state: equality is, and powers of two are listed.
+#[diagnostic::do_not_recommend]
+impl<const N: usize> AtMost<Self> for FanOut<N> {}
+
+#[diagnostic::do_not_recommend]
+impl<const N: usize> AtMost<TableScan> for FanOut<N> {}
+
+macro_rules! powers_of_two {
+    ($n:literal $($more:literal)*) => {
+        $(
+            #[diagnostic::do_not_recommend]
+            impl AtMost<FanOut<$more>> for FanOut<$n> {}
+        )*
+        powers_of_two!($($more)*);
+    };
+    () => {};
+}
+
+powers_of_two!(2 4 8 16 32 64 128 256);

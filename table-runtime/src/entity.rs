@@ -1,0 +1,301 @@
+//! Entities: what the derive makes of a struct.
+
+use std::{
+    fmt,
+    ops::{Deref, DerefMut},
+    time::SystemTime,
+};
+
+use crate::{
+    ETag, KeyError, KeyWriter, Layout, LayoutInfo, PartInfo, Properties, PropertiesRef, PropertyError, PropertyInfo,
+    Result, RowId, RowRef, Ticks,
+    key::{KeyProblem, KeyReader},
+    property::{PropertyProblem, Store},
+};
+
+/// A struct that is stored as a row: `#[derive(TableEntity)]`.
+///
+/// Beside this trait the derive writes `T::key(…)`, the full key as a [`Point`](crate::Point), `T::by_key(…)`, a
+/// partition as [`Rows`](crate::Rows), and `T::scan()`, which compiles under `#[table(allow_scan)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a table entity",
+    note = "add `#[derive(TableEntity)]` to the struct"
+)]
+pub trait TableEntity: Sized + Send + Sync + 'static {
+    #[doc(hidden)]
+    const LAYOUTS: &'static [LayoutInfo];
+    #[doc(hidden)]
+    const PROPERTIES: &'static [PropertyInfo];
+    #[doc(hidden)]
+    const KIND: Option<&'static str>;
+    #[doc(hidden)]
+    const WRITE_ID: bool;
+    #[doc(hidden)]
+    const SEPARATOR: Option<char>;
+    /// The properties, for filters and patches.
+    type Columns: Copy;
+    #[doc(hidden)]
+    const COLUMNS: Self::Columns;
+    #[doc(hidden)]
+    type Partition;
+    #[doc(hidden)]
+    type Row;
+
+    #[doc(hidden)]
+    fn keys(&self, layout: usize, keys: &mut KeyWriter) -> Result<(), KeyProblem>;
+    #[doc(hidden)]
+    fn write(&self, properties: &mut PropertyWriter<'_>) -> Result<()>;
+    #[doc(hidden)]
+    fn read(row: &mut RowReader<'_>) -> Result<Self>;
+
+    /// How the entity is stored: its keys and properties.
+    fn layout() -> Layout {
+        Layout {
+            layouts: Self::LAYOUTS,
+            properties: Self::PROPERTIES,
+            kind: Self::KIND,
+            write_id: Self::WRITE_ID,
+            separator: Self::SEPARATOR,
+        }
+    }
+}
+
+/// An entity whose table may be scanned whole: `#[table(allow_scan)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not allow table scans",
+    label = "a scan reads every row of the table",
+    note = "open a partition with `{Self}::by_key(…)`",
+    note = "if a scan is what you want, put `#[table(allow_scan)]` on `{Self}`"
+)]
+pub trait AllowScan {}
+
+/// An entity all of whose rows stand in one partition, so that a transaction can hold it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot take part in a transaction",
+    label = "has an index in another partition",
+    note = "a transaction holds one partition; write `{Self}` with `insert` or `update`, or make its indexes \
+            `same_partition`"
+)]
+pub trait OnePartition: TableEntity {}
+
+/// The property that tells the entities of one table apart.
+pub(crate) const KIND: &str = "EntityType";
+/// The property that tells whose a write was.
+pub(crate) const WRITE_ID: &str = "WriteId";
+
+/// The two keys of an entity's row in one of its layouts; the first is the primary one.
+pub(crate) fn keys<E: TableEntity>(entity: &E, layout: usize) -> Result<(String, String), Box<KeyError>> {
+    let mut keys = KeyWriter::new(&E::LAYOUTS[layout]);
+    let written = entity.keys(layout, &mut keys);
+    keys.finish(written)
+}
+
+fn all_keys<E: TableEntity>(entity: &E) -> Result<Keys, Box<KeyError>> {
+    (0..E::LAYOUTS.len()).map(|layout| keys(entity, layout)).collect()
+}
+
+/// A key encoder for measurements: it writes the primary key of one entity after the other into the same memory.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct KeyEncoder(KeyWriter);
+
+impl KeyEncoder {
+    /// An encoder of the primary keys of `E`.
+    pub fn new<E: TableEntity>() -> Self {
+        Self(KeyWriter::new(&E::LAYOUTS[0]))
+    }
+
+    /// Writes the keys and gives the length of both.
+    #[inline]
+    pub fn encode<E: TableEntity>(&mut self, entity: &E) -> Result<usize, KeyProblem> {
+        self.0.begin();
+        entity.keys(0, &mut self.0)?;
+        Ok(self.0.partition.len() + self.0.row.len())
+    }
+}
+
+/// The properties of an entity's row, before what the crate itself adds.
+pub(crate) fn properties<E: TableEntity>(entity: &E) -> Result<Properties> {
+    let mut properties = Properties::with_capacity(128);
+    entity.write(&mut PropertyWriter { layout: &E::LAYOUTS[0], properties: &mut properties })?;
+    Ok(properties)
+}
+
+/// What the derive writes properties into.
+pub struct PropertyWriter<'a> {
+    layout: &'static LayoutInfo,
+    properties: &'a mut Properties,
+}
+
+impl PropertyWriter<'_> {
+    /// Writes a field.
+    pub fn write<S: Store<T>, T>(&mut self, name: &'static str, value: &T) -> Result<()> {
+        S::write(value, name, self.properties).map_err(|problem| property_error(self.layout, name, problem))
+    }
+}
+
+/// A value that no property holds. It has no row yet.
+#[cold]
+pub(crate) fn property_error(layout: &LayoutInfo, name: &str, problem: PropertyProblem) -> crate::Error {
+    let row = RowId { table: layout.table.to_owned(), partition_key: String::new(), row_key: String::new() };
+    Box::new(PropertyError {
+        row,
+        property: name.to_owned(),
+        expected: problem.expected.into_owned(),
+        found: problem.found,
+    })
+    .into()
+}
+
+/// What the derive reads an entity from.
+pub struct RowReader<'a> {
+    layout: &'static LayoutInfo,
+    table: &'a str,
+    row: RowRef<'a>,
+    /// The properties after the one that was found last: they mostly stand in the order of the fields.
+    rest: PropertiesRef<'a>,
+}
+
+impl<'a> RowReader<'a> {
+    fn new(layout: &'static LayoutInfo, table: &'a str, row: RowRef<'a>) -> Self {
+        Self { layout, table, row, rest: row.properties }
+    }
+
+    /// The partition key, to be read part by part.
+    pub fn partition_key(&self) -> Result<KeyReader<'a>> {
+        self.key(self.layout.partition_prefix, self.layout.partition, self.row.partition_key)
+    }
+
+    /// The row key, to be read part by part.
+    pub fn row_key(&self) -> Result<KeyReader<'a>> {
+        self.key(self.layout.row_prefix, self.layout.row, self.row.row_key)
+    }
+
+    fn key(&self, prefix: &'static str, parts: &'static [PartInfo], key: &'a str) -> Result<KeyReader<'a>> {
+        KeyReader::new(self.layout, prefix, parts, key)
+    }
+
+    /// Reads a field.
+    pub fn property<S: Store<T>, T>(&mut self, name: &'static str) -> Result<T> {
+        let read = match self.find(name) {
+            Ok(value) => S::read(value),
+            Err(error) => return Err(error),
+        };
+        read.map_err(|problem| {
+            let expected = problem.expected.into_owned();
+            Box::new(PropertyError { row: self.id(), property: name.to_owned(), expected, found: problem.found }).into()
+        })
+    }
+
+    fn find(&mut self, name: &str) -> Result<Option<crate::ValueRef<'a>>> {
+        let damaged = |this: &Self, damage| crate::Error::Damaged { row: Box::new(this.id()), damage };
+        let from = self.rest;
+        while let Some((found, value)) = self.rest.try_next().map_err(|damage| damaged(self, damage))? {
+            if found == name {
+                return Ok(Some(value));
+            }
+        }
+        // Once around: what stands before where this search began.
+        self.rest = from;
+        let mut all = self.row.properties;
+        while all.as_bytes().len() > from.as_bytes().len() {
+            match all.try_next().map_err(|damage| damaged(self, damage))? {
+                Some((found, value)) if found == name => return Ok(Some(value)),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        Ok(None)
+    }
+
+    fn id(&self) -> RowId {
+        let RowRef { partition_key, row_key, .. } = self.row;
+        let (partition_key, row_key) = (partition_key.to_owned(), row_key.to_owned());
+        RowId { table: self.table.to_owned(), partition_key, row_key }
+    }
+}
+
+/// The keys of an entity's rows, in the order of its layouts.
+pub(crate) type Keys = Vec<(String, String)>;
+
+/// An entity as the table holds it: it derefs to the entity, and knows its version.
+///
+/// Change it through `DerefMut`, then [`update`](crate::Tables::update) writes it back, if the row has not changed
+/// meanwhile. Reading through it costs nothing; the first mutable access keeps the keys that the entity was loaded
+/// with.
+///
+/// Its functions are associated ones, `Stored::etag(&stored)`, so that the entity's own are never hidden.
+#[derive(Clone)]
+pub struct Stored<T> {
+    entity: T,
+    etag: ETag,
+    timestamp: Ticks,
+    /// The keys before the first mutable access.
+    loaded: Option<Result<Keys, Box<KeyError>>>,
+}
+
+impl<T> Stored<T> {
+    pub(crate) const fn new(entity: T, etag: ETag, timestamp: Ticks) -> Self {
+        Self { entity, etag, timestamp, loaded: None }
+    }
+
+    /// The version of the row.
+    pub const fn etag(this: &Self) -> &ETag {
+        &this.etag
+    }
+
+    /// When the store wrote the row, by its clock.
+    pub fn timestamp(this: &Self) -> SystemTime {
+        this.timestamp.to_system().unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+
+    /// The entity alone.
+    pub fn into_inner(this: Self) -> T {
+        this.entity
+    }
+
+    /// Takes note that the entity was written as it now is.
+    pub(crate) fn written(&mut self, etag: ETag) {
+        if let Some(timestamp) = etag.timestamp() {
+            self.timestamp = timestamp;
+        }
+        self.etag = etag;
+        self.loaded = None;
+    }
+}
+
+impl<T: TableEntity> Stored<T> {
+    /// The keys that the entity was loaded with.
+    pub(crate) fn loaded_keys(&self) -> Result<Keys, Box<KeyError>> {
+        self.loaded.clone().unwrap_or_else(|| all_keys(&self.entity))
+    }
+}
+
+impl<T> Deref for Stored<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.entity
+    }
+}
+
+impl<T: TableEntity> DerefMut for Stored<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        if self.loaded.is_none() {
+            self.loaded = Some(all_keys(&self.entity));
+        }
+        &mut self.entity
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Stored<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stored").field("entity", &self.entity).field("etag", &self.etag).finish_non_exhaustive()
+    }
+}
+
+/// Reads an entity from its row in `table`.
+pub(crate) fn read<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<Stored<E>> {
+    let entity = E::read(&mut RowReader::new(&E::LAYOUTS[0], table, row))?;
+    Ok(Stored::new(entity, row.etag.clone(), row.timestamp))
+}

@@ -1,0 +1,68 @@
+//! The buffer that keys are written into.
+
+/// A key while it is written.
+///
+/// It holds bytes, so that digits need no check to be text; what is pushed is text all the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyBuffer(Vec<u8>);
+
+impl KeyBuffer {
+    /// An empty key, with room for most.
+    pub fn new() -> Self {
+        Self(Vec::with_capacity(64))
+    }
+
+    /// Empties the key and keeps its memory.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Whether nothing was written.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The length in bytes.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Adds text.
+    #[inline]
+    pub fn push_str(&mut self, text: &str) {
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    /// Adds a character.
+    #[inline]
+    pub fn push(&mut self, character: char) {
+        match u8::try_from(character) {
+            Ok(ascii) if ascii.is_ascii() => self.0.push(ascii),
+            _ => self.push_str(character.encode_utf8(&mut [0; 4])),
+        }
+    }
+
+    /// Adds ASCII text.
+    #[inline]
+    pub(super) fn push_ascii(&mut self, ascii: &[u8]) {
+        debug_assert!(ascii.is_ascii());
+        self.0.extend_from_slice(ascii);
+    }
+
+    /// Adds an ASCII character.
+    #[inline]
+    pub(super) fn push_byte(&mut self, ascii: u8) {
+        debug_assert!(ascii.is_ascii());
+        self.0.push(ascii);
+    }
+
+    /// The key so far.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_else(|_| unreachable!("only text is pushed"))
+    }
+
+    /// The key.
+    pub fn into_string(self) -> String {
+        String::from_utf8(self.0).unwrap_or_else(|_| unreachable!("only text is pushed"))
+    }
+}

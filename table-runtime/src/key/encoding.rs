@@ -1,0 +1,187 @@
+//! The encodings, and what each promises.
+
+use std::marker::PhantomData;
+
+use super::{KeyBuffer, KeyProblem, Kind, kind};
+
+/// The type's own encoding: text escaped, integers as wide as the type needs, GUIDs hyphenated in lower case, times as
+/// ticks, dates as `2010-05-28`, bools as `0` and `1`, unit variants by name.
+///
+/// In text `/ \ # ? % ~` and control characters become `~2F` and so on, two upper-case hexadecimal digits: they sort
+/// by that, after the letters.
+pub struct Plain;
+/// Text folded to lower case, character by character, then escaped as [`Plain`]. Reads back folded.
+pub struct Lowercase;
+/// Text folded to upper case, character by character, then escaped as [`Plain`]. Reads back folded.
+pub struct Uppercase;
+/// The first `N` characters of the text, after folding, escaped.
+pub struct First<const N: usize, Of = Plain>(PhantomData<Of>);
+/// Text as it is, for keys that others wrote; a character that keys cannot hold is an error.
+pub struct Raw;
+/// An integer of `N` digits; a value that does not fit is an error.
+pub struct Pad<const N: usize>;
+/// Descending order: of integers MAX − v, or `!v` for signed ones; of dates the nine's complement of each digit.
+pub struct Reverse<Of = Plain>(PhantomData<Of>);
+/// 19 digits of .NET ticks, rounded down: oldest first.
+pub struct Time;
+/// 19 digits of `3155378975999999999` − ticks: newest first.
+pub struct ReverseTime;
+/// A bucket of `N`: XXH3-64, seed 0, of the UTF-8 of what `Of` writes, modulo `N`, as wide as `N` − 1.
+pub struct Hash<const N: usize, Of = Plain>(PhantomData<Of>);
+/// `Of` in a key whose parts are joined by `SEPARATOR` alone, which text escapes as `~XX`.
+pub struct Separated<Of, const SEPARATOR: char>(PhantomData<Of>);
+
+/// What a text part escapes beside what keys cannot hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Escape {
+    /// Whether this is the key's last part: then nothing has to tell its end.
+    pub last: bool,
+    /// The separator of the key, if it has one.
+    pub separator: Option<u8>,
+}
+
+impl Escape {
+    /// What the last part escapes, or one that others follow.
+    #[inline]
+    pub const fn part(last: bool) -> Self {
+        Self { last, separator: None }
+    }
+}
+
+/// An encoding of key parts of the kind `K`.
+#[diagnostic::on_unimplemented(
+    message = "the encoding `{Self}` does not fit a key part of the kind `{K}`",
+    label = "this encoding does not fit the field's type",
+    note = "`lowercase`, `uppercase`, `first` and `raw` are for text, `pad` for integers, `reverse` for integers and \
+            dates, `time` and `reverse_time` for times, `hash` for all of them"
+)]
+pub trait Encode<K: Kind> {
+    /// Whether what is written tells its own end.
+    const SELF_DELIMITING: bool;
+    /// What stands between this part and the next.
+    const JOINT: u8 = if Self::SELF_DELIMITING { b'_' } else { b' ' };
+
+    /// Writes the value.
+    ///
+    /// # Errors
+    /// It has no encoding: out of range, or a character that `raw` cannot hold. What was written is then unspecified.
+    fn write(value: K::Value<'_>, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem>;
+}
+
+/// An encoding that loses nothing.
+#[diagnostic::on_unimplemented(
+    message = "the encoding `{Self}` loses something of a key part of the kind `{K}`, so it cannot be read back",
+    label = "cannot be read back"
+)]
+pub trait Decode<K: Kind>: Encode<K> {
+    /// Reads what [`write`](Encode::write) wrote, without its joint.
+    ///
+    /// # Errors
+    /// The text is not one that it writes.
+    fn read<'a>(text: &'a str, escape: Escape) -> Result<K::Owned<'a>, KeyProblem>;
+}
+
+/// An encoding in whose order, or in the reverse of it, the values stand.
+#[diagnostic::on_unimplemented(
+    message = "the encoding `{Self}` does not keep the order of `{K}`, so this key part has no `range`",
+    label = "no `range` over this key part",
+    note = "narrow it with `eq`"
+)]
+pub trait Ordered<K: Kind>: Encode<K> {
+    /// Whether the last value comes first.
+    const DESCENDING: bool = false;
+}
+
+/// An encoding that keeps the order of values also where other parts follow.
+#[diagnostic::on_unimplemented(
+    message = "no `range` over a text part that another key part follows in a key with a separator",
+    label = "in this key the separator, not the text's order, decides which row comes first",
+    note = "narrow it with `eq` or `starts_with`, or leave out `#[table(separator = \"…\")]`, whose keys have no such \
+            joints"
+)]
+pub trait Ranged<K: Kind>: Ordered<K> {}
+
+/// A text encoding under which a prefix of the text is a prefix of the key.
+#[diagnostic::on_unimplemented(
+    message = "the encoding `{Self}` keeps no prefixes, so this key part has no `starts_with`",
+    label = "no `starts_with` over this key part",
+    note = "narrow it with `eq`"
+)]
+pub trait Prefixed: Encode<kind::Text> {}
+
+/// A kind of key parts that has prefixes: text.
+#[diagnostic::on_unimplemented(
+    message = "`starts_with` needs a text key part, this one is `{Self}`",
+    label = "not text",
+    note = "use `eq` or `range`"
+)]
+pub trait Textual: for<'a> Kind<Value<'a> = &'a str> {}
+
+#[diagnostic::do_not_recommend]
+impl Textual for kind::Text {}
+
+impl<K: Kind, Of: Encode<K>, const SEPARATOR: char> Encode<K> for Separated<Of, SEPARATOR> {
+    const SELF_DELIMITING: bool = Of::SELF_DELIMITING;
+    // The derive takes ASCII punctuation only.
+    #[allow(clippy::cast_possible_truncation, reason = "ASCII")]
+    const JOINT: u8 = SEPARATOR as u8;
+
+    #[inline]
+    fn write(value: K::Value<'_>, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+        Of::write(value, Escape { separator: Some(<Self as Encode<K>>::JOINT), ..escape }, out)
+    }
+}
+
+impl<K: Kind, Of: Decode<K>, const SEPARATOR: char> Decode<K> for Separated<Of, SEPARATOR> {
+    fn read<'a>(text: &'a str, escape: Escape) -> Result<K::Owned<'a>, KeyProblem> {
+        Of::read(text, Escape { separator: Some(<Self as Encode<K>>::JOINT), ..escape })
+    }
+}
+
+impl<K: Kind, Of: Ordered<K>, const SEPARATOR: char> Ordered<K> for Separated<Of, SEPARATOR> {
+    const DESCENDING: bool = Of::DESCENDING;
+}
+
+impl<Of: Prefixed, const SEPARATOR: char> Prefixed for Separated<Of, SEPARATOR> {}
+
+/// Encodings of one width keep the order under any separator.
+macro_rules! ranged_when_separated {
+    ($($kind:ty, [$($t:tt)*];)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<Of: Ordered<$kind>, const SEPARATOR: char, $($t)*> Ranged<$kind> for Separated<Of, SEPARATOR> {}
+    )*};
+}
+
+ranged_when_separated! {
+    kind::Integer<T>, [T: super::Integer];
+    kind::Id, [];
+    kind::Instant, [];
+    kind::Date, [];
+    kind::Bool, [];
+}
+
+macro_rules! ranged {
+    ($($encoding:ty: $kind:ty, [$($t:tt)*];)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($t)*> Ranged<$kind> for $encoding {}
+    )*};
+}
+
+ranged! {
+    Plain: kind::Text, [];
+    Lowercase: kind::Text, [];
+    Uppercase: kind::Text, [];
+    Raw: kind::Text, [];
+    Plain: kind::Character, [];
+    Plain: kind::Integer<T>, [T: super::Integer];
+    Pad<N>: kind::Integer<T>, [T: super::Integer, const N: usize];
+    Reverse<Plain>: kind::Integer<T>, [T: super::Integer];
+    Reverse<Pad<N>>: kind::Integer<T>, [T: super::Integer, const N: usize];
+    Plain: kind::Id, [];
+    Plain: kind::Instant, [];
+    Time: kind::Instant, [];
+    ReverseTime: kind::Instant, [];
+    Plain: kind::Date, [];
+    Reverse<Plain>: kind::Date, [];
+    Plain: kind::Bool, [];
+}

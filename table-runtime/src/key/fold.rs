@@ -1,0 +1,90 @@
+//! Case folding, character by character, by tables of the crate's own.
+//!
+//! By character and never by context, so that a prefix of a text folds to a prefix: `ΟΔΟΣ` is `οδοσ`, final or not.
+
+mod tables;
+
+use tables::Run;
+
+/// What a character folds to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Folded {
+    One(char),
+    Many(&'static str),
+}
+
+/// The lower case of a character.
+#[inline]
+pub(super) fn lower(character: char) -> Folded {
+    if character.is_ascii() {
+        return Folded::One(character.to_ascii_lowercase());
+    }
+    fold(character, &tables::LOWER, &tables::LOWER_MANY)
+}
+
+/// The upper case of a character.
+#[inline]
+pub(super) fn upper(character: char) -> Folded {
+    if character.is_ascii() {
+        return Folded::One(character.to_ascii_uppercase());
+    }
+    fold(character, &tables::UPPER, &tables::UPPER_MANY)
+}
+
+fn fold(character: char, runs: &[Run], many: &[(char, &'static str)]) -> Folded {
+    let code = u32::from(character);
+    let run = runs.get(runs.partition_point(|(_, last, ..)| *last < code));
+    if let Some((first, _, step, distance)) = run.copied()
+        && first <= code
+        && (code - first).is_multiple_of(step)
+        && let Some(folded) = code.checked_add_signed(distance).and_then(char::from_u32)
+    {
+        return Folded::One(folded);
+    }
+    match many.binary_search_by_key(&character, |(from, _)| *from) {
+        Ok(at) => Folded::Many(many[at].1),
+        Err(_) => Folded::One(character),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use twox_hash::XxHash3_64;
+
+    use super::*;
+
+    fn hash(fold: fn(char) -> Folded) -> u64 {
+        let folded: String = ('\0'..=char::MAX)
+            .flat_map(|character| {
+                let folded = match fold(character) {
+                    Folded::One(one) => one.to_string(),
+                    Folded::Many(many) => many.to_owned(),
+                };
+                [folded, "\n".to_owned()]
+            })
+            .collect();
+        XxHash3_64::oneshot(folded.as_bytes())
+    }
+
+    /// Stored keys depend on every one of these: a changed hash is lost data.
+    #[test]
+    fn the_tables_are_frozen() {
+        assert_eq!(hash(lower), LOWER_HASH, "lower");
+        assert_eq!(hash(upper), UPPER_HASH, "upper");
+    }
+
+    #[test]
+    fn folding_knows_no_context() {
+        let fold = |text: &str, fold: fn(char) -> Folded| -> String {
+            let one = |character| match fold(character) {
+                Folded::One(one) => one.to_string(),
+                Folded::Many(many) => many.to_owned(),
+            };
+            text.chars().map(one).collect()
+        };
+        assert_eq!(fold("ΟΔΟΣ", lower), "οδοσ");
+        assert_eq!(fold("Straße", upper), "STRASSE");
+        assert_eq!(fold("Straße", lower), "straße");
+        assert_eq!(fold("İ", lower), "i\u{307}");
+    }
+}

@@ -1,0 +1,266 @@
+//! Integers: as many digits as the type needs, or as `pad` says.
+//!
+//! A negative number is `-` and the nine's complement of each digit of `!v`, so that it stands before zero and before
+//! greater negative ones: −1 of an `i32` is `-9999999999`, its least `-7852516352`.
+
+use std::fmt::Display;
+
+use super::{Decode, Encode, Escape, KeyBuffer, KeyProblem, Ordered, Pad, Plain, Reverse, kind};
+
+/// A primitive integer.
+pub trait Integer: Copy + Display + 'static {
+    /// The digits of the greatest one.
+    const DIGITS: usize;
+
+    /// Whether it is negative, and the number to write: itself, or `!v` of a negative one.
+    fn split(self) -> (bool, u128);
+
+    /// The reverse of [`split`](Self::split); `None` if the type does not hold it.
+    fn join(negative: bool, number: u128) -> Option<Self>;
+
+    /// The number in its type's mirror: MAX − v, where MAX has at most `digits` digits; for signed ones `!v`. `None`
+    /// if it is greater than that MAX.
+    fn mirror(self, digits: usize) -> Option<Self>;
+}
+
+macro_rules! unsigned {
+    ($($type:ident)*) => {$(
+        impl Integer for $type {
+            const DIGITS: usize = Self::MAX.ilog10() as usize + 1;
+
+            #[inline]
+            fn split(self) -> (bool, u128) {
+                (false, self.into())
+            }
+
+            #[inline]
+            fn join(negative: bool, number: u128) -> Option<Self> {
+                if negative { None } else { Self::try_from(number).ok() }
+            }
+
+            #[inline]
+            fn mirror(self, digits: usize) -> Option<Self> {
+                let max = if digits < Self::DIGITS { (10 as Self).pow(digits as u32) - 1 } else { Self::MAX };
+                max.checked_sub(self)
+            }
+        }
+    )*};
+}
+
+macro_rules! signed {
+    ($($type:ident)*) => {$(
+        impl Integer for $type {
+            const DIGITS: usize = Self::MAX.ilog10() as usize + 1;
+
+            #[inline]
+            fn split(self) -> (bool, u128) {
+                let number = if self < 0 { !self } else { self };
+                (self < 0, number.unsigned_abs().into())
+            }
+
+            #[inline]
+            fn join(negative: bool, number: u128) -> Option<Self> {
+                let number = Self::try_from(number).ok()?;
+                Some(if negative { !number } else { number })
+            }
+
+            #[inline]
+            fn mirror(self, _: usize) -> Option<Self> {
+                Some(!self)
+            }
+        }
+    )*};
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "a number of digits")]
+mod primitives {
+    use super::Integer;
+
+    unsigned!(u8 u16 u32 u64);
+    signed!(i8 i16 i32 i64 i128);
+
+    // `u128::from(u128)` would be a useless conversion.
+    impl Integer for u128 {
+        const DIGITS: usize = 39;
+
+        #[inline]
+        fn split(self) -> (bool, u128) {
+            (false, self)
+        }
+
+        #[inline]
+        fn join(negative: bool, number: u128) -> Option<Self> {
+            (!negative).then_some(number)
+        }
+
+        #[inline]
+        fn mirror(self, digits: usize) -> Option<Self> {
+            let max = if digits < Self::DIGITS { 10_u128.pow(digits as u32) - 1 } else { Self::MAX };
+            max.checked_sub(self)
+        }
+    }
+}
+
+/// The digits of a 64-bit number, two at a time.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut n = 0;
+    while n < 100 {
+        pairs[n as usize] = [b'0' + n / 10, b'0' + n % 10];
+        n += 1;
+    }
+    pairs
+};
+
+/// Writes the last digits of `number` to fill `digits`, and gives what is left of it.
+#[inline]
+fn fill(digits: &mut [u8], mut number: u64) -> u64 {
+    let mut chunks = digits.rchunks_exact_mut(2);
+    for pair in &mut chunks {
+        #[allow(clippy::cast_possible_truncation, reason = "below 100")]
+        pair.copy_from_slice(&PAIRS[(number % 100) as usize]);
+        number /= 100;
+    }
+    if let [first] = chunks.into_remainder() {
+        #[allow(clippy::cast_possible_truncation, reason = "below 10")]
+        let digit = (number % 10) as u8;
+        *first = b'0' + digit;
+        number /= 10;
+    }
+    number
+}
+
+/// Writes `number` with `N` digits at most 20 wide.
+#[inline]
+pub(super) fn write_u64<const N: usize>(number: u64, out: &mut KeyBuffer) {
+    let mut digits = [b'0'; N];
+    fill(&mut digits, number);
+    out.push_ascii(&digits);
+}
+
+const WIDEST: usize = 39;
+/// 10^18: a `u128` below 10^39 is three such digits, of 18, 18 and 3.
+const BASE: u128 = 1_000_000_000_000_000_000;
+
+/// Writes a number with `width` digits, each its nine's complement if `complement`; `false` if it does not fit.
+#[inline]
+fn write_digits(number: u128, width: usize, complement: bool, out: &mut KeyBuffer) -> bool {
+    let mut digits = [b'0'; WIDEST];
+    let from = WIDEST - width.min(WIDEST);
+    let rest = match u64::try_from(number) {
+        // As nearly all are.
+        Ok(number) => fill(&mut digits[from.max(WIDEST - 20)..], number),
+        Err(_) => {
+            let (high, low) = (number / BASE, number % BASE);
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "below 10^18, or the last digits of a number over 10^36"
+            )]
+            let limbs = [(high / BASE) as u64, (high % BASE) as u64, low as u64];
+            fill(&mut digits[..3], limbs[0]);
+            fill(&mut digits[3..21], limbs[1]);
+            fill(&mut digits[21..], limbs[2]);
+            u64::from(digits[..from].iter().any(|digit| *digit != b'0'))
+        }
+    };
+    if complement {
+        digits.iter_mut().for_each(|digit| *digit = b'0' + b'9' - *digit);
+    }
+    // `pad` may be wider than any integer.
+    for _ in WIDEST..width {
+        out.push_byte(b'0');
+    }
+    out.push_ascii(&digits[from..]);
+    rest == 0
+}
+
+#[inline]
+fn write<T: Integer>(value: T, width: usize, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+    let (negative, number) = value.split();
+    if negative {
+        out.push_byte(b'-');
+    }
+    if write_digits(number, width, negative, out) { Ok(()) } else { Err(overflow(value, width)) }
+}
+
+#[cold]
+fn overflow<T: Integer>(value: T, digits: usize) -> KeyProblem {
+    KeyProblem::Digits { value: value.to_string(), digits }
+}
+
+fn read<T: Integer>(text: &str, width: usize) -> Result<T, KeyProblem> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let number = digits.bytes().try_fold(0_u128, |number, digit| {
+        let digit = if negative { b'9'.checked_sub(digit)? } else { digit.checked_sub(b'0')? };
+        if digit > 9 { None } else { number.checked_mul(10)?.checked_add(digit.into()) }
+    });
+    let value = number.filter(|_| digits.len() == width).and_then(|number| T::join(negative, number));
+    value.ok_or_else(|| {
+        let name = std::any::type_name::<T>();
+        KeyProblem::malformed(format!("{width} digits of a `{name}`"), text)
+    })
+}
+
+fn write_mirrored<T: Integer>(value: T, width: usize, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+    write(value.mirror(width).ok_or_else(|| overflow(value, width))?, width, out)
+}
+
+fn read_mirrored<T: Integer>(text: &str, width: usize) -> Result<T, KeyProblem> {
+    let mirrored: T = read(text, width)?;
+    mirrored.mirror(width).ok_or_else(|| KeyProblem::malformed(format!("{width} digits"), text))
+}
+
+macro_rules! encodings {
+    ($($encoding:ty, [$($n:tt)*], $width:expr, $write:ident, $read:ident, $descending:literal;)*) => {$(
+        impl<T: Integer, $($n)*> Encode<kind::Integer<T>> for $encoding {
+            const SELF_DELIMITING: bool = true;
+
+            #[inline]
+            fn write(value: T, _: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+                $write(value, $width, out)
+            }
+        }
+
+        impl<T: Integer, $($n)*> Decode<kind::Integer<T>> for $encoding {
+            fn read<'a>(text: &'a str, _: Escape) -> Result<T, KeyProblem> {
+                $read(text, $width)
+            }
+        }
+
+        impl<T: Integer, $($n)*> Ordered<kind::Integer<T>> for $encoding {
+            const DESCENDING: bool = $descending;
+        }
+    )*};
+}
+
+encodings! {
+    Plain, [], T::DIGITS, write, read, false;
+    Pad<N>, [const N: usize], N, write, read, false;
+    Reverse<Plain>, [], T::DIGITS, write_mirrored, read_mirrored, true;
+    Reverse<Pad<N>>, [const N: usize], N, write_mirrored, read_mirrored, true;
+}
+
+impl Encode<kind::Bool> for Plain {
+    const SELF_DELIMITING: bool = true;
+
+    #[inline]
+    fn write(value: bool, _: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+        out.push_byte(b'0' + u8::from(value));
+        Ok(())
+    }
+}
+
+impl Decode<kind::Bool> for Plain {
+    fn read<'a>(text: &'a str, _: Escape) -> Result<bool, KeyProblem> {
+        match text {
+            "0" => Ok(false),
+            "1" => Ok(true),
+            other => Err(KeyProblem::malformed("`0` or `1`", other)),
+        }
+    }
+}
+
+impl Ordered<kind::Bool> for Plain {}

@@ -1,0 +1,296 @@
+//! Text.
+
+use std::borrow::Cow;
+
+use super::{
+    Decode, Encode, Escape, First, KeyBuffer, KeyProblem, Lowercase, Ordered, Plain, Prefixed, Raw, Uppercase,
+    fold::{self, Folded},
+    kind,
+};
+use crate::limits::forbidden_in_keys;
+
+const EXPECTED: &str = "text, with `~` and two upper-case hexadecimal digits for what keys cannot hold";
+
+impl Escape {
+    /// Whether a byte of text cannot stand for itself: an ASCII character to escape, or the lead byte of the control
+    /// characters U+0080 to U+009F.
+    #[inline]
+    fn is_special(self, byte: u8) -> bool {
+        SPECIAL[usize::from(byte)]
+            || (!self.last && self.separator.is_none() && is_joint(byte))
+            || self.separator == Some(byte)
+    }
+
+    #[inline]
+    fn escapes(self, character: char) -> bool {
+        match u8::try_from(character) {
+            Ok(byte @ ..0x80) => self.is_special(byte),
+            _ => matches!(character, '\u{80}'..='\u{9F}'),
+        }
+    }
+
+    /// Writes a character, escaped where it has to be.
+    #[inline]
+    fn write(self, character: char, out: &mut KeyBuffer) {
+        if !self.escapes(character) {
+            return out.push(character);
+        }
+        let code = u32::from(character);
+        // Joints must keep their order, and `~` is the last character of ASCII.
+        out.push_byte(if self.separator.is_none() && u8::try_from(character).is_ok_and(is_joint) {
+            b'!'
+        } else {
+            b'~'
+        });
+        let digit = |digit| char::from_digit(digit, 16).unwrap_or('0').to_ascii_uppercase();
+        out.push(digit(code >> 4));
+        out.push(digit(code & 0xF));
+    }
+}
+
+/// A space ends text parts, and `!` escapes it.
+#[inline]
+fn is_joint(byte: u8) -> bool {
+    matches!(byte, b' ' | b'!')
+}
+
+const SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 0x80 {
+        special[byte as usize] = forbidden_in_keys(byte as char) || matches!(byte, b'%' | b'~');
+        byte += 1;
+    }
+    // The lead byte of U+0080 to U+00BF.
+    special[0xC2] = true;
+    special
+};
+
+/// Text that is neither folded nor cut: what needs no escape is copied in runs.
+#[inline]
+fn write_plain(text: &str, escape: Escape, out: &mut KeyBuffer) {
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|byte| escape.is_special(byte)) {
+        // Special bytes are ASCII or lead bytes, so a character begins here.
+        let (run, tail) = rest.split_at(at);
+        out.push_str(run);
+        let mut characters = tail.chars();
+        if let Some(character) = characters.next() {
+            escape.write(character, out);
+        }
+        rest = characters.as_str();
+    }
+    out.push_str(rest);
+}
+
+/// Text folded by `fold`, of which the first `count` characters are written.
+#[inline]
+fn write_folded(text: &str, fold: impl Fn(char) -> Folded, count: usize, escape: Escape, out: &mut KeyBuffer) {
+    let mut left = count;
+    for character in text.chars() {
+        match fold(character) {
+            _ if left == 0 => return,
+            Folded::One(folded) => {
+                escape.write(folded, out);
+                left -= 1;
+            }
+            Folded::Many(folded) => {
+                for folded in folded.chars().take(left) {
+                    escape.write(folded, out);
+                    left -= 1;
+                }
+            }
+        }
+    }
+}
+
+/// Reads text that was escaped as `escape` says.
+fn read(text: &str, escape: Escape) -> Result<Cow<'_, str>, KeyProblem> {
+    if !text.bytes().any(|byte| escape.is_special(byte)) {
+        return Ok(Cow::Borrowed(text));
+    }
+    let malformed = || KeyProblem::malformed(EXPECTED, text);
+    let mut read = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(character) = rest.next() {
+        if !escape.escapes(character) {
+            read.push(character);
+            continue;
+        }
+        let (digits, tail) = rest.as_str().split_at_checked(2).ok_or_else(malformed)?;
+        rest = tail.chars();
+        let upper = digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'A'..=b'F'));
+        let code = u8::from_str_radix(digits, 16).ok().filter(|_| upper).ok_or_else(malformed)?;
+        let escaped = char::from(code);
+        // Only what is written is read, so that no two keys are one value.
+        let mut written = KeyBuffer::default();
+        escape.write(escaped, &mut written);
+        if !escape.escapes(escaped) || !written.as_str().starts_with(character) {
+            return Err(malformed());
+        }
+        read.push(escaped);
+    }
+    Ok(Cow::Owned(read))
+}
+
+impl Encode<kind::Text> for Plain {
+    const SELF_DELIMITING: bool = false;
+
+    #[inline]
+    fn write(value: &str, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+        write_plain(value, escape, out);
+        Ok(())
+    }
+}
+
+impl Decode<kind::Text> for Plain {
+    fn read(text: &str, escape: Escape) -> Result<Cow<'_, str>, KeyProblem> {
+        read(text, escape)
+    }
+}
+
+impl Ordered<kind::Text> for Plain {}
+impl Prefixed for Plain {}
+
+/// What folds a text before it is cut.
+pub(super) trait Fold {
+    fn fold(character: char) -> Folded;
+}
+
+impl Fold for Plain {
+    #[inline]
+    fn fold(character: char) -> Folded {
+        Folded::One(character)
+    }
+}
+
+impl Fold for Lowercase {
+    #[inline]
+    fn fold(character: char) -> Folded {
+        fold::lower(character)
+    }
+}
+
+impl Fold for Uppercase {
+    #[inline]
+    fn fold(character: char) -> Folded {
+        fold::upper(character)
+    }
+}
+
+macro_rules! folded {
+    ($($encoding:ident)*) => {$(
+        impl Encode<kind::Text> for $encoding {
+            const SELF_DELIMITING: bool = false;
+
+            #[inline]
+            fn write(value: &str, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+                write_folded(value, $encoding::fold, usize::MAX, escape, out);
+                Ok(())
+            }
+        }
+
+        impl Encode<kind::Character> for $encoding {
+            const SELF_DELIMITING: bool = false;
+
+            #[inline]
+            fn write(value: char, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+                write_folded(value.encode_utf8(&mut [0; 4]), $encoding::fold, usize::MAX, escape, out);
+                Ok(())
+            }
+        }
+
+        impl Ordered<kind::Text> for $encoding {}
+        impl Prefixed for $encoding {}
+    )*};
+}
+
+folded!(Lowercase Uppercase);
+
+#[allow(private_bounds, reason = "what can be cut is this crate's to say")]
+impl<const N: usize, Of: Fold> Encode<kind::Text> for First<N, Of> {
+    const SELF_DELIMITING: bool = false;
+
+    #[inline]
+    fn write(value: &str, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+        write_folded(value, Of::fold, N, escape, out);
+        Ok(())
+    }
+}
+
+#[allow(private_bounds, reason = "what can be cut is this crate's to say")]
+impl<const N: usize, Of: Fold> First<N, Of> {
+    /// Whether every text that begins with `prefix` is written alike.
+    pub(crate) fn is_decided_by(prefix: &str) -> bool {
+        let folded = |character| match Of::fold(character) {
+            Folded::One(_) => 1,
+            Folded::Many(folded) => folded.chars().count(),
+        };
+        prefix.chars().map(folded).sum::<usize>() >= N
+    }
+}
+
+impl Encode<kind::Text> for Raw {
+    const SELF_DELIMITING: bool = false;
+
+    #[inline]
+    fn write(value: &str, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+        let ends =
+            |character| !escape.last && escape.separator.is_some_and(|separator| character == char::from(separator));
+        match value.chars().find(|character| forbidden_in_keys(*character) || ends(*character)) {
+            Some(character) => Err(KeyProblem::Character { value: value.to_owned(), character }),
+            None => {
+                out.push_str(value);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Decode<kind::Text> for Raw {
+    fn read(text: &str, _: Escape) -> Result<Cow<'_, str>, KeyProblem> {
+        Ok(Cow::Borrowed(text))
+    }
+}
+
+impl Ordered<kind::Text> for Raw {}
+impl Prefixed for Raw {}
+
+impl Encode<kind::Character> for Plain {
+    const SELF_DELIMITING: bool = false;
+
+    #[inline]
+    fn write(value: char, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+        escape.write(value, out);
+        Ok(())
+    }
+}
+
+impl Decode<kind::Character> for Plain {
+    fn read(text: &str, escape: Escape) -> Result<char, KeyProblem> {
+        let read = read(text, escape)?;
+        let mut characters = read.chars();
+        match (characters.next(), characters.next()) {
+            (Some(character), None) => Ok(character),
+            _ => Err(KeyProblem::malformed("one character", text)),
+        }
+    }
+}
+
+impl Ordered<kind::Character> for Plain {}
+
+impl Encode<kind::Name> for Plain {
+    const SELF_DELIMITING: bool = false;
+
+    #[inline]
+    fn write(value: &'static str, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+        write_plain(value, escape, out);
+        Ok(())
+    }
+}
+
+impl Decode<kind::Name> for Plain {
+    fn read(text: &str, escape: Escape) -> Result<Cow<'_, str>, KeyProblem> {
+        read(text, escape)
+    }
+}

@@ -1,0 +1,86 @@
+//! Moments and GUIDs.
+
+use super::{
+    Decode, Encode, Escape, KeyBuffer, KeyProblem, Ordered, Plain, ReverseTime, Time, integer::write_u64, kind,
+};
+use crate::{Guid, Ticks};
+
+/// A moment of Unix time, as the crates for time give it; years outside 0001 to 9999 are refused when it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnixTime {
+    /// Whole seconds, rounded down.
+    pub seconds: i64,
+    /// The nanoseconds after them.
+    pub nanoseconds: u32,
+}
+
+impl UnixTime {
+    /// The tick that holds the moment.
+    #[inline]
+    pub(crate) fn ticks(self) -> Result<Ticks, KeyProblem> {
+        Ticks::from_unix(self.seconds, self.nanoseconds).ok_or(KeyProblem::Time { seconds: self.seconds })
+    }
+}
+
+const DIGITS: usize = 19;
+
+fn read(text: &str) -> Result<u64, KeyProblem> {
+    let digits = text.len() == DIGITS && text.bytes().all(|digit| digit.is_ascii_digit());
+    let ticks = if digits { text.parse().ok() } else { None };
+    ticks
+        .filter(|ticks| *ticks <= Ticks::MAX.get())
+        .ok_or_else(|| KeyProblem::malformed("19 digits of ticks, at most 3155378975999999999", text))
+}
+
+macro_rules! ticks {
+    ($($encoding:ty, $ticks:ident => $written:expr, $descending:literal;)*) => {$(
+        impl Encode<kind::Instant> for $encoding {
+            const SELF_DELIMITING: bool = true;
+
+            #[inline]
+            fn write(value: UnixTime, _: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+                let $ticks = value.ticks()?.get();
+                write_u64::<DIGITS>($written, out);
+                Ok(())
+            }
+        }
+
+        impl Decode<kind::Instant> for $encoding {
+            fn read<'a>(text: &'a str, _: Escape) -> Result<Ticks, KeyProblem> {
+                // Each way of writing is its own inverse.
+                let $ticks = read(text)?;
+                Ok(Ticks::new($written).unwrap_or(Ticks::MAX))
+            }
+        }
+
+        impl Ordered<kind::Instant> for $encoding {
+            const DESCENDING: bool = $descending;
+        }
+    )*};
+}
+
+ticks! {
+    Plain, ticks => ticks, false;
+    Time, ticks => ticks, false;
+    ReverseTime, ticks => Ticks::MAX.get() - ticks, true;
+}
+
+impl Encode<kind::Id> for Plain {
+    const SELF_DELIMITING: bool = true;
+
+    #[inline]
+    fn write(value: Guid, _: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+        out.push_ascii(&value.encode());
+        Ok(())
+    }
+}
+
+impl Decode<kind::Id> for Plain {
+    fn read<'a>(text: &'a str, _: Escape) -> Result<Guid, KeyProblem> {
+        let lower = !text.bytes().any(|byte| byte.is_ascii_uppercase());
+        let guid = if lower { text.parse().ok() } else { None };
+        guid.ok_or_else(|| KeyProblem::malformed("a GUID, hyphenated and in lower case", text))
+    }
+}
+
+impl Ordered<kind::Id> for Plain {}

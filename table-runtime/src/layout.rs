@@ -1,0 +1,102 @@
+//! Layouts: where the rows of an entity stand.
+
+use std::fmt;
+
+/// Where the rows of one layout of an entity stand: a table and the parts of the two keys.
+#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+pub struct LayoutInfo {
+    /// `key`, or the index's name.
+    pub name: &'static str,
+    /// The table.
+    pub table: &'static str,
+    /// What every partition key begins with; the whole of it where there are no parts.
+    pub partition_prefix: &'static str,
+    /// The parts of the partition key.
+    pub partition: &'static [PartInfo],
+    /// What every row key begins with; the whole of it where there are no parts.
+    pub row_prefix: &'static str,
+    /// The parts of the row key.
+    pub row: &'static [PartInfo],
+}
+
+/// A part of a key: a field and its encoding.
+#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+pub struct PartInfo {
+    /// The field.
+    pub field: &'static str,
+    /// The encoding, as its attribute says it, such as `first = 1, uppercase`; `plain` where it says none.
+    pub encoding: &'static str,
+}
+
+/// A stored property.
+#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+pub struct PropertyInfo {
+    /// The field.
+    pub field: &'static str,
+    /// The property's name.
+    pub name: &'static str,
+}
+
+/// How an entity is stored: its layouts and its properties. `Display` draws it, and it serialises.
+///
+/// ```
+/// use table_runtime::TableEntity;
+///
+/// #[derive(TableEntity)]
+/// #[table(name = "Articles")]
+/// struct Article {
+///     #[partition_key(first = 1, uppercase)]
+///     #[row_key(uppercase)]
+///     title: String,
+/// }
+/// assert_eq!(
+///     Article::layout().to_string(),
+///     "Articles\n  key: PartitionKey {title: first = 1, uppercase} RowKey {title: uppercase}\n  properties: Title\n",
+/// );
+/// ```
+#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Layout {
+    /// The primary key, then every index.
+    pub layouts: &'static [LayoutInfo],
+    /// The stored properties, in the order of the struct.
+    pub properties: &'static [PropertyInfo],
+    /// The value of the property `EntityType`, where there is one.
+    pub kind: Option<&'static str>,
+    /// Whether there is a property `WriteId`.
+    pub write_id: bool,
+    /// The one joint of every key, for data that others wrote.
+    pub separator: Option<char>,
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for layout in self.layouts {
+            if layout.name == "key" {
+                writeln!(f, "{}", layout.table)?;
+            }
+            writeln!(
+                f,
+                "  {}: PartitionKey {}{} RowKey {}{}",
+                layout.name,
+                layout.partition_prefix,
+                Parts(layout.partition),
+                layout.row_prefix,
+                Parts(layout.row),
+            )?;
+        }
+        let own = self.kind.map(|_| "EntityType").into_iter().chain(self.write_id.then_some("WriteId"));
+        let names: Vec<_> = self.properties.iter().map(|property| property.name).chain(own).collect();
+        writeln!(f, "  properties: {}", names.join(", "))
+    }
+}
+
+struct Parts(&'static [PartInfo]);
+
+impl fmt::Display for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|part| match part.encoding {
+            "plain" => write!(f, "{{{}}}", part.field),
+            encoding => write!(f, "{{{}: {encoding}}}", part.field),
+        })
+    }
+}

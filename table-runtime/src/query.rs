@@ -1,0 +1,36 @@
+//! Queries: a key narrowed part by part, then run.
+//!
+//! The derive gives a query its first parts: `T::key(…)` a [`Point`], `T::by_key(…)` [`Rows`]. What is known of a
+//! query, its type says: the entity, the key parts that are still open, and how its partitions are reached.
+
+mod access;
+mod bounds;
+mod explain;
+mod opening;
+mod pages;
+mod parts;
+mod plan;
+mod point;
+mod rows;
+
+pub use access::{Access, Complete, Opened, PrefixAccess, Spread, Unopened};
+pub use bounds::Bounds;
+pub use explain::Explain;
+pub use opening::Opening;
+pub use pages::{Entities, PageOf};
+pub use parts::{Done, HasPart, NextPart, OnePoint, Part, Primary, Rest, Sorted};
+pub use point::{OwnKey, Point};
+pub use rows::Rows;
+
+use crate::cost::Cost;
+
+/// Anything that reads, and knows what it costs.
+pub trait Query {
+    /// What it reads.
+    type Entity;
+    /// What it costs, as a type.
+    type Cost: Cost;
+
+    /// What it will ask of the store.
+    fn explain(&self) -> Explain;
+}

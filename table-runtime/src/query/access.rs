@@ -1,0 +1,192 @@
+//! How a query reaches its partitions, and what that costs.
+
+use std::marker::PhantomData;
+
+use super::{Point, Rows, plan::Plan};
+use crate::{
+    backend::Partitions,
+    cost::{Cost, FanOut, PartitionScan, Range, TableScan},
+    key::{Encode, First, Kind, Lowercase, Plain, Separated, Uppercase, kind},
+    query::Done,
+};
+
+/// The partition is made of the row key's first field: it follows from that one's value, or, of `first = N`
+/// characters, from its prefix.
+pub struct Unopened<N>(PhantomData<N>);
+/// The partition is a hash of the row key's first field: it follows from that one's value.
+pub struct Spread<const N: usize, H>(PhantomData<H>);
+
+/// A query whose partitions are known.
+#[diagnostic::on_unimplemented(
+    message = "the partition is not known yet",
+    label = "narrow the query with `eq`, or with `starts_with`, first",
+    note = "the partition of this key follows from the value of its row key: `by_key().eq(…)`, or \
+            `by_key().starts_with(\"…\")` where it is made of the first characters"
+)]
+pub trait Opened {
+    /// What it costs.
+    type Cost: Cost;
+    /// What it costs with a filter.
+    type Filtered: Opened;
+
+    #[doc(hidden)]
+    fn partitions(plan: &Plan) -> Partitions;
+}
+
+/// What giving a value to the next part, of the kind `K`, makes of the access.
+pub trait Access<K: Kind> {
+    /// The access after it.
+    type After;
+
+    #[doc(hidden)]
+    fn open(value: K::Value<'_>, plan: &mut Plan);
+}
+
+/// What giving a prefix of the next part makes of the access.
+#[diagnostic::on_unimplemented(
+    message = "the partition does not follow from a prefix",
+    label = "this partition is made of the whole value",
+    note = "give the value with `eq`; `#[partition_key(first = N)]` makes partitions that follow from a prefix"
+)]
+pub trait PrefixAccess {
+    /// The access after it.
+    type After;
+
+    #[doc(hidden)]
+    fn open_prefix(prefix: &str, plan: &mut Plan);
+}
+
+/// An access with which a whole key is a point.
+#[diagnostic::on_unimplemented(
+    message = "a filtered or scanning query cannot be narrowed",
+    label = "narrow before `filter`",
+    note = "`eq`, `starts_with` and `range` choose the rows that are read, `filter` drops some of them: it comes last"
+)]
+pub trait Complete {
+    /// The query with its whole key given.
+    type Point<E>;
+
+    #[doc(hidden)]
+    fn complete<E>(plan: Plan) -> Self::Point<E>;
+}
+
+impl Opened for Range {
+    type Cost = Self;
+    type Filtered = PartitionScan;
+
+    fn partitions(plan: &Plan) -> Partitions {
+        plan.partition()
+    }
+}
+
+impl Opened for PartitionScan {
+    type Cost = Self;
+    type Filtered = Self;
+
+    fn partitions(plan: &Plan) -> Partitions {
+        plan.partition()
+    }
+}
+
+impl Opened for TableScan {
+    type Cost = Self;
+    type Filtered = Self;
+
+    fn partitions(_: &Plan) -> Partitions {
+        Partitions::All
+    }
+}
+
+impl Complete for Range {
+    type Point<E> = Point<E>;
+
+    fn complete<E>(plan: Plan) -> Point<E> {
+        Point::new(plan)
+    }
+}
+
+impl<const N: usize> Complete for FanOut<N> {
+    type Point<E> = Rows<E, Done, Self>;
+
+    fn complete<E>(plan: Plan) -> Rows<E, Done, Self> {
+        Rows::new(plan)
+    }
+}
+
+macro_rules! stays {
+    ($($access:ty, [$($n:tt)*];)*) => {$(
+        impl<K: Kind, $($n)*> Access<K> for $access {
+            type After = Self;
+
+            fn open(_: K::Value<'_>, _: &mut Plan) {}
+        }
+
+        impl<$($n)*> PrefixAccess for $access {
+            type After = Self;
+
+            fn open_prefix(_: &str, _: &mut Plan) {}
+        }
+    )*};
+}
+
+stays! {
+    Range, [];
+    PartitionScan, [];
+    TableScan, [];
+    FanOut<N>, [const N: usize];
+}
+
+impl<K: Kind, N: Encode<K>> Access<K> for Unopened<N> {
+    type After = Range;
+
+    fn open(value: K::Value<'_>, plan: &mut Plan) {
+        plan.push_partition::<K, N>(value, true);
+    }
+}
+
+impl<K: Kind, const N: usize, H: Encode<K>> Access<K> for Spread<N, H> {
+    type After = Range;
+
+    fn open(value: K::Value<'_>, plan: &mut Plan) {
+        plan.push_partition::<K, H>(value, true);
+    }
+}
+
+impl<const N: usize, H> PrefixAccess for Spread<N, H> {
+    type After = FanOut<N>;
+
+    fn open_prefix(_: &str, _: &mut Plan) {}
+}
+
+macro_rules! first {
+    ($($of:ty)*) => {$(
+        impl<const N: usize> PrefixAccess for Unopened<First<N, $of>> {
+            type After = Range;
+
+            fn open_prefix(prefix: &str, plan: &mut Plan) {
+                open_first::<First<N, $of>>(prefix, N, First::<N, $of>::is_decided_by(prefix), plan);
+            }
+        }
+
+        impl<const N: usize, const SEPARATOR: char> PrefixAccess for Unopened<Separated<First<N, $of>, SEPARATOR>> {
+            type After = Range;
+
+            fn open_prefix(prefix: &str, plan: &mut Plan) {
+                let decided = First::<N, $of>::is_decided_by(prefix);
+                open_first::<Separated<First<N, $of>, SEPARATOR>>(prefix, N, decided, plan);
+            }
+        }
+    )*};
+}
+
+first!(Plain Lowercase Uppercase);
+
+fn open_first<N: Encode<kind::Text>>(prefix: &str, characters: usize, decided: bool, plan: &mut Plan) {
+    if decided {
+        plan.push_partition::<kind::Text, N>(prefix, true);
+    } else {
+        plan.refuse(format!(
+            "the prefix {prefix:?} is too short to tell the partition, which is made of the first {characters} characters"
+        ));
+    }
+}

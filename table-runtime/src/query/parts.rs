@@ -1,0 +1,100 @@
+//! The key parts that a query can still narrow, as a list of types that ends in [`Primary`] or [`Done`].
+
+use std::marker::PhantomData;
+
+use super::{Complete, Point, Rows, plan::Plan};
+use crate::key::{Encode, KeyPart, Kind, Ordered, Ranged};
+
+/// One part of a key: a field's type and its encoding.
+pub struct Part<T, N>(PhantomData<(T, N)>);
+/// The end of the primary key: with every part given, a query is a [`Point`].
+pub enum Primary {}
+/// No part can be narrowed any more.
+pub enum Done {}
+
+/// What follows a key part.
+pub trait Rest {
+    /// Whether no part follows.
+    const LAST: bool;
+    /// The query, once the part before is given.
+    type Query<E, A: Complete>;
+
+    #[doc(hidden)]
+    fn next<E, A: Complete>(plan: Plan) -> Self::Query<E, A>;
+}
+
+impl Rest for Primary {
+    const LAST: bool = true;
+    type Query<E, A: Complete> = A::Point<E>;
+
+    fn next<E, A: Complete>(plan: Plan) -> A::Point<E> {
+        A::complete(plan)
+    }
+}
+
+impl<T, N, R> Rest for (Part<T, N>, R) {
+    const LAST: bool = false;
+    type Query<E, A: Complete> = Rows<E, Self, A>;
+
+    fn next<E, A: Complete>(plan: Plan) -> Rows<E, Self, A> {
+        Rows::new(plan)
+    }
+}
+
+/// A list of open parts that begins with one.
+#[diagnostic::on_unimplemented(
+    message = "no key part is left to narrow",
+    label = "every part of this key has its value or its range",
+    note = "for a property that is not in the key, use `filter`"
+)]
+pub trait NextPart {
+    /// The field's type.
+    type Type: KeyPart<Kind = Self::Kind>;
+    /// Its kind.
+    type Kind: Kind;
+    /// Its encoding.
+    type Encoding: Encode<Self::Kind>;
+    /// What follows.
+    type Rest: Rest;
+}
+
+impl<T: KeyPart, N: Encode<T::Kind>, R: Rest> NextPart for (Part<T, N>, R) {
+    type Type = T;
+    type Kind = T::Kind;
+    type Encoding = N;
+    type Rest = R;
+}
+
+/// A next part that has a `range`.
+#[diagnostic::on_unimplemented(
+    message = "this key part has no `range`",
+    label = "the order of its keys is not the order of its values",
+    note = "narrow it with `eq`"
+)]
+pub trait Sorted: NextPart {}
+
+impl<T: KeyPart, N: Ordered<T::Kind>> Sorted for (Part<T, N>, Primary) {}
+
+impl<T: KeyPart, N: Ranged<T::Kind>, T2, N2, R> Sorted for (Part<T, N>, (Part<T2, N2>, R)) {}
+
+/// Never true: the place where a query with no open part says so.
+#[diagnostic::on_unimplemented(
+    message = "no key part is left to narrow",
+    label = "every part of this key has its value or its range",
+    note = "for a property that is not in the key, use `filter`"
+)]
+pub trait HasPart {}
+
+/// Never true: the place where a query of many rows says that it is no point.
+#[diagnostic::on_unimplemented(
+    message = "this query names many rows, `get` reads one",
+    label = "key parts are still open",
+    note = "narrow the next key part with `eq`, or use `first` or `all`"
+)]
+pub trait OnePoint {}
+
+/// The argument of the next part.
+pub(super) type Arg<'a, P> = <<P as NextPart>::Type as KeyPart>::Arg<'a>;
+
+/// A guard's answer, so that one mistake makes one message.
+pub(super) type Narrowed<E> = Point<E>;

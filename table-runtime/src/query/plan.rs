@@ -1,0 +1,231 @@
+//! What a query has gathered, without its types.
+
+use std::ops::Bound;
+
+use crate::{
+    Condition, Error, KeyError, LayoutInfo, Operator, PropertyError, QueryError, Result, TableEntity, Value,
+    backend::{KeyRange, Partitions, Scan},
+    entity,
+    key::{Encode, Escape, KeyBuffer, KeyProblem, Kind, order, write_part},
+    limits,
+};
+
+/// A query without its types: a layout, the keys so far, and what is asked of their rows.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    layout: &'static LayoutInfo,
+    kind: Option<&'static str>,
+    partition: KeyBuffer,
+    /// What the row keys begin with, up to the parts that are given.
+    row: KeyBuffer,
+    partition_parts: usize,
+    row_parts: usize,
+    /// The row keys, where they are not all that begin with `row`.
+    range: Option<KeyRange>,
+    filter: Option<Condition>,
+    pub(super) take: Option<usize>,
+    /// The first mistake; it is told when the query is run.
+    problem: Option<Problem>,
+}
+
+#[derive(Clone, Debug)]
+enum Problem {
+    Key(Box<KeyError>),
+    Property(Box<PropertyError>),
+    Query(Box<QueryError>),
+}
+
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Self {
+        match problem {
+            Problem::Key(error) => error.into(),
+            Problem::Property(error) => error.into(),
+            Problem::Query(error) => error.into(),
+        }
+    }
+}
+
+impl Plan {
+    pub(super) fn new<E: TableEntity>(layout: usize) -> Self {
+        let layout = &E::LAYOUTS[layout];
+        let mut plan = Self {
+            layout,
+            kind: E::KIND,
+            partition: KeyBuffer::new(),
+            row: KeyBuffer::new(),
+            partition_parts: 0,
+            row_parts: 0,
+            range: None,
+            filter: None,
+            take: None,
+            problem: None,
+        };
+        plan.partition.push_str(layout.partition_prefix);
+        plan.row.push_str(layout.row_prefix);
+        plan
+    }
+
+    pub(super) fn table(&self) -> &'static str {
+        self.layout.table
+    }
+
+    #[cold]
+    fn fail(&mut self, problem: Problem) {
+        self.problem.get_or_insert(problem);
+    }
+
+    #[cold]
+    fn fail_key(&mut self, field: &'static str, problem: KeyProblem) {
+        self.fail(Problem::Key(self.layout.key_error(field, problem)));
+    }
+
+    /// Takes note that the query cannot be run.
+    #[cold]
+    pub(super) fn refuse(&mut self, problem: String) {
+        let (table, layout) = (self.layout.table.to_owned(), self.layout.name);
+        self.fail(Problem::Query(Box::new(QueryError { table, layout, problem })));
+    }
+
+    /// Adds the next part of the partition key.
+    #[inline]
+    pub(super) fn push_partition<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) {
+        if let Err(problem) = write_part::<K, N>(value, last, &mut self.partition) {
+            self.fail_key(self.layout.partition.get(self.partition_parts).map_or("", |part| part.field), problem);
+        }
+        self.partition_parts += 1;
+    }
+
+    /// Adds the next part of the row key.
+    #[inline]
+    pub(super) fn push_row<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) {
+        if let Err(problem) = write_part::<K, N>(value, last, &mut self.row) {
+            self.fail_key(self.row_field(), problem);
+        }
+        self.row_parts += 1;
+    }
+
+    fn row_field(&self) -> &'static str {
+        self.layout.row.get(self.row_parts).map_or("", |part| part.field)
+    }
+
+    /// Adds the beginning of the next part of the row key.
+    pub(super) fn push_prefix<N: Encode<crate::key::kind::Text>>(&mut self, prefix: &str, last: bool) {
+        if let Err(problem) = N::write(prefix, Escape::part(last), &mut self.row) {
+            self.fail_key(self.row_field(), problem);
+        }
+        self.row_parts += 1;
+    }
+
+    /// Narrows the next part of the row key to the values between two.
+    pub(super) fn push_range<K: Kind, N: Encode<K>>(
+        &mut self,
+        (from, to): (Bound<K::Value<'_>>, Bound<K::Value<'_>>),
+        last: bool,
+        descending: bool,
+    ) {
+        let prefix = order::prefixed(self.row.as_str());
+        let mut from = self.bound::<K, N>(from, last);
+        let mut to = self.bound::<K, N>(to, last);
+        if descending {
+            std::mem::swap(&mut from, &mut to);
+        }
+        if !last {
+            // The rows of one value are those that begin with it and its joint.
+            let after = |key: String| order::successor(&key).map_or(Bound::Unbounded, Bound::Included);
+            from = match from {
+                Bound::Excluded(key) => after(key),
+                other => other,
+            };
+            to = match to {
+                Bound::Included(key) => match after(key) {
+                    Bound::Included(key) => Bound::Excluded(key),
+                    other => other,
+                },
+                other => other,
+            };
+        }
+        let or = |bound, prefix| if bound == Bound::Unbounded { prefix } else { bound };
+        self.range = Some(KeyRange { from: or(from, prefix.from), to: or(to, prefix.to) });
+        self.row_parts += 1;
+    }
+
+    /// The key of a bound of the next part.
+    fn bound<K: Kind, N: Encode<K>>(&mut self, bound: Bound<K::Value<'_>>, last: bool) -> Bound<String> {
+        bound.map(|value| {
+            let mut key = self.row.clone();
+            if let Err(problem) = write_part::<K, N>(value, last, &mut key) {
+                self.fail_key(self.row_field(), problem);
+            }
+            key.into_string()
+        })
+    }
+
+    pub(super) fn filter(&mut self, condition: Result<Condition, crate::column::Problem>) {
+        match condition {
+            Ok(condition) => self.filter = Some(both(self.filter.take(), condition)),
+            Err((name, problem)) => {
+                if let Error::Property(error) = entity::property_error(self.layout, name, problem) {
+                    self.fail(Problem::Property(error));
+                }
+            }
+        }
+    }
+
+    pub(super) fn partition(&self) -> Partitions {
+        Partitions::One(self.partition.as_str().to_owned())
+    }
+
+    pub(super) fn problem(&self) -> Option<Error> {
+        self.problem.clone().map(Error::from)
+    }
+
+    /// The scan, as it stands.
+    pub(super) fn scan(&self, partitions: Partitions) -> Scan {
+        let is_kind = self.kind.map(|kind| Condition::Compare {
+            property: entity::KIND,
+            operator: Operator::Eq,
+            value: Value::String(kind.to_owned()),
+        });
+        let filter = match (is_kind, self.filter.clone()) {
+            (Some(is_kind), Some(filter)) => Some(both(Some(is_kind), filter)),
+            (is_kind, filter) => is_kind.or(filter),
+        };
+        let rows = match (&partitions, &self.range) {
+            (Partitions::One(_), Some(range)) => range.clone(),
+            // An entity's rows stand in every partition under the same constant beginning, if any.
+            (_, _) => order::prefixed(self.row.as_str()),
+        };
+        Scan { table: self.layout.table.into(), partitions, rows, filter, select: None, page: limits::PAGE }
+    }
+
+    /// The scan, checked.
+    pub(super) fn checked_scan(&self, partitions: Partitions) -> Result<Scan> {
+        if let Some(error) = self.problem() {
+            return Err(error);
+        }
+        let scan = self.scan(partitions);
+        limits::check_scan(&scan)?;
+        Ok(scan)
+    }
+
+    /// The two keys of a point.
+    pub(super) fn keys(&self) -> (&str, &str) {
+        (self.partition.as_str(), self.row.as_str())
+    }
+
+    /// Where the layout stands, for a cursor: the same query over a changed layout is another one.
+    pub(super) fn layout(&self) -> &'static LayoutInfo {
+        self.layout
+    }
+
+    pub(super) fn kind(&self) -> Option<&'static str> {
+        self.kind
+    }
+}
+
+fn both(left: Option<Condition>, right: Condition) -> Condition {
+    match left {
+        Some(left) => Condition::And(left.into(), right.into()),
+        None => right,
+    }
+}

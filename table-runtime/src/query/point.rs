@@ -1,0 +1,108 @@
+//! One row by its full key.
+
+use std::marker::PhantomData;
+
+use super::{Explain, HasPart, Primary, Query, parts::Narrowed, plan::Plan};
+use crate::{
+    Result, Row, Stored, TableEntity, Tables, ValueRef,
+    cost::{self, Cost},
+    entity, limits,
+};
+
+/// The one row of a full key, which may exist or not.
+///
+/// `V` says by which layout: [`Primary`], the entity's own key.
+#[must_use = "a query does nothing until it is run, with `get` or `exists`"]
+pub struct Point<E, V = Primary> {
+    pub(crate) plan: Plan,
+    types: PhantomData<fn() -> (E, V)>,
+}
+
+impl<E, V> Clone for Point<E, V> {
+    fn clone(&self) -> Self {
+        Self::new(self.plan.clone())
+    }
+}
+
+/// The entity's own key, by which it can be written.
+#[diagnostic::on_unimplemented(
+    message = "this write needs the entity's own key",
+    label = "an index, not the key",
+    note = "write `T::key(…)`; or read through the index first and use `update` or `delete`"
+)]
+pub trait OwnKey {}
+
+impl OwnKey for Primary {}
+
+impl<E, V> Point<E, V> {
+    pub(super) const fn new(plan: Plan) -> Self {
+        Self { plan, types: PhantomData }
+    }
+
+    /// What it will ask of the store.
+    pub fn explain(&self) -> Explain {
+        let problem = self.plan.checked_keys().err().map(|error| error.to_string());
+        Explain::point(cost::Point::name(), self.plan.table(), self.plan.keys(), problem)
+    }
+
+    /// A point has no key part left; this says so.
+    #[doc(hidden)]
+    pub fn eq<T>(self, _: T) -> Narrowed<E>
+    where
+        V: HasPart,
+    {
+        Point::new(self.plan)
+    }
+}
+
+impl<E: TableEntity> Point<E, Primary> {
+    /// Reads the row, with one request; `None` if there is none, or one of another kind.
+    ///
+    /// # Errors
+    /// [`Error::Key`](crate::Error::Key) for a value that no key holds, [`Error::Property`](crate::Error::Property)
+    /// for a row that does not fit the struct, and what the store says.
+    pub fn get<'t>(self, tables: &'t Tables) -> impl Future<Output = Result<Option<Stored<E>>>> + Send + use<'t, E> {
+        let table = self.plan.table();
+        let row = get(self.plan, tables, None);
+        async move { row.await?.map(|row| entity::read(table, row.as_ref())).transpose() }
+    }
+
+    /// Whether the row exists, with one request that carries no properties.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn exists<'t>(self, tables: &'t Tables) -> impl Future<Output = Result<bool>> + Send + use<'t, E> {
+        let row = get(self.plan, tables, Some(&[entity::KIND]));
+        async move { Ok(row.await?.is_some()) }
+    }
+}
+
+impl Plan {
+    /// The two keys of a point, if it has them and the service takes them.
+    pub(crate) fn checked_keys(&self) -> Result<(&str, &str)> {
+        if let Some(error) = self.problem() {
+            return Err(error);
+        }
+        let (partition, row) = self.keys();
+        limits::check_key(self.table(), "PartitionKey", partition)?;
+        limits::check_key(self.table(), "RowKey", row)?;
+        Ok((partition, row))
+    }
+}
+
+/// Reads the row of a point, if it is of the entity's kind.
+async fn get(plan: Plan, tables: &Tables, select: Option<&'static [&'static str]>) -> Result<Option<Row>> {
+    let (partition, row) = plan.checked_keys()?;
+    let row = tables.backend().get(plan.table(), partition, row, select).await?;
+    Ok(row
+        .filter(|row| plan.kind().is_none_or(|kind| row.properties.get(entity::KIND) == Some(ValueRef::String(kind)))))
+}
+
+impl<E, V> Query for Point<E, V> {
+    type Entity = E;
+    type Cost = cost::Point;
+
+    fn explain(&self) -> Explain {
+        self.explain()
+    }
+}

@@ -1,0 +1,116 @@
+//! The tables of one store.
+
+use std::{fmt, sync::Arc};
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+
+use crate::{Point, Result, Stored, TableEntity, backend::Backend, limits};
+
+/// The tables of one store: an account of Azure Table storage, or an embedded store.
+///
+/// It is cheap to clone, and one is enough for a program.
+///
+/// ```
+/// use table_runtime::{TableEntity, Tables};
+///
+/// #[derive(TableEntity, Debug, PartialEq)]
+/// struct Greeting {
+///     #[partition_key]
+///     language: String,
+///     #[row_key]
+///     number: u32,
+///     text: String,
+/// }
+///
+/// # futures::executor::block_on(async {
+/// let tables = Tables::in_memory()?;
+/// tables.create::<Greeting>().await?;
+/// let greeting = Greeting { language: "de".into(), number: 1, text: "Guten Tag".into() };
+/// tables.insert(&greeting).await?;
+///
+/// let stored = Greeting::key("de", 1).get(&tables).await?;
+/// assert_eq!(stored.as_deref(), Some(&greeting));
+/// # Ok::<(), table_runtime::Error>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Tables(Arc<dyn Backend>);
+
+/// How many points `get_many` reads side by side.
+const SIDE_BY_SIDE: usize = 16;
+
+impl Tables {
+    /// The tables of this backend.
+    pub fn new(backend: impl Backend) -> Self {
+        Self(Arc::new(backend))
+    }
+
+    /// The embedded store in this file, which is made if it is missing.
+    ///
+    /// # Errors
+    /// [`Error::InUse`](crate::Error::InUse) if another process, or this one, has it open;
+    /// [`Error::Store`](crate::Error::Store) if it cannot be opened or is no store.
+    #[cfg(feature = "embedded")]
+    pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self> {
+        crate::backend::EmbeddedBackend::open(path).map(Self::new)
+    }
+
+    /// An embedded store in memory, gone with its last clone.
+    ///
+    /// # Errors
+    /// [`Error::Store`](crate::Error::Store) if its thread cannot be started.
+    #[cfg(feature = "embedded")]
+    pub fn in_memory() -> Result<Self> {
+        crate::backend::InMemoryBackend::new().map(Self::new)
+    }
+
+    /// The account of a connection string: with an account key or a shared access signature, of Azure Table storage,
+    /// Cosmos DB's Table API or Azurite (`UseDevelopmentStorage=true`).
+    ///
+    /// Nothing is sent yet. For a token credential, and for timeouts and retries, see
+    /// [`AzureBackend::builder`](crate::backend::AzureBackend::builder).
+    ///
+    /// # Errors
+    /// [`Error::Configuration`](crate::Error::Configuration), which names what is missing and quotes no secret.
+    #[cfg(feature = "azure")]
+    pub fn connect(connection_string: &str) -> Result<Self> {
+        crate::backend::AzureBackend::connect(connection_string).map(Self::new)
+    }
+
+    /// The backend beneath.
+    pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
+        &self.0
+    }
+
+    /// Makes every table that the entity needs; those that exist stay as they are.
+    ///
+    /// # Errors
+    /// [`Error::Limit`](crate::Error::Limit) for a name that no table can have,
+    /// [`Error::TableBeingDeleted`](crate::Error::TableBeingDeleted), and what the store says.
+    pub async fn create<E: TableEntity>(&self) -> Result<()> {
+        for layout in E::LAYOUTS {
+            limits::check_table_name(layout.table)?;
+            self.0.create_table(layout.table).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads rows by their keys: a point each, side by side, never an `or`. The answers stand in the order of the
+    /// keys, `None` where there is no row.
+    ///
+    /// # Errors
+    /// Those of [`Point::get`], of the first that failed.
+    pub async fn get_many<E: TableEntity>(
+        &self,
+        keys: impl IntoIterator<Item = Point<E>>,
+    ) -> Result<Vec<Option<Stored<E>>>> {
+        let points: Vec<_> = keys.into_iter().map(|key| key.get(self)).collect();
+        stream::iter(points).buffered(SIDE_BY_SIDE).try_collect().await
+    }
+}
+
+impl fmt::Debug for Tables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Tables").field(&self.0).finish()
+    }
+}

@@ -1,0 +1,225 @@
+//! Writes of one entity.
+
+use std::sync::Arc;
+
+use crate::{
+    ETag, Error, Guid, KeyChangedError, OutcomeUnknownError, Point, Properties, Result, RowId, RowNow, Stored,
+    TableEntity, Tables, ValueRef,
+    backend::{Action, Backend, Group, IfMatch, Operation},
+    column::Set,
+    entity, limits,
+    query::OwnKey,
+};
+
+/// A write that is ready to be sent.
+struct Write {
+    group: Group,
+    /// The id that tells this write from another's.
+    id: Option<Guid>,
+}
+
+impl Tables {
+    /// Writes a new row and gives its ETag, with one request.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`] if there is a row with this key; [`Error::Key`] and [`Error::Limit`] for values that
+    /// no row holds; [`Error::OutcomeUnknown`] if the answer was lost.
+    pub fn insert<E: TableEntity>(&self, entity: &E) -> impl Future<Output = Result<ETag>> + Send + use<E> {
+        self.write(whole::<E>(entity, Action::Insert))
+    }
+
+    /// Writes the row, new or in place of the one with this key, and gives its ETag, with one request.
+    ///
+    /// # Errors
+    /// Those of [`insert`](Self::insert), but for [`Error::AlreadyExists`].
+    pub fn upsert<E: TableEntity>(&self, entity: &E) -> impl Future<Output = Result<ETag>> + Send + use<E> {
+        self.write(whole::<E>(entity, Action::Upsert))
+    }
+
+    /// Writes the changed entity back, if its row has not changed since it was read, and gives the new ETag, which
+    /// `stored` then has too. Properties that the struct does not know are removed.
+    ///
+    /// # Errors
+    /// [`Error::ConditionNotMet`] if the row has changed, [`Error::NotFound`] if it is gone, [`Error::KeyChanged`] if
+    /// the entity's key is not the one that it was read with; [`Error::Limit`]; [`Error::OutcomeUnknown`] if the
+    /// answer was lost. After any of them `stored` is as it was.
+    pub fn update<'a, E: TableEntity>(
+        &'a self,
+        stored: &'a mut Stored<E>,
+    ) -> impl Future<Output = Result<ETag>> + Send + use<'a, E> {
+        let write = update(stored);
+        let written = self.write(write);
+        async move {
+            let etag = written.await?;
+            stored.written(etag.clone());
+            Ok(etag)
+        }
+    }
+
+    /// Sets some properties of the row and keeps its others, without reading it, whatever its version; gives the new
+    /// ETag, with one request.
+    ///
+    /// Only what no key depends on can be set:
+    ///
+    /// ```
+    /// # use table_runtime::{TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] number: u32, title: String, likes: u32 }
+    /// # async fn example(tables: Tables) -> table_runtime::Result<()> {
+    /// tables.patch(Post::key("Marcus", 1), |post| [post.title.set("Sums"), post.likes.set(2)]).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such row: a patch never makes one. Else those of [`insert`](Self::insert).
+    pub fn patch<E: TableEntity, V: OwnKey, I: IntoIterator<Item = Set<E>>, F: FnOnce(E::Columns) -> I>(
+        &self,
+        key: Point<E, V>,
+        sets: F,
+    ) -> impl Future<Output = Result<ETag>> + Send + use<E, V, I, F> {
+        self.write(patch(&key, sets(E::COLUMNS)))
+    }
+
+    /// Deletes the row of the entity, if it has not changed since it was read.
+    ///
+    /// # Errors
+    /// [`Error::ConditionNotMet`] if the row has changed, [`Error::NotFound`] if it is gone;
+    /// [`Error::OutcomeUnknown`] if the answer was lost.
+    pub fn delete<E: TableEntity>(&self, stored: &Stored<E>) -> impl Future<Output = Result<()>> + Send + use<E> {
+        let backend = self.backend().clone();
+        let group = delete(stored);
+        async move { send(&*backend, &group?, None).await.map(drop) }
+    }
+
+    /// Deletes the row with this key, whatever its version, and says whether there was one.
+    ///
+    /// # Errors
+    /// [`Error::OutcomeUnknown`] if the answer was lost; [`Error::Key`] for a value that no key holds.
+    pub fn remove<E: TableEntity, V: OwnKey>(
+        &self,
+        key: Point<E, V>,
+    ) -> impl Future<Output = Result<bool>> + Send + use<E, V> {
+        let backend = self.backend().clone();
+        let group = point(&key, Action::Delete(IfMatch::Any));
+        async move {
+            match send(&*backend, &group?, None).await {
+                Ok(_) => Ok(true),
+                Err(Error::NotFound(_)) => Ok(false),
+                Err(error) => Err(error),
+            }
+        }
+    }
+
+    fn write(&self, write: Result<Write>) -> impl Future<Output = Result<ETag>> + Send + use<> {
+        let backend: Arc<dyn Backend> = self.backend().clone();
+        async move {
+            let Write { group, id } = write?;
+            match send(&*backend, &group, id).await? {
+                Some(etag) => Ok(etag),
+                None => Err(lost(&*backend, &group, "the answer has no ETag".to_owned()).await.into()),
+            }
+        }
+    }
+}
+
+/// The group of one operation.
+fn single(table: &'static str, (partition_key, row_key): (String, String), action: Action) -> Result<Group> {
+    let group = Group { table: table.into(), partition_key, operations: vec![Operation { row_key, action }] };
+    limits::check_group(&group)?;
+    Ok(group)
+}
+
+/// A write of all properties.
+fn whole<E: TableEntity>(entity: &E, action: fn(Properties) -> Action) -> Result<Write> {
+    let keys = entity::keys(entity, 0)?;
+    let (properties, id) = all_properties(entity)?;
+    Ok(Write { group: single(E::LAYOUTS[0].table, keys, action(properties))?, id })
+}
+
+/// The entity's properties and the crate's own: the kind, and the write's id.
+fn all_properties<E: TableEntity>(entity: &E) -> Result<(Properties, Option<Guid>)> {
+    let mut properties = entity::properties(entity)?;
+    if let Some(kind) = E::KIND {
+        properties.push(entity::KIND, ValueRef::String(kind));
+    }
+    let id = write_id::<E>(&mut properties)?;
+    Ok((properties, id))
+}
+
+fn write_id<E: TableEntity>(properties: &mut Properties) -> Result<Option<Guid>> {
+    if !E::WRITE_ID {
+        return Ok(None);
+    }
+    let id = Guid::random()?;
+    properties.push(entity::WRITE_ID, ValueRef::Guid(id));
+    Ok(Some(id))
+}
+
+fn update<E: TableEntity>(stored: &Stored<E>) -> Result<Write> {
+    let loaded = stored.loaded_keys()?.swap_remove(0);
+    let keys = entity::keys(&**stored, 0)?;
+    let table = E::LAYOUTS[0].table;
+    if keys != loaded {
+        let was = RowId { table: table.to_owned(), partition_key: loaded.0, row_key: loaded.1 };
+        return Err(Box::new(KeyChangedError { was, partition_key: keys.0, row_key: keys.1 }).into());
+    }
+    let (properties, id) = all_properties(&**stored)?;
+    let action = Action::Replace(properties, IfMatch::ETag(Stored::etag(stored).clone()));
+    Ok(Write { group: single(table, keys, action)?, id })
+}
+
+fn delete<E: TableEntity>(stored: &Stored<E>) -> Result<Group> {
+    let keys = stored.loaded_keys()?.swap_remove(0);
+    single(E::LAYOUTS[0].table, keys, Action::Delete(IfMatch::ETag(Stored::etag(stored).clone())))
+}
+
+fn point<E: TableEntity, V>(key: &Point<E, V>, action: Action) -> Result<Group> {
+    let (partition_key, row_key) = key.plan.checked_keys()?;
+    single(E::LAYOUTS[0].table, (partition_key.to_owned(), row_key.to_owned()), action)
+}
+
+fn patch<E: TableEntity, V>(key: &Point<E, V>, sets: impl IntoIterator<Item = Set<E>>) -> Result<Write> {
+    let mut properties = Properties::default();
+    for set in sets {
+        let value = set.value.map_err(|problem| entity::property_error(&E::LAYOUTS[0], set.name, problem))?;
+        properties.set(set.name, value.as_ref());
+    }
+    let id = write_id::<E>(&mut properties)?;
+    let group = point(key, Action::Merge(properties, IfMatch::Any))?;
+    Ok(Write { group, id })
+}
+
+/// Sends a write of one operation and gives the row's new ETag.
+///
+/// After a lost answer the row is read: if it has this write's id, the write was applied, and nothing else proves
+/// that. A row without it proves nothing, for the write may yet arrive, or another writer have come after it.
+async fn send(backend: &dyn Backend, group: &Group, id: Option<Guid>) -> Result<Option<ETag>> {
+    let reason = match backend.execute(group).await {
+        Ok(mut etags) => return Ok(etags.pop().flatten()),
+        Err(Error::OutcomeUnknown(error)) => error.reason,
+        Err(error) => return Err(error),
+    };
+    let error = lost(backend, group, reason).await;
+    match (&error.now, id) {
+        (RowNow::Present(row), Some(id)) if row.properties.get(entity::WRITE_ID) == Some(ValueRef::Guid(id)) => {
+            Ok(Some(row.etag.clone()))
+        }
+        _ => Err(error.into()),
+    }
+}
+
+/// What is known of a row after the answer of a write was lost.
+async fn lost(backend: &dyn Backend, group: &Group, reason: String) -> Box<OutcomeUnknownError> {
+    let row_key = group.operations.first().map_or("", |operation| &operation.row_key);
+    let now = match backend.get(&group.table, &group.partition_key, row_key, None).await {
+        Ok(Some(row)) => RowNow::Present(Box::new(row)),
+        Ok(None) => RowNow::Absent,
+        Err(error) => RowNow::Unread(error.to_string()),
+    };
+    let row = RowId {
+        table: group.table.to_string(),
+        partition_key: group.partition_key.clone(),
+        row_key: row_key.to_owned(),
+    };
+    Box::new(OutcomeUnknownError { operation: group.name(), row, reason, now })
+}

@@ -1,0 +1,194 @@
+//! Azurite, Microsoft's emulator of the table service, fetched from npm and run beside the tests.
+
+use std::{
+    env, fs,
+    io::{self, BufRead, BufReader, Read, Write},
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::OnceLock,
+    thread,
+};
+
+use anyhow::{Context, Result, bail};
+use table_runtime::backend::AzureBackend;
+
+const VERSION: &str = "3.37.0";
+/// The emulator's one account; its key is published and the same everywhere.
+const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+/// A running Azurite; stopped when it is dropped, or with this process if that comes first.
+#[derive(Debug)]
+pub struct Azurite {
+    child: Child,
+    port: u16,
+}
+
+impl Azurite {
+    /// Fetches Azurite if need be, starts it, and waits until it answers.
+    pub fn start() -> Result<Self> {
+        let main = install()?;
+        let mut failures = String::new();
+        // Between being found free and being bound, the port may go to another.
+        for _ in 0..5 {
+            match Self::start_on(free_port()?, &main) {
+                Ok(azurite) => return Ok(azurite),
+                Err(failure) => failures = format!("{failure:#}"),
+            }
+        }
+        bail!("Azurite does not start: {failures}");
+    }
+
+    fn start_on(port: u16, main: &Path) -> Result<Self> {
+        // By `node` itself: an `npx` that is stopped leaves the server behind.
+        let child = Command::new("node")
+            .arg("--require")
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/die_with_parent.cjs"))
+            .arg(main)
+            .args(["--tableHost", "127.0.0.1", "--tablePort", &port.to_string(), "--inMemoryPersistence"])
+            .args(["--skipApiVersionCheck", "--silent", "--disableTelemetry"])
+            .current_dir(folder())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("`node` cannot be started")?;
+        // From here on dropped, and so stopped, whatever happens.
+        let mut azurite = Self { child, port };
+        let mut output = BufReader::new(azurite.child.stdout.take().context("no standard output")?);
+        let mut line = String::new();
+        while output.read_line(&mut line)? > 0 {
+            if line.contains("successfully started") {
+                // It must not block on a full pipe.
+                thread::spawn(move || io::copy(&mut output, &mut io::sink()));
+                let errors = azurite.child.stderr.take();
+                thread::spawn(move || errors.map(|mut errors| io::copy(&mut errors, &mut io::sink())));
+                return Ok(azurite);
+            }
+        }
+        let mut errors = String::new();
+        if let Some(mut stderr) = azurite.child.stderr.take() {
+            stderr.read_to_string(&mut errors)?;
+        }
+        bail!("{}{}", line.trim(), errors.trim());
+    }
+
+    /// Connects to this server.
+    pub fn connection_string(&self) -> String {
+        format!(
+            "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={KEY};\
+             TableEndpoint=http://127.0.0.1:{}/devstoreaccount1;",
+            self.port
+        )
+    }
+
+    /// The server's process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Azurite {
+    fn drop(&mut self) {
+        // Neither can fail in a way that a test could mend: the pipe's end stops it too.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The connection string of the Azurite that this test program's tests share, started by the first who asks.
+///
+/// `None` if `TABLE_TESTS_AZURITE=off`, which is said on standard error, past the test harness.
+///
+/// # Errors
+/// Azurite cannot be fetched or started, for instance since there is no Node.
+pub fn shared() -> Result<Option<&'static str>> {
+    // A static is never dropped; the server ends with this process, when its standard input is closed.
+    static SHARED: OnceLock<Result<Option<(Azurite, String)>, String>> = OnceLock::new();
+    let shared = SHARED.get_or_init(|| {
+        if env::var("TABLE_TESTS_AZURITE").is_ok_and(|value| value == "off") {
+            let _ = writeln!(io::stderr(), "not tested: behaviour on Azurite, since TABLE_TESTS_AZURITE=off");
+            return Ok(None);
+        }
+        let azurite = Azurite::start().map_err(|error| format!("{error:#}"))?;
+        let connection_string = azurite.connection_string();
+        Ok(Some((azurite, connection_string)))
+    });
+    match shared {
+        Ok(shared) => Ok(shared.as_ref().map(|(_, connection_string)| connection_string.as_str())),
+        Err(reason) => bail!("{reason}"),
+    }
+}
+
+/// The connection string of a live account, if `AZURE_TABLES_CONNECTION_STRING` has one.
+pub fn live() -> Option<String> {
+    env::var("AZURE_TABLES_CONNECTION_STRING").ok().filter(|text| !text.trim().is_empty())
+}
+
+/// The services to test on, by name: Azurite, unless it is off, and a live account, if there is one.
+///
+/// # Errors
+/// As [`shared`]; or the live account's connection string is wrong.
+pub fn services() -> Result<Vec<(&'static str, AzureBackend)>> {
+    let mut services = Vec::new();
+    if let Some(azurite) = shared()? {
+        services.push(("Azurite", AzureBackend::connect(azurite)?));
+    }
+    if let Some(live) = live() {
+        services.push(("the live account", AzureBackend::connect(&live).context("AZURE_TABLES_CONNECTION_STRING")?));
+    }
+    Ok(services)
+}
+
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// Where Azurite is kept, across test programs and runs.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/azurite")
+}
+
+/// The file that starts Azurite's table service, fetched if it is not there yet.
+fn install() -> Result<PathBuf> {
+    let needed = "the tests run on Azurite, which needs Node 20 or newer with npm: install it \
+                  (https://nodejs.org), or set TABLE_TESTS_AZURITE=off to go without";
+    let node = Command::new("node").arg("--version").stdin(Stdio::null()).output();
+    if !node.is_ok_and(|node| node.status.success()) {
+        bail!("`node` is not found; {needed}");
+    }
+    let folder = folder();
+    let parent = folder.parent().context("no folder above")?;
+    fs::create_dir_all(parent)?;
+    // Test programs may run side by side: one fetches, the others wait for it.
+    let lock = fs::File::create(parent.join("azurite.lock"))?;
+    lock.lock()?;
+    let package = folder.join("node_modules/azurite");
+    let version = format!("\"version\": \"{VERSION}\"");
+    if !fs::read_to_string(package.join("package.json")).is_ok_and(|json| json.contains(&version)) {
+        // Put in place whole, so that an interrupted fetch leaves nothing that looks complete.
+        let fresh = parent.join("azurite.new");
+        remove(&fresh)?;
+        fs::create_dir_all(&fresh)?;
+        let npm = Command::new(if cfg!(windows) { "npm.cmd" } else { "npm" })
+            .args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"])
+            .arg(&fresh)
+            .arg(format!("azurite@{VERSION}"))
+            .stdin(Stdio::null())
+            .output();
+        let npm = npm.with_context(|| format!("`npm` cannot be started; {needed}"))?;
+        if !npm.status.success() {
+            bail!("`npm install azurite@{VERSION}` failed: {}; {needed}", String::from_utf8_lossy(&npm.stderr).trim());
+        }
+        remove(&folder)?;
+        fs::rename(&fresh, &folder)?;
+    }
+    Ok(package.join("dist/src/table/main.js"))
+}
+
+fn remove(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}

@@ -1,0 +1,250 @@
+//! A scripted HTTP server, for what Azurite never does: throttling, lost answers, empty pages, other services' errors.
+
+use std::{
+    collections::VecDeque,
+    io,
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+    time::sleep,
+};
+
+/// What the server does with its next request.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Reads the request and answers it.
+    Answer(Answer),
+    /// Reads the request, and closes the connection without a word.
+    ReadAndClose,
+    /// Reads the request, sends these bytes, and closes the connection.
+    ReadAndSend(Vec<u8>),
+    /// Closes the connection without reading.
+    Close,
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    delay: Duration,
+}
+
+impl Answer {
+    /// An answer with this status, without a body.
+    pub fn new(status: u16) -> Self {
+        Self { status, headers: Vec::new(), body: Vec::new(), delay: Duration::ZERO }
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Sets the body.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    /// Sets a JSON body.
+    #[must_use]
+    pub fn json(self, body: impl Into<Vec<u8>>) -> Self {
+        self.header("Content-Type", "application/json").body(body)
+    }
+
+    /// Waits before answering.
+    #[must_use]
+    pub fn after(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut head = format!("HTTP/1.1 {} Scripted\r\n", self.status);
+        for (name, value) in &self.headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        if self.status != 204 {
+            head += &format!("Content-Length: {}\r\n", self.body.len());
+        }
+        head += "\r\n";
+        let mut bytes = head.into_bytes();
+        bytes.extend_from_slice(&self.body);
+        bytes
+    }
+}
+
+impl From<Answer> for Step {
+    fn from(answer: Answer) -> Self {
+        Self::Answer(answer)
+    }
+}
+
+/// A request, as it came.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// `GET`, `POST`, …
+    pub method: String,
+    /// Path and query.
+    pub target: String,
+    /// Names and values.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: String,
+}
+
+impl Request {
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+}
+
+/// A server that does as it is told, one step for each request; stopped when it is dropped.
+#[derive(Debug)]
+pub struct Scripted {
+    address: SocketAddr,
+    script: Arc<Mutex<Script>>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Debug, Default)]
+struct Script {
+    steps: VecDeque<Step>,
+    requests: Vec<Request>,
+    connections: usize,
+}
+
+impl Scripted {
+    /// Starts a server on a free port.
+    pub async fn start() -> io::Result<Self> {
+        Self::start_on(SocketAddr::from(([127, 0, 0, 1], 0))).await
+    }
+
+    /// Starts a server on this address.
+    pub async fn start_on(address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        let script = Arc::new(Mutex::new(Script::default()));
+        let task = tokio::spawn(accept(listener, Arc::clone(&script)));
+        Ok(Self { address, script, task })
+    }
+
+    /// What to do with the next request that has no step yet. A request without a step is answered with 418.
+    pub fn then(&self, step: impl Into<Step>) -> &Self {
+        lock(&self.script).steps.push_back(step.into());
+        self
+    }
+
+    /// The requests that came, those that were read.
+    pub fn requests(&self) -> Vec<Request> {
+        lock(&self.script).requests.clone()
+    }
+
+    /// How many connections were accepted.
+    pub fn connections(&self) -> usize {
+        lock(&self.script).connections
+    }
+
+    /// How many steps have not been taken.
+    pub fn left(&self) -> usize {
+        lock(&self.script).steps.len()
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address of an account's tables on it.
+    pub fn endpoint(&self) -> String {
+        format!("http://{}/acc", self.address)
+    }
+}
+
+impl Drop for Scripted {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+fn lock(script: &Mutex<Script>) -> MutexGuard<'_, Script> {
+    script.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn accept(listener: TcpListener, script: Arc<Mutex<Script>>) {
+    // Aborted together with this task.
+    let mut connections = tokio::task::JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        lock(&script).connections += 1;
+        let script = Arc::clone(&script);
+        connections.spawn(async move {
+            // A client that goes away ends its connection, and nothing else.
+            let _ = serve(stream, &script).await;
+        });
+    }
+}
+
+async fn serve(stream: TcpStream, script: &Mutex<Script>) -> io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    loop {
+        // The next request is there before its step is taken: an idle connection takes none.
+        if stream.fill_buf().await?.is_empty() {
+            return Ok(());
+        }
+        let step = lock(script).steps.pop_front();
+        if let Some(Step::Close) = step {
+            return Ok(());
+        }
+        let request = read_request(&mut stream).await?;
+        lock(script).requests.push(request);
+        match step {
+            Some(Step::Answer(answer)) => {
+                sleep(answer.delay).await;
+                stream.write_all(&answer.to_bytes()).await?;
+            }
+            Some(Step::ReadAndSend(bytes)) => return stream.write_all(&bytes).await,
+            Some(Step::ReadAndClose | Step::Close) => return Ok(()),
+            None => stream.write_all(&Answer::new(418).body("nothing is scripted").to_bytes()).await?,
+        }
+    }
+}
+
+async fn read_request(stream: &mut BufReader<TcpStream>) -> io::Result<Request> {
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        match line.trim_end() {
+            "" => break,
+            line => lines.push(line.to_owned()),
+        }
+    }
+    let mut lines = lines.into_iter();
+    let first = lines.next().unwrap_or_default();
+    let mut words = first.split(' ').map(str::to_owned);
+    let headers = lines.filter_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        Some((name.to_owned(), value.trim().to_owned()))
+    });
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let mut request = Request { method, target, headers: headers.collect(), body: String::new() };
+    let length = request.header("Content-Length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await?;
+    request.body = String::from_utf8_lossy(&body).into_owned();
+    Ok(request)
+}
