@@ -51,6 +51,8 @@ pub use tables::Tables;
 pub use ticks::{ParseTicksError, Ticks};
 pub use value::{Value, ValueRef};
 
+pub use table_derive::{KeyPart, Property, TableEntity};
+
 /// What the derives write calls to: no part of the interface.
 #[doc(hidden)]
 pub mod __private {
