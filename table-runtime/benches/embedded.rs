@@ -3,6 +3,8 @@
 //! `cargo bench -p table-runtime --bench embedded`. The files are in the target folder, on the disk that is there:
 //! what a durable write takes is mostly the disk's doing.
 
+#![allow(clippy::wildcard_imports, reason = "the modules only group the benchmarks")]
+
 use std::{
     path::PathBuf,
     sync::{
@@ -73,7 +75,7 @@ impl Post {
         let mut post = Self { author: author.to_owned(), id: id.parse().unwrap(), ..Self::default() };
         for (name, value) in properties {
             match (name, value) {
-                ("Title", ValueRef::String(title)) => post.title = title.to_owned(),
+                ("Title", ValueRef::String(title)) => post.title = String::from(title),
                 ("Url", ValueRef::String(url)) => post.url = Some(url.to_owned()),
                 ("Likes", ValueRef::Int32(likes)) => post.likes = likes,
                 ("Views", ValueRef::Int64(views)) => post.views = views,
@@ -396,7 +398,9 @@ mod single_writes_of_16_tasks {
                     })
                 })
                 .collect();
-            tasks.into_iter().for_each(|task| runtime().block_on(task).unwrap());
+            for task in tasks {
+                runtime().block_on(task).unwrap();
+            }
         });
     }
 
