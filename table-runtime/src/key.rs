@@ -40,8 +40,8 @@ pub use encoding::{
 pub use integer::Integer;
 pub use reader::KeyReader;
 pub use time::UnixTime;
-pub(crate) use writer::write_part;
 pub use writer::KeyWriter;
+pub(crate) use writer::write_part;
 
 /// A type that can stand in a key.
 ///
