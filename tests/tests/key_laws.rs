@@ -92,7 +92,8 @@ fn text() -> impl Strategy<Value = String> {
 
 /// Text that `raw` takes wherever it stands.
 fn raw() -> impl Strategy<Value = String> {
-    let refused = |other: &char| forbidden(*other) || *other == ' ' || SEPARATORS.contains(&(*other as u32 as u8));
+    let joint = |other| other == ' ' || SEPARATORS.iter().any(|separator| char::from(*separator) == other);
+    let refused = move |other: &char| forbidden(*other) || joint(*other);
     text().prop_map(move |text| text.chars().filter(|character| !refused(character)).collect())
 }
 
@@ -177,19 +178,16 @@ fn units(text: &str) -> Vec<u16> {
 
 /// The text as a key holds it.
 fn escaped(text: &str, Escape { last, separator }: Escape) -> String {
-    let mut key = String::new();
-    for character in text.chars() {
-        let code = character as u32;
+    let one = |character: char| {
+        let code = u32::from(character);
         match character {
-            ' ' | '!' if !last && separator.is_none() => key += &format!("!{code:02X}"),
-            '%' | '~' => key += &format!("~{code:02X}"),
-            _ if forbidden(character) || separator.is_some_and(|separator| code == u32::from(separator)) => {
-                key += &format!("~{code:02X}");
-            }
-            _ => key.push(character),
+            ' ' | '!' if !last && separator.is_none() => format!("!{code:02X}"),
+            '%' | '~' => format!("~{code:02X}"),
+            _ if forbidden(character) || separator.map(char::from) == Some(character) => format!("~{code:02X}"),
+            _ => character.to_string(),
         }
-    }
-    key
+    };
+    text.chars().map(one).collect()
 }
 
 fn by_key(left: &str, right: &str) -> Ordering {
@@ -346,7 +344,9 @@ fn folding_sees_one_character() {
             let text = String::from_iter(run);
             let (mut whole, mut parts) = (KeyBuffer::new(), KeyBuffer::new());
             N::write(&text, LAST, &mut whole).unwrap();
-            run.iter().for_each(|one| N::write(one.encode_utf8(&mut [0; 4]), LAST, &mut parts).unwrap());
+            for one in run {
+                N::write(one.encode_utf8(&mut [0; 4]), LAST, &mut parts).unwrap();
+            }
             assert_eq!(whole.as_str(), parts.as_str());
         }
     }
@@ -744,6 +744,7 @@ macro_rules! ranges {
                 last: u8,
             }
 
+            #[allow(clippy::ptr_arg, reason = "a type like the others")]
             fn rank($value: &$type) -> impl Ord + Clone + fmt::Debug + use<> {
                 $rank
             }
@@ -770,39 +771,46 @@ macro_rules! ranges {
                     let (case, from, to) = (cases.get(), &values[0], &values[1]);
                     let stored = &values[skip..];
                     let within = bounds(form, rank(from), rank(to));
-                    let turned = |rank| if $descending { (None, Some(std::cmp::Reverse(rank))) } else { (Some(rank), None) };
-                    let found = runtime.block_on(async {
-                        let alone = stored.iter().map(|value| Alone { case, value: value.clone() }).collect::<Vec<_>>();
-                        let others = |n: usize| [NEIGHBOURS[n * 5 % NEIGHBOURS.len()], NEIGHBOURS[n * 7 % NEIGHBOURS.len()]];
-                        let before = stored.iter().enumerate().flat_map(|(n, value)| {
-                            others(n).map(|other| Before { case, value: value.clone(), other: other.to_owned() })
-                        }).collect::<Vec<_>>();
-                        let between = stored.iter().flat_map(|value| NEIGHBOURS[2..9].iter().map(|other| {
-                            Between { case, other: (*other).to_owned(), value: value.clone(), last: 7 }
-                        })).collect::<Vec<_>>();
+                    let place = |value: &$type| {
+                        let rank = rank(value);
+                        if $descending { (None, Some(std::cmp::Reverse(rank))) } else { (Some(rank), None) }
+                    };
+                    let others = |n: usize| [5, 7].map(|step| NEIGHBOURS[n * step % NEIGHBOURS.len()].to_owned());
+                    let alone: Vec<_> = stored.iter().map(|value| Alone { case, value: value.clone() }).collect();
+                    let before = stored.iter().enumerate().flat_map(|(n, value)| {
+                        others(n).map(|other| Before { case, value: value.clone(), other })
+                    });
+                    let before: Vec<_> = before.collect();
+                    let between = stored.iter().flat_map(|value| {
+                        let other = |other: &&str| Between { case, other: (*other).to_owned(), value: value.clone(), last: 7 };
+                        NEIGHBOURS[2..9].iter().map(other)
+                    });
+                    let between: Vec<_> = between.collect();
+                    let (of_alone, of_before, of_between) = runtime.block_on(async {
                         try_join_all(alone.iter().map(|row| tables.upsert(row))).await?;
                         try_join_all(before.iter().map(|row| tables.upsert(row))).await?;
                         try_join_all(between.iter().map(|row| tables.upsert(row))).await?;
-
-                        let of_alone = narrow!(Alone::by_key(case), form, arg(from), arg(to)).all(&tables).await?;
-                        let of_before = narrow!(Before::by_key(case), form, arg(from), arg(to)).all(&tables).await?;
-                        let of_between = narrow!(Between::by_key(case).eq("a"), form, arg(from), arg(to)).all(&tables).await?;
                         Ok::<_, table_runtime::Error>((
-                            (of_alone.iter().map(|row| turned(rank(&row.value))).collect::<Vec<_>>(), alone),
-                            (of_before.iter().map(|row| (turned(rank(&row.value)), units(&row.other))).collect::<Vec<_>>(), before),
-                            (of_between.iter().map(|row| (turned(rank(&row.value)), row.other.clone())).collect::<Vec<_>>(), between),
+                            narrow!(Alone::by_key(case), form, arg(from), arg(to)).all(&tables).await?,
+                            narrow!(Before::by_key(case), form, arg(from), arg(to)).all(&tables).await?,
+                            narrow!(Between::by_key(case).eq("a"), form, arg(from), arg(to)).all(&tables).await?,
                         ))
                     }).unwrap();
-                    let ((of_alone, alone), (of_before, before), (of_between, between)) = found;
                     let holds = |value: &$type| within.contains(&rank(value));
-                    let alone = alone.iter().filter(|row| holds(&row.value)).map(|row| turned(rank(&row.value)));
-                    prop_assert_eq!(of_alone, in_order(alone.collect()));
-                    let before = before.iter().filter(|row| holds(&row.value));
-                    let before = before.map(|row| (turned(rank(&row.value)), units(&row.other)));
-                    prop_assert_eq!(of_before, in_order(before.collect()));
-                    let between = between.iter().filter(|row| row.other == "a" && holds(&row.value));
-                    let between = between.map(|row| (turned(rank(&row.value)), row.other.clone()));
-                    prop_assert_eq!(of_between, in_order(between.collect()));
+
+                    let expected = alone.iter().filter(|row| holds(&row.value)).map(|row| place(&row.value));
+                    let found: Vec<_> = of_alone.iter().map(|row| place(&row.value)).collect();
+                    prop_assert_eq!(found, in_order(expected.collect()));
+
+                    let place_before = |row: &Before| (place(&row.value), units(&row.other));
+                    let expected = before.iter().filter(|row| holds(&row.value)).map(place_before);
+                    let found: Vec<_> = of_before.iter().map(|row| place_before(row)).collect();
+                    prop_assert_eq!(found, in_order(expected.collect()));
+
+                    let expected = between.iter().filter(|row| row.other == "a" && holds(&row.value));
+                    prop_assert!(of_between.iter().all(|row| row.other == "a" && row.last == 7));
+                    let found: Vec<_> = of_between.iter().map(|row| place(&row.value)).collect();
+                    prop_assert_eq!(found, in_order(expected.map(|row| place(&row.value)).collect()));
                     Ok(())
                 });
             }
@@ -838,7 +846,7 @@ ranges! {
     range_jiff_reverse_time: jiff::Timestamp, [(reverse_time)], near().prop_map(of_jiff), |value| *value,
         |value| value.as_nanosecond().div_euclid(100), true;
     range_system_time: SystemTime, [], near().prop_map(of_system), |value| *value,
-        |value| of_chrono_system(*value).div_euclid(100), false;
+        |value| since_epoch(*value).div_euclid(100), false;
     range_text: String, [], few(), |value| value, |value| units(&escaped(value, LAST)), false;
     range_lowercase: String, [(lowercase)], few(), |value| value,
         |value| units(&escaped(&folded::<Lowercase>(value), LAST)), false;
@@ -847,7 +855,7 @@ ranges! {
 }
 
 /// Nanoseconds of Unix time.
-fn of_chrono_system(time: SystemTime) -> i128 {
+fn since_epoch(time: SystemTime) -> i128 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).map(|after| after.as_nanos().cast_signed());
     since.unwrap_or_else(|before| -before.duration().as_nanos().cast_signed())
 }
