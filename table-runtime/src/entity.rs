@@ -8,9 +8,9 @@ use std::{
 
 use crate::{
     ETag, KeyError, KeyWriter, Layout, LayoutInfo, PartInfo, Properties, PropertiesRef, PropertyError, PropertyInfo,
-    Result, RowId, RowRef, Ticks,
+    Result, RowId, RowRef, Ticks, ValueRef,
     key::{KeyProblem, KeyReader},
-    property::{PropertyProblem, Store},
+    property::PropertyProblem,
 };
 
 /// A struct that is stored as a row: `#[derive(TableEntity)]`.
@@ -129,8 +129,13 @@ pub struct PropertyWriter<'a> {
 
 impl PropertyWriter<'_> {
     /// Writes a field.
-    pub fn write<S: Store<T>, T>(&mut self, name: &'static str, value: &T) -> Result<()> {
-        S::write(value, name, self.properties).map_err(|problem| property_error(self.layout, name, problem))
+    #[inline]
+    pub(crate) fn write(
+        &mut self,
+        name: &'static str,
+        write: impl FnOnce(&mut Properties) -> Result<(), PropertyProblem>,
+    ) -> Result<()> {
+        write(self.properties).map_err(|problem| property_error(self.layout, name, problem))
     }
 }
 
@@ -176,9 +181,14 @@ impl<'a> RowReader<'a> {
     }
 
     /// Reads a field.
-    pub fn property<S: Store<T>, T>(&mut self, name: &'static str) -> Result<T> {
+    #[inline]
+    pub(crate) fn property<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(Option<ValueRef<'_>>) -> Result<T, PropertyProblem>,
+    ) -> Result<T> {
         let read = match self.find(name) {
-            Ok(value) => S::read(value),
+            Ok(value) => read(value),
             Err(error) => return Err(error),
         };
         read.map_err(|problem| {
@@ -187,7 +197,7 @@ impl<'a> RowReader<'a> {
         })
     }
 
-    fn find(&mut self, name: &str) -> Result<Option<crate::ValueRef<'a>>> {
+    fn find(&mut self, name: &str) -> Result<Option<ValueRef<'a>>> {
         let damaged = |this: &Self, damage| crate::Error::Damaged { row: Box::new(this.id()), damage };
         let from = self.rest;
         while let Some((found, value)) = self.rest.try_next().map_err(|damage| damaged(self, damage))? {

@@ -34,7 +34,7 @@ use std::borrow::Cow;
 pub use buffer::KeyBuffer;
 pub use date::Date;
 pub use encoding::{
-    Decode, Encode, Escape, First, Hash, Lowercase, Ordered, Pad, Plain, Prefixed, Ranged, Raw, Reverse, ReverseTime,
+    Decode, Encode, Escape, First, Fits, Hash, Lossless, Lossy, Lowercase, Ordered, Pad, Plain, Prefixed, Ranged, Raw, Reverse, ReverseTime,
     Separated, Textual, Time, Uppercase,
 };
 pub use integer::Integer;

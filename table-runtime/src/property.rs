@@ -4,7 +4,11 @@ use std::{borrow::Cow, fmt::Display, marker::PhantomData, str::FromStr};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Guid, Properties, Ticks, Value, ValueRef, key::one_of};
+use crate::{
+    Guid, Properties, Ticks, Value, ValueRef,
+    entity::{PropertyWriter, RowReader},
+    key::one_of,
+};
 
 /// A type that can be stored as a property of one of the service's types.
 ///
@@ -116,6 +120,16 @@ pub trait Store<T> {
     /// What comparisons a filter may make: [`ByOrder`], [`ByEquality`] or [`Opaque`].
     type Order;
 
+    #[doc(hidden)]
+    fn store(value: &T, name: &'static str, properties: &mut PropertyWriter<'_>) -> crate::Result<()> {
+        properties.write(name, |properties| Self::write(value, name, properties))
+    }
+
+    #[doc(hidden)]
+    fn load(name: &'static str, row: &mut RowReader<'_>) -> crate::Result<T> {
+        row.property(name, Self::read)
+    }
+
     /// Writes the field.
     ///
     /// # Errors
@@ -146,7 +160,6 @@ pub struct Json;
 /// A field that is `Default` where the row has no such property.
 pub struct Defaulted<S>(PhantomData<S>);
 
-#[diagnostic::do_not_recommend]
 impl<T: Property> Store<T> for Native {
     type Arg<'a> = T::Arg<'a>;
     type Presence = T::Presence;

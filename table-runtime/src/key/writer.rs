@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Encode, Escape, KeyBuffer, KeyPart, KeyProblem, Kind};
+use super::{Encode, Escape, KeyBuffer, KeyProblem, Kind};
 use crate::{KeyError, LayoutInfo, PartInfo, limits};
 
 /// The two keys of one layout of an entity, while they are written.
@@ -52,16 +52,16 @@ impl KeyWriter {
 
     /// Writes the next part of the partition key.
     #[inline]
-    pub fn partition<T: KeyPart, N: Encode<T::Kind>, const LAST: bool>(&mut self, value: &T) -> Result<(), KeyProblem> {
+    pub fn partition<K: Kind, N: Encode<K>, const LAST: bool>(&mut self, value: K::Value<'_>) -> Result<(), KeyProblem> {
         self.partition_parts += 1;
-        write_part::<T::Kind, N>(value.to_value(), LAST, &mut self.partition)
+        write_part::<K, N>(value, LAST, &mut self.partition)
     }
 
     /// Writes the next part of the row key.
     #[inline]
-    pub fn row<T: KeyPart, N: Encode<T::Kind>, const LAST: bool>(&mut self, value: &T) -> Result<(), KeyProblem> {
+    pub fn row<K: Kind, N: Encode<K>, const LAST: bool>(&mut self, value: K::Value<'_>) -> Result<(), KeyProblem> {
         self.row_parts += 1;
-        write_part::<T::Kind, N>(value.to_value(), LAST, &mut self.row)
+        write_part::<K, N>(value, LAST, &mut self.row)
     }
 
     /// The two keys, if every part was written and neither is too long.

@@ -65,7 +65,7 @@ impl Plan {
         plan
     }
 
-    pub(super) fn table(&self) -> &'static str {
+    pub(crate) fn table(&self) -> &'static str {
         self.layout.table
     }
 

@@ -1,17 +1,20 @@
 //! Rows of one layout, in key order.
 
-use std::marker::PhantomData;
+use std::{
+    future::{self, Ready},
+    marker::PhantomData,
+};
 
 use super::{
-    Access, Bounds, Complete, Done, Entities, Explain, HasPart, NextPart, OnePoint, Opened, PageOf, Part, Point,
-    PrefixAccess, Query, Rest, Sorted,
+    Access, Bounds, Complete, Done, Entities, Explain, HasPart, OnePoint, Opened, PageOf, Part, Point, PrefixAccess,
+    Query, Reach, Rest, Sorted,
     pages::{self, RowPages},
-    parts::{Arg, Narrowed},
     plan::Plan,
 };
 use crate::{
     Result, Stored, TableEntity, Tables,
-    column::Filter,
+    backend::BoxFuture,
+    column::{Decided, Filter},
     cost::{self, Cost},
     entity,
     key::{Encode, KeyPart, Ordered, Prefixed, Textual},
@@ -47,32 +50,16 @@ impl<E, T: KeyPart, N, R: Rest, A> Rows<E, (Part<T, N>, R), A> {
         self.plan.push_row::<T::Kind, N>(value, R::LAST);
         R::next(self.plan)
     }
-}
-
-impl<E, A> Rows<E, Done, A> {
-    /// No key part is left; this says so.
-    #[doc(hidden)]
-    pub fn eq<T>(self, _: T) -> Narrowed<E>
-    where
-        A: HasPart,
-    {
-        Point::new(self.plan)
-    }
-}
-
-impl<E, P, A> Rows<E, P, A> {
-    pub(super) const fn new(plan: Plan) -> Self {
-        Self { plan, types: PhantomData }
-    }
 
     /// Narrows the next key part, a text, to what begins with `prefix`, folded as the key is.
-    pub fn starts_with(mut self, prefix: &str) -> Rows<E, Done, A::After>
+    pub fn starts_with(mut self, prefix: &str) -> Rows<E, Done, A::AfterPrefix>
     where
-        P: NextPart<Kind: Textual, Encoding: Prefixed>,
-        A: PrefixAccess,
+        T::Kind: Textual,
+        N: Prefixed,
+        A: Reach + PrefixAccess,
     {
         A::open_prefix(prefix, &mut self.plan);
-        self.plan.push_prefix::<P::Encoding>(prefix, P::Rest::LAST);
+        self.plan.push_prefix::<N>(prefix, R::LAST);
         Rows::new(self.plan)
     }
 
@@ -81,14 +68,47 @@ impl<E, P, A> Rows<E, P, A> {
     ///
     /// Text is compared as the key holds it: folded, escaped, by UTF-16 unit. Times are rounded down to a tick, bounds
     /// like values, so that windows that meet do not overlap.
-    pub fn range<'a>(mut self, bounds: impl Bounds<Arg<'a, P>>) -> Rows<E, Done, A>
+    pub fn range<'a>(mut self, bounds: impl Bounds<T::Arg<'a>>) -> Rows<E, Done, A>
     where
-        P: Sorted<Encoding: Ordered<<P as NextPart>::Kind>>,
+        (Part<T, N>, R): Sorted<Encoding: Ordered<T::Kind>>,
     {
         let (from, to) = bounds.bounds();
-        let bounds = (from.map(P::Type::arg_value), to.map(P::Type::arg_value));
-        self.plan.push_range::<P::Kind, P::Encoding>(bounds, P::Rest::LAST, P::Encoding::DESCENDING);
+        let bounds = (from.map(T::arg_value), to.map(T::arg_value));
+        self.plan.push_range::<T::Kind, Encoding<T, N, R>>(bounds, R::LAST, Encoding::<T, N, R>::DESCENDING);
         Rows::new(self.plan)
+    }
+}
+
+type Encoding<T, N, R> = <(Part<T, N>, R) as Sorted>::Encoding;
+
+/// No key part is left; these say so.
+#[doc(hidden)]
+impl<E, A> Rows<E, Done, A> {
+    pub fn eq<T>(self, _: T) -> Point<E>
+    where
+        A: Complete<Point<E>: HasPart>,
+    {
+        Point::new(self.plan)
+    }
+
+    pub fn starts_with<T>(self, _: T) -> Self
+    where
+        A: Complete<Point<E>: HasPart>,
+    {
+        self
+    }
+
+    pub fn range<T>(self, _: T) -> Self
+    where
+        A: Complete<Point<E>: HasPart>,
+    {
+        self
+    }
+}
+
+impl<E, P, A> Rows<E, P, A> {
+    pub(super) const fn new(plan: Plan) -> Self {
+        Self { plan, types: PhantomData }
     }
 
     /// Reads at most `count` rows in all.
@@ -102,7 +122,8 @@ impl<E, P, A> Rows<E, P, A> {
     pub fn filter<F>(mut self, filter: impl FnOnce(E::Columns) -> Filter<E, F>) -> Rows<E, Done, A::Filtered>
     where
         E: TableEntity,
-        A: Opened,
+        A: Reach + Opened,
+        F: Decided,
     {
         self.plan.filter(filter(E::COLUMNS).condition);
         Rows::new(self.plan)
@@ -114,14 +135,14 @@ impl<E, P, A> Rows<E, P, A> {
     /// [`Error::Key`](crate::Error::Key) for a value that no key holds, [`Error::Query`](crate::Error::Query) for a
     /// prefix that is too short, [`Error::Property`](crate::Error::Property) for a row that does not fit the struct,
     /// and what the store says.
-    pub fn all<'t>(self, tables: &'t Tables) -> impl Future<Output = Result<Vec<Stored<E>>>> + Send + use<'t, E, P, A>
+    pub fn all<'t>(self, tables: &'t Tables) -> BoxFuture<'t, Result<Vec<Stored<E>>>>
     where
         E: TableEntity,
         A: Opened,
     {
         let table = self.plan.table();
         let pages = self.pages(tables, None);
-        async move {
+        Box::pin(async move {
             let (mut pages, mut entities) = (pages?, Vec::new());
             while let Some(rows) = pages.next().await? {
                 entities.reserve(rows.len());
@@ -130,23 +151,20 @@ impl<E, P, A> Rows<E, P, A> {
                 }
             }
             Ok(entities)
-        }
+        })
     }
 
     /// Reads the first row; `None` if there is none.
     ///
     /// # Errors
     /// As [`all`](Self::all).
-    pub fn first<'t>(
-        self,
-        tables: &'t Tables,
-    ) -> impl Future<Output = Result<Option<Stored<E>>>> + Send + use<'t, E, P, A>
+    pub fn first<'t>(self, tables: &'t Tables) -> BoxFuture<'t, Result<Option<Stored<E>>>>
     where
         E: TableEntity,
         A: Opened,
     {
         let all = self.take(1).all(tables);
-        async move { Ok(all.await?.pop()) }
+        Box::pin(async move { Ok(all.await?.pop()) })
     }
 
     /// Reads row after row, a page of up to 1000 at a time and each only when it is asked for.
@@ -172,7 +190,7 @@ impl<E, P, A> Rows<E, P, A> {
         tables: &'t Tables,
         size: usize,
         cursor: Option<&str>,
-    ) -> impl Future<Output = Result<PageOf<E>>> + Send + use<'t, E, P, A>
+    ) -> BoxFuture<'t, Result<PageOf<E>>>
     where
         E: TableEntity,
         A: Opened,
@@ -182,29 +200,29 @@ impl<E, P, A> Rows<E, P, A> {
             self.plan.refuse("a page of 0 rows has no next one".to_owned());
         }
         let page = self.pages(tables, cursor).map(|pages| pages.at_most(size));
-        async move {
+        Box::pin(async move {
             let (rows, next) = pages::page(page?).await?;
             let entities = rows.iter().flat_map(|rows| rows.iter()).map(|row| entity::read(table, row));
             Ok(PageOf { entities: entities.collect::<Result<_>>()?, next })
-        }
+        })
     }
 
     /// Counts the rows, without their properties. The store has no counter: every row is read.
     ///
     /// # Errors
     /// As [`all`](Self::all).
-    pub fn count<'t>(self, tables: &'t Tables) -> impl Future<Output = Result<usize>> + Send + use<'t, E, P, A>
+    pub fn count<'t>(self, tables: &'t Tables) -> BoxFuture<'t, Result<usize>>
     where
         A: Opened,
     {
         let pages = self.pages(tables, None).map(RowPages::without_properties);
-        async move {
+        Box::pin(async move {
             let (mut pages, mut count) = (pages?, 0);
             while let Some(rows) = pages.next().await? {
                 count += rows.len();
             }
             Ok(count)
-        }
+        })
     }
 
     /// What it will ask of the store.
@@ -220,12 +238,11 @@ impl<E, P, A> Rows<E, P, A> {
 
     /// A query of many rows is no point; this says so.
     #[doc(hidden)]
-    pub fn get<'t>(self, _: &'t Tables) -> impl Future<Output = Result<Option<Stored<E>>>> + Send + use<'t, E, P, A>
+    pub fn get(self, _: &Tables) -> Ready<Result<Option<Stored<E>>>>
     where
-        E: TableEntity,
         P: OnePoint,
     {
-        std::future::ready(Ok(None))
+        future::ready(Ok(None))
     }
 
     fn pages(&self, tables: &Tables, cursor: Option<&str>) -> Result<RowPages>
