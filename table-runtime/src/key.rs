@@ -34,8 +34,8 @@ use std::borrow::Cow;
 pub use buffer::KeyBuffer;
 pub use date::Date;
 pub use encoding::{
-    Decode, Encode, Escape, First, Fits, Hash, Lossless, Lossy, Lowercase, Ordered, Pad, Plain, Prefixed, Ranged, Raw, Reverse, ReverseTime,
-    Separated, Textual, Time, Uppercase,
+    Decode, Encode, Escape, First, Fits, Hash, Lossless, Lossy, Lowercase, Ordered, Pad, Plain, Prefixed, Ranged, Raw,
+    Reverse, ReverseTime, Separated, Textual, Time, Uppercase,
 };
 pub use integer::Integer;
 pub use reader::KeyReader;
@@ -219,6 +219,7 @@ pub(crate) fn one_of(names: &[&str]) -> String {
 
 macro_rules! texts {
     ($($text:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
         impl KeyPart for $text {
             type Kind = kind::Text;
             type Arg<'a> = &'a str;
@@ -245,6 +246,7 @@ texts!(String, Box<str>, std::sync::Arc<str>);
 /// Key parts that are their own value, both ways.
 macro_rules! by_value {
     ($($type:ty: $kind:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl KeyPart for $type {
             type Kind = $kind;
             type Arg<'a> = $type;

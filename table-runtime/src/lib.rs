@@ -67,7 +67,6 @@ pub mod __private {
         query::*,
     };
 
-
     // Of these, not of the trait's own items, generated code is made: the compiler then points at the beginning of the
     // field's type in every place, and has one message for all of them.
 

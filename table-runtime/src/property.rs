@@ -183,7 +183,31 @@ impl<T: Property> Store<T> for Native {
     }
 }
 
-impl<T: Display + FromStr<Err: Display>> Store<T> for Text {
+/// A field that [`Text`] stores.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be stored as text",
+    label = "needs `Display` and `FromStr`, for `{Self}`",
+    note = "`#[property(text)]` writes a field through `Display` and reads it through `FromStr`, whose error has to be \
+            `Display` too: implement them for `{Self}`, or put `#[property(json)]` on the field to store it through serde"
+)]
+pub trait AsText: Display + FromStr<Err: Display> {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Display + FromStr<Err: Display>> AsText for T {}
+
+/// A field that [`Json`] stores.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be stored as JSON",
+    label = "needs serde's `Serialize` and `Deserialize`, for `{Self}`",
+    note = "write `#[derive(serde::Serialize, serde::Deserialize)]` on `{Self}`; for a type of another crate, see \
+            whether that one has a feature `serde`"
+)]
+pub trait AsJson: Serialize + DeserializeOwned {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned> AsJson for T {}
+
+impl<T: AsText> Store<T> for Text {
     type Arg<'a> = T;
     type Presence = Always;
     type Order = ByEquality;
@@ -209,7 +233,7 @@ impl<T: Display + FromStr<Err: Display>> Store<T> for Text {
     }
 }
 
-impl<T: Display + FromStr<Err: Display>> Store<Option<T>> for OptionText {
+impl<T: AsText> Store<Option<T>> for OptionText {
     type Arg<'a> = T;
     type Presence = Maybe;
     type Order = ByEquality;
@@ -241,7 +265,7 @@ fn json<T: Serialize>(value: &T) -> Result<Option<String>, PropertyProblem> {
     }
 }
 
-impl<T: Serialize + DeserializeOwned> Store<T> for Json {
+impl<T: AsJson> Store<T> for Json {
     type Arg<'a> = T;
     // An `Option` writes no property for `None`.
     type Presence = Maybe;
@@ -365,6 +389,7 @@ fn single(value: ValueRef<'_>) -> Option<f32> {
 /// Properties that are passed by value: what comparisons they take, what they hold, how they are written and read.
 macro_rules! by_value {
     ($($type:ty: $order:ty, $expected:expr, $write:expr, $read:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Property for $type {
             type Pass<'a, T: 'a> = T;
             type Arg<'a> = $type;
@@ -434,6 +459,7 @@ integers! {
 
 macro_rules! borrowed {
     ($($type:ty: $as:ty, $variant:ident, $order:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Property for $type {
             type Pass<'a, T: 'a> = &'a T;
             type Arg<'a> = &'a $as;

@@ -19,8 +19,8 @@ pub use explain::Explain;
 pub use opening::Opening;
 pub use pages::{Entities, PageOf};
 pub use parts::{Done, HasPart, OnePoint, Part, Primary, Rest, Sorted};
-pub use point::{OfEntity, OwnKey, Point};
 pub use plan::Plan;
+pub use point::{OfEntity, OwnKey, Point};
 pub use rows::Rows;
 
 use crate::cost::Cost;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    ETag, Error, Guid, KeyChangedError, OutcomeUnknownError, Properties, Result, RowId, RowNow, Stored,
-    TableEntity, Tables, ValueRef,
+    ETag, Error, Guid, KeyChangedError, OutcomeUnknownError, Properties, Result, RowId, RowNow, Stored, TableEntity,
+    Tables, ValueRef,
     backend::{Action, Backend, BoxFuture, Group, IfMatch, Operation},
     column::Set,
     entity, limits,

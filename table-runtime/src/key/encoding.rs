@@ -157,7 +157,7 @@ pub trait Decode<K: Kind>: Encode<K> {
 
 /// An encoding in whose order, or in the reverse of it, the values stand.
 #[diagnostic::on_unimplemented(
-    message = "the encoding `{Self}` does not keep the order of `{K}`, so this key part has no `range`",
+    message = "the encoding `{Self}` does not keep the order of the values, so this key part has no `range`",
     label = "no `range` over this key part",
     note = "narrow it with `eq`"
 )]
@@ -185,7 +185,7 @@ pub trait Prefixed: Encode<kind::Text> {}
 
 /// A kind of key parts that has prefixes: text.
 #[diagnostic::on_unimplemented(
-    message = "`starts_with` needs a text key part, this one is `{Self}`",
+    message = "`starts_with` needs a key part of text",
     label = "not text",
     note = "use `eq` or `range`"
 )]

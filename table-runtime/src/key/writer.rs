@@ -52,7 +52,10 @@ impl KeyWriter {
 
     /// Writes the next part of the partition key.
     #[inline]
-    pub fn partition<K: Kind, N: Encode<K>, const LAST: bool>(&mut self, value: K::Value<'_>) -> Result<(), KeyProblem> {
+    pub fn partition<K: Kind, N: Encode<K>, const LAST: bool>(
+        &mut self,
+        value: K::Value<'_>,
+    ) -> Result<(), KeyProblem> {
         self.partition_parts += 1;
         write_part::<K, N>(value, LAST, &mut self.partition)
     }

@@ -102,6 +102,7 @@ impl Opened for TableScan {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Complete for Range {
     type Point<E> = Point<E>;
 
@@ -110,6 +111,7 @@ impl Complete for Range {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<const N: usize> Complete for FanOut<N> {
     type Point<E> = Rows<E, Done, Self>;
 
@@ -131,6 +133,7 @@ macro_rules! stays {
             fn open(_: K::Value<'_>, _: &mut Plan) {}
         }
 
+        #[diagnostic::do_not_recommend]
         impl<$($n)*> PrefixAccess for $access {
             fn open_prefix(_: &str, _: &mut Plan) {}
         }
@@ -170,18 +173,21 @@ impl<K: Kind, const N: usize, H: Encode<K>> Access<K> for Spread<N, H> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<const N: usize, H> PrefixAccess for Spread<N, H> {
     fn open_prefix(_: &str, _: &mut Plan) {}
 }
 
 macro_rules! first {
     ($($of:ty)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<const N: usize> PrefixAccess for Unopened<First<N, $of>> {
             fn open_prefix(prefix: &str, plan: &mut Plan) {
                 open_first::<First<N, $of>>(prefix, N, First::<N, $of>::is_decided_by(prefix), plan);
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<const N: usize, const SEPARATOR: char> PrefixAccess for Unopened<Separated<First<N, $of>, SEPARATOR>> {
             fn open_prefix(prefix: &str, plan: &mut Plan) {
                 let decided = First::<N, $of>::is_decided_by(prefix);

@@ -66,7 +66,10 @@ impl<T: KeyPart, N: Ranged<T::Kind>, T2, N2, R> Sorted for (Part<T, N>, (Part<T2
     label = "every part of this key has its value or its range",
     note = "for a property that is not in the key, use `filter`"
 )]
-pub trait HasPart {}
+pub trait HasPart: Sized {
+    #[doc(hidden)]
+    fn narrowed<Q>(self) -> Q;
+}
 
 /// Never true: the place where a query of many rows says that it is no point.
 #[diagnostic::on_unimplemented(

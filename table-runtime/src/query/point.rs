@@ -58,6 +58,7 @@ pub trait OwnKey {
     fn plan(&self) -> &Plan;
 }
 
+#[diagnostic::do_not_recommend]
 impl<E> OwnKey for Point<E, Primary> {
     fn plan(&self) -> &Plan {
         &self.plan
@@ -74,31 +75,30 @@ impl<E, V> Point<E, V> {
         let problem = self.plan.checked_keys().err().map(|error| error.to_string());
         Explain::point(cost::Point::name(), self.plan.table(), self.plan.keys(), problem)
     }
-
 }
 
-/// A point has no key part left; these say so.
+/// A point has no key part left; these say so. What they give is any type, so that nothing more is said.
 #[doc(hidden)]
 impl<E, V> Point<E, V> {
-    pub fn eq<T>(self, _: T) -> Self
+    pub fn eq<T, Q>(self, _: T) -> Q
     where
         Self: HasPart,
     {
-        self
+        self.narrowed()
     }
 
-    pub fn starts_with<T>(self, _: T) -> Self
+    pub fn starts_with<T, Q>(self, _: T) -> Q
     where
         Self: HasPart,
     {
-        self
+        self.narrowed()
     }
 
-    pub fn range<T>(self, _: T) -> Self
+    pub fn range<T, Q>(self, _: T) -> Q
     where
         Self: HasPart,
     {
-        self
+        self.narrowed()
     }
 }
 

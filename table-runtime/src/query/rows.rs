@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    Access, Bounds, Complete, Done, Entities, Explain, HasPart, OnePoint, Opened, PageOf, Part, Point, PrefixAccess,
-    Query, Reach, Rest, Sorted,
+    Access, Bounds, Complete, Done, Entities, Explain, HasPart, OnePoint, Opened, PageOf, Part, PrefixAccess, Query,
+    Reach, Rest, Sorted,
     pages::{self, RowPages},
     plan::Plan,
 };
@@ -39,7 +39,7 @@ impl<E, P, A> Clone for Rows<E, P, A> {
 }
 
 impl<E, T: KeyPart, N, R: Rest, A> Rows<E, (Part<T, N>, R), A> {
-    /// Gives the next key part its value. Once no part is open, the query is a [`Point`].
+    /// Gives the next key part its value. Once no part is open, the query is a [`Point`](crate::Point).
     pub fn eq(mut self, value: T::Arg<'_>) -> R::Query<E, A::After>
     where
         N: Encode<T::Kind>,
@@ -81,28 +81,28 @@ impl<E, T: KeyPart, N, R: Rest, A> Rows<E, (Part<T, N>, R), A> {
 
 type Encoding<T, N, R> = <(Part<T, N>, R) as Sorted>::Encoding;
 
-/// No key part is left; these say so.
+/// No key part is left; these say so. What they give is any type, so that nothing more is said.
 #[doc(hidden)]
 impl<E, A> Rows<E, Done, A> {
-    pub fn eq<T>(self, _: T) -> Point<E>
+    pub fn eq<T, Q>(self, _: T) -> Q
     where
         A: Complete<Point<E>: HasPart>,
     {
-        Point::new(self.plan)
+        A::complete::<E>(self.plan).narrowed()
     }
 
-    pub fn starts_with<T>(self, _: T) -> Self
+    pub fn starts_with<T, Q>(self, _: T) -> Q
     where
         A: Complete<Point<E>: HasPart>,
     {
-        self
+        A::complete::<E>(self.plan).narrowed()
     }
 
-    pub fn range<T>(self, _: T) -> Self
+    pub fn range<T, Q>(self, _: T) -> Q
     where
         A: Complete<Point<E>: HasPart>,
     {
-        self
+        A::complete::<E>(self.plan).narrowed()
     }
 }
 
@@ -185,12 +185,7 @@ impl<E, P, A> Rows<E, P, A> {
     /// # Errors
     /// As [`all`](Self::all), and [`Error::Cursor`](crate::Error::Cursor) for a cursor that is damaged or of another
     /// query.
-    pub fn page<'t>(
-        mut self,
-        tables: &'t Tables,
-        size: usize,
-        cursor: Option<&str>,
-    ) -> BoxFuture<'t, Result<PageOf<E>>>
+    pub fn page<'t>(mut self, tables: &'t Tables, size: usize, cursor: Option<&str>) -> BoxFuture<'t, Result<PageOf<E>>>
     where
         E: TableEntity,
         A: Opened,
