@@ -14,14 +14,17 @@ pub struct KeyWriter {
     row_parts: usize,
 }
 
-/// Writes a part, and its joint if others follow.
+/// Writes a part of the key of that name, and its joint if others follow.
 #[inline]
 pub(crate) fn write_part<K: Kind, N: Encode<K>>(
     value: K::Value<'_>,
     last: bool,
+    key: &'static str,
     out: &mut KeyBuffer,
 ) -> Result<(), KeyProblem> {
     N::write(value, Escape::part(last), out)?;
+    // Here, where it is known which part is too much.
+    check_length(key, out)?;
     if !last {
         out.push_byte(N::JOINT);
     }
@@ -52,21 +55,19 @@ impl KeyWriter {
     #[inline]
     pub fn partition<T: KeyPart, N: Encode<T::Kind>, const LAST: bool>(&mut self, value: &T) -> Result<(), KeyProblem> {
         self.partition_parts += 1;
-        write_part::<T::Kind, N>(value.to_value(), LAST, &mut self.partition)
+        write_part::<T::Kind, N>(value.to_value(), LAST, "PartitionKey", &mut self.partition)
     }
 
     /// Writes the next part of the row key.
     #[inline]
     pub fn row<T: KeyPart, N: Encode<T::Kind>, const LAST: bool>(&mut self, value: &T) -> Result<(), KeyProblem> {
         self.row_parts += 1;
-        write_part::<T::Kind, N>(value.to_value(), LAST, &mut self.row)
+        write_part::<T::Kind, N>(value.to_value(), LAST, "RowKey", &mut self.row)
     }
 
-    /// The two keys, if every part was written and neither is too long.
+    /// The two keys, if every part was written.
     pub(crate) fn finish(self, written: Result<(), KeyProblem>) -> Result<(String, String), Box<KeyError>> {
-        let checked =
-            written.and_then(|()| check(&self.partition, "PartitionKey")).and_then(|()| check(&self.row, "RowKey"));
-        match checked {
+        match written {
             Ok(()) => Ok((self.partition.into_string(), self.row.into_string())),
             Err(problem) => {
                 let part = match self.row_parts.checked_sub(1) {
@@ -80,15 +81,16 @@ impl KeyWriter {
 }
 
 /// Whether the service takes a key of this length.
-pub(crate) fn check(key: &KeyBuffer, name: &'static str) -> Result<(), KeyProblem> {
+#[inline]
+pub(crate) fn check_length(name: &'static str, key: &KeyBuffer) -> Result<(), KeyProblem> {
     // A text has no more UTF-16 units than bytes.
-    if key.len() > limits::KEY_UNITS {
-        let units = limits::units(key.as_str());
-        if units > limits::KEY_UNITS {
-            return Err(KeyProblem::TooLong { key: name, units });
-        }
-    }
-    Ok(())
+    if key.len() > limits::KEY_UNITS { check_units(name, key.as_str()) } else { Ok(()) }
+}
+
+#[cold]
+fn check_units(key: &'static str, text: &str) -> Result<(), KeyProblem> {
+    let units = limits::units(text);
+    if units > limits::KEY_UNITS { Err(KeyProblem::TooLong { key, units }) } else { Ok(()) }
 }
 
 impl LayoutInfo {
