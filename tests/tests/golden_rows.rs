@@ -1,5 +1,8 @@
 //! What rows look like, to the digit: users' data depend on it, and other programs read it.
 
+#![allow(clippy::struct_field_names, reason = "named as in the pattern")]
+#![allow(clippy::items_after_statements, reason = "an entity stands where it is used")]
+
 use std::{
     fmt,
     time::{Duration, SystemTime},
@@ -55,9 +58,9 @@ macro_rules! row_key {
         #[derive(TableEntity)]
         struct $name {
             #[partition_key]
-            _p: String,
+            p: String,
             #[row_key $(($($encoding)+))?]
-            _value: $type,
+            value: $type,
         }
     };
 }
@@ -384,10 +387,10 @@ fn dates_of_every_crate() {
 #[derive(TableEntity)]
 struct Letter {
     #[partition_key]
-    _p: String,
+    p: String,
     #[row_key(lowercase)]
     #[property(text)]
-    _letter: char,
+    letter: char,
 }
 
 #[derive(KeyPart, Property, Clone, Debug, PartialEq)]
