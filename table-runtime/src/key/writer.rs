@@ -99,6 +99,7 @@ impl LayoutInfo {
     }
 
     #[cold]
+    #[allow(clippy::unnecessary_box_returns, reason = "errors are boxed, so that results are small")]
     pub(crate) fn key_error(&self, field: impl Into<Cow<'static, str>>, problem: KeyProblem) -> Box<KeyError> {
         Box::new(KeyError { table: self.table.to_owned(), layout: self.name, field: field.into(), problem })
     }
