@@ -63,7 +63,7 @@ pub(crate) fn key_part(input: &DeriveInput) -> TokenStream {
                 fn to_value(&self) -> &'static ::core::primitive::str {
                     ::core::unreachable!()
                 }
-                fn arg_value<'a>(_: Self) -> &'static ::core::primitive::str {
+                fn arg_value<'a>(_: Self::Arg<'a>) -> <Self::Kind as #t::Kind>::Value<'a> {
                     ::core::unreachable!()
                 }
                 fn from_key(
@@ -87,7 +87,7 @@ pub(crate) fn property(input: &DeriveInput) -> TokenStream {
                 type Pass<'a, T: 'a> = T;
                 type Arg<'a> = Self;
                 type Presence = #t::Always;
-                type Order = #t::Unordered;
+                type Order = #t::ByEquality;
                 fn expected() -> ::std::borrow::Cow<'static, ::core::primitive::str> {
                     ::core::unreachable!()
                 }
@@ -102,7 +102,7 @@ pub(crate) fn property(input: &DeriveInput) -> TokenStream {
                     ::core::unreachable!()
                 }
                 fn arg_value(
-                    _: Self,
+                    _: Self::Arg<'_>,
                 ) -> ::core::result::Result<::core::option::Option<#t::Value>, #t::PropertyProblem> {
                     ::core::unreachable!()
                 }

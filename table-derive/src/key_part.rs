@@ -43,7 +43,7 @@ pub(crate) fn expand(wrapper: &Wrapper) -> TokenStream {
                     }
                 }
                 #[inline]
-                fn arg_value<'a>(arg: Self) -> &'static ::core::primitive::str {
+                fn arg_value<'a>(arg: Self::Arg<'a>) -> <Self::Kind as #t::Kind>::Value<'a> {
                     <Self as #t::KeyPart>::to_value(&arg)
                 }
                 fn from_key(

@@ -33,7 +33,7 @@ pub(crate) fn expand(wrapper: &Wrapper) -> TokenStream {
                 type Pass<'a, T: 'a> = T;
                 type Arg<'a> = Self;
                 type Presence = #t::Always;
-                type Order = #t::Unordered;
+                type Order = #t::ByEquality;
             };
             let last = variants.len() - 1;
             let (first, others) = (0..last, &variants[last]);

@@ -188,6 +188,13 @@ pub struct OutcomeUnknownError {
     pub now: RowNow,
 }
 
+impl OutcomeUnknownError {
+    /// The error of a backend that lost the answer of a write. The row is read afterwards, by whoever asked.
+    pub fn new(operation: &'static str, row: RowId, reason: impl Into<String>) -> Self {
+        Self { operation, row, reason: reason.into(), now: RowNow::Unread("not tried".to_owned()) }
+    }
+}
+
 /// A row as it was found after a write whose answer was lost.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RowNow {

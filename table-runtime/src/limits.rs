@@ -3,7 +3,7 @@
 //! They are those of *Understanding the Table service data model* and *Performing entity group transactions* of
 //! Microsoft's documentation.
 
-use std::{collections::HashSet, fmt::Display};
+use std::{collections::HashSet, fmt::Display, ops::Bound};
 
 use crate::{
     Error, LimitError, PropertiesRef, Result, Ticks, ValueRef,
@@ -26,6 +26,8 @@ pub const ROW_BYTES: usize = 1024 * 1024;
 pub const OPERATIONS: usize = 100;
 /// The most comparisons of a query's filter, those of the keys included.
 pub const COMPARISONS: usize = 15;
+/// The most bytes of a request's address, in which a query's filter stands.
+pub const ADDRESS_BYTES: usize = 8 * 1024;
 /// The most rows of a page.
 pub const PAGE: u32 = 1000;
 
@@ -167,13 +169,40 @@ pub fn check_scan(scan: &Scan) -> Result<()> {
     }
     let KeyRange { from, to } = &scan.rows;
     for bound in [from, to] {
-        if let std::ops::Bound::Included(key) | std::ops::Bound::Excluded(key) = bound {
+        if let Bound::Included(key) | Bound::Excluded(key) = bound {
             check_key(table, "RowKey", key)?;
         }
     }
     if scan.comparisons() > COMPARISONS {
         let found = format_args!("{} comparisons", scan.comparisons());
         return Err(broken(table, "the query has", found, "15 comparisons, those of its keys included"));
+    }
+    check_address(scan)
+}
+
+/// The address of a query: its filter and its properties' names, percent-encoded.
+fn check_address(scan: &Scan) -> Result<()> {
+    /// For the service's own name, the table's, the other parameters and a continuation token.
+    const REST: usize = 1024;
+    let KeyRange { from, to } = &scan.rows;
+    let keys = [from, to].map(|bound| match bound {
+        Bound::Included(key) | Bound::Excluded(key) => key.len(),
+        Bound::Unbounded => 0,
+    });
+    let partition = match &scan.partitions {
+        Partitions::One(key) | Partitions::After(key) => key.len(),
+        Partitions::All => 0,
+    };
+    // Nearly always short enough, whatever is in them.
+    if scan.filter.is_none() && scan.select.is_none() && 6 * (keys[0] + keys[1] + partition) < ADDRESS_BYTES / 2 {
+        return Ok(());
+    }
+    let select = scan.select.iter().flat_map(|select| select.iter()).map(|name| name.len() + 3).sum::<usize>();
+    let encoded = |byte: u8| if byte.is_ascii_alphanumeric() { 1 } else { 3 };
+    let bytes = REST + select + scan.odata().bytes().map(encoded).sum::<usize>();
+    if bytes > ADDRESS_BYTES {
+        let found = format_args!("about {bytes} bytes");
+        return Err(broken(&scan.table, "the query's address has", found, "8192 bytes"));
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! A row's properties, in the form in which the embedded store keeps them.
 
+mod encoded;
+
 use std::fmt;
 
 use crate::{Value, ValueRef};
@@ -82,9 +84,7 @@ impl Properties {
 impl<'a> PropertiesRef<'a> {
     /// Properties from their encoded bytes, which are checked here, whole.
     pub fn from_bytes(bytes: &'a [u8]) -> Result<Self, DamagedProperties> {
-        let mut rest = Self(bytes);
-        while rest.try_next()?.is_some() {}
-        Ok(Self(bytes))
+        if encoded::check(bytes) { Ok(Self(bytes)) } else { Err(DamagedProperties) }
     }
 
     /// Properties from bytes that were checked, or written here.
@@ -124,11 +124,12 @@ impl<'a> PropertiesRef<'a> {
 
 impl<'a> PropertiesRef<'a> {
     /// The next property, `None` after the last one.
+    #[inline]
     pub(crate) fn try_next(&mut self) -> Result<Option<(&'a str, ValueRef<'a>)>, DamagedProperties> {
         if self.0.is_empty() {
             return Ok(None);
         }
-        let (property, rest) = postcard::take_from_bytes(self.0).map_err(|_| DamagedProperties)?;
+        let (property, rest) = encoded::take(self.0).ok_or(DamagedProperties)?;
         self.0 = rest;
         Ok(Some(property))
     }
@@ -138,6 +139,7 @@ impl<'a> Iterator for PropertiesRef<'a> {
     type Item = (&'a str, ValueRef<'a>);
 
     /// Damaged bytes end the iteration; who has to know uses [`from_bytes`](PropertiesRef::from_bytes).
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         self.try_next().ok().flatten()
     }

@@ -71,15 +71,12 @@ impl Answer {
     }
 
     fn to_bytes(&self) -> Vec<u8> {
-        let mut head = format!("HTTP/1.1 {} Scripted\r\n", self.status);
-        for (name, value) in &self.headers {
-            head += &format!("{name}: {value}\r\n");
-        }
+        let mut lines = vec![format!("HTTP/1.1 {} Scripted", self.status)];
+        lines.extend(self.headers.iter().map(|(name, value)| format!("{name}: {value}")));
         if self.status != 204 {
-            head += &format!("Content-Length: {}\r\n", self.body.len());
+            lines.push(format!("Content-Length: {}", self.body.len()));
         }
-        head += "\r\n";
-        let mut bytes = head.into_bytes();
+        let mut bytes = (lines.join("\r\n") + "\r\n\r\n").into_bytes();
         bytes.extend_from_slice(&self.body);
         bytes
     }
@@ -160,6 +157,11 @@ impl Scripted {
     /// How many steps have not been taken.
     pub fn left(&self) -> usize {
         lock(&self.script).steps.len()
+    }
+
+    /// Drops the steps that have not been taken.
+    pub fn clear(&self) {
+        lock(&self.script).steps.clear();
     }
 
     /// Where it listens.

@@ -12,14 +12,12 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
     let (parameters, arguments, _) = context.entity.generics.split_for_impl();
     let allow_scan = context.entity.allow_scan.then(|| {
         quote! {
-            #[diagnostic::do_not_recommend]
             #[automatically_derived]
             impl #parameters #t::AllowScan for #ident #arguments #bounds {}
         }
     });
     quote! {
         #allow_scan
-        #[diagnostic::do_not_recommend]
         #[automatically_derived]
         impl #parameters #t::OnePartition for #ident #arguments #bounds {}
     }

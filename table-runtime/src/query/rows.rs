@@ -168,7 +168,7 @@ impl<E, P, A> Rows<E, P, A> {
     /// As [`all`](Self::all), and [`Error::Cursor`](crate::Error::Cursor) for a cursor that is damaged or of another
     /// query.
     pub fn page<'t>(
-        self,
+        mut self,
         tables: &'t Tables,
         size: usize,
         cursor: Option<&str>,
@@ -178,6 +178,9 @@ impl<E, P, A> Rows<E, P, A> {
         A: Opened,
     {
         let table = self.plan.table();
+        if size == 0 {
+            self.plan.refuse("a page of 0 rows has no next one".to_owned());
+        }
         let page = self.pages(tables, cursor).map(|pages| pages.at_most(size));
         async move {
             let (rows, next) = pages::page(page?).await?;

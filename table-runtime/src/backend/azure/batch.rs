@@ -22,6 +22,7 @@ impl Batch {
     pub(super) fn write(endpoint: &Endpoint, group: &Group) -> Result<Self> {
         let batch = format!("batch_{}", Guid::random()?);
         let changeset = format!("changeset_{}", Guid::random()?);
+        let texts = endpoint.texts();
         let mut body = Vec::with_capacity(512 * group.operations.len());
         line(&mut body, format_args!("--{batch}\r\nContent-Type: multipart/mixed; boundary={changeset}\r\n"));
         for one in &group.operations {
@@ -37,7 +38,7 @@ impl Batch {
             }
             line(&mut body, format_args!(""));
             if let Some(properties) = one.action.properties() {
-                entity::write(&mut body, &group.partition_key, &one.row_key, properties);
+                entity::write(&mut body, texts, &group.partition_key, &one.row_key, properties);
             }
             line(&mut body, format_args!(""));
         }
@@ -52,7 +53,7 @@ fn line(body: &mut Vec<u8>, text: fmt::Arguments<'_>) {
     let _ = write!(body, "{text}\r\n");
 }
 
-/// What the answer, an outer 202, says: the new ETags, or the failure of the whole.
+/// What the answer, an outer 202, says: the new `ETag`s, or the failure of the whole.
 ///
 /// It is read strictly: an answer that was cut, or tells of other operations than were asked for, proves nothing.
 pub(super) fn read(content_type: &str, body: &[u8], group: &Group) -> Result<Vec<Option<ETag>>, Failure> {

@@ -5,6 +5,7 @@ use std::fmt;
 use azure_core::Url;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 
+use super::entity::Texts;
 use crate::{Error, Result};
 
 /// All but RFC 3986's unreserved characters. A `+` must not stay, since some servers read it as a space.
@@ -44,6 +45,12 @@ impl Endpoint {
         let Ok(url) = Url::parse(&self.0) else { return true };
         let host = url.host_str().unwrap_or_default();
         url.scheme() == "http" && !matches!(host, "localhost" | "127.0.0.1" | "[::1]")
+    }
+
+    /// How bodies for it are written. The services have the account in the host's name, Azurite has it in the path.
+    pub(super) fn texts(&self) -> Texts {
+        let in_path = Url::parse(&self.0).is_ok_and(|url| url.path() != "/");
+        if in_path { Texts::Ascii } else { Texts::Utf8 }
     }
 
     /// `{root}/Posts`: where rows are inserted.

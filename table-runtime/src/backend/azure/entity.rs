@@ -2,7 +2,7 @@
 //!
 //! A value's type is told by an annotation, `"Likes@odata.type":"Edm.Int64"`, or by its form: text, `true`, a bare
 //! whole number (`Edm.Int32`) or one with a point or an exponent (`Edm.Double`). Answers are asked for with full
-//! metadata, the one form that always annotates whatever the form would not tell, and always has the ETag.
+//! metadata, the one form that always annotates whatever the form would not tell, and always has the `ETag`.
 
 use std::{borrow::Cow, fmt};
 
@@ -14,8 +14,37 @@ use serde::{
 
 use crate::{ETag, Properties, Row, RowSet, Ticks, ValueRef};
 
+/// How texts are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Texts {
+    /// As UTF-8, which is short.
+    Utf8,
+    /// In ASCII, other characters as `\u20AC`. Azurite decodes a body by the pieces in which it arrives, and so damages
+    /// a character that two pieces share.
+    Ascii,
+}
+
 /// Appends a row's JSON.
-pub(super) fn write(json: &mut Vec<u8>, partition_key: &str, row_key: &str, properties: &Properties) {
+pub(super) fn write(json: &mut Vec<u8>, texts: Texts, partition_key: &str, row_key: &str, properties: &Properties) {
+    let begin = json.len();
+    write_utf8(json, partition_key, row_key, properties);
+    if texts == Texts::Ascii && !json[begin..].is_ascii() {
+        let utf8 = json.split_off(begin);
+        for character in String::from_utf8_lossy(&utf8).chars() {
+            // Characters past ASCII stand within texts only.
+            match u8::try_from(character) {
+                Ok(byte) if byte.is_ascii() => json.push(byte),
+                _ => {
+                    for unit in character.encode_utf16(&mut [0; 2]) {
+                        json.extend_from_slice(format!("\\u{unit:04X}").as_bytes());
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn write_utf8(json: &mut Vec<u8>, partition_key: &str, row_key: &str, properties: &Properties) {
     json.extend_from_slice(b"{\"PartitionKey\":");
     text(json, partition_key);
     json.extend_from_slice(b",\"RowKey\":");
@@ -302,4 +331,95 @@ fn push(properties: &mut Properties, name: &str, value: &Json<'_>, edm_type: Opt
     };
     properties.push(name, value);
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Value;
+
+    #[test]
+    fn types_that_the_form_does_not_tell_are_annotated() {
+        let properties: Properties = [
+            ("Text", Value::String("\"\u{1}".to_owned())),
+            ("Int32", Value::Int32(5)),
+            ("Int64", Value::Int64(i64::MAX)),
+            ("Double", Value::Double(5.0)),
+            ("Nan", Value::Double(f64::NAN)),
+            ("Minus", Value::Double(f64::NEG_INFINITY)),
+            ("Binary", Value::Binary(vec![255])),
+            ("Yes", Value::Boolean(true)),
+            ("Guid", Value::Guid(crate::Guid::default())),
+            ("Time", Value::DateTime(Ticks::UNIX_EPOCH)),
+        ]
+        .into_iter()
+        .collect();
+        let mut json = Vec::new();
+        write(&mut json, Texts::Utf8, "ä'", "", &properties);
+        let expected = r#"{"PartitionKey":"ä'","RowKey":"","Text":"\"\u0001","Int32":5,"Int64@odata.type":"Edm.Int64","Int64":"9223372036854775807","Double@odata.type":"Edm.Double","Double":5.0,"Nan@odata.type":"Edm.Double","Nan":"NaN","Minus@odata.type":"Edm.Double","Minus":"-Infinity","Binary@odata.type":"Edm.Binary","Binary":"/w==","Yes":true,"Guid@odata.type":"Edm.Guid","Guid":"00000000-0000-0000-0000-000000000000","Time@odata.type":"Edm.DateTime","Time":"1970-01-01T00:00:00.0000000Z"}"#;
+        assert_eq!(String::from_utf8_lossy(&json), expected);
+    }
+
+    #[test]
+    fn ascii_texts_are_the_same_texts() -> serde_json::Result<()> {
+        let mut json = b"before ".to_vec();
+        write(&mut json, Texts::Ascii, "ä\"", "𝄞", &Properties::default());
+        assert_eq!(String::from_utf8_lossy(&json), r#"before {"PartitionKey":"\u00E4\"","RowKey":"\uD834\uDD1E"}"#);
+        let read: serde_json::Value = serde_json::from_slice(&json["before ".len()..])?;
+        assert_eq!((&read["PartitionKey"], &read["RowKey"]), (&"ä\"".into(), &"𝄞".into()));
+        Ok(())
+    }
+
+    fn value(member: &str) -> Result<Option<Value>, String> {
+        let json = format!(r#"{{"PartitionKey":"","RowKey":"","Timestamp":"2013-08-22T01:12:06.2608595Z",{member}}}"#);
+        let row = read(json.as_bytes()).map_err(|problem| problem.to_string())?;
+        Ok(row.properties.get("A").map(ValueRef::to_value))
+    }
+
+    #[test]
+    fn values_are_read_by_annotation_and_form() {
+        for (member, expected) in [
+            (r#""A":5"#, Value::Int32(5)),
+            (r#""A":5.0"#, Value::Double(5.0)),
+            (r#""A":5e0"#, Value::Double(5.0)),
+            (r#""A":2147483648"#, Value::Double(2_147_483_648.0)),
+            (r#""A":100000000000000000000"#, Value::Double(1e20)),
+            (r#""A@odata.type":"Edm.Double","A":5"#, Value::Double(5.0)),
+            // After the value, too.
+            (r#""A":5,"A@odata.type":"Edm.Double""#, Value::Double(5.0)),
+            (r#""B":1,"B@odata.type":"Edm.Int32","A":"7","A@odata.type":"Edm.Int64""#, Value::Int64(7)),
+            (r#""A":"7","A@odata.type":"Edm.Int64","B@odata.type":"Edm.Double","B":1"#, Value::Int64(7)),
+            (r#""A@odata.type":"Edm.Double","A":"Infinity""#, Value::Double(f64::INFINITY)),
+            (r#""A@odata.type":"Edm.Int64","A":"-9223372036854775808""#, Value::Int64(i64::MIN)),
+            (r#""A@odata.type":"Edm.Int32","A":5"#, Value::Int32(5)),
+            (r#""A@odata.type":"Edm.Boolean","A":true"#, Value::Boolean(true)),
+            (r#""A@odata.type":"Edm.String","A":"5""#, Value::String("5".to_owned())),
+            (r#""A":"2010-05-28T00:00:00Z""#, Value::String("2010-05-28T00:00:00Z".to_owned())),
+            (r#""A":"\u00e4""#, Value::String("ä".to_owned())),
+            (r#""A@odata.type":"Edm.Binary","A":"/w==""#, Value::Binary(vec![255])),
+            (r#""odata.new":{"deep":[1]},"A@odata.navigationLinkUrl":"x","A":true"#, Value::Boolean(true)),
+            (r#""A":0.1"#, Value::Double(0.1)),
+            (r#""A":2.2250738585072014e-308"#, Value::Double(f64::MIN_POSITIVE)),
+        ] {
+            assert_eq!(value(member), Ok(Some(expected)), "{member}");
+        }
+        assert_eq!(value(r#""A":null"#), Ok(None));
+        assert_eq!(value(r#""A@odata.type":"Edm.Int64","A":null"#), Ok(None));
+    }
+
+    #[test]
+    fn values_that_are_not_of_their_type_are_errors() {
+        for member in [
+            r#""A@odata.type":"Edm.Int64","A":"x""#,
+            r#""A@odata.type":"Edm.Int32","A":2147483648"#,
+            r#""A@odata.type":"Edm.Guid","A":"x""#,
+            r#""A@odata.type":"Edm.DateTime","A":5"#,
+            r#""A@odata.type":"Edm.Binary","A":"!""#,
+            r#""A@odata.type":"Edm.New","A":"x""#,
+            r#""A":[1]"#,
+            r#""A":{}"#,
+        ] {
+            assert!(value(member).is_err(), "{member}");
+        }
+    }
 }

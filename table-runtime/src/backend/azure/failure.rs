@@ -20,6 +20,8 @@ pub(super) enum Failure {
     Lost(String),
     /// The service answered with an error.
     Refused(Refusal),
+    /// The service answered well, and the family could not read it.
+    Unread,
 }
 
 /// An answer that is an error.
@@ -130,7 +132,7 @@ impl Failure {
         match error.kind() {
             azure_core::error::ErrorKind::Credential => Self::Unsent { reason: chain(&error), passing: false },
             // The transport marks whatever went wrong in it, so this came after a good answer.
-            _ => Self::Lost("the answer could not be read".to_owned()),
+            _ => Self::Unread,
         }
     }
 
@@ -139,6 +141,7 @@ impl Failure {
         match self {
             Self::Unsent { passing, .. } => *passing,
             Self::Lost(_) => true,
+            Self::Unread => false,
             Self::Refused(Refusal { status, .. }) => matches!(status, 408 | 429 | 500 | 502 | 503 | 504),
         }
     }
@@ -147,7 +150,7 @@ impl Failure {
     pub(super) fn harmless(&self) -> bool {
         match self {
             Self::Unsent { passing, .. } => *passing,
-            Self::Lost(_) => false,
+            Self::Lost(_) | Self::Unread => false,
             Self::Refused(refusal) => refusal.status == 429 || refusal.busy(),
         }
     }
@@ -156,7 +159,7 @@ impl Failure {
     fn proves_nothing(&self) -> bool {
         match self {
             Self::Unsent { .. } => false,
-            Self::Lost(_) => true,
+            Self::Lost(_) | Self::Unread => true,
             // 501: the service does not know such a request.
             Self::Refused(refusal) => {
                 (refusal.status == 408 || refusal.status >= 500) && refusal.status != 501 && !refusal.busy()
@@ -182,8 +185,8 @@ impl Failure {
     /// The error of a read, or of a write that was not applied.
     pub(super) fn into_error(self, table: &str, operation: &'static str) -> Error {
         match self {
-            Self::Unsent { reason, .. } | Self::Lost(reason) => {
-                Error::NoAnswer { table: table.to_owned(), operation, reason }
+            Self::Unsent { .. } | Self::Lost(_) | Self::Unread => {
+                Error::NoAnswer { table: table.to_owned(), operation, reason: self.to_string() }
             }
             Self::Refused(refusal) => match refusal.code.as_str() {
                 "TableNotFound" => Error::TableNotFound(table.to_owned()),
@@ -237,6 +240,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unsent { reason, .. } | Self::Lost(reason) => f.write_str(reason),
+            Self::Unread => f.write_str("the answer cannot be read"),
             Self::Refused(Refusal { status, code, .. }) if code.is_empty() => {
                 write!(f, "the service answered {status}")
             }

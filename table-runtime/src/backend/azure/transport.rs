@@ -41,7 +41,7 @@ impl Transport {
             return Err(unsent("a request's body that is a stream".to_owned()));
         };
         let sent = sent.body(body.clone()).build().map_err(|error| unsent(reason(error)))?;
-        let mut answer = self.client.execute(sent).await.map_err(|error| {
+        let answer = self.client.execute(sent).await.map_err(|error| {
             if error.is_connect() {
                 Failure::Unsent { reason: format!("no connection: {}", reason(error)), passing: true }
             } else {
@@ -49,7 +49,7 @@ impl Transport {
             }
         })?;
         let status = answer.status().as_u16();
-        let headers = read_headers(std::mem::take(answer.headers_mut()));
+        let headers = read_headers(answer.headers());
         let body = answer.bytes().await;
         if !(200..300).contains(&status) {
             // The status says enough, should the body be lost.
@@ -74,9 +74,9 @@ fn reason(error: reqwest::Error) -> String {
     text
 }
 
-fn read_headers(read: reqwest::header::HeaderMap) -> Headers {
+fn read_headers(read: &reqwest::header::HeaderMap) -> Headers {
     let mut all = Headers::new();
-    for (name, value) in &read {
+    for (name, value) in read {
         // A continuation must not vanish for being no ASCII: that would end the scan early.
         let value = value.to_str().map_or_else(
             |_| match std::str::from_utf8(value.as_bytes()) {

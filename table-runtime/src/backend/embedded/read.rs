@@ -10,6 +10,8 @@ use crate::{
 
 /// How many rows a page looks at, so that a filter that holds for few rows cannot keep a thread for long.
 const EXAMINED: usize = 20_000;
+/// For how many rows a page makes room at first; longer ones grow.
+const ROOM: usize = 128;
 /// How many bytes of properties a page has before it ends; one more row may pass it.
 const BYTES: usize = 16 * 1024 * 1024;
 
@@ -66,13 +68,17 @@ pub(super) fn page(rows: &Rows, scan: &Scan, from: Option<&Continuation>) -> Res
         if holds {
             let properties = properties(stored, scan.select.as_deref(), &mut kept).map_err(damaged)?;
             bytes += properties.as_bytes().len();
-            page.rows.push(RowRef {
+            let row = RowRef {
                 partition_key: &partition_key,
                 row_key: &row_key,
                 properties,
                 etag: &ETag::from(stored.timestamp),
                 timestamp: stored.timestamp,
-            });
+            };
+            if page.rows.is_empty() {
+                page.rows.reserve_like(row, limit.min(ROOM));
+            }
+            page.rows.push(row);
         }
         if page.rows.len() == limit || bytes >= BYTES || examined == EXAMINED {
             // Looking one row further spares the caller an empty last page.

@@ -52,7 +52,7 @@ fn fix(text: &mut [u8]) {
 }
 
 fn unfix(bytes: &[u8]) -> Option<Cow<'_, str>> {
-    if highest(bytes) < 0xFE {
+    if bytes.is_ascii() || highest(bytes) < 0xFE {
         return std::str::from_utf8(bytes).ok().map(Cow::Borrowed);
     }
     let text = bytes.iter().map(|byte| if *byte >= 0xFE { byte - 0x10 } else { *byte }).collect();

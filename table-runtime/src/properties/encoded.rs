@@ -1,0 +1,200 @@
+//! Reading encoded properties: what `postcard::take_from_bytes` does for `(&str, ValueRef)`, written out.
+//!
+//! A page of rows is read twice, once to find damage and once into entities, so that this is much of what a scan costs.
+
+use crate::{Guid, Ticks, ValueRef};
+
+/// The first property and the bytes after it; `None` if they are damaged.
+#[inline]
+pub(super) fn take(bytes: &[u8]) -> Option<((&str, ValueRef<'_>), &[u8])> {
+    let mut bytes = Bytes(bytes);
+    let name = bytes.text()?;
+    let value = match bytes.varint()? {
+        0 => ValueRef::String(bytes.text()?),
+        1 => ValueRef::Binary(bytes.slice()?),
+        2 => match bytes.array()? {
+            [0] => ValueRef::Boolean(false),
+            [1] => ValueRef::Boolean(true),
+            _ => return None,
+        },
+        3 => ValueRef::Int32(i32::try_from(bytes.zigzag()?).ok()?),
+        4 => ValueRef::Int64(bytes.zigzag()?),
+        5 => ValueRef::Double(f64::from_le_bytes(bytes.array()?)),
+        6 => ValueRef::Guid(Guid::from_bytes(bytes.array()?)),
+        7 => ValueRef::DateTime(Ticks::new(bytes.varint()?)?),
+        _ => return None,
+    };
+    Some(((name, value), bytes.0))
+}
+
+/// Whether these are properties, one after the other: what [`take`] would find out, without making them.
+pub(super) fn check(bytes: &[u8]) -> bool {
+    let mut bytes = Bytes(bytes);
+    while !bytes.0.is_empty() {
+        if bytes.check().is_none() {
+            return false;
+        }
+    }
+    true
+}
+
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    #[inline]
+    fn check(&mut self) -> Option<()> {
+        self.check_text()?;
+        match self.varint()? {
+            0 => self.check_text()?,
+            1 => drop(self.slice()?),
+            2 => return matches!(self.array()?, [0 | 1]).then_some(()),
+            3 => drop(i32::try_from(self.zigzag()?).ok()?),
+            4 => drop(self.varint()?),
+            5 => drop(self.array::<8>()?),
+            6 => drop(self.array::<16>()?),
+            7 => drop(Ticks::new(self.varint()?)?),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    #[inline]
+    fn check_text(&mut self) -> Option<()> {
+        let text = self.slice()?;
+        // Most is ASCII, which is faster to see than that it is UTF-8.
+        (text.is_ascii() || std::str::from_utf8(text).is_ok()).then_some(())
+    }
+
+    #[inline]
+    fn varint(&mut self) -> Option<u64> {
+        match *self.0 {
+            [first @ ..0x80, ref rest @ ..] => {
+                self.0 = rest;
+                Some(u64::from(first))
+            }
+            [first, second @ ..0x80, ref rest @ ..] => {
+                self.0 = rest;
+                Some(u64::from(first & 0x7F) | u64::from(second) << 7)
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    #[inline(never)]
+    fn long_varint(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let [byte] = self.array()?;
+            let bits = u64::from(byte & 0x7F);
+            if bits << shift >> shift != bits {
+                return None;
+            }
+            number |= bits << shift;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn zigzag(&mut self) -> Option<i64> {
+        let number = self.varint()?;
+        Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
+    }
+
+    #[inline]
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (array, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*array)
+    }
+
+    #[inline]
+    fn slice(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(self.varint()?).ok()?;
+        let (slice, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(slice)
+    }
+
+    #[inline]
+    fn text(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(self.slice()?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Value;
+
+    fn value() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            any::<String>().prop_map(Value::String),
+            prop::collection::vec(any::<u8>(), 0..300).prop_map(Value::Binary),
+            any::<bool>().prop_map(Value::Boolean),
+            any::<i32>().prop_map(Value::Int32),
+            any::<i64>().prop_map(Value::Int64),
+            prop::num::f64::NORMAL.prop_map(Value::Double),
+            any::<[u8; 16]>().prop_map(|bytes| Value::Guid(Guid::from_bytes(bytes))),
+            (0..=Ticks::MAX.get()).prop_map(|ticks| Value::DateTime(Ticks::new(ticks).unwrap_or_default())),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4096))]
+
+        #[test]
+        fn what_postcard_writes_is_read(name in any::<String>(), value in value(), more in any::<Vec<u8>>()) {
+            let property = (name.as_str(), value.as_ref());
+            let mut bytes = postcard::to_allocvec(&property).expect("a property");
+            let length = bytes.len();
+            bytes.extend(&more);
+            prop_assert_eq!(take(&bytes), Some((property, &more[..])));
+            prop_assert!(check(&bytes[..length]));
+            for end in 0..length {
+                prop_assert_eq!(take(&bytes[..end]), None);
+                prop_assert_eq!(check(&bytes[..end]), end == 0);
+            }
+        }
+
+        #[test]
+        fn what_is_read_is_what_postcard_reads(
+            name in prop::collection::vec(any::<u8>(), 0..3),
+            tail in prop::collection::vec(prop_oneof![Just(0xFF), Just(0x7F), 0_u8..9, any::<u8>()], 0..24),
+        ) {
+            let mut bytes = vec![u8::try_from(name.len()).unwrap_or_default()];
+            bytes.extend(name);
+            bytes.extend(tail);
+            let mut rest = &bytes[..];
+            while let Some((_, after)) = take(rest) {
+                rest = after;
+            }
+            prop_assert_eq!(check(&bytes), rest.is_empty());
+            if let Some(taken) = take(&bytes) {
+                let same = postcard::take_from_bytes::<(&str, ValueRef<'_>)>(&bytes).expect("what was read");
+                // A NaN is not itself.
+                prop_assert_eq!(format!("{taken:?}"), format!("{same:?}"));
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_numbers_are_read() {
+        for value in [
+            ValueRef::Int32(i32::MIN),
+            ValueRef::Int32(i32::MAX),
+            ValueRef::Int64(i64::MIN),
+            ValueRef::Int64(i64::MAX),
+            ValueRef::DateTime(Ticks::MAX),
+        ] {
+            let bytes = postcard::to_allocvec(&("", value)).expect("a property");
+            assert_eq!(take(&bytes), Some((("", value), &[][..])));
+        }
+        assert_eq!(take(&[0, 7, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01]), None);
+        assert_eq!(take(&[0, 7, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x02]), None);
+    }
+}

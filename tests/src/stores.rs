@@ -1,0 +1,83 @@
+//! The backends that the conformance suite runs on.
+
+use anyhow::{Context, Result};
+use table_runtime::{
+    Tables,
+    backend::{AzureBackend, Backend, EmbeddedBackend, InMemoryBackend},
+};
+
+use crate::{
+    azurite,
+    isolated::Isolated,
+    probed::{Probe, Probed},
+};
+
+/// A kind of backend.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "they say themselves")]
+pub enum Kind {
+    Memory,
+    Disk,
+    Azurite,
+    Live,
+}
+
+/// A store for one test, with tables of its own.
+#[derive(Debug)]
+pub struct Store {
+    /// The store, as users have it.
+    pub tables: Tables,
+    /// The same store, below its types: for rows that others wrote.
+    pub backend: Isolated,
+    /// What is known of its requests.
+    pub probe: Probe,
+    /// The file's folder, which goes with it.
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Kind {
+    /// A store of this kind; `None`, after saying so, where it is off or not to be had.
+    ///
+    /// # Errors
+    /// It cannot be started, for instance since there is no Node for Azurite.
+    pub fn open(self) -> Result<Option<Store>> {
+        let store = match self {
+            Self::Memory => Store::new(InMemoryBackend::new()?, None),
+            Self::Disk => {
+                let folder = tempfile::tempdir()?;
+                Store::new(EmbeddedBackend::open(folder.path().join("test.tables"))?, Some(folder))
+            }
+            Self::Azurite => match azurite::shared()? {
+                Some(connection_string) => Store::new(AzureBackend::connect(connection_string)?, None),
+                None => return Ok(None),
+            },
+            Self::Live => match azurite::live() {
+                Some(connection_string) => {
+                    let live = AzureBackend::connect(&connection_string).context("AZURE_TABLES_CONNECTION_STRING")?;
+                    Store::new(live, None)
+                }
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(store))
+    }
+}
+
+impl Store {
+    fn new(backend: impl Backend, folder: Option<tempfile::TempDir>) -> Self {
+        let backend = Isolated::new(backend);
+        let (probed, probe) = Probed::new(backend.clone());
+        Self { tables: Tables::new(probed), backend, probe, _folder: folder }
+    }
+
+    /// Deletes the test's tables, so that a live account is left as it was.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn clean(&self) -> table_runtime::Result<()> {
+        for table in self.backend.list_tables("").await? {
+            self.backend.delete_table(&table).await?;
+        }
+        Ok(())
+    }
+}

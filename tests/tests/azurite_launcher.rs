@@ -1,0 +1,111 @@
+//! The launcher of Azurite: it leaves no server behind, and says what is missing.
+
+use std::{
+    env,
+    io::{BufRead, BufReader},
+    net::{SocketAddr, TcpStream},
+    process::{Command, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use tests::azurite::{self, Azurite};
+
+/// This test program, to run one of the tests below that are no tests by themselves.
+fn itself(test: &str) -> Result<Command> {
+    let mut command = Command::new(env::current_exe()?);
+    command.args(["--ignored", "--exact", test, "--nocapture"]).env_remove("TABLE_TESTS_AZURITE");
+    Ok(command)
+}
+
+fn wanted() -> bool {
+    env::var("TABLE_TESTS_AZURITE").map_or(true, |value| value != "off")
+}
+
+fn address(connection_string: &str) -> Result<SocketAddr> {
+    let address = connection_string.split("TableEndpoint=http://").nth(1).and_then(|rest| rest.split('/').next());
+    Ok(address.context("an address")?.parse()?)
+}
+
+fn gone(address: SocketAddr) -> bool {
+    let begin = Instant::now();
+    while TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok() {
+        if begin.elapsed() > Duration::from_secs(20) {
+            return false;
+        }
+        sleep(Duration::from_millis(50));
+    }
+    true
+}
+
+#[test]
+fn a_dropped_server_is_gone() -> Result<()> {
+    if !wanted() {
+        return Ok(());
+    }
+    let server = Azurite::start()?;
+    let address = address(&server.connection_string())?;
+    TcpStream::connect(address)?;
+    drop(server);
+    assert!(gone(address));
+    Ok(())
+}
+
+#[test]
+#[ignore = "run by `a_killed_test_program_leaves_no_server`, and killed"]
+fn holds_the_shared_server() -> Result<()> {
+    println!("\n{}", azurite::shared()?.context("Azurite")?);
+    sleep(Duration::from_secs(60));
+    Ok(())
+}
+
+#[test]
+fn a_killed_test_program_leaves_no_server() -> Result<()> {
+    if !wanted() {
+        return Ok(());
+    }
+    let mut program = itself("holds_the_shared_server")?.stdout(Stdio::piped()).spawn()?;
+    let output = BufReader::new(program.stdout.take().context("an output")?);
+    let line = output.lines().map_while(Result::ok).find(|line| line.contains("TableEndpoint="));
+    let address = line.context("a connection string").and_then(|line| address(&line));
+    let up = address.as_ref().is_ok_and(|address| TcpStream::connect(address).is_ok());
+    program.kill()?;
+    program.wait()?;
+    assert!(up);
+    assert!(gone(address?));
+    Ok(())
+}
+
+#[test]
+#[ignore = "run by the tests below, in other environments"]
+fn asks_for_the_shared_server() -> Result<()> {
+    if azurite::shared()?.is_some() {
+        bail!("there is a server");
+    }
+    Ok(())
+}
+
+#[test]
+fn going_without_is_said() -> Result<()> {
+    // With its output captured, as a passing test's is.
+    let program = Command::new(env::current_exe()?)
+        .args(["--ignored", "--exact", "asks_for_the_shared_server"])
+        .env("TABLE_TESTS_AZURITE", "off")
+        .output()?;
+    let said = String::from_utf8_lossy(&program.stderr);
+    assert!(program.status.success(), "{said}");
+    assert!(said.contains("not tested: behaviour on Azurite"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn without_node_it_is_said_what_to_do() -> Result<()> {
+    let program = itself("asks_for_the_shared_server")?.env("PATH", "").output()?;
+    let said = String::from_utf8_lossy(&program.stderr) + String::from_utf8_lossy(&program.stdout);
+    assert!(!program.status.success(), "{said}");
+    for part in ["`node` is not found", "https://nodejs.org", "TABLE_TESTS_AZURITE=off"] {
+        assert!(said.contains(part), "{said}");
+    }
+    Ok(())
+}

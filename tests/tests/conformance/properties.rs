@@ -1,0 +1,282 @@
+//! What fields are stored as, and rows that others wrote.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, SystemTime},
+};
+
+use anyhow::Result;
+use table_runtime::{
+    Error, Guid, Properties, Value,
+    backend::{Action, Backend, Group, Operation},
+};
+use tests::stores::Store;
+use time::macros::datetime;
+
+use crate::entities::{Boxed, Email, Everything, Post, Settings, Standing, UserId, at};
+
+crate::conformance! {
+    every_type_round_trips
+    extremes_round_trip
+    numbers_that_are_none_round_trip
+    generic_entities_round_trip
+    properties_have_the_types_that_are_promised
+    rows_of_other_writers_read_well
+    a_row_that_does_not_fit_is_named
+    a_property_added_later_has_its_default
+}
+
+pub fn everything(user: UserId, standing: Standing) -> Everything {
+    let sizes = BTreeMap::from([("s".to_owned(), 1), ("\"quoted\"".to_owned(), 2)]);
+    Everything {
+        user,
+        standing,
+        flag: true,
+        tiny: -8,
+        small: -16,
+        int: -32,
+        long: -5_000_000_000,
+        byte: 200,
+        word: 60_000,
+        dword: 4_000_000_000,
+        single: 0.5,
+        double: 5.0,
+        text: "it's 100 % /\\?#&+ ünïcode 😀".into(),
+        bytes: vec![0, 1, 255],
+        guid: Guid::from_bytes([0xAB; 16]),
+        uuid: uuid::Uuid::from_u128(0x1234),
+        time: datetime!(2010-05-28 12:34:56.789_012_3 UTC),
+        chrono: chrono::DateTime::from_timestamp(1_000_000_000, 100).expect("in range"),
+        jiff: jiff::Timestamp::new(-1_000_000_000, -100).expect("in range"),
+        system: SystemTime::UNIX_EPOCH + Duration::from_micros(1_234_567),
+        email: Email("a@b.c".into()),
+        other: Standing::LockedOut,
+        maybe: Some(5_000_000_000),
+        maybe_time: None,
+        settings: Settings { theme: "dark".into(), sizes },
+        maybe_settings: None,
+        huge: u128::MAX,
+        maybe_huge: Some(u64::MAX),
+        added_later: 3,
+        r#type: "it's 100 % /\\?#&+ ünïcode 😀".into(),
+        forgotten: 0,
+    }
+}
+
+fn user() -> UserId {
+    UserId(uuid::Uuid::from_u128(1))
+}
+
+async fn round_trip(store: &Store, row: &Everything) -> Result<()> {
+    store.tables.upsert(row).await?;
+    let found = Everything::key(row.user, row.standing).get(&store.tables).await?.expect("it was written");
+    assert_eq!(*found, *row);
+    let listed = Everything::by_key(row.user).all(&store.tables).await?;
+    assert!(listed.iter().any(|found| **found == *row));
+    Ok(())
+}
+
+async fn every_type_round_trips(store: &Store) -> Result<()> {
+    store.tables.create::<Everything>().await?;
+    round_trip(store, &everything(user(), Standing::Active)).await?;
+    let other = Everything {
+        flag: false,
+        text: String::new(),
+        bytes: Vec::new(),
+        maybe: None,
+        maybe_time: Some(at(1)),
+        maybe_settings: Some(Settings::default()),
+        maybe_huge: None,
+        email: Email(String::new()),
+        ..everything(user(), Standing::LockedOut)
+    };
+    round_trip(store, &other).await?;
+    let forgetful = Everything { forgotten: 9, ..everything(user(), Standing::Active) };
+    store.tables.upsert(&forgetful).await?;
+    let found = Everything::key(user(), Standing::Active).get(&store.tables).await?.expect("it was written");
+    assert_eq!(found.forgotten, 0, "what is skipped is not stored");
+    Ok(())
+}
+
+async fn extremes_round_trip(store: &Store) -> Result<()> {
+    store.tables.create::<Everything>().await?;
+    let template = everything(user(), Standing::Active);
+    let least = Everything {
+        tiny: i8::MIN,
+        small: i16::MIN,
+        int: i32::MIN,
+        long: i64::MIN,
+        byte: 0,
+        word: 0,
+        dword: 0,
+        single: f32::MIN,
+        double: f64::MIN,
+        time: datetime!(1601-01-01 00:00 UTC),
+        huge: 0,
+        bytes: vec![7; 64 * 1024],
+        ..template.clone()
+    };
+    let greatest = Everything {
+        tiny: i8::MAX,
+        small: i16::MAX,
+        int: i32::MAX,
+        long: i64::MAX,
+        byte: u8::MAX,
+        word: u16::MAX,
+        dword: u32::MAX,
+        single: f32::MIN_POSITIVE,
+        double: f64::MIN_POSITIVE,
+        time: datetime!(9999-12-31 23:59:59.999_999_9 UTC),
+        text: "😀".repeat(16 * 1024),
+        ..template.clone()
+    };
+    let round = Everything { long: 0, double: -0.0, single: 1e20, maybe: Some(i64::MAX), ..template };
+    for row in [least, greatest, round] {
+        round_trip(store, &row).await?;
+    }
+    Ok(())
+}
+
+async fn numbers_that_are_none_round_trip(store: &Store) -> Result<()> {
+    store.tables.create::<Everything>().await?;
+    for double in [f64::INFINITY, f64::NEG_INFINITY, 1e300, 1e-300, 123_456_789_012_345_680.0, 0.1] {
+        round_trip(store, &Everything { double, ..everything(user(), Standing::Active) }).await?;
+    }
+    store
+        .tables
+        .upsert(&Everything { double: f64::NAN, single: f32::NAN, ..everything(user(), Standing::Active) })
+        .await?;
+    let found = Everything::key(user(), Standing::Active).get(&store.tables).await?.expect("it was written");
+    assert!(found.double.is_nan() && found.single.is_nan());
+    Ok(())
+}
+
+async fn generic_entities_round_trip(store: &Store) -> Result<()> {
+    store.tables.create::<Boxed<String>>().await?;
+    let text = Boxed { shelf: 1, number: 1, content: "text".to_owned() };
+    let number = Boxed { shelf: 2, number: 1, content: Some(7_i64) };
+    store.tables.insert(&text).await?;
+    store.tables.insert(&number).await?;
+    assert_eq!(Boxed::<String>::key(1, 1).get(&store.tables).await?.as_deref(), Some(&text));
+    assert_eq!(Boxed::<Option<i64>>::key(2, 1).get(&store.tables).await?.as_deref(), Some(&number));
+    Ok(())
+}
+
+async fn properties_have_the_types_that_are_promised(store: &Store) -> Result<()> {
+    store.tables.create::<Everything>().await?;
+    store.tables.insert(&everything(user(), Standing::LockedOut)).await?;
+    let row = store.backend.get("Everything", "00000000-0000-0000-0000-000000000001", "locked-out", None).await?;
+    let row = row.expect("it was inserted");
+    let mut types: Vec<_> = row.properties.iter().map(|(name, value)| (name, value.edm_type())).collect();
+    types.sort_unstable();
+    let expected = [
+        ("AddedLater", "Edm.Int64"),
+        ("Byte", "Edm.Int32"),
+        ("Bytes", "Edm.Binary"),
+        ("Chrono", "Edm.DateTime"),
+        ("Double", "Edm.Double"),
+        ("Dword", "Edm.Int64"),
+        ("Email", "Edm.String"),
+        ("EntityType", "Edm.String"),
+        ("Flag", "Edm.Boolean"),
+        ("Guid", "Edm.Guid"),
+        ("Huge", "Edm.String"),
+        ("Int", "Edm.Int32"),
+        ("Jiff", "Edm.DateTime"),
+        ("Long", "Edm.Int64"),
+        ("Maybe", "Edm.Int64"),
+        ("MaybeHuge", "Edm.String"),
+        ("Other", "Edm.String"),
+        ("Settings", "Edm.String"),
+        ("Single", "Edm.Double"),
+        ("Small", "Edm.Int32"),
+        ("System", "Edm.DateTime"),
+        ("Text", "Edm.String"),
+        ("Time", "Edm.DateTime"),
+        ("Tiny", "Edm.Int32"),
+        ("Uuid", "Edm.Guid"),
+        ("Word", "Edm.Int32"),
+        ("class", "Edm.String"),
+    ];
+    assert_eq!(types, expected);
+    assert_eq!(
+        row.properties.get("EntityType").map(table_runtime::ValueRef::to_value),
+        Some(Value::String("Everything".into()))
+    );
+    Ok(())
+}
+
+/// Writes a row below the types.
+async fn write(store: &Store, id: u32, properties: impl IntoIterator<Item = (&'static str, Value)>) -> Result<()> {
+    let explain = Post::key("Marcus", at(id), id).explain();
+    let row_key = explain.row_key().expect("a point").to_owned();
+    let action = Action::Upsert(properties.into_iter().collect());
+    let operations = vec![Operation { row_key, action }];
+    store.backend.execute(&Group { table: "Posts".into(), partition_key: "Marcus".into(), operations }).await?;
+    Ok(())
+}
+
+fn fitting(likes: Value) -> [(&'static str, Value); 3] {
+    [
+        ("Posted", Value::DateTime("2010-05-28T00:00:01Z".parse().expect("a time"))),
+        ("Title", Value::String("t".into())),
+        ("Likes", likes),
+    ]
+}
+
+async fn rows_of_other_writers_read_well(store: &Store) -> Result<()> {
+    store.tables.create::<Post>().await?;
+    // Numbers of another numeric type, properties in another order, unknown ones.
+    let mut properties = fitting(Value::Int32(5)).to_vec();
+    properties.reverse();
+    properties.push(("Unknown", Value::Binary(vec![1])));
+    write(store, 1, properties).await?;
+    let found = Post::key("Marcus", at(1), 1).get(&store.tables).await?.expect("it was written");
+    assert_eq!((found.likes, found.title.as_str(), &found.url), (5, "t", &None));
+    Ok(())
+}
+
+async fn a_row_that_does_not_fit_is_named(store: &Store) -> Result<()> {
+    store.tables.create::<Post>().await?;
+    let unfit = |result: table_runtime::Result<()>, words: &[&str]| {
+        let error = result.expect_err("it does not fit");
+        let text = error.to_string();
+        assert!(matches!(error, Error::Property(_) | Error::Key(_)), "{text}");
+        assert!(words.iter().all(|word| text.contains(word)), "{text}");
+    };
+    let point = || async { Post::key("Marcus", at(1), 1).get(&store.tables).await.map(drop) };
+    let list = || async { Post::by_key("Marcus").all(&store.tables).await.map(drop) };
+    let key = "PartitionKey='Marcus',RowKey='2521272959989999999_0000000001'";
+
+    write(store, 1, fitting(Value::String("5".into()))).await?;
+    unfit(point().await, &["Posts", key, "`Likes`", "expected Edm.Int64", "found Edm.String"]);
+    unfit(list().await, &["Posts", key, "`Likes`", "expected Edm.Int64", "found Edm.String"]);
+    write(store, 1, fitting(Value::Int64(-1))).await?;
+    unfit(point().await, &["`Likes`", "0..=4294967295", "found Edm.Int64 -1"]);
+    write(store, 1, fitting(Value::Int64(1 << 32))).await?;
+    unfit(point().await, &["`Likes`", "0..=4294967295", "found Edm.Int64 4294967296"]);
+    write(store, 1, fitting(Value::Int64(1)).into_iter().take(2)).await?;
+    unfit(point().await, &["`Likes`", "found nothing"]);
+
+    let stray = Operation { row_key: "stray".into(), action: Action::Upsert(Properties::default()) };
+    let group = Group { table: "Posts".into(), partition_key: "Marcus".into(), operations: vec![stray] };
+    store.backend.execute(&group).await?;
+    store.tables.remove(Post::key("Marcus", at(1), 1)).await?;
+    unfit(list().await, &["Posts", "`posted`", "stray"]);
+    Ok(())
+}
+
+async fn a_property_added_later_has_its_default(store: &Store) -> Result<()> {
+    store.tables.create::<Everything>().await?;
+    store.tables.insert(&everything(user(), Standing::LockedOut)).await?;
+    let (partition_key, row_key) = ("00000000-0000-0000-0000-000000000001", "locked-out");
+    let row = store.backend.get("Everything", partition_key, row_key, None).await?.expect("it was inserted");
+    let old: Vec<_> = row.properties.iter().filter(|(name, _)| *name != "AddedLater").collect();
+    let old: Properties = old.into_iter().map(|(name, value)| (name, value.to_value())).collect();
+    let operations = vec![Operation { row_key: row_key.into(), action: Action::Upsert(old) }];
+    let group = Group { table: "Everything".into(), partition_key: partition_key.into(), operations };
+    store.backend.execute(&group).await?;
+    let found = Everything::key(user(), Standing::LockedOut).get(&store.tables).await?.expect("it is there");
+    assert_eq!(found.added_later, 0);
+    Ok(())
+}

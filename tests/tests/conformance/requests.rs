@@ -1,0 +1,46 @@
+//! How many requests each operation takes: exactly so many.
+
+use anyhow::Result;
+use tests::stores::Store;
+
+use crate::entities::{Post, at};
+
+crate::conformance! { operations_take_one_request }
+
+async fn operations_take_one_request(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Post>().await?;
+    let key = || Post::key("Marcus", at(1), 1);
+    let expect = |what: &str, requests: usize| assert_eq!(store.probe.requests(), requests, "{what}");
+    expect("create", 1);
+    tables.insert(&Post::numbered("Marcus", 1)).await?;
+    expect("insert", 1);
+    tables.upsert(&Post::numbered("Marcus", 1)).await?;
+    expect("upsert", 1);
+    let mut stored = key().get(tables).await?.expect("it was inserted");
+    expect("get", 1);
+    assert!(key().exists(tables).await?);
+    expect("exists", 1);
+    stored.likes += 1;
+    tables.update(&mut stored).await?;
+    expect("update", 1);
+    tables.patch(key(), |post| [post.likes.set(1)]).await?;
+    expect("patch", 1);
+    tables.get_many([key(), key(), key()]).await?;
+    expect("get_many of three", 3);
+    Post::by_key("Marcus").all(tables).await?;
+    expect("all", 1);
+    Post::by_key("Marcus").first(tables).await?;
+    expect("first", 1);
+    Post::by_key("Marcus").count(tables).await?;
+    expect("count", 1);
+    Post::by_key("Marcus").range(at(0)..).page(tables, 10, None).await?;
+    expect("page", 1);
+    let stored = key().get(tables).await?.expect("it is there");
+    expect("get", 1);
+    tables.delete(&stored).await?;
+    expect("delete", 1);
+    tables.remove(key()).await?;
+    expect("remove", 1);
+    Ok(())
+}

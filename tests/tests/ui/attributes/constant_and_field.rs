@@ -1,0 +1,12 @@
+use table_runtime::TableEntity;
+
+#[derive(TableEntity)]
+#[table(partition = "all", row = "details")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+use table_runtime::TableEntity;
+
+#[derive(TableEntity)]
+#[row_key]
+struct Post {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+    #[table(name = "Posts")]
+    title: String,
+}
+
+fn main() {}

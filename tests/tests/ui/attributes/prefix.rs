@@ -1,0 +1,23 @@
+use table_runtime::TableEntity;
+
+#[derive(TableEntity)]
+struct Second {
+    #[partition_key(prefix = "a-")]
+    author: String,
+    #[row_key]
+    id: u32,
+    #[row_key]
+    part: u32,
+}
+
+#[derive(TableEntity)]
+struct Third {
+    #[partition_key]
+    author: String,
+    #[row_key(prefix = "id#")]
+    id: u32,
+    #[row_key(prefix = "part-")]
+    part: u32,
+}
+
+fn main() {}

@@ -1,0 +1,18 @@
+use table_runtime::TableEntity;
+
+#[derive(TableEntity)]
+#[table(name = "blog_posts")]
+struct Post {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+struct Ab {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+}
+
+fn main() {}

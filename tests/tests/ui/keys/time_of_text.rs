@@ -1,0 +1,11 @@
+use table_runtime::TableEntity;
+
+#[derive(TableEntity)]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: String,
+}
+
+fn main() {}

@@ -1,0 +1,69 @@
+//! Bounds are inferred as serde infers them: what a field's use needs, of the field's type.
+
+use std::{marker::PhantomData, time::SystemTime};
+
+use serde::{Serialize, de::DeserializeOwned};
+use table_runtime::{KeyPart, Property, TableEntity, Tables};
+
+#[derive(TableEntity)]
+#[table(name = "Items")]
+pub struct Item<K, V = String, const N: usize = 3>
+where
+    K: Ord,
+{
+    #[partition_key]
+    pub owner: K,
+    #[row_key(time)]
+    pub at: SystemTime,
+    #[row_key]
+    pub key: K,
+    pub value: V,
+    pub more: Option<V>,
+    #[property(json)]
+    pub list: Vec<V>,
+    #[property(skip)]
+    pub size: Sized<N>,
+    #[property(skip)]
+    pub marker: PhantomData<(K, V)>,
+}
+
+#[derive(Default)]
+pub struct Sized<const N: usize>;
+
+#[allow(dead_code)]
+async fn queries<K, V>(tables: &Tables, item: &Item<K, V>) -> table_runtime::Result<()>
+where
+    K: Ord + Send + Sync + 'static,
+    V: Property + Serialize + DeserializeOwned + Send + Sync + 'static,
+    Item<K, V>: TableEntity,
+{
+    tables.insert(item).await?;
+    Ok(())
+}
+
+#[allow(dead_code)]
+async fn concrete(tables: &Tables) -> table_runtime::Result<()> {
+    Item::<String>::by_key("Marcus").eq(SystemTime::UNIX_EPOCH).eq("x").get(tables).await?;
+    Item::<u32, bool>::by_key(1).filter(|item| item.value.eq(true)).all(tables).await?;
+    Ok(())
+}
+
+#[derive(TableEntity)]
+struct Keyed<K: KeyPart> {
+    #[partition_key]
+    #[row_key]
+    key: K,
+}
+
+#[derive(TableEntity)]
+#[table(partition = "all", row = "one")]
+struct Nothing<T: Default> {
+    #[property(skip)]
+    value: T,
+}
+
+fn main() {
+    let _ = Keyed::<u32>::key(1);
+    let _ = Nothing::<f32>::key();
+    assert_eq!(<Item<u32, bool>>::PROPERTIES.len(), 3);
+}

@@ -1,0 +1,62 @@
+//! Generated code needs neither the prelude nor the crate's own name.
+
+#![no_implicit_prelude]
+
+extern crate table_runtime as elsewhere;
+
+mod renamed {
+    pub(crate) use crate::elsewhere::*;
+}
+
+/// What would be found instead of the real ones.
+#[allow(dead_code, non_camel_case_types)]
+mod shadows {
+    pub(crate) struct Option;
+    pub(crate) struct Result;
+    pub(crate) struct Some;
+    pub(crate) struct Send;
+    pub(crate) mod core {}
+    pub(crate) mod std {}
+    pub(crate) mod table_runtime {}
+    pub(crate) type usize = ();
+    pub(crate) type str = ();
+    pub(crate) type bool = ();
+    pub(crate) type char = ();
+}
+#[allow(unused_imports)]
+use shadows::*;
+
+#[derive(renamed::TableEntity)]
+#[table(crate = crate::renamed, kind, write_id, allow_scan, separator = "_")]
+struct Post<T> {
+    #[partition_key(first = 1)]
+    #[row_key]
+    author: ::std::string::String,
+    #[row_key(reverse)]
+    id: u32,
+    #[property(text)]
+    text: ::std::option::Option<u64>,
+    #[property(json, default)]
+    json: ::std::vec::Vec<u8>,
+    #[property(skip)]
+    skipped: u8,
+    value: T,
+}
+
+#[derive(renamed::KeyPart, renamed::Property)]
+#[table(crate = crate::renamed)]
+struct Id(u32);
+
+#[derive(renamed::KeyPart, renamed::Property)]
+#[table(crate = crate::renamed)]
+enum Kind {
+    Some,
+    None,
+    Ok,
+    Err,
+}
+
+fn main() {
+    let _ = (Post::<::std::string::String>::key("a", 1), Post::<f64>::by_key(), Id(1));
+    let _ = [Kind::Some, Kind::None, Kind::Ok, Kind::Err];
+}

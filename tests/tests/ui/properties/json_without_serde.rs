@@ -1,0 +1,14 @@
+use table_runtime::TableEntity;
+
+struct Tags(Vec<String>);
+
+#[derive(TableEntity)]
+struct Post {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+    #[property(json)]
+    tags: Tags,
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+use table_runtime::TableEntity;
+
+struct Tags(Vec<String>);
+
+#[derive(TableEntity)]
+struct Post {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+    tags: Tags,
+}
+
+fn main() {}

@@ -1,0 +1,22 @@
+use table_runtime::{KeyPart, Property};
+
+#[derive(KeyPart)]
+struct Pair(u32, u32);
+
+#[derive(Property)]
+struct Named {
+    value: u32,
+}
+
+#[derive(KeyPart)]
+struct Nothing;
+
+#[derive(KeyPart)]
+struct Generic<T>(T);
+
+#[derive(Property)]
+union Bits {
+    bits: u32,
+}
+
+fn main() {}
