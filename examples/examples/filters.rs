@@ -4,7 +4,7 @@
 //! them: narrowing the key makes a query cheap, a filter only makes its answer shorter. The cost class is a part of a
 //! query's type, so that a function can refuse what is too dear for it.
 //!
-//! | PartitionKey | RowKey | Name | Cents | Discount | Retired |
+//! | `PartitionKey` | `RowKey` | Name | Cents | Discount | Retired |
 //! |---|---|---|---|---|---|
 //! | `Tools` | `hammer-1` | `Claw hammer` | 1999 | 0.1 | false |
 

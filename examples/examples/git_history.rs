@@ -1,13 +1,13 @@
 //! The commit log of a git repository, kept in tables and asked by author and time.
 //!
-//! ```text
+//! ``text
 //! cargo run --release -p examples --example git_history -- ~/src/linux --authors 3 --since 2024-01-01
-//! ```
+//! ``
 //!
-//! | table | PartitionKey | RowKey | other properties |
+//! | table | `PartitionKey` | `RowKey` | other properties |
 //! |---|---|---|---|
-//! | `Commits` | the author's e-mail address, lower case | `{committed, newest first}_{hash}` | Email, Name, Subject, Parents, Hour |
-//! | `Authors` | `all` | the e-mail address, lower case | Email, Name, Commits |
+//! | `Commits` | the author's e-mail address, lower case | `{committed, newest first}_{hash}` | `Email`, `Name`, `Subject`, `Parents`, `Hour` |
+//! | `Authors` | `all` | the e-mail address, lower case | `Email`, `Name`, `Commits` |
 //! | `Heads` | the repository's folder | the hash of a commit that was read with all before it | |
 //!
 //! The newest commits of an author, or those of a time, are then one range of one partition. An author without an
@@ -131,7 +131,7 @@ async fn run(options: &Options) -> Result<()> {
 
     let began = Instant::now();
     let new = read_new_commits(&repository, &tables).await?;
-    writeln!(out, "new         {} in {:.1?}", commits(new), began.elapsed())?;
+    writeln!(out, "new         {} in {:.1?}", counted(new, "commit"), began.elapsed())?;
     if repository.is_shallow {
         writeln!(out, "            (a shallow clone: older ones are read once they are fetched)")?;
     }
@@ -217,7 +217,7 @@ async fn report(tables: &Tables, options: &Options, out: &mut impl io::Write) ->
     let query = Author::by_key();
     let mut authors = costs.of("all authors", query.explain(), query.all(tables), Vec::len).await?;
     let total: u64 = authors.iter().map(|author| u64::from(author.commits)).sum();
-    writeln!(out, "in all      {} by {} authors", commits(total), HumanCount(authors.len() as u64))?;
+    writeln!(out, "in all      {} by {}", counted(total, "commit"), counted(authors.len(), "author"))?;
     if authors.is_empty() {
         writeln!(out, "\nNothing has been committed here yet; try another repository: git_history PATH")?;
         return Ok(());
@@ -230,7 +230,7 @@ async fn report(tables: &Tables, options: &Options, out: &mut impl io::Write) ->
     for author in &authors {
         let query = Commit::by_key(&author.email).take(3);
         let found = costs.of("the newest of an author", query.explain(), query.all(tables), Vec::len).await?;
-        writeln!(out, "\n  {} <{}>, {}", clean(&author.name), clean(&author.email), commits(author.commits))?;
+        writeln!(out, "\n  {} <{}>, {}", clean(&author.name), clean(&author.email), counted(author.commits, "commit"))?;
         for commit in &found {
             writeln!(out, "    {}", OneLine(commit))?;
         }
@@ -246,8 +246,8 @@ async fn report(tables: &Tables, options: &Options, out: &mut impl io::Write) ->
         let night = all.clone().filter(|commit| commit.hour.ge(22).or(commit.hour.lt(6)));
         let count = |count: &usize| *count;
         let all = costs.of("a time window", all.explain(), all.count(tables), count).await?;
-        let merges = costs.of("the merges in it", merges.explain(), merges.count(tables), count).await?;
-        let night = costs.of("the night's in it", night.explain(), night.count(tables), count).await?;
+        let merges = costs.of("the merges in a window", merges.explain(), merges.count(tables), count).await?;
+        let night = costs.of("the night's commits in it", night.explain(), night.count(tables), count).await?;
         writeln!(out, "    {all:>7}  {merges:>6}  {night:>8}  {}", clean(&author.name))?;
     }
 
@@ -296,12 +296,8 @@ impl Costs {
 impl fmt::Display for Costs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Cost { purpose, explain, queries, rows, took } in &self.0 {
-            let (each, plural) = (*took / *queries, if *rows == 1 { "" } else { "s" });
-            write!(
-                f,
-                "\n  {purpose}: {queries} × {each:.1?}, {rows} row{plural}\n    {}",
-                clean(&explain.to_string())
-            )?;
+            let (each, rows) = (*took / *queries, counted(*rows, "row"));
+            write!(f, "\n  {purpose}: {queries} × {each:.1?}, {rows}\n    {}", clean(&explain.to_string()))?;
         }
         Ok(())
     }
@@ -360,9 +356,9 @@ fn clean(text: &str) -> String {
     text.replace(char::is_control, "\u{fffd}")
 }
 
-fn commits(count: impl TryInto<u64>) -> String {
+fn counted(count: impl TryInto<u64>, what: &str) -> String {
     let count = count.try_into().unwrap_or(u64::MAX);
-    format!("{} commit{}", HumanCount(count), if count == 1 { "" } else { "s" })
+    format!("{} {what}{}", HumanCount(count), if count == 1 { "" } else { "s" })
 }
 
 // Git

@@ -4,7 +4,7 @@
 //! 9999. The newest posts of an author are then the first rows of a partition. Two posts may share a tick; the id tells
 //! them apart.
 //!
-//! | PartitionKey | RowKey | Title | Likes |
+//! | `PartitionKey` | `RowKey` | Title | Likes |
 //! |---|---|---|---|
 //! | `Marcus` | `2521272959999999999_0198a2c4-…` | `Friday` | 1 |
 

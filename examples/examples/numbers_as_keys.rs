@@ -3,7 +3,7 @@
 //! A key is text, and as text `10` comes before `9`. So numbers are padded to one width, negative ones are written such
 //! that they count upwards too, and `reverse` counts down.
 //!
-//! | entity | PartitionKey | RowKey |
+//! | entity | `PartitionKey` | `RowKey` |
 //! |---|---|---|
 //! | `Employee` | `Sales` | `00000123` |
 //! | `Sounding` | `Marianas` | `-9999999999`, `0000000000`, `0000000001` |
@@ -19,7 +19,7 @@ struct Employee {
     #[partition_key]
     department: String,
     #[row_key(pad = 8)]
-    employee_id: u32,
+    number: u32,
     name: String,
 }
 
@@ -58,20 +58,20 @@ async fn main() -> Result<()> {
 
 async fn padded(tables: &Tables) -> Result<()> {
     tables.create::<Employee>().await?;
-    for (employee_id, name) in [(1000, "Kurt"), (123, "Ada"), (9, "Alan")] {
+    for (number, name) in [(1000, "Kurt"), (123, "Ada"), (9, "Alan")] {
         let (department, name) = ("Sales".to_owned(), name.to_owned());
-        tables.insert(&Employee { department, employee_id, name }).await?;
+        tables.insert(&Employee { department, number, name }).await?;
     }
     let key = Employee::key("Sales", 123).explain();
     println!("employee 123 is the row {}", key.row_key().unwrap_or_default());
     assert_eq!(key.row_key(), Some("00000123"));
 
     let below = Employee::by_key("Sales").range(..1000).all(tables).await?;
-    assert_eq!(below.iter().map(|employee| employee.employee_id).collect::<Vec<_>>(), [9, 123]);
+    assert_eq!(below.iter().map(|employee| employee.number).collect::<Vec<_>>(), [9, 123]);
 
     // What does not fit is an error before anything is sent, and never a row in the wrong place.
     let (department, name) = ("Sales".to_owned(), "Grace".to_owned());
-    match tables.insert(&Employee { department, employee_id: 123_456_789, name }).await {
+    match tables.insert(&Employee { department, number: 123_456_789, name }).await {
         Err(Error::Key(error)) => println!("refused: {error}"),
         other => anyhow::bail!("expected an error, got {other:?}"),
     }

@@ -4,7 +4,7 @@
 //! prefix then names its partition and a range of rows in it: no index, no scan. What the keys fold away, the property
 //! `Title` keeps.
 //!
-//! | PartitionKey | RowKey | Title | Words |
+//! | `PartitionKey` | `RowKey` | Title | Words |
 //! |---|---|---|---|
 //! | `M` | `METABOLISE` | `Metabolise` | 120 |
 //! | `M` | `METABOLISM` | `Metabolism` | 4200 |
