@@ -52,6 +52,7 @@ fn starts_with() {
             "range of Articles, 1 request at least: \
              PartitionKey eq 'M' and RowKey ge 'METABOLIS' and RowKey lt 'METABOLIT'",
             "page 3: METABOLON",
+            "refused: the prefix \"\" is too short to tell the partition, which is made of the first character",
         ],
     );
 }
