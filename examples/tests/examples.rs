@@ -1,4 +1,7 @@
 //! Runs every example, and `git_history` on repositories made for it.
+//!
+//! `cargo test -p examples` builds the examples too; `cargo test -p examples NAME`, with a test's name, does not, and
+//! runs them as they were built last.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use std::{
