@@ -168,7 +168,7 @@ fn write_digits(number: u128, width: usize, complement: bool, out: &mut KeyBuffe
     }
     // `pad` may be wider than any integer.
     for _ in WIDEST..width {
-        out.push_byte(b'0');
+        out.push_byte(if complement { b'9' } else { b'0' });
     }
     out.push_ascii(&digits[from..]);
     rest == 0

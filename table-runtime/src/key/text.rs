@@ -235,8 +235,8 @@ impl Encode<kind::Text> for Raw {
 
     #[inline]
     fn write(value: &str, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
-        let ends =
-            |character| !escape.last && escape.separator.is_some_and(|separator| character == char::from(separator));
+        let joint = escape.separator.unwrap_or(<Self as Encode<kind::Text>>::JOINT);
+        let ends = |character| !escape.last && character == char::from(joint);
         match value.chars().find(|character| forbidden_in_keys(*character) || ends(*character)) {
             Some(character) => Err(KeyProblem::Character { value: value.to_owned(), character }),
             None => {

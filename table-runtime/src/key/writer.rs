@@ -1,7 +1,9 @@
 //! Writing the keys of a layout.
 
+use std::borrow::Cow;
+
 use super::{Encode, Escape, KeyBuffer, KeyPart, KeyProblem, Kind};
-use crate::{KeyError, LayoutInfo, limits};
+use crate::{KeyError, LayoutInfo, PartInfo, limits};
 
 /// The two keys of one layout of an entity, while they are written.
 #[derive(Clone, Debug)]
@@ -64,36 +66,40 @@ impl KeyWriter {
 
     /// The two keys, if every part was written and neither is too long.
     pub(crate) fn finish(self, written: Result<(), KeyProblem>) -> Result<(String, String), Box<KeyError>> {
-        let checked =
-            written.and_then(|()| check(&self.partition, "PartitionKey")).and_then(|()| check(&self.row, "RowKey"));
-        match checked {
-            Ok(()) => Ok((self.partition.into_string(), self.row.into_string())),
-            Err(problem) => {
-                let part = match self.row_parts.checked_sub(1) {
-                    Some(row) => self.layout.row.get(row),
-                    None => self.layout.partition.get(self.partition_parts.saturating_sub(1)),
-                };
-                Err(self.layout.key_error(part.map_or("", |part| part.field), problem))
-            }
+        if let Err(problem) = written {
+            let part = match self.row_parts.checked_sub(1) {
+                Some(row) => self.layout.row.get(row),
+                None => self.layout.partition.get(self.partition_parts.saturating_sub(1)),
+            };
+            return Err(self.layout.key_error(part.map_or("", |part| part.field), problem));
         }
+        self.layout.check_length(&self.partition, "PartitionKey", self.layout.partition)?;
+        self.layout.check_length(&self.row, "RowKey", self.layout.row)?;
+        Ok((self.partition.into_string(), self.row.into_string()))
     }
-}
-
-/// Whether the service takes a key of this length.
-pub(crate) fn check(key: &KeyBuffer, name: &'static str) -> Result<(), KeyProblem> {
-    // A text has no more UTF-16 units than bytes.
-    if key.len() > limits::KEY_UNITS {
-        let units = limits::units(key.as_str());
-        if units > limits::KEY_UNITS {
-            return Err(KeyProblem::TooLong { key: name, units });
-        }
-    }
-    Ok(())
 }
 
 impl LayoutInfo {
+    /// Whether the service takes a key of this length.
+    pub(crate) fn check_length(
+        &self,
+        key: &KeyBuffer,
+        name: &'static str,
+        parts: &[PartInfo],
+    ) -> Result<(), Box<KeyError>> {
+        // A text has no more UTF-16 units than bytes.
+        if key.len() > limits::KEY_UNITS {
+            let units = limits::units(key.as_str());
+            if units > limits::KEY_UNITS {
+                let fields: Vec<_> = parts.iter().map(|part| part.field).collect();
+                return Err(self.key_error(fields.join("`, `"), KeyProblem::TooLong { key: name, units }));
+            }
+        }
+        Ok(())
+    }
+
     #[cold]
-    pub(crate) fn key_error(&self, field: &'static str, problem: KeyProblem) -> Box<KeyError> {
-        Box::new(KeyError { table: self.table.to_owned(), layout: self.name, field, problem })
+    pub(crate) fn key_error(&self, field: impl Into<Cow<'static, str>>, problem: KeyProblem) -> Box<KeyError> {
+        Box::new(KeyError { table: self.table.to_owned(), layout: self.name, field: field.into(), problem })
     }
 }

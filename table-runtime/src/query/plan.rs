@@ -203,9 +203,17 @@ impl Plan {
         if let Some(error) = self.problem() {
             return Err(error);
         }
+        self.check_lengths()?;
         let scan = self.scan(partitions);
         limits::check_scan(&scan)?;
         Ok(scan)
+    }
+
+    /// Whether the service takes keys as long as these.
+    pub(super) fn check_lengths(&self) -> Result<()> {
+        self.layout.check_length(&self.partition, "PartitionKey", self.layout.partition)?;
+        self.layout.check_length(&self.row, "RowKey", self.layout.row)?;
+        Ok(())
     }
 
     /// The two keys of a point.
