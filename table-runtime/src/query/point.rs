@@ -84,7 +84,6 @@ impl Plan {
             return Err(error);
         }
         let (partition, row) = self.keys();
-        self.check_lengths()?;
         Ok((partition, row))
     }
 }
