@@ -73,7 +73,11 @@ impl Encoding {
         .into_iter()
         .filter_map(|(name, span)| Some((name, span?)))
         .collect();
-        refuse_conflicts(&given, errors);
+        let place = given.first().map(|(_, span)| *span);
+        if refuse_conflicts(&given, errors) {
+            // Every type has this one, so that the compiler does not add to the message.
+            return (Self::Plain, place);
+        }
 
         let fold = match (lowercase, uppercase) {
             (Some(_), _) => Self::Lowercase,
@@ -91,7 +95,7 @@ impl Encoding {
             Self::Hash(buckets, Box::new(text))
         } else if text != Self::Plain {
             text
-        } else if reverse_time.is_some() || (time.is_some() && reverse.is_some()) {
+        } else if reverse_time.is_some() {
             Self::ReverseTime
         } else if time.is_some() {
             Self::Time
@@ -100,17 +104,20 @@ impl Encoding {
         } else {
             number
         };
-        (encoding, given.first().map(|(_, span)| *span))
+        (encoding, place)
     }
 }
 
-/// Each option is compared with those before it, and says its first conflict.
-fn refuse_conflicts(given: &[(&str, Span)], errors: &mut Errors) {
+/// Each option is compared with those before it, and says its first conflict. Whether there was one.
+fn refuse_conflicts(given: &[(&str, Span)], errors: &mut Errors) -> bool {
+    let mut refused = false;
     for (at, (name, span)) in given.iter().enumerate() {
         if let Some(message) = given[..at].iter().find_map(|(before, _)| conflict(before, name)) {
             errors.at(*span, message);
+            refused = true;
         }
     }
+    refused
 }
 
 /// Why two options do not combine; the pair comes in the order of `given`.

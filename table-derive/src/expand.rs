@@ -76,7 +76,7 @@ impl Runtime {
     }
 }
 
-/// Tokens that resolve as they did, and stand at this place.
+/// Absolute paths, as if written at this place: the compiler points there only if all of a call is.
 fn respan(tokens: TokenStream, place: Span) -> TokenStream {
     tokens
         .into_iter()
@@ -84,7 +84,7 @@ fn respan(tokens: TokenStream, place: Span) -> TokenStream {
             if let TokenTree::Group(group) = &token {
                 token = proc_macro2::Group::new(group.delimiter(), respan(group.stream(), place)).into();
             }
-            token.set_span(place.resolved_at(token.span()));
+            token.set_span(place);
             token
         })
         .collect()
@@ -96,7 +96,7 @@ pub(crate) fn part_encoding(entity: &Entity, part: &Part, runtime: &Runtime) -> 
     match entity.separator.as_ref().and_then(|separator| separator.value.chars().next()) {
         Some(separator) => {
             let t = runtime.at(part.span);
-            quote_spanned!(part.span.resolved_at(Span::call_site())=> #t::Separated<#encoding, #separator>)
+            quote_spanned!(part.span=> #t::Separated<#encoding, #separator>)
         }
         None => encoding,
     }

@@ -10,24 +10,24 @@ pub(crate) fn expand(wrapper: &Wrapper) -> TokenStream {
     let (ident, t) = (&wrapper.ident, wrapper.runtime.here());
     let body = match &wrapper.shape {
         Shape::Newtype(ty) => {
-            let at = wrapper.runtime.at(ty.span());
-            let part = quote_spanned!(ty.span()=> <#ty as #at::KeyPart>);
-            quote! {
-                type Kind = #part::Kind;
-                type Arg<'a> = <#part::Kind as #t::Kind>::Pass<'a, Self>;
+            let t = wrapper.runtime.at(ty.span());
+            // All of it stands at the field's type, so that the compiler points there, and once.
+            quote_spanned! {ty.span()=>
+                type Kind = <#ty as #t::KeyPart>::Kind;
+                type Arg<'a> = <<#ty as #t::KeyPart>::Kind as #t::Kind>::Pass<'a, Self>;
                 #[inline]
                 fn to_value(&self) -> <Self::Kind as #t::Kind>::Value<'_> {
-                    #part::to_value(&self.0)
+                    <#ty as #t::KeyPart>::to_value(&self.0)
                 }
                 #[inline]
                 fn arg_value<'a>(arg: Self::Arg<'a>) -> <Self::Kind as #t::Kind>::Value<'a> {
-                    #part::to_value(&arg.0)
+                    <#ty as #t::KeyPart>::to_value(&arg.0)
                 }
                 #[inline]
                 fn from_key(
                     key: <Self::Kind as #t::Kind>::Owned<'_>,
                 ) -> ::core::result::Result<Self, #t::KeyProblem> {
-                    #part::from_key(key).map(Self)
+                    <#ty as #t::KeyPart>::from_key(key).map(Self)
                 }
             }
         }

@@ -23,19 +23,69 @@ use syn::{DeriveInput, parse_macro_input};
 
 use crate::{errors::Errors, model::Entity, wrapper::Wrapper};
 
-/// Makes a struct a table's row.
+/// Makes a struct a table's row, and writes its queries.
+///
+/// Beside the trait there are three associated functions: `key(…)`, the point of the full key; `by_key(…)`, the
+/// partition, or where it follows from the row key, what leads to it; and `scan()`, which compiles under
+/// `#[table(allow_scan)]`. `{Struct}Columns` has a column for every stored field.
+///
+/// # On the struct
+/// | attribute | meaning |
+/// |---|---|
+/// | `#[table(name = "Posts")]` | the table; the struct's name by default |
+/// | `#[table(partition = "all")]`, `#[table(row = "details")]` | a constant key, where no field makes it |
+/// | `#[table(rename_all = "PascalCase")]` | property names, in serde's styles; `PascalCase` by default |
+/// | `#[table(kind)]`, `#[table(kind = "Expense")]` | writes a property `EntityType`, so that entities can share a table |
+/// | `#[table(separator = "_")]` | for data that others wrote: one joint after every key part |
+/// | `#[table(write_id)]` | writes a property `WriteId`, so that a write whose answer was lost is told from another's |
+/// | `#[table(allow_scan)]` | lets `scan()` compile |
+/// | `#[table(crate = path)]` | where `table_runtime` is found |
+///
+/// # On a field
+/// | attribute | meaning |
+/// |---|---|
+/// | `#[partition_key]`, `#[partition_key(ENCODING)]` | a part of the partition key; several fields, in order, make a composite |
+/// | `#[row_key]`, `#[row_key(ENCODING, prefix = "id-")]` | a part of the row key, likewise |
+/// | `#[property(rename = "…")]` | the property's name |
+/// | `#[property(json)]` | any serde type, as the text of its JSON |
+/// | `#[property(text)]` | a `Display` and `FromStr` type, or an `Option` of one, as text |
+/// | `#[property(default)]` | `Default` where a row has no such property |
+/// | `#[property(skip)]` | not stored; `Default` when read |
+/// | `#[property]` on a key field | stores it as a property too |
+///
+/// A key field is stored in its key alone, unless all its encodings lose something: `lowercase`, `uppercase`, `first`
+/// and `hash`.
+///
+/// # Encodings
+/// | option | of | writes |
+/// |---|---|---|
+/// | none | all | the type's own encoding |
+/// | `lowercase`, `uppercase` | text | folded |
+/// | `first = N` | text | the first characters, after folding |
+/// | `raw` | text | as it is; last in its key, unless there is a separator |
+/// | `pad = N` | integers | so many digits |
+/// | `reverse` | integers and dates | descending |
+/// | `time`, `reverse_time` | times | ticks: oldest or newest first |
+/// | `hash = N` | all | one of so many partitions; last in the partition key |
 #[proc_macro_derive(TableEntity, attributes(table, partition_key, row_key, property))]
 pub fn derive_table_entity(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     table_entity(&parse_macro_input!(input)).into()
 }
 
 /// Makes a newtype or an enum of unit variants a part of keys.
+///
+/// A newtype stands in keys as its field does, an enum by its variants' names: `#[table(rename_all = "…")]` on the enum
+/// and `#[property(rename = "…")]` on a variant choose them. `#[table(crate = path)]` says where `table_runtime` is.
 #[proc_macro_derive(KeyPart, attributes(table, property))]
 pub fn derive_key_part(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     key_part(&parse_macro_input!(input)).into()
 }
 
 /// Makes a newtype or an enum of unit variants a property.
+///
+/// A newtype is stored as its field is, an enum as the text of its variants' names: `#[table(rename_all = "…")]` on the
+/// enum and `#[property(rename = "…")]` on a variant choose them. `#[table(crate = path)]` says where `table_runtime`
+/// is.
 #[proc_macro_derive(Property, attributes(table, property))]
 pub fn derive_property(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     property(&parse_macro_input!(input)).into()

@@ -1,88 +1,97 @@
 //! `#[derive(Property)]`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::spanned::Spanned as _;
+use syn::{Type, spanned::Spanned as _};
 
-use crate::wrapper::{Shape, Wrapper};
+use crate::{
+    expand::Runtime,
+    wrapper::{Shape, Wrapper},
+};
 
 pub(crate) fn expand(wrapper: &Wrapper) -> TokenStream {
     let (ident, t) = (&wrapper.ident, wrapper.runtime.here());
-    let (body, expected, to_value, from_value, arg_value) = match &wrapper.shape {
-        Shape::Newtype(ty) => {
-            let at = wrapper.runtime.at(ty.span());
-            let property = quote_spanned!(ty.span()=> <#ty as #at::Property>);
-            let types = quote! {
-                type Pass<'a, T: 'a> = #property::Pass<'a, T>;
-                type Arg<'a> = #property::Pass<'a, Self>;
-                type Presence = #property::Presence;
-                type Order = #property::Order;
-            };
-            (
-                types,
-                quote!(#property::expected()),
-                quote!(#property::to_value(&self.0)),
-                quote!(#property::from_value(value).map(Self)),
-                quote!(#property::to_value(&arg.0)),
-            )
-        }
-        Shape::Names(names) => {
-            let (variants, texts): (Vec<_>, Vec<_>) = names.iter().map(|(variant, name)| (variant, name)).unzip();
-            let expected = one_of(&texts);
-            let types = quote! {
-                type Pass<'a, T: 'a> = T;
-                type Arg<'a> = Self;
-                type Presence = #t::Always;
-                type Order = #t::ByEquality;
-            };
-            let last = variants.len() - 1;
-            let (first, others) = (0..last, &variants[last]);
-            let before = &variants[..last];
-            (
-                types,
-                quote!(::std::borrow::Cow::Borrowed(#expected)),
-                quote! {
-                    ::core::result::Result::Ok(::core::option::Option::Some(#t::ValueRef::String(match self {
-                        #(Self::#variants => #texts,)*
-                    })))
-                },
-                quote! {
-                    #t::name_from_value(value, &[#(#texts),*]).map(|place| match place {
-                        #(#first => Self::#before,)*
-                        _ => Self::#others,
-                    })
-                },
-                quote!(<Self as #t::Property>::to_value(&arg)),
-            )
-        }
+    let body = match &wrapper.shape {
+        Shape::Newtype(ty) => newtype(ty, &wrapper.runtime),
+        Shape::Names(names) => names_of(names, &wrapper.runtime),
     };
     quote! {
         const _: () = {
             #[automatically_derived]
             impl #t::Property for #ident {
                 #body
-                fn expected() -> ::std::borrow::Cow<'static, ::core::primitive::str> {
-                    #expected
-                }
-                #[inline]
-                fn to_value(
-                    &self,
-                ) -> ::core::result::Result<::core::option::Option<#t::ValueRef<'_>>, #t::PropertyProblem> {
-                    #to_value
-                }
-                #[inline]
-                fn from_value(
-                    value: ::core::option::Option<#t::ValueRef<'_>>,
-                ) -> ::core::result::Result<Self, #t::PropertyProblem> {
-                    #from_value
-                }
-                fn arg_value(
-                    arg: Self::Arg<'_>,
-                ) -> ::core::result::Result<::core::option::Option<#t::Value>, #t::PropertyProblem> {
-                    #arg_value.map(|value| value.map(#t::ValueRef::to_value))
-                }
             }
         };
+    }
+}
+
+fn newtype(ty: &Type, runtime: &Runtime) -> TokenStream {
+    let t = runtime.at(ty.span());
+    // All of it stands at the field's type, so that the compiler points there, and once.
+    quote_spanned! {ty.span()=>
+        type Pass<'a, T: 'a> = <#ty as #t::Property>::Pass<'a, T>;
+        type Arg<'a> = <#ty as #t::Property>::Pass<'a, Self>;
+        type Presence = <#ty as #t::Property>::Presence;
+        type Order = <#ty as #t::Property>::Order;
+        fn expected() -> ::std::borrow::Cow<'static, ::core::primitive::str> {
+            <#ty as #t::Property>::expected()
+        }
+        #[inline]
+        fn to_value(
+            &self,
+        ) -> ::core::result::Result<::core::option::Option<#t::ValueRef<'_>>, #t::PropertyProblem> {
+            <#ty as #t::Property>::to_value(&self.0)
+        }
+        #[inline]
+        fn from_value(
+            value: ::core::option::Option<#t::ValueRef<'_>>,
+        ) -> ::core::result::Result<Self, #t::PropertyProblem> {
+            <#ty as #t::Property>::from_value(value).map(Self)
+        }
+        fn arg_value(
+            arg: Self::Arg<'_>,
+        ) -> ::core::result::Result<::core::option::Option<#t::Value>, #t::PropertyProblem> {
+            <#ty as #t::Property>::to_value(&arg.0).map(|value| value.map(#t::ValueRef::to_value))
+        }
+    }
+}
+
+/// Stored by name, compared by equality.
+fn names_of(names: &[(Ident, String)], runtime: &Runtime) -> TokenStream {
+    let t = runtime.here();
+    let (variants, texts): (Vec<_>, Vec<_>) = names.iter().map(|(variant, name)| (variant, name)).unzip();
+    let expected = one_of(&texts);
+    let (before, last) = variants.split_at(variants.len() - 1);
+    let places = 0..before.len();
+    quote! {
+        type Pass<'a, T: 'a> = T;
+        type Arg<'a> = Self;
+        type Presence = #t::Always;
+        type Order = #t::ByEquality;
+        fn expected() -> ::std::borrow::Cow<'static, ::core::primitive::str> {
+            ::std::borrow::Cow::Borrowed(#expected)
+        }
+        #[inline]
+        fn to_value(
+            &self,
+        ) -> ::core::result::Result<::core::option::Option<#t::ValueRef<'_>>, #t::PropertyProblem> {
+            ::core::result::Result::Ok(::core::option::Option::Some(#t::ValueRef::String(match self {
+                #(Self::#variants => #texts,)*
+            })))
+        }
+        fn from_value(
+            value: ::core::option::Option<#t::ValueRef<'_>>,
+        ) -> ::core::result::Result<Self, #t::PropertyProblem> {
+            #t::name_from_value(value, &[#(#texts),*]).map(|place| match place {
+                #(#places => Self::#before,)*
+                _ => #(Self::#last)*,
+            })
+        }
+        fn arg_value(
+            arg: Self::Arg<'_>,
+        ) -> ::core::result::Result<::core::option::Option<#t::Value>, #t::PropertyProblem> {
+            <Self as #t::Property>::to_value(&arg).map(|value| value.map(#t::ValueRef::to_value))
+        }
     }
 }
 

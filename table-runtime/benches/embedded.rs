@@ -3,6 +3,8 @@
 //! `cargo bench -p table-runtime --bench embedded`. The files are in the target folder, on the disk that is there:
 //! what a durable write takes is mostly the disk's doing.
 
+#![allow(clippy::wildcard_imports, reason = "the modules only group the benchmarks")]
+
 use std::{
     path::PathBuf,
     sync::{
@@ -31,7 +33,7 @@ fn main() {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Post {
     author: String,
-    id: String,
+    id: u64,
     title: String,
     url: Option<String>,
     likes: i32,
@@ -42,16 +44,20 @@ impl Post {
     fn new(author: u64, id: u64) -> Self {
         Self {
             author: format!("author{author:04}"),
-            id: format!("{id:019}"),
+            id,
             title: format!("What I learned in my {id}th week"),
-            url: (id % 2 == 0).then(|| format!("https://blog.example/{author}/{id}")),
-            likes: (id % 1000) as i32,
-            views: id as i64 * 7,
+            url: id.is_multiple_of(2).then(|| format!("https://blog.example/{author}/{id}")),
+            likes: i32::try_from(id % 1000).unwrap(),
+            views: i64::try_from(id).unwrap() * 7,
         }
     }
 
     fn stored_key(&self) -> String {
-        format!("{}\0{}", self.author, self.id)
+        format!("{}\0{}", self.author, self.row_key())
+    }
+
+    fn row_key(&self) -> String {
+        format!("{:020}", self.id)
     }
 
     fn operation(&self) -> Operation {
@@ -62,14 +68,14 @@ impl Post {
         }
         properties.push("Likes", ValueRef::Int32(self.likes));
         properties.push("Views", ValueRef::Int64(self.views));
-        Operation { row_key: self.id.clone(), action: Action::Insert(properties) }
+        Operation { row_key: self.row_key(), action: Action::Insert(properties) }
     }
 
     fn read(author: &str, id: &str, properties: PropertiesRef<'_>) -> Self {
-        let mut post = Self { author: author.to_owned(), id: id.to_owned(), ..Self::default() };
+        let mut post = Self { author: author.to_owned(), id: id.parse().unwrap(), ..Self::default() };
         for (name, value) in properties {
             match (name, value) {
-                ("Title", ValueRef::String(title)) => post.title = title.to_owned(),
+                ("Title", ValueRef::String(title)) => post.title = String::from(title),
                 ("Url", ValueRef::String(url)) => post.url = Some(url.to_owned()),
                 ("Likes", ValueRef::Int32(likes)) => post.likes = likes,
                 ("Views", ValueRef::Int64(views)) => post.views = views,
@@ -196,11 +202,11 @@ impl Bare {
         let transaction = self.database.begin_write().unwrap();
         {
             let mut table = transaction.open_table(POSTS_TABLE).unwrap();
-            let first = Self::key(&posts[0].author, &posts[0].id);
+            let first = Self::key(&posts[0].author, &posts[0].row_key());
             let mut gap = table.lower_bound_mut(std::ops::Bound::Included(first.as_slice())).unwrap();
             for post in posts {
                 let value = postcard::to_allocvec(post).unwrap();
-                gap.insert_before(Self::key(&post.author, &post.id).as_slice(), value.as_slice()).unwrap();
+                gap.insert_before(Self::key(&post.author, &post.row_key()).as_slice(), value.as_slice()).unwrap();
             }
             gap.close().unwrap();
         }
@@ -278,7 +284,7 @@ fn read<T>(bencher: Bencher<'_, '_>, items: u64, read: impl Fn(&str, &str) -> T 
         .counter(ItemsCount::new(items))
         .with_inputs(|| {
             let (author, id) = key();
-            (format!("author{author:04}"), format!("{id:019}"))
+            (format!("author{author:04}"), format!("{id:020}"))
         })
         .bench_local_refs(|(author, id)| read(black_box(author), black_box(id)));
 }
@@ -392,7 +398,9 @@ mod single_writes_of_16_tasks {
                     })
                 })
                 .collect();
-            tasks.into_iter().for_each(|task| runtime().block_on(task).unwrap());
+            for task in tasks {
+                runtime().block_on(task).unwrap();
+            }
         });
     }
 

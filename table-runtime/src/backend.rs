@@ -164,8 +164,10 @@ impl Action {
     /// The properties that it writes.
     pub const fn properties(&self) -> Option<&Properties> {
         match self {
-            Self::Insert(properties) | Self::Upsert(properties) => Some(properties),
-            Self::Replace(properties, _) | Self::Merge(properties, _) => Some(properties),
+            Self::Insert(properties)
+            | Self::Upsert(properties)
+            | Self::Replace(properties, _)
+            | Self::Merge(properties, _) => Some(properties),
             Self::Delete(_) => None,
         }
     }

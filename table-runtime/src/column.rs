@@ -99,8 +99,11 @@ type Arg<'a, T, S> = <S as Store<T>>::Arg<'a>;
 
 impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
     fn compare(self, operator: Operator, value: Arg<'_, T, S>) -> Filter<E, S::Presence> {
-        let condition =
-            S::arg_value(value).and_then(some).map(|value| Condition::Compare { property: self.name, operator, value });
+        let condition = S::arg_value(value).and_then(some).and_then(finite).map(|value| Condition::Compare {
+            property: self.name,
+            operator,
+            value,
+        });
         Filter::new(condition.map_err(|problem| (self.name, problem)))
     }
 
@@ -171,6 +174,16 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
 /// A newtype of an `Option` may hold nothing, which no comparison finds and no merge writes.
 fn some(value: Option<Value>) -> Result<Value, PropertyProblem> {
     value.ok_or_else(|| PropertyProblem { expected: "a value".into(), found: "nothing".to_owned() })
+}
+
+/// Filters have no word for infinities and NaN, which a property may hold all the same.
+fn finite(value: Value) -> Result<Value, PropertyProblem> {
+    match value {
+        Value::Double(double) if !double.is_finite() => {
+            Err(PropertyProblem { expected: "a finite number to compare with".into(), found: double.to_string() })
+        }
+        value => Ok(value),
+    }
 }
 
 /// What a filter or a patch makes of a value that no property holds.

@@ -109,7 +109,7 @@ pub struct KeyError {
     pub table: String,
     /// The layout: `key`, or the index's name.
     pub layout: &'static str,
-    /// The field.
+    /// The field; of a key that is too long, the one with which it got so.
     pub field: &'static str,
     /// What does not fit, with the value and the limit.
     pub problem: KeyProblem,

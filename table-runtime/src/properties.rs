@@ -135,6 +135,7 @@ impl<'a> PropertiesRef<'a> {
     }
 }
 
+#[allow(clippy::copy_iterator, reason = "a copy is a second look at the same row")]
 impl<'a> Iterator for PropertiesRef<'a> {
     type Item = (&'a str, ValueRef<'a>);
 

@@ -170,7 +170,7 @@ struct Entry {
 
 impl RowSet {
     /// Makes room for `rows` more rows like this one.
-    pub(crate) fn reserve_like(&mut self, row: RowRef<'_>, rows: usize) {
+    pub fn reserve_like(&mut self, row: RowRef<'_>, rows: usize) {
         self.keys.reserve((row.partition_key.len() + row.row_key.len()) * rows);
         self.properties.reserve(row.properties.as_bytes().len() * rows);
         self.rows.reserve(rows);

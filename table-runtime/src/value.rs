@@ -99,12 +99,10 @@ impl fmt::Display for ValueRef<'_> {
             Self::Boolean(value) => write!(f, "{value}"),
             Self::Int32(value) => write!(f, "{value}"),
             Self::Int64(value) => write!(f, "{value}L"),
-            Self::Double(value) if value.is_nan() => f.write_str("NaN"),
-            Self::Double(value) if value.is_infinite() => {
-                f.write_str(if *value > 0.0 { "Infinity" } else { "-Infinity" })
-            }
-            // `{:?}` always has a point or an exponent, so that it is not taken for an Int32.
-            Self::Double(value) => write!(f, "{value:?}"),
+            // With a point, so that it is not taken for an Int32, and without an exponent, which not every reader of
+            // filters knows.
+            Self::Double(value) if value.fract() == 0.0 => write!(f, "{value}.0"),
+            Self::Double(value) => write!(f, "{value}"),
             Self::Guid(value) => write!(f, "guid'{value}'"),
             Self::DateTime(value) => write!(f, "datetime'{value}'"),
         }

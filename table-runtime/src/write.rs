@@ -72,6 +72,7 @@ impl Tables {
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no such row: a patch never makes one. Else those of [`insert`](Self::insert).
+    #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
     pub fn patch<E: TableEntity, V: OwnKey, I: IntoIterator<Item = Set<E>>, F: FnOnce(E::Columns) -> I>(
         &self,
         key: Point<E, V>,
@@ -95,6 +96,7 @@ impl Tables {
     ///
     /// # Errors
     /// [`Error::OutcomeUnknown`] if the answer was lost; [`Error::Key`] for a value that no key holds.
+    #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
     pub fn remove<E: TableEntity, V: OwnKey>(
         &self,
         key: Point<E, V>,

@@ -712,11 +712,17 @@ async fn requests_do_not_wait_for_ever() -> Result<()> {
 #[tokio::test]
 async fn a_client_of_ones_own_has_the_timeout_too() -> Result<()> {
     let server = Scripted::start().await?;
-    let client = reqwest::Client::new();
+    let mut secret = reqwest::header::HeaderMap::new();
+    secret.insert("x-proxy-key", reqwest::header::HeaderValue::from_static("s3cr3t"));
+    let client = reqwest::Client::builder().default_headers(secret).build()?;
+    assert!(format!("{client:?}").contains("s3cr3t"), "it needs no care any more");
+    let shown = format!("{:?}", builder(&server).http_client(client.clone()));
+    assert!(!shown.contains("s3cr3t"), "{shown}");
     let service = builder(&server).http_client(client).timeout(Duration::from_millis(100)).max_attempts(1).build()?;
     server.then(written().after(Duration::from_secs(60)));
     let error = service.execute(&insert()).await.unwrap_err();
     assert!(matches!(error, Error::OutcomeUnknown(_)), "{error:?}");
+    assert!(!format!("{service:?} {error:?}").contains("s3cr3t"));
     Ok(())
 }
 
@@ -847,6 +853,6 @@ fn what_cannot_work_is_told_when_it_is_built() {
         let error = builder.build().unwrap_err();
         assert!(matches!(&error, Error::Configuration(text) if text.contains(expected)), "{error:?}");
         assert!(!format!("{error:?} {error}").contains("s3cr3t"), "{error:?}");
-        assert!(!shown.contains(KEY) && !shown.contains("s3cr3t key") && !shown.contains("s1g"), "{shown}");
+        assert!(!shown.contains(KEY) && !shown.contains("s3cr3t"), "{shown}");
     }
 }

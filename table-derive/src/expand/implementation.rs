@@ -1,7 +1,8 @@
 //! The implementations of the runtime's traits.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::quote;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned as _;
 
 use super::{Context, columns, local, option, queries, strategy_type};
 use crate::model::{Key, Source};
@@ -88,12 +89,12 @@ fn keys(context: &Context<'_>) -> TokenStream {
     let t = context.runtime.here();
     let (layout, keys) = (local("layout"), local("keys"));
     let parts = |name: &str, key: &Key| -> TokenStream {
-        let method = Ident::new(name, proc_macro2::Span::call_site());
         let count = key.parts.len();
         let writes = key.parts.iter().enumerate().map(|(at, part)| {
             let (ty, encoding) = context.part(part);
             let (field, last) = (&context.entity.fields[part.field].ident, at + 1 == count);
-            quote!(#keys.#method::<#ty, #encoding, #last>(&self.#field)?;)
+            let method = Ident::new(name, ty.span());
+            quote_spanned!(ty.span()=> #keys.#method::<#ty, #encoding, #last>(&self.#field)?;)
         });
         quote!(#(#writes)*)
     };
@@ -137,7 +138,7 @@ fn write(context: &Context<'_>) -> TokenStream {
         .map(|(field, name, strategy, default)| {
             let (ident, ty, name) = (&field.ident, &field.ty, &name.value);
             let strategy = strategy_type(strategy, default, ty, &context.runtime);
-            quote!(#properties.write::<#strategy, #ty>(#name, &self.#ident)?;)
+            quote_spanned!(ty.span()=> #properties.write::<#strategy, #ty>(#name, &self.#ident)?;)
         })
         .collect();
     let unused = writes.is_empty().then(|| quote!(let _ = #properties;));
@@ -168,7 +169,7 @@ fn read(context: &Context<'_>) -> TokenStream {
                 let (_, name, strategy, default) =
                     entity.stored().find(|(stored, ..)| stored.name == field.name).expect("it is read from there");
                 let (name, strategy) = (&name.value, strategy_type(strategy, default, ty, &context.runtime));
-                quote!(#ident: #row.property::<#strategy, #ty>(#name)?)
+                quote_spanned!(ty.span()=> #ident: #row.property::<#strategy, #ty>(#name)?)
             }
         }
     });
@@ -194,9 +195,9 @@ fn read_key(context: &Context<'_>, name: &str, key: &Key, source: fn(usize) -> S
         let last = at + 1 == key.parts.len();
         if context.entity.source(part.field) == source(at) {
             let read = key_local(part.field);
-            quote!(let #read = #reader.part::<#ty, #encoding, #last>()?;)
+            quote_spanned!(ty.span()=> let #read = #reader.part::<#ty, #encoding, #last>()?;)
         } else {
-            quote!(#reader.skip::<#ty, #encoding, #last>()?;)
+            quote_spanned!(ty.span()=> #reader.skip::<#ty, #encoding, #last>()?;)
         }
     });
     quote! {

@@ -40,7 +40,7 @@ fn key(context: &Context<'_>) -> TokenStream {
     let row = row.iter().enumerate().map(|(at, part)| {
         let (ty, encoding) = context.part(part);
         let (field, last) = (&entity.fields[part.field].ident, at + 1 == row.len());
-        quote!(.row::<#ty, #encoding, #last>(#field))
+        quote_spanned!(ty.span()=> .row::<#ty, #encoding, #last>(#field))
     });
     let body = quote!(#opening #(#row)* .point());
     let place = entity.row.parts.first().or(partition.first());
@@ -122,12 +122,14 @@ fn function(
     let arguments = fields.iter().map(|field| {
         let (ident, ty) = (&field.ident, &field.ty);
         let t = context.runtime.at(ty.span());
-        quote_spanned!(ty.span()=> #ident: #t::Arg<'_, #ty>)
+        let argument = quote_spanned!(ty.span()=> <#ty as #t::KeyPart>::Arg<'_>);
+        quote!(#ident: #argument)
     });
     let values = fields.iter().map(|field| {
         let (ident, ty) = (&field.ident, &field.ty);
-        let t = context.runtime.here();
-        quote!(let #ident = #t::value::<#ty>(#ident);)
+        let t = context.runtime.at(ty.span());
+        let value = quote_spanned!(ty.span()=> <#ty as #t::KeyPart>::arg_value);
+        quote!(let #ident = #value(#ident);)
     });
     quote_spanned! {place=>
         #[doc = #documentation]
@@ -145,7 +147,7 @@ fn opening(context: &Context<'_>, partition: &[Part], count: usize) -> TokenStre
     let parts = partition[..count].iter().enumerate().map(|(at, part)| {
         let (ty, encoding) = context.part(part);
         let (field, last) = (&context.entity.fields[part.field].ident, at + 1 == partition.len());
-        quote!(.partition::<#ty, #encoding, #last>(#field))
+        quote_spanned!(ty.span()=> .partition::<#ty, #encoding, #last>(#field))
     });
     quote!(#t::Opening::<Self>::new(0) #(#parts)*)
 }

@@ -28,7 +28,7 @@ use self::{
     retry::{Repeat, Retry},
 };
 use super::{Action, Backend, BoxFuture, Continuation, Group, IfMatch, Operation, Page, Scan};
-use crate::{ETag, Error, LimitError, Result, Row, RowId, ValueRef, key::order};
+use crate::{ETag, Error, Result, Row, RowId, ValueRef, key::order};
 
 mod batch;
 mod builder;
@@ -80,15 +80,13 @@ impl fmt::Debug for AzureBackend {
 const CONTINUATION_PARTITION: HeaderName = HeaderName::from_static("x-ms-continuation-nextpartitionkey");
 const CONTINUATION_ROW: HeaderName = HeaderName::from_static("x-ms-continuation-nextrowkey");
 const CONTINUATION_TABLE: HeaderName = HeaderName::from_static("x-ms-continuation-nexttablename");
-/// The most bytes of a transaction's body.
-const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
 /// A request, as often as it is sent.
 struct Call<'a> {
     table: &'a str,
     operation: &'static str,
     method: Method,
-    url: String,
+    url: Url,
     headers: Headers,
     body: Bytes,
 }
@@ -117,9 +115,8 @@ impl AzureBackend {
     ) -> Result<T, Failure> {
         let read = &read;
         self.attempts(repeat, call.table, call.operation, || async move {
-            let url = Url::parse(&call.url).map_err(azure_core::Error::from).map_err(Failure::of)?;
             let body = (!call.body.is_empty()).then(|| Body::from(call.body.clone()));
-            let request = finalize_request(url, call.method, call.headers.clone(), body);
+            let request = finalize_request(call.url.clone(), call.method, call.headers.clone(), body);
             let mut request = request.map_err(Failure::of)?;
             let mut context = Context::new();
             let answer = self.pipeline.send(context.insert(ServiceType::Table), &mut request).await;
@@ -197,7 +194,7 @@ impl AzureBackend {
         }
 
         let (table, operation) = ("Tables", "list tables");
-        let mut url = parse(&self.endpoint.tables(), table, operation)?;
+        let mut url = parse(&self.endpoint.tables()).map_err(|failure| failure.into_error(table, operation))?;
         if !prefix.is_empty() {
             let from = format!("TableName ge {}", ValueRef::String(prefix));
             let to = order::successor(prefix).map(|to| format!(" and TableName lt {}", ValueRef::String(&to)));
@@ -214,7 +211,7 @@ impl AzureBackend {
                 table,
                 operation,
                 method: Method::Get,
-                url: page.into(),
+                url: page,
                 headers: reading("application/json;odata=nometadata"),
                 body: Bytes::new(),
             };
@@ -239,10 +236,10 @@ impl AzureBackend {
         select: Option<&[&'static str]>,
     ) -> Result<Option<Row>> {
         let operation = "get";
-        let mut url = parse(&self.endpoint.row(table, partition_key, row_key), table, operation)?;
+        let mut url = parse(&self.endpoint.row(table, partition_key, row_key))
+            .map_err(|failure| failure.into_error(table, operation))?;
         select.map(selection).append_to_url_query(&mut url);
-        let call =
-            Call { table, operation, method: Method::Get, url: url.into(), headers: reading(FULL), body: Bytes::new() };
+        let call = Call { table, operation, method: Method::Get, url, headers: reading(FULL), body: Bytes::new() };
         let answer = absent(self.send(Repeat::Harmless, &call, Ok).await);
         let Some(answer) = answer.map_err(|failure| failure.into_error(table, operation))? else { return Ok(None) };
         entity::read(answer.body())
@@ -252,7 +249,7 @@ impl AzureBackend {
 
     async fn read_page(&self, scan: &Scan, from: Option<&Continuation>) -> Result<Page> {
         let (table, operation) = (&*scan.table, "query");
-        let mut url = parse(&self.endpoint.rows(table), table, operation)?;
+        let mut url = parse(&self.endpoint.rows(table)).map_err(|failure| failure.into_error(table, operation))?;
         let filter = scan.odata();
         if !filter.is_empty() {
             Filter::new(filter).append_to_url_query(&mut url);
@@ -266,8 +263,7 @@ impl AzureBackend {
                 query.append_pair("NextRowKey", row_key);
             }
         }
-        let call =
-            Call { table, operation, method: Method::Get, url: url.into(), headers: reading(FULL), body: Bytes::new() };
+        let call = Call { table, operation, method: Method::Get, url, headers: reading(FULL), body: Bytes::new() };
         let answer = self.send(Repeat::Harmless, &call, Ok).await;
         let answer = answer.map_err(|failure| failure.into_error(table, operation))?;
         let rows = entity::read_page(answer.body())
@@ -296,7 +292,7 @@ impl AzureBackend {
         let answer = match group.operations.as_slice() {
             [] => return Ok(Vec::new()),
             [one] => self.write_one(group, one).await,
-            _ => self.write_batch(group).await?,
+            _ => self.write_batch(group, Batch::write(&self.endpoint, group)?).await,
         };
         answer.map_err(|failure| {
             let row = |n: usize| group.operations.get(n).map(|one| one.row_key.as_str());
@@ -314,10 +310,10 @@ impl AzureBackend {
             table: &group.table,
             operation: group.name(),
             method: operation::method(&one.action),
-            url: match operation::address(&one.action) {
+            url: parse(&match operation::address(&one.action) {
                 Address::Table => self.endpoint.table(&group.table),
                 Address::Row => self.endpoint.row(&group.table, &group.partition_key, &one.row_key),
-            },
+            })?,
             headers: operation::headers(&one.action),
             body: body.into(),
         };
@@ -330,29 +326,19 @@ impl AzureBackend {
         .await
     }
 
-    async fn write_batch(&self, group: &Group) -> Result<Result<Vec<Option<ETag>>, Failure>> {
-        let Batch { content_type, body } = Batch::write(&self.endpoint, group)?;
-        if body.len() > BATCH_BYTES {
-            return Err(Box::new(LimitError {
-                table: group.table.to_string(),
-                what: "the transaction's body has".to_owned(),
-                found: format!("{} bytes", body.len()),
-                limit: "4194304 bytes",
-            })
-            .into());
-        }
+    async fn write_batch(&self, group: &Group, batch: Batch) -> Result<Vec<Option<ETag>>, Failure> {
         let mut headers = reading("application/json");
-        headers.insert(headers::CONTENT_TYPE, HeaderValue::from(content_type));
+        headers.insert(headers::CONTENT_TYPE, HeaderValue::from(batch.content_type));
         let call = Call {
             table: &group.table,
             operation: group.name(),
             method: Method::Post,
-            url: self.endpoint.batch(),
+            url: parse(&self.endpoint.batch())?,
             headers,
-            body: body.into(),
+            body: batch.body.into(),
         };
         let read = |answer: CollectedResponse| batch::read(batch::content_type(answer.headers()), answer.body(), group);
-        Ok(self.send(Repeat::Harmful, &call, read).await)
+        self.send(Repeat::Harmful, &call, read).await
     }
 }
 
@@ -376,12 +362,8 @@ fn selection(properties: &[&'static str]) -> Select {
     Select::new(select)
 }
 
-fn parse(url: &str, table: &str, operation: &'static str) -> Result<Url> {
-    Url::parse(url).map_err(|problem| Error::NoAnswer {
-        table: table.to_owned(),
-        operation,
-        reason: format!("not an address: {problem}"),
-    })
+fn parse(url: &str) -> Result<Url, Failure> {
+    Url::parse(url).map_err(|problem| Failure::Unsent { reason: format!("not an address: {problem}"), passing: false })
 }
 
 impl Backend for AzureBackend {

@@ -147,24 +147,22 @@ const BASE: u128 = 1_000_000_000_000_000_000;
 pub(super) fn write_digits(number: u128, width: usize, complement: bool, out: &mut KeyBuffer) -> bool {
     let mut digits = [b'0'; WIDEST];
     let from = WIDEST - width.min(WIDEST);
-    let rest = match u64::try_from(number) {
-        // As nearly all are.
-        Ok(number) => fill(&mut digits[from.max(WIDEST - 20)..], number),
-        Err(_) => {
-            let (high, low) = (number / BASE, number % BASE);
-            #[allow(
-                clippy::cast_possible_truncation,
-                reason = "below 10^18, or the last digits of a number over 10^36"
-            )]
-            let limbs = [(high / BASE) as u64, (high % BASE) as u64, low as u64];
-            fill(&mut digits[..3], limbs[0]);
-            fill(&mut digits[3..21], limbs[1]);
-            fill(&mut digits[21..], limbs[2]);
-            u64::from(digits[..from].iter().any(|digit| *digit != b'0'))
-        }
+    // As nearly all are.
+    let rest = if let Ok(number) = u64::try_from(number) {
+        fill(&mut digits[from.max(WIDEST - 20)..], number)
+    } else {
+        let (high, low) = (number / BASE, number % BASE);
+        #[allow(clippy::cast_possible_truncation, reason = "below 10^18, or the last digits of a number over 10^36")]
+        let limbs = [(high / BASE) as u64, (high % BASE) as u64, low as u64];
+        fill(&mut digits[..3], limbs[0]);
+        fill(&mut digits[3..21], limbs[1]);
+        fill(&mut digits[21..], limbs[2]);
+        u64::from(digits[..from].iter().any(|digit| *digit != b'0'))
     };
     if complement {
-        digits.iter_mut().for_each(|digit| *digit = b'0' + b'9' - *digit);
+        for digit in &mut digits {
+            *digit = b'0' + b'9' - *digit;
+        }
     }
     // `pad` may be wider than any integer.
     for _ in WIDEST..width {

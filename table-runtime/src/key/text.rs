@@ -274,13 +274,12 @@ impl Encode<kind::Text> for Raw {
     fn write(value: &str, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
         let joint = escape.separator.unwrap_or(<Self as Encode<kind::Text>>::JOINT);
         let ends = |character| !escape.last && character == char::from(joint);
-        match value.chars().find(|character| forbidden_in_keys(*character) || ends(*character)) {
-            Some(character) => Err(KeyProblem::Character { value: value.to_owned(), character }),
-            None => {
-                out.push_str(value);
-                Ok(())
-            }
+        let refused = value.chars().find(|character| forbidden_in_keys(*character) || ends(*character));
+        if let Some(character) = refused {
+            return Err(KeyProblem::Character { value: value.to_owned(), character });
         }
+        out.push_str(value);
+        Ok(())
     }
 }
 

@@ -95,6 +95,7 @@ fn check_units(key: &'static str, text: &str) -> Result<(), KeyProblem> {
 
 impl LayoutInfo {
     #[cold]
+    #[allow(clippy::unnecessary_box_returns, reason = "errors are boxed, so that results are small")]
     pub(crate) fn key_error(&self, field: &'static str, problem: KeyProblem) -> Box<KeyError> {
         Box::new(KeyError { table: self.table.to_owned(), layout: self.name, field, problem })
     }

@@ -6,7 +6,7 @@ use super::{Explain, HasPart, Primary, Query, parts::Narrowed, plan::Plan};
 use crate::{
     Result, Row, Stored, TableEntity, Tables, ValueRef,
     cost::{self, Cost},
-    entity, limits,
+    entity,
 };
 
 /// The one row of a full key, which may exist or not.
@@ -84,8 +84,6 @@ impl Plan {
             return Err(error);
         }
         let (partition, row) = self.keys();
-        limits::check_key(self.table(), "PartitionKey", partition)?;
-        limits::check_key(self.table(), "RowKey", row)?;
         Ok((partition, row))
     }
 }

@@ -10,7 +10,7 @@ use super::{
     plan::Plan,
 };
 use crate::{
-    Result, Stored, TableEntity, Tables,
+    Result, RowSet, Stored, TableEntity, Tables,
     column::Filter,
     cost::{self, Cost},
     entity,
@@ -184,7 +184,7 @@ impl<E, P, A> Rows<E, P, A> {
         let page = self.pages(tables, cursor).map(|pages| pages.at_most(size));
         async move {
             let (rows, next) = pages::page(page?).await?;
-            let entities = rows.iter().flat_map(|rows| rows.iter()).map(|row| entity::read(table, row));
+            let entities = rows.iter().flat_map(RowSet::iter).map(|row| entity::read(table, row));
             Ok(PageOf { entities: entities.collect::<Result<_>>()?, next })
         }
     }

@@ -10,7 +10,10 @@ use super::{
     failure::{Failure, Refusal},
     operation::{self, Address},
 };
-use crate::{ETag, Guid, Result, backend::Group};
+use crate::{ETag, Guid, LimitError, Result, backend::Group};
+
+/// The most bytes that the service takes.
+const BYTES: usize = 4 * 1024 * 1024;
 
 /// A transaction's request.
 pub(super) struct Batch {
@@ -19,6 +22,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
+    /// Writes the request. Nothing is sent if it has too many bytes: the service counts all of them, its lines too.
     pub(super) fn write(endpoint: &Endpoint, group: &Group) -> Result<Self> {
         let batch = format!("batch_{}", Guid::random()?);
         let changeset = format!("changeset_{}", Guid::random()?);
@@ -43,6 +47,15 @@ impl Batch {
             line(&mut body, format_args!(""));
         }
         line(&mut body, format_args!("--{changeset}--\r\n--{batch}--"));
+        if body.len() > BYTES {
+            return Err(Box::new(LimitError {
+                table: group.table.to_string(),
+                what: "the transaction's body has".to_owned(),
+                found: format!("{} bytes", body.len()),
+                limit: "4194304 bytes",
+            })
+            .into());
+        }
         Ok(Self { content_type: format!("multipart/mixed; boundary={batch}"), body })
     }
 }

@@ -1,6 +1,6 @@
 //! How a backend is put together.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use azure_core::{
     ClientOptions, RetryOptions, TransportOptions,
@@ -32,7 +32,7 @@ use crate::{Error, Result};
 /// assert!(!format!("{backend:?}").contains("c2VjcmV0"));
 /// # Ok::<(), table_runtime::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct AzureBuilder {
     account: String,
@@ -42,6 +42,19 @@ pub struct AzureBuilder {
     timeout: Duration,
     retry: Retry,
     client: Option<reqwest::Client>,
+}
+
+/// The kind of credential, and the limits: what is not checked yet, an endpoint or a client of one's own, may hold
+/// secrets.
+impl fmt::Debug for AzureBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AzureBuilder")
+            .field("credential", &self.credential)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("timeout", &self.timeout)
+            .field("retry", &self.retry)
+            .finish_non_exhaustive()
+    }
 }
 
 impl AzureBuilder {

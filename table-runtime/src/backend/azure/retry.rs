@@ -44,7 +44,9 @@ impl Retry {
             .with_max_times(self.attempts.saturating_sub(1))
             .with_jitter()
             .build();
-        for n in 1.. {
+        let mut n = 0;
+        loop {
+            n += 1;
             let failure = match attempt(n).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
@@ -60,6 +62,5 @@ impl Retry {
             }
             sleep(delay).await;
         }
-        unreachable!("the attempts are counted without end")
     }
 }

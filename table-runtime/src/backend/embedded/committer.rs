@@ -277,3 +277,82 @@ impl Batch {
         Ok(Ok(Done::Written(timestamp)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Properties,
+        backend::{Action, Group, IfMatch, Operation},
+    };
+
+    fn write(row_key: &str, action: Action) -> Task {
+        Task::Write(Prepared::new(&Group {
+            table: "posts".into(),
+            partition_key: String::new(),
+            operations: vec![Operation { row_key: row_key.to_owned(), action }],
+        }))
+    }
+
+    /// What each answer was, in a word.
+    fn word(answer: &Answer) -> &'static str {
+        match answer {
+            Ok(Done::Written(_)) => "written",
+            Ok(Done::Table(true)) => "changed",
+            Ok(Done::Table(false)) => "unchanged",
+            Err(Failure::NoTable) => "no table",
+            Err(Failure::Refused { .. }) => "refused",
+            Err(Failure::Failed(_)) => "failed",
+            Err(Failure::Unknown(_)) => "unknown",
+        }
+    }
+
+    #[test]
+    fn tasks_of_one_commit_see_those_before_them() {
+        let memory = redb::backends::InMemoryBackend::new();
+        let database = redb::Builder::new().create_with_backend(memory).expect("memory");
+        super::super::file::initialize(&database).expect("a store");
+        let mut state = State::read(database).expect("the store");
+        let row = || Properties::default();
+        let mut tasks = [
+            write("1", Action::Insert(row())),
+            Task::CreateTable("Posts".to_owned()),
+            Task::CreateTable("POSTS".to_owned()),
+            write("1", Action::Insert(row())),
+            write("1", Action::Insert(row())),
+            write("1", Action::Delete(IfMatch::Any)),
+            write("1", Action::Merge(row(), IfMatch::Any)),
+            write("1", Action::Insert(row())),
+            Task::DeleteTable("posts".to_owned()),
+            write("2", Action::Upsert(row())),
+            Task::CreateTable("pOSTS".to_owned()),
+            write("1", Action::Insert(row())),
+        ];
+        let answers = state.try_commit(&mut tasks).unwrap_or_default();
+        let expected = [
+            "no table",
+            "changed",
+            "unchanged",
+            "written",
+            "refused",
+            "written",
+            "refused",
+            "written",
+            "changed",
+            "no table",
+            "changed",
+            "written",
+        ];
+        assert_eq!(answers.iter().map(word).collect::<Vec<_>>(), expected);
+        let times: Vec<_> =
+            answers.iter().filter_map(|it| if let Ok(Done::Written(at)) = it { Some(at) } else { None }).collect();
+        assert!(times.is_sorted_by(|left, right| left < right));
+        let snapshot = state.published.take().expect("a snapshot");
+        assert_eq!(snapshot.names().beginning_with(""), ["pOSTS"]);
+
+        // Where nothing is to be written, nothing is committed.
+        let answers = state.try_commit(&mut [write("1", Action::Insert(row()))]).unwrap_or_default();
+        assert_eq!(answers.iter().map(word).collect::<Vec<_>>(), ["refused"]);
+        assert!(Arc::ptr_eq(&snapshot, &state.published.take().expect("the same snapshot")));
+    }
+}

@@ -82,7 +82,8 @@ fn name_and_sync(temporary: &Path, path: &Path, folder: &Path) -> io::Result<()>
     match fs::hard_link(temporary, path) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
-        // Some file systems have no links.
+        // Some file systems have no links; there, what another process makes from here on is lost.
+        Err(_) if path.try_exists()? => return Ok(()),
         Err(_) => fs::rename(temporary, path)?,
     }
     sync(folder)

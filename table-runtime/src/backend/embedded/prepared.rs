@@ -167,6 +167,7 @@ impl Prepared {
             }
         }
         let row = |operation: &Operation| (&self.keys[operation.key.clone()], &self.values[operation.value.clone()]);
+        // A run through one gap takes half the time of inserts, and fills the pages; for one row it takes longer.
         let new = |operation: &Operation| matches!(operation.place, Place::Gap(_));
         for run in self.operations.chunk_by(|left, right| new(left) && left.place == right.place) {
             match run {
