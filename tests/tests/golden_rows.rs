@@ -40,7 +40,7 @@ fn pair(partition: &str, row: &str) -> (String, String) {
 }
 
 fn store() -> Store {
-    Kind::Memory.open().unwrap().unwrap()
+    Kind::Memory.open().unwrap()
 }
 
 /// The row that is stored at these keys, its properties as text.
