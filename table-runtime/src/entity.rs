@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     ETag, KeyError, KeyWriter, Layout, LayoutInfo, PartInfo, Properties, PropertiesRef, PropertyError, PropertyInfo,
-    Result, RowId, RowRef, Ticks,
+    Result, RowId, RowRef, Ticks, ValueRef,
     key::{KeyProblem, KeyReader},
     property::{PropertyProblem, Store},
 };
@@ -162,50 +162,40 @@ impl<'a> RowReader<'a> {
     }
 
     /// The partition key, to be read part by part.
+    #[inline]
     pub fn partition_key(&self) -> Result<KeyReader<'a>> {
         self.key(self.layout.partition_prefix, self.layout.partition, self.row.partition_key)
     }
 
     /// The row key, to be read part by part.
+    #[inline]
     pub fn row_key(&self) -> Result<KeyReader<'a>> {
         self.key(self.layout.row_prefix, self.layout.row, self.row.row_key)
     }
 
+    #[inline]
     fn key(&self, prefix: &'static str, parts: &'static [PartInfo], key: &'a str) -> Result<KeyReader<'a>> {
         KeyReader::new(self.layout, prefix, parts, key)
     }
 
     /// Reads a field.
     pub fn property<S: Store<T>, T>(&mut self, name: &'static str) -> Result<T> {
-        let read = match self.find(name) {
-            Ok(value) => S::read(value),
-            Err(error) => return Err(error),
-        };
-        read.map_err(|problem| {
-            let expected = problem.expected.into_owned();
-            Box::new(PropertyError { row: self.id(), property: name.to_owned(), expected, found: problem.found }).into()
-        })
+        S::read(self.find(name)?).map_err(|problem| self.error(name, problem))
     }
 
-    fn find(&mut self, name: &str) -> Result<Option<crate::ValueRef<'a>>> {
-        let damaged = |this: &Self, damage| crate::Error::Damaged { row: Box::new(this.id()), damage };
-        let from = self.rest;
-        while let Some((found, value)) = self.rest.try_next().map_err(|damage| damaged(self, damage))? {
-            if found == name {
-                return Ok(Some(value));
-            }
-        }
-        // Once around: what stands before where this search began.
-        self.rest = from;
-        let mut all = self.row.properties;
-        while all.as_bytes().len() > from.as_bytes().len() {
-            match all.try_next().map_err(|damage| damaged(self, damage))? {
-                Some((found, value)) if found == name => return Ok(Some(value)),
-                Some(_) => {}
-                None => break,
-            }
-        }
-        Ok(None)
+    #[cold]
+    fn error(&self, name: &str, problem: PropertyProblem) -> crate::Error {
+        let expected = problem.expected.into_owned();
+        Box::new(PropertyError { row: self.id(), property: name.to_owned(), expected, found: problem.found }).into()
+    }
+
+    fn find(&mut self, name: &str) -> Result<Option<ValueRef<'a>>> {
+        let found = match self.rest.seek(name) {
+            // Once around: what stands before where this search began.
+            Ok(None) => self.row.properties.before(self.rest).seek(name),
+            found => found,
+        };
+        found.map_err(|damage| crate::Error::Damaged { row: Box::new(self.id()), damage })
     }
 
     fn id(&self) -> RowId {

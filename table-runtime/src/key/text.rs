@@ -105,10 +105,16 @@ fn write_folded(text: &str, fold: impl Fn(char) -> Folded, count: usize, escape:
 }
 
 /// Reads text that was escaped as `escape` says.
+#[inline]
 fn read(text: &str, escape: Escape) -> Result<Cow<'_, str>, KeyProblem> {
-    if !text.bytes().any(|byte| escape.is_special(byte)) {
-        return Ok(Cow::Borrowed(text));
+    if text.bytes().any(|byte| escape.is_special(byte)) {
+        unescape(text, escape).map(Cow::Owned)
+    } else {
+        Ok(Cow::Borrowed(text))
     }
+}
+
+fn unescape(text: &str, escape: Escape) -> Result<String, KeyProblem> {
     let malformed = || KeyProblem::malformed(EXPECTED, text);
     let mut read = String::with_capacity(text.len());
     let mut rest = text.chars();
@@ -130,7 +136,7 @@ fn read(text: &str, escape: Escape) -> Result<Cow<'_, str>, KeyProblem> {
         }
         read.push(escaped);
     }
-    Ok(Cow::Owned(read))
+    Ok(read)
 }
 
 impl Encode<kind::Text> for Plain {
@@ -144,6 +150,7 @@ impl Encode<kind::Text> for Plain {
 }
 
 impl Decode<kind::Text> for Plain {
+    #[inline]
     fn read(text: &str, escape: Escape) -> Result<Cow<'_, str>, KeyProblem> {
         read(text, escape)
     }

@@ -1,6 +1,7 @@
 //! Reading encoded properties: what `postcard::take_from_bytes` does for `(&str, ValueRef)`, written out.
 //!
-//! A page of rows is read twice, once to find damage and once into entities, so that this is much of what a scan costs.
+//! A page of rows is read twice, once to find damage and once into entities, so that this is much of what a scan costs:
+//! what is not asked for is passed over, not read.
 
 use crate::{Guid, Ticks, ValueRef};
 
@@ -9,22 +10,23 @@ use crate::{Guid, Ticks, ValueRef};
 pub(super) fn take(bytes: &[u8]) -> Option<((&str, ValueRef<'_>), &[u8])> {
     let mut bytes = Bytes(bytes);
     let name = bytes.text()?;
-    let value = match bytes.varint()? {
-        0 => ValueRef::String(bytes.text()?),
-        1 => ValueRef::Binary(bytes.slice()?),
-        2 => match bytes.array()? {
-            [0] => ValueRef::Boolean(false),
-            [1] => ValueRef::Boolean(true),
-            _ => return None,
-        },
-        3 => ValueRef::Int32(i32::try_from(bytes.zigzag()?).ok()?),
-        4 => ValueRef::Int64(bytes.zigzag()?),
-        5 => ValueRef::Double(f64::from_le_bytes(bytes.array()?)),
-        6 => ValueRef::Guid(Guid::from_bytes(bytes.array()?)),
-        7 => ValueRef::DateTime(Ticks::new(bytes.varint()?)?),
-        _ => return None,
-    };
+    let value = bytes.value()?;
     Some(((name, value), bytes.0))
+}
+
+/// The value of the property `name` and the bytes after it, or that there is none; `None` if the bytes before it are
+/// damaged.
+#[inline]
+#[allow(clippy::type_complexity, reason = "a value and the rest, that may be missing, if nothing is damaged")]
+pub(super) fn find<'a>(bytes: &'a [u8], name: &str) -> Option<Option<(ValueRef<'a>, &'a [u8])>> {
+    let mut bytes = Bytes(bytes);
+    while !bytes.0.is_empty() {
+        if bytes.slice()? == name.as_bytes() {
+            return Some(Some((bytes.value()?, bytes.0)));
+        }
+        bytes.skip_value()?;
+    }
+    Some(None)
 }
 
 /// Whether these are properties, one after the other: what [`take`] would find out, without making them.
@@ -42,27 +44,58 @@ struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
     #[inline]
-    fn check(&mut self) -> Option<()> {
-        self.check_text()?;
+    fn value(&mut self) -> Option<ValueRef<'a>> {
+        Some(match self.varint()? {
+            0 => ValueRef::String(self.text()?),
+            1 => ValueRef::Binary(self.slice()?),
+            2 => ValueRef::Boolean(self.boolean()?),
+            3 => ValueRef::Int32(i32::try_from(self.zigzag()?).ok()?),
+            4 => ValueRef::Int64(self.zigzag()?),
+            5 => ValueRef::Double(f64::from_le_bytes(self.array()?)),
+            6 => ValueRef::Guid(Guid::from_bytes(self.array()?)),
+            7 => ValueRef::DateTime(Ticks::new(self.varint()?)?),
+            _ => return None,
+        })
+    }
+
+    /// Passes over a value, which may be damaged in itself, but not in its length.
+    #[inline]
+    fn skip_value(&mut self) -> Option<()> {
         match self.varint()? {
-            0 => self.check_text()?,
-            1 => drop(self.slice()?),
-            2 => return matches!(self.array()?, [0 | 1]).then_some(()),
-            3 => drop(i32::try_from(self.zigzag()?).ok()?),
-            4 => drop(self.varint()?),
+            0 | 1 => drop(self.slice()?),
+            2 => drop(self.array::<1>()?),
+            3 | 4 | 7 => drop(self.varint()?),
             5 => drop(self.array::<8>()?),
             6 => drop(self.array::<16>()?),
-            7 => drop(Ticks::new(self.varint()?)?),
             _ => return None,
         }
         Some(())
     }
 
     #[inline]
-    fn check_text(&mut self) -> Option<()> {
-        let text = self.slice()?;
-        // Most is ASCII, which is faster to see than that it is UTF-8.
-        (text.is_ascii() || std::str::from_utf8(text).is_ok()).then_some(())
+    fn check(&mut self) -> Option<()> {
+        let all = self.0;
+        let name = self.slice()?;
+        let text = if let [0, rest @ ..] = self.0 {
+            self.0 = rest;
+            self.slice()?
+        } else {
+            self.value()?;
+            &[]
+        };
+        // Most properties are ASCII from end to end, which is found out at once.
+        let whole = &all[..all.len() - self.0.len()];
+        let sound = whole.is_ascii() || (is_text(name) && is_text(text));
+        sound.then_some(())
+    }
+
+    #[inline]
+    fn boolean(&mut self) -> Option<bool> {
+        match self.array()? {
+            [0] => Some(false),
+            [1] => Some(true),
+            _ => None,
+        }
     }
 
     #[inline]
@@ -124,6 +157,12 @@ impl<'a> Bytes<'a> {
     }
 }
 
+#[inline]
+fn is_text(bytes: &[u8]) -> bool {
+    // Most is ASCII, which is faster to see than that it is UTF-8.
+    bytes.is_ascii() || std::str::from_utf8(bytes).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -154,10 +193,13 @@ mod tests {
             let length = bytes.len();
             bytes.extend(&more);
             prop_assert_eq!(take(&bytes), Some((property, &more[..])));
+            prop_assert_eq!(find(&bytes, &name), Some(Some((property.1, &more[..]))));
+            prop_assert_eq!(find(&bytes[..length], "another"), Some(None));
             prop_assert!(check(&bytes[..length]));
             for end in 0..length {
                 prop_assert_eq!(take(&bytes[..end]), None);
                 prop_assert_eq!(check(&bytes[..end]), end == 0);
+                prop_assert_eq!(find(&bytes[..end], "another"), (end == 0).then_some(None));
             }
         }
 

@@ -39,34 +39,11 @@ pub(super) struct RowPages {
     /// How many rows may still be given out by this run, and by the query in all.
     left: usize,
     taken: Option<usize>,
-    /// What the cursors of this query are known by.
-    query: u64,
 }
 
 impl RowPages {
-    pub(super) fn new(
-        backend: Arc<dyn Backend>,
-        layout: &'static LayoutInfo,
-        scan: Scan,
-        take: Option<usize>,
-        cursor: Option<&str>,
-    ) -> Result<Self> {
-        let query = Cursor::query(layout, &scan);
-        let (scans, taken) = match cursor {
-            None => ([scan].into(), take),
-            Some(cursor) => {
-                let cursor = Cursor::parse(cursor, query)?;
-                let left = cursor.left;
-                (after(scan, cursor), left)
-            }
-        };
-        Ok(Self { backend, scans, from: None, left: taken.unwrap_or(usize::MAX), taken, query })
-    }
-
-    /// These pages, up to so many rows.
-    pub(super) fn at_most(mut self, rows: usize) -> Self {
-        self.left = self.left.min(rows);
-        self
+    pub(super) fn new(backend: Arc<dyn Backend>, scan: Scan, take: Option<usize>) -> Self {
+        Self { backend, scans: [scan].into(), from: None, left: take.unwrap_or(usize::MAX), taken: take }
     }
 
     /// These pages, of keys alone.
@@ -100,17 +77,44 @@ impl RowPages {
     }
 }
 
-/// The rows of one page, and the cursor of the next.
-pub(super) async fn page(mut pages: RowPages) -> Result<(Vec<RowSet>, Option<String>)> {
-    let mut page: Vec<RowSet> = Vec::new();
-    while let Some(rows) = pages.next().await? {
-        page.push(rows);
+/// One page of a query, where its cursor says.
+pub(super) struct OnePage {
+    pages: RowPages,
+    /// What the cursors of this query are known by.
+    query: u64,
+}
+
+impl OnePage {
+    /// The first `size` rows of these pages, or those after the cursor.
+    pub(super) fn new(
+        layout: &'static LayoutInfo,
+        mut pages: RowPages,
+        size: usize,
+        cursor: Option<&str>,
+    ) -> Result<Self> {
+        let query = pages.scans.front().map_or(0, |scan| Cursor::query(layout, scan));
+        if let Some(cursor) = cursor {
+            let cursor = Cursor::parse(cursor, query)?;
+            pages.taken = cursor.left;
+            pages.scans = pages.scans.pop_front().map(|scan| after(scan, cursor)).unwrap_or_default();
+        }
+        pages.left = pages.taken.unwrap_or(usize::MAX).min(size);
+        Ok(Self { pages, query })
     }
-    let next = page.last().and_then(RowSet::last).filter(|_| pages.has_more()).map(|last| {
-        let (partition_key, row_key) = (last.partition_key.to_owned(), last.row_key.to_owned());
-        Cursor { query: pages.query, left: pages.taken, partition_key, row_key }.to_string()
-    });
-    Ok((page, next))
+
+    /// Its rows, and the cursor of the next one.
+    pub(super) async fn read(self) -> Result<(Vec<RowSet>, Option<String>)> {
+        let Self { mut pages, query } = self;
+        let mut page: Vec<RowSet> = Vec::new();
+        while let Some(rows) = pages.next().await? {
+            page.push(rows);
+        }
+        let next = page.last().and_then(RowSet::last).filter(|_| pages.has_more()).map(|last| {
+            let (partition_key, row_key) = (last.partition_key.to_owned(), last.row_key.to_owned());
+            Cursor { query, left: pages.taken, partition_key, row_key }.to_string()
+        });
+        Ok((page, next))
+    }
 }
 
 /// What a scan has after the row of a cursor.

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use super::{
     Access, Bounds, Complete, Done, Entities, Explain, HasPart, NextPart, OnePoint, Opened, PageOf, Part, Point,
     PrefixAccess, Query, Rest, Sorted,
-    pages::{self, RowPages},
+    pages::{OnePage, RowPages},
     parts::{Arg, Narrowed},
     plan::Plan,
 };
@@ -120,7 +120,7 @@ impl<E, P, A> Rows<E, P, A> {
         A: Opened,
     {
         let table = self.plan.table();
-        let pages = self.pages(tables, None);
+        let pages = self.pages(tables);
         async move {
             let (mut pages, mut entities) = (pages?, Vec::new());
             while let Some(rows) = pages.next().await? {
@@ -157,7 +157,7 @@ impl<E, P, A> Rows<E, P, A> {
         E: TableEntity,
         A: Opened,
     {
-        Entities::new(self.plan.table(), self.pages(tables, None))
+        Entities::new(self.plan.table(), self.pages(tables))
     }
 
     /// Reads the next `size` rows: the first ones, or those after the cursor of the page before.
@@ -181,9 +181,9 @@ impl<E, P, A> Rows<E, P, A> {
         if size == 0 {
             self.plan.refuse("a page of 0 rows has no next one".to_owned());
         }
-        let page = self.pages(tables, cursor).map(|pages| pages.at_most(size));
+        let page = self.pages(tables).and_then(|pages| OnePage::new(self.plan.layout(), pages, size, cursor));
         async move {
-            let (rows, next) = pages::page(page?).await?;
+            let (rows, next) = page?.read().await?;
             let entities = rows.iter().flat_map(RowSet::iter).map(|row| entity::read(table, row));
             Ok(PageOf { entities: entities.collect::<Result<_>>()?, next })
         }
@@ -197,7 +197,7 @@ impl<E, P, A> Rows<E, P, A> {
     where
         A: Opened,
     {
-        let pages = self.pages(tables, None).map(RowPages::without_properties);
+        let pages = self.pages(tables).map(RowPages::without_properties);
         async move {
             let (mut pages, mut count) = (pages?, 0);
             while let Some(rows) = pages.next().await? {
@@ -228,12 +228,12 @@ impl<E, P, A> Rows<E, P, A> {
         std::future::ready(Ok(None))
     }
 
-    fn pages(&self, tables: &Tables, cursor: Option<&str>) -> Result<RowPages>
+    fn pages(&self, tables: &Tables) -> Result<RowPages>
     where
         A: Opened,
     {
         let scan = self.plan.checked_scan(A::partitions(&self.plan))?;
-        RowPages::new(tables.backend().clone(), self.plan.layout(), scan, self.plan.take, cursor)
+        Ok(RowPages::new(tables.backend().clone(), scan, self.plan.take))
     }
 }
 
