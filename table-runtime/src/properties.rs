@@ -137,10 +137,13 @@ impl<'a> PropertiesRef<'a> {
     /// The value of the property `name`; what stands after it is left. If there is none, all is left.
     #[inline]
     pub(crate) fn seek(&mut self, name: &str) -> Result<Option<ValueRef<'a>>, DamagedProperties> {
-        Ok(encoded::find(self.0, name).ok_or(DamagedProperties)?.map(|(value, rest)| {
-            self.0 = rest;
-            value
-        }))
+        encoded::find(&mut self.0, name).ok_or(DamagedProperties)
+    }
+
+    /// Passes over all that is left.
+    #[inline]
+    pub(crate) fn skip_all(self) -> Result<(), DamagedProperties> {
+        encoded::skip_all(self.0).ok_or(DamagedProperties)
     }
 
     /// Those before `rest`, which is what is left of these.

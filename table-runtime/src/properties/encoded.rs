@@ -14,19 +14,37 @@ pub(super) fn take(bytes: &[u8]) -> Option<((&str, ValueRef<'_>), &[u8])> {
     Some(((name, value), bytes.0))
 }
 
-/// The value of the property `name` and the bytes after it, or that there is none; `None` if the bytes before it are
-/// damaged.
+/// The value of the property `name`, and of `bytes` then those after it; `None` if what was read is damaged.
 #[inline]
-#[allow(clippy::type_complexity, reason = "a value and the rest, that may be missing, if nothing is damaged")]
-pub(super) fn find<'a>(bytes: &'a [u8], name: &str) -> Option<Option<(ValueRef<'a>, &'a [u8])>> {
-    let mut bytes = Bytes(bytes);
-    while !bytes.0.is_empty() {
-        if bytes.slice()? == name.as_bytes() {
-            return Some(Some((bytes.value()?, bytes.0)));
+#[allow(clippy::option_option, reason = "a value that may be missing, if nothing is damaged")]
+pub(super) fn find<'a>(bytes: &mut &'a [u8], name: &str) -> Option<Option<ValueRef<'a>>> {
+    let mut rest = Bytes(bytes);
+    while !rest.0.is_empty() {
+        if is_same(rest.slice()?, name.as_bytes()) {
+            let value = rest.value()?;
+            *bytes = rest.0;
+            return Some(Some(value));
         }
-        bytes.skip_value()?;
+        rest.skip_value()?;
     }
     Some(None)
+}
+
+/// Whether two names are the same. They are short: to call what compares memory takes longer than comparing them.
+#[inline]
+fn is_same(left: &[u8], right: &[u8]) -> bool {
+    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| left == right)
+}
+
+/// Passes over properties; `None` if they do not end where the bytes do.
+#[inline]
+pub(super) fn skip_all(bytes: &[u8]) -> Option<()> {
+    let mut bytes = Bytes(bytes);
+    while !bytes.0.is_empty() {
+        bytes.slice()?;
+        bytes.skip_value()?;
+    }
+    Some(())
 }
 
 /// Whether these are properties, one after the other: what [`take`] would find out, without making them.
@@ -116,14 +134,14 @@ impl<'a> Bytes<'a> {
     #[inline(never)]
     fn long_varint(&mut self) -> Option<u64> {
         let mut number = 0;
-        for shift in (0..64).step_by(7) {
-            let [byte] = self.array()?;
+        for (shift, byte) in (0..64).step_by(7).zip(self.0) {
             let bits = u64::from(byte & 0x7F);
             if bits << shift >> shift != bits {
                 return None;
             }
             number |= bits << shift;
-            if byte < 0x80 {
+            if *byte < 0x80 {
+                self.0 = self.0.get(shift / 7 + 1..)?;
                 return Some(number);
             }
         }
@@ -193,13 +211,16 @@ mod tests {
             let length = bytes.len();
             bytes.extend(&more);
             prop_assert_eq!(take(&bytes), Some((property, &more[..])));
-            prop_assert_eq!(find(&bytes, &name), Some(Some((property.1, &more[..]))));
-            prop_assert_eq!(find(&bytes[..length], "another"), Some(None));
+            let mut rest = &bytes[..];
+            prop_assert_eq!(find(&mut rest, &name), Some(Some(property.1)));
+            prop_assert_eq!(rest, &more[..]);
+            prop_assert_eq!(find(&mut &bytes[..length], "another"), Some(None));
+            prop_assert_eq!(skip_all(&bytes[..length]), Some(()));
             prop_assert!(check(&bytes[..length]));
             for end in 0..length {
                 prop_assert_eq!(take(&bytes[..end]), None);
                 prop_assert_eq!(check(&bytes[..end]), end == 0);
-                prop_assert_eq!(find(&bytes[..end], "another"), (end == 0).then_some(None));
+                prop_assert_eq!(find(&mut &bytes[..end], "another"), (end == 0).then_some(None));
             }
         }
 

@@ -10,12 +10,15 @@ use super::{
     plan::Plan,
 };
 use crate::{
-    Result, RowSet, Stored, TableEntity, Tables,
+    Result, RowRef, Stored, TableEntity, Tables,
     column::Filter,
     cost::{self, Cost},
     entity,
     key::{Encode, KeyPart, Ordered, Prefixed, Textual},
 };
+
+/// For how many entities room is made at first, if so many were asked for.
+const ROOM: usize = 128;
 
 /// Rows of one layout, in the order of their keys.
 ///
@@ -120,15 +123,11 @@ impl<E, P, A> Rows<E, P, A> {
         A: Opened,
     {
         let table = self.plan.table();
+        let room = self.plan.take.unwrap_or(0).min(ROOM);
         let pages = self.pages(tables);
         async move {
-            let (mut pages, mut entities) = (pages?, Vec::new());
-            while let Some(rows) = pages.next().await? {
-                entities.reserve(rows.len());
-                for row in rows.iter() {
-                    entities.push(entity::read(table, row)?);
-                }
-            }
+            let (mut pages, mut entities) = (pages?, Vec::with_capacity(room));
+            while pages.next(&mut |row| entity::read(table, row).map(|entity| entities.push(entity))).await? {}
             Ok(entities)
         }
     }
@@ -183,9 +182,9 @@ impl<E, P, A> Rows<E, P, A> {
         }
         let page = self.pages(tables).and_then(|pages| OnePage::new(self.plan.layout(), pages, size, cursor));
         async move {
-            let (rows, next) = page?.read().await?;
-            let entities = rows.iter().flat_map(RowSet::iter).map(|row| entity::read(table, row));
-            Ok(PageOf { entities: entities.collect::<Result<_>>()?, next })
+            let mut entities = Vec::with_capacity(size.min(ROOM));
+            let next = page?.read(&mut |row| entity::read(table, row).map(|entity| entities.push(entity))).await?;
+            Ok(PageOf { entities, next })
         }
     }
 
@@ -200,9 +199,11 @@ impl<E, P, A> Rows<E, P, A> {
         let pages = self.pages(tables).map(RowPages::without_properties);
         async move {
             let (mut pages, mut count) = (pages?, 0);
-            while let Some(rows) = pages.next().await? {
-                count += rows.len();
-            }
+            let mut one = |_: RowRef<'_>| {
+                count += 1;
+                Ok(())
+            };
+            while pages.next(&mut one).await? {}
             Ok(count)
         }
     }
