@@ -124,10 +124,16 @@ fn write_first<F: Fold>(text: &str, count: usize, escape: Escape, out: &mut KeyB
 }
 
 /// Reads text that was escaped as `escape` says.
+#[inline]
 fn read(text: &str, escape: Escape) -> Result<Cow<'_, str>, KeyProblem> {
-    if !text.bytes().any(|byte| escape.is_special(byte)) {
-        return Ok(Cow::Borrowed(text));
+    if text.bytes().any(|byte| escape.is_special(byte)) {
+        unescape(text, escape).map(Cow::Owned)
+    } else {
+        Ok(Cow::Borrowed(text))
     }
+}
+
+fn unescape(text: &str, escape: Escape) -> Result<String, KeyProblem> {
     let malformed = || KeyProblem::malformed(EXPECTED, text);
     let mut read = String::with_capacity(text.len());
     let mut rest = text.chars();
@@ -149,7 +155,7 @@ fn read(text: &str, escape: Escape) -> Result<Cow<'_, str>, KeyProblem> {
         }
         read.push(escaped);
     }
-    Ok(Cow::Owned(read))
+    Ok(read)
 }
 
 impl Encode<kind::Text> for Plain {
@@ -163,6 +169,7 @@ impl Encode<kind::Text> for Plain {
 }
 
 impl Decode<kind::Text> for Plain {
+    #[inline]
     fn read(text: &str, escape: Escape) -> Result<Cow<'_, str>, KeyProblem> {
         read(text, escape)
     }
