@@ -25,7 +25,7 @@ mod writes;
 use std::{pin::Pin, process::ExitCode};
 
 use anyhow::Result;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Arguments, Trial};
 use tests::{
     azurite,
     stores::{Kind, Store},
@@ -70,8 +70,10 @@ fn main() -> ExitCode {
     }
     let trial = |case: Case, kind: Kind| {
         let name = case.name.trim_start_matches("conformance::");
-        Trial::test(format!("{name}::{kind:?}").to_lowercase(), move || run(case, kind).map_err(failed))
-            .with_ignored_flag(kind.off().is_some())
+        Trial::test(format!("{name}::{kind:?}").to_lowercase(), move || {
+            run(case, kind).map_err(|error| format!("{error:#}").into())
+        })
+        .with_ignored_flag(kind.off().is_some())
     };
     let trials = MODULES.iter().flat_map(|cases| cases.iter()).flat_map(|case| kinds.map(|kind| trial(*case, kind)));
     let conclusion = libtest_mimic::run(&Arguments::from_args(), trials.collect());
@@ -85,8 +87,4 @@ async fn run(case: Case, kind: Kind) -> Result<()> {
     let result = (case.run)(&store).await;
     store.clean().await?;
     result
-}
-
-fn failed(error: anyhow::Error) -> Failed {
-    format!("{error:#}").into()
 }
