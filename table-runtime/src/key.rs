@@ -2,7 +2,7 @@
 //!
 //! A key is a sequence of *parts*, each a value and its encoding. The derive names both; what an encoding writes is
 //! said at its type: [`Plain`], [`Lowercase`], [`Uppercase`], [`First`], [`Raw`], [`Pad`], [`Reverse`], [`Time`],
-//! [`ReverseTime`], [`Hash`] and, around another one, [`Separated`].
+//! [`ReverseTime`], [`Hash`](struct@Hash) and, around another one, [`Separated`].
 //!
 //! # Laws
 //! - A lossless encoding reads back what was written: [`Decode`].
