@@ -11,6 +11,7 @@ use std::{
         Arc, LazyLock,
         atomic::{AtomicU64, Ordering},
     },
+    time::{Duration, SystemTime},
 };
 
 use divan::{Bencher, black_box, counter::ItemsCount};
@@ -20,24 +21,28 @@ use native_model::{Model, native_model};
 use redb::ReadableDatabase;
 use serde::{Deserialize, Serialize};
 use table_runtime::{
-    Properties, PropertiesRef, ValueRef,
-    backend::{Action, Backend, EmbeddedBackend, Group, KeyRange, Operation, Partitions, Scan},
+    Properties, Stored, TableEntity, Tables, Ticks, ValueRef,
+    backend::{Action, Backend, EmbeddedBackend, Group, Operation},
 };
 
 fn main() {
     divan::main();
 }
 
+/// A realistic entity: two key fields, a text, a text that may be missing, a number and a time.
 #[native_model(id = 1, version = 1)]
 #[native_db(primary_key(stored_key -> String))]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(TableEntity, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[table(name = "Posts")]
 struct Post {
+    #[partition_key]
     author: String,
+    #[row_key]
     id: u64,
     title: String,
     url: Option<String>,
-    likes: i32,
-    views: i64,
+    likes: u32,
+    posted: SystemTime,
 }
 
 impl Post {
@@ -47,17 +52,14 @@ impl Post {
             id,
             title: format!("What I learned in my {id}th week"),
             url: id.is_multiple_of(2).then(|| format!("https://blog.example/{author}/{id}")),
-            likes: i32::try_from(id % 1000).unwrap(),
-            views: i64::try_from(id).unwrap() * 7,
+            likes: u32::try_from(id % 1000).unwrap(),
+            posted: SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_123 + id * 7_001),
         }
     }
 
+    /// `native_db` has one key, a text; the others have the same bytes.
     fn stored_key(&self) -> String {
-        format!("{}\0{}", self.author, self.row_key())
-    }
-
-    fn row_key(&self) -> String {
-        format!("{:020}", self.id)
+        stored_key(&self.author, self.id)
     }
 
     fn operation(&self) -> Operation {
@@ -66,24 +68,23 @@ impl Post {
         if let Some(url) = &self.url {
             properties.push("Url", ValueRef::String(url));
         }
-        properties.push("Likes", ValueRef::Int32(self.likes));
-        properties.push("Views", ValueRef::Int64(self.views));
-        Operation { row_key: self.row_key(), action: Action::Insert(properties) }
+        properties.push("Likes", ValueRef::Int64(self.likes.into()));
+        properties.push("Posted", ValueRef::DateTime(Ticks::from_system(self.posted).unwrap()));
+        Operation { row_key: format!("{:020}", self.id), action: Action::Insert(properties) }
     }
+}
 
-    fn read(author: &str, id: &str, properties: PropertiesRef<'_>) -> Self {
-        let mut post = Self { author: author.to_owned(), id: id.parse().unwrap(), ..Self::default() };
-        for (name, value) in properties {
-            match (name, value) {
-                ("Title", ValueRef::String(title)) => post.title = String::from(title),
-                ("Url", ValueRef::String(url)) => post.url = Some(url.to_owned()),
-                ("Likes", ValueRef::Int32(likes)) => post.likes = likes,
-                ("Views", ValueRef::Int64(views)) => post.views = views,
-                _ => {}
-            }
-        }
-        post
+fn stored_key(author: &str, id: u64) -> String {
+    let (mut digits, mut rest) = ([0; 20], id);
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + u8::try_from(rest % 10).unwrap();
+        rest /= 10;
     }
+    let mut key = String::with_capacity(author.len() + 21);
+    key.push_str(author);
+    key.push('\0');
+    key.push_str(std::str::from_utf8(&digits).unwrap());
+    key
 }
 
 const AUTHORS: u64 = 100;
@@ -96,69 +97,78 @@ fn file(name: &str) -> PathBuf {
     path
 }
 
-/// Every post, by author.
-fn posts() -> impl Iterator<Item = Vec<Post>> {
-    (0..AUTHORS).map(|author| (0..POSTS).map(|id| Post::new(author, id)).collect())
+/// Hands out every post, a group of 100 at a time.
+fn fill(insert: impl Fn(&[Post])) {
+    for author in 0..AUTHORS {
+        let posts: Vec<_> = (0..POSTS).map(|id| Post::new(author, id)).collect();
+        posts.chunks(100).for_each(&insert);
+    }
 }
 
 /// Keys to ask for, in no order.
-fn some_key() -> impl FnMut() -> (u64, u64) {
+fn some_key() -> impl FnMut() -> (String, u64) {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     move || {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        (state % AUTHORS, (state >> 32) % (POSTS - 100))
+        (format!("author{:04}", state % AUTHORS), (state >> 32) % (POSTS - 100))
     }
 }
 
-struct Ours(EmbeddedBackend);
+/// The answer of a read, which the embedded store gives when it is first asked.
+fn answer<T>(read: impl Future<Output = T>) -> T {
+    read.now_or_never().expect("reads are inline")
+}
+
+/// The embedded store, as its users have it.
+struct Ours(Tables);
 
 impl Ours {
     fn new(name: &str) -> Self {
-        let store = EmbeddedBackend::open(file(name)).unwrap();
-        runtime().block_on(store.create_table("Posts")).unwrap();
-        Self(store)
+        let tables = Tables::open(file(name)).unwrap();
+        runtime().block_on(tables.create::<Post>()).unwrap();
+        Self(tables)
     }
 
     fn full(name: &str) -> Self {
-        let store = Self::new(name);
-        for posts in posts() {
-            for posts in posts.chunks(100) {
-                runtime().block_on(store.insert(posts));
-            }
-        }
-        store
+        let groups = OursInGroups::new(name);
+        fill(|posts| groups.insert(posts));
+        let OursInGroups { store, path } = groups;
+        drop(store);
+        Self(Tables::open(path).unwrap())
     }
 
-    async fn insert(&self, posts: &[Post]) {
+    fn get(&self, author: &str, id: u64) -> Option<Stored<Post>> {
+        answer(Post::key(author, id).get(&self.0)).unwrap()
+    }
+
+    fn range(&self, author: &str, from: u64) -> Vec<Stored<Post>> {
+        answer(Post::by_key(author).range(from..).take(100).all(&self.0)).unwrap()
+    }
+}
+
+/// The embedded store below its types.
+struct OursInGroups {
+    store: EmbeddedBackend,
+    path: PathBuf,
+}
+
+impl OursInGroups {
+    fn new(name: &str) -> Self {
+        let path = file(name);
+        let store = EmbeddedBackend::open(&path).unwrap();
+        runtime().block_on(store.create_table("Posts")).unwrap();
+        Self { store, path }
+    }
+
+    fn insert(&self, posts: &[Post]) {
         let group = Group {
             table: "Posts".into(),
             partition_key: posts[0].author.clone(),
             operations: posts.iter().map(Post::operation).collect(),
         };
-        let backend: &dyn Backend = &self.0;
-        backend.execute(&group).await.unwrap();
-    }
-
-    fn get(&self, author: &str, id: &str) -> Option<Post> {
-        let backend: &dyn Backend = &self.0;
-        let row = backend.get("Posts", author, id, None).now_or_never().unwrap().unwrap()?;
-        Some(Post::read(&row.partition_key, &row.row_key, row.properties.as_ref()))
-    }
-
-    fn range(&self, author: &str, from: &str) -> Vec<Post> {
-        let scan = Scan {
-            table: "Posts".into(),
-            partitions: Partitions::One(author.to_owned()),
-            rows: KeyRange { from: std::ops::Bound::Included(from.to_owned()), to: std::ops::Bound::Unbounded },
-            filter: None,
-            select: None,
-            page: 100,
-        };
-        let backend: &dyn Backend = &self.0;
-        let page = backend.query(&scan, None).now_or_never().unwrap().unwrap();
-        page.rows.iter().map(|row| Post::read(row.partition_key, row.row_key, row.properties)).collect()
+        runtime().block_on(self.store.execute(&group)).unwrap();
     }
 }
 
@@ -181,48 +191,37 @@ impl Bare {
 
     fn full(name: &str) -> Self {
         let mut store = Self::new(name);
-        for posts in posts() {
-            for posts in posts.chunks(100) {
-                store.insert(posts);
-            }
-        }
+        fill(|posts| store.insert(posts));
         store.rows = Some(store.database.begin_read().unwrap().open_table(POSTS_TABLE).unwrap());
         store
-    }
-
-    fn key(author: &str, id: &str) -> Vec<u8> {
-        let mut key = Vec::with_capacity(author.len() + 1 + id.len());
-        key.extend_from_slice(author.as_bytes());
-        key.push(0);
-        key.extend_from_slice(id.as_bytes());
-        key
     }
 
     fn insert(&self, posts: &[Post]) {
         let transaction = self.database.begin_write().unwrap();
         {
             let mut table = transaction.open_table(POSTS_TABLE).unwrap();
-            let first = Self::key(&posts[0].author, &posts[0].row_key());
-            let mut gap = table.lower_bound_mut(std::ops::Bound::Included(first.as_slice())).unwrap();
+            let first = posts[0].stored_key();
+            let mut gap = table.lower_bound_mut(std::ops::Bound::Included(first.as_bytes())).unwrap();
             for post in posts {
                 let value = postcard::to_allocvec(post).unwrap();
-                gap.insert_before(Self::key(&post.author, &post.row_key()).as_slice(), value.as_slice()).unwrap();
+                gap.insert_before(post.stored_key().as_bytes(), value.as_slice()).unwrap();
             }
             gap.close().unwrap();
         }
         transaction.commit().unwrap();
     }
 
-    fn get(&self, author: &str, id: &str) -> Option<Post> {
-        let value = self.rows.as_ref().unwrap().get(Self::key(author, id).as_slice()).unwrap()?;
+    fn get(&self, author: &str, id: u64) -> Option<Post> {
+        let value = self.rows.as_ref().unwrap().get(stored_key(author, id).as_bytes()).unwrap()?;
         Some(postcard::from_bytes(value.value()).unwrap())
     }
 
-    fn range(&self, author: &str, from: &str) -> Vec<Post> {
-        let (from, mut to) = (Self::key(author, from), Self::key(author, ""));
-        *to.last_mut().unwrap() = 1;
-        let rows = self.rows.as_ref().unwrap().range(from.as_slice()..to.as_slice()).unwrap();
-        rows.take(100).map(|row| postcard::from_bytes(row.unwrap().1.value()).unwrap()).collect()
+    fn range(&self, author: &str, from: u64) -> Vec<Post> {
+        let (from, to) = (stored_key(author, from), format!("{author}\u{1}"));
+        let rows = self.rows.as_ref().unwrap().range(from.as_bytes()..to.as_bytes()).unwrap();
+        let mut posts = Vec::with_capacity(100);
+        posts.extend(rows.take(100).map(|row| postcard::from_bytes::<Post>(row.unwrap().1.value()).unwrap()));
+        posts
     }
 }
 
@@ -241,11 +240,7 @@ impl NativeDb {
 
     fn full(name: &str) -> Self {
         let store = Self::new(name);
-        for posts in posts() {
-            for posts in posts.chunks(100) {
-                store.insert(posts);
-            }
-        }
+        fill(|posts| store.insert(posts));
         store
     }
 
@@ -257,15 +252,17 @@ impl NativeDb {
         transaction.commit().unwrap();
     }
 
-    fn get(&self, author: &str, id: &str) -> Option<Post> {
-        self.0.r_transaction().unwrap().get().primary(format!("{author}\0{id}")).unwrap()
+    fn get(&self, author: &str, id: u64) -> Option<Post> {
+        self.0.r_transaction().unwrap().get().primary(stored_key(author, id)).unwrap()
     }
 
-    fn range(&self, author: &str, from: &str) -> Vec<Post> {
+    fn range(&self, author: &str, from: u64) -> Vec<Post> {
         let transaction = self.0.r_transaction().unwrap();
         let scan = transaction.scan().primary().unwrap();
-        let rows = scan.range(format!("{author}\0{from}")..format!("{author}\u{1}")).unwrap();
-        rows.take(100).map(Result::unwrap).collect()
+        let rows = scan.range(stored_key(author, from)..format!("{author}\u{1}")).unwrap();
+        let mut posts = Vec::with_capacity(100);
+        posts.extend(rows.take(100).map(Result::unwrap));
+        posts
     }
 }
 
@@ -278,15 +275,11 @@ static OURS: LazyLock<Ours> = LazyLock::new(|| Ours::full("read-ours"));
 static BARE: LazyLock<Bare> = LazyLock::new(|| Bare::full("read-bare"));
 static NATIVE_DB: LazyLock<NativeDb> = LazyLock::new(|| NativeDb::full("read-native-db"));
 
-fn read<T>(bencher: Bencher<'_, '_>, items: u64, read: impl Fn(&str, &str) -> T + Sync) {
-    let mut key = some_key();
+fn read<T>(bencher: Bencher<'_, '_>, items: u64, read: impl Fn(&str, u64) -> T + Sync) {
     bencher
         .counter(ItemsCount::new(items))
-        .with_inputs(|| {
-            let (author, id) = key();
-            (format!("author{author:04}"), format!("{id:020}"))
-        })
-        .bench_local_refs(|(author, id)| read(black_box(author), black_box(id)));
+        .with_inputs(some_key())
+        .bench_local_refs(|(author, id)| read(black_box(author), black_box(*id)));
 }
 
 #[divan::bench_group(sample_count = 2000, sample_size = 50)]
@@ -313,7 +306,7 @@ mod get {
 mod range_of_100 {
     use super::*;
 
-    fn checked(posts: Vec<Post>) -> Vec<Post> {
+    fn checked<T>(posts: Vec<T>) -> Vec<T> {
         assert_eq!(posts.len(), 100);
         posts
     }
@@ -353,8 +346,8 @@ mod durable_group_of_100 {
 
     #[divan::bench]
     fn ours(bencher: Bencher<'_, '_>) {
-        let store = Ours::new("groups-ours");
-        groups(bencher, |posts| runtime().block_on(store.insert(posts)));
+        let store = OursInGroups::new("groups-ours");
+        groups(bencher, |posts| store.insert(posts));
     }
 
     #[divan::bench]
@@ -393,7 +386,7 @@ mod single_writes_of_16_tasks {
                     let store = Arc::clone(&store);
                     runtime().spawn(async move {
                         for _ in 0..WRITES {
-                            store.insert(&[next_post(task)]).await;
+                            store.0.insert(&next_post(task)).await.unwrap();
                         }
                     })
                 })

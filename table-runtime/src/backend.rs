@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, fmt, future::Future, ops::Bound, pin::Pin};
 
-use crate::{Condition, ETag, Properties, Result, Row, RowSet, ValueRef};
+use crate::{Condition, ETag, Properties, Result, Row, RowRef, RowSet, ValueRef};
 
 #[cfg(feature = "azure")]
 mod azure;
@@ -19,6 +19,9 @@ pub use embedded::{EmbeddedBackend, InMemoryBackend};
 
 /// A boxed future, as a trait object's methods give it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What a row is lent to. An error ends the read, and is what it gives.
+pub type Reader<'a> = &'a mut (dyn FnMut(RowRef<'_>) -> Result<()> + Send);
 
 /// A key-ordered table store.
 ///
@@ -49,6 +52,39 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// One page of a scan: from its beginning, or on from where the page before said. A page may be empty and still
     /// say where to go on.
     fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>>;
+
+    /// As [`get`](Self::get), but lends the row to `read` where it stands, and says whether there is one. A store that
+    /// has its rows at hand need not copy them.
+    ///
+    /// The bytes of the properties may be unchecked: `read` has to find damage, as reading an entity does.
+    fn get_with<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+        read: Reader<'a>,
+    ) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async move {
+            let row = self.get(table, partition_key, row_key, select).await?;
+            row.as_ref().map(|row| read(row.as_ref())).transpose().map(|read| read.is_some())
+        })
+    }
+
+    /// As [`query`](Self::query), but lends the page's rows to `read`, as [`get_with`](Self::get_with) does, and says
+    /// where to go on.
+    fn query_with<'a>(
+        &'a self,
+        scan: &'a Scan,
+        from: Option<&'a Continuation>,
+        read: Reader<'a>,
+    ) -> BoxFuture<'a, Result<Option<Continuation>>> {
+        Box::pin(async move {
+            let page = self.query(scan, from).await?;
+            page.rows.iter().try_for_each(read)?;
+            Ok(page.next)
+        })
+    }
 
     /// Carries out the operations, all or none, and gives each row's new ETag, `None` where it was deleted.
     fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>>;
@@ -164,8 +200,10 @@ impl Action {
     /// The properties that it writes.
     pub const fn properties(&self) -> Option<&Properties> {
         match self {
-            Self::Insert(properties) | Self::Upsert(properties) => Some(properties),
-            Self::Replace(properties, _) | Self::Merge(properties, _) => Some(properties),
+            Self::Insert(properties)
+            | Self::Upsert(properties)
+            | Self::Replace(properties, _)
+            | Self::Merge(properties, _) => Some(properties),
             Self::Delete(_) => None,
         }
     }

@@ -40,7 +40,8 @@ impl Cursor {
     /// What the cursors of a query are known by.
     pub(crate) fn query(layout: &LayoutInfo, scan: &Scan) -> u64 {
         let parts = |parts: &[crate::PartInfo]| {
-            parts.iter().map(|part| format!("{}:{};", part.field, part.encoding)).collect::<String>()
+            let parts: Vec<_> = parts.iter().map(|part| format!("{}:{}", part.field, part.encoding)).collect();
+            parts.join(";")
         };
         let layout = [layout.table, layout.name, &parts(layout.partition), &parts(layout.row)].join("\n");
         let select = scan.select.as_ref().map(|select| select.join(","));

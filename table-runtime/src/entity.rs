@@ -7,8 +7,8 @@ use std::{
 };
 
 use crate::{
-    ETag, KeyError, KeyWriter, Layout, LayoutInfo, PartInfo, Properties, PropertiesRef, PropertyError, PropertyInfo,
-    Result, RowId, RowRef, Ticks, ValueRef,
+    DamagedProperties, ETag, KeyError, KeyWriter, Layout, LayoutInfo, PartInfo, Properties, PropertiesRef,
+    PropertyError, PropertyInfo, Result, RowId, RowRef, Ticks, ValueRef,
     key::{KeyProblem, KeyReader},
     property::PropertyProblem,
 };
@@ -167,15 +167,18 @@ impl<'a> RowReader<'a> {
     }
 
     /// The partition key, to be read part by part.
+    #[inline]
     pub fn partition_key(&self) -> Result<KeyReader<'a>> {
         self.key(self.layout.partition_prefix, self.layout.partition, self.row.partition_key)
     }
 
     /// The row key, to be read part by part.
+    #[inline]
     pub fn row_key(&self) -> Result<KeyReader<'a>> {
         self.key(self.layout.row_prefix, self.layout.row, self.row.row_key)
     }
 
+    #[inline]
     fn key(&self, prefix: &'static str, parts: &'static [PartInfo], key: &'a str) -> Result<KeyReader<'a>> {
         KeyReader::new(self.layout, prefix, parts, key)
     }
@@ -187,41 +190,33 @@ impl<'a> RowReader<'a> {
         name: &'static str,
         read: impl FnOnce(Option<ValueRef<'_>>) -> Result<T, PropertyProblem>,
     ) -> Result<T> {
-        let read = match self.find(name) {
-            Ok(value) => read(value),
-            Err(error) => return Err(error),
-        };
-        read.map_err(|problem| {
-            let expected = problem.expected.into_owned();
-            Box::new(PropertyError { row: self.id(), property: name.to_owned(), expected, found: problem.found }).into()
+        read(self.find(name)?).map_err(|problem| self.error(name, problem))
+    }
+
+    #[cold]
+    fn error(&self, name: &str, problem: PropertyProblem) -> crate::Error {
+        let expected = problem.expected.into_owned();
+        Box::new(PropertyError {
+            row: id(self.table, self.row),
+            property: name.to_owned(),
+            expected,
+            found: problem.found,
         })
+        .into()
     }
 
     fn find(&mut self, name: &str) -> Result<Option<ValueRef<'a>>> {
-        let damaged = |this: &Self, damage| crate::Error::Damaged { row: Box::new(this.id()), damage };
-        let from = self.rest;
-        while let Some((found, value)) = self.rest.try_next().map_err(|damage| damaged(self, damage))? {
-            if found == name {
-                return Ok(Some(value));
-            }
-        }
-        // Once around: what stands before where this search began.
-        self.rest = from;
-        let mut all = self.row.properties;
-        while all.as_bytes().len() > from.as_bytes().len() {
-            match all.try_next().map_err(|damage| damaged(self, damage))? {
-                Some((found, value)) if found == name => return Ok(Some(value)),
-                Some(_) => {}
-                None => break,
-            }
-        }
-        Ok(None)
+        let found = match self.rest.seek(name) {
+            // Once around: what stands before where this search began.
+            Ok(None) => self.row.properties.before(self.rest).seek(name),
+            found => found,
+        };
+        found.map_err(|damage| damaged(self.table, self.row, damage))
     }
 
-    fn id(&self) -> RowId {
-        let RowRef { partition_key, row_key, .. } = self.row;
-        let (partition_key, row_key) = (partition_key.to_owned(), row_key.to_owned());
-        RowId { table: self.table.to_owned(), partition_key, row_key }
+    /// Looks for damage in what no field asked for.
+    fn finish(&mut self) -> Result<()> {
+        self.rest.skip_all().map_err(|damage| damaged(self.table, self.row, damage))
     }
 }
 
@@ -304,8 +299,27 @@ impl<T: fmt::Debug> fmt::Debug for Stored<T> {
     }
 }
 
-/// Reads an entity from its row in `table`.
+/// Reads an entity from its row in `table`. Damage anywhere in the row is found.
 pub(crate) fn read<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<Stored<E>> {
-    let entity = E::read(&mut RowReader::new(&E::LAYOUTS[0], table, row))?;
+    let mut reader = RowReader::new(&E::LAYOUTS[0], table, row);
+    let entity = E::read(&mut reader)?;
+    reader.finish()?;
     Ok(Stored::new(entity, row.etag.clone(), row.timestamp))
+}
+
+/// Whether the row in `table` is an entity of this kind.
+pub(crate) fn is_kind(table: &str, row: RowRef<'_>, kind: &str) -> Result<bool> {
+    let mut properties = row.properties;
+    let found = properties.seek(KIND).map_err(|damage| damaged(table, row, damage))?;
+    Ok(found == Some(ValueRef::String(kind)))
+}
+
+#[cold]
+fn damaged(table: &str, row: RowRef<'_>, damage: DamagedProperties) -> crate::Error {
+    crate::Error::Damaged { row: Box::new(id(table, row)), damage }
+}
+
+fn id(table: &str, row: RowRef<'_>) -> RowId {
+    let (partition_key, row_key) = (row.partition_key.to_owned(), row.row_key.to_owned());
+    RowId { table: table.to_owned(), partition_key, row_key }
 }

@@ -2,7 +2,7 @@
 //!
 //! A key is a sequence of *parts*, each a value and its encoding. The derive names both; what an encoding writes is
 //! said at its type: [`Plain`], [`Lowercase`], [`Uppercase`], [`First`], [`Raw`], [`Pad`], [`Reverse`], [`Time`],
-//! [`ReverseTime`], [`Hash`] and, around another one, [`Separated`].
+//! [`ReverseTime`], [`Hash`](struct@Hash) and, around another one, [`Separated`].
 //!
 //! # Laws
 //! - A lossless encoding reads back what was written: [`Decode`].
@@ -41,7 +41,7 @@ pub use integer::Integer;
 pub use reader::KeyReader;
 pub use time::UnixTime;
 pub use writer::KeyWriter;
-pub(crate) use writer::write_part;
+pub(crate) use writer::{check_length, write_part};
 
 /// A type that can stand in a key.
 ///
@@ -182,12 +182,12 @@ pub enum KeyProblem {
         /// The first such character.
         character: char,
     },
-    /// The key is too long.
-    #[error("the {key} has {units} UTF-16 units; the limit is 512")]
+    /// The key gets too long by this part.
+    #[error("it makes the {key} {units} UTF-16 units long; the limit is 512")]
     TooLong {
         /// `PartitionKey` or `RowKey`.
         key: &'static str,
-        /// Its length.
+        /// The key's length with this part.
         units: usize,
     },
     /// A stored key is not one that the layout writes.

@@ -99,7 +99,7 @@ impl<'a> PropertiesRef<'a> {
 
     /// The value of the property `name`.
     pub fn get(mut self, name: &str) -> Option<ValueRef<'a>> {
-        self.find(|(other, _)| *other == name).map(|(_, value)| value)
+        self.seek(name).ok().flatten()
     }
 
     /// A copy that owns its bytes.
@@ -133,8 +133,26 @@ impl<'a> PropertiesRef<'a> {
         self.0 = rest;
         Ok(Some(property))
     }
+
+    /// The value of the property `name`; what stands after it is left. If there is none, all is left.
+    #[inline]
+    pub(crate) fn seek(&mut self, name: &str) -> Result<Option<ValueRef<'a>>, DamagedProperties> {
+        encoded::find(&mut self.0, name).ok_or(DamagedProperties)
+    }
+
+    /// Passes over all that is left.
+    #[inline]
+    pub(crate) fn skip_all(self) -> Result<(), DamagedProperties> {
+        encoded::skip_all(self.0).ok_or(DamagedProperties)
+    }
+
+    /// Those before `rest`, which is what is left of these.
+    pub(crate) fn before(self, rest: Self) -> Self {
+        Self(&self.0[..self.0.len().saturating_sub(rest.0.len())])
+    }
 }
 
+#[allow(clippy::copy_iterator, reason = "a copy is a second look at the same row")]
 impl<'a> Iterator for PropertiesRef<'a> {
     type Item = (&'a str, ValueRef<'a>);
 

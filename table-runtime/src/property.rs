@@ -121,11 +121,13 @@ pub trait Store<T> {
     type Order;
 
     #[doc(hidden)]
+    #[inline]
     fn store(value: &T, name: &'static str, properties: &mut PropertyWriter<'_>) -> crate::Result<()> {
         properties.write(name, |properties| Self::write(value, name, properties))
     }
 
     #[doc(hidden)]
+    #[inline]
     fn load(name: &'static str, row: &mut RowReader<'_>) -> crate::Result<T> {
         row.property(name, Self::read)
     }

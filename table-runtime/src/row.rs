@@ -169,13 +169,6 @@ struct Entry {
 }
 
 impl RowSet {
-    /// Makes room for `rows` more rows like this one.
-    pub fn reserve_like(&mut self, row: RowRef<'_>, rows: usize) {
-        self.keys.reserve((row.partition_key.len() + row.row_key.len()) * rows);
-        self.properties.reserve(row.properties.as_bytes().len() * rows);
-        self.rows.reserve(rows);
-    }
-
     /// Adds a row after the others.
     pub fn push(&mut self, row: RowRef<'_>) {
         self.keys.push_str(row.partition_key);

@@ -69,6 +69,7 @@ impl Tables {
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no such row: a patch never makes one. Else those of [`insert`](Self::insert).
+    #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
     pub fn patch<K, I>(
         &self,
         key: K,
@@ -96,6 +97,7 @@ impl Tables {
     ///
     /// # Errors
     /// [`Error::OutcomeUnknown`] if the answer was lost; [`Error::Key`] for a value that no key holds.
+    #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
     pub fn remove(&self, key: impl OwnKey) -> BoxFuture<'static, Result<bool>> {
         let backend = self.backend().clone();
         let group = point(key.plan(), Action::Delete(IfMatch::Any));

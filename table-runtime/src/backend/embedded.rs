@@ -26,10 +26,11 @@ use self::{
     committer::{Committer, Done, Task},
     failure::{Failure, Refusal},
     prepared::Prepared,
+    read::Checks,
     snapshot::Published,
 };
-use super::{Action, Backend, BoxFuture, Continuation, Group, Page, Scan};
-use crate::{ETag, Error, OutcomeUnknownError, Result, Row, RowId, RowNow};
+use super::{Action, Backend, BoxFuture, Continuation, Group, Page, Reader, Scan};
+use crate::{ETag, Error, OutcomeUnknownError, Result, Row, RowId, RowNow, RowSet};
 
 /// A store in a file, which one process at a time can have open.
 ///
@@ -111,12 +112,26 @@ impl Store {
         Ok(self.published.take()?.names().beginning_with(prefix))
     }
 
-    fn get(&self, table: &str, partition_key: &str, row_key: &str, select: Option<&[&str]>) -> Result<Option<Row>> {
-        read::get(self.published.take()?.rows(table)?, table, partition_key, row_key, select)
+    fn get(
+        &self,
+        table: &str,
+        partition_key: &str,
+        row_key: &str,
+        select: Option<&[&str]>,
+        checks: Checks,
+        read: Reader<'_>,
+    ) -> Result<bool> {
+        read::get(self.published.take()?.rows(table)?, table, partition_key, row_key, select, checks, read)
     }
 
-    fn query(&self, scan: &Scan, from: Option<&Continuation>) -> Result<Page> {
-        read::page(self.published.take()?.rows(&scan.table)?, scan, from)
+    fn query(
+        &self,
+        scan: &Scan,
+        from: Option<&Continuation>,
+        checks: Checks,
+        read: Reader<'_>,
+    ) -> Result<Option<Continuation>> {
+        read::page(self.published.take()?.rows(&scan.table)?, scan, from, checks, read)
     }
 
     async fn execute(&self, group: &Group) -> Result<Vec<Option<ETag>>> {
@@ -187,11 +202,45 @@ macro_rules! delegate_to_store {
                 row_key: &'a str,
                 select: Option<&'a [&'static str]>,
             ) -> BoxFuture<'a, Result<Option<Row>>> {
-                Box::pin(async move { self.store.get(table, partition_key, row_key, select) })
+                Box::pin(async move {
+                    let mut found = None;
+                    self.store.get(table, partition_key, row_key, select, Checks::Store, &mut |row| {
+                        found = Some(row.to_row());
+                        Ok(())
+                    })?;
+                    Ok(found)
+                })
+            }
+
+            fn get_with<'a>(
+                &'a self,
+                table: &'a str,
+                partition_key: &'a str,
+                row_key: &'a str,
+                select: Option<&'a [&'static str]>,
+                read: Reader<'a>,
+            ) -> BoxFuture<'a, Result<bool>> {
+                Box::pin(async move { self.store.get(table, partition_key, row_key, select, Checks::Reader, read) })
             }
 
             fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
-                Box::pin(async move { self.store.query(scan, from) })
+                Box::pin(async move {
+                    let mut rows = RowSet::default();
+                    let next = self.store.query(scan, from, Checks::Store, &mut |row| {
+                        rows.push(row);
+                        Ok(())
+                    })?;
+                    Ok(Page { rows, next })
+                })
+            }
+
+            fn query_with<'a>(
+                &'a self,
+                scan: &'a Scan,
+                from: Option<&'a Continuation>,
+                read: Reader<'a>,
+            ) -> BoxFuture<'a, Result<Option<Continuation>>> {
+                Box::pin(async move { self.store.query(scan, from, Checks::Reader, read) })
             }
 
             fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {

@@ -144,27 +144,25 @@ const BASE: u128 = 1_000_000_000_000_000_000;
 
 /// Writes a number with `width` digits, each its nine's complement if `complement`; `false` if it does not fit.
 #[inline]
-fn write_digits(number: u128, width: usize, complement: bool, out: &mut KeyBuffer) -> bool {
+pub(super) fn write_digits(number: u128, width: usize, complement: bool, out: &mut KeyBuffer) -> bool {
     let mut digits = [b'0'; WIDEST];
     let from = WIDEST - width.min(WIDEST);
-    let rest = match u64::try_from(number) {
-        // As nearly all are.
-        Ok(number) => fill(&mut digits[from.max(WIDEST - 20)..], number),
-        Err(_) => {
-            let (high, low) = (number / BASE, number % BASE);
-            #[allow(
-                clippy::cast_possible_truncation,
-                reason = "below 10^18, or the last digits of a number over 10^36"
-            )]
-            let limbs = [(high / BASE) as u64, (high % BASE) as u64, low as u64];
-            fill(&mut digits[..3], limbs[0]);
-            fill(&mut digits[3..21], limbs[1]);
-            fill(&mut digits[21..], limbs[2]);
-            u64::from(digits[..from].iter().any(|digit| *digit != b'0'))
-        }
+    // As nearly all are.
+    let rest = if let Ok(number) = u64::try_from(number) {
+        fill(&mut digits[from.max(WIDEST - 20)..], number)
+    } else {
+        let (high, low) = (number / BASE, number % BASE);
+        #[allow(clippy::cast_possible_truncation, reason = "below 10^18, or the last digits of a number over 10^36")]
+        let limbs = [(high / BASE) as u64, (high % BASE) as u64, low as u64];
+        fill(&mut digits[..3], limbs[0]);
+        fill(&mut digits[3..21], limbs[1]);
+        fill(&mut digits[21..], limbs[2]);
+        u64::from(digits[..from].iter().any(|digit| *digit != b'0'))
     };
     if complement {
-        digits.iter_mut().for_each(|digit| *digit = b'0' + b'9' - *digit);
+        for digit in &mut digits {
+            *digit = b'0' + b'9' - *digit;
+        }
     }
     // `pad` may be wider than any integer.
     for _ in WIDEST..width {
@@ -193,9 +191,18 @@ fn read<T: Integer>(text: &str, width: usize) -> Result<T, KeyProblem> {
         Some(digits) => (true, digits),
         None => (false, text),
     };
-    let number = digits.bytes().try_fold(0_u128, |number, digit| {
-        let digit = if negative { b'9'.checked_sub(digit)? } else { digit.checked_sub(b'0')? };
-        if digit > 9 { None } else { number.checked_mul(10)?.checked_add(digit.into()) }
+    // As many at a time as 64 bits hold, for which a processor has instructions.
+    let number = digits.as_bytes().chunks(18).try_fold(0_u128, |number, digits| {
+        let (mut low, mut base) = (0_u64, 1_u64);
+        for digit in digits {
+            let digit = digit.wrapping_sub(b'0');
+            if digit > 9 {
+                return None;
+            }
+            low = low * 10 + u64::from(if negative { 9 - digit } else { digit });
+            base *= 10;
+        }
+        number.checked_mul(base.into())?.checked_add(low.into())
     });
     let value = number.filter(|_| digits.len() == width).and_then(|number| T::join(negative, number));
     value.ok_or_else(|| {

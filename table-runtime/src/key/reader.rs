@@ -14,20 +14,33 @@ pub struct KeyReader<'a> {
 
 impl<'a> KeyReader<'a> {
     /// A reader of what follows the key's constant beginning.
+    #[inline]
     pub(crate) fn new(
         layout: &'static LayoutInfo,
         prefix: &'static str,
         parts: &'static [PartInfo],
         key: &'a str,
     ) -> Result<Self> {
-        let reader = Self { layout, parts: parts.iter(), field: "", rest: "" };
-        match key.strip_prefix(prefix) {
+        // Comparing with no text at all takes far longer than seeing that it is none.
+        let rest = if prefix.is_empty() { Some(key) } else { key.strip_prefix(prefix) };
+        let reader = Self { layout, parts: parts.iter(), field: "", rest: key };
+        match rest {
             Some(rest) if !parts.is_empty() || rest.is_empty() => Ok(Self { rest, ..reader }),
-            Some(_) => Err(reader.error("", KeyProblem::malformed(format!("the key `{prefix}`"), key))),
-            None => Err(reader.error("", KeyProblem::malformed(format!("a key that begins with `{prefix}`"), key))),
+            _ => Err(reader.not_begun(prefix)),
         }
     }
 
+    /// The key does not have its constant beginning, or something after it where there is no part.
+    #[cold]
+    fn not_begun(&self, prefix: &'static str) -> crate::Error {
+        let expected = match self.rest.strip_prefix(prefix) {
+            Some(_) => format!("the key `{prefix}`"),
+            None => format!("a key that begins with `{prefix}`"),
+        };
+        self.error("", KeyProblem::malformed(expected, self.rest))
+    }
+
+    #[cold]
     fn error(&self, field: &'static str, problem: KeyProblem) -> crate::Error {
         self.layout.key_error(field, problem).into()
     }

@@ -1,6 +1,7 @@
 //! Reading encoded properties: what `postcard::take_from_bytes` does for `(&str, ValueRef)`, written out.
 //!
-//! A page of rows is read twice, once to find damage and once into entities, so that this is much of what a scan costs.
+//! A page of rows is read twice, once to find damage and once into entities, so that this is much of what a scan costs:
+//! what is not asked for is passed over, not read.
 
 use crate::{Guid, Ticks, ValueRef};
 
@@ -9,22 +10,41 @@ use crate::{Guid, Ticks, ValueRef};
 pub(super) fn take(bytes: &[u8]) -> Option<((&str, ValueRef<'_>), &[u8])> {
     let mut bytes = Bytes(bytes);
     let name = bytes.text()?;
-    let value = match bytes.varint()? {
-        0 => ValueRef::String(bytes.text()?),
-        1 => ValueRef::Binary(bytes.slice()?),
-        2 => match bytes.array()? {
-            [0] => ValueRef::Boolean(false),
-            [1] => ValueRef::Boolean(true),
-            _ => return None,
-        },
-        3 => ValueRef::Int32(i32::try_from(bytes.zigzag()?).ok()?),
-        4 => ValueRef::Int64(bytes.zigzag()?),
-        5 => ValueRef::Double(f64::from_le_bytes(bytes.array()?)),
-        6 => ValueRef::Guid(Guid::from_bytes(bytes.array()?)),
-        7 => ValueRef::DateTime(Ticks::new(bytes.varint()?)?),
-        _ => return None,
-    };
+    let value = bytes.value()?;
     Some(((name, value), bytes.0))
+}
+
+/// The value of the property `name`, and of `bytes` then those after it; `None` if what was read is damaged.
+#[inline]
+#[allow(clippy::option_option, reason = "a value that may be missing, if nothing is damaged")]
+pub(super) fn find<'a>(bytes: &mut &'a [u8], name: &str) -> Option<Option<ValueRef<'a>>> {
+    let mut rest = Bytes(bytes);
+    while !rest.0.is_empty() {
+        if is_same(rest.slice()?, name.as_bytes()) {
+            let value = rest.value()?;
+            *bytes = rest.0;
+            return Some(Some(value));
+        }
+        rest.skip_value()?;
+    }
+    Some(None)
+}
+
+/// Whether two names are the same. They are short: to call what compares memory takes longer than comparing them.
+#[inline]
+fn is_same(left: &[u8], right: &[u8]) -> bool {
+    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| left == right)
+}
+
+/// Passes over properties; `None` if they do not end where the bytes do.
+#[inline]
+pub(super) fn skip_all(bytes: &[u8]) -> Option<()> {
+    let mut bytes = Bytes(bytes);
+    while !bytes.0.is_empty() {
+        bytes.slice()?;
+        bytes.skip_value()?;
+    }
+    Some(())
 }
 
 /// Whether these are properties, one after the other: what [`take`] would find out, without making them.
@@ -42,27 +62,58 @@ struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
     #[inline]
-    fn check(&mut self) -> Option<()> {
-        self.check_text()?;
+    fn value(&mut self) -> Option<ValueRef<'a>> {
+        Some(match self.varint()? {
+            0 => ValueRef::String(self.text()?),
+            1 => ValueRef::Binary(self.slice()?),
+            2 => ValueRef::Boolean(self.boolean()?),
+            3 => ValueRef::Int32(i32::try_from(self.zigzag()?).ok()?),
+            4 => ValueRef::Int64(self.zigzag()?),
+            5 => ValueRef::Double(f64::from_le_bytes(self.array()?)),
+            6 => ValueRef::Guid(Guid::from_bytes(self.array()?)),
+            7 => ValueRef::DateTime(Ticks::new(self.varint()?)?),
+            _ => return None,
+        })
+    }
+
+    /// Passes over a value, which may be damaged in itself, but not in its length.
+    #[inline]
+    fn skip_value(&mut self) -> Option<()> {
         match self.varint()? {
-            0 => self.check_text()?,
-            1 => drop(self.slice()?),
-            2 => return matches!(self.array()?, [0 | 1]).then_some(()),
-            3 => drop(i32::try_from(self.zigzag()?).ok()?),
-            4 => drop(self.varint()?),
+            0 | 1 => drop(self.slice()?),
+            2 => drop(self.array::<1>()?),
+            3 | 4 | 7 => drop(self.varint()?),
             5 => drop(self.array::<8>()?),
             6 => drop(self.array::<16>()?),
-            7 => drop(Ticks::new(self.varint()?)?),
             _ => return None,
         }
         Some(())
     }
 
     #[inline]
-    fn check_text(&mut self) -> Option<()> {
-        let text = self.slice()?;
-        // Most is ASCII, which is faster to see than that it is UTF-8.
-        (text.is_ascii() || std::str::from_utf8(text).is_ok()).then_some(())
+    fn check(&mut self) -> Option<()> {
+        let all = self.0;
+        let name = self.slice()?;
+        let text = if let [0, rest @ ..] = self.0 {
+            self.0 = rest;
+            self.slice()?
+        } else {
+            self.value()?;
+            &[]
+        };
+        // Most properties are ASCII from end to end, which is found out at once.
+        let whole = &all[..all.len() - self.0.len()];
+        let sound = whole.is_ascii() || (is_text(name) && is_text(text));
+        sound.then_some(())
+    }
+
+    #[inline]
+    fn boolean(&mut self) -> Option<bool> {
+        match self.array()? {
+            [0] => Some(false),
+            [1] => Some(true),
+            _ => None,
+        }
     }
 
     #[inline]
@@ -83,14 +134,14 @@ impl<'a> Bytes<'a> {
     #[inline(never)]
     fn long_varint(&mut self) -> Option<u64> {
         let mut number = 0;
-        for shift in (0..64).step_by(7) {
-            let [byte] = self.array()?;
+        for (shift, byte) in (0..64).step_by(7).zip(self.0) {
             let bits = u64::from(byte & 0x7F);
             if bits << shift >> shift != bits {
                 return None;
             }
             number |= bits << shift;
-            if byte < 0x80 {
+            if *byte < 0x80 {
+                self.0 = self.0.get(shift / 7 + 1..)?;
                 return Some(number);
             }
         }
@@ -124,6 +175,12 @@ impl<'a> Bytes<'a> {
     }
 }
 
+#[inline]
+fn is_text(bytes: &[u8]) -> bool {
+    // Most is ASCII, which is faster to see than that it is UTF-8.
+    bytes.is_ascii() || std::str::from_utf8(bytes).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -154,10 +211,16 @@ mod tests {
             let length = bytes.len();
             bytes.extend(&more);
             prop_assert_eq!(take(&bytes), Some((property, &more[..])));
+            let mut rest = &bytes[..];
+            prop_assert_eq!(find(&mut rest, &name), Some(Some(property.1)));
+            prop_assert_eq!(rest, &more[..]);
+            prop_assert_eq!(find(&mut &bytes[..length], "another"), Some(None));
+            prop_assert_eq!(skip_all(&bytes[..length]), Some(()));
             prop_assert!(check(&bytes[..length]));
             for end in 0..length {
                 prop_assert_eq!(take(&bytes[..end]), None);
                 prop_assert_eq!(check(&bytes[..end]), end == 0);
+                prop_assert_eq!(find(&mut &bytes[..end], "another"), (end == 0).then_some(None));
             }
         }
 

@@ -203,8 +203,12 @@ fn open_first<N: Encode<kind::Text>>(prefix: &str, characters: usize, decided: b
     if decided {
         plan.push_partition::<kind::Text, N>(prefix, true);
     } else {
+        let first = match characters {
+            1 => "character".to_owned(),
+            more => format!("{more} characters"),
+        };
         plan.refuse(format!(
-            "the prefix {prefix:?} is too short to tell the partition, which is made of the first {characters} characters"
+            "the prefix {prefix:?} is too short to tell the partition, which is made of the first {first}"
         ));
     }
 }

@@ -2,10 +2,7 @@
 
 use std::{borrow::Cow, fmt};
 
-use crate::{
-    ValueRef,
-    backend::{Partitions, Scan},
-};
+use crate::{ValueRef, backend::Scan};
 
 /// What a query will ask of the store. `Display` says it in a line or two.
 ///
@@ -28,25 +25,14 @@ pub struct Explain {
     pub(super) cost: Cow<'static, str>,
     pub(super) tables: Vec<Cow<'static, str>>,
     pub(super) filter: String,
-    pub(super) requests: usize,
+    pub(super) take: Option<usize>,
     pub(super) keys: Option<(String, String)>,
     pub(super) problem: Option<String>,
 }
 
 impl Explain {
     pub(super) fn scan(cost: Cow<'static, str>, scan: &Scan, take: Option<usize>, problem: Option<String>) -> Self {
-        let page = usize::try_from(scan.page).unwrap_or(usize::MAX);
-        Self {
-            cost,
-            tables: vec![scan.table.clone()],
-            filter: scan.odata(),
-            requests: match (take, &scan.partitions) {
-                (Some(take), Partitions::One(_)) => take.div_ceil(page),
-                _ => 1,
-            },
-            keys: None,
-            problem,
-        }
+        Self { cost, tables: vec![scan.table.clone()], filter: scan.odata(), take, keys: None, problem }
     }
 
     pub(super) fn point(
@@ -60,7 +46,7 @@ impl Explain {
             cost,
             tables: vec![table.into()],
             filter: format!("PartitionKey eq {partition_literal} and RowKey eq {row_literal}"),
-            requests: 1,
+            take: None,
             keys: Some((partition.to_owned(), row.to_owned())),
             problem,
         }
@@ -81,9 +67,15 @@ impl Explain {
         &self.filter
     }
 
-    /// The requests that it takes at least: a store may answer with smaller pages.
+    /// The requests that it takes at least: one, but none for no rows. A point takes no more; of rows there may be
+    /// more pages than the first.
     pub fn requests(&self) -> usize {
-        self.requests
+        usize::from(self.take != Some(0))
+    }
+
+    /// How many rows it reads at most, if that was said.
+    pub fn take(&self) -> Option<usize> {
+        self.take
     }
 
     /// The partition key of a point.
@@ -104,10 +96,16 @@ impl Explain {
 
 impl fmt::Display for Explain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cost, requests, filter, .. } = self;
-        let tables = self.tables.join(", ");
-        let plural = if *requests == 1 { "" } else { "s" };
-        write!(f, "{cost} of {tables}, {requests} request{plural} at least")?;
+        let Self { cost, filter, .. } = self;
+        let (tables, requests) = (self.tables.join(", "), self.requests());
+        write!(f, "{cost} of {tables}, ")?;
+        match (&self.keys, self.take) {
+            (Some(_), _) => write!(f, "{requests} request")?,
+            (None, None) => write!(f, "{requests} request at least")?,
+            (None, Some(take)) => {
+                write!(f, "first {take}, {requests} request{} at least", if requests == 1 { "" } else { "s" })?;
+            }
+        }
         if !filter.is_empty() {
             write!(f, ": {filter}")?;
         }

@@ -3,19 +3,19 @@
 use std::{
     collections::VecDeque,
     fmt,
-    marker::PhantomData,
     ops::Bound,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    vec,
 };
 
 use futures_core::Stream;
 use futures_util::stream;
 
 use crate::{
-    LayoutInfo, Result, RowSet, Stored, TableEntity,
-    backend::{Backend, Continuation, Partitions, Scan},
+    Error, LayoutInfo, Result, RowRef, Stored, TableEntity,
+    backend::{Backend, Continuation, Partitions, Reader, Scan},
     cursor::Cursor,
     entity, limits,
 };
@@ -39,34 +39,11 @@ pub(super) struct RowPages {
     /// How many rows may still be given out by this run, and by the query in all.
     left: usize,
     taken: Option<usize>,
-    /// What the cursors of this query are known by.
-    query: u64,
 }
 
 impl RowPages {
-    pub(super) fn new(
-        backend: Arc<dyn Backend>,
-        layout: &'static LayoutInfo,
-        scan: Scan,
-        take: Option<usize>,
-        cursor: Option<&str>,
-    ) -> Result<Self> {
-        let query = Cursor::query(layout, &scan);
-        let (scans, taken) = match cursor {
-            None => ([scan].into(), take),
-            Some(cursor) => {
-                let cursor = Cursor::parse(cursor, query)?;
-                let left = cursor.left;
-                (after(scan, cursor), left)
-            }
-        };
-        Ok(Self { backend, scans, from: None, left: taken.unwrap_or(usize::MAX), taken, query })
-    }
-
-    /// These pages, up to so many rows.
-    pub(super) fn at_most(mut self, rows: usize) -> Self {
-        self.left = self.left.min(rows);
-        self
+    pub(super) fn new(backend: Arc<dyn Backend>, scan: Scan, take: Option<usize>) -> Self {
+        Self { backend, scans: [scan].into(), from: None, left: take.unwrap_or(usize::MAX), taken: take }
     }
 
     /// These pages, of keys alone.
@@ -75,24 +52,32 @@ impl RowPages {
         self
     }
 
-    /// The next rows, at least one; `None` at the end.
-    pub(super) async fn next(&mut self) -> Result<Option<RowSet>> {
+    /// Lends the next rows to `read`; `false` at the end, where there are none.
+    pub(super) async fn next(&mut self, read: Reader<'_>) -> Result<bool> {
         while self.left > 0 {
             let Some(scan) = self.scans.front_mut() else { break };
             scan.page = u32::try_from(self.left).unwrap_or(u32::MAX).min(limits::PAGE);
-            let page = self.backend.query(scan, self.from.as_ref()).await?;
-            self.from = page.next;
+            let (mut rows, left) = (0, self.left);
+            let mut counted = |row: RowRef<'_>| {
+                // The size of a page is asked for, and not enforced.
+                if rows == left {
+                    return Ok(());
+                }
+                rows += 1;
+                read(row)
+            };
+            self.from = self.backend.query_with(scan, self.from.as_ref(), &mut counted).await?;
             if self.from.is_none() {
                 self.scans.pop_front();
             }
-            self.left = self.left.saturating_sub(page.rows.len());
-            self.taken = self.taken.map(|taken| taken.saturating_sub(page.rows.len()));
+            self.left -= rows;
+            self.taken = self.taken.map(|taken| taken.saturating_sub(rows));
             // An empty page with a continuation is legal.
-            if !page.rows.is_empty() {
-                return Ok(Some(page.rows));
+            if rows > 0 {
+                return Ok(true);
             }
         }
-        Ok(None)
+        Ok(false)
     }
 
     fn has_more(&self) -> bool {
@@ -100,17 +85,47 @@ impl RowPages {
     }
 }
 
-/// The rows of one page, and the cursor of the next.
-pub(super) async fn page(mut pages: RowPages) -> Result<(Vec<RowSet>, Option<String>)> {
-    let mut page: Vec<RowSet> = Vec::new();
-    while let Some(rows) = pages.next().await? {
-        page.push(rows);
+/// One page of a query, where its cursor says.
+pub(super) struct OnePage {
+    pages: RowPages,
+    /// What the cursors of this query are known by.
+    query: u64,
+}
+
+impl OnePage {
+    /// The first `size` rows of these pages, or those after the cursor.
+    pub(super) fn new(
+        layout: &'static LayoutInfo,
+        mut pages: RowPages,
+        size: usize,
+        cursor: Option<&str>,
+    ) -> Result<Self> {
+        let query = pages.scans.front().map_or(0, |scan| Cursor::query(layout, scan));
+        if let Some(cursor) = cursor {
+            let cursor = Cursor::parse(cursor, query)?;
+            pages.taken = cursor.left;
+            pages.scans = pages.scans.pop_front().map(|scan| after(scan, cursor)).unwrap_or_default();
+        }
+        pages.left = pages.taken.unwrap_or(usize::MAX).min(size);
+        Ok(Self { pages, query })
     }
-    let next = page.last().and_then(RowSet::last).filter(|_| pages.has_more()).map(|last| {
-        let (partition_key, row_key) = (last.partition_key.to_owned(), last.row_key.to_owned());
-        Cursor { query: pages.query, left: pages.taken, partition_key, row_key }.to_string()
-    });
-    Ok((page, next))
+
+    /// Lends its rows to `read`, and gives the cursor of the next one.
+    pub(super) async fn read(self, read: Reader<'_>) -> Result<Option<String>> {
+        let Self { mut pages, query } = self;
+        let (mut partition_key, mut row_key) = (String::new(), String::new());
+        let mut noted = |row: RowRef<'_>| {
+            row.partition_key.clone_into(&mut partition_key);
+            row.row_key.clone_into(&mut row_key);
+            read(row)
+        };
+        let mut any = false;
+        while pages.next(&mut noted).await? {
+            any = true;
+        }
+        let left = pages.taken;
+        Ok((any && pages.has_more()).then(|| Cursor { query, left, partition_key, row_key }.to_string()))
+    }
 }
 
 /// What a scan has after the row of a cursor.
@@ -129,37 +144,34 @@ fn after(mut scan: Scan, cursor: Cursor) -> VecDeque<Scan> {
     [scan].into_iter().chain(rest).collect()
 }
 
-type Pages = Pin<Box<dyn Stream<Item = Result<RowSet>> + Send>>;
+/// The entities of one page, and the error at which it ended.
+type Read<E> = (vec::IntoIter<Stored<E>>, Option<Error>);
 
 /// The entities of a query, as a stream: see [`Rows::stream`](super::Rows::stream).
 #[must_use = "a stream does nothing until it is polled"]
 pub struct Entities<E> {
     table: &'static str,
-    pages: Pages,
-    rows: RowSet,
-    /// The next one of `rows`.
-    row: usize,
-    entity: PhantomData<fn() -> E>,
+    pages: Pin<Box<dyn Stream<Item = Read<E>> + Send>>,
+    page: Read<E>,
 }
 
-impl<E> Entities<E> {
+impl<E: TableEntity> Entities<E> {
     pub(super) fn new(table: &'static str, pages: Result<RowPages>) -> Self {
-        Self { table, pages: stream_of(pages), rows: RowSet::default(), row: 0, entity: PhantomData }
+        // The state is gone after an error, which ends the stream.
+        let pages = stream::unfold(Some(pages), move |state| async move {
+            let (mut entities, pages) = (Vec::new(), state?);
+            let next = async {
+                let mut pages = pages?;
+                let more = pages.next(&mut |row| entity::read(table, row).map(|entity| entities.push(entity))).await?;
+                Ok(more.then_some(pages))
+            };
+            match next.await {
+                Ok(pages) => Some(((entities.into_iter(), None), Some(Ok(pages?)))),
+                Err(error) => Some(((entities.into_iter(), Some(error)), None)),
+            }
+        });
+        Self { table, pages: Box::pin(pages), page: (Vec::new().into_iter(), None) }
     }
-}
-
-fn stream_of(pages: Result<RowPages>) -> Pages {
-    // The state is gone after an error, which ends the stream.
-    Box::pin(stream::unfold(Some(pages), |state| async move {
-        let mut pages = match state? {
-            Ok(pages) => pages,
-            Err(error) => return Some((Err(error), None)),
-        };
-        match pages.next().await {
-            Ok(rows) => Some((Ok(rows?), Some(Ok(pages)))),
-            Err(error) => Some((Err(error), None)),
-        }
-    }))
 }
 
 impl<E: TableEntity> Stream for Entities<E> {
@@ -167,24 +179,20 @@ impl<E: TableEntity> Stream for Entities<E> {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            let this = &mut *self;
-            if let Some(row) = this.rows.get(this.row) {
-                let entity = entity::read(this.table, row);
-                this.row += 1;
-                if entity.is_err() {
-                    this.rows = RowSet::default();
-                    this.pages = Box::pin(stream::empty());
-                }
+            let (entities, error) = &mut self.page;
+            if let Some(entity) = entities.next().map(Ok).or_else(|| error.take().map(Err)) {
                 return Poll::Ready(Some(entity));
             }
-            match std::task::ready!(this.pages.as_mut().poll_next(context)) {
-                Some(Ok(rows)) => (this.rows, this.row) = (rows, 0),
-                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+            match std::task::ready!(self.pages.as_mut().poll_next(context)) {
+                Some(page) => self.page = page,
                 None => return Poll::Ready(None),
             }
         }
     }
 }
+
+// Entities are given out by value, and never pinned.
+impl<E> Unpin for Entities<E> {}
 
 impl<E> fmt::Debug for Entities<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

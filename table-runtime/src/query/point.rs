@@ -4,7 +4,8 @@ use std::marker::PhantomData;
 
 use super::{Explain, HasPart, Primary, Query, Rows, plan::Plan};
 use crate::{
-    Result, Row, Stored, TableEntity, Tables, ValueRef,
+    Result, RowRef, Stored, TableEntity, Tables,
+    backend::Reader,
     cost::{self, Cost},
     entity,
 };
@@ -109,9 +110,12 @@ impl<E: TableEntity> Point<E, Primary> {
     /// [`Error::Key`](crate::Error::Key) for a value that no key holds, [`Error::Property`](crate::Error::Property)
     /// for a row that does not fit the struct, and what the store says.
     pub fn get<'t>(self, tables: &'t Tables) -> impl Future<Output = Result<Option<Stored<E>>>> + Send + use<'t, E> {
-        let table = self.plan.table();
-        let row = get(self.plan, tables, None);
-        async move { row.await?.map(|row| entity::read(table, row.as_ref())).transpose() }
+        async move {
+            let (table, mut entity) = (self.plan.table(), None);
+            let mut read = |row: RowRef<'_>| entity::read(table, row).map(|read| entity = Some(read));
+            get(&self.plan, tables, None, &mut read).await?;
+            Ok(entity)
+        }
     }
 
     /// Whether the row exists, with one request that carries no properties.
@@ -119,8 +123,15 @@ impl<E: TableEntity> Point<E, Primary> {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn exists<'t>(self, tables: &'t Tables) -> impl Future<Output = Result<bool>> + Send + use<'t, E> {
-        let row = get(self.plan, tables, Some(&[entity::KIND]));
-        async move { Ok(row.await?.is_some()) }
+        async move {
+            let mut exists = false;
+            let mut read = |_: RowRef<'_>| {
+                exists = true;
+                Ok(())
+            };
+            get(&self.plan, tables, Some(&[entity::KIND]), &mut read).await?;
+            Ok(exists)
+        }
     }
 }
 
@@ -131,17 +142,19 @@ impl Plan {
             return Err(error);
         }
         let (partition, row) = self.keys();
-        self.check_lengths()?;
         Ok((partition, row))
     }
 }
 
-/// Reads the row of a point, if it is of the entity's kind.
-async fn get(plan: Plan, tables: &Tables, select: Option<&'static [&'static str]>) -> Result<Option<Row>> {
+/// Lends the row of a point to `read`, if it is of the entity's kind.
+async fn get(plan: &Plan, tables: &Tables, select: Option<&'static [&'static str]>, read: Reader<'_>) -> Result<()> {
     let (partition, row) = plan.checked_keys()?;
-    let row = tables.backend().get(plan.table(), partition, row, select).await?;
-    Ok(row
-        .filter(|row| plan.kind().is_none_or(|kind| row.properties.get(entity::KIND) == Some(ValueRef::String(kind)))))
+    let mut of_kind = |row: RowRef<'_>| match plan.kind() {
+        Some(kind) if !entity::is_kind(plan.table(), row, kind)? => Ok(()),
+        _ => read(row),
+    };
+    tables.backend().get_with(plan.table(), partition, row, select, &mut of_kind).await?;
+    Ok(())
 }
 
 impl<E, V> Query for Point<E, V> {

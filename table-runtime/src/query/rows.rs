@@ -8,17 +8,20 @@ use std::{
 use super::{
     Access, Bounds, Complete, Done, Entities, Explain, HasPart, OnePoint, Opened, PageOf, Part, PrefixAccess, Query,
     Reach, Rest, Sorted,
-    pages::{self, RowPages},
+    pages::{OnePage, RowPages},
     plan::Plan,
 };
 use crate::{
-    Result, Stored, TableEntity, Tables,
+    Result, RowRef, Stored, TableEntity, Tables,
     backend::BoxFuture,
     column::{Decided, Filter},
     cost::{self, Cost},
     entity,
     key::{Encode, KeyPart, Ordered, Prefixed, Textual},
 };
+
+/// For how many entities room is made at first, if so many were asked for.
+const ROOM: usize = 128;
 
 /// Rows of one layout, in the order of their keys.
 ///
@@ -141,15 +144,11 @@ impl<E, P, A> Rows<E, P, A> {
         A: Opened,
     {
         let table = self.plan.table();
-        let pages = self.pages(tables, None);
+        let room = self.plan.take.unwrap_or(0).min(ROOM);
+        let pages = self.pages(tables);
         Box::pin(async move {
-            let (mut pages, mut entities) = (pages?, Vec::new());
-            while let Some(rows) = pages.next().await? {
-                entities.reserve(rows.len());
-                for row in rows.iter() {
-                    entities.push(entity::read(table, row)?);
-                }
-            }
+            let (mut pages, mut entities) = (pages?, Vec::with_capacity(room));
+            while pages.next(&mut |row| entity::read(table, row).map(|entity| entities.push(entity))).await? {}
             Ok(entities)
         })
     }
@@ -175,7 +174,7 @@ impl<E, P, A> Rows<E, P, A> {
         E: TableEntity,
         A: Opened,
     {
-        Entities::new(self.plan.table(), self.pages(tables, None))
+        Entities::new(self.plan.table(), self.pages(tables))
     }
 
     /// Reads the next `size` rows: the first ones, or those after the cursor of the page before.
@@ -194,11 +193,11 @@ impl<E, P, A> Rows<E, P, A> {
         if size == 0 {
             self.plan.refuse("a page of 0 rows has no next one".to_owned());
         }
-        let page = self.pages(tables, cursor).map(|pages| pages.at_most(size));
+        let page = self.pages(tables).and_then(|pages| OnePage::new(self.plan.layout(), pages, size, cursor));
         Box::pin(async move {
-            let (rows, next) = pages::page(page?).await?;
-            let entities = rows.iter().flat_map(|rows| rows.iter()).map(|row| entity::read(table, row));
-            Ok(PageOf { entities: entities.collect::<Result<_>>()?, next })
+            let mut entities = Vec::with_capacity(size.min(ROOM));
+            let next = page?.read(&mut |row| entity::read(table, row).map(|entity| entities.push(entity))).await?;
+            Ok(PageOf { entities, next })
         })
     }
 
@@ -210,12 +209,14 @@ impl<E, P, A> Rows<E, P, A> {
     where
         A: Opened,
     {
-        let pages = self.pages(tables, None).map(RowPages::without_properties);
+        let pages = self.pages(tables).map(RowPages::without_properties);
         Box::pin(async move {
             let (mut pages, mut count) = (pages?, 0);
-            while let Some(rows) = pages.next().await? {
-                count += rows.len();
-            }
+            let mut one = |_: RowRef<'_>| {
+                count += 1;
+                Ok(())
+            };
+            while pages.next(&mut one).await? {}
             Ok(count)
         })
     }
@@ -240,12 +241,12 @@ impl<E, P, A> Rows<E, P, A> {
         future::ready(Ok(None))
     }
 
-    fn pages(&self, tables: &Tables, cursor: Option<&str>) -> Result<RowPages>
+    fn pages(&self, tables: &Tables) -> Result<RowPages>
     where
         A: Opened,
     {
         let scan = self.plan.checked_scan(A::partitions(&self.plan))?;
-        RowPages::new(tables.backend().clone(), self.plan.layout(), scan, self.plan.take, cursor)
+        Ok(RowPages::new(tables.backend().clone(), scan, self.plan.take))
     }
 }
 

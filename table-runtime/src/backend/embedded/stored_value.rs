@@ -29,7 +29,7 @@ impl<'a> StoredValue<'a> {
         PropertiesRef::from_bytes(self.bytes)
     }
 
-    /// The properties for a filter, which reads as far as it has to.
+    /// The properties for who finds damage as it reads.
     pub(super) fn unread(self) -> PropertiesRef<'a> {
         PropertiesRef::trusted(self.bytes)
     }

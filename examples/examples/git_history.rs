@@ -1,0 +1,559 @@
+//! The commit log of a git repository, kept in tables and asked by author and time.
+//!
+//! ``text
+//! cargo run --release -p examples --example git_history -- ~/src/linux --authors 3 --since 2024-01-01
+//! ``
+//!
+//! | table | `PartitionKey` | `RowKey` | other properties |
+//! |---|---|---|---|
+//! | `Commits` | the author's e-mail address, lower case | `{committed, newest first}_{hash}` | `Email`, `Name`, `Subject`, `Parents`, `Hour` |
+//! | `Authors` | `all` | the e-mail address, lower case | `Email`, `Name`, `Commits` |
+//! | `Heads` | the repository's folder | the hash of a commit that was read with all before it | |
+//!
+//! The newest commits of an author, or those of a time, are then one range of one partition. An author without an
+//! address goes by the name.
+//!
+//! Run again, it asks git only for what the known heads do not lead to. They are written last, and a commit's keys
+//! follow from the commit, so an interrupted run is simply repeated. After a rewritten history the commits are read
+//! from where they still meet a known head, or from the beginning; those that were rewritten stay in the store. The
+//! heads of a shallow clone are not kept, for there may be more before them later.
+//!
+//! The store is a file of its own for each repository, in `target/git_history/`; `--store` names another one, which may
+//! hold several repositories.
+
+use std::{
+    collections::HashMap,
+    env, fmt, fs,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    io::{self, Write as _},
+    ops::Bound,
+    path::{Path, PathBuf},
+    pin::pin,
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use clap::Parser;
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
+use indicatif::{DecimalBytes, HumanCount, ProgressBar, ProgressStyle};
+use table_runtime::{Error, Explain, TableEntity, Tables};
+use time::{Date, OffsetDateTime, UtcDateTime, macros::format_description};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    process::{Child, ChildStdout, Command},
+    task::JoinHandle,
+};
+
+/// Keeps the commit log of a git repository in tables, and shows what they are quick at
+#[derive(Parser)]
+struct Options {
+    /// The repository, or a folder in it
+    #[arg(default_value = ".")]
+    path: PathBuf,
+    /// The store's file; by default one for each repository, in `target/git_history/`
+    #[arg(long, value_name = "FILE")]
+    store: Option<PathBuf>,
+    /// How many of the busiest authors to show
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    authors: usize,
+    /// The first day (UTC) of the time window, such as 2010-05-28
+    #[arg(long, value_name = "DATE", value_parser = parse_date)]
+    since: Option<Date>,
+    /// The last day of it; without either, the window is the 30 days up to the newest commit shown
+    #[arg(long, value_name = "DATE", value_parser = parse_date)]
+    until: Option<Date>,
+}
+
+fn parse_date(text: &str) -> Result<Date, String> {
+    Date::parse(text, format_description!("[year]-[month]-[day]")).map_err(|_| "write it as 2010-05-28".to_owned())
+}
+
+#[derive(TableEntity)]
+#[table(name = "Commits")]
+struct Commit {
+    #[partition_key(lowercase)]
+    email: String,
+    #[row_key(reverse_time)]
+    committed: OffsetDateTime,
+    #[row_key]
+    hash: String,
+    name: String,
+    subject: String,
+    parents: u16,
+    /// By the author's own clock.
+    hour: u8,
+}
+
+#[derive(TableEntity)]
+#[table(name = "Authors", partition = "all")]
+struct Author {
+    #[row_key(lowercase)]
+    email: String,
+    name: String,
+    commits: u32,
+}
+
+#[derive(TableEntity)]
+#[table(name = "Heads")]
+struct Head {
+    #[partition_key]
+    repository: String,
+    #[row_key]
+    hash: String,
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    match run(&Options::parse()).await {
+        // The reader has seen enough: `git_history | head`.
+        Err(error) if error.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe) => {
+            Ok(())
+        }
+        done => done,
+    }
+}
+
+async fn run(options: &Options) -> Result<()> {
+    if let (Some(since), Some(until)) = (options.since, options.until) {
+        ensure!(since <= until, "--since {since} is after --until {until}");
+    }
+    let repository = Repository::find(&options.path).await?;
+    let file = options.store.clone().map_or_else(|| repository.default_store(), Ok)?;
+    let mut out = io::stdout();
+    writeln!(out, "repository  {}", clean(&repository.folder))?;
+    writeln!(out, "store       {}", file.display())?;
+
+    let tables = Tables::open(&file).with_context(|| format!("cannot open {}", file.display()))?;
+    tables.create::<Commit>().await?;
+    tables.create::<Author>().await?;
+    tables.create::<Head>().await?;
+
+    let began = Instant::now();
+    let new = read_new_commits(&repository, &tables).await?;
+    writeln!(out, "new         {} in {:.1?}", counted(new, "commit"), began.elapsed())?;
+    if repository.is_shallow {
+        writeln!(out, "            (a shallow clone: older ones are read once they are fetched)")?;
+    }
+    report(&tables, options, &mut out).await?;
+    writeln!(out, "\nThe store's file has {}.", DecimalBytes(fs::metadata(&file)?.len()))?;
+    Ok(())
+}
+
+// Storing
+
+/// How many writes are under way at a time: the store commits together what queues up meanwhile.
+const SIDE_BY_SIDE: usize = 256;
+
+/// Stores the commits that are not in the tables yet, and says how many there were.
+async fn read_new_commits(repository: &Repository, tables: &Tables) -> Result<usize> {
+    let heads = repository.heads().await?;
+    let known = Head::by_key(&repository.folder).all(tables).await?;
+    let known: Vec<&str> = known.iter().map(|head| &*head.hash).collect();
+    if heads.iter().all(|head| known.contains(&&**head)) {
+        return Ok(0);
+    }
+    let range = heads.iter().map(|head| format!("{head}\n")).chain(known.iter().map(|head| format!("^{head}\n")));
+    let range: String = range.collect();
+
+    let progress = progress_bar(repository.count(&range).await?);
+    let (mut new, mut authors) = (0, HashMap::new());
+    {
+        let inserts = repository.log(&range).await?.map_ok(|commit| {
+            // The newest commits come first, so that an author's first name here is the current one.
+            let author = authors.entry(commit.email.to_lowercase());
+            author.or_insert_with(|| (commit.email.clone(), commit.name.clone()));
+            insert_missing(tables, commit)
+        });
+        let mut inserts = pin!(inserts.try_buffer_unordered(SIDE_BY_SIDE));
+        while let Some(inserted) = inserts.try_next().await? {
+            new += usize::from(inserted);
+            progress.inc(1);
+        }
+    }
+    progress.finish_and_clear();
+
+    // Counted and not added up, for an interrupted run may have stored some of them.
+    let counts = authors.into_values().map(|(email, name)| count_commits(tables, email, name));
+    stream::iter(counts).buffer_unordered(SIDE_BY_SIDE).try_collect::<()>().await?;
+
+    // Last of all: what is before a known head is never read again.
+    if !repository.is_shallow {
+        for hash in &heads {
+            tables.upsert(&Head { repository: repository.folder.clone(), hash: hash.clone() }).await?;
+        }
+        for hash in known.iter().filter(|hash| !heads.iter().any(|head| head == *hash)) {
+            tables.remove(Head::key(&repository.folder, hash)).await?;
+        }
+    }
+    Ok(new)
+}
+
+/// Stores a commit, and says whether it was missing.
+async fn insert_missing(tables: &Tables, commit: Commit) -> Result<bool> {
+    match tables.insert(&commit).await {
+        Ok(_) => Ok(true),
+        Err(Error::AlreadyExists(_)) => Ok(false),
+        Err(error) => Err(error).with_context(|| format!("cannot store the commit {}", commit.hash)),
+    }
+}
+
+async fn count_commits(tables: &Tables, email: String, name: String) -> Result<()> {
+    let commits = Commit::by_key(&email).count(tables).await?.try_into()?;
+    tables.upsert(&Author { email, name, commits }).await?;
+    Ok(())
+}
+
+/// Hidden where standard error is no terminal.
+fn progress_bar(commits: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("reading     {wide_bar} {human_pos} of {human_len}, {eta} left");
+    ProgressBar::new(commits).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+// Asking
+
+async fn report(tables: &Tables, options: &Options, out: &mut impl io::Write) -> Result<()> {
+    let mut costs = Costs::default();
+    let query = Author::by_key();
+    let mut authors = costs.of("all authors", query.explain(), query.all(tables), Vec::len).await?;
+    let total: u64 = authors.iter().map(|author| u64::from(author.commits)).sum();
+    writeln!(out, "in all      {} by {}", counted(total, "commit"), counted(authors.len(), "author"))?;
+    if authors.is_empty() {
+        writeln!(out, "\nNothing has been committed here yet; try another repository: git_history PATH")?;
+        return Ok(());
+    }
+
+    authors.sort_by(|one, other| other.commits.cmp(&one.commits).then_with(|| one.email.cmp(&other.email)));
+    authors.truncate(options.authors);
+    writeln!(out, "\nThe busiest authors, and the newest of their commits")?;
+    let mut newest = None;
+    for author in &authors {
+        let query = Commit::by_key(&author.email).take(3);
+        let found = costs.of("the newest of an author", query.explain(), query.all(tables), Vec::len).await?;
+        writeln!(out, "\n  {} <{}>, {}", clean(&author.name), clean(&author.email), counted(author.commits, "commit"))?;
+        for commit in &found {
+            writeln!(out, "    {}", OneLine(commit))?;
+        }
+        newest = newest.max(found.first().map(|commit| (commit.committed, commit.email.clone(), commit.hash.clone())));
+    }
+    let Some((newest, email, hash)) = newest else { return Ok(()) };
+
+    let window = Window::new(options, newest.date());
+    writeln!(out, "\nTheir commits {window}\n\n    commits  merges  at night")?;
+    for author in &authors {
+        let all = Commit::by_key(&author.email).range(window.bounds());
+        let merges = all.clone().filter(|commit| commit.parents.ge(2));
+        let night = all.clone().filter(|commit| commit.hour.ge(22).or(commit.hour.lt(6)));
+        let count = |count: &usize| *count;
+        let all = costs.of("a time window", all.explain(), all.count(tables), count).await?;
+        let merges = costs.of("the merges in a window", merges.explain(), merges.count(tables), count).await?;
+        let night = costs.of("the night's commits in it", night.explain(), night.count(tables), count).await?;
+        writeln!(out, "    {all:>7}  {merges:>6}  {night:>8}  {}", clean(&author.name))?;
+    }
+
+    let query = Commit::key(&email, newest, &hash);
+    costs.of("one commit", query.explain(), query.get(tables), |found| usize::from(found.is_some())).await?;
+    writeln!(out, "\nWhat the queries cost\n{costs}")?;
+    Ok(())
+}
+
+/// What the queries cost, by their purpose.
+#[derive(Default)]
+struct Costs(Vec<Cost>);
+
+struct Cost {
+    purpose: &'static str,
+    /// Of the first one.
+    explain: Explain,
+    queries: u32,
+    rows: usize,
+    took: Duration,
+}
+
+impl Costs {
+    async fn of<T>(
+        &mut self,
+        purpose: &'static str,
+        explain: Explain,
+        answer: impl Future<Output = table_runtime::Result<T>>,
+        rows: impl FnOnce(&T) -> usize,
+    ) -> Result<T> {
+        let began = Instant::now();
+        let answer = answer.await?;
+        let took = began.elapsed();
+        let at = self.0.iter().position(|cost| cost.purpose == purpose).unwrap_or_else(|| {
+            self.0.push(Cost { purpose, explain, queries: 0, rows: 0, took: Duration::ZERO });
+            self.0.len() - 1
+        });
+        let cost = &mut self.0[at];
+        cost.queries += 1;
+        cost.rows += rows(&answer);
+        cost.took += took;
+        Ok(answer)
+    }
+}
+
+impl fmt::Display for Costs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Cost { purpose, explain, queries, rows, took } in &self.0 {
+            let (each, rows) = (*took / *queries, counted(*rows, "row"));
+            write!(f, "\n  {purpose}: {queries} × {each:.1?}, {rows}\n    {}", clean(&explain.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+/// The days to look at, the last one included.
+struct Window {
+    since: Option<Date>,
+    until: Option<Date>,
+}
+
+impl Window {
+    fn new(options: &Options, newest: Date) -> Self {
+        let (since, until) = match (options.since, options.until) {
+            (None, None) => (newest.checked_sub(time::Duration::days(30)), Some(newest)),
+            given => given,
+        };
+        // Every moment of a key is in the years 1 to 9999.
+        Self { since: since.filter(|since| since.year() > 0), until: until.filter(|until| until.year() > 0) }
+    }
+
+    fn bounds(&self) -> (Bound<OffsetDateTime>, Bound<OffsetDateTime>) {
+        let midnight = |date: Date| date.midnight().assume_utc();
+        let since = self.since.map(midnight).map_or(Bound::Unbounded, Bound::Included);
+        let until = self.until.and_then(Date::next_day).map(midnight).map_or(Bound::Unbounded, Bound::Excluded);
+        (since, until)
+    }
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.since, self.until) {
+            (Some(since), Some(until)) => write!(f, "from {since} to {until}"),
+            (Some(since), None) => write!(f, "since {since}"),
+            (None, Some(until)) => write!(f, "until {until}"),
+            (None, None) => f.write_str("of all times"),
+        }
+    }
+}
+
+/// A commit in a line.
+struct OneLine<'a>(&'a Commit);
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Commit { committed, hash, subject, .. } = self.0;
+        let (date, hour, minute) = (committed.date(), committed.hour(), committed.minute());
+        let short: String = hash.chars().take(10).collect();
+        let subject: String = clean(subject).chars().take(72).collect();
+        write!(f, "{date} {hour:02}:{minute:02}  {short}  {subject}")
+    }
+}
+
+/// A text of others, without what would move a terminal's cursor.
+fn clean(text: &str) -> String {
+    text.replace(char::is_control, "\u{fffd}")
+}
+
+fn counted(count: impl TryInto<u64>, what: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    format!("{} {what}{}", HumanCount(count), if count == 1 { "" } else { "s" })
+}
+
+// Git
+
+/// A git repository.
+struct Repository {
+    /// The folder that was asked for: what is checked out there, and its mailmap, are the repository's.
+    path: PathBuf,
+    /// Where its objects are, by which it is known.
+    folder: String,
+    is_shallow: bool,
+}
+
+impl Repository {
+    /// The repository that this folder belongs to.
+    async fn find(path: &Path) -> Result<Self> {
+        let arguments = ["rev-parse", "--path-format=absolute", "--git-common-dir", "--is-shallow-repository"];
+        let found = run_git(path, &arguments, "").await?;
+        let mut lines = found.lines();
+        let folder = lines.next().context("git did not say where the repository is")?.to_owned();
+        Ok(Self { path: path.to_owned(), folder, is_shallow: lines.next() == Some("true") })
+    }
+
+    /// `target/git_history/NAME-HASH.tables`, beside the build of this program; or else in the folder for temporary
+    /// files.
+    fn default_store(&self) -> Result<PathBuf> {
+        let folder = Path::new(&self.folder);
+        let folder = if folder.ends_with(".git") { folder.parent().unwrap_or(folder) } else { folder };
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let mut hash = DefaultHasher::new();
+        self.folder.hash(&mut hash);
+
+        // target/release/examples/git_history
+        let program = env::current_exe()?;
+        let built = program.parent().is_some_and(|folder| folder.ends_with("examples"));
+        let target = program.ancestors().nth(3).filter(|_| built).map_or_else(env::temp_dir, Path::to_owned);
+        let stores = target.join("git_history");
+        fs::create_dir_all(&stores).with_context(|| format!("cannot make the folder {}", stores.display()))?;
+        Ok(stores.join(format!("{name}-{:016x}.tables", hash.finish())))
+    }
+
+    /// The commits that every other one leads up to: of the branches, the tags and what is checked out.
+    async fn heads(&self) -> Result<Vec<String>> {
+        let mut arguments = vec!["rev-list", "--no-walk=unsorted", "--branches", "--remotes", "--tags"];
+        if self.git(&["rev-parse", "--verify", "HEAD^{commit}"], "").await.is_ok() {
+            arguments.push("HEAD");
+        }
+        let mut heads: Vec<String> = self.git(&arguments, "").await?.lines().map(ToOwned::to_owned).collect();
+        heads.sort_unstable();
+        heads.dedup();
+        Ok(heads)
+    }
+
+    /// How many commits a range has.
+    async fn count(&self, range: &str) -> Result<u64> {
+        let count = self.git(&["rev-list", "--count", "--ignore-missing", "--stdin"], range).await?;
+        count.trim().parse().with_context(|| format!("git counted {count:?} commits"))
+    }
+
+    /// The commits of a range, newest first, as git writes them.
+    async fn log(&self, range: &str) -> Result<impl Stream<Item = Result<Commit>> + use<>> {
+        // Every field ends with a NUL, which no field can have in it. A known head that a rewritten history has left
+        // behind may be missing.
+        let arguments = [
+            "-c",
+            "log.showSignature=false",
+            "log",
+            "-z",
+            "--format=tformat:%H%x00%P%x00%aE%x00%aN%x00%ad%x00%cd%x00%s",
+            "--date=raw",
+            "--encoding=UTF-8",
+            "--no-color",
+            "--no-notes",
+            "--ignore-missing",
+            "--stdin",
+        ];
+        let log = Log::start(git(&self.path, &arguments), range).await?;
+        Ok(stream::try_unfold(log, |mut log| async move { Ok(log.next().await?.map(|commit| (commit, log))) }))
+    }
+
+    async fn git(&self, arguments: &[&str], input: &str) -> Result<String> {
+        run_git(&self.path, arguments, input).await
+    }
+}
+
+/// The running `git log`.
+struct Log {
+    git: Child,
+    output: BufReader<ChildStdout>,
+    errors: JoinHandle<Vec<u8>>,
+    field: Vec<u8>,
+}
+
+impl Log {
+    async fn start(mut git: Command, range: &str) -> Result<Self> {
+        let mut git = spawn(&mut git)?;
+        write_input(&mut git, range).await?;
+        let (output, errors) = (git.stdout.take(), git.stderr.take());
+        let output = BufReader::new(output.context("git has no output")?);
+        // Read beside the output, so that git never waits for a reader.
+        let errors = tokio::spawn(async move {
+            let mut text = Vec::new();
+            if let Some(mut errors) = errors {
+                errors.read_to_end(&mut text).await.ok();
+            }
+            text
+        });
+        Ok(Self { git, output, errors, field: Vec::new() })
+    }
+
+    async fn next(&mut self) -> Result<Option<Commit>> {
+        let Some(hash) = self.field().await? else {
+            let status = self.git.wait().await?;
+            ensure!(status.success(), "git log failed: {}", said(&(&mut self.errors).await?));
+            return Ok(None);
+        };
+        let mut rest = [const { String::new() }; 6];
+        for field in &mut rest {
+            *field = self.field().await?.context("the output of git log was cut off")?;
+        }
+        let [parents, email, name, authored, committed, subject] = rest;
+        let ((authored, offset), (committed, _)) = (moment(&authored), moment(&committed));
+        Ok(Some(Commit {
+            email: cut(if email.is_empty() { &name } else { &email }, 100),
+            committed: OffsetDateTime::from_unix_timestamp(committed.clamp(FIRST, LAST))?,
+            hash,
+            name: cut(&name, 200),
+            subject: cut(&subject, 1000),
+            parents: parents.split_whitespace().count().try_into().unwrap_or(u16::MAX),
+            hour: u8::try_from(authored.saturating_add(offset).div_euclid(3600).rem_euclid(24))?,
+        }))
+    }
+
+    /// The next field; text that is no UTF-8 has replacement characters in it.
+    async fn field(&mut self) -> Result<Option<String>> {
+        self.field.clear();
+        self.output.read_until(0, &mut self.field).await?;
+        Ok(self.field.strip_suffix(&[0]).map(|field| String::from_utf8_lossy(field).into_owned()))
+    }
+}
+
+/// The seconds of Unix time that a key can hold: the years 1 to 9999.
+const FIRST: i64 = UtcDateTime::new(time::macros::date!(0001 - 01 - 01), time::Time::MIDNIGHT).unix_timestamp();
+const LAST: i64 = UtcDateTime::new(time::macros::date!(9999 - 12 - 31), time::macros::time!(23:59:59)).unix_timestamp();
+
+/// Reads `1275004800 +0200`: Unix time and the seconds to add for the author's own clock. Damaged ones are taken as 0.
+fn moment(text: &str) -> (i64, i64) {
+    let (seconds, offset) = text.split_once(' ').unwrap_or((text, ""));
+    let offset = offset.parse().map_or(0, |offset: i64| offset / 100 * 3600 + offset % 100 * 60);
+    (seconds.parse().unwrap_or(0), offset)
+}
+
+/// The first characters of a text: keys and properties are not of any length.
+fn cut(text: &str, characters: usize) -> String {
+    text.chars().take(characters).collect()
+}
+
+/// Runs git to its end, and gives its output.
+async fn run_git(folder: &Path, arguments: &[&str], input: &str) -> Result<String> {
+    let mut git = spawn(&mut git(folder, arguments))?;
+    write_input(&mut git, input).await?;
+    let output = git.wait_with_output().await?;
+    if !output.status.success() {
+        bail!("cannot read a git repository in {}: {}", folder.display(), said(&output.stderr));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> Command {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(folder).args(["--no-pager", "--no-replace-objects"]).args(arguments);
+    git.env("LC_ALL", "C").kill_on_drop(true);
+    git.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    git
+}
+
+fn spawn(git: &mut Command) -> Result<Child> {
+    git.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => anyhow::anyhow!("git was not found: install it, or put its folder on the PATH"),
+        _ => anyhow::Error::new(error).context("cannot run git"),
+    })
+}
+
+/// Writes all input and closes it.
+async fn write_input(git: &mut Child, input: &str) -> Result<()> {
+    match git.stdin.take().context("git has no input")?.write_all(input.as_bytes()).await {
+        // It ended early, and its status says why.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// What git says of an error, in a line.
+fn said(errors: &[u8]) -> String {
+    let errors = String::from_utf8_lossy(errors);
+    let lines: Vec<String> = errors.lines().map(clean).filter(|line| !line.trim().is_empty()).collect();
+    if lines.is_empty() { "git does not say why".to_owned() } else { lines.join(" ") }
+}

@@ -1,0 +1,315 @@
+//! Runs every example, and `git_history` on repositories made for it.
+//!
+//! `cargo test -p examples` builds the examples too; `cargo test -p examples NAME`, with a test's name, does not, and
+//! runs them as they were built last.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use std::{
+    env, fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use tempfile::TempDir;
+
+/// An example that `cargo test` has built beside this test: `target/debug/deps/examples-…`, `target/debug/examples/…`.
+fn example(name: &str) -> Command {
+    let test = env::current_exe().unwrap();
+    let file = test.ancestors().nth(2).unwrap().join("examples").join(name).with_extension(env::consts::EXE_EXTENSION);
+    assert!(file.exists(), "{} is missing; `cargo test -p examples` builds it", file.display());
+    let mut command = Command::new(file);
+    command.env_remove("RUST_BACKTRACE").env_remove("RUST_LIB_BACKTRACE");
+    command
+}
+
+/// The output of a program that succeeds.
+#[track_caller]
+fn output(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {errors}", output.status);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The errors of a program that fails, without a panic.
+#[track_caller]
+fn errors(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[track_caller]
+fn assert_lines(output: &str, lines: &[&str]) {
+    for line in lines {
+        assert!(output.lines().any(|found| found.trim() == *line), "no line `{line}` in:\n{output}");
+    }
+}
+
+#[test]
+fn starts_with() {
+    assert_lines(
+        &output(&mut example("starts_with")),
+        &[
+            "range of Articles, 1 request at least: \
+             PartitionKey eq 'M' and RowKey ge 'METABOLIS' and RowKey lt 'METABOLIT'",
+            "page 3: METABOLON",
+            "refused: the prefix \"\" is too short to tell the partition, which is made of the first character",
+        ],
+    );
+}
+
+#[test]
+fn newest_first() {
+    assert_lines(
+        &output(&mut example("newest_first")),
+        &["range of Posts, first 2, 1 request at least: PartitionKey eq 'Marcus'", "Friday has 2 likes"],
+    );
+}
+
+#[test]
+fn numbers_as_keys() {
+    assert_lines(
+        &output(&mut example("numbers_as_keys")),
+        &[
+            "employee 123 is the row 00000123",
+            "refused: Employees, layout `key`, key part `number`: 123456789 does not fit 8 digits",
+            "-1 m: 27.9 °C",
+        ],
+    );
+}
+
+#[test]
+fn filters() {
+    assert_lines(
+        &output(&mut example("filters")),
+        &[
+            "cheap: range of Products, 1 request at least: \
+             PartitionKey eq 'Tools' and RowKey ge 'hammer-' and RowKey lt 'hammer.'",
+            "table scan of Products, 1 request at least: Cents gt 4000L",
+        ],
+    );
+}
+
+/// A repository in a temporary folder, and a store beside it.
+struct Repository {
+    folder: TempDir,
+}
+
+/// 2010-05-28T00:00Z.
+const MAY: u32 = 1_275_004_800;
+const DAY: u32 = 86_400;
+
+impl Repository {
+    fn new() -> Self {
+        let this = Self { folder: TempDir::new().unwrap() };
+        this.git(&["init", "--quiet"], b"");
+        this.git(&["symbolic-ref", "HEAD", "refs/heads/main"], b"");
+        this
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("repository")
+    }
+
+    fn git(&self, arguments: &[&str], input: &[u8]) -> String {
+        fs::create_dir_all(self.path()).unwrap();
+        let mut git = Command::new("git");
+        // Nothing of this machine's: no configuration, no repository around the temporary folder, no hook's variables.
+        for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
+            git.env_remove(name);
+        }
+        git.arg("-C").arg(self.path()).args(arguments).env("GIT_CONFIG_NOSYSTEM", "1").env("HOME", self.folder.path());
+        let mut git = git.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        git.stdin.take().unwrap().write_all(input).unwrap();
+        let output = git.wait_with_output().unwrap();
+        assert!(output.status.success(), "git {arguments:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Commits one after the other: author, Unix time with offset, message. They follow `from`, if that is given.
+    fn commit(&self, branch: &str, from: Option<&str>, commits: &[(&[u8], &str, &[u8])]) {
+        let mut import = Vec::new();
+        for (at, (author, time, message)) in commits.iter().enumerate() {
+            import.extend(format!("commit refs/heads/{branch}\nauthor ").bytes());
+            import.extend(*author);
+            import.extend(format!(" {time}\ncommitter C <c@example.com> {time}\ndata {}\n", message.len()).bytes());
+            import.extend(*message);
+            if let (0, Some(from)) = (at, from) {
+                import.extend(format!("from {from}\n").bytes());
+            }
+            import.push(b'\n');
+        }
+        self.git(&["fast-import", "--quiet", "--force"], &import);
+    }
+
+    /// `count` commits of Ada, a day apart.
+    fn commit_days(&self, branch: &str, from: Option<&str>, start: u32, count: u32) {
+        let times: Vec<String> = (0..count).map(|day| format!("{} +0200", start + day * DAY)).collect();
+        let commits: Vec<_> =
+            times.iter().map(|time| (&b"Ada <Ada@Example.com>"[..], time.as_str(), &b"Count\n"[..])).collect();
+        self.commit(branch, from, &commits);
+    }
+
+    fn history(&self, arguments: &[&str]) -> String {
+        output(self.history_command().args(arguments))
+    }
+
+    fn history_command(&self) -> Command {
+        let mut command = example("git_history");
+        command.arg(self.path()).arg("--store").arg(self.folder.path().join("store.tables"));
+        command
+    }
+
+    /// How many commits a run says are new, and how many there are in all.
+    fn new_and_all(&self) -> (String, String) {
+        let output = self.history(&[]);
+        let line = |name: &str| {
+            let line = output.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.trim().split(" in ").next().unwrap().to_owned()
+        };
+        (line("new "), line("in all "))
+    }
+
+    #[track_caller]
+    fn assert_new_and_all(&self, new: &str, all: &str) {
+        assert_eq!(self.new_and_all(), (new.to_owned(), all.to_owned()));
+    }
+}
+
+#[test]
+fn git_history_reads_only_what_is_new() {
+    let repository = Repository::new();
+    repository.commit_days("main", None, MAY, 40);
+    repository.commit("side", None, &[(b"Alan <alan@example.com>", "1275004800 +0000", b"Begin\n")]);
+    repository.assert_new_and_all("41 commits", "41 commits by 2 authors");
+    repository.assert_new_and_all("0 commits", "41 commits by 2 authors");
+
+    repository.commit_days("main", Some("refs/heads/main^0"), MAY + 40 * DAY, 3);
+    repository.assert_new_and_all("3 commits", "44 commits by 2 authors");
+    repository.assert_new_and_all("0 commits", "44 commits by 2 authors");
+
+    let output = repository.history(&["--authors", "1", "--since", "2010-05-29", "--until", "2010-06-01"]);
+    assert_lines(
+        &output,
+        &[
+            "Ada <Ada@Example.com>, 43 commits",
+            "Their commits from 2010-05-29 to 2010-06-01",
+            "4       0         4  Ada",
+            "range of Commits, first 3, 1 request at least: PartitionKey eq 'ada@example.com'",
+        ],
+    );
+}
+
+#[test]
+fn git_history_follows_a_rewritten_history() {
+    let repository = Repository::new();
+    repository.commit_days("main", None, MAY, 5);
+    repository.assert_new_and_all("5 commits", "5 commits by 1 author");
+
+    // The known head is unreachable: reading goes on where the two histories part.
+    repository.commit_days("main", Some("refs/heads/main~2"), MAY + 10 * DAY, 1);
+    repository.assert_new_and_all("1 commit", "6 commits by 1 author");
+
+    // The known head is gone for good.
+    repository.commit_days("main", Some("refs/heads/main~1"), MAY + 20 * DAY, 2);
+    repository.git(&["reflog", "expire", "--expire=now", "--all"], b"");
+    repository.git(&["repack", "-adq"], b"");
+    repository.git(&["prune", "--expire=now"], b"");
+    repository.assert_new_and_all("2 commits", "8 commits by 1 author");
+}
+
+#[test]
+fn git_history_repeats_an_interrupted_run() {
+    let (whole, cut) = (Repository::new(), Repository::new());
+    for repository in [&whole, &cut] {
+        repository.commit_days("main", None, MAY, 3000);
+    }
+    let mut run = cut.history_command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(150));
+    // Killed, or done already on a fast machine.
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert_eq!(cut.new_and_all().1, "3,000 commits by 1 author");
+    whole.history(&[]);
+
+    let answers = |repository: &Repository| {
+        let output = repository.history(&["--since", "2010-06-01", "--until", "2012-01-01"]);
+        let (from, to) = (output.find("The busiest").unwrap(), output.find("What the queries").unwrap());
+        output[from..to].to_owned()
+    };
+    assert_eq!(answers(&cut), answers(&whole));
+}
+
+#[test]
+fn git_history_takes_what_others_wrote() {
+    let repository = Repository::new();
+    repository.commit(
+        "main",
+        None,
+        &[
+            (b"J\xe9r\xf4me <j@example.com>", "0 -0330", b"\x1b[31mRed\x00\n"),
+            (b"<>", "253402300800 +1400", b""),
+            (b"Nobody <>", "99999999999 -0730", b"a\x1eb\nc\n\nd\n"),
+            (b"Slash <a/b#c?d%e~f\\g>", "1275004800 +0000", "\u{202e}/\n".repeat(5000).as_bytes()),
+        ],
+    );
+    repository.assert_new_and_all("4 commits", "4 commits by 4 authors");
+    repository.assert_new_and_all("0 commits", "4 commits by 4 authors");
+    let output = repository.history(&["--until", "1999-12-31"]);
+    assert_lines(
+        &output,
+        &[
+            "J\u{fffd}r\u{fffd}me <j@example.com>, 1 commit",
+            "Nobody <Nobody>, 1 commit",
+            "Their commits until 1999-12-31",
+        ],
+    );
+    assert!(!output.contains('\x1b'), "{output}");
+}
+
+#[test]
+fn git_history_reads_on_after_a_shallow_clone() {
+    let origin = Repository::new();
+    origin.commit_days("main", None, MAY, 4);
+    let clone = Repository { folder: TempDir::new().unwrap() };
+    let url = format!("file://{}", origin.path().display());
+    clone.git(&["clone", "--quiet", "--depth", "1", &url, "."], b"");
+    clone.assert_new_and_all("1 commit", "1 commit by 1 author");
+    clone.git(&["fetch", "--quiet", "--unshallow"], b"");
+    clone.assert_new_and_all("3 commits", "4 commits by 1 author");
+}
+
+#[test]
+fn git_history_has_nothing_to_say_of_an_empty_repository() {
+    let repository = Repository::new();
+    let output = repository.history(&[]);
+    assert!(output.contains("Nothing has been committed here yet"), "{output}");
+    repository.commit_days("main", None, MAY, 1);
+    repository.assert_new_and_all("1 commit", "1 commit by 1 author");
+}
+
+#[test]
+fn git_history_says_what_is_wrong() {
+    let folder = TempDir::new().unwrap();
+    let run = |path: &Path| {
+        let mut command = example("git_history");
+        command.arg(path).env("GIT_CEILING_DIRECTORIES", folder.path().parent().unwrap());
+        command
+    };
+    let not_a_repository = errors(&mut run(folder.path()));
+    assert!(not_a_repository.contains("fatal: not a git repository"), "{not_a_repository}");
+    let missing = errors(&mut run(&folder.path().join("missing")));
+    assert!(missing.contains("No such file or directory"), "{missing}");
+    let no_git = errors(run(folder.path()).env("PATH", ""));
+    assert!(no_git.contains("git was not found: install it"), "{no_git}");
+
+    let repository = Repository::new();
+    let no_store = repository.path().join("store.tables");
+    fs::write(&no_store, "not a store").unwrap();
+    let no_store = errors(run(&repository.path()).arg("--store").arg(no_store));
+    assert!(no_store.contains("cannot open"), "{no_store}");
+    let backwards = errors(run(&repository.path()).args(["--since", "2010-06-01", "--until", "2010-05-01"]));
+    assert!(backwards.contains("is after"), "{backwards}");
+}
