@@ -32,7 +32,7 @@ mod ticks;
 mod value;
 mod write;
 
-pub use column::{Column, Filter, Set};
+pub use column::{Column, Decided, Filter, Set};
 pub use cursor::ParseCursorError;
 pub use entity::{AllowScan, OnePartition, Stored, TableEntity};
 pub use error::{
