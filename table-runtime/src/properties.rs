@@ -135,7 +135,8 @@ impl<'a> PropertiesRef<'a> {
     }
 
     /// The value of the property `name`; what stands after it is left. If there is none, all is left.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "a value is returned through memory, and copied from there")]
     pub(crate) fn seek(&mut self, name: &str) -> Result<Option<ValueRef<'a>>, DamagedProperties> {
         encoded::find(&mut self.0, name).ok_or(DamagedProperties)
     }

@@ -138,6 +138,17 @@ pub(super) fn write_u64<const N: usize>(number: u64, out: &mut KeyBuffer) {
     out.push_ascii(&digits);
 }
 
+/// The powers of ten that 64 bits hold, but for the last one.
+const TENS: [u64; 19] = {
+    let mut tens = [1; 19];
+    let mut n = 1;
+    while n < tens.len() {
+        tens[n] = tens[n - 1] * 10;
+        n += 1;
+    }
+    tens
+};
+
 const WIDEST: usize = 39;
 /// 10^18: a `u128` below 10^39 is three such digits, of 18, 18 and 3.
 const BASE: u128 = 1_000_000_000_000_000_000;
@@ -187,21 +198,22 @@ fn overflow<T: Integer>(value: T, digits: usize) -> KeyProblem {
 }
 
 fn read<T: Integer>(text: &str, width: usize) -> Result<T, KeyProblem> {
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => (false, text),
+    let (negative, digits) = match text.as_bytes() {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
     };
     // As many at a time as 64 bits hold, for which a processor has instructions.
-    let number = digits.as_bytes().chunks(18).try_fold(0_u128, |number, digits| {
-        let (mut low, mut base) = (0_u64, 1_u64);
+    let number = digits.chunks(TENS.len() - 1).try_fold(0_u128, |number, digits| {
+        let mut low = 0;
         for digit in digits {
             let digit = digit.wrapping_sub(b'0');
             if digit > 9 {
                 return None;
             }
-            low = low * 10 + u64::from(if negative { 9 - digit } else { digit });
-            base *= 10;
+            low = low * 10 + u64::from(digit);
         }
+        let base = TENS[digits.len()];
+        let low = if negative { base - 1 - low } else { low };
         number.checked_mul(base.into())?.checked_add(low.into())
     });
     let value = number.filter(|_| digits.len() == width).and_then(|number| T::join(negative, number));

@@ -15,7 +15,8 @@ pub(super) fn take(bytes: &[u8]) -> Option<((&str, ValueRef<'_>), &[u8])> {
 }
 
 /// The value of the property `name`, and of `bytes` then those after it; `None` if what was read is damaged.
-#[inline]
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "a value is returned through memory, and copied from there")]
 #[allow(clippy::option_option, reason = "a value that may be missing, if nothing is damaged")]
 pub(super) fn find<'a>(bytes: &mut &'a [u8], name: &str) -> Option<Option<ValueRef<'a>>> {
     let mut rest = Bytes(bytes);
@@ -61,7 +62,8 @@ pub(super) fn check(bytes: &[u8]) -> bool {
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as of `find`")]
     fn value(&mut self) -> Option<ValueRef<'a>> {
         Some(match self.varint()? {
             0 => ValueRef::String(self.text()?),
@@ -133,16 +135,14 @@ impl<'a> Bytes<'a> {
 
     #[inline(never)]
     fn long_varint(&mut self) -> Option<u64> {
-        let mut number = 0;
-        for (shift, byte) in (0..64).step_by(7).zip(self.0) {
-            let bits = u64::from(byte & 0x7F);
-            if bits << shift >> shift != bits {
-                return None;
-            }
-            number |= bits << shift;
-            if *byte < 0x80 {
-                self.0 = self.0.get(shift / 7 + 1..)?;
-                return Some(number);
+        let (bytes, mut number) = (self.0, 0);
+        for at in 0..10 {
+            let byte = *bytes.get(at)?;
+            number |= u64::from(byte & 0x7F) << (7 * at);
+            if byte < 0x80 {
+                self.0 = &bytes[at + 1..];
+                // The tenth byte holds one bit.
+                return (at < 9 || byte < 2).then_some(number);
             }
         }
         None

@@ -61,8 +61,11 @@ pub(super) fn page(
     let mut kept = Vec::new();
     let (mut given, mut examined, mut bytes) = (0, 0, 0);
     while let Some(row) = stored_rows.next() {
-        let (key, value) = row.map_err(store)?;
-        let key = key.value();
+        // The guards of the two are large, and stay where they are.
+        let (key, value) = match row {
+            Ok(ref row) => (row.0.value(), row.1.value()),
+            Err(error) => return Err(store(error)),
+        };
         let (partition_key, row_key) = range.decode(key).ok_or_else(|| {
             let (partition_key, row_key) = (String::from_utf8_lossy(key), String::new());
             damaged(&scan.table, &partition_key, &row_key, DamagedProperties)
@@ -70,7 +73,7 @@ pub(super) fn page(
         examined += 1;
         if !compared || within(&scan.rows, &row_key) {
             let damaged = |damage| damaged(&scan.table, &partition_key, &row_key, damage);
-            let stored = StoredValue::read(value.value()).map_err(damaged)?;
+            let stored = StoredValue::read(value).map_err(damaged)?;
             let holds = match &scan.filter {
                 // What it does not find in a damaged row, it must not take for missing.
                 Some(filter) => filter.holds(stored.properties().map_err(damaged)?),
