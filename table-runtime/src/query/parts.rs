@@ -7,7 +7,7 @@ use crate::key::{KeyPart, Ordered, Ranged};
 
 /// One part of a key: a field's type and its encoding.
 pub struct Part<T, N>(PhantomData<(T, N)>);
-/// The end of the primary key: with every part given, a query is a [`Point`].
+/// The end of the primary key: with every part given, a query is a [`Point`](super::Point).
 pub enum Primary {}
 /// No part can be narrowed any more.
 pub enum Done {}
