@@ -125,7 +125,7 @@ impl Keys {
         Some((meta.path().span(), text))
     }
 
-    /// A key with a whole number. One that is none, or outside the range, gives the range's start.
+    /// A key with a whole number. One that is none, or outside the range, gives a number of the range.
     pub(crate) fn number(
         &mut self,
         key: &'static str,
@@ -138,15 +138,18 @@ impl Keys {
             Some(Expr::Lit(ExprLit { lit: Lit::Int(number), .. })) => number.base10_parse().ok(),
             _ => None,
         };
+        // A number in quotes is the number that was meant.
+        let quoted = text_of(&meta).and_then(|text| text.value().parse().ok()).filter(|number| range.contains(number));
+        let mend = quoted.unwrap_or(low);
         let number = match number {
             Some(number) if range.contains(&number) => number,
             _ => {
-                let message = format_args!("`{key}` takes a whole number from {low} to {high}; write `{key} = {low}`");
+                let message = format_args!("`{key}` takes a whole number from {low} to {high}; write `{key} = {mend}`");
                 match value_of(&meta) {
                     Some(value) => errors.on(value, message),
                     None => errors.on(&meta, message),
                 }
-                low
+                mend
             }
         };
         Some((meta.path().span(), number))

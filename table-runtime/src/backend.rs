@@ -3,7 +3,7 @@
 //! A backend is given checked input only: [`Tables`](crate::Tables) checks keys, rows, groups and scans against the
 //! service's limits first, alike for every backend.
 
-use std::{borrow::Cow, fmt, future::Future, ops::Bound, pin::Pin};
+use std::{borrow::Cow, fmt, future::Future, ops::Bound, pin::Pin, sync::Arc};
 
 use crate::{Condition, ETag, Properties, Result, Row, RowRef, RowSet, ValueRef};
 
@@ -268,5 +268,58 @@ impl Scan {
             None => {}
         }
         terms.join(" and ")
+    }
+}
+
+/// A backend that is shared.
+impl<B: Backend + ?Sized> Backend for Arc<B> {
+    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+        (**self).create_table(table)
+    }
+
+    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+        (**self).delete_table(table)
+    }
+
+    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+        (**self).list_tables(prefix)
+    }
+
+    fn get<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+    ) -> BoxFuture<'a, Result<Option<Row>>> {
+        (**self).get(table, partition_key, row_key, select)
+    }
+
+    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
+        (**self).query(scan, from)
+    }
+
+    fn get_with<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+        read: Reader<'a>,
+    ) -> BoxFuture<'a, Result<bool>> {
+        (**self).get_with(table, partition_key, row_key, select, read)
+    }
+
+    fn query_with<'a>(
+        &'a self,
+        scan: &'a Scan,
+        from: Option<&'a Continuation>,
+        read: Reader<'a>,
+    ) -> BoxFuture<'a, Result<Option<Continuation>>> {
+        (**self).query_with(scan, from, read)
+    }
+
+    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
+        (**self).execute(group)
     }
 }

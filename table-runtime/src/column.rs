@@ -1,6 +1,6 @@
 //! Typed columns: filters and patches.
 
-use std::{marker::PhantomData, ops};
+use std::{fmt, iter, marker::PhantomData, ops};
 
 use crate::{
     Condition, Operator, Value,
@@ -309,10 +309,87 @@ impl<E, P: Negate> ops::Not for Filter<E, P> {
     }
 }
 
+/// The condition in OData's words.
+impl<E, P> fmt::Debug for Filter<E, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.condition {
+            Ok(condition) => write!(f, "Filter({condition})"),
+            Err((name, problem)) => write!(f, "Filter({name}: {problem:?})"),
+        }
+    }
+}
+
+impl<E, P> Clone for Filter<E, P> {
+    fn clone(&self) -> Self {
+        Self::new(self.condition.clone())
+    }
+}
+
+/// What a query's [`filter`](crate::Rows::filter) takes: a filter, or an `Option` of one, of which `None` drops
+/// nothing.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a filter",
+    label = "not a filter of this entity",
+    note = "compare columns and combine them: `|post| post.title.eq(\"x\").and(post.likes.ge(10))`"
+)]
+pub trait IntoFilter<E> {
+    /// What is known of the presence of its properties.
+    type Presence;
+
+    /// The filter, if there is one.
+    fn into_filter(self) -> Option<Filter<E, Self::Presence>>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E, P> IntoFilter<E> for Filter<E, P> {
+    type Presence = P;
+
+    fn into_filter(self) -> Option<Self> {
+        Some(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E, P> IntoFilter<E> for Option<Filter<E, P>> {
+    type Presence = P;
+
+    fn into_filter(self) -> Self {
+        self
+    }
+}
+
 /// A property's new value, in a [`patch`](crate::Tables::patch) of `E`.
 #[must_use = "a value is set by a `patch`"]
 pub struct Set<E> {
     pub(crate) name: &'static str,
     pub(crate) value: Result<Value, PropertyProblem>,
     entity: PhantomData<fn() -> E>,
+}
+
+/// A patch of one property needs no array.
+impl<E> IntoIterator for Set<E> {
+    type Item = Self;
+    type IntoIter = iter::Once<Self>;
+
+    fn into_iter(self) -> iter::Once<Self> {
+        iter::once(self)
+    }
+}
+
+impl<E> Clone for Set<E> {
+    fn clone(&self) -> Self {
+        Self { name: self.name, value: self.value.clone(), entity: PhantomData }
+    }
+}
+
+impl<E> fmt::Debug for Set<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Set").field("name", &self.name).field("value", &self.value).finish()
+    }
+}
+
+impl<E, T, M, S> fmt::Debug for Column<E, T, M, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Column").field(&self.name).finish()
+    }
 }

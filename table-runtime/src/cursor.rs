@@ -38,14 +38,14 @@ const HASH: usize = size_of::<u64>();
 
 impl Cursor {
     /// What the cursors of a query are known by.
-    pub(crate) fn query(layout: &LayoutInfo, scan: &Scan) -> u64 {
+    pub(crate) fn query(layout: &LayoutInfo, scan: &Scan, take: Option<usize>) -> u64 {
         let parts = |parts: &[crate::PartInfo]| {
             let parts: Vec<_> = parts.iter().map(|part| format!("{}:{}", part.field, part.encoding)).collect();
             parts.join(";")
         };
         let layout = [layout.table, layout.name, &parts(layout.partition), &parts(layout.row)].join("\n");
         let select = scan.select.as_ref().map(|select| select.join(","));
-        XxHash3_64::oneshot(format!("{layout}\n{}\n{}\n{select:?}", scan.table, scan.odata()).as_bytes())
+        XxHash3_64::oneshot(format!("{layout}\n{}\n{}\n{select:?}\n{take:?}", scan.table, scan.odata()).as_bytes())
     }
 
     /// Reads a cursor of the query.

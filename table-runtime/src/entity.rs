@@ -9,7 +9,7 @@ use std::{
 use crate::{
     DamagedProperties, ETag, KeyError, KeyWriter, Layout, LayoutInfo, PartInfo, Properties, PropertiesRef,
     PropertyError, PropertyInfo, Result, RowId, RowRef, Ticks, ValueRef,
-    key::{KeyProblem, KeyReader},
+    key::{KeyProblem, KeyReader, Place},
     property::PropertyProblem,
 };
 
@@ -36,10 +36,6 @@ pub trait TableEntity: Sized + Send + Sync + 'static {
     type Columns: Copy;
     #[doc(hidden)]
     const COLUMNS: Self::Columns;
-    #[doc(hidden)]
-    type Partition;
-    #[doc(hidden)]
-    type Row;
 
     #[doc(hidden)]
     fn keys(&self, layout: usize, keys: &mut KeyWriter) -> Result<(), KeyProblem>;
@@ -114,16 +110,17 @@ impl KeyEncoder {
     }
 }
 
-/// The properties of an entity's row, before what the crate itself adds.
-pub(crate) fn properties<E: TableEntity>(entity: &E) -> Result<Properties> {
+/// The properties of an entity's row, which has these keys, before what the crate itself adds.
+pub(crate) fn properties<E: TableEntity>(entity: &E, keys: &(String, String)) -> Result<Properties> {
     let mut properties = Properties::with_capacity(128);
-    entity.write(&mut PropertyWriter { layout: &E::LAYOUTS[0], properties: &mut properties })?;
+    entity.write(&mut PropertyWriter { table: E::LAYOUTS[0].table, keys, properties: &mut properties })?;
     Ok(properties)
 }
 
 /// What the derive writes properties into.
 pub struct PropertyWriter<'a> {
-    layout: &'static LayoutInfo,
+    table: &'static str,
+    keys: &'a (String, String),
     properties: &'a mut Properties,
 }
 
@@ -135,21 +132,26 @@ impl PropertyWriter<'_> {
         name: &'static str,
         write: impl FnOnce(&mut Properties) -> Result<(), PropertyProblem>,
     ) -> Result<()> {
-        write(self.properties).map_err(|problem| property_error(self.layout, name, problem))
+        write(self.properties).map_err(|problem| unwritable(self.table, self.keys, name, problem))
     }
 }
 
-/// A value that no property holds. It has no row yet.
+/// A value that no property holds, of the row with these keys.
 #[cold]
-pub(crate) fn property_error(layout: &LayoutInfo, name: &str, problem: PropertyProblem) -> crate::Error {
-    let row = RowId { table: layout.table.to_owned(), partition_key: String::new(), row_key: String::new() };
-    Box::new(PropertyError {
-        row,
-        property: name.to_owned(),
-        expected: problem.expected.into_owned(),
-        found: problem.found,
-    })
-    .into()
+pub(crate) fn unwritable(
+    table: &str,
+    (partition_key, row_key): &(String, String),
+    name: &str,
+    problem: PropertyProblem,
+) -> crate::Error {
+    let (partition_key, row_key) = (partition_key.clone(), row_key.clone());
+    misfit(RowId { table: table.to_owned(), partition_key, row_key }, name, problem)
+}
+
+/// A field and a property that do not fit each other.
+#[cold]
+fn misfit(row: RowId, name: &str, PropertyProblem { expected, found }: PropertyProblem) -> crate::Error {
+    Box::new(PropertyError { row, property: name.to_owned(), expected: expected.into_owned(), found }).into()
 }
 
 /// What the derive reads an entity from.
@@ -180,7 +182,7 @@ impl<'a> RowReader<'a> {
 
     #[inline]
     fn key(&self, prefix: &'static str, parts: &'static [PartInfo], key: &'a str) -> Result<KeyReader<'a>> {
-        KeyReader::new(self.layout, prefix, parts, key)
+        KeyReader::new(self.layout, prefix, parts, key, Place { table: self.table, row: self.row })
     }
 
     /// Reads a field.
@@ -195,14 +197,7 @@ impl<'a> RowReader<'a> {
 
     #[cold]
     fn error(&self, name: &str, problem: PropertyProblem) -> crate::Error {
-        let expected = problem.expected.into_owned();
-        Box::new(PropertyError {
-            row: id(self.table, self.row),
-            property: name.to_owned(),
-            expected,
-            found: problem.found,
-        })
-        .into()
+        misfit(id(self.table, self.row), name, problem)
     }
 
     fn find(&mut self, name: &str) -> Result<Option<ValueRef<'a>>> {
@@ -240,7 +235,23 @@ pub struct Stored<T> {
 }
 
 impl<T> Stored<T> {
-    pub(crate) const fn new(entity: T, etag: ETag, timestamp: Ticks) -> Self {
+    /// An entity whose row has this version: to [`update`](crate::Tables::update) or
+    /// [`delete`](crate::Tables::delete) it without reading it again, after an insert, or with the ETag of an
+    /// `If-Match` header.
+    ///
+    /// ```
+    /// # use table_runtime::{Result, Stored, TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] number: u32, likes: u32 }
+    /// # async fn example(tables: Tables, post: Post) -> Result<()> {
+    /// let etag = tables.insert(&post).await?;
+    /// let mut stored = Stored::new(post, etag);
+    /// stored.likes += 1;
+    /// tables.update(&mut stored).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn new(entity: T, etag: ETag) -> Self {
+        let timestamp = etag.timestamp().unwrap_or(Ticks::UNIX_EPOCH);
         Self { entity, etag, timestamp, loaded: None }
     }
 
@@ -249,7 +260,7 @@ impl<T> Stored<T> {
         &this.etag
     }
 
-    /// When the store wrote the row, by its clock.
+    /// When the store wrote the row, by its clock; 1970 if it was made with an ETag that does not say.
     pub fn timestamp(this: &Self) -> SystemTime {
         this.timestamp.to_system().unwrap_or(SystemTime::UNIX_EPOCH)
     }
@@ -293,6 +304,26 @@ impl<T: TableEntity> DerefMut for Stored<T> {
     }
 }
 
+/// The entities are equal, and of one version.
+impl<T: PartialEq> PartialEq for Stored<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.entity == other.entity && self.etag == other.etag
+    }
+}
+
+impl<T: PartialEq> PartialEq<T> for Stored<T> {
+    fn eq(&self, other: &T) -> bool {
+        self.entity == *other
+    }
+}
+
+/// As the entity alone.
+impl<T: serde::Serialize> serde::Serialize for Stored<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.entity.serialize(serializer)
+    }
+}
+
 impl<T: fmt::Debug> fmt::Debug for Stored<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stored").field("entity", &self.entity).field("etag", &self.etag).finish_non_exhaustive()
@@ -304,7 +335,7 @@ pub(crate) fn read<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<Store
     let mut reader = RowReader::new(&E::LAYOUTS[0], table, row);
     let entity = E::read(&mut reader)?;
     reader.finish()?;
-    Ok(Stored::new(entity, row.etag.clone(), row.timestamp))
+    Ok(Stored { entity, etag: row.etag.clone(), timestamp: row.timestamp, loaded: None })
 }
 
 /// Whether the row in `table` is an entity of this kind.
@@ -319,7 +350,7 @@ fn damaged(table: &str, row: RowRef<'_>, damage: DamagedProperties) -> crate::Er
     crate::Error::Damaged { row: Box::new(id(table, row)), damage }
 }
 
-fn id(table: &str, row: RowRef<'_>) -> RowId {
+pub(crate) fn id(table: &str, row: RowRef<'_>) -> RowId {
     let (partition_key, row_key) = (row.partition_key.to_owned(), row.row_key.to_owned());
     RowId { table: table.to_owned(), partition_key, row_key }
 }

@@ -102,11 +102,13 @@ pub enum Error {
 
 /// A value cannot stand in a key part, or a stored key part is not one of its type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{table}, layout `{layout}`, key part `{field}`: {problem}")]
+#[error("{}, layout `{layout}`, key part `{field}`: {problem}", row.as_ref().map_or_else(|| table.clone(), ToString::to_string))]
 #[non_exhaustive]
 pub struct KeyError {
     /// The entity's table.
     pub table: String,
+    /// The row, where a stored key cannot be read; `None` where a value cannot stand in a key.
+    pub row: Option<RowId>,
     /// The layout: `key`, or the index's name.
     pub layout: &'static str,
     /// The field; of a key that is too long, the one with which it got so.

@@ -39,6 +39,7 @@ pub use encoding::{
 };
 pub use integer::Integer;
 pub use reader::KeyReader;
+pub(crate) use reader::Place;
 pub use time::UnixTime;
 pub use writer::KeyWriter;
 pub(crate) use writer::{check_length, write_part};

@@ -79,9 +79,9 @@ impl fmt::Display for Layout {
                 "  {}: PartitionKey {}{} RowKey {}{}",
                 layout.name,
                 layout.partition_prefix,
-                Parts(layout.partition),
+                Parts(layout.partition, self.separator),
                 layout.row_prefix,
-                Parts(layout.row),
+                Parts(layout.row, self.separator),
             )?;
         }
         let own = self.kind.map(|_| "EntityType").into_iter().chain(self.write_id.then_some("WriteId"));
@@ -90,13 +90,21 @@ impl fmt::Display for Layout {
     }
 }
 
-struct Parts(&'static [PartInfo]);
+/// The parts of a key, and the separator between them; without one, each ends as its type does.
+struct Parts(&'static [PartInfo], Option<char>);
 
 impl fmt::Display for Parts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|part| match part.encoding {
-            "plain" => write!(f, "{{{}}}", part.field),
-            encoding => write!(f, "{{{}: {encoding}}}", part.field),
+        self.0.iter().enumerate().try_for_each(|(at, part)| {
+            match self.1 {
+                _ if at == 0 => {}
+                Some(separator) => write!(f, "{separator}")?,
+                None => f.write_str(" ")?,
+            }
+            match part.encoding {
+                "plain" => write!(f, "{{{}}}", part.field),
+                encoding => write!(f, "{{{}: {encoding}}}", part.field),
+            }
         })
     }
 }

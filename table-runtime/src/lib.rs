@@ -24,7 +24,7 @@ pub mod key;
 mod layout;
 pub mod limits;
 mod properties;
-mod property;
+pub mod property;
 mod query;
 mod row;
 mod tables;
@@ -32,7 +32,7 @@ mod ticks;
 mod value;
 mod write;
 
-pub use column::{Column, Decided, Filter, Set};
+pub use column::{Column, Decided, Filter, IntoFilter, Set};
 pub use cursor::ParseCursorError;
 pub use entity::{AllowScan, OnePartition, Stored, TableEntity};
 pub use error::{
@@ -45,7 +45,7 @@ pub use key::{KeyPart, KeyWriter};
 pub use layout::{Layout, LayoutInfo, PartInfo, PropertyInfo};
 pub use properties::{DamagedProperties, Properties, PropertiesRef};
 pub use property::{Property, PropertyProblem};
-pub use query::{Bounds, Entities, Explain, PageOf, Point, Query, Rows};
+pub use query::{Bounds, Done, Entities, Explain, Opened, PageOf, Point, Primary, Query, Rows};
 pub use row::{ETag, Row, RowId, RowRef, RowSet};
 pub use tables::Tables;
 pub use ticks::{ParseTicksError, Ticks};

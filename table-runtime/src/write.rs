@@ -100,7 +100,8 @@ impl Tables {
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
     pub fn remove(&self, key: impl OwnKey) -> BoxFuture<'static, Result<bool>> {
         let backend = self.backend().clone();
-        let group = point(key.plan(), Action::Delete(IfMatch::Any));
+        let table = key.plan().table();
+        let group = point(key.plan()).and_then(|keys| single(table, keys, Action::Delete(IfMatch::Any)));
         Box::pin(async move {
             match send(&*backend, &group?, None).await {
                 Ok(_) => Ok(true),
@@ -132,13 +133,13 @@ fn single(table: &'static str, (partition_key, row_key): (String, String), actio
 /// A write of all properties.
 fn whole<E: TableEntity>(entity: &E, action: fn(Properties) -> Action) -> Result<Write> {
     let keys = entity::keys(entity, 0)?;
-    let (properties, id) = all_properties(entity)?;
+    let (properties, id) = all_properties(entity, &keys)?;
     Ok(Write { group: single(E::LAYOUTS[0].table, keys, action(properties))?, id })
 }
 
 /// The entity's properties and the crate's own: the kind, and the write's id.
-fn all_properties<E: TableEntity>(entity: &E) -> Result<(Properties, Option<Guid>)> {
-    let mut properties = entity::properties(entity)?;
+fn all_properties<E: TableEntity>(entity: &E, keys: &(String, String)) -> Result<(Properties, Option<Guid>)> {
+    let mut properties = entity::properties(entity, keys)?;
     if let Some(kind) = E::KIND {
         properties.push(entity::KIND, ValueRef::String(kind));
     }
@@ -163,7 +164,7 @@ fn update<E: TableEntity>(stored: &Stored<E>) -> Result<Write> {
         let was = RowId { table: table.to_owned(), partition_key: loaded.0, row_key: loaded.1 };
         return Err(Box::new(KeyChangedError { was, partition_key: keys.0, row_key: keys.1 }).into());
     }
-    let (properties, id) = all_properties(&**stored)?;
+    let (properties, id) = all_properties(&**stored, &keys)?;
     let action = Action::Replace(properties, IfMatch::ETag(Stored::etag(stored).clone()));
     Ok(Write { group: single(table, keys, action)?, id })
 }
@@ -173,20 +174,21 @@ fn delete<E: TableEntity>(stored: &Stored<E>) -> Result<Group> {
     single(E::LAYOUTS[0].table, keys, Action::Delete(IfMatch::ETag(Stored::etag(stored).clone())))
 }
 
-fn point(key: &Plan, action: Action) -> Result<Group> {
+/// The two keys of a point that is written.
+fn point(key: &Plan) -> Result<(String, String)> {
     let (partition_key, row_key) = key.checked_keys()?;
-    single(key.table(), (partition_key.to_owned(), row_key.to_owned()), action)
+    Ok((partition_key.to_owned(), row_key.to_owned()))
 }
 
 fn patch<E: TableEntity>(key: &Plan, sets: impl IntoIterator<Item = Set<E>>) -> Result<Write> {
+    let (table, keys) = (key.table(), point(key)?);
     let mut properties = Properties::default();
     for set in sets {
-        let value = set.value.map_err(|problem| entity::property_error(&E::LAYOUTS[0], set.name, problem))?;
+        let value = set.value.map_err(|problem| entity::unwritable(table, &keys, set.name, problem))?;
         properties.set(set.name, value.as_ref());
     }
     let id = write_id::<E>(&mut properties)?;
-    let group = point(key, Action::Merge(properties, IfMatch::Any))?;
-    Ok(Write { group, id })
+    Ok(Write { group: single(table, keys, Action::Merge(properties, IfMatch::Any))?, id })
 }
 
 /// Sends a write of one operation and gives the row's new ETag.

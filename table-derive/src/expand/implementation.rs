@@ -4,7 +4,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 
-use super::{Context, columns, local, option, queries, strategy_type};
+use super::{Context, columns, local, option, strategy_type};
 use crate::model::{Key, Source};
 
 /// What the entity may be used for.
@@ -38,8 +38,6 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let separator = option(entity.separator.as_ref().and_then(|separator| separator.value.chars().next()));
     let write_id = entity.write_id;
     let columns_value = columns::value(context);
-    let partition = queries::parts(context, &entity.partition.parts, &quote!(()));
-    let row = queries::row_parts(context);
     let (keys, write, read) = (keys(context), write(context), read(context));
     quote! {
         #[automatically_derived]
@@ -52,8 +50,6 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
             const SEPARATOR: ::core::option::Option<::core::primitive::char> = #separator;
             type Columns = #columns #arguments;
             const COLUMNS: #columns #arguments = #columns_value;
-            type Partition = #partition;
-            type Row = #row;
             #keys
             #write
             #read

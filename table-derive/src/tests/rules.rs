@@ -94,7 +94,7 @@ fn of_keys() {
         { #[partition_key(hash = 4, pad = 3)] #[row_key] a: u8 } => "`hash` takes the value's plain encoding";
         { #[partition_key] #[row_key(first = 0)] a: u8 } => "a whole number from 1 to 512; write `first = 1`";
         { #[partition_key] #[row_key(pad = 40)] a: u8 } => "a whole number from 1 to 39";
-        { #[partition_key] #[row_key(pad = "8")] a: u8 } => "a whole number";
+        { #[partition_key] #[row_key(pad = "8")] a: u8 } => "a whole number from 1 to 39; write `pad = 8`";
         { #[partition_key] #[row_key(pad)] a: u8 } => "write `pad = 1`";
         { #[partition_key(hash = 1)] #[row_key] a: u8 } => "a whole number from 2 to 1000";
         { #[partition_key] a: u8, #[row_key(hash = 4)] b: u8 } => "`hash` spreads rows over partitions";

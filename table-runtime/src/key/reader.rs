@@ -1,7 +1,7 @@
 //! Reading the parts of a stored key.
 
 use super::{Decode, Encode, Escape, KeyProblem, Kind};
-use crate::{LayoutInfo, PartInfo, Result};
+use crate::{LayoutInfo, PartInfo, Result, RowRef, entity};
 
 /// A stored key, of which one part after the other is read.
 pub struct KeyReader<'a> {
@@ -10,6 +10,14 @@ pub struct KeyReader<'a> {
     /// The field of the part that was read last.
     field: &'static str,
     rest: &'a str,
+    place: Place<'a>,
+}
+
+/// The row whose key is read, for errors.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) table: &'a str,
+    pub(crate) row: RowRef<'a>,
 }
 
 impl<'a> KeyReader<'a> {
@@ -20,10 +28,11 @@ impl<'a> KeyReader<'a> {
         prefix: &'static str,
         parts: &'static [PartInfo],
         key: &'a str,
+        place: Place<'a>,
     ) -> Result<Self> {
         // Comparing with no text at all takes far longer than seeing that it is none.
         let rest = if prefix.is_empty() { Some(key) } else { key.strip_prefix(prefix) };
-        let reader = Self { layout, parts: parts.iter(), field: "", rest: key };
+        let reader = Self { layout, parts: parts.iter(), field: "", rest: key, place };
         match rest {
             Some(rest) if !parts.is_empty() || rest.is_empty() => Ok(Self { rest, ..reader }),
             _ => Err(reader.not_begun(prefix)),
@@ -42,7 +51,9 @@ impl<'a> KeyReader<'a> {
 
     #[cold]
     fn error(&self, field: &'static str, problem: KeyProblem) -> crate::Error {
-        self.layout.key_error(field, problem).into()
+        let mut error = self.layout.key_error(field, problem);
+        error.row = Some(entity::id(self.place.table, self.place.row));
+        error.into()
     }
 
     /// The text of the next part.

@@ -100,6 +100,6 @@ impl LayoutInfo {
     #[cold]
     #[allow(clippy::unnecessary_box_returns, reason = "errors are boxed, so that results are small")]
     pub(crate) fn key_error(&self, field: &'static str, problem: KeyProblem) -> Box<KeyError> {
-        Box::new(KeyError { table: self.table.to_owned(), layout: self.name, field, problem })
+        Box::new(KeyError { table: self.table.to_owned(), row: None, layout: self.name, field, problem })
     }
 }

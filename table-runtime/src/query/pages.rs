@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// A page of entities, and where the next one begins.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct PageOf<T> {
     /// The entities, in key order.
     pub entities: Vec<Stored<T>>,
@@ -100,7 +100,7 @@ impl OnePage {
         size: usize,
         cursor: Option<&str>,
     ) -> Result<Self> {
-        let query = pages.scans.front().map_or(0, |scan| Cursor::query(layout, scan));
+        let query = pages.scans.front().map_or(0, |scan| Cursor::query(layout, scan, pages.taken));
         if let Some(cursor) = cursor {
             let cursor = Cursor::parse(cursor, query)?;
             pages.taken = cursor.left;

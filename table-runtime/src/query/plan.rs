@@ -3,11 +3,12 @@
 use std::ops::Bound;
 
 use crate::{
-    Condition, Error, KeyError, LayoutInfo, Operator, PropertyError, QueryError, Result, TableEntity, Value,
+    Condition, Error, KeyError, LayoutInfo, Operator, QueryError, Result, TableEntity, Value,
     backend::{KeyRange, Partitions, Scan},
     entity,
     key::{Encode, Escape, KeyBuffer, KeyProblem, Kind, check_length, order, write_part},
     limits,
+    property::PropertyProblem,
 };
 
 /// A query without its types: a layout, the keys so far, and what is asked of their rows.
@@ -31,7 +32,6 @@ pub struct Plan {
 #[derive(Clone, Debug)]
 enum Problem {
     Key(Box<KeyError>),
-    Property(Box<PropertyError>),
     Query(Box<QueryError>),
 }
 
@@ -39,7 +39,6 @@ impl From<Problem> for Error {
     fn from(problem: Problem) -> Self {
         match problem {
             Problem::Key(error) => error.into(),
-            Problem::Property(error) => error.into(),
             Problem::Query(error) => error.into(),
         }
     }
@@ -165,9 +164,8 @@ impl Plan {
         match condition {
             Ok(condition) => self.filter = Some(both(self.filter.take(), condition)),
             Err((name, problem)) => {
-                if let Error::Property(error) = entity::property_error(self.layout, name, problem) {
-                    self.fail(Problem::Property(error));
-                }
+                let PropertyProblem { expected, found } = problem;
+                self.refuse(format!("the filter compares the property `{name}` with {found}; expected {expected}"));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! One row by its full key.
 
-use std::marker::PhantomData;
+use std::{fmt, marker::PhantomData};
 
 use super::{Explain, HasPart, Primary, Query, Rows, plan::Plan};
 use crate::{
@@ -17,6 +17,12 @@ use crate::{
 pub struct Point<E, V = Primary> {
     plan: Plan,
     types: PhantomData<fn() -> (E, V)>,
+}
+
+impl<E, V> fmt::Debug for Point<E, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan.fmt(f)
+    }
 }
 
 impl<E, V> Clone for Point<E, V> {
@@ -109,29 +115,25 @@ impl<E: TableEntity> Point<E, Primary> {
     /// # Errors
     /// [`Error::Key`](crate::Error::Key) for a value that no key holds, [`Error::Property`](crate::Error::Property)
     /// for a row that does not fit the struct, and what the store says.
-    pub fn get<'t>(self, tables: &'t Tables) -> impl Future<Output = Result<Option<Stored<E>>>> + Send + use<'t, E> {
-        async move {
-            let (table, mut entity) = (self.plan.table(), None);
-            let mut read = |row: RowRef<'_>| entity::read(table, row).map(|read| entity = Some(read));
-            get(&self.plan, tables, None, &mut read).await?;
-            Ok(entity)
-        }
+    pub async fn get(self, tables: &Tables) -> Result<Option<Stored<E>>> {
+        let (table, mut entity) = (self.plan.table(), None);
+        let mut read = |row: RowRef<'_>| entity::read(table, row).map(|read| entity = Some(read));
+        get(&self.plan, tables, None, &mut read).await?;
+        Ok(entity)
     }
 
     /// Whether the row exists, with one request that carries no properties.
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub fn exists<'t>(self, tables: &'t Tables) -> impl Future<Output = Result<bool>> + Send + use<'t, E> {
-        async move {
-            let mut exists = false;
-            let mut read = |_: RowRef<'_>| {
-                exists = true;
-                Ok(())
-            };
-            get(&self.plan, tables, Some(&[entity::KIND]), &mut read).await?;
-            Ok(exists)
-        }
+    pub async fn exists(self, tables: &Tables) -> Result<bool> {
+        let mut exists = false;
+        let mut read = |_: RowRef<'_>| {
+            exists = true;
+            Ok(())
+        };
+        get(&self.plan, tables, Some(&[entity::KIND]), &mut read).await?;
+        Ok(exists)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Rows of one layout, in key order.
 
 use std::{
+    fmt,
     future::{self, Ready},
     marker::PhantomData,
 };
@@ -14,7 +15,7 @@ use super::{
 use crate::{
     Result, RowRef, Stored, TableEntity, Tables,
     backend::BoxFuture,
-    column::{Decided, Filter},
+    column::{Decided, IntoFilter},
     cost::{self, Cost},
     entity,
     key::{Encode, KeyPart, Ordered, Prefixed, Textual},
@@ -38,6 +39,12 @@ pub struct Rows<E, P = Done, A = cost::Range> {
 impl<E, P, A> Clone for Rows<E, P, A> {
     fn clone(&self) -> Self {
         Self::new(self.plan.clone())
+    }
+}
+
+impl<E, P, A> fmt::Debug for Rows<E, P, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan.fmt(f)
     }
 }
 
@@ -122,13 +129,17 @@ impl<E, P, A> Rows<E, P, A> {
 
     /// Drops the rows for which the condition does not hold. The store reads them all the same, so this costs at
     /// least a partition scan; a further filter has to hold as well.
-    pub fn filter<F>(mut self, filter: impl FnOnce(E::Columns) -> Filter<E, F>) -> Rows<E, Done, A::Filtered>
+    ///
+    /// It takes an `Option` of a filter as well: `filter(|post| least.map(|least| post.likes.ge(least)))`.
+    pub fn filter<F>(mut self, filter: impl FnOnce(E::Columns) -> F) -> Rows<E, Done, A::Filtered>
     where
         E: TableEntity,
         A: Reach + Opened,
-        F: Decided,
+        F: IntoFilter<E, Presence: Decided>,
     {
-        self.plan.filter(filter(E::COLUMNS).condition);
+        if let Some(filter) = filter(E::COLUMNS).into_filter() {
+            self.plan.filter(filter.condition);
+        }
         Rows::new(self.plan)
     }
 

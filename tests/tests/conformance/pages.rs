@@ -99,6 +99,10 @@ async fn a_cursor_remembers_what_may_still_be_taken(store: &Store) -> Result<()>
     let second = query().page(&store.tables, 3, first.next.as_deref()).await?;
     assert_eq!(second.entities.iter().map(|post| post.id).collect::<Vec<_>>(), [6, 5]);
     assert_eq!(second.next, None);
+    for query in [Post::by_key("Marcus"), Post::by_key("Marcus").take(4)] {
+        let error = query.page(&store.tables, 3, first.next.as_deref()).await.expect_err("it may take other rows");
+        assert!(matches!(error, Error::Cursor(ParseCursorError::OtherQuery)), "{error}");
+    }
     Ok(())
 }
 

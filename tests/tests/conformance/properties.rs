@@ -262,7 +262,7 @@ async fn a_row_that_does_not_fit_is_named(store: &Store) -> Result<()> {
     let group = Group { table: "Posts".into(), partition_key: "Marcus".into(), operations: vec![stray] };
     store.backend.execute(&group).await?;
     store.tables.remove(Post::key("Marcus", at(1), 1)).await?;
-    unfit(list().await, &["Posts", "`posted`", "stray"]);
+    unfit(list().await, &["Posts(PartitionKey='Marcus',RowKey='stray')", "`posted`", "stray"]);
     Ok(())
 }
 

@@ -10,6 +10,7 @@ crate::conformance! {
     an_insert_never_overwrites
     an_upsert_writes_either_way
     an_update_needs_the_row_as_it_was_read
+    what_was_inserted_is_updated_without_reading_it
     an_update_cannot_move_the_row
     an_update_removes_what_the_entity_no_longer_has
     a_patch_keeps_what_it_does_not_set
@@ -76,6 +77,25 @@ async fn an_update_needs_the_row_as_it_was_read(store: &Store) -> Result<()> {
     assert!(matches!(error, Error::NotFound(_)), "{error}");
     is_about(&error, &ours);
     assert!(!Post::key("Marcus", at(1), 1).exists(&store.tables).await?);
+    Ok(())
+}
+
+async fn what_was_inserted_is_updated_without_reading_it(store: &Store) -> Result<()> {
+    store.tables.create::<Post>().await?;
+    let post = Post::numbered("Marcus", 1);
+    let etag = store.tables.insert(&post).await?;
+    // As a client may send it back, in a header.
+    let mut stored = Stored::new(post, table_runtime::ETag::from(etag.to_string().as_str()));
+    stored.likes = 9;
+    let etag = store.tables.update(&mut stored).await?;
+    let found = Post::by_key("Marcus").first(&store.tables).await?.expect("it was inserted");
+    assert_eq!((&found, Stored::etag(&found)), (&stored, &etag));
+
+    let mut stale = Stored::new(Post::numbered("Marcus", 1), table_runtime::ETag::from("W/\"another\""));
+    stale.likes = 1;
+    let error = store.tables.update(&mut stale).await.expect_err("it is another version");
+    assert!(matches!(error, Error::ConditionNotMet(_)), "{error}");
+    store.tables.delete(&stored).await?;
     Ok(())
 }
 
