@@ -30,8 +30,6 @@ pub(crate) fn table_entity(input: &DeriveInput) -> TokenStream {
                 const SEPARATOR: ::core::option::Option<::core::primitive::char> = ::core::option::Option::None;
                 type Columns = ();
                 const COLUMNS: () = ();
-                type Partition = ();
-                type Row = #t::Primary;
                 fn keys(
                     &self,
                     _: ::core::primitive::usize,
