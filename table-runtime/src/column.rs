@@ -220,7 +220,8 @@ impl Negate for Unclear {
     type Negated = Self;
 }
 
-/// A filter that says what it seems to say.
+/// What is known of the presence of a filter's properties, `P` in [`Filter<E, P>`](Filter), where it says what it seems
+/// to say: the bound of functions that take any filter.
 #[diagnostic::on_unimplemented(
     message = "`!` over a property that a row may be without",
     label = "this filter has a `!` that does not mean what it says",
