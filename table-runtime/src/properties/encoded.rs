@@ -1,7 +1,6 @@
 //! Reading encoded properties: what `postcard::take_from_bytes` does for `(&str, ValueRef)`, written out.
 //!
-//! A page of rows is read twice, once to find damage and once into entities, so that this is much of what a scan costs:
-//! what is not asked for is passed over, not read.
+//! This is much of what a scan costs: what is not asked for is passed over, not read.
 
 use crate::{Guid, Ticks, ValueRef};
 

@@ -63,10 +63,11 @@ impl<E: TableEntity> Point<E, Primary> {
     /// [`Error::Key`](crate::Error::Key) for a value that no key holds, [`Error::Property`](crate::Error::Property)
     /// for a row that does not fit the struct, and what the store says.
     pub fn get<'t>(self, tables: &'t Tables) -> impl Future<Output = Result<Option<Stored<E>>>> + Send + use<'t, E> {
+        let plan = self.plan;
         async move {
-            let (table, mut entity) = (self.plan.table(), None);
+            let (table, mut entity) = (plan.table(), None);
             let mut read = |row: RowRef<'_>| entity::read(table, row).map(|read| entity = Some(read));
-            get(&self.plan, tables, None, &mut read).await?;
+            get(&plan, tables, None, &mut read).await?;
             Ok(entity)
         }
     }
@@ -76,13 +77,14 @@ impl<E: TableEntity> Point<E, Primary> {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn exists<'t>(self, tables: &'t Tables) -> impl Future<Output = Result<bool>> + Send + use<'t, E> {
+        let plan = self.plan;
         async move {
             let mut exists = false;
             let mut read = |_: RowRef<'_>| {
                 exists = true;
                 Ok(())
             };
-            get(&self.plan, tables, Some(&[entity::KIND]), &mut read).await?;
+            get(&plan, tables, Some(&[entity::KIND]), &mut read).await?;
             Ok(exists)
         }
     }
