@@ -64,7 +64,7 @@ fn starts_with() {
 fn newest_first() {
     assert_lines(
         &output(&mut example("newest_first")),
-        &["range of Posts, 1 request at least: PartitionKey eq 'Marcus'", "Friday has 2 likes"],
+        &["range of Posts, first 2, 1 request at least: PartitionKey eq 'Marcus'", "Friday has 2 likes"],
     );
 }
 
@@ -197,7 +197,7 @@ fn git_history_reads_only_what_is_new() {
             "Ada <Ada@Example.com>, 43 commits",
             "Their commits from 2010-05-29 to 2010-06-01",
             "4       0         4  Ada",
-            "range of Commits, 1 request at least: PartitionKey eq 'ada@example.com'",
+            "range of Commits, first 3, 1 request at least: PartitionKey eq 'ada@example.com'",
         ],
     );
 }

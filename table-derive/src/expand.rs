@@ -54,6 +54,16 @@ impl<'a> Context<'a> {
     fn part(&self, part: &Part) -> (&'a Type, TokenStream) {
         (&self.entity.fields[part.field].ty, part_encoding(self.entity, part, &self.runtime))
     }
+
+    /// The encoding of a key's part as code calls it: an encoding that does not fit its field is so said at once.
+    fn fits(&self, part: &Part) -> TokenStream {
+        let (ty, encoding) = self.part(part);
+        let (t, place) = (self.runtime.at(ty.span()), part.span);
+        let kind = quote_spanned!(ty.span()=> #t::KindOf<#ty>);
+        let t = self.runtime.at(place);
+        let loses = Ident::new(if part.encoding.is_lossy() { "Lossy" } else { "Lossless" }, place);
+        quote_spanned!(place=> <#encoding as #t::Fits<#ty, #kind, #t::#loses>>)
+    }
 }
 
 /// The path to what the runtime keeps for generated code.
@@ -148,6 +158,13 @@ pub(crate) fn strategy_type(strategy: Strategy, default: bool, ty: &Type, runtim
 /// A name that no field's name can meet.
 fn local(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
+}
+
+/// The same name, as if written at this place: a call is where all of its tokens are.
+fn at(name: &Ident, place: Span) -> Ident {
+    let mut name = name.clone();
+    name.set_span(name.span().located_at(place));
+    name
 }
 
 /// A constant that is there or not.

@@ -24,6 +24,8 @@ impl<E, T, M, S> Clone for Column<E, T, M, S> {
 
 impl<E, T, M, S> Copy for Column<E, T, M, S> {}
 
+/// A filter with a `!` over properties that a row may be without: no query takes it.
+pub enum Unclear {}
 /// A column that a patch may set.
 pub enum Free {}
 /// A stored column that rows depend on: a patch may not set it.
@@ -192,17 +194,51 @@ pub(crate) type Problem = (&'static str, PropertyProblem);
 /// A condition on the properties of `E`.
 ///
 /// Built from columns: `post.title.eq("x").and(post.likes.ge(10))`. A row without a compared property does not match,
-/// whatever the operator; so [`not`](ops::Not) is there only for filters over properties that every row has
-/// (`P` = [`Always`]), where it says what it seems to say.
+/// whatever the operator; so a query takes a [`not`](ops::Not) only over properties that every row has (`P` =
+/// [`Always`]), where it says what it seems to say.
 #[must_use = "a filter does nothing until a query has it"]
 pub struct Filter<E, P = Always> {
     pub(crate) condition: Result<Condition, Problem>,
     types: PhantomData<fn() -> (E, P)>,
 }
 
+/// What a `!` makes of what is known of the presence of a filter's properties.
+pub trait Negate {
+    /// [`Always`], or [`Unclear`].
+    type Negated;
+}
+
+impl Negate for Always {
+    type Negated = Self;
+}
+
+impl Negate for Maybe {
+    type Negated = Unclear;
+}
+
+impl Negate for Unclear {
+    type Negated = Self;
+}
+
+/// A filter that says what it seems to say.
+#[diagnostic::on_unimplemented(
+    message = "`!` over a property that a row may be without",
+    label = "this filter has a `!` that does not mean what it says",
+    note = "a comparison with a missing property is false, `ne` too, so a `!` around it takes the rows without the \
+            property along",
+    note = "write the opposite comparison: `post.url.ne(\"x\")` instead of `!post.url.eq(\"x\")`"
+)]
+pub trait Decided {}
+
+#[diagnostic::do_not_recommend]
+impl Decided for Always {}
+
+#[diagnostic::do_not_recommend]
+impl Decided for Maybe {}
+
 /// What is known of the presence of the properties in two filters.
 pub trait Join<Other> {
-    /// [`Always`] if both are.
+    /// [`Always`] if both are; [`Unclear`] if one is.
     type Joined;
 }
 
@@ -214,8 +250,24 @@ impl Join<Maybe> for Always {
     type Joined = Maybe;
 }
 
-impl<P> Join<P> for Maybe {
+impl Join<Always> for Maybe {
     type Joined = Maybe;
+}
+
+impl Join<Maybe> for Maybe {
+    type Joined = Maybe;
+}
+
+impl Join<Unclear> for Always {
+    type Joined = Unclear;
+}
+
+impl Join<Unclear> for Maybe {
+    type Joined = Unclear;
+}
+
+impl<P> Join<P> for Unclear {
+    type Joined = Unclear;
 }
 
 impl<E, P> Filter<E, P> {
@@ -248,11 +300,11 @@ impl<E, P> Filter<E, P> {
     }
 }
 
-impl<E> ops::Not for Filter<E, Always> {
-    type Output = Self;
+impl<E, P: Negate> ops::Not for Filter<E, P> {
+    type Output = Filter<E, P::Negated>;
 
-    fn not(self) -> Self {
-        Self::new(self.condition.map(|condition| Condition::Not(condition.into())))
+    fn not(self) -> Filter<E, P::Negated> {
+        Filter::new(self.condition.map(|condition| Condition::Not(condition.into())))
     }
 }
 

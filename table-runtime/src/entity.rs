@@ -10,7 +10,7 @@ use crate::{
     DamagedProperties, ETag, KeyError, KeyWriter, Layout, LayoutInfo, PartInfo, Properties, PropertiesRef,
     PropertyError, PropertyInfo, Result, RowId, RowRef, Ticks, ValueRef,
     key::{KeyProblem, KeyReader},
-    property::{PropertyProblem, Store},
+    property::PropertyProblem,
 };
 
 /// A struct that is stored as a row: `#[derive(TableEntity)]`.
@@ -129,8 +129,13 @@ pub struct PropertyWriter<'a> {
 
 impl PropertyWriter<'_> {
     /// Writes a field.
-    pub fn write<S: Store<T>, T>(&mut self, name: &'static str, value: &T) -> Result<()> {
-        S::write(value, name, self.properties).map_err(|problem| property_error(self.layout, name, problem))
+    #[inline]
+    pub(crate) fn write(
+        &mut self,
+        name: &'static str,
+        write: impl FnOnce(&mut Properties) -> Result<(), PropertyProblem>,
+    ) -> Result<()> {
+        write(self.properties).map_err(|problem| property_error(self.layout, name, problem))
     }
 }
 
@@ -179,8 +184,13 @@ impl<'a> RowReader<'a> {
     }
 
     /// Reads a field.
-    pub fn property<S: Store<T>, T>(&mut self, name: &'static str) -> Result<T> {
-        S::read(self.find(name)?).map_err(|problem| self.error(name, problem))
+    #[inline]
+    pub(crate) fn property<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(Option<ValueRef<'_>>) -> Result<T, PropertyProblem>,
+    ) -> Result<T> {
+        read(self.find(name)?).map_err(|problem| self.error(name, problem))
     }
 
     #[cold]

@@ -1,6 +1,6 @@
 //! What can go wrong, as values to act on.
 
-use std::{borrow::Cow, fmt, path::PathBuf};
+use std::{fmt, path::PathBuf};
 
 use crate::{DamagedProperties, ParseCursorError, Row, RowId, key::KeyProblem};
 
@@ -109,8 +109,8 @@ pub struct KeyError {
     pub table: String,
     /// The layout: `key`, or the index's name.
     pub layout: &'static str,
-    /// The field; of a key that is too long, all its fields.
-    pub field: Cow<'static, str>,
+    /// The field; of a key that is too long, the one with which it got so.
+    pub field: &'static str,
     /// What does not fit, with the value and the limit.
     pub problem: KeyProblem,
 }

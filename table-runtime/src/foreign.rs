@@ -12,6 +12,7 @@ use crate::{
 /// A moment: a key part of ticks, and `Edm.DateTime`.
 macro_rules! moment {
     ($type:ty, $to:expr, $from:expr) => {
+        #[diagnostic::do_not_recommend]
         impl KeyPart for $type {
             type Kind = kind::Instant;
             type Arg<'a> = $type;
@@ -78,6 +79,7 @@ moment!(
     }
 );
 
+#[diagnostic::do_not_recommend]
 impl KeyPart for Ticks {
     type Kind = kind::Instant;
     type Arg<'a> = Self;
@@ -100,6 +102,7 @@ impl KeyPart for Ticks {
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 macro_rules! date {
     ($type:ty, $to:expr, $from:expr) => {
+        #[diagnostic::do_not_recommend]
         impl KeyPart for $type {
             type Kind = kind::Date;
             type Arg<'a> = $type;
@@ -152,6 +155,7 @@ date!(
 );
 
 #[cfg(feature = "uuid")]
+#[diagnostic::do_not_recommend]
 impl KeyPart for uuid::Uuid {
     type Kind = kind::Id;
     type Arg<'a> = Self;

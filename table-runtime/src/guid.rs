@@ -20,6 +20,10 @@ pub struct Guid([u8; 16]);
 #[error("not a GUID: expected 32 hexadecimal digits, hyphenated as 8-4-4-4-12")]
 pub struct ParseGuidError;
 
+/// Where the two digits of each byte stand in the text, and where the hyphens.
+const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+const HYPHENS: [usize; 4] = [8, 13, 18, 23];
+
 impl Guid {
     /// The length of the hyphenated text.
     pub(crate) const TEXT: usize = 36;
@@ -50,14 +54,9 @@ impl Guid {
     pub(crate) fn encode(self) -> [u8; Self::TEXT] {
         const HEX: &[u8; 16] = b"0123456789abcdef";
         let mut text = [b'-'; Self::TEXT];
-        let mut at = 0;
-        for (n, byte) in self.0.into_iter().enumerate() {
-            if matches!(n, 4 | 6 | 8 | 10) {
-                at += 1;
-            }
+        for (byte, at) in self.0.into_iter().zip(PLACES) {
             text[at] = HEX[usize::from(byte >> 4)];
             text[at + 1] = HEX[usize::from(byte & 0x0F)];
-            at += 2;
         }
         text
     }
@@ -81,17 +80,12 @@ impl FromStr for Guid {
     fn from_str(text: &str) -> Result<Self, ParseGuidError> {
         let text: &[u8; Self::TEXT] = text.as_bytes().try_into().map_err(|_| ParseGuidError)?;
         let digit = |at: usize| char::from(text[at]).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        if HYPHENS.into_iter().any(|at| text[at] != b'-') {
+            return Err(ParseGuidError);
+        }
         let mut bytes = [0; 16];
-        let mut at = 0;
-        for (n, byte) in bytes.iter_mut().enumerate() {
-            if matches!(n, 4 | 6 | 8 | 10) {
-                if text[at] != b'-' {
-                    return Err(ParseGuidError);
-                }
-                at += 1;
-            }
+        for (byte, at) in bytes.iter_mut().zip(PLACES) {
             *byte = digit(at).ok_or(ParseGuidError)? << 4 | digit(at + 1).ok_or(ParseGuidError)?;
-            at += 2;
         }
         Ok(Self(bytes))
     }

@@ -2,7 +2,7 @@
 //!
 //! A key is a sequence of *parts*, each a value and its encoding. The derive names both; what an encoding writes is
 //! said at its type: [`Plain`], [`Lowercase`], [`Uppercase`], [`First`], [`Raw`], [`Pad`], [`Reverse`], [`Time`],
-//! [`ReverseTime`], [`Hash`] and, around another one, [`Separated`].
+//! [`ReverseTime`], [`Hash`](struct@Hash) and, around another one, [`Separated`].
 //!
 //! # Laws
 //! - A lossless encoding reads back what was written: [`Decode`].
@@ -34,14 +34,14 @@ use std::borrow::Cow;
 pub use buffer::KeyBuffer;
 pub use date::Date;
 pub use encoding::{
-    Decode, Encode, Escape, First, Hash, Lowercase, Ordered, Pad, Plain, Prefixed, Ranged, Raw, Reverse, ReverseTime,
-    Separated, Textual, Time, Uppercase,
+    Decode, Encode, Escape, First, Fits, Hash, Lossless, Lossy, Lowercase, Ordered, Pad, Plain, Prefixed, Ranged, Raw,
+    Reverse, ReverseTime, Separated, Textual, Time, Uppercase,
 };
 pub use integer::Integer;
 pub use reader::KeyReader;
 pub use time::UnixTime;
 pub use writer::KeyWriter;
-pub(crate) use writer::write_part;
+pub(crate) use writer::{check_length, write_part};
 
 /// A type that can stand in a key.
 ///
@@ -182,12 +182,12 @@ pub enum KeyProblem {
         /// The first such character.
         character: char,
     },
-    /// The key is too long.
-    #[error("the {key} has {units} UTF-16 units; the limit is 512")]
+    /// The key gets too long by this part.
+    #[error("it makes the {key} {units} UTF-16 units long; the limit is 512")]
     TooLong {
         /// `PartitionKey` or `RowKey`.
         key: &'static str,
-        /// Its length.
+        /// The key's length with this part.
         units: usize,
     },
     /// A stored key is not one that the layout writes.
@@ -219,6 +219,7 @@ pub(crate) fn one_of(names: &[&str]) -> String {
 
 macro_rules! texts {
     ($($text:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
         impl KeyPart for $text {
             type Kind = kind::Text;
             type Arg<'a> = &'a str;
@@ -245,6 +246,7 @@ texts!(String, Box<str>, std::sync::Arc<str>);
 /// Key parts that are their own value, both ways.
 macro_rules! by_value {
     ($($type:ty: $kind:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl KeyPart for $type {
             type Kind = $kind;
             type Arg<'a> = $type;

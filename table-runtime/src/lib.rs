@@ -67,14 +67,13 @@ pub mod __private {
         query::*,
     };
 
+    // Of these, not of the trait's own items, generated code is made: the compiler then points at the beginning of the
+    // field's type in every place, and has one message for all of them.
+
     /// The argument of a query for a field of the type `T`.
     pub type Arg<'a, T> = <T as KeyPart>::Arg<'a>;
-
-    /// The value of a query's argument.
-    #[inline]
-    pub fn value<'a, T: KeyPart>(arg: Arg<'a, T>) -> <T::Kind as crate::key::Kind>::Value<'a> {
-        T::arg_value(arg)
-    }
+    /// The kind of a field of the type `T`.
+    pub type KindOf<T> = <T as KeyPart>::Kind;
 
     /// A name in a key that is none of an enum's.
     #[cold]

@@ -4,7 +4,11 @@ use std::{borrow::Cow, fmt::Display, marker::PhantomData, str::FromStr};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Guid, Properties, Ticks, Value, ValueRef, key::one_of};
+use crate::{
+    Guid, Properties, Ticks, Value, ValueRef,
+    entity::{PropertyWriter, RowReader},
+    key::one_of,
+};
 
 /// A type that can be stored as a property of one of the service's types.
 ///
@@ -116,6 +120,18 @@ pub trait Store<T> {
     /// What comparisons a filter may make: [`ByOrder`], [`ByEquality`] or [`Opaque`].
     type Order;
 
+    #[doc(hidden)]
+    #[inline]
+    fn store(value: &T, name: &'static str, properties: &mut PropertyWriter<'_>) -> crate::Result<()> {
+        properties.write(name, |properties| Self::write(value, name, properties))
+    }
+
+    #[doc(hidden)]
+    #[inline]
+    fn load(name: &'static str, row: &mut RowReader<'_>) -> crate::Result<T> {
+        row.property(name, Self::read)
+    }
+
     /// Writes the field.
     ///
     /// # Errors
@@ -146,7 +162,6 @@ pub struct Json;
 /// A field that is `Default` where the row has no such property.
 pub struct Defaulted<S>(PhantomData<S>);
 
-#[diagnostic::do_not_recommend]
 impl<T: Property> Store<T> for Native {
     type Arg<'a> = T::Arg<'a>;
     type Presence = T::Presence;
@@ -170,7 +185,31 @@ impl<T: Property> Store<T> for Native {
     }
 }
 
-impl<T: Display + FromStr<Err: Display>> Store<T> for Text {
+/// A field that [`Text`] stores.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be stored as text",
+    label = "needs `Display` and `FromStr`, for `{Self}`",
+    note = "`#[property(text)]` writes a field through `Display` and reads it through `FromStr`, whose error has to be \
+            `Display` too: implement them for `{Self}`, or put `#[property(json)]` on the field to store it through serde"
+)]
+pub trait AsText: Display + FromStr<Err: Display> {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Display + FromStr<Err: Display>> AsText for T {}
+
+/// A field that [`Json`] stores.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be stored as JSON",
+    label = "needs serde's `Serialize` and `Deserialize`, for `{Self}`",
+    note = "write `#[derive(serde::Serialize, serde::Deserialize)]` on `{Self}`; for a type of another crate, see \
+            whether that one has a feature `serde`"
+)]
+pub trait AsJson: Serialize + DeserializeOwned {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned> AsJson for T {}
+
+impl<T: AsText> Store<T> for Text {
     type Arg<'a> = T;
     type Presence = Always;
     type Order = ByEquality;
@@ -196,7 +235,7 @@ impl<T: Display + FromStr<Err: Display>> Store<T> for Text {
     }
 }
 
-impl<T: Display + FromStr<Err: Display>> Store<Option<T>> for OptionText {
+impl<T: AsText> Store<Option<T>> for OptionText {
     type Arg<'a> = T;
     type Presence = Maybe;
     type Order = ByEquality;
@@ -228,7 +267,7 @@ fn json<T: Serialize>(value: &T) -> Result<Option<String>, PropertyProblem> {
     }
 }
 
-impl<T: Serialize + DeserializeOwned> Store<T> for Json {
+impl<T: AsJson> Store<T> for Json {
     type Arg<'a> = T;
     // An `Option` writes no property for `None`.
     type Presence = Maybe;
@@ -352,6 +391,7 @@ fn single(value: ValueRef<'_>) -> Option<f32> {
 /// Properties that are passed by value: what comparisons they take, what they hold, how they are written and read.
 macro_rules! by_value {
     ($($type:ty: $order:ty, $expected:expr, $write:expr, $read:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Property for $type {
             type Pass<'a, T: 'a> = T;
             type Arg<'a> = $type;
@@ -421,6 +461,7 @@ integers! {
 
 macro_rules! borrowed {
     ($($type:ty: $as:ty, $variant:ident, $order:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Property for $type {
             type Pass<'a, T: 'a> = &'a T;
             type Arg<'a> = &'a $as;

@@ -13,13 +13,14 @@ mod plan;
 mod point;
 mod rows;
 
-pub use access::{Access, Complete, Opened, PrefixAccess, Spread, Unopened};
+pub use access::{Access, Complete, Opened, PrefixAccess, Reach, Spread, Unopened};
 pub use bounds::Bounds;
 pub use explain::Explain;
 pub use opening::Opening;
 pub use pages::{Entities, PageOf};
-pub use parts::{Done, HasPart, NextPart, OnePoint, Part, Primary, Rest, Sorted};
-pub use point::{OwnKey, Point};
+pub use parts::{Done, HasPart, OnePoint, Part, Primary, Rest, Sorted};
+pub use plan::Plan;
+pub use point::{OfEntity, OwnKey, Point};
 pub use rows::Rows;
 
 use crate::cost::Cost;

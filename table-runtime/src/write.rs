@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use crate::{
-    ETag, Error, Guid, KeyChangedError, OutcomeUnknownError, Point, Properties, Result, RowId, RowNow, Stored,
-    TableEntity, Tables, ValueRef,
-    backend::{Action, Backend, Group, IfMatch, Operation},
+    ETag, Error, Guid, KeyChangedError, OutcomeUnknownError, Properties, Result, RowId, RowNow, Stored, TableEntity,
+    Tables, ValueRef,
+    backend::{Action, Backend, BoxFuture, Group, IfMatch, Operation},
     column::Set,
     entity, limits,
-    query::OwnKey,
+    query::{OfEntity, OwnKey, Plan},
 };
 
 /// A write that is ready to be sent.
@@ -24,7 +24,7 @@ impl Tables {
     /// # Errors
     /// [`Error::AlreadyExists`] if there is a row with this key; [`Error::Key`] and [`Error::Limit`] for values that
     /// no row holds; [`Error::OutcomeUnknown`] if the answer was lost.
-    pub fn insert<E: TableEntity>(&self, entity: &E) -> impl Future<Output = Result<ETag>> + Send + use<E> {
+    pub fn insert<E: TableEntity>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
         self.write(whole::<E>(entity, Action::Insert))
     }
 
@@ -32,7 +32,7 @@ impl Tables {
     ///
     /// # Errors
     /// Those of [`insert`](Self::insert), but for [`Error::AlreadyExists`].
-    pub fn upsert<E: TableEntity>(&self, entity: &E) -> impl Future<Output = Result<ETag>> + Send + use<E> {
+    pub fn upsert<E: TableEntity>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
         self.write(whole::<E>(entity, Action::Upsert))
     }
 
@@ -43,17 +43,14 @@ impl Tables {
     /// [`Error::ConditionNotMet`] if the row has changed, [`Error::NotFound`] if it is gone, [`Error::KeyChanged`] if
     /// the entity's key is not the one that it was read with; [`Error::Limit`]; [`Error::OutcomeUnknown`] if the
     /// answer was lost. After any of them `stored` is as it was.
-    pub fn update<'a, E: TableEntity>(
-        &'a self,
-        stored: &'a mut Stored<E>,
-    ) -> impl Future<Output = Result<ETag>> + Send + use<'a, E> {
+    pub fn update<'a, E: TableEntity>(&'a self, stored: &'a mut Stored<E>) -> BoxFuture<'a, Result<ETag>> {
         let write = update(stored);
         let written = self.write(write);
-        async move {
+        Box::pin(async move {
             let etag = written.await?;
             stored.written(etag.clone());
             Ok(etag)
-        }
+        })
     }
 
     /// Sets some properties of the row and keeps its others, without reading it, whatever its version; gives the new
@@ -73,12 +70,16 @@ impl Tables {
     /// # Errors
     /// [`Error::NotFound`] if there is no such row: a patch never makes one. Else those of [`insert`](Self::insert).
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
-    pub fn patch<E: TableEntity, V: OwnKey, I: IntoIterator<Item = Set<E>>, F: FnOnce(E::Columns) -> I>(
+    pub fn patch<K, I>(
         &self,
-        key: Point<E, V>,
-        sets: F,
-    ) -> impl Future<Output = Result<ETag>> + Send + use<E, V, I, F> {
-        self.write(patch(&key, sets(E::COLUMNS)))
+        key: K,
+        sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I,
+    ) -> BoxFuture<'static, Result<ETag>>
+    where
+        K: OfEntity<Entity: TableEntity> + OwnKey,
+        I: IntoIterator<Item = Set<K::Entity>>,
+    {
+        self.write(patch::<K::Entity>(key.plan(), sets(<K::Entity as TableEntity>::COLUMNS)))
     }
 
     /// Deletes the row of the entity, if it has not changed since it was read.
@@ -86,10 +87,10 @@ impl Tables {
     /// # Errors
     /// [`Error::ConditionNotMet`] if the row has changed, [`Error::NotFound`] if it is gone;
     /// [`Error::OutcomeUnknown`] if the answer was lost.
-    pub fn delete<E: TableEntity>(&self, stored: &Stored<E>) -> impl Future<Output = Result<()>> + Send + use<E> {
+    pub fn delete<E: TableEntity>(&self, stored: &Stored<E>) -> BoxFuture<'static, Result<()>> {
         let backend = self.backend().clone();
         let group = delete(stored);
-        async move { send(&*backend, &group?, None).await.map(drop) }
+        Box::pin(async move { send(&*backend, &group?, None).await.map(drop) })
     }
 
     /// Deletes the row with this key, whatever its version, and says whether there was one.
@@ -97,30 +98,27 @@ impl Tables {
     /// # Errors
     /// [`Error::OutcomeUnknown`] if the answer was lost; [`Error::Key`] for a value that no key holds.
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
-    pub fn remove<E: TableEntity, V: OwnKey>(
-        &self,
-        key: Point<E, V>,
-    ) -> impl Future<Output = Result<bool>> + Send + use<E, V> {
+    pub fn remove(&self, key: impl OwnKey) -> BoxFuture<'static, Result<bool>> {
         let backend = self.backend().clone();
-        let group = point(&key, Action::Delete(IfMatch::Any));
-        async move {
+        let group = point(key.plan(), Action::Delete(IfMatch::Any));
+        Box::pin(async move {
             match send(&*backend, &group?, None).await {
                 Ok(_) => Ok(true),
                 Err(Error::NotFound(_)) => Ok(false),
                 Err(error) => Err(error),
             }
-        }
+        })
     }
 
-    fn write(&self, write: Result<Write>) -> impl Future<Output = Result<ETag>> + Send + use<> {
+    fn write(&self, write: Result<Write>) -> BoxFuture<'static, Result<ETag>> {
         let backend: Arc<dyn Backend> = self.backend().clone();
-        async move {
+        Box::pin(async move {
             let Write { group, id } = write?;
             match send(&*backend, &group, id).await? {
                 Some(etag) => Ok(etag),
                 None => Err(lost(&*backend, &group, "the answer has no ETag".to_owned()).await.into()),
             }
-        }
+        })
     }
 }
 
@@ -175,12 +173,12 @@ fn delete<E: TableEntity>(stored: &Stored<E>) -> Result<Group> {
     single(E::LAYOUTS[0].table, keys, Action::Delete(IfMatch::ETag(Stored::etag(stored).clone())))
 }
 
-fn point<E: TableEntity, V>(key: &Point<E, V>, action: Action) -> Result<Group> {
-    let (partition_key, row_key) = key.plan.checked_keys()?;
-    single(E::LAYOUTS[0].table, (partition_key.to_owned(), row_key.to_owned()), action)
+fn point(key: &Plan, action: Action) -> Result<Group> {
+    let (partition_key, row_key) = key.checked_keys()?;
+    single(key.table(), (partition_key.to_owned(), row_key.to_owned()), action)
 }
 
-fn patch<E: TableEntity, V>(key: &Point<E, V>, sets: impl IntoIterator<Item = Set<E>>) -> Result<Write> {
+fn patch<E: TableEntity>(key: &Plan, sets: impl IntoIterator<Item = Set<E>>) -> Result<Write> {
     let mut properties = Properties::default();
     for set in sets {
         let value = set.value.map_err(|problem| entity::property_error(&E::LAYOUTS[0], set.name, problem))?;

@@ -6,7 +6,7 @@ use std::{
     net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::OnceLock,
+    sync::{Mutex, PoisonError},
     thread,
 };
 
@@ -96,28 +96,36 @@ impl Drop for Azurite {
     }
 }
 
+/// Whether the tests are to go without Azurite: `TABLE_TESTS_AZURITE=off`.
+pub fn is_off() -> bool {
+    env::var("TABLE_TESTS_AZURITE").is_ok_and(|value| value == "off")
+}
+
+/// The Azurite that a test program's tests share; the reason, if it could not be started.
+static SHARED: Mutex<Option<Result<Azurite, String>>> = Mutex::new(None);
+
 /// The connection string of the Azurite that this test program's tests share, started by the first who asks.
 ///
-/// `None` if `TABLE_TESTS_AZURITE=off`, which is said on standard error, past the test harness.
+/// `None` if it [`is_off`], which is said on standard error, past the test harness.
 ///
 /// # Errors
 /// Azurite cannot be fetched or started, for instance since there is no Node.
-pub fn shared() -> Result<Option<&'static str>> {
-    // A static is never dropped; the server ends with this process, when its standard input is closed.
-    static SHARED: OnceLock<Result<Option<(Azurite, String)>, String>> = OnceLock::new();
-    let shared = SHARED.get_or_init(|| {
-        if env::var("TABLE_TESTS_AZURITE").is_ok_and(|value| value == "off") {
-            let _ = writeln!(io::stderr(), "not tested: behaviour on Azurite, since TABLE_TESTS_AZURITE=off");
-            return Ok(None);
-        }
-        let azurite = Azurite::start().map_err(|error| format!("{error:#}"))?;
-        let connection_string = azurite.connection_string();
-        Ok(Some((azurite, connection_string)))
-    });
-    match shared {
-        Ok(shared) => Ok(shared.as_ref().map(|(_, connection_string)| connection_string.as_str())),
+pub fn shared() -> Result<Option<String>> {
+    if is_off() {
+        let _ = writeln!(io::stderr(), "not tested: behaviour on Azurite, since TABLE_TESTS_AZURITE=off");
+        return Ok(None);
+    }
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    match shared.get_or_insert_with(|| Azurite::start().map_err(|error| format!("{error:#}"))) {
+        Ok(azurite) => Ok(Some(azurite.connection_string())),
         Err(reason) => bail!("{reason}"),
     }
+}
+
+/// Stops the shared Azurite. A test program that cannot say when its last test ended need not call this: a static is
+/// never dropped, but the server ends with the process, when its standard input is closed.
+pub fn stop_shared() {
+    *SHARED.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
 /// The connection string of a live account, if `AZURE_TABLES_CONNECTION_STRING` has one.
@@ -132,7 +140,7 @@ pub fn live() -> Option<String> {
 pub fn services() -> Result<Vec<(&'static str, AzureBackend)>> {
     let mut services = Vec::new();
     if let Some(azurite) = shared()? {
-        services.push(("Azurite", AzureBackend::connect(azurite)?));
+        services.push(("Azurite", AzureBackend::connect(&azurite)?));
     }
     if let Some(live) = live() {
         services.push(("the live account", AzureBackend::connect(&live).context("AZURE_TABLES_CONNECTION_STRING")?));

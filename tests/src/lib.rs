@@ -2,6 +2,12 @@
 
 pub mod azurite;
 pub mod isolated;
+pub mod load;
 pub mod probed;
 pub mod scripted;
 pub mod stores;
+
+/// The README's programs.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;

@@ -36,30 +36,38 @@ pub struct Store {
 }
 
 impl Kind {
-    /// A store of this kind; `None`, after saying so, where it is off or not to be had.
+    /// Why this kind is not tested here, if it is not.
+    pub fn off(self) -> Option<&'static str> {
+        match self {
+            Self::Azurite if azurite::is_off() => Some("behaviour on Azurite, since TABLE_TESTS_AZURITE=off"),
+            Self::Live if azurite::live().is_none() => {
+                Some("behaviour on a live account, since AZURE_TABLES_CONNECTION_STRING is not set")
+            }
+            _ => None,
+        }
+    }
+
+    /// A store of this kind.
     ///
     /// # Errors
-    /// It cannot be started, for instance since there is no Node for Azurite.
-    pub fn open(self) -> Result<Option<Store>> {
-        let store = match self {
+    /// It is [`off`](Self::off), or cannot be started, for instance since there is no Node for Azurite.
+    pub fn open(self) -> Result<Store> {
+        Ok(match self {
             Self::Memory => Store::new(InMemoryBackend::new()?, None),
             Self::Disk => {
                 let folder = tempfile::tempdir()?;
                 Store::new(EmbeddedBackend::open(folder.path().join("test.tables"))?, Some(folder))
             }
-            Self::Azurite => match azurite::shared()? {
-                Some(connection_string) => Store::new(AzureBackend::connect(connection_string)?, None),
-                None => return Ok(None),
-            },
-            Self::Live => match azurite::live() {
-                Some(connection_string) => {
-                    let live = AzureBackend::connect(&connection_string).context("AZURE_TABLES_CONNECTION_STRING")?;
-                    Store::new(live, None)
-                }
-                None => return Ok(None),
-            },
-        };
-        Ok(Some(store))
+            Self::Azurite => {
+                let connection_string = azurite::shared()?.context("Azurite is off")?;
+                Store::new(AzureBackend::connect(&connection_string)?, None)
+            }
+            Self::Live => {
+                let connection_string = azurite::live().context("AZURE_TABLES_CONNECTION_STRING is not set")?;
+                let live = AzureBackend::connect(&connection_string).context("AZURE_TABLES_CONNECTION_STRING")?;
+                Store::new(live, None)
+            }
+        })
     }
 }
 

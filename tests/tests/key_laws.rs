@@ -158,7 +158,8 @@ fn uuid() -> impl Strategy<Value = Uuid> {
 macro_rules! integers {
     ($($type:ident)*) => {$(
         fn $type() -> impl Strategy<Value = $type> {
-            let edges = vec![$type::MIN, $type::MIN + 1, 0, 1, 9, 10, 99, 100, $type::MAX / 2, $type::MAX - 1, $type::MAX];
+            let (min, max) = ($type::MIN, $type::MAX);
+            let edges = vec![min, min + 1, 0, 1, 9, 10, 99, 100, max / 2, max - 1, max];
             prop_oneof![select(edges), any::<$type>()]
         }
     )*};
@@ -710,7 +711,10 @@ fn few() -> impl Strategy<Value = String> {
 
 /// For each: the type, its attribute, values, how a query takes one, and its place in the order of rows.
 macro_rules! ranges {
-    ($($name:ident: $type:ty, [$($encoding:tt)*], $values:expr, $arg:expr, |$value:ident| $rank:expr, $descending:literal;)*) => {$(
+    ($(
+        $name:ident: $type:ty, [$($encoding:tt)*], $values:expr, $arg:expr,
+        |$value:ident| $rank:expr, $descending:literal;
+    )*) => {$(
         mod $name {
             use super::*;
 
@@ -782,8 +786,9 @@ macro_rules! ranges {
                     });
                     let before: Vec<_> = before.collect();
                     let between = stored.iter().flat_map(|value| {
-                        let other = |other: &&str| Between { case, other: (*other).to_owned(), value: value.clone(), last: 7 };
-                        NEIGHBOURS[2..9].iter().map(other)
+                        NEIGHBOURS[2..9].iter().map(|other| {
+                            Between { case, other: (*other).to_owned(), value: value.clone(), last: 7 }
+                        })
                     });
                     let between: Vec<_> = between.collect();
                     let (of_alone, of_before, of_between) = runtime.block_on(async {
@@ -835,13 +840,15 @@ ranges! {
     range_char: char, [], character(), |value| *value, |value| units(&escaped(&value.to_string(), LAST)), false;
     range_uuid: Uuid, [], uuid(), |value| *value, |value| *value, false;
     range_date: time::Date, [], civil().prop_map(time_date), |value| *value, |value| *value, false;
-    range_chrono_date: chrono::NaiveDate, [(reverse)], civil().prop_map(chrono_date), |value| *value, |value| *value, true;
+    range_chrono_date: chrono::NaiveDate, [(reverse)], civil().prop_map(chrono_date), |value| *value,
+        |value| *value, true;
     range_jiff_date: jiff::civil::Date, [], civil().prop_map(jiff_date), |value| *value, |value| *value, false;
     range_time: OffsetDateTime, [(time)], near().prop_map(of_time), |value| *value,
         |value| value.unix_timestamp_nanos().div_euclid(100), false;
     range_reverse_time: OffsetDateTime, [(reverse_time)], near().prop_map(of_time), |value| *value,
         |value| value.unix_timestamp_nanos().div_euclid(100), true;
-    range_chrono_reverse_time: chrono::DateTime<chrono::Utc>, [(reverse_time)], near().prop_map(of_chrono), |value| *value,
+    range_chrono_reverse_time: chrono::DateTime<chrono::Utc>, [(reverse_time)], near().prop_map(of_chrono),
+        |value| *value,
         |value| (value.timestamp(), value.timestamp_subsec_nanos() / 100), true;
     range_jiff_reverse_time: jiff::Timestamp, [(reverse_time)], near().prop_map(of_jiff), |value| *value,
         |value| value.as_nanosecond().div_euclid(100), true;
@@ -967,7 +974,8 @@ macro_rules! prefixes {
                         ))
                     }).unwrap();
                     let begin = rank(&prefix);
-                    let mut expected: Vec<_> = texts.iter().map(|text| rank(text)).filter(|text| text.starts_with(&begin)).collect();
+                    let ranks = texts.iter().map(|text| rank(text));
+                    let mut expected: Vec<_> = ranks.filter(|rank| rank.starts_with(&begin)).collect();
                     expected.sort();
                     expected.dedup();
                     prop_assert_eq!(&last, &expected);
@@ -986,5 +994,6 @@ prefixes! {
     prefix_plain: [], [], Plain, LAST;
     prefix_lowercase: [], [(lowercase)], Lowercase, LAST;
     prefix_uppercase: [], [(uppercase)], Uppercase, LAST;
-    prefix_separated: [#[table(separator = "_")]], [(lowercase)], Lowercase, Escape { last: true, separator: Some(b'_') };
+    prefix_separated: [#[table(separator = "_")]], [(lowercase)], Lowercase,
+        Escape { last: true, separator: Some(b'_') };
 }

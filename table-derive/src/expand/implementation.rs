@@ -1,6 +1,6 @@
 //! The implementations of the runtime's traits.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 
@@ -90,16 +90,18 @@ fn keys(context: &Context<'_>) -> TokenStream {
     let (layout, keys) = (local("layout"), local("keys"));
     let parts = |name: &str, key: &Key| -> TokenStream {
         let count = key.parts.len();
-        let writes = key.parts.iter().enumerate().map(|(at, part)| {
-            let (ty, encoding) = context.part(part);
-            let (field, last) = (&context.entity.fields[part.field].ident, at + 1 == count);
-            let method = Ident::new(name, ty.span());
-            quote_spanned!(ty.span()=> #keys.#method::<#ty, #encoding, #last>(&self.#field)?;)
+        let writes = key.parts.iter().enumerate().map(|(place, part)| {
+            let (field, last) = (&context.entity.fields[part.field], place + 1 == count);
+            let method = Ident::new(name, part.span);
+            let fits = context.fits(part);
+            let (ident, ty, t) = (&field.ident, &field.ty, context.runtime.at(field.ty.span()));
+            let value = quote_spanned!(ty.span()=> <#ty as #t::KeyPart>::to_value(&self.#ident));
+            quote_spanned!(part.span=> #fits::#method::<#last>(#value, #keys)?;)
         });
         quote!(#(#writes)*)
     };
-    let partition = parts("partition", &context.entity.partition);
-    let row = parts("row", &context.entity.row);
+    let partition = parts("write_partition", &context.entity.partition);
+    let row = parts("write_row", &context.entity.row);
     let arms = if partition.is_empty() && row.is_empty() {
         quote! {
             let _ = (#layout, #keys);
@@ -138,7 +140,8 @@ fn write(context: &Context<'_>) -> TokenStream {
         .map(|(field, name, strategy, default)| {
             let (ident, ty, name) = (&field.ident, &field.ty, &name.value);
             let strategy = strategy_type(strategy, default, ty, &context.runtime);
-            quote_spanned!(ty.span()=> #properties.write::<#strategy, #ty>(#name, &self.#ident)?;)
+            let t = context.runtime.at(ty.span());
+            quote_spanned!(ty.span()=> <#strategy as #t::Store<#ty>>::store(&self.#ident, #name, #properties)?;)
         })
         .collect();
     let unused = writes.is_empty().then(|| quote!(let _ = #properties;));
@@ -157,11 +160,11 @@ fn read(context: &Context<'_>) -> TokenStream {
     let row = local("row");
     let partition_key = read_key(context, "partition_key", &entity.partition, Source::Partition);
     let row_key = read_key(context, "row_key", &entity.row, Source::Row);
-    let fields = entity.fields.iter().enumerate().map(|(at, field)| {
+    let fields = entity.fields.iter().enumerate().map(|(place, field)| {
         let (ident, ty) = (&field.ident, &field.ty);
-        match entity.source(at) {
+        match entity.source(place) {
             Source::Partition(_) | Source::Row(_) => {
-                let read = key_local(at);
+                let read = key_local(place);
                 quote!(#ident: #read)
             }
             Source::Nothing => quote!(#ident: ::core::default::Default::default()),
@@ -169,7 +172,9 @@ fn read(context: &Context<'_>) -> TokenStream {
                 let (_, name, strategy, default) =
                     entity.stored().find(|(stored, ..)| stored.name == field.name).expect("it is read from there");
                 let (name, strategy) = (&name.value, strategy_type(strategy, default, ty, &context.runtime));
-                quote_spanned!(ty.span()=> #ident: #row.property::<#strategy, #ty>(#name)?)
+                let t = context.runtime.at(ty.span());
+                let read = quote_spanned!(ty.span()=> <#strategy as #t::Store<#ty>>::load(#name, #row)?);
+                quote!(#ident: #read)
             }
         }
     });
@@ -185,19 +190,22 @@ fn read(context: &Context<'_>) -> TokenStream {
 /// Reads the parts that fields come from, and passes over the others.
 fn read_key(context: &Context<'_>, name: &str, key: &Key, source: fn(usize) -> Source) -> TokenStream {
     let (row, reader) = (local("row"), local(name));
-    let method = Ident::new(name, proc_macro2::Span::call_site());
+    let method = Ident::new(name, Span::call_site());
     if key.parts.is_empty() {
         // Still opened, since this checks the constant.
         return quote!(let _ = #row.#method()?;);
     }
-    let parts = key.parts.iter().enumerate().map(|(at, part)| {
-        let (ty, encoding) = context.part(part);
-        let last = at + 1 == key.parts.len();
-        if context.entity.source(part.field) == source(at) {
-            let read = key_local(part.field);
-            quote_spanned!(ty.span()=> let #read = #reader.part::<#ty, #encoding, #last>()?;)
+    let parts = key.parts.iter().enumerate().map(|(place, part)| {
+        let fits = context.fits(part);
+        let last = place + 1 == key.parts.len();
+        if context.entity.source(part.field) == source(place) {
+            let (read, ty) = (key_local(part.field), &context.entity.fields[part.field].ty);
+            let t = context.runtime.at(ty.span());
+            let part = quote_spanned!(part.span=> #fits::part::<#last>(&mut #reader)?);
+            let value = quote_spanned!(ty.span()=> <#ty as #t::KeyPart>::from_key(#part));
+            quote_spanned!(ty.span()=> let #read = #t::KeyReader::value(#value, &#reader)?;)
         } else {
-            quote_spanned!(ty.span()=> #reader.skip::<#ty, #encoding, #last>()?;)
+            quote_spanned!(part.span=> #fits::skip::<#last>(&mut #reader)?;)
         }
     });
     quote! {

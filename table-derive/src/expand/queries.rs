@@ -5,8 +5,9 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 
 use super::{
-    Context,
+    Context, at,
     docs::{self, Way},
+    local,
 };
 use crate::{
     encoding::Encoding,
@@ -37,12 +38,13 @@ fn key(context: &Context<'_>) -> TokenStream {
     let (partition, row) = (&entity.partition.parts, &entity.row.parts);
     let fields = fields_of(context, partition.iter().chain(row));
     let opening = opening(context, partition, partition.len());
-    let row = row.iter().enumerate().map(|(at, part)| {
-        let (ty, encoding) = context.part(part);
-        let (field, last) = (&entity.fields[part.field].ident, at + 1 == row.len());
-        quote_spanned!(ty.span()=> .row::<#ty, #encoding, #last>(#field))
+    let query = local("query");
+    let row = row.iter().enumerate().map(|(place, part)| {
+        let (fits, field) = (context.fits(part), &entity.fields[part.field].ident);
+        let last = place + 1 == row.len();
+        quote_spanned!(part.span=> let #query = #fits::open_row::<Self, #last>(#field, #query);)
     });
-    let body = quote!(#opening #(#row)* .point());
+    let body = quote!(#opening #(#row)* #query.point());
     let place = entity.row.parts.first().or(partition.first());
     let documentation = docs::key(entity);
     function(context, "key", place, &documentation, &fields, &quote!(#t::Point<Self>), &body)
@@ -73,14 +75,15 @@ fn by_key(context: &Context<'_>) -> TokenStream {
     };
     let fields = fields_of(context, &partition[..opened]);
     let opening = opening(context, partition, opened);
+    let query = local("query");
     let (returned, body) = match (way, entity.row.parts.is_empty()) {
         // The constant row of the one partition.
-        (Way::Opened, true) => (quote!(#t::Point<Self>), quote!(#opening.point())),
+        (Way::Opened, true) => (quote!(#t::Point<Self>), quote!(#opening #query.point())),
         // The constant rows of all hash partitions.
-        (_, true) => (quote!(#t::Rows<Self, #t::Done, #access>), quote!(#opening.rows())),
+        (_, true) => (quote!(#t::Rows<Self, #t::Done, #access>), quote!(#opening #query.rows())),
         (_, false) => {
             let parts = row_parts(context);
-            (quote!(#t::Rows<Self, #parts, #access>), quote!(#opening.rows()))
+            (quote!(#t::Rows<Self, #parts, #access>), quote!(#opening #query.rows()))
         }
     };
     let place = partition.first().or(entity.row.parts.first());
@@ -122,14 +125,14 @@ fn function(
     let arguments = fields.iter().map(|field| {
         let (ident, ty) = (&field.ident, &field.ty);
         let t = context.runtime.at(ty.span());
-        let argument = quote_spanned!(ty.span()=> <#ty as #t::KeyPart>::Arg<'_>);
+        let argument = quote_spanned!(ty.span()=> #t::Arg<'_, #ty>);
         quote!(#ident: #argument)
     });
     let values = fields.iter().map(|field| {
-        let (ident, ty) = (&field.ident, &field.ty);
+        let (ident, ty) = (at(&field.ident, field.ty.span()), &field.ty);
         let t = context.runtime.at(ty.span());
         let value = quote_spanned!(ty.span()=> <#ty as #t::KeyPart>::arg_value);
-        quote!(let #ident = #value(#ident);)
+        quote_spanned!(ty.span()=> let #ident = #value(#ident);)
     });
     quote_spanned! {place=>
         #[doc = #documentation]
@@ -144,12 +147,16 @@ fn function(
 /// The first parts of the partition key.
 fn opening(context: &Context<'_>, partition: &[Part], count: usize) -> TokenStream {
     let t = context.runtime.here();
-    let parts = partition[..count].iter().enumerate().map(|(at, part)| {
-        let (ty, encoding) = context.part(part);
-        let (field, last) = (&context.entity.fields[part.field].ident, at + 1 == partition.len());
-        quote_spanned!(ty.span()=> .partition::<#ty, #encoding, #last>(#field))
+    let query = local("query");
+    let parts = partition[..count].iter().enumerate().map(|(place, part)| {
+        let (fits, field) = (context.fits(part), &context.entity.fields[part.field].ident);
+        let last = place + 1 == partition.len();
+        quote_spanned!(part.span=> let #query = #fits::open_partition::<Self, #last>(#field, #query);)
     });
-    quote!(#t::Opening::<Self>::new(0) #(#parts)*)
+    quote! {
+        let #query = #t::Opening::<Self>::new(0);
+        #(#parts)*
+    }
 }
 
 /// The fields of the parts, each once.

@@ -49,11 +49,29 @@ impl KeyBuffer {
         self.0.extend_from_slice(ascii);
     }
 
+    /// Adds ASCII text.
+    #[inline]
+    pub(super) fn extend_ascii(&mut self, ascii: impl Iterator<Item = u8>) {
+        self.0.extend(ascii.inspect(|byte| debug_assert!(byte.is_ascii())));
+    }
+
     /// Adds an ASCII character.
     #[inline]
     pub(super) fn push_byte(&mut self, ascii: u8) {
         debug_assert!(ascii.is_ascii());
         self.0.push(ascii);
+    }
+
+    /// Drops what stands after the first `len` bytes, which end with a character.
+    #[inline]
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.0.truncate(len);
+    }
+
+    /// What stands after the first `len` bytes.
+    #[inline]
+    pub(super) fn after(&self, len: usize) -> &[u8] {
+        &self.0[len..]
     }
 
     /// The key so far.

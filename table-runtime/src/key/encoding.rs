@@ -2,7 +2,8 @@
 
 use std::marker::PhantomData;
 
-use super::{KeyBuffer, KeyProblem, Kind, kind};
+use super::{KeyBuffer, KeyProblem, KeyReader, KeyWriter, Kind, kind};
+use crate::query::Opening;
 
 /// The type's own encoding: text escaped, integers as wide as the type needs, GUIDs hyphenated in lower case, times as
 /// ticks, dates as `2010-05-28`, bools as `0` and `1`, unit variants by name.
@@ -50,8 +51,8 @@ impl Escape {
 
 /// An encoding of key parts of the kind `K`.
 #[diagnostic::on_unimplemented(
-    message = "the encoding `{Self}` does not fit a key part of the kind `{K}`",
-    label = "this encoding does not fit the field's type",
+    message = "the encoding `{Self}` does not fit this key part",
+    label = "not an encoding of the field's type",
     note = "`lowercase`, `uppercase`, `first` and `raw` are for text, `pad` for integers, `reverse` for integers and \
             dates, `time` and `reverse_time` for times, `hash` for all of them"
 )]
@@ -68,9 +69,82 @@ pub trait Encode<K: Kind> {
     fn write(value: K::Value<'_>, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem>;
 }
 
+/// An encoding of the fields of the type `T`, whose kind is `K`; `L` says whether it has to be [`Lossless`].
+///
+/// Generated code writes, reads and queries key parts through this alone, so that the compiler has one message for an
+/// encoding that does not fit its field.
+#[diagnostic::on_unimplemented(
+    message = "the encoding `{Self}` does not fit `{T}`",
+    label = "not an encoding of `{T}`",
+    note = "`lowercase`, `uppercase`, `first` and `raw` are for text, `pad` for integers, `reverse` for integers and \
+            dates, `time` and `reverse_time` for times, `hash` for all of them"
+)]
+pub trait Fits<T, K: Kind, L> {
+    /// Writes the next part of the partition key.
+    fn write_partition<const LAST: bool>(value: K::Value<'_>, keys: &mut KeyWriter) -> Result<(), KeyProblem>;
+    /// Writes the next part of the row key.
+    fn write_row<const LAST: bool>(value: K::Value<'_>, keys: &mut KeyWriter) -> Result<(), KeyProblem>;
+    /// Gives the next part of the partition key its value.
+    fn open_partition<E, const LAST: bool>(value: K::Value<'_>, query: Opening<E>) -> Opening<E>;
+    /// Gives the next part of the row key its value.
+    fn open_row<E, const LAST: bool>(value: K::Value<'_>, query: Opening<E>) -> Opening<E>;
+    /// Reads the next part of a stored key.
+    fn part<'a, const LAST: bool>(key: &mut KeyReader<'a>) -> crate::Result<K::Owned<'a>>;
+    /// Passes over the next part of a stored key.
+    fn skip<const LAST: bool>(key: &mut KeyReader<'_>) -> crate::Result<()>;
+}
+
+/// Fields are read back from what it writes.
+pub enum Lossless {}
+/// It is only written.
+pub enum Lossy {}
+
+macro_rules! fits {
+    ($($loss:ty, $encodes:ident, $key:ident => $part:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<T, K: Kind, N: $encodes<K>> Fits<T, K, $loss> for N {
+            #[inline]
+            fn write_partition<const LAST: bool>(value: K::Value<'_>, keys: &mut KeyWriter) -> Result<(), KeyProblem> {
+                keys.partition::<K, N, LAST>(value)
+            }
+
+            #[inline]
+            fn write_row<const LAST: bool>(value: K::Value<'_>, keys: &mut KeyWriter) -> Result<(), KeyProblem> {
+                keys.row::<K, N, LAST>(value)
+            }
+
+            #[inline]
+            fn open_partition<E, const LAST: bool>(value: K::Value<'_>, query: Opening<E>) -> Opening<E> {
+                query.partition::<K, N, LAST>(value)
+            }
+
+            #[inline]
+            fn open_row<E, const LAST: bool>(value: K::Value<'_>, query: Opening<E>) -> Opening<E> {
+                query.row::<K, N, LAST>(value)
+            }
+
+            #[inline]
+            fn part<'a, const LAST: bool>($key: &mut KeyReader<'a>) -> crate::Result<K::Owned<'a>> {
+                $part
+            }
+
+            #[inline]
+            fn skip<const LAST: bool>(key: &mut KeyReader<'_>) -> crate::Result<()> {
+                key.skip::<K, N, LAST>()
+            }
+        }
+    )*};
+}
+
+fits! {
+    Lossless, Decode, key => key.part::<K, N, LAST>();
+    // Nothing is generated that reads it.
+    Lossy, Encode, key => key.unreadable();
+}
+
 /// An encoding that loses nothing.
 #[diagnostic::on_unimplemented(
-    message = "the encoding `{Self}` loses something of a key part of the kind `{K}`, so it cannot be read back",
+    message = "the encoding `{Self}` loses something of this key part, so it cannot be read back",
     label = "cannot be read back"
 )]
 pub trait Decode<K: Kind>: Encode<K> {
@@ -83,7 +157,7 @@ pub trait Decode<K: Kind>: Encode<K> {
 
 /// An encoding in whose order, or in the reverse of it, the values stand.
 #[diagnostic::on_unimplemented(
-    message = "the encoding `{Self}` does not keep the order of `{K}`, so this key part has no `range`",
+    message = "the encoding `{Self}` does not keep the order of the values, so this key part has no `range`",
     label = "no `range` over this key part",
     note = "narrow it with `eq`"
 )]
@@ -111,7 +185,7 @@ pub trait Prefixed: Encode<kind::Text> {}
 
 /// A kind of key parts that has prefixes: text.
 #[diagnostic::on_unimplemented(
-    message = "`starts_with` needs a text key part, this one is `{Self}`",
+    message = "`starts_with` needs a key part of text",
     label = "not text",
     note = "use `eq` or `range`"
 )]

@@ -2,22 +2,19 @@
 
 use twox_hash::XxHash3_64;
 
-use super::{Encode, Escape, Hash, KeyBuffer, KeyProblem, Kind};
+use super::{Encode, Escape, Hash, KeyBuffer, KeyProblem, Kind, integer::write_digits};
 
 impl<K: Kind, const N: usize, Of: Encode<K>> Encode<K> for Hash<N, Of> {
     const SELF_DELIMITING: bool = true;
 
     fn write(value: K::Value<'_>, _: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+        let begin = out.len();
         // The bucket does not depend on where in its key the part stands.
-        let mut plain = KeyBuffer::new();
-        Of::write(value, Escape::part(true), &mut plain)?;
-        out.push_str(&bucket(XxHash3_64::oneshot(plain.as_str().as_bytes()) % N as u64, N));
+        Of::write(value, Escape::part(true), out)?;
+        let hash = XxHash3_64::oneshot(out.after(begin));
+        out.truncate(begin);
+        let width = (N - 1).checked_ilog10().map_or(1, |log| log as usize + 1);
+        write_digits((hash % N as u64).into(), width, false, out);
         Ok(())
     }
-}
-
-/// The partition of the `n`th bucket of `buckets`.
-fn bucket(n: u64, buckets: usize) -> String {
-    let width = (buckets - 1).to_string().len();
-    format!("{n:0width$}")
 }

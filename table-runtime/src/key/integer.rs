@@ -155,7 +155,7 @@ const BASE: u128 = 1_000_000_000_000_000_000;
 
 /// Writes a number with `width` digits, each its nine's complement if `complement`; `false` if it does not fit.
 #[inline]
-fn write_digits(number: u128, width: usize, complement: bool, out: &mut KeyBuffer) -> bool {
+pub(super) fn write_digits(number: u128, width: usize, complement: bool, out: &mut KeyBuffer) -> bool {
     let mut digits = [b'0'; WIDEST];
     let from = WIDEST - width.min(WIDEST);
     // As nearly all are.

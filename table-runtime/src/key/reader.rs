@@ -1,12 +1,14 @@
 //! Reading the parts of a stored key.
 
-use super::{Decode, Encode, Escape, KeyPart, KeyProblem};
+use super::{Decode, Encode, Escape, KeyProblem, Kind};
 use crate::{LayoutInfo, PartInfo, Result};
 
 /// A stored key, of which one part after the other is read.
 pub struct KeyReader<'a> {
     layout: &'static LayoutInfo,
     parts: std::slice::Iter<'static, PartInfo>,
+    /// The field of the part that was read last.
+    field: &'static str,
     rest: &'a str,
 }
 
@@ -21,9 +23,10 @@ impl<'a> KeyReader<'a> {
     ) -> Result<Self> {
         // Comparing with no text at all takes far longer than seeing that it is none.
         let rest = if prefix.is_empty() { Some(key) } else { key.strip_prefix(prefix) };
+        let reader = Self { layout, parts: parts.iter(), field: "", rest: key };
         match rest {
-            Some(rest) if !parts.is_empty() || rest.is_empty() => Ok(Self { layout, parts: parts.iter(), rest }),
-            _ => Err(Self { layout, parts: parts.iter(), rest: key }.not_begun(prefix)),
+            Some(rest) if !parts.is_empty() || rest.is_empty() => Ok(Self { rest, ..reader }),
+            _ => Err(reader.not_begun(prefix)),
         }
     }
 
@@ -43,35 +46,43 @@ impl<'a> KeyReader<'a> {
     }
 
     /// The text of the next part.
-    fn next<T: KeyPart, N: Encode<T::Kind>, const LAST: bool>(
-        &mut self,
-    ) -> Result<(&'static str, &'a str), (&'static str, KeyProblem)> {
-        let field = self.parts.next().map_or("", |part| part.field);
+    fn next<K: Kind, N: Encode<K>, const LAST: bool>(&mut self) -> Result<&'a str> {
+        self.field = self.parts.next().map_or("", |part| part.field);
         if LAST {
-            return Ok((field, std::mem::take(&mut self.rest)));
+            return Ok(std::mem::take(&mut self.rest));
         }
         let joint = char::from(N::JOINT);
         match self.rest.split_once(joint) {
             Some((part, rest)) => {
                 self.rest = rest;
-                Ok((field, part))
+                Ok(part)
             }
-            None => Err((field, KeyProblem::malformed(format!("a part that ends with {joint:?}"), self.rest))),
+            None => {
+                Self::value(Err(KeyProblem::malformed(format!("a part that ends with {joint:?}"), self.rest)), self)
+            }
         }
     }
 
     /// Reads the next part.
-    pub fn part<T: KeyPart, N: Decode<T::Kind>, const LAST: bool>(&mut self) -> Result<T> {
-        let read = self.next::<T, N, LAST>().and_then(|(field, text)| {
-            let value = N::read(text, Escape::part(LAST)).and_then(T::from_key);
-            value.map_err(|problem| (field, problem))
-        });
-        read.map_err(|(field, problem)| self.error(field, problem))
+    pub fn part<K: Kind, N: Decode<K>, const LAST: bool>(&mut self) -> Result<K::Owned<'a>> {
+        let text = self.next::<K, N, LAST>()?;
+        Self::value(N::read(text, Escape::part(LAST)), self)
+    }
+
+    /// What was made of the part that was read last.
+    #[inline]
+    pub fn value<T>(value: Result<T, KeyProblem>, key: &Self) -> Result<T> {
+        value.map_err(|problem| key.error(key.field, problem))
+    }
+
+    /// The next part loses something.
+    #[cold]
+    pub(super) fn unreadable<T>(&self) -> Result<T> {
+        Self::value(Err(KeyProblem::malformed("a part that can be read back", self.rest)), self)
     }
 
     /// Passes over the next part, which cannot be read back.
-    pub fn skip<T: KeyPart, N: Encode<T::Kind>, const LAST: bool>(&mut self) -> Result<()> {
-        let next = self.next::<T, N, LAST>().map(drop);
-        next.map_err(|(field, problem)| self.error(field, problem))
+    pub fn skip<K: Kind, N: Encode<K>, const LAST: bool>(&mut self) -> Result<()> {
+        self.next::<K, N, LAST>().map(drop)
     }
 }

@@ -83,12 +83,31 @@ fn write_plain(text: &str, escape: Escape, out: &mut KeyBuffer) {
     out.push_str(rest);
 }
 
-/// Text folded by `fold`, of which the first `count` characters are written.
+/// Text folded character by character: runs of ASCII that need no escape at once.
 #[inline]
-fn write_folded(text: &str, fold: impl Fn(char) -> Folded, count: usize, escape: Escape, out: &mut KeyBuffer) {
+fn write_folded<F: Fold>(text: &str, escape: Escape, out: &mut KeyBuffer) {
+    let mut rest = text;
+    loop {
+        // Folding changes letters only, and no escape is of one.
+        let end = rest.bytes().position(|byte| !byte.is_ascii() || escape.is_special(byte)).unwrap_or(rest.len());
+        let (run, tail) = rest.split_at(end);
+        out.extend_ascii(run.bytes().map(F::fold_ascii));
+        let mut characters = tail.chars();
+        let Some(character) = characters.next() else { return };
+        match F::fold(character) {
+            Folded::One(folded) => escape.write(folded, out),
+            Folded::Many(folded) => folded.chars().for_each(|folded| escape.write(folded, out)),
+        }
+        rest = characters.as_str();
+    }
+}
+
+/// The first `count` characters of folded text.
+#[inline]
+fn write_first<F: Fold>(text: &str, count: usize, escape: Escape, out: &mut KeyBuffer) {
     let mut left = count;
     for character in text.chars() {
-        match fold(character) {
+        match F::fold(character) {
             _ if left == 0 => return,
             Folded::One(folded) => {
                 escape.write(folded, out);
@@ -159,15 +178,23 @@ impl Decode<kind::Text> for Plain {
 impl Ordered<kind::Text> for Plain {}
 impl Prefixed for Plain {}
 
-/// What folds a text before it is cut.
+/// What folds a text, before it is cut and escaped.
 pub(super) trait Fold {
     fn fold(character: char) -> Folded;
+
+    /// The same, for ASCII.
+    fn fold_ascii(byte: u8) -> u8;
 }
 
 impl Fold for Plain {
     #[inline]
     fn fold(character: char) -> Folded {
         Folded::One(character)
+    }
+
+    #[inline]
+    fn fold_ascii(byte: u8) -> u8 {
+        byte
     }
 }
 
@@ -176,12 +203,22 @@ impl Fold for Lowercase {
     fn fold(character: char) -> Folded {
         fold::lower(character)
     }
+
+    #[inline]
+    fn fold_ascii(byte: u8) -> u8 {
+        byte.to_ascii_lowercase()
+    }
 }
 
 impl Fold for Uppercase {
     #[inline]
     fn fold(character: char) -> Folded {
         fold::upper(character)
+    }
+
+    #[inline]
+    fn fold_ascii(byte: u8) -> u8 {
+        byte.to_ascii_uppercase()
     }
 }
 
@@ -192,7 +229,7 @@ macro_rules! folded {
 
             #[inline]
             fn write(value: &str, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
-                write_folded(value, $encoding::fold, usize::MAX, escape, out);
+                write_folded::<Self>(value, escape, out);
                 Ok(())
             }
         }
@@ -202,7 +239,7 @@ macro_rules! folded {
 
             #[inline]
             fn write(value: char, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
-                write_folded(value.encode_utf8(&mut [0; 4]), $encoding::fold, usize::MAX, escape, out);
+                write_folded::<Self>(value.encode_utf8(&mut [0; 4]), escape, out);
                 Ok(())
             }
         }
@@ -220,7 +257,7 @@ impl<const N: usize, Of: Fold> Encode<kind::Text> for First<N, Of> {
 
     #[inline]
     fn write(value: &str, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
-        write_folded(value, Of::fold, N, escape, out);
+        write_first::<Of>(value, N, escape, out);
         Ok(())
     }
 }

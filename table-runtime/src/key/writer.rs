@@ -1,9 +1,7 @@
 //! Writing the keys of a layout.
 
-use std::borrow::Cow;
-
-use super::{Encode, Escape, KeyBuffer, KeyPart, KeyProblem, Kind};
-use crate::{KeyError, LayoutInfo, PartInfo, limits};
+use super::{Encode, Escape, KeyBuffer, KeyProblem, Kind};
+use crate::{KeyError, LayoutInfo, limits};
 
 /// The two keys of one layout of an entity, while they are written.
 #[derive(Clone, Debug)]
@@ -16,14 +14,17 @@ pub struct KeyWriter {
     row_parts: usize,
 }
 
-/// Writes a part, and its joint if others follow.
+/// Writes a part of the key of that name, and its joint if others follow.
 #[inline]
 pub(crate) fn write_part<K: Kind, N: Encode<K>>(
     value: K::Value<'_>,
     last: bool,
+    key: &'static str,
     out: &mut KeyBuffer,
 ) -> Result<(), KeyProblem> {
     N::write(value, Escape::part(last), out)?;
+    // Here, where it is known which part is too much.
+    check_length(key, out)?;
     if !last {
         out.push_byte(N::JOINT);
     }
@@ -52,55 +53,53 @@ impl KeyWriter {
 
     /// Writes the next part of the partition key.
     #[inline]
-    pub fn partition<T: KeyPart, N: Encode<T::Kind>, const LAST: bool>(&mut self, value: &T) -> Result<(), KeyProblem> {
+    pub fn partition<K: Kind, N: Encode<K>, const LAST: bool>(
+        &mut self,
+        value: K::Value<'_>,
+    ) -> Result<(), KeyProblem> {
         self.partition_parts += 1;
-        write_part::<T::Kind, N>(value.to_value(), LAST, &mut self.partition)
+        write_part::<K, N>(value, LAST, "PartitionKey", &mut self.partition)
     }
 
     /// Writes the next part of the row key.
     #[inline]
-    pub fn row<T: KeyPart, N: Encode<T::Kind>, const LAST: bool>(&mut self, value: &T) -> Result<(), KeyProblem> {
+    pub fn row<K: Kind, N: Encode<K>, const LAST: bool>(&mut self, value: K::Value<'_>) -> Result<(), KeyProblem> {
         self.row_parts += 1;
-        write_part::<T::Kind, N>(value.to_value(), LAST, &mut self.row)
+        write_part::<K, N>(value, LAST, "RowKey", &mut self.row)
     }
 
-    /// The two keys, if every part was written and neither is too long.
+    /// The two keys, if every part was written.
     pub(crate) fn finish(self, written: Result<(), KeyProblem>) -> Result<(String, String), Box<KeyError>> {
-        if let Err(problem) = written {
-            let part = match self.row_parts.checked_sub(1) {
-                Some(row) => self.layout.row.get(row),
-                None => self.layout.partition.get(self.partition_parts.saturating_sub(1)),
-            };
-            return Err(self.layout.key_error(part.map_or("", |part| part.field), problem));
+        match written {
+            Ok(()) => Ok((self.partition.into_string(), self.row.into_string())),
+            Err(problem) => {
+                let part = match self.row_parts.checked_sub(1) {
+                    Some(row) => self.layout.row.get(row),
+                    None => self.layout.partition.get(self.partition_parts.saturating_sub(1)),
+                };
+                Err(self.layout.key_error(part.map_or("", |part| part.field), problem))
+            }
         }
-        self.layout.check_length(&self.partition, "PartitionKey", self.layout.partition)?;
-        self.layout.check_length(&self.row, "RowKey", self.layout.row)?;
-        Ok((self.partition.into_string(), self.row.into_string()))
     }
 }
 
-impl LayoutInfo {
-    /// Whether the service takes a key of this length.
-    pub(crate) fn check_length(
-        &self,
-        key: &KeyBuffer,
-        name: &'static str,
-        parts: &[PartInfo],
-    ) -> Result<(), Box<KeyError>> {
-        // A text has no more UTF-16 units than bytes.
-        if key.len() > limits::KEY_UNITS {
-            let units = limits::units(key.as_str());
-            if units > limits::KEY_UNITS {
-                let fields: Vec<_> = parts.iter().map(|part| part.field).collect();
-                return Err(self.key_error(fields.join("`, `"), KeyProblem::TooLong { key: name, units }));
-            }
-        }
-        Ok(())
-    }
+/// Whether the service takes a key of this length.
+#[inline]
+pub(crate) fn check_length(name: &'static str, key: &KeyBuffer) -> Result<(), KeyProblem> {
+    // A text has no more UTF-16 units than bytes.
+    if key.len() > limits::KEY_UNITS { check_units(name, key.as_str()) } else { Ok(()) }
+}
 
+#[cold]
+fn check_units(key: &'static str, text: &str) -> Result<(), KeyProblem> {
+    let units = limits::units(text);
+    if units > limits::KEY_UNITS { Err(KeyProblem::TooLong { key, units }) } else { Ok(()) }
+}
+
+impl LayoutInfo {
     #[cold]
     #[allow(clippy::unnecessary_box_returns, reason = "errors are boxed, so that results are small")]
-    pub(crate) fn key_error(&self, field: impl Into<Cow<'static, str>>, problem: KeyProblem) -> Box<KeyError> {
-        Box::new(KeyError { table: self.table.to_owned(), layout: self.name, field: field.into(), problem })
+    pub(crate) fn key_error(&self, field: &'static str, problem: KeyProblem) -> Box<KeyError> {
+        Box::new(KeyError { table: self.table.to_owned(), layout: self.name, field, problem })
     }
 }

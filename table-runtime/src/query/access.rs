@@ -16,6 +16,16 @@ pub struct Unopened<N>(PhantomData<N>);
 /// The partition is a hash of the row key's first field: it follows from that one's value.
 pub struct Spread<const N: usize, H>(PhantomData<H>);
 
+/// How a query reaches its partitions: what becomes of it, whatever the query is allowed to do.
+///
+/// It holds of every access, since a method whose returned type is missing cannot say what else it misses.
+pub trait Reach {
+    /// After a prefix of the next part.
+    type AfterPrefix;
+    /// With a filter.
+    type Filtered;
+}
+
 /// A query whose partitions are known.
 #[diagnostic::on_unimplemented(
     message = "the partition is not known yet",
@@ -23,11 +33,9 @@ pub struct Spread<const N: usize, H>(PhantomData<H>);
     note = "the partition of this key follows from the value of its row key: `by_key().eq(…)`, or \
             `by_key().starts_with(\"…\")` where it is made of the first characters"
 )]
-pub trait Opened {
+pub trait Opened: Reach {
     /// What it costs.
     type Cost: Cost;
-    /// What it costs with a filter.
-    type Filtered: Opened;
 
     #[doc(hidden)]
     fn partitions(plan: &Plan) -> Partitions;
@@ -42,16 +50,13 @@ pub trait Access<K: Kind> {
     fn open(value: K::Value<'_>, plan: &mut Plan);
 }
 
-/// What giving a prefix of the next part makes of the access.
+/// An access that follows from a prefix of the next part.
 #[diagnostic::on_unimplemented(
     message = "the partition does not follow from a prefix",
     label = "this partition is made of the whole value",
     note = "give the value with `eq`; `#[partition_key(first = N)]` makes partitions that follow from a prefix"
 )]
-pub trait PrefixAccess {
-    /// The access after it.
-    type After;
-
+pub trait PrefixAccess: Reach {
     #[doc(hidden)]
     fn open_prefix(prefix: &str, plan: &mut Plan);
 }
@@ -70,33 +75,34 @@ pub trait Complete {
     fn complete<E>(plan: Plan) -> Self::Point<E>;
 }
 
+#[diagnostic::do_not_recommend]
 impl Opened for Range {
     type Cost = Self;
-    type Filtered = PartitionScan;
 
     fn partitions(plan: &Plan) -> Partitions {
         plan.partition()
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Opened for PartitionScan {
     type Cost = Self;
-    type Filtered = Self;
 
     fn partitions(plan: &Plan) -> Partitions {
         plan.partition()
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Opened for TableScan {
     type Cost = Self;
-    type Filtered = Self;
 
     fn partitions(_: &Plan) -> Partitions {
         Partitions::All
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Complete for Range {
     type Point<E> = Point<E>;
 
@@ -105,6 +111,7 @@ impl Complete for Range {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<const N: usize> Complete for FanOut<N> {
     type Point<E> = Rows<E, Done, Self>;
 
@@ -114,26 +121,40 @@ impl<const N: usize> Complete for FanOut<N> {
 }
 
 macro_rules! stays {
-    ($($access:ty, [$($n:tt)*];)*) => {$(
+    ($($access:ty: $filtered:ty, [$($n:tt)*];)*) => {$(
+        impl<$($n)*> Reach for $access {
+            type AfterPrefix = Self;
+            type Filtered = $filtered;
+        }
+
         impl<K: Kind, $($n)*> Access<K> for $access {
             type After = Self;
 
             fn open(_: K::Value<'_>, _: &mut Plan) {}
         }
 
+        #[diagnostic::do_not_recommend]
         impl<$($n)*> PrefixAccess for $access {
-            type After = Self;
-
             fn open_prefix(_: &str, _: &mut Plan) {}
         }
     )*};
 }
 
 stays! {
-    Range, [];
-    PartitionScan, [];
-    TableScan, [];
-    FanOut<N>, [const N: usize];
+    Range: PartitionScan, [];
+    PartitionScan: Self, [];
+    TableScan: Self, [];
+    FanOut<N>: Self, [const N: usize];
+}
+
+impl<N> Reach for Unopened<N> {
+    type AfterPrefix = Range;
+    type Filtered = PartitionScan;
+}
+
+impl<const N: usize, H> Reach for Spread<N, H> {
+    type AfterPrefix = FanOut<N>;
+    type Filtered = FanOut<N>;
 }
 
 impl<K: Kind, N: Encode<K>> Access<K> for Unopened<N> {
@@ -152,25 +173,22 @@ impl<K: Kind, const N: usize, H: Encode<K>> Access<K> for Spread<N, H> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<const N: usize, H> PrefixAccess for Spread<N, H> {
-    type After = FanOut<N>;
-
     fn open_prefix(_: &str, _: &mut Plan) {}
 }
 
 macro_rules! first {
     ($($of:ty)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<const N: usize> PrefixAccess for Unopened<First<N, $of>> {
-            type After = Range;
-
             fn open_prefix(prefix: &str, plan: &mut Plan) {
                 open_first::<First<N, $of>>(prefix, N, First::<N, $of>::is_decided_by(prefix), plan);
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<const N: usize, const SEPARATOR: char> PrefixAccess for Unopened<Separated<First<N, $of>, SEPARATOR>> {
-            type After = Range;
-
             fn open_prefix(prefix: &str, plan: &mut Plan) {
                 let decided = First::<N, $of>::is_decided_by(prefix);
                 open_first::<Separated<First<N, $of>, SEPARATOR>>(prefix, N, decided, plan);

@@ -103,7 +103,7 @@ impl fmt::Display for Explain {
             (Some(_), _) => write!(f, "{requests} request")?,
             (None, None) => write!(f, "{requests} request at least")?,
             (None, Some(take)) => {
-                write!(f, "first {take}, {requests} request{} at least", if requests == 1 { "" } else { "s" })?
+                write!(f, "first {take}, {requests} request{} at least", if requests == 1 { "" } else { "s" })?;
             }
         }
         if !filter.is_empty() {

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use super::{Point, Rows, plan::Plan};
 use crate::{
     TableEntity,
-    key::{Encode, KeyPart, Kind},
+    key::{Encode, Kind},
 };
 
 /// A query while the derive's functions give it its first parts.
@@ -13,9 +13,6 @@ pub struct Opening<E> {
     plan: Plan,
     entity: PhantomData<fn() -> E>,
 }
-
-/// The value of the field type `T`.
-type Value<'a, T> = <<T as KeyPart>::Kind as Kind>::Value<'a>;
 
 impl<E: TableEntity> Opening<E> {
     /// A query over one of the entity's layouts.
@@ -28,15 +25,15 @@ impl<E: TableEntity> Opening<E> {
 impl<E> Opening<E> {
     /// Gives the next part of the partition key its value.
     #[inline]
-    pub fn partition<T: KeyPart, N: Encode<T::Kind>, const LAST: bool>(mut self, value: Value<'_, T>) -> Self {
-        self.plan.push_partition::<T::Kind, N>(value, LAST);
+    pub fn partition<K: Kind, N: Encode<K>, const LAST: bool>(mut self, value: K::Value<'_>) -> Self {
+        self.plan.push_partition::<K, N>(value, LAST);
         self
     }
 
     /// Gives the next part of the row key its value.
     #[inline]
-    pub fn row<T: KeyPart, N: Encode<T::Kind>, const LAST: bool>(mut self, value: Value<'_, T>) -> Self {
-        self.plan.push_row::<T::Kind, N>(value, LAST);
+    pub fn row<K: Kind, N: Encode<K>, const LAST: bool>(mut self, value: K::Value<'_>) -> Self {
+        self.plan.push_row::<K, N>(value, LAST);
         self
     }
 

@@ -57,8 +57,12 @@ impl RowPages {
         while self.left > 0 {
             let Some(scan) = self.scans.front_mut() else { break };
             scan.page = u32::try_from(self.left).unwrap_or(u32::MAX).min(limits::PAGE);
-            let mut rows = 0;
+            let (mut rows, left) = (0, self.left);
             let mut counted = |row: RowRef<'_>| {
+                // The size of a page is asked for, and not enforced.
+                if rows == left {
+                    return Ok(());
+                }
                 rows += 1;
                 read(row)
             };
@@ -66,7 +70,7 @@ impl RowPages {
             if self.from.is_none() {
                 self.scans.pop_front();
             }
-            self.left = self.left.saturating_sub(rows);
+            self.left -= rows;
             self.taken = self.taken.map(|taken| taken.saturating_sub(rows));
             // An empty page with a continuation is legal.
             if rows > 0 {

@@ -2,8 +2,8 @@
 
 use std::marker::PhantomData;
 
-use super::{Complete, Point, Rows, plan::Plan};
-use crate::key::{Encode, KeyPart, Kind, Ordered, Ranged};
+use super::{Complete, Rows, plan::Plan};
+use crate::key::{KeyPart, Ordered, Ranged};
 
 /// One part of a key: a field's type and its encoding.
 pub struct Part<T, N>(PhantomData<(T, N)>);
@@ -41,41 +41,24 @@ impl<T, N, R> Rest for (Part<T, N>, R) {
     }
 }
 
-/// A list of open parts that begins with one.
-#[diagnostic::on_unimplemented(
-    message = "no key part is left to narrow",
-    label = "every part of this key has its value or its range",
-    note = "for a property that is not in the key, use `filter`"
-)]
-pub trait NextPart {
-    /// The field's type.
-    type Type: KeyPart<Kind = Self::Kind>;
-    /// Its kind.
-    type Kind: Kind;
-    /// Its encoding.
-    type Encoding: Encode<Self::Kind>;
-    /// What follows.
-    type Rest: Rest;
-}
-
-impl<T: KeyPart, N: Encode<T::Kind>, R: Rest> NextPart for (Part<T, N>, R) {
-    type Type = T;
-    type Kind = T::Kind;
-    type Encoding = N;
-    type Rest = R;
-}
-
 /// A next part that has a `range`.
 #[diagnostic::on_unimplemented(
     message = "this key part has no `range`",
     label = "the order of its keys is not the order of its values",
     note = "narrow it with `eq`"
 )]
-pub trait Sorted: NextPart {}
+pub trait Sorted {
+    /// Its encoding.
+    type Encoding;
+}
 
-impl<T: KeyPart, N: Ordered<T::Kind>> Sorted for (Part<T, N>, Primary) {}
+impl<T: KeyPart, N: Ordered<T::Kind>> Sorted for (Part<T, N>, Primary) {
+    type Encoding = N;
+}
 
-impl<T: KeyPart, N: Ranged<T::Kind>, T2, N2, R> Sorted for (Part<T, N>, (Part<T2, N2>, R)) {}
+impl<T: KeyPart, N: Ranged<T::Kind>, T2, N2, R> Sorted for (Part<T, N>, (Part<T2, N2>, R)) {
+    type Encoding = N;
+}
 
 /// Never true: the place where a query with no open part says so.
 #[diagnostic::on_unimplemented(
@@ -83,7 +66,10 @@ impl<T: KeyPart, N: Ranged<T::Kind>, T2, N2, R> Sorted for (Part<T, N>, (Part<T2
     label = "every part of this key has its value or its range",
     note = "for a property that is not in the key, use `filter`"
 )]
-pub trait HasPart {}
+pub trait HasPart: Sized {
+    #[doc(hidden)]
+    fn narrowed<Q>(self) -> Q;
+}
 
 /// Never true: the place where a query of many rows says that it is no point.
 #[diagnostic::on_unimplemented(
@@ -92,9 +78,3 @@ pub trait HasPart {}
     note = "narrow the next key part with `eq`, or use `first` or `all`"
 )]
 pub trait OnePoint {}
-
-/// The argument of the next part.
-pub(super) type Arg<'a, P> = <<P as NextPart>::Type as KeyPart>::Arg<'a>;
-
-/// A guard's answer, so that one mistake makes one message.
-pub(super) type Narrowed<E> = Point<E>;

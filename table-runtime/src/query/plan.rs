@@ -6,7 +6,7 @@ use crate::{
     Condition, Error, KeyError, LayoutInfo, Operator, PropertyError, QueryError, Result, TableEntity, Value,
     backend::{KeyRange, Partitions, Scan},
     entity,
-    key::{Encode, Escape, KeyBuffer, KeyProblem, Kind, order, write_part},
+    key::{Encode, Escape, KeyBuffer, KeyProblem, Kind, check_length, order, write_part},
     limits,
 };
 
@@ -65,7 +65,7 @@ impl Plan {
         plan
     }
 
-    pub(super) fn table(&self) -> &'static str {
+    pub(crate) fn table(&self) -> &'static str {
         self.layout.table
     }
 
@@ -89,7 +89,7 @@ impl Plan {
     /// Adds the next part of the partition key.
     #[inline]
     pub(super) fn push_partition<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) {
-        if let Err(problem) = write_part::<K, N>(value, last, &mut self.partition) {
+        if let Err(problem) = write_part::<K, N>(value, last, "PartitionKey", &mut self.partition) {
             self.fail_key(self.layout.partition.get(self.partition_parts).map_or("", |part| part.field), problem);
         }
         self.partition_parts += 1;
@@ -98,7 +98,7 @@ impl Plan {
     /// Adds the next part of the row key.
     #[inline]
     pub(super) fn push_row<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) {
-        if let Err(problem) = write_part::<K, N>(value, last, &mut self.row) {
+        if let Err(problem) = write_part::<K, N>(value, last, "RowKey", &mut self.row) {
             self.fail_key(self.row_field(), problem);
         }
         self.row_parts += 1;
@@ -110,7 +110,8 @@ impl Plan {
 
     /// Adds the beginning of the next part of the row key.
     pub(super) fn push_prefix<N: Encode<crate::key::kind::Text>>(&mut self, prefix: &str, last: bool) {
-        if let Err(problem) = N::write(prefix, Escape::part(last), &mut self.row) {
+        let written = N::write(prefix, Escape::part(last), &mut self.row);
+        if let Err(problem) = written.and_then(|()| check_length("RowKey", &self.row)) {
             self.fail_key(self.row_field(), problem);
         }
         self.row_parts += 1;
@@ -153,7 +154,7 @@ impl Plan {
     fn bound<K: Kind, N: Encode<K>>(&mut self, bound: Bound<K::Value<'_>>, last: bool) -> Bound<String> {
         bound.map(|value| {
             let mut key = self.row.clone();
-            if let Err(problem) = write_part::<K, N>(value, last, &mut key) {
+            if let Err(problem) = write_part::<K, N>(value, last, "RowKey", &mut key) {
                 self.fail_key(self.row_field(), problem);
             }
             key.into_string()
@@ -203,17 +204,9 @@ impl Plan {
         if let Some(error) = self.problem() {
             return Err(error);
         }
-        self.check_lengths()?;
         let scan = self.scan(partitions);
         limits::check_scan(&scan)?;
         Ok(scan)
-    }
-
-    /// Whether the service takes keys as long as these.
-    pub(super) fn check_lengths(&self) -> Result<()> {
-        self.layout.check_length(&self.partition, "PartitionKey", self.layout.partition)?;
-        self.layout.check_length(&self.row, "RowKey", self.layout.row)?;
-        Ok(())
     }
 
     /// The two keys of a point.

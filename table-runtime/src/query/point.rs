@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Explain, HasPart, Primary, Query, parts::Narrowed, plan::Plan};
+use super::{Explain, HasPart, Primary, Query, Rows, plan::Plan};
 use crate::{
     Result, RowRef, Stored, TableEntity, Tables,
     backend::Reader,
@@ -15,7 +15,7 @@ use crate::{
 /// `V` says by which layout: [`Primary`], the entity's own key.
 #[must_use = "a query does nothing until it is run, with `get` or `exists`"]
 pub struct Point<E, V = Primary> {
-    pub(crate) plan: Plan,
+    plan: Plan,
     types: PhantomData<fn() -> (E, V)>,
 }
 
@@ -25,15 +25,46 @@ impl<E, V> Clone for Point<E, V> {
     }
 }
 
-/// The entity's own key, by which it can be written.
-#[diagnostic::on_unimplemented(
-    message = "this write needs the entity's own key",
-    label = "an index, not the key",
-    note = "write `T::key(…)`; or read through the index first and use `update` or `delete`"
-)]
-pub trait OwnKey {}
+/// What has an entity: any query, and the entity itself as it is stored.
+pub trait OfEntity {
+    /// The entity.
+    type Entity;
+}
 
-impl OwnKey for Primary {}
+impl<E, V> OfEntity for Point<E, V> {
+    type Entity = E;
+}
+
+impl<E, P, A> OfEntity for Rows<E, P, A> {
+    type Entity = E;
+}
+
+impl<E> OfEntity for &Stored<E> {
+    type Entity = E;
+}
+
+impl<E> OfEntity for &mut Stored<E> {
+    type Entity = E;
+}
+
+/// The entity's own key, by which it can be written: a [`Point`] of `T::key(…)`.
+#[diagnostic::on_unimplemented(
+    message = "`patch` and `remove` take the full key of an entity",
+    label = "not a full key",
+    note = "write `T::key(…)`, with every field of the key",
+    note = "what was read as `stored` has `update(&mut stored)` and `delete(&stored)`"
+)]
+pub trait OwnKey {
+    #[doc(hidden)]
+    fn plan(&self) -> &Plan;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E> OwnKey for Point<E, Primary> {
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+}
 
 impl<E, V> Point<E, V> {
     pub(super) const fn new(plan: Plan) -> Self {
@@ -45,14 +76,30 @@ impl<E, V> Point<E, V> {
         let problem = self.plan.checked_keys().err().map(|error| error.to_string());
         Explain::point(cost::Point::name(), self.plan.table(), self.plan.keys(), problem)
     }
+}
 
-    /// A point has no key part left; this says so.
-    #[doc(hidden)]
-    pub fn eq<T>(self, _: T) -> Narrowed<E>
+/// A point has no key part left; these say so. What they give is any type, so that nothing more is said.
+#[doc(hidden)]
+impl<E, V> Point<E, V> {
+    pub fn eq<T, Q>(self, _: T) -> Q
     where
-        V: HasPart,
+        Self: HasPart,
     {
-        Point::new(self.plan)
+        self.narrowed()
+    }
+
+    pub fn starts_with<T, Q>(self, _: T) -> Q
+    where
+        Self: HasPart,
+    {
+        self.narrowed()
+    }
+
+    pub fn range<T, Q>(self, _: T) -> Q
+    where
+        Self: HasPart,
+    {
+        self.narrowed()
     }
 }
 
@@ -97,7 +144,6 @@ impl Plan {
             return Err(error);
         }
         let (partition, row) = self.keys();
-        self.check_lengths()?;
         Ok((partition, row))
     }
 }

@@ -1,17 +1,20 @@
 //! Rows of one layout, in key order.
 
-use std::marker::PhantomData;
+use std::{
+    future::{self, Ready},
+    marker::PhantomData,
+};
 
 use super::{
-    Access, Bounds, Complete, Done, Entities, Explain, HasPart, NextPart, OnePoint, Opened, PageOf, Part, Point,
-    PrefixAccess, Query, Rest, Sorted,
+    Access, Bounds, Complete, Done, Entities, Explain, HasPart, OnePoint, Opened, PageOf, Part, PrefixAccess, Query,
+    Reach, Rest, Sorted,
     pages::{OnePage, RowPages},
-    parts::{Arg, Narrowed},
     plan::Plan,
 };
 use crate::{
     Result, RowRef, Stored, TableEntity, Tables,
-    column::Filter,
+    backend::BoxFuture,
+    column::{Decided, Filter},
     cost::{self, Cost},
     entity,
     key::{Encode, KeyPart, Ordered, Prefixed, Textual},
@@ -39,7 +42,7 @@ impl<E, P, A> Clone for Rows<E, P, A> {
 }
 
 impl<E, T: KeyPart, N, R: Rest, A> Rows<E, (Part<T, N>, R), A> {
-    /// Gives the next key part its value. Once no part is open, the query is a [`Point`].
+    /// Gives the next key part its value. Once no part is open, the query is a [`Point`](crate::Point).
     pub fn eq(mut self, value: T::Arg<'_>) -> R::Query<E, A::After>
     where
         N: Encode<T::Kind>,
@@ -50,32 +53,16 @@ impl<E, T: KeyPart, N, R: Rest, A> Rows<E, (Part<T, N>, R), A> {
         self.plan.push_row::<T::Kind, N>(value, R::LAST);
         R::next(self.plan)
     }
-}
-
-impl<E, A> Rows<E, Done, A> {
-    /// No key part is left; this says so.
-    #[doc(hidden)]
-    pub fn eq<T>(self, _: T) -> Narrowed<E>
-    where
-        A: HasPart,
-    {
-        Point::new(self.plan)
-    }
-}
-
-impl<E, P, A> Rows<E, P, A> {
-    pub(super) const fn new(plan: Plan) -> Self {
-        Self { plan, types: PhantomData }
-    }
 
     /// Narrows the next key part, a text, to what begins with `prefix`, folded as the key is.
-    pub fn starts_with(mut self, prefix: &str) -> Rows<E, Done, A::After>
+    pub fn starts_with(mut self, prefix: &str) -> Rows<E, Done, A::AfterPrefix>
     where
-        P: NextPart<Kind: Textual, Encoding: Prefixed>,
-        A: PrefixAccess,
+        T::Kind: Textual,
+        N: Prefixed,
+        A: Reach + PrefixAccess,
     {
         A::open_prefix(prefix, &mut self.plan);
-        self.plan.push_prefix::<P::Encoding>(prefix, P::Rest::LAST);
+        self.plan.push_prefix::<N>(prefix, R::LAST);
         Rows::new(self.plan)
     }
 
@@ -84,14 +71,47 @@ impl<E, P, A> Rows<E, P, A> {
     ///
     /// Text is compared as the key holds it: folded, escaped, by UTF-16 unit. Times are rounded down to a tick, bounds
     /// like values, so that windows that meet do not overlap.
-    pub fn range<'a>(mut self, bounds: impl Bounds<Arg<'a, P>>) -> Rows<E, Done, A>
+    pub fn range<'a>(mut self, bounds: impl Bounds<T::Arg<'a>>) -> Rows<E, Done, A>
     where
-        P: Sorted<Encoding: Ordered<<P as NextPart>::Kind>>,
+        (Part<T, N>, R): Sorted<Encoding: Ordered<T::Kind>>,
     {
         let (from, to) = bounds.bounds();
-        let bounds = (from.map(P::Type::arg_value), to.map(P::Type::arg_value));
-        self.plan.push_range::<P::Kind, P::Encoding>(bounds, P::Rest::LAST, P::Encoding::DESCENDING);
+        let bounds = (from.map(T::arg_value), to.map(T::arg_value));
+        self.plan.push_range::<T::Kind, Encoding<T, N, R>>(bounds, R::LAST, Encoding::<T, N, R>::DESCENDING);
         Rows::new(self.plan)
+    }
+}
+
+type Encoding<T, N, R> = <(Part<T, N>, R) as Sorted>::Encoding;
+
+/// No key part is left; these say so. What they give is any type, so that nothing more is said.
+#[doc(hidden)]
+impl<E, A> Rows<E, Done, A> {
+    pub fn eq<T, Q>(self, _: T) -> Q
+    where
+        A: Complete<Point<E>: HasPart>,
+    {
+        A::complete::<E>(self.plan).narrowed()
+    }
+
+    pub fn starts_with<T, Q>(self, _: T) -> Q
+    where
+        A: Complete<Point<E>: HasPart>,
+    {
+        A::complete::<E>(self.plan).narrowed()
+    }
+
+    pub fn range<T, Q>(self, _: T) -> Q
+    where
+        A: Complete<Point<E>: HasPart>,
+    {
+        A::complete::<E>(self.plan).narrowed()
+    }
+}
+
+impl<E, P, A> Rows<E, P, A> {
+    pub(super) const fn new(plan: Plan) -> Self {
+        Self { plan, types: PhantomData }
     }
 
     /// Reads at most `count` rows in all.
@@ -105,7 +125,8 @@ impl<E, P, A> Rows<E, P, A> {
     pub fn filter<F>(mut self, filter: impl FnOnce(E::Columns) -> Filter<E, F>) -> Rows<E, Done, A::Filtered>
     where
         E: TableEntity,
-        A: Opened,
+        A: Reach + Opened,
+        F: Decided,
     {
         self.plan.filter(filter(E::COLUMNS).condition);
         Rows::new(self.plan)
@@ -117,7 +138,7 @@ impl<E, P, A> Rows<E, P, A> {
     /// [`Error::Key`](crate::Error::Key) for a value that no key holds, [`Error::Query`](crate::Error::Query) for a
     /// prefix that is too short, [`Error::Property`](crate::Error::Property) for a row that does not fit the struct,
     /// and what the store says.
-    pub fn all<'t>(self, tables: &'t Tables) -> impl Future<Output = Result<Vec<Stored<E>>>> + Send + use<'t, E, P, A>
+    pub fn all<'t>(self, tables: &'t Tables) -> BoxFuture<'t, Result<Vec<Stored<E>>>>
     where
         E: TableEntity,
         A: Opened,
@@ -125,27 +146,24 @@ impl<E, P, A> Rows<E, P, A> {
         let table = self.plan.table();
         let room = self.plan.take.unwrap_or(0).min(ROOM);
         let pages = self.pages(tables);
-        async move {
+        Box::pin(async move {
             let (mut pages, mut entities) = (pages?, Vec::with_capacity(room));
             while pages.next(&mut |row| entity::read(table, row).map(|entity| entities.push(entity))).await? {}
             Ok(entities)
-        }
+        })
     }
 
     /// Reads the first row; `None` if there is none.
     ///
     /// # Errors
     /// As [`all`](Self::all).
-    pub fn first<'t>(
-        self,
-        tables: &'t Tables,
-    ) -> impl Future<Output = Result<Option<Stored<E>>>> + Send + use<'t, E, P, A>
+    pub fn first<'t>(self, tables: &'t Tables) -> BoxFuture<'t, Result<Option<Stored<E>>>>
     where
         E: TableEntity,
         A: Opened,
     {
         let all = self.take(1).all(tables);
-        async move { Ok(all.await?.pop()) }
+        Box::pin(async move { Ok(all.await?.pop()) })
     }
 
     /// Reads row after row, a page of up to 1000 at a time and each only when it is asked for.
@@ -166,12 +184,7 @@ impl<E, P, A> Rows<E, P, A> {
     /// # Errors
     /// As [`all`](Self::all), and [`Error::Cursor`](crate::Error::Cursor) for a cursor that is damaged or of another
     /// query.
-    pub fn page<'t>(
-        mut self,
-        tables: &'t Tables,
-        size: usize,
-        cursor: Option<&str>,
-    ) -> impl Future<Output = Result<PageOf<E>>> + Send + use<'t, E, P, A>
+    pub fn page<'t>(mut self, tables: &'t Tables, size: usize, cursor: Option<&str>) -> BoxFuture<'t, Result<PageOf<E>>>
     where
         E: TableEntity,
         A: Opened,
@@ -181,23 +194,23 @@ impl<E, P, A> Rows<E, P, A> {
             self.plan.refuse("a page of 0 rows has no next one".to_owned());
         }
         let page = self.pages(tables).and_then(|pages| OnePage::new(self.plan.layout(), pages, size, cursor));
-        async move {
+        Box::pin(async move {
             let mut entities = Vec::with_capacity(size.min(ROOM));
             let next = page?.read(&mut |row| entity::read(table, row).map(|entity| entities.push(entity))).await?;
             Ok(PageOf { entities, next })
-        }
+        })
     }
 
     /// Counts the rows, without their properties. The store has no counter: every row is read.
     ///
     /// # Errors
     /// As [`all`](Self::all).
-    pub fn count<'t>(self, tables: &'t Tables) -> impl Future<Output = Result<usize>> + Send + use<'t, E, P, A>
+    pub fn count<'t>(self, tables: &'t Tables) -> BoxFuture<'t, Result<usize>>
     where
         A: Opened,
     {
         let pages = self.pages(tables).map(RowPages::without_properties);
-        async move {
+        Box::pin(async move {
             let (mut pages, mut count) = (pages?, 0);
             let mut one = |_: RowRef<'_>| {
                 count += 1;
@@ -205,7 +218,7 @@ impl<E, P, A> Rows<E, P, A> {
             };
             while pages.next(&mut one).await? {}
             Ok(count)
-        }
+        })
     }
 
     /// What it will ask of the store.
@@ -221,12 +234,11 @@ impl<E, P, A> Rows<E, P, A> {
 
     /// A query of many rows is no point; this says so.
     #[doc(hidden)]
-    pub fn get<'t>(self, _: &'t Tables) -> impl Future<Output = Result<Option<Stored<E>>>> + Send + use<'t, E, P, A>
+    pub fn get(self, _: &Tables) -> Ready<Result<Option<Stored<E>>>>
     where
-        E: TableEntity,
         P: OnePoint,
     {
-        std::future::ready(Ok(None))
+        future::ready(Ok(None))
     }
 
     fn pages(&self, tables: &Tables) -> Result<RowPages>

@@ -63,7 +63,7 @@ async fn every_character_stands_in_a_key(store: &Store) -> Result<()> {
         store.tables.delete(&stored).await?;
         assert!(!Word::key(text, text).exists(&store.tables).await?, "{text:?}");
 
-        let name = Name { country: text.into(), name: text.into(), number: -1 };
+        let name = Name { country: text.into(), last: text.into(), number: -1 };
         store.tables.insert(&name).await?;
         assert_eq!(Name::by_key(text).eq(text).first(&store.tables).await?.as_deref(), Some(&name), "{text:?}");
         assert!(store.tables.remove(Name::key(text, text, -1)).await?, "{text:?}");

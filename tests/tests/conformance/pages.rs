@@ -157,9 +157,11 @@ async fn a_stream_reads_a_page_at_a_time(store: &Store) -> Result<()> {
     Ok(())
 }
 
+/// More than two pages of the service.
+const ROWS: usize = 2_050;
+
 async fn more_rows_than_a_page_are_read(store: &Store) -> Result<()> {
     store.tables.create::<Word>().await?;
-    const ROWS: usize = 2_050;
     let inserts = (0..ROWS).map(|number| {
         let tables = store.tables.clone();
         async move { tables.insert(&Word { language: "n".into(), text: format!("{number:06}") }).await }

@@ -26,7 +26,7 @@ crate::conformance! {
     a_property_added_later_has_its_default
 }
 
-pub fn everything(user: UserId, standing: Standing) -> Everything {
+pub(crate) fn everything(user: UserId, standing: Standing) -> Everything {
     let sizes = BTreeMap::from([("s".to_owned(), 1), ("\"quoted\"".to_owned(), 2)]);
     Everything {
         user,

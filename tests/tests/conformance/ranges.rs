@@ -121,12 +121,12 @@ async fn text_before_another_part_keeps_its_order(store: &Store) -> Result<()> {
     let names = ["Smith", "Smith Jr", "Smith!", "Smith-Jones", "Smith_", "Smithson"];
     for name in names.iter().rev() {
         for number in [i32::MIN, -1, 0, 7, i32::MAX] {
-            store.tables.insert(&Name { country: "x".into(), name: (*name).into(), number }).await?;
+            store.tables.insert(&Name { country: "x".into(), last: (*name).into(), number }).await?;
         }
     }
     let query = || Name::by_key("x");
     let all = query().all(&store.tables).await?;
-    let found: Vec<_> = all.iter().map(|row| (row.name.as_str(), row.number)).collect();
+    let found: Vec<_> = all.iter().map(|row| (row.last.as_str(), row.number)).collect();
     let expected: Vec<_> =
         names.iter().flat_map(|name| [i32::MIN, -1, 0, 7, i32::MAX].map(|number| (*name, number))).collect();
     assert_eq!(found, expected);
@@ -173,11 +173,11 @@ async fn the_partition_follows_from_the_prefix(store: &Store) -> Result<()> {
 async fn a_value_is_not_its_prefix(store: &Store) -> Result<()> {
     store.tables.create::<Name>().await?;
     for name in ["a", "a ", "a 0000000001", "a!20", "a_0000000001"] {
-        store.tables.insert(&Name { country: "x".into(), name: name.into(), number: 1 }).await?;
+        store.tables.insert(&Name { country: "x".into(), last: name.into(), number: 1 }).await?;
     }
     for name in ["a", "a ", "a 0000000001", "a!20", "a_0000000001"] {
         let found = Name::by_key("x").eq(name).all(&store.tables).await?;
-        assert_eq!(found.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), [name]);
+        assert_eq!(found.iter().map(|row| row.last.as_str()).collect::<Vec<_>>(), [name]);
     }
     Ok(())
 }

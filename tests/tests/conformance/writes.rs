@@ -293,7 +293,7 @@ async fn too_much_is_refused_before_it_is_sent(store: &Store) -> Result<()> {
 
     let astral = "😀".repeat(257);
     let error = store.tables.insert(&Post { author: astral.clone(), ..post.clone() }).await.expect_err("too long");
-    refused(error, &["Posts", "author", "PartitionKey has 514 UTF-16 units", "512"]);
+    refused(error, &["Posts", "author", "PartitionKey 514 UTF-16 units", "512"]);
     let error = Post::by_key(&astral).all(&store.tables).await.expect_err("too long");
     refused(error, &["Posts", "514 UTF-16 units", "512"]);
     let error = Post::key(&astral, at(1), 1).get(&store.tables).await.expect_err("too long");

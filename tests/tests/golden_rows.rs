@@ -1,0 +1,660 @@
+//! What rows look like, to the digit: users' data depend on it, and other programs read it.
+
+#![allow(clippy::struct_field_names, reason = "named as in the pattern")]
+#![allow(clippy::items_after_statements, reason = "an entity stands where it is used")]
+
+use std::{
+    fmt,
+    time::{Duration, SystemTime},
+};
+
+use chrono::{DateTime, NaiveDate, Utc};
+use table_runtime::{Error, KeyPart, Point, Property, TableEntity, key::KeyProblem};
+use tests::stores::{Kind, Store};
+use time::{Month, OffsetDateTime, UtcOffset};
+use uuid::Uuid;
+
+/// 2010-05-28T00:00 UTC.
+const MAY_28: i64 = 1_275_004_800;
+const DAY: i64 = 86_400;
+
+fn moment(seconds: i64) -> OffsetDateTime {
+    OffsetDateTime::from_unix_timestamp(seconds).unwrap()
+}
+
+fn keys<E, V>(point: &Point<E, V>) -> (String, String) {
+    let explain = point.explain();
+    assert_eq!(explain.problem(), None);
+    (explain.partition_key().unwrap().to_owned(), explain.row_key().unwrap().to_owned())
+}
+
+/// The row key of an entity whose partition key is `p`.
+fn row<E, V>(point: &Point<E, V>) -> String {
+    let (partition, row) = keys(point);
+    assert_eq!(partition, "p");
+    row
+}
+
+fn pair(partition: &str, row: &str) -> (String, String) {
+    (partition.to_owned(), row.to_owned())
+}
+
+fn store() -> Store {
+    Kind::Memory.open().unwrap()
+}
+
+/// The row that is stored at these keys, its properties as text.
+async fn stored(store: &Store, table: &str, keys: (&str, &str)) -> Option<String> {
+    use table_runtime::backend::Backend;
+
+    let row = store.backend.get(table, keys.0, keys.1, None).await.unwrap()?;
+    let properties = row.properties.as_ref();
+    Some(properties.into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" "))
+}
+
+/// An entity `$name` of the partition `p` with one row key field.
+macro_rules! row_key {
+    ($name:ident: $type:ty $(, $($encoding:tt)+)?) => {
+        #[derive(TableEntity)]
+        struct $name {
+            #[partition_key]
+            p: String,
+            #[row_key $(($($encoding)+))?]
+            value: $type,
+        }
+    };
+}
+
+// The patterns.
+
+#[derive(TableEntity)]
+struct Article {
+    #[partition_key(first = 1, uppercase)]
+    #[row_key(uppercase)]
+    title: String,
+}
+
+#[tokio::test]
+async fn starts_with() {
+    let store = store();
+    store.tables.create::<Article>().await.unwrap();
+    store.tables.insert(&Article { title: "Metabolise".to_owned() }).await.unwrap();
+    assert_eq!(keys(&Article::key("Metabolise")), pair("M", "METABOLISE"));
+    assert_eq!(stored(&store, "Article", ("M", "METABOLISE")).await.as_deref(), Some("Title='Metabolise'"));
+
+    let found = Article::by_key().starts_with("metab").all(&store.tables).await.unwrap();
+    assert_eq!(found.iter().map(|article| &*article.title).collect::<Vec<_>>(), ["Metabolise"]);
+}
+
+#[derive(TableEntity)]
+#[table(name = "Posts")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: OffsetDateTime,
+    title: String,
+}
+
+#[derive(TableEntity)]
+#[table(name = "Diary")]
+struct Entry {
+    #[partition_key]
+    author: String,
+    #[row_key(time)]
+    written: OffsetDateTime,
+}
+
+#[tokio::test]
+async fn newest_first() {
+    let store = store();
+    store.tables.create::<Post>().await.unwrap();
+    for (title, posted) in [("Diving", MAY_28 - DAY), ("Sums", MAY_28), ("Names", MAY_28 - 402 * DAY)] {
+        let post = Post { author: "Marcus".to_owned(), posted: moment(posted), title: title.to_owned() };
+        store.tables.insert(&post).await.unwrap();
+    }
+    // 2010-05-28, 2010-05-27 and 2009-04-21.
+    assert_eq!(stored(&store, "Posts", ("Marcus", "2521272959999999999")).await.as_deref(), Some("Title='Sums'"));
+    assert_eq!(stored(&store, "Posts", ("Marcus", "2521273823999999999")).await.as_deref(), Some("Title='Diving'"));
+    assert_eq!(stored(&store, "Posts", ("Marcus", "2521620287999999999")).await.as_deref(), Some("Title='Names'"));
+
+    let found = Post::by_key("Marcus").all(&store.tables).await.unwrap();
+    assert_eq!(found.iter().map(|post| &*post.title).collect::<Vec<_>>(), ["Sums", "Diving", "Names"]);
+}
+
+#[test]
+fn oldest_first() {
+    assert_eq!(keys(&Entry::key("Marcus", moment(MAY_28))), pair("Marcus", "0634106016000000000"));
+}
+
+#[derive(TableEntity)]
+#[table(name = "Expenses")]
+struct Expense {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: Uuid,
+}
+
+#[derive(TableEntity)]
+#[table(name = "Expenses")]
+struct ExpenseItem {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    expense_id: Uuid,
+    #[row_key]
+    id: Uuid,
+    amount: i32,
+}
+
+#[tokio::test]
+async fn composition() {
+    let (one, other) = (Uuid::from_u128(0x1F8B_2C4E_ABCD_4EF0_9ABC_DEF0_1234_5678), Uuid::from_u128(1));
+    let both = "1f8b2c4e-abcd-4ef0-9abc-def012345678_00000000-0000-0000-0000-000000000001";
+    assert_eq!(keys(&Expense::key("mary", one)), pair("mary", "1f8b2c4e-abcd-4ef0-9abc-def012345678"));
+    assert_eq!(keys(&ExpenseItem::key("mary", one, other)), pair("mary", both));
+
+    let store = store();
+    store.tables.create::<ExpenseItem>().await.unwrap();
+    let item = ExpenseItem { user: "mary".to_owned(), expense_id: one, id: other, amount: 7 };
+    store.tables.insert(&item).await.unwrap();
+    assert_eq!(stored(&store, "Expenses", ("mary", both)).await.as_deref(), Some("Amount=7"));
+}
+
+#[derive(TableEntity)]
+#[table(name = "Employees")]
+struct Employee {
+    #[partition_key]
+    department: String,
+    #[row_key(pad = 8)]
+    employee_id: u32,
+    last_name: String,
+}
+
+/// Rows as those of an index: a value, then what makes it one of many.
+#[derive(TableEntity)]
+#[table(name = "Employees")]
+struct ByLastName {
+    #[partition_key]
+    department: String,
+    #[row_key(prefix = "last_name-")]
+    last_name: String,
+    #[row_key(pad = 8)]
+    employee_id: u32,
+}
+
+#[tokio::test]
+async fn number_as_key() {
+    let store = store();
+    store.tables.create::<Employee>().await.unwrap();
+    let jones = Employee { department: "Sales".to_owned(), employee_id: 123, last_name: "Jones".to_owned() };
+    store.tables.insert(&jones).await.unwrap();
+    assert_eq!(stored(&store, "Employees", ("Sales", "00000123")).await.as_deref(), Some("LastName='Jones'"));
+    assert_eq!(Employee::key("Sales", 99_999_999).explain().row_key(), Some("99999999"));
+}
+
+#[tokio::test]
+async fn text_before_a_number() {
+    assert_eq!(keys(&ByLastName::key("Sales", "Smith", 45)), pair("Sales", "last_name-Smith 00000045"));
+    assert_eq!(keys(&ByLastName::key("Sales", "Smith Jr", 45)), pair("Sales", "last_name-Smith!20Jr 00000045"));
+    assert_eq!(keys(&ByLastName::key("Sales", "Hey!", 45)), pair("Sales", "last_name-Hey!21 00000045"));
+    assert_eq!(keys(&ByLastName::key("Sales", "", 45)), pair("Sales", "last_name- 00000045"));
+
+    let store = store();
+    store.tables.create::<ByLastName>().await.unwrap();
+    let names = [("Smith-Jones", 1), ("Smith", 3), ("Smithe", 1), ("Smith Jr", 1), ("Smith", 2)];
+    for (last_name, employee_id) in names {
+        let row = ByLastName { department: "Sales".to_owned(), last_name: last_name.to_owned(), employee_id };
+        store.tables.insert(&row).await.unwrap();
+    }
+    let found = ByLastName::by_key("Sales").range("Smith".."Smithe").all(&store.tables).await.unwrap();
+    let found: Vec<_> = found.iter().map(|row| (&*row.last_name, row.employee_id)).collect();
+    assert_eq!(found, [("Smith", 2), ("Smith", 3), ("Smith Jr", 1), ("Smith-Jones", 1)]);
+}
+
+#[derive(TableEntity)]
+#[table(name = "Users", row = "details")]
+struct Details {
+    #[partition_key]
+    user: Uuid,
+    name: String,
+}
+
+#[derive(TableEntity)]
+#[table(name = "Settings", partition = "all")]
+struct Setting {
+    #[row_key(prefix = "setting-")]
+    name: String,
+}
+
+#[tokio::test]
+async fn constant_keys() {
+    let id = "00000000-0000-0000-0000-00000000000a";
+    let store = store();
+    store.tables.create::<Details>().await.unwrap();
+    store.tables.insert(&Details { user: Uuid::from_u128(10), name: "Al".to_owned() }).await.unwrap();
+    assert_eq!(stored(&store, "Users", (id, "details")).await.as_deref(), Some("Name='Al'"));
+    assert_eq!(keys(&Details::key(Uuid::from_u128(10))), pair(id, "details"));
+    assert_eq!(keys(&Setting::key("colour")), pair("all", "setting-colour"));
+}
+
+#[derive(KeyPart, Property, Clone, Debug, PartialEq)]
+enum LoginKind {
+    Email,
+    #[property(rename = "Mobile phone")]
+    Phone,
+}
+
+#[derive(TableEntity)]
+#[table(name = "Logins")]
+struct Login {
+    #[partition_key(lowercase)]
+    email: String,
+    #[row_key]
+    kind: LoginKind,
+    entity_id: Uuid,
+}
+
+#[tokio::test]
+async fn an_entity_that_is_itself_an_index() {
+    let store = store();
+    store.tables.create::<Login>().await.unwrap();
+    let login = Login { email: "Al@B.c".to_owned(), kind: LoginKind::Email, entity_id: Uuid::nil() };
+    store.tables.insert(&login).await.unwrap();
+    let properties = "Email='Al@B.c' EntityId=guid'00000000-0000-0000-0000-000000000000'";
+    assert_eq!(stored(&store, "Logins", ("al@b.c", "Email")).await.as_deref(), Some(properties));
+    assert_eq!(keys(&Login::key("AL@B.C", LoginKind::Phone)), pair("al@b.c", "Mobile phone"));
+    let found = Login::key("al@B.C", LoginKind::Email).get(&store.tables).await.unwrap().unwrap();
+    assert_eq!((&*found.email, &found.kind), ("Al@B.c", &LoginKind::Email));
+}
+
+/// Buckets of XXH3-64 with seed 0, computed by Python's `xxhash`:
+/// `xxhash.xxh3_64_intdigest(plain.encode()) % n`, where `plain` is the plain encoding.
+#[test]
+fn hash_partitions() {
+    macro_rules! bucket {
+        ($type:ty, $value:expr, $($hash:tt)+) => {{
+            #[derive(TableEntity)]
+            struct Hashed {
+                #[partition_key($($hash)+)]
+                #[row_key]
+                value: $type,
+            }
+            let _ = |hashed: Hashed| hashed.value;
+            keys(&Hashed::key($value)).0
+        }};
+    }
+    assert_eq!(bucket!(String, "", hash = 16), "02");
+    assert_eq!(bucket!(String, "a", hash = 16), "15");
+    assert_eq!(bucket!(String, "Marcus", hash = 16), "03");
+    assert_eq!(bucket!(String, "Straße", hash = 16), "01");
+    assert_eq!(bucket!(String, "ΟΔΟΣ", hash = 1000), "363");
+    assert_eq!(bucket!(String, &"x".repeat(300), hash = 1000), "492");
+    // As wide as the greatest bucket.
+    assert_eq!(bucket!(String, "a", hash = 2), "1");
+    assert_eq!(bucket!(String, "Marcus", hash = 10), "1");
+    assert_eq!(bucket!(String, "Straße", hash = 100), "89");
+    assert_eq!(bucket!(String, "Straße", hash = 1000), "089");
+    // Of `a~2Fb`, `0000000007` and a hyphenated GUID.
+    assert_eq!(bucket!(String, "a/b", hash = 1000), "260");
+    assert_eq!(bucket!(u32, 7, hash = 1000), "504");
+    let id = Uuid::from_u128(0x1F8B_2C4E_0000_4000_8000_0000_0000_0000);
+    assert_eq!(bucket!(Uuid, id, hash = 16), "05");
+    // Of `οδοσ`.
+    assert_eq!(bucket!(String, "ΟΔΟΣ", hash = 1000, lowercase), bucket!(String, "οδοσ", hash = 1000));
+}
+
+// The encodings.
+
+#[test]
+fn integers() {
+    macro_rules! rows {
+        ($($type:ty $([$($encoding:tt)+])?: $($value:expr => $row:literal),+;)*) => {$({
+            row_key!(Number: $type $(, $($encoding)+)?);
+            $(assert_eq!(row(&Number::key("p", $value)), $row);)+
+        })*};
+    }
+    rows! {
+        u8: 0 => "000", 255 => "255";
+        u16: 0 => "00000", 65_535 => "65535";
+        u32: 0 => "0000000000", 7 => "0000000007", u32::MAX => "4294967295";
+        u64: 0 => "00000000000000000000", 7 => "00000000000000000007", u64::MAX => "18446744073709551615";
+        u128: 7 => "000000000000000000000000000000000000007", u128::MAX => "340282366920938463463374607431768211455",
+            10_u128.pow(18) => "000000000000000000001000000000000000000",
+            u64::MAX.into() => "000000000000000000018446744073709551615";
+        i8: -128 => "-872", -1 => "-999", 0 => "000", 127 => "127";
+        i16: i16::MIN => "-67232", -1 => "-99999", 0 => "00000", i16::MAX => "32767";
+        i32: i32::MIN => "-7852516352", -2 => "-9999999998", -1 => "-9999999999", 0 => "0000000000",
+            i32::MAX => "2147483647";
+        i64: i64::MIN => "-0776627963145224192", -1 => "-9999999999999999999", i64::MAX => "9223372036854775807";
+        i128: i128::MIN => "-829858816539530768268312696284115894272", -1 => "-999999999999999999999999999999999999999",
+            i128::MAX => "170141183460469231731687303715884105727";
+        u32 [pad = 8]: 123 => "00000123", 99_999_999 => "99999999";
+        u8 [pad = 1]: 9 => "9";
+        i32 [pad = 4]: -1 => "-9999", -10_000 => "-0000", 9999 => "9999";
+        u32 [reverse]: 0 => "4294967295", 7 => "4294967288", u32::MAX => "0000000000";
+        u64 [reverse]: 0 => "18446744073709551615", u64::MAX => "00000000000000000000";
+        i32 [reverse]: i32::MIN => "2147483647", -1 => "0000000000", 0 => "-9999999999", 7 => "-9999999992",
+            i32::MAX => "-7852516352";
+        u32 [reverse, pad = 8]: 0 => "99999999", 123 => "99999876", 99_999_999 => "00000000";
+        u32 [reverse, pad = 12]: 7 => "004294967288";
+        i32 [reverse, pad = 4]: -1 => "0000", 0 => "-9999", 9999 => "-0000";
+    }
+}
+
+#[test]
+fn times_of_every_crate() {
+    row_key!(ByTime: OffsetDateTime);
+    row_key!(ByChrono: DateTime<Utc>, reverse_time);
+    row_key!(ByJiff: jiff::Timestamp, time);
+    row_key!(BySystem: SystemTime, reverse_time);
+    let chrono = |seconds, nanoseconds| DateTime::from_timestamp(seconds, nanoseconds).unwrap();
+    assert_eq!(row(&ByTime::key("p", moment(MAY_28))), "0634106016000000000");
+    assert_eq!(
+        row(&ByTime::key("p", moment(MAY_28).to_offset(UtcOffset::from_hms(9, 30, 0).unwrap()))),
+        "0634106016000000000"
+    );
+    assert_eq!(row(&ByChrono::key("p", chrono(MAY_28, 0))), "2521272959999999999");
+    assert_eq!(row(&ByChrono::key("p", chrono(MAY_28 - DAY, 0))), "2521273823999999999");
+    assert_eq!(row(&ByChrono::key("p", chrono(MAY_28 - 402 * DAY, 0))), "2521620287999999999");
+    assert_eq!(row(&ByJiff::key("p", jiff::Timestamp::from_second(MAY_28).unwrap())), "0634106016000000000");
+    assert_eq!(row(&BySystem::key("p", SystemTime::UNIX_EPOCH)), "2534023007999999999");
+
+    // Down to the tick, before 1970 too.
+    assert_eq!(row(&ByJiff::key("p", jiff::Timestamp::from_nanosecond(-1).unwrap())), "0621355967999999999");
+    assert_eq!(row(&ByTime::key("p", moment(0) + Duration::from_nanos(199))), "0621355968000000001");
+    assert_eq!(row(&ByChrono::key("p", chrono(0, 199))), "2534023007999999998");
+    let before = SystemTime::UNIX_EPOCH - Duration::from_nanos(101);
+    assert_eq!(row(&BySystem::key("p", before)), "2534023008000000001");
+
+    // From end to end.
+    assert_eq!(row(&ByTime::key("p", moment(-62_135_596_800))), "0000000000000000000");
+    assert_eq!(row(&ByChrono::key("p", chrono(-62_135_596_800, 0))), "3155378975999999999");
+    assert_eq!(row(&ByChrono::key("p", chrono(253_402_300_799, 999_999_999))), "0000000000000000000");
+}
+
+#[test]
+fn dates_of_every_crate() {
+    row_key!(ByTime: time::Date);
+    row_key!(ByChrono: NaiveDate, reverse);
+    row_key!(ByJiff: jiff::civil::Date);
+    let date = |year| time::Date::from_calendar_date(year, Month::May, 28).unwrap();
+    assert_eq!(row(&ByTime::key("p", date(2010))), "2010-05-28");
+    assert_eq!(row(&ByTime::key("p", date(1))), "0001-05-28");
+    assert_eq!(row(&ByChrono::key("p", NaiveDate::from_ymd_opt(2010, 5, 28).unwrap())), "7989-94-71");
+    assert_eq!(row(&ByChrono::key("p", NaiveDate::from_ymd_opt(9999, 12, 31).unwrap())), "0000-87-68");
+    assert_eq!(row(&ByJiff::key("p", jiff::civil::date(9999, 12, 31))), "9999-12-31");
+}
+
+#[derive(TableEntity)]
+struct Letter {
+    #[partition_key]
+    p: String,
+    #[row_key(lowercase)]
+    #[property(text)]
+    letter: char,
+}
+
+#[derive(KeyPart, Property, Clone, Debug, PartialEq)]
+struct Customer(String);
+
+#[derive(KeyPart, Clone, Copy, Debug, PartialEq)]
+struct Number(i16);
+
+#[derive(KeyPart, Clone, Copy, Debug, PartialEq)]
+#[table(rename_all = "kebab-case")]
+enum Size {
+    ExtraLarge,
+    #[property(rename = "S/M")]
+    Medium,
+}
+
+#[test]
+fn small_types() {
+    row_key!(ByBool: bool);
+    row_key!(ByChar: char);
+    row_key!(BySize: Size);
+    row_key!(ByCustomer: Customer, lowercase);
+    row_key!(ByNumber: Number, reverse);
+    row_key!(ByUuid: Uuid);
+    assert_eq!(row(&ByBool::key("p", false)), "0");
+    assert_eq!(row(&ByBool::key("p", true)), "1");
+    assert_eq!(row(&ByChar::key("p", 'ß')), "ß");
+    assert_eq!(row(&ByChar::key("p", '?')), "~3F");
+    assert_eq!(row(&Letter::key("p", 'İ')), "i\u{307}");
+    assert_eq!(row(&BySize::key("p", Size::ExtraLarge)), "extra-large");
+    assert_eq!(row(&BySize::key("p", Size::Medium)), "S~2FM");
+    assert_eq!(row(&ByCustomer::key("p", &Customer("Müller".to_owned()))), "müller");
+    assert_eq!(row(&ByNumber::key("p", Number(-1))), "00000");
+    let id = Uuid::from_u128(0xABCD_EF01_2345_6789_ABCD_EF01_2345_6789);
+    assert_eq!(row(&ByUuid::key("p", id)), "abcdef01-2345-6789-abcd-ef0123456789");
+}
+
+#[test]
+fn text() {
+    row_key!(Plain: String);
+    row_key!(Lower: String, lowercase);
+    row_key!(Upper: String, uppercase);
+    row_key!(First: String, first = 3);
+    row_key!(FirstUpper: String, first = 3, uppercase);
+    row_key!(Raw: String, raw);
+    for (text, key) in [
+        ("", ""),
+        ("Smith 00000045", "Smith 00000045"),
+        ("Smith, J. (jr)!", "Smith, J. (jr)!"),
+        ("a/b\\c#d?e%f~g", "a~2Fb~5Cc~23d~3Fe~25f~7Eg"),
+        ("\0\t\n\x1F\x7F\u{80}\u{9F}\u{A0}", "~00~09~0A~1F~7F~80~9F\u{A0}"),
+        ("~2F", "~7E2F"),
+        ("it's", "it's"),
+        ("\u{D7FF}\u{E000}\u{FFFF}\u{10000}\u{10FFFF}", "\u{D7FF}\u{E000}\u{FFFF}\u{10000}\u{10FFFF}"),
+    ] {
+        assert_eq!(row(&Plain::key("p", text)), key);
+    }
+    assert_eq!(row(&Lower::key("p", "ΟΔΟΣ ΟΔΟς")), "οδοσ οδος");
+    assert_eq!(row(&Lower::key("p", "Straße ẞ İ K")), "straße ß i\u{307} k");
+    assert_eq!(row(&Lower::key("p", "A/B")), "a~2Fb");
+    assert_eq!(row(&Upper::key("p", "Straße")), "STRASSE");
+    assert_eq!(row(&Upper::key("p", "ŉ ﬁ ς ı")), "ʼN FI Σ I");
+    assert_eq!(row(&First::key("p", "Metabolise")), "Met");
+    assert_eq!(row(&First::key("p", "M")), "M");
+    assert_eq!(row(&First::key("p", "a/b/c")), "a~2Fb");
+    assert_eq!(row(&FirstUpper::key("p", "Weiß")), "WEI");
+    assert_eq!(row(&FirstUpper::key("p", "daß")), "DAS");
+    assert_eq!(row(&FirstUpper::key("p", "aß")), "ASS");
+    assert_eq!(row(&FirstUpper::key("p", "ﬃx")), "FFI");
+    assert_eq!(row(&Raw::key("p", "100%~2F a_b")), "100%~2F a_b");
+}
+
+#[derive(TableEntity)]
+#[table(separator = "_")]
+struct Separated {
+    #[partition_key]
+    a: String,
+    #[partition_key(raw)]
+    b: String,
+    #[row_key]
+    c: String,
+    #[row_key(raw)]
+    d: String,
+    #[row_key(reverse)]
+    e: i8,
+    #[row_key(raw)]
+    f: String,
+}
+
+#[tokio::test]
+async fn separators() {
+    let point = Separated::key("a_b", "c_d", "e_f !", "g h", 1, "i_j");
+    assert_eq!(keys(&point), pair("a~5Fb_c_d", "e~5Ff !_g h_-998_i_j"));
+
+    let store = store();
+    store.tables.create::<Separated>().await.unwrap();
+    let text = str::to_owned;
+    let row = Separated { a: text("a_b"), b: text("c_d"), c: text("e_f !"), d: text("g h"), e: 1, f: text("i_j") };
+    store.tables.insert(&row).await.unwrap();
+    let found = point.get(&store.tables).await.unwrap().unwrap();
+    assert_eq!((&*found.a, &*found.b, &*found.c), ("a_b", "c_d", "e_f !"));
+    assert_eq!((&*found.d, found.e, &*found.f), ("g h", 1, "i_j"));
+}
+
+// What no row can hold.
+
+/// The entity and the point are refused alike, in these words, and nothing is sent.
+async fn refused<E: TableEntity>(entity: E, point: Point<E>, message: &str) {
+    let store = store();
+    store.tables.create::<E>().await.unwrap();
+    store.probe.requests();
+    let of_key = |result: Result<String, Error>| match result {
+        Err(Error::Key(error)) => error.to_string(),
+        other => panic!("{other:?}, not: {message}"),
+    };
+    assert_eq!(of_key(store.tables.insert(&entity).await.map(show)), message);
+    assert_eq!(of_key(store.tables.upsert(&entity).await.map(show)), message);
+    assert_eq!(point.explain().problem(), Some(message));
+    assert_eq!(of_key(point.clone().exists(&store.tables).await.map(show)), message);
+    assert_eq!(of_key(store.tables.remove(point).await.map(show)), message);
+    assert_eq!(store.probe.requests(), 0);
+}
+
+fn show(value: impl fmt::Debug) -> String {
+    format!("{value:?}")
+}
+
+#[tokio::test]
+async fn numbers_that_do_not_fit() {
+    let employee = Employee { department: "Sales".to_owned(), employee_id: 123_456_789, last_name: String::new() };
+    let message = "Employees, layout `key`, key part `employee_id`: 123456789 does not fit 8 digits";
+    refused(employee, Employee::key("Sales", 123_456_789), message).await;
+
+    #[derive(TableEntity)]
+    struct Ranked {
+        #[partition_key]
+        list: String,
+        #[row_key(reverse, pad = 3)]
+        rank: u16,
+        #[row_key(pad = 2)]
+        offset: i64,
+    }
+    let message = "Ranked, layout `key`, key part `rank`: 1000 does not fit 3 digits";
+    refused(Ranked { list: "a".to_owned(), rank: 1000, offset: 0 }, Ranked::key("a", 1000, 0), message).await;
+    let message = "Ranked, layout `key`, key part `offset`: -101 does not fit 2 digits";
+    refused(Ranked { list: "a".to_owned(), rank: 999, offset: -101 }, Ranked::key("a", 999, -101), message).await;
+}
+
+#[tokio::test]
+async fn times_of_other_years() {
+    macro_rules! refused_time {
+        ($type:ty, $value:expr, $seconds:literal) => {{
+            #[derive(TableEntity)]
+            struct Event {
+                #[partition_key]
+                name: String,
+                #[row_key]
+                at: $type,
+            }
+            let at = $value;
+            let problem = concat!("the time ", $seconds, " s of Unix time is outside the years 0001 to 9999");
+            let message = format!("Event, layout `key`, key part `at`: {problem}");
+            refused(Event { name: "a".to_owned(), at }, Event::key("a", at), &message).await;
+        }};
+    }
+    let new_year = time::Date::from_calendar_date(9999, Month::December, 31).unwrap();
+    let late = time::PrimitiveDateTime::new(new_year, time::Time::from_hms(23, 30, 0).unwrap());
+    refused_time!(OffsetDateTime, late.assume_offset(UtcOffset::from_hms(-1, 0, 0).unwrap()), "253402302600");
+    refused_time!(OffsetDateTime, moment(-62_135_596_801), "-62135596801");
+    refused_time!(DateTime<Utc>, DateTime::from_timestamp(253_402_300_800, 0).unwrap(), "253402300800");
+    refused_time!(DateTime<Utc>, DateTime::from_timestamp(-62_135_596_801, 999_999_999).unwrap(), "-62135596801");
+    refused_time!(
+        jiff::Timestamp,
+        jiff::Timestamp::from_nanosecond(-62_135_596_800_000_000_001).unwrap(),
+        "-62135596801"
+    );
+    let late = SystemTime::UNIX_EPOCH + Duration::from_secs(253_402_300_800);
+    refused_time!(SystemTime, late, "253402300800");
+}
+
+#[tokio::test]
+async fn dates_of_other_years() {
+    macro_rules! refused_date {
+        ($type:ty, $value:expr, $shown:literal) => {{
+            #[derive(TableEntity)]
+            struct Event {
+                #[partition_key]
+                day: $type,
+                #[row_key]
+                name: String,
+            }
+            let day = $value;
+            let problem = concat!("the date ", $shown, " is outside the years 0001 to 9999");
+            let message = format!("Event, layout `key`, key part `day`: {problem}");
+            refused(Event { day, name: "a".to_owned() }, Event::key(day, "a"), &message).await;
+        }};
+    }
+    refused_date!(time::Date, time::Date::from_calendar_date(0, Month::May, 28).unwrap(), "0-05-28");
+    refused_date!(NaiveDate, NaiveDate::from_ymd_opt(10_000, 1, 1).unwrap(), "10000-01-01");
+    refused_date!(jiff::civil::Date, jiff::civil::date(-1, 12, 31), "-1-12-31");
+}
+
+/// 512 UTF-16 units, of which a character above U+FFFF has two.
+#[tokio::test]
+async fn keys_that_are_too_long() {
+    #[derive(TableEntity)]
+    struct Page {
+        #[partition_key]
+        site: String,
+        #[row_key]
+        path: String,
+        #[row_key]
+        version: u8,
+    }
+    let fits = |site: &str, path: &str| assert_eq!(Page::key(site, path, 1).explain().problem(), None);
+    fits(&"a".repeat(512), &"ß".repeat(508));
+    fits(&"\u{10FFFF}".repeat(256), &"\u{FFFF}".repeat(508));
+    fits(&"/".repeat(170), &"\u{10000}".repeat(254));
+
+    let too_long = async |site: &str, path: &str, message: &str| {
+        let page = Page { site: site.to_owned(), path: path.to_owned(), version: 1 };
+        refused(page, Page::key(site, path, 1), message).await;
+    };
+    let message =
+        "Page, layout `key`, key part `site`: it makes the PartitionKey 513 UTF-16 units long; the limit is 512";
+    too_long(&"a".repeat(513), "a", message).await;
+    too_long(&"/".repeat(171), "a", message).await;
+    too_long(&("a".to_owned() + &"\u{10000}".repeat(256)), "a", message).await;
+    let message = "Page, layout `key`, key part `path`: it makes the RowKey 600 UTF-16 units long; the limit is 512";
+    too_long("a", &"ß".repeat(600), message).await;
+    too_long("a", &"\u{10000}".repeat(300), message).await;
+    let message = "Page, layout `key`, key part `version`: it makes the RowKey 513 UTF-16 units long; the limit is 512";
+    too_long("a", &"a".repeat(509), message).await;
+
+    let long = "a".repeat(600);
+    let message = "Page, layout `key`, key part `path`: it makes the RowKey 600 UTF-16 units long; the limit is 512";
+    assert_eq!(Page::by_key("a").starts_with(&long).explain().problem(), Some(message));
+    assert_eq!(Page::by_key("a").range(..&*long).explain().problem(), Some(message));
+}
+
+#[tokio::test]
+async fn characters_that_raw_cannot_hold() {
+    #[derive(TableEntity)]
+    struct File {
+        #[partition_key(raw)]
+        folder: String,
+        #[row_key]
+        name: String,
+    }
+    for (folder, character) in
+        [("a/b", '/'), ("a\\b#", '\\'), ("#?", '#'), ("a?", '?'), ("a\tb", '\t'), ("\u{9F}", '\u{9F}')]
+    {
+        let problem = KeyProblem::Character { value: folder.to_owned(), character };
+        let message = format!("File, layout `key`, key part `folder`: {problem}");
+        assert!(message.contains(&format!("{folder:?} holds {character:?}")), "{message}");
+        let file = File { folder: folder.to_owned(), name: "a".to_owned() };
+        refused(file, File::key(folder, "a"), &message).await;
+    }
+    let text = str::to_owned;
+    let row = Separated { a: text("a"), b: text("b"), c: text("c"), d: text("d_e"), e: 1, f: text("f") };
+    let message = "Separated, layout `key`, key part `d`: \"d_e\" holds '_'; a `raw` key part cannot hold `/`, `\\`, \
+                   `#`, `?`, control characters, or a separator that ends it";
+    refused(row, Separated::key("a", "b", "c", "d_e", 1, "f"), message).await;
+}
