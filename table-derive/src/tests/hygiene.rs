@@ -52,8 +52,8 @@ fn entities_name_themselves_their_types_and_absolute_paths() {
             d: D,
         }
     });
-    // `Columns`, `Partition` and `Row` are the trait's types.
-    assert_eq!(names(tokens), "A Bound C Columns G Partition Post PostColumns Row Self");
+    // `Columns` is the type of the trait.
+    assert_eq!(names(tokens), "A Bound C Columns G Post PostColumns Self");
 }
 
 #[test]

@@ -197,6 +197,32 @@ fn overflow<T: Integer>(value: T, digits: usize) -> KeyProblem {
     KeyProblem::Digits { value: value.to_string(), digits }
 }
 
+/// The number of at most 19 digits; `None` if one of them is none.
+#[inline]
+pub(super) fn read_u64(digits: &[u8]) -> Option<u64> {
+    let (eights, rest) = digits.as_chunks();
+    let high = eights.iter().try_fold(0_u64, |high, digits| Some(high * 100_000_000 + read_eight(*digits)?));
+    rest.iter().try_fold(high?, |number, digit| {
+        let digit = digit.wrapping_sub(b'0');
+        (digit < 10).then(|| number * 10 + u64::from(digit))
+    })
+}
+
+/// The number of eight digits: the bytes of one word, of which neighbours are joined three times over.
+#[inline]
+fn read_eight(digits: [u8; 8]) -> Option<u64> {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let word = u64::from_le_bytes(digits);
+    // 0x30 to 0x39, with nothing carried into the next byte unless this one is above.
+    let high = |word: u64| word & (0xF0 * EACH);
+    if high(word) != 0x30 * EACH || high(word + 6 * EACH) != 0x30 * EACH {
+        return None;
+    }
+    let pairs = (word & (0x0F * EACH)).wrapping_mul(1 + (10 << 8)) >> 8;
+    let fours = (pairs & 0x00FF_00FF_00FF_00FF).wrapping_mul(1 + (100 << 16)) >> 16;
+    Some((fours & 0x0000_FFFF_0000_FFFF).wrapping_mul(1 + (10_000 << 32)) >> 32)
+}
+
 fn read<T: Integer>(text: &str, width: usize) -> Result<T, KeyProblem> {
     let (negative, digits) = match text.as_bytes() {
         [b'-', digits @ ..] => (true, digits),
@@ -204,14 +230,7 @@ fn read<T: Integer>(text: &str, width: usize) -> Result<T, KeyProblem> {
     };
     // As many at a time as 64 bits hold, for which a processor has instructions.
     let number = digits.chunks(TENS.len() - 1).try_fold(0_u128, |number, digits| {
-        let mut low = 0;
-        for digit in digits {
-            let digit = digit.wrapping_sub(b'0');
-            if digit > 9 {
-                return None;
-            }
-            low = low * 10 + u64::from(digit);
-        }
+        let low = read_u64(digits)?;
         let base = TENS[digits.len()];
         let low = if negative { base - 1 - low } else { low };
         number.checked_mul(base.into())?.checked_add(low.into())
@@ -283,3 +302,31 @@ impl Decode<kind::Bool> for Plain {
 }
 
 impl Ordered<kind::Bool> for Plain {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn numbers_are_read_as_std_reads_them(number in any::<u64>(), width in 0..20_usize) {
+            let digits = format!("{:0width$}", number % 10_u64.pow(u32::try_from(width).unwrap_or_default()));
+            prop_assert_eq!(read_u64(digits.as_bytes()), digits.parse().ok());
+        }
+
+        #[test]
+        fn what_is_no_digit_is_refused(
+            mut digits in prop::collection::vec(b'0'..=b'9', 1..20),
+            at in any::<prop::sample::Index>(),
+            other in any::<u8>(),
+        ) {
+            let at = at.index(digits.len());
+            digits[at] = other;
+            prop_assert_eq!(read_u64(&digits).is_some(), other.is_ascii_digit());
+        }
+    }
+}

@@ -1,7 +1,9 @@
 //! Moments and GUIDs.
 
 use super::{
-    Decode, Encode, Escape, KeyBuffer, KeyProblem, Ordered, Plain, ReverseTime, Time, integer::write_u64, kind,
+    Decode, Encode, Escape, KeyBuffer, KeyProblem, Ordered, Plain, ReverseTime, Time,
+    integer::{read_u64, write_u64},
+    kind,
 };
 use crate::{Guid, Ticks};
 
@@ -25,8 +27,7 @@ impl UnixTime {
 const DIGITS: usize = 19;
 
 fn read(text: &str) -> Result<u64, KeyProblem> {
-    let digits = text.len() == DIGITS && text.bytes().all(|digit| digit.is_ascii_digit());
-    let ticks = if digits { text.parse().ok() } else { None };
+    let ticks = if text.len() == DIGITS { read_u64(text.as_bytes()) } else { None };
     ticks
         .filter(|ticks| *ticks <= Ticks::MAX.get())
         .ok_or_else(|| KeyProblem::malformed("19 digits of ticks, at most 3155378975999999999", text))

@@ -1,7 +1,6 @@
 //! Reading encoded properties: what `postcard::take_from_bytes` does for `(&str, ValueRef)`, written out.
 //!
-//! A page of rows is read twice, once to find damage and once into entities, so that this is much of what a scan costs:
-//! what is not asked for is passed over, not read.
+//! This is much of what a scan costs: what is not asked for is passed over, not read.
 
 use crate::{Guid, Ticks, ValueRef};
 
@@ -65,7 +64,7 @@ impl<'a> Bytes<'a> {
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "as of `find`")]
     fn value(&mut self) -> Option<ValueRef<'a>> {
-        Some(match self.varint()? {
+        Some(match self.byte()? {
             0 => ValueRef::String(self.text()?),
             1 => ValueRef::Binary(self.slice()?),
             2 => ValueRef::Boolean(self.boolean()?),
@@ -81,9 +80,9 @@ impl<'a> Bytes<'a> {
     /// Passes over a value, which may be damaged in itself, but not in its length.
     #[inline]
     fn skip_value(&mut self) -> Option<()> {
-        match self.varint()? {
+        match self.byte()? {
             0 | 1 => drop(self.slice()?),
-            2 => drop(self.array::<1>()?),
+            2 => drop(self.byte()?),
             3 | 4 | 7 => drop(self.varint()?),
             5 => drop(self.array::<8>()?),
             6 => drop(self.array::<16>()?),
@@ -111,9 +110,9 @@ impl<'a> Bytes<'a> {
 
     #[inline]
     fn boolean(&mut self) -> Option<bool> {
-        match self.array()? {
-            [0] => Some(false),
-            [1] => Some(true),
+        match self.byte()? {
+            0 => Some(false),
+            1 => Some(true),
             _ => None,
         }
     }
@@ -152,6 +151,13 @@ impl<'a> Bytes<'a> {
     fn zigzag(&mut self) -> Option<i64> {
         let number = self.varint()?;
         Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
+    }
+
+    #[inline]
+    fn byte(&mut self) -> Option<u8> {
+        let (byte, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*byte)
     }
 
     #[inline]

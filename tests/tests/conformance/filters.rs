@@ -1,7 +1,7 @@
 //! Conditions on properties.
 
 use anyhow::Result;
-use table_runtime::{Error, Filter, Guid};
+use table_runtime::{Decided, Error, Filter, Guid};
 use tests::stores::Store;
 
 use crate::{
@@ -23,7 +23,7 @@ fn user() -> UserId {
 }
 
 /// Whether the one row matches.
-async fn matches<P: table_runtime::Decided>(
+async fn matches<P: Decided>(
     store: &Store,
     filter: impl FnOnce(<Everything as table_runtime::TableEntity>::Columns) -> Filter<Everything, P>,
 ) -> bool {
