@@ -1,8 +1,8 @@
 //! The commit log of a git repository, kept in tables and asked by author and time.
 //!
-//! ``text
+//! ```text
 //! cargo run --release -p examples --example git_history -- ~/src/linux --authors 3 --since 2024-01-01
-//! ``
+//! ```
 //!
 //! | table | `PartitionKey` | `RowKey` | other properties |
 //! |---|---|---|---|
@@ -24,7 +24,6 @@
 use std::{
     collections::HashMap,
     env, fmt, fs,
-    hash::{DefaultHasher, Hash as _, Hasher as _},
     io::{self, Write as _},
     ops::Bound,
     path::{Path, PathBuf},
@@ -44,6 +43,7 @@ use tokio::{
     process::{Child, ChildStdout, Command},
     task::JoinHandle,
 };
+use uuid::Uuid;
 
 /// Keeps the commit log of a git repository in tables, and shows what they are quick at
 #[derive(Parser)]
@@ -388,8 +388,7 @@ impl Repository {
         let folder = Path::new(&self.folder);
         let folder = if folder.ends_with(".git") { folder.parent().unwrap_or(folder) } else { folder };
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        let mut hash = DefaultHasher::new();
-        self.folder.hash(&mut hash);
+        let id = Uuid::new_v5(&Uuid::NAMESPACE_URL, self.folder.as_bytes());
 
         // target/release/examples/git_history
         let program = env::current_exe()?;
@@ -397,7 +396,7 @@ impl Repository {
         let target = program.ancestors().nth(3).filter(|_| built).map_or_else(env::temp_dir, Path::to_owned);
         let stores = target.join("git_history");
         fs::create_dir_all(&stores).with_context(|| format!("cannot make the folder {}", stores.display()))?;
-        Ok(stores.join(format!("{name}-{:016x}.tables", hash.finish())))
+        Ok(stores.join(format!("{name}-{}.tables", id.simple())))
     }
 
     /// The commits that every other one leads up to: of the branches, the tags and what is checked out.

@@ -55,7 +55,7 @@ impl Encoding {
         let reverse = keys.flag("reverse", errors);
         let time = keys.flag("time", errors);
         let reverse_time = keys.flag("reverse_time", errors);
-        let hash = keys.number("hash", 2..=1000, errors);
+        let hash = keys.number("hash", 2..=65_536, errors);
         let raw = keys.flag("raw", errors);
 
         let span = |number: Option<(Span, usize)>| number.map(|(span, _)| span);

@@ -97,7 +97,7 @@ pub struct Scan {
     pub table: Cow<'static, str>,
     /// Which partitions.
     pub partitions: Partitions,
-    /// Which row keys. All of them, unless it is one partition.
+    /// Which row keys, in each of the partitions.
     pub rows: KeyRange,
     /// A condition on the properties.
     pub filter: Option<Condition>,

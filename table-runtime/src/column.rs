@@ -292,6 +292,15 @@ impl<E, P> Filter<E, P> {
         self.join(other, Condition::And)
     }
 
+    /// Rows for which it does not hold: the same as `!`.
+    #[allow(clippy::should_implement_trait, reason = "it is implemented, and this spares its import")]
+    pub fn not(self) -> Filter<E, P::Negated>
+    where
+        P: Negate,
+    {
+        !self
+    }
+
     /// Rows for which one holds, or both.
     pub fn or<Q>(self, other: Filter<E, Q>) -> Filter<E, P::Joined>
     where

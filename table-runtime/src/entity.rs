@@ -235,9 +235,9 @@ pub struct Stored<T> {
 }
 
 impl<T> Stored<T> {
-    /// An entity whose row has this version: to [`update`](crate::Tables::update) or
-    /// [`delete`](crate::Tables::delete) it without reading it again, after an insert, or with the ETag of an
-    /// `If-Match` header.
+    /// An entity as it stands in the row of this version, after an insert, or kept from a read: to
+    /// [`update`](crate::Tables::update) or [`delete`](crate::Tables::delete) it without reading it again. Change it
+    /// afterwards, through the `Stored`, which keeps the keys that it began with.
     ///
     /// ```
     /// # use table_runtime::{Result, Stored, TableEntity, Tables};

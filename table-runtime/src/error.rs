@@ -11,11 +11,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A value cannot stand in a key, or a stored key is not one of this entity. Nothing was sent.
+    /// A value cannot stand in a key, and nothing was sent; or a stored key is not one of this entity.
     #[error(transparent)]
     Key(#[from] Box<KeyError>),
 
-    /// A property of a stored row does not fit the struct's field.
+    /// A property of a stored row does not fit the struct's field, or a field's value no property, and nothing was
+    /// sent.
     #[error(transparent)]
     Property(#[from] Box<PropertyError>),
 
@@ -134,11 +135,13 @@ pub struct PropertyError {
 
 /// A row, a transaction or a query breaks a limit of the service.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{table}: {what} {found}; the limit is {limit}")]
+#[error("{}: {what} {found}; the limit is {limit}", row.as_ref().map_or_else(|| table.clone(), ToString::to_string))]
 #[non_exhaustive]
 pub struct LimitError {
     /// The table.
     pub table: String,
+    /// The row, if it is one.
+    pub row: Option<RowId>,
     /// What breaks it, such as ``the property `Body` has``.
     pub what: String,
     /// What was found, such as `40000 UTF-16 units`.

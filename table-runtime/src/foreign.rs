@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use crate::{
-    Guid, KeyPart, Property, Ticks, ValueRef,
+    KeyPart, Property, Ticks, ValueRef,
     key::{KeyProblem, Kind, UnixTime, kind},
     property::{ByOrder, PropertyProblem, by_value},
     ticks,
@@ -161,7 +161,7 @@ impl KeyPart for uuid::Uuid {
     type Arg<'a> = Self;
 
     #[inline]
-    fn to_value(&self) -> Guid {
+    fn to_value(&self) -> crate::Guid {
         (*self).into()
     }
 
@@ -171,7 +171,7 @@ impl KeyPart for uuid::Uuid {
     }
 
     #[inline]
-    fn from_key(key: Guid) -> Result<Self, KeyProblem> {
+    fn from_key(key: crate::Guid) -> Result<Self, KeyProblem> {
         Ok(key.into())
     }
 }

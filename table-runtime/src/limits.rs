@@ -6,7 +6,7 @@
 use std::{collections::HashSet, fmt::Display, ops::Bound};
 
 use crate::{
-    Error, LimitError, PropertiesRef, Result, Ticks, ValueRef,
+    Error, LimitError, PropertiesRef, Result, RowId, Ticks, ValueRef,
     backend::{Group, KeyRange, Partitions, Scan},
 };
 
@@ -32,7 +32,8 @@ pub const ADDRESS_BYTES: usize = 8 * 1024;
 pub const PAGE: u32 = 1000;
 
 fn broken(table: &str, what: impl Into<String>, found: impl Display, limit: &'static str) -> Error {
-    Box::new(LimitError { table: table.to_owned(), what: what.into(), found: found.to_string(), limit }).into()
+    Box::new(LimitError { table: table.to_owned(), row: None, what: what.into(), found: found.to_string(), limit })
+        .into()
 }
 
 /// How many UTF-16 units a text has.
@@ -78,6 +79,17 @@ pub fn check_key(table: &str, name: &str, key: &str) -> Result<()> {
 
 /// The properties of a row with these keys.
 pub fn check_row(table: &str, partition_key: &str, row_key: &str, properties: PropertiesRef<'_>) -> Result<()> {
+    check_properties(table, partition_key, row_key, properties).map_err(|error| match error {
+        Error::Limit(mut error) => {
+            let (partition_key, row_key) = (partition_key.to_owned(), row_key.to_owned());
+            error.row = Some(RowId { table: table.to_owned(), partition_key, row_key });
+            error.into()
+        }
+        other => other,
+    })
+}
+
+fn check_properties(table: &str, partition_key: &str, row_key: &str, properties: PropertiesRef<'_>) -> Result<()> {
     let mut count = 0;
     let mut bytes = 4 + 2 * (units(partition_key) + units(row_key));
     for (name, value) in properties {

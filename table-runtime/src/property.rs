@@ -256,9 +256,14 @@ impl<T: AsText> Store<Option<T>> for OptionText {
 /// What serde writes for `None` and `()`: no property.
 const NULL: &str = "null";
 
-fn json<T: Serialize>(value: &T) -> Result<Option<String>, PropertyProblem> {
+fn json<T: Serialize + DeserializeOwned>(value: &T) -> Result<Option<String>, PropertyProblem> {
     match serde_json::to_string(value) {
-        Ok(text) if text == NULL => Ok(None),
+        // No property is read as `null`, which must then be such a value: NaN, for one, is written so and is none.
+        Ok(text) if text == NULL && serde_json::from_str::<T>(NULL).is_ok() => Ok(None),
+        Ok(text) if text == NULL => Err(PropertyProblem {
+            expected: format!("a `{}` that JSON can give back", std::any::type_name::<T>()).into(),
+            found: "one that it writes as `null`".to_owned(),
+        }),
         Ok(text) => Ok(Some(text)),
         Err(error) => Err(PropertyProblem {
             expected: format!("a `{}` that has a JSON form", std::any::type_name::<T>()).into(),
@@ -363,9 +368,14 @@ fn integer(value: ValueRef<'_>) -> Option<i64> {
     match value {
         ValueRef::Int32(value) => Some(value.into()),
         ValueRef::Int64(value) => Some(value),
+        #[allow(clippy::cast_possible_truncation, reason = "checked")]
+        ValueRef::Double(value) if value.fract() == 0.0 && value.abs() <= EXACT => Some(value as i64),
         _ => None,
     }
 }
+
+/// 2^53: up to here a double holds every integer.
+const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The number of a numeric property, if a double holds it exactly.
 #[inline]
@@ -497,4 +507,20 @@ borrowed! {
     Box<str>: str, String, ByOrder;
     std::sync::Arc<str>: str, String, ByOrder;
     Vec<u8>: [u8], Binary, ByEquality;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_that_cannot_be_given_back_is_not_written() {
+        let write = |value: f64| Json::write(&value, "Rank", &mut Properties::default());
+        assert_eq!(write(1.5), Ok(()));
+        assert!(write(f64::NAN).is_err());
+        let mut properties = Properties::default();
+        assert_eq!(Json::write(&None::<f64>, "Rank", &mut properties), Ok(()));
+        assert!(properties.is_empty());
+        assert_eq!(<Json as Store<Option<f64>>>::read(None), Ok(None));
+    }
 }

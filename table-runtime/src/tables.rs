@@ -47,6 +47,8 @@ impl Tables {
 
     /// The embedded store in this file, which is made if it is missing.
     ///
+    /// Dropping the last clone waits until what is queued is written and the file is closed.
+    ///
     /// # Errors
     /// [`Error::InUse`](crate::Error::InUse) if another process, or this one, has it open;
     /// [`Error::Store`](crate::Error::Store) if it cannot be opened or is no store.
@@ -66,6 +68,9 @@ impl Tables {
 
     /// The account of a connection string: with an account key or a shared access signature, of Azure Table storage,
     /// Cosmos DB's Table API or Azurite (`UseDevelopmentStorage=true`).
+    ///
+    /// Cosmos DB does not keep rows in the order of their keys: there, points, counts and whole partitions are what they
+    /// are, but `take`, `first`, `page` and streams give rows in no order, and a cursor may repeat or pass over rows.
     ///
     /// Nothing is sent yet. For a token credential, and for timeouts and retries, see
     /// [`AzureBackend::builder`](crate::backend::AzureBackend::builder).

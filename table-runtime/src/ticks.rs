@@ -16,6 +16,7 @@ use std::{
 /// # Ok::<(), table_runtime::ParseTicksError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize)]
+#[serde(into = "u64", try_from = "u64")]
 pub struct Ticks(u64);
 
 /// A text is not a moment such as `2010-05-28T00:00:00.1234567Z`, in the years 0001 to 9999.
@@ -147,6 +148,20 @@ impl fmt::Debug for Ticks {
     }
 }
 
+impl From<Ticks> for u64 {
+    fn from(ticks: Ticks) -> Self {
+        ticks.0
+    }
+}
+
+impl TryFrom<u64> for Ticks {
+    type Error = ParseTicksError;
+
+    fn try_from(ticks: u64) -> Result<Self, ParseTicksError> {
+        Self::new(ticks).ok_or(ParseTicksError)
+    }
+}
+
 impl FromStr for Ticks {
     type Err = ParseTicksError;
 
@@ -231,6 +246,8 @@ mod tests {
             assert_eq!(text.parse::<Ticks>(), Err(ParseTicksError), "{text}");
         }
         assert_eq!("9999-12-31T23:59:59.99999999Z".parse(), Ok(Ticks::MAX));
+        assert_eq!(serde_json::from_str::<Ticks>("3155378975999999999").ok(), Some(Ticks::MAX));
+        assert!(serde_json::from_str::<Ticks>("3155378976000000000").is_err());
         assert_eq!("1970-01-01T00:00:00.5Z".parse::<Ticks>().map(Ticks::to_unix), Ok((0, 500_000_000)));
     }
 

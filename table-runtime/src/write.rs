@@ -95,6 +95,8 @@ impl Tables {
 
     /// Deletes the row with this key, whatever its version, and says whether there was one.
     ///
+    /// It asks for no kind: where entities of several kinds share a table, their keys must differ.
+    ///
     /// # Errors
     /// [`Error::OutcomeUnknown`] if the answer was lost; [`Error::Key`] for a value that no key holds.
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]

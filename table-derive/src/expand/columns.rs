@@ -34,7 +34,7 @@ pub(super) fn definition(context: &Context<'_>) -> TokenStream {
     let unused = unused(context).map(|ty| quote!(#[doc(hidden)] __entity: #ty));
     quote! {
         #[doc = #documentation]
-        #[allow(dead_code, clippy::type_complexity)]
+        #[allow(dead_code, deprecated, clippy::type_complexity)]
         #visibility struct #columns #generics #clause { #(#fields,)* #unused }
     }
 }

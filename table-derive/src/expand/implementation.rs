@@ -41,7 +41,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let (keys, write, read) = (keys(context), write(context), read(context));
     quote! {
         #[automatically_derived]
-        #[allow(clippy::type_complexity)]
+        #[allow(deprecated, clippy::type_complexity)]
         impl #parameters #t::TableEntity for #ident #arguments #bounds {
             const LAYOUTS: &'static [#t::LayoutInfo] = &[#layout];
             const PROPERTIES: &'static [#t::PropertyInfo] = &[#(#properties),*];

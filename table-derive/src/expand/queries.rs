@@ -22,7 +22,7 @@ pub(super) fn queries(context: &Context<'_>) -> TokenStream {
     let bounds = &context.bounds;
     let (key, by_key, scan) = (key(context), by_key(context), scan(context));
     quote! {
-        #[allow(dead_code, private_interfaces, clippy::type_complexity, clippy::too_many_arguments)]
+        #[allow(dead_code, deprecated, private_interfaces, clippy::type_complexity, clippy::too_many_arguments)]
         impl #parameters #ident #arguments #bounds {
             #key
             #by_key

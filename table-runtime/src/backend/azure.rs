@@ -17,7 +17,7 @@ use azure_data_tables::{Filter, Select, Top, clients::TableServiceClient};
 use azure_storage::clients::{ServiceType, finalize_request};
 use bytes::Bytes;
 use serde::Deserialize;
-use tracing::{Instrument, debug, debug_span};
+use tracing::{Instrument, Span, debug, debug_span, field::Empty};
 
 use self::{
     batch::Batch,
@@ -44,6 +44,11 @@ mod transport;
 pub use builder::AzureBuilder;
 
 /// Azure Table storage, its emulator Azurite, or Cosmos DB's Table API. It needs a tokio runtime.
+///
+/// # Cosmos DB
+/// It does not keep rows in the order of their keys, so that `take`, `first`, `page` and streams give them in no order
+/// there, and a cursor may repeat or pass over rows. It takes row keys of up to 255 bytes and transactions of up to 2 MB,
+/// and refuses what is larger.
 ///
 /// # Retries
 /// Reads are repeated after whatever may pass: no connection, a lost answer, the statuses 408, 429, 500, 502, 503 and
@@ -142,9 +147,10 @@ impl AzureBackend {
             let status = answer.as_ref().map_or_else(Failure::status, |(status, _)| Some(*status));
             let failure = answer.as_ref().err().map(tracing::field::display);
             debug!(table, operation, attempt, status, failure, duration = ?begin.elapsed());
+            Span::current().record("status", status);
             answer.map(|(_, answer)| answer)
         });
-        attempts.instrument(debug_span!("table request", table, operation)).await
+        attempts.instrument(debug_span!("table request", table, operation, status = Empty)).await
     }
 
     async fn create(&self, table: &str) -> Result<bool> {

@@ -11,9 +11,9 @@ use crate::query::Opening;
 /// In text `/ \ # ? % ~` and control characters become `~2F` and so on, two upper-case hexadecimal digits: they sort
 /// by that, after the letters.
 pub struct Plain;
-/// Text folded to lower case, character by character, then escaped as [`Plain`]. Reads back folded.
+/// Text folded to lower case, character by character, then escaped as [`Plain`]. It is not read back.
 pub struct Lowercase;
-/// Text folded to upper case, character by character, then escaped as [`Plain`]. Reads back folded.
+/// Text folded to upper case, character by character, then escaped as [`Plain`]. It is not read back.
 pub struct Uppercase;
 /// The first `N` characters of the text, after folding, escaped.
 pub struct First<const N: usize, Of = Plain>(PhantomData<Of>);

@@ -31,7 +31,8 @@ pub trait Reach {
     message = "the partition is not known yet",
     label = "narrow the query with `eq`, or with `starts_with`, first",
     note = "the partition of this key follows from the value of its row key: `by_key().eq(…)`, or \
-            `by_key().starts_with(\"…\")` where it is made of the first characters"
+            `by_key().starts_with(\"…\")` where it is made of the first characters",
+    note = "hash partitions are read by the full key, `T::key(…)`; no query reads them all yet"
 )]
 pub trait Opened: Reach {
     /// What it costs.

@@ -17,7 +17,9 @@ use crate::{
     Error, LayoutInfo, Result, RowRef, Stored, TableEntity,
     backend::{Backend, Continuation, Partitions, Reader, Scan},
     cursor::Cursor,
-    entity, limits,
+    entity,
+    key::order,
+    limits,
 };
 
 /// A page of entities, and where the next one begins.
@@ -101,10 +103,19 @@ impl OnePage {
         cursor: Option<&str>,
     ) -> Result<Self> {
         let query = pages.scans.front().map_or(0, |scan| Cursor::query(layout, scan, pages.taken));
-        if let Some(cursor) = cursor {
-            let cursor = Cursor::parse(cursor, query)?;
-            pages.taken = cursor.left;
-            pages.scans = pages.scans.pop_front().map(|scan| after(scan, cursor)).unwrap_or_default();
+        // The query as it goes on after a row is checked before its first page, and with the cursor's keys again.
+        let (partition_key, row_key) = (String::new(), String::new());
+        let first = Cursor { query, left: pages.taken, partition_key, row_key };
+        let cursor = cursor.map(|cursor| Cursor::parse(cursor, query)).transpose()?;
+        let resumed = cursor.is_some();
+        let cursor = cursor.unwrap_or(first);
+        let left = cursor.left;
+        let rest = pages.scans.front().map(|scan| after(scan.clone(), cursor)).unwrap_or_default();
+        rest.iter().try_for_each(limits::check_scan)?;
+        if resumed {
+            // No cursor allows more than its query does, whoever wrote it.
+            pages.taken = pages.taken.map(|taken| left.map_or(taken, |left| left.min(taken)));
+            pages.scans = rest;
         }
         pages.left = pages.taken.unwrap_or(usize::MAX).min(size);
         Ok(Self { pages, query })
@@ -140,7 +151,15 @@ fn after(mut scan: Scan, cursor: Cursor) -> VecDeque<Scan> {
             Some(rest)
         }
     };
-    scan.rows.from = Bound::Excluded(cursor.row_key);
+    // A cursor is text that went through other hands: it never leads out of its query.
+    let within = match &scan.rows.from {
+        Bound::Included(from) => order::compare(&cursor.row_key, from).is_ge(),
+        Bound::Excluded(from) => order::compare(&cursor.row_key, from).is_gt(),
+        Bound::Unbounded => true,
+    };
+    if within {
+        scan.rows.from = Bound::Excluded(cursor.row_key);
+    }
     [scan].into_iter().chain(rest).collect()
 }
 
@@ -197,5 +216,33 @@ impl<E> Unpin for Entities<E> {}
 impl<E> fmt::Debug for Entities<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Entities").field("table", &self.table).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::KeyRange;
+
+    #[test]
+    fn no_cursor_leads_out_of_its_query() {
+        let rows = KeyRange { from: Bound::Included("5".to_owned()), to: Bound::Excluded("7".to_owned()) };
+        let scan = Scan {
+            table: "Posts".into(),
+            partitions: Partitions::One("Marcus".to_owned()),
+            rows,
+            filter: None,
+            select: None,
+            page: 1,
+        };
+        let resumed = |row_key: &str| {
+            let (partition_key, row_key) = ("other".to_owned(), row_key.to_owned());
+            let scans = after(scan.clone(), Cursor { query: 0, left: None, partition_key, row_key });
+            scans.into_iter().map(|scan| (scan.partitions, scan.rows.from)).collect::<Vec<_>>()
+        };
+        let marcus = || Partitions::One("Marcus".to_owned());
+        assert_eq!(resumed(""), [(marcus(), Bound::Included("5".to_owned()))]);
+        assert_eq!(resumed("5"), [(marcus(), Bound::Excluded("5".to_owned()))]);
+        assert_eq!(resumed("6"), [(marcus(), Bound::Excluded("6".to_owned()))]);
     }
 }

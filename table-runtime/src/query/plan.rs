@@ -191,6 +191,11 @@ impl Plan {
         };
         let rows = match (&partitions, &self.range) {
             (Partitions::One(_), Some(range)) => range.clone(),
+            // A constant row key is a whole one.
+            _ if self.layout.row.is_empty() => {
+                let key = self.row.as_str().to_owned();
+                KeyRange { from: Bound::Included(key.clone()), to: Bound::Included(key) }
+            }
             // An entity's rows stand in every partition under the same constant beginning, if any.
             (_, _) => order::prefixed(self.row.as_str()),
         };

@@ -171,7 +171,7 @@ pub(crate) struct Legacy {
 }
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Details", row = "details", rename_all = "snake_case")]
+#[table(name = "Details", row = "details", rename_all = "snake_case", allow_scan)]
 pub(crate) struct Detail {
     #[partition_key]
     pub(crate) user: String,

@@ -104,6 +104,8 @@ async fn conditions_are_combined(store: &Store) -> Result<()> {
     let query = || Post::by_key("Marcus");
     let between = query().filter(|post| post.likes.ge(2).and(post.likes.lt(5)));
     assert_eq!(ids(between.all(tables).await?), [4, 3, 2]);
+    let inverse = query().filter(|post| post.likes.ge(2).and(post.likes.lt(5)).not());
+    assert_eq!(ids(inverse.all(tables).await?), [7, 6, 5, 1, 0]);
     let either = query().filter(|post| post.likes.lt(1).or(post.likes.gt(6)));
     assert_eq!(ids(either.all(tables).await?), [7, 0]);
     let not = query().filter(|post| !post.likes.ge(2).and(post.likes.lt(5)));
@@ -173,6 +175,10 @@ async fn too_many_comparisons_are_refused(store: &Store) -> Result<()> {
         Post::by_key("Marcus").filter(filter)
     };
     assert_eq!(with(14).count(&store.tables).await?, 1);
+    // Its second page would have one more, so it has no first.
+    let error = with(14).page(&store.tables, 1, None).await.expect_err("the cursor is a comparison");
+    assert!(matches!(error, Error::Limit(_)) && error.to_string().contains("16 comparisons"), "{error}");
+    assert_eq!(with(13).page(&store.tables, 1, None).await?.entities.len(), 1);
     store.probe.requests();
     let error = with(15).count(&store.tables).await.expect_err("with the partition key they are 16");
     assert!(matches!(error, Error::Limit(_)) && error.to_string().contains("16 comparisons"), "{error}");

@@ -57,6 +57,19 @@ async fn constant_keys_are_points(store: &Store) -> Result<()> {
     assert_eq!(Detail::key("u").get(&store.tables).await?.as_deref(), Some(&detail));
     assert_eq!(Detail::by_key("u").get(&store.tables).await?.as_deref(), Some(&detail));
 
+    // A constant is a whole key: what begins with it is another row.
+    let neighbour = table_runtime::backend::Operation {
+        row_key: "details2".into(),
+        action: table_runtime::backend::Action::Insert(table_runtime::Properties::default()),
+    };
+    let group = table_runtime::backend::Group {
+        table: "Details".into(),
+        partition_key: "u".into(),
+        operations: vec![neighbour],
+    };
+    table_runtime::backend::Backend::execute(&store.backend, &group).await?;
+    assert_eq!(Detail::scan().all(&store.tables).await?.len(), 1);
+
     let flag = Flag { name: "Beta".into(), on: true };
     store.tables.insert(&flag).await?;
     assert_eq!(Flag::key("BETA").get(&store.tables).await?.as_deref(), Some(&flag));

@@ -233,6 +233,8 @@ async fn rows_of_other_writers_read_well(store: &Store) -> Result<()> {
     write(store, 1, properties).await?;
     let found = Post::key("Marcus", at(1), 1).get(&store.tables).await?.expect("it was written");
     assert_eq!((found.likes, found.title.as_str(), &found.url), (5, "t", &None));
+    write(store, 1, fitting(Value::Double(7.0))).await?;
+    assert_eq!(Post::key("Marcus", at(1), 1).get(&store.tables).await?.map(|post| post.likes), Some(7));
     Ok(())
 }
 
@@ -253,6 +255,8 @@ async fn a_row_that_does_not_fit_is_named(store: &Store) -> Result<()> {
     unfit(list().await, &["Posts", key, "`Likes`", "expected Edm.Int64", "found Edm.String"]);
     write(store, 1, fitting(Value::Int64(-1))).await?;
     unfit(point().await, &["`Likes`", "0..=4294967295", "found Edm.Int64 -1"]);
+    write(store, 1, fitting(Value::Double(7.5))).await?;
+    unfit(point().await, &["`Likes`", "expected Edm.Int64", "found Edm.Double 7.5"]);
     write(store, 1, fitting(Value::Int64(1 << 32))).await?;
     unfit(point().await, &["`Likes`", "0..=4294967295", "found Edm.Int64 4294967296"]);
     write(store, 1, fitting(Value::Int64(1)).into_iter().take(2)).await?;

@@ -50,6 +50,7 @@ impl Batch {
         if body.len() > BYTES {
             return Err(Box::new(LimitError {
                 table: group.table.to_string(),
+                row: None,
                 what: "the transaction's body has".to_owned(),
                 found: format!("{} bytes", body.len()),
                 limit: "4194304 bytes",

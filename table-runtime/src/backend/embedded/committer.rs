@@ -154,7 +154,11 @@ impl State {
             Err(failure) => {
                 let (reason, failure): (Reason, fn(Reason) -> Failure) = match failure {
                     Stop::Before(reason) => (reason, Failure::Failed),
-                    Stop::Within(reason) => (reason, Failure::Unknown),
+                    Stop::Within(reason) => {
+                        // What is on the disk is not known before it is opened again: nothing may be said of it.
+                        self.published.publish(Err(reason.clone()));
+                        (reason, Failure::Unknown)
+                    }
                 };
                 tracing::error!(%reason, groups = tasks.len(), "the embedded store could not commit");
                 senders.iter().map(|_| Err(failure(reason.clone()))).collect()

@@ -105,7 +105,7 @@ pub(super) struct Published(RwLock<State>);
 
 enum State {
     Open(Arc<Snapshot>),
-    /// A commit succeeded, but what it left cannot be read; what was there before must not be given out.
+    /// What the last commit left cannot be read, or is not known; what was there before must not be given out.
     Unreadable(Reason),
     Closed,
 }

@@ -562,6 +562,8 @@ fn the_outcome_of_a_failed_commit_is_unknown() {
     let error = write(&store, "3", Action::Insert(likes(3))).expect_err("it has to be opened again");
     assert!(matches!(error, Error::Store(_)), "{error}");
     assert!(matches!(block_on(store.create_table("Authors")), Err(Error::Store(_))));
+    // Nor is anything said of rows that may be other ones on the disk.
+    assert!(matches!(block_on(store.get("Posts", "Marcus", "2", None)), Err(Error::Store(_))));
 }
 
 #[test]
