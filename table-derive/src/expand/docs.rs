@@ -112,7 +112,9 @@ fn stored_key(entity: &Entity, key: &Key) -> String {
         }
     };
     let parts: Vec<_> = key.parts.iter().map(part).collect();
-    match format!("{}{}", key.prefix(), parts.concat()) {
+    // Without a separator each part ends as its type does, which only the compiler knows.
+    let between = entity.separator.as_ref().map_or(" ", |separator| &separator.value);
+    match format!("{}{}", key.prefix(), parts.join(between)) {
         empty if empty.is_empty() => "empty".to_owned(),
         text => format!("`{text}`"),
     }

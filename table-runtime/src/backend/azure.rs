@@ -122,7 +122,8 @@ impl AzureBackend {
         self.attempts(repeat, call.table, call.operation, || async move {
             let body = (!call.body.is_empty()).then(|| Body::from(call.body.clone()));
             let request = finalize_request(call.url.clone(), call.method, call.headers.clone(), body);
-            let mut request = request.map_err(Failure::of)?;
+            let unsent = |_| Failure::Unsent { reason: "the request cannot be written".to_owned(), passing: false };
+            let mut request = request.map_err(unsent)?;
             let mut context = Context::new();
             let answer = self.pipeline.send(context.insert(ServiceType::Table), &mut request).await;
             let answer = CollectedResponse::from_response(answer.map_err(Failure::of)?).await.map_err(Failure::of)?;
