@@ -246,7 +246,7 @@ impl AzureBackend {
         let mut url = parse(&self.endpoint.row(table, partition_key, row_key))
             .map_err(|failure| failure.into_error(table, operation))?;
         select.map(selection).append_to_url_query(&mut url);
-        let call = Call { table, operation, method: Method::Get, url, headers: reading(FULL), body: Bytes::new() };
+        let call = Call { table, operation, method: Method::Get, url, headers: reading(MINIMAL), body: Bytes::new() };
         let answer = absent(self.send(Repeat::Harmless, &call, Ok).await);
         let Some(answer) = answer.map_err(|failure| failure.into_error(table, operation))? else { return Ok(None) };
         entity::read(answer.body())
@@ -270,7 +270,7 @@ impl AzureBackend {
                 query.append_pair("NextRowKey", row_key);
             }
         }
-        let call = Call { table, operation, method: Method::Get, url, headers: reading(FULL), body: Bytes::new() };
+        let call = Call { table, operation, method: Method::Get, url, headers: reading(MINIMAL), body: Bytes::new() };
         let answer = self.send(Repeat::Harmless, &call, Ok).await;
         let answer = answer.map_err(|failure| failure.into_error(table, operation))?;
         let rows = entity::read_page(answer.body())
@@ -349,7 +349,7 @@ impl AzureBackend {
     }
 }
 
-const FULL: &str = "application/json;odata=fullmetadata";
+const MINIMAL: &str = "application/json;odata=minimalmetadata";
 
 /// The headers of a request for JSON of this kind.
 fn reading(accept: &'static str) -> Headers {

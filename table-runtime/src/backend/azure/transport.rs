@@ -9,6 +9,7 @@ use azure_core::{
     headers::{self, HeaderName, HeaderValue, Headers},
 };
 use bytes::Bytes;
+use reqwest::header;
 
 use super::failure::{Failure, Refusal};
 
@@ -33,14 +34,26 @@ impl Transport {
         let unsent = |reason: String| Failure::Unsent { reason, passing: false };
         let method = reqwest::Method::from_bytes(request.method().as_ref().as_bytes());
         let method = method.map_err(|_| unsent("an HTTP method that is none".to_owned()))?;
-        let mut sent = self.client.request(method, request.url().clone()).timeout(self.timeout);
-        for (name, value) in request.headers().iter() {
-            sent = sent.header(name.as_str(), value.as_str());
+        let mut sent = reqwest::Request::new(method, request.url().clone());
+        *sent.timeout_mut() = Some(self.timeout);
+        // They come in another order each time, which parsers that expect the last one again, as Node's, are slower at.
+        let mut headers: Vec<_> = request.headers().iter().collect();
+        headers.sort_unstable_by_key(|(name, _)| name.as_str());
+        sent.headers_mut().reserve(headers.len());
+        for (name, value) in headers {
+            let name = header::HeaderName::from_bytes(name.as_str().as_bytes());
+            let value = header::HeaderValue::from_str(value.as_str());
+            let (Ok(name), Ok(value)) = (name, value) else {
+                return Err(unsent("a header that is none".to_owned()));
+            };
+            sent.headers_mut().insert(name, value);
         }
         let Body::Bytes(body) = request.body() else {
             return Err(unsent("a request's body that is a stream".to_owned()));
         };
-        let sent = sent.body(body.clone()).build().map_err(|error| unsent(reason(error)))?;
+        if !body.is_empty() {
+            *sent.body_mut() = Some(body.clone().into());
+        }
         let answer = self.client.execute(sent).await.map_err(|error| {
             if error.is_connect() {
                 Failure::Unsent { reason: format!("no connection: {}", reason(error)), passing: true }
@@ -74,7 +87,7 @@ fn reason(error: reqwest::Error) -> String {
     text
 }
 
-fn read_headers(read: &reqwest::header::HeaderMap) -> Headers {
+fn read_headers(read: &header::HeaderMap) -> Headers {
     let mut all = Headers::new();
     for (name, value) in read {
         // A continuation must not vanish for being no ASCII: that would end the scan early.
