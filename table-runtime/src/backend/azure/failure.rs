@@ -5,7 +5,7 @@ use std::{error, fmt, time::Duration};
 use azure_core::headers::{self, HeaderName, Headers};
 use serde::Deserialize;
 
-use crate::{Error, OutcomeUnknownError, Result, RowId, RowNow, ServiceError};
+use crate::{Error, OutcomeUnknownError, Result, RowId, ServiceError};
 
 /// Why a request has no good answer. It travels through the family's pipeline inside its error.
 #[derive(Clone, Debug)]
@@ -213,8 +213,7 @@ impl Failure {
         };
         if self.proves_nothing() {
             let reason = self.to_string();
-            let now = RowNow::Unread("not tried".to_owned());
-            return Box::new(OutcomeUnknownError { operation, row: *id(0), reason, now }).into();
+            return Box::new(OutcomeUnknownError::new(operation, *id(0), reason)).into();
         }
         let Self::Refused(refusal) = &mut self else { return self.into_error(table, operation) };
         let index = if operation == "transaction" { refusal.split_index() } else { None };
