@@ -34,7 +34,7 @@ pub(crate) fn table_entity(input: &DeriveInput) -> TokenStream {
                     &self,
                     _: ::core::primitive::usize,
                     _: &mut #t::KeyWriter,
-                ) -> ::core::result::Result<(), #t::KeyProblem> {
+                ) -> ::core::result::Result<::core::primitive::bool, #t::KeyProblem> {
                     ::core::unreachable!()
                 }
                 fn write(&self, _: &mut #t::PropertyWriter<'_>) -> #t::Result<()> {

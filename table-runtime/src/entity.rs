@@ -9,6 +9,7 @@ use std::{
 use crate::{
     DamagedProperties, ETag, KeyError, KeyWriter, Layout, LayoutInfo, PartInfo, Properties, PropertiesRef,
     PropertyError, PropertyInfo, Result, RowId, RowRef, Ticks, ValueRef,
+    index::OwnerReader,
     key::{KeyProblem, KeyReader, Place},
     property::PropertyProblem,
 };
@@ -37,10 +38,23 @@ pub trait TableEntity: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     const COLUMNS: Self::Columns;
 
+    /// Writes the keys of a layout; `false` if the entity has no row in it: a sparse index.
     #[doc(hidden)]
-    fn keys(&self, layout: usize, keys: &mut KeyWriter) -> Result<(), KeyProblem>;
+    fn keys(&self, layout: usize, keys: &mut KeyWriter) -> Result<bool, KeyProblem>;
     #[doc(hidden)]
     fn write(&self, properties: &mut PropertyWriter<'_>) -> Result<()>;
+    /// Writes what an index's row holds: its pointer, and the properties that it includes; not those of a whole copy.
+    #[doc(hidden)]
+    fn write_index(&self, layout: usize, properties: &mut PropertyWriter<'_>) -> Result<()> {
+        let _ = (layout, properties);
+        Ok(())
+    }
+    /// Writes a part of the primary key, counted over both keys, from the property of a pointer.
+    #[doc(hidden)]
+    fn owner_part(part: usize, owner: &mut OwnerReader<'_>) -> Result<()> {
+        let _ = (part, owner);
+        Ok(())
+    }
     #[doc(hidden)]
     fn read(row: &mut RowReader<'_>) -> Result<Self>;
 
@@ -79,15 +93,20 @@ pub(crate) const KIND: &str = "EntityType";
 /// The property that tells whose a write was.
 pub(crate) const WRITE_ID: &str = "WriteId";
 
-/// The two keys of an entity's row in one of its layouts; the first is the primary one.
-pub(crate) fn keys<E: TableEntity>(entity: &E, layout: usize) -> Result<(String, String), Box<KeyError>> {
+/// The two keys of an entity's row in its table.
+pub(crate) fn keys<E: TableEntity>(entity: &E) -> Result<(String, String), Box<KeyError>> {
+    Ok(keys_in(entity, 0)?.unwrap_or_default())
+}
+
+/// The two keys of an entity's row in one of its layouts; `None` where it has none.
+pub(crate) fn keys_in<E: TableEntity>(entity: &E, layout: usize) -> Result<Option<RowKeys>, Box<KeyError>> {
     let mut keys = KeyWriter::new(&E::LAYOUTS[layout]);
     let written = entity.keys(layout, &mut keys);
     keys.finish(written)
 }
 
-fn all_keys<E: TableEntity>(entity: &E) -> Result<Keys, Box<KeyError>> {
-    (0..E::LAYOUTS.len()).map(|layout| keys(entity, layout)).collect()
+pub(crate) fn all_keys<E: TableEntity>(entity: &E) -> Result<Keys, Box<KeyError>> {
+    (0..E::LAYOUTS.len()).map(|layout| keys_in(entity, layout)).collect()
 }
 
 /// A key encoder for measurements: it writes the primary key of one entity after the other into the same memory.
@@ -150,7 +169,7 @@ pub(crate) fn unwritable(
 
 /// A field and a property that do not fit each other.
 #[cold]
-fn misfit(row: RowId, name: &str, PropertyProblem { expected, found }: PropertyProblem) -> crate::Error {
+pub(crate) fn misfit(row: RowId, name: &str, PropertyProblem { expected, found }: PropertyProblem) -> crate::Error {
     Box::new(PropertyError { row, property: name.to_owned(), expected: expected.into_owned(), found }).into()
 }
 
@@ -164,7 +183,7 @@ pub struct RowReader<'a> {
 }
 
 impl<'a> RowReader<'a> {
-    fn new(layout: &'static LayoutInfo, table: &'a str, row: RowRef<'a>) -> Self {
+    pub(crate) fn new(layout: &'static LayoutInfo, table: &'a str, row: RowRef<'a>) -> Self {
         Self { layout, table, row, rest: row.properties }
     }
 
@@ -210,13 +229,16 @@ impl<'a> RowReader<'a> {
     }
 
     /// Looks for damage in what no field asked for.
-    fn finish(&mut self) -> Result<()> {
+    pub(crate) fn finish(&mut self) -> Result<()> {
         self.rest.skip_all().map_err(|damage| damaged(self.table, self.row, damage))
     }
 }
 
-/// The keys of an entity's rows, in the order of its layouts.
-pub(crate) type Keys = Vec<(String, String)>;
+/// A partition key and a row key.
+pub(crate) type RowKeys = (String, String);
+
+/// The keys of an entity's rows, in the order of its layouts; `None` where a sparse index has none.
+pub(crate) type Keys = Vec<Option<RowKeys>>;
 
 /// An entity as the table holds it: it derefs to the entity, and knows its version.
 ///
@@ -346,7 +368,7 @@ pub(crate) fn is_kind(table: &str, row: RowRef<'_>, kind: &str) -> Result<bool> 
 }
 
 #[cold]
-fn damaged(table: &str, row: RowRef<'_>, damage: DamagedProperties) -> crate::Error {
+pub(crate) fn damaged(table: &str, row: RowRef<'_>, damage: DamagedProperties) -> crate::Error {
     crate::Error::Damaged { row: Box::new(id(table, row)), damage }
 }
 

@@ -24,12 +24,15 @@ mod fold;
 mod hash;
 mod integer;
 pub(crate) mod order;
+mod pointer;
 mod reader;
 mod text;
 mod time;
 mod writer;
 
 use std::borrow::Cow;
+
+use crate::{Properties, ValueRef, property::PropertyProblem};
 
 pub use buffer::KeyBuffer;
 pub use date::Date;
@@ -42,7 +45,7 @@ pub use reader::KeyReader;
 pub(crate) use reader::Place;
 pub use time::UnixTime;
 pub use writer::KeyWriter;
-pub(crate) use writer::{check_length, write_part};
+pub(crate) use writer::{check_length, copy_part, write_part};
 
 /// A type that can stand in a key.
 ///
@@ -97,14 +100,23 @@ pub trait Kind {
     type Owned<'a>;
     /// How queries take a newtype `T` of it.
     type Pass<'a, T: 'a>;
+
+    /// Writes a value as the property of a pointer: of the type that `Property` has for it, text where there is none.
+    ///
+    /// # Errors
+    /// No property holds it.
+    fn store(value: Self::Value<'_>, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem>;
+
+    /// The value of a pointer's property; `None` if it is of another type.
+    fn load(value: ValueRef<'_>) -> Option<Self::Owned<'_>>;
 }
 
 /// The kinds of key parts.
 pub mod kind {
     use std::{borrow::Cow, marker::PhantomData};
 
-    use super::{Date as CivilDate, Kind, UnixTime};
-    use crate::{Guid, Ticks};
+    use super::{Date as CivilDate, Kind, UnixTime, pointer};
+    use crate::{Guid, Properties, Ticks, ValueRef, property::PropertyProblem};
 
     /// Text.
     pub struct Text;
@@ -123,30 +135,46 @@ pub mod kind {
     /// `false` or `true`.
     pub struct Bool;
 
+    macro_rules! pointed {
+        ($store:ident $load:ident) => {
+            fn store(value: Self::Value<'_>, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
+                pointer::$store(value, name, properties)
+            }
+
+            fn load(value: ValueRef<'_>) -> Option<Self::Owned<'_>> {
+                pointer::$load(value)
+            }
+        };
+    }
+
     impl Kind for Text {
         type Value<'a> = &'a str;
         type Owned<'a> = Cow<'a, str>;
         type Pass<'a, T: 'a> = &'a T;
+
+        pointed!(store_text load_text);
     }
 
     macro_rules! by_value {
-        ($($kind:ty: $value:ty, $owned:ty, [$($t:tt)*];)*) => {$(
+        ($($kind:ty: $value:ty, $owned:ty, $store:ident $load:ident, [$($t:tt)*];)*) => {$(
             impl $($t)* Kind for $kind {
                 type Value<'a> = $value;
                 type Owned<'a> = $owned;
                 type Pass<'a, P: 'a> = P;
+
+                pointed!($store $load);
             }
         )*};
     }
 
     by_value! {
-        Character: char, char, [];
-        Name: &'static str, Cow<'a, str>, [];
-        Integer<T>: T, T, [<T: super::Integer>];
-        Id: Guid, Guid, [];
-        Instant: UnixTime, Ticks, [];
-        Date: CivilDate, CivilDate, [];
-        Bool: bool, bool, [];
+        Character: char, char, store_character load_character, [];
+        Name: &'static str, Cow<'a, str>, store_text load_text, [];
+        Integer<T>: T, T, store_integer load_integer, [<T: super::Integer>];
+        Id: Guid, Guid, store_id load_id, [];
+        Instant: UnixTime, Ticks, store_instant load_instant, [];
+        Date: CivilDate, CivilDate, store_date load_date, [];
+        Bool: bool, bool, store_bool load_bool, [];
     }
 }
 

@@ -17,6 +17,50 @@ pub struct LayoutInfo {
     pub row_prefix: &'static str,
     /// The parts of the row key.
     pub row: &'static [PartInfo],
+    /// What the rows of an index are; `None` for the primary key.
+    pub index: Option<IndexInfo>,
+}
+
+/// What the rows of an index are, and how they are kept.
+#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+pub struct IndexInfo {
+    /// Where they stand.
+    pub scope: Scope,
+    /// Whether a value has one entity at most.
+    pub unique: bool,
+    /// What they hold.
+    pub holds: Holds,
+    /// The primary key's fields that the index's own keys do not imply, and the property that holds each.
+    pub pointer: &'static [PropertyInfo],
+}
+
+/// Where an index's rows stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub enum Scope {
+    /// In the entity's own partition: they are written in one transaction with it.
+    SamePartition,
+    /// In other partitions, of the entity's table or of another one: they are written by steps.
+    Elsewhere,
+}
+
+/// What an index's rows hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub enum Holds {
+    /// The way to the entity.
+    Pointer,
+    /// The way to the entity, and some of its properties.
+    Include,
+    /// Every property of the entity.
+    Copy,
+    /// The ways to all entities of one value.
+    List,
+}
+
+impl LayoutInfo {
+    /// Whether the layout is that of an index whose rows are written by steps before the entity is committed.
+    pub(crate) fn is_claimed(&self) -> bool {
+        self.index.as_ref().is_some_and(|index| index.scope == Scope::Elsewhere && index.holds != Holds::Copy)
+    }
 }
 
 /// A part of a key: a field and its encoding.
@@ -26,6 +70,8 @@ pub struct PartInfo {
     pub field: &'static str,
     /// The encoding, as its attribute says it, such as `first = 1, uppercase`; `plain` where it says none.
     pub encoding: &'static str,
+    /// Whether what is written tells its own end, so that `_` follows it; a text ends with a space.
+    pub self_delimiting: bool,
 }
 
 /// A stored property.

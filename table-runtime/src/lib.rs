@@ -20,6 +20,7 @@ mod error;
 mod filter;
 mod foreign;
 mod guid;
+mod index;
 pub mod key;
 mod layout;
 pub mod limits;
@@ -41,11 +42,12 @@ pub use error::{
 };
 pub use filter::{Condition, Operator};
 pub use guid::{Guid, ParseGuidError};
+pub use index::Copied;
 pub use key::{KeyPart, KeyWriter};
-pub use layout::{Layout, LayoutInfo, PartInfo, PropertyInfo};
+pub use layout::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope};
 pub use properties::{DamagedProperties, Properties, PropertiesRef};
 pub use property::{Property, PropertyProblem};
-pub use query::{Bounds, Done, Entities, Explain, Opened, PageOf, Point, Primary, Query, Rows};
+pub use query::{Bounds, Done, Entities, Explain, Lookup, Opened, PageOf, Point, Primary, Query, Rows, Unique};
 pub use row::{ETag, Row, RowId, RowRef, RowSet};
 pub use tables::Tables;
 pub use ticks::{ParseTicksError, Ticks};
@@ -61,6 +63,7 @@ pub mod __private {
         column::*,
         cost,
         entity::*,
+        index::{Copied, OwnerReader},
         key::{KeyPart, KeyProblem, KeyReader, KeyWriter, *},
         layout::*,
         property::{Property, *},

@@ -18,9 +18,9 @@ pub use bounds::Bounds;
 pub use explain::Explain;
 pub use opening::Opening;
 pub use pages::{Entities, PageOf};
-pub use parts::{Done, HasPart, OnePoint, Part, Primary, Rest, Sorted};
+pub use parts::{Done, HasPart, OnePoint, Part, Primary, Rest, Sorted, Unique};
 pub use plan::Plan;
-pub use point::{OfEntity, OwnKey, Point};
+pub use point::{Lookup, OfEntity, OwnKey, Point};
 pub use rows::Rows;
 
 use crate::cost::Cost;

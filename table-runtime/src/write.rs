@@ -134,7 +134,7 @@ fn single(table: &'static str, (partition_key, row_key): (String, String), actio
 
 /// A write of all properties.
 fn whole<E: TableEntity>(entity: &E, action: fn(Properties) -> Action) -> Result<Write> {
-    let keys = entity::keys(entity, 0)?;
+    let keys = entity::keys(entity)?;
     let (properties, id) = all_properties(entity, &keys)?;
     Ok(Write { group: single(E::LAYOUTS[0].table, keys, action(properties))?, id })
 }
@@ -159,8 +159,8 @@ fn write_id<E: TableEntity>(properties: &mut Properties) -> Result<Option<Guid>>
 }
 
 fn update<E: TableEntity>(stored: &Stored<E>) -> Result<Write> {
-    let loaded = stored.loaded_keys()?.swap_remove(0);
-    let keys = entity::keys(&**stored, 0)?;
+    let loaded = stored.loaded_keys()?.swap_remove(0).unwrap_or_default();
+    let keys = entity::keys(&**stored)?;
     let table = E::LAYOUTS[0].table;
     if keys != loaded {
         let was = RowId { table: table.to_owned(), partition_key: loaded.0, row_key: loaded.1 };
@@ -172,7 +172,7 @@ fn update<E: TableEntity>(stored: &Stored<E>) -> Result<Write> {
 }
 
 fn delete<E: TableEntity>(stored: &Stored<E>) -> Result<Group> {
-    let keys = stored.loaded_keys()?.swap_remove(0);
+    let keys = stored.loaded_keys()?.swap_remove(0).unwrap_or_default();
     single(E::LAYOUTS[0].table, keys, Action::Delete(IfMatch::ETag(Stored::etag(stored).clone())))
 }
 

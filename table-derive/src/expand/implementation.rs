@@ -63,7 +63,9 @@ fn layout(context: &Context<'_>) -> TokenStream {
     let key = |key: &Key| {
         let parts = key.parts.iter().map(|part| {
             let (field, encoding) = (&context.entity.fields[part.field].name, part.encoding.to_string());
-            quote!(#t::PartInfo { field: #field, encoding: #encoding })
+            let fits = context.fits(part);
+            let self_delimiting = quote_spanned!(part.span=> #fits::SELF_DELIMITING);
+            quote!(#t::PartInfo { field: #field, encoding: #encoding, self_delimiting: #self_delimiting })
         });
         quote!(&[#(#parts),*])
     };
@@ -77,6 +79,7 @@ fn layout(context: &Context<'_>) -> TokenStream {
             partition: #partition,
             row_prefix: #row_prefix,
             row: #row,
+            index: ::core::option::Option::None,
         }
     }
 }
@@ -101,7 +104,7 @@ fn keys(context: &Context<'_>) -> TokenStream {
     let arms = if partition.is_empty() && row.is_empty() {
         quote! {
             let _ = (#layout, #keys);
-            ::core::result::Result::Ok(())
+            ::core::result::Result::Ok(true)
         }
     } else {
         quote! {
@@ -109,9 +112,9 @@ fn keys(context: &Context<'_>) -> TokenStream {
                 0 => {
                     #partition
                     #row
-                    ::core::result::Result::Ok(())
+                    ::core::result::Result::Ok(true)
                 }
-                _ => ::core::result::Result::Ok(()),
+                _ => ::core::result::Result::Ok(false),
             }
         }
     };
@@ -121,7 +124,7 @@ fn keys(context: &Context<'_>) -> TokenStream {
             &self,
             #layout: ::core::primitive::usize,
             #keys: &mut #t::KeyWriter,
-        ) -> ::core::result::Result<(), #t::KeyProblem> {
+        ) -> ::core::result::Result<::core::primitive::bool, #t::KeyProblem> {
             #arms
         }
     }

@@ -80,6 +80,9 @@ pub trait Encode<K: Kind> {
             dates, `time` and `reverse_time` for times, `hash` for all of them"
 )]
 pub trait Fits<T, K: Kind, L> {
+    /// Whether what is written tells its own end.
+    const SELF_DELIMITING: bool;
+
     /// Writes the next part of the partition key.
     fn write_partition<const LAST: bool>(value: K::Value<'_>, keys: &mut KeyWriter) -> Result<(), KeyProblem>;
     /// Writes the next part of the row key.
@@ -103,6 +106,8 @@ macro_rules! fits {
     ($($loss:ty, $encodes:ident, $key:ident => $part:expr;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<T, K: Kind, N: $encodes<K>> Fits<T, K, $loss> for N {
+            const SELF_DELIMITING: bool = <N as Encode<K>>::SELF_DELIMITING;
+
             #[inline]
             fn write_partition<const LAST: bool>(value: K::Value<'_>, keys: &mut KeyWriter) -> Result<(), KeyProblem> {
                 keys.partition::<K, N, LAST>(value)

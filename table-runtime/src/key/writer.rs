@@ -1,7 +1,7 @@
 //! Writing the keys of a layout.
 
-use super::{Encode, Escape, KeyBuffer, KeyProblem, Kind};
-use crate::{KeyError, LayoutInfo, limits};
+use super::{Decode, Encode, Escape, KeyBuffer, KeyProblem, Kind, Plain, Raw, kind};
+use crate::{KeyError, LayoutInfo, PartInfo, limits};
 
 /// The two keys of one layout of an entity, while they are written.
 #[derive(Clone, Debug)]
@@ -27,6 +27,34 @@ pub(crate) fn write_part<K: Kind, N: Encode<K>>(
     check_length(key, out)?;
     if !last {
         out.push_byte(N::JOINT);
+    }
+    Ok(())
+}
+
+/// Writes a part whose text stands in another key: the same encoding of the same field, but perhaps at another place,
+/// where other joints are escaped.
+pub(crate) fn copy_part(
+    text: &str,
+    was_last: bool,
+    part: &PartInfo,
+    last: bool,
+    separator: Option<char>,
+    out: &mut KeyBuffer,
+) -> Result<(), KeyProblem> {
+    // The derive takes ASCII punctuation only.
+    let separator = separator.and_then(|separator| u8::try_from(separator).ok());
+    if part.self_delimiting {
+        out.push_str(text);
+    } else {
+        let value = <Plain as Decode<kind::Text>>::read(text, Escape { last: was_last, separator })?;
+        let escape = Escape { last, separator };
+        match part.encoding {
+            "raw" => <Raw as Encode<kind::Text>>::write(&value, escape, out)?,
+            _ => <Plain as Encode<kind::Text>>::write(&value, escape, out)?,
+        }
+    }
+    if !last {
+        out.push_byte(separator.unwrap_or(if part.self_delimiting { b'_' } else { b' ' }));
     }
     Ok(())
 }
@@ -68,10 +96,17 @@ impl KeyWriter {
         write_part::<K, N>(value, LAST, "RowKey", &mut self.row)
     }
 
-    /// The two keys, if every part was written.
-    pub(crate) fn finish(self, written: Result<(), KeyProblem>) -> Result<(String, String), Box<KeyError>> {
+    /// Takes a partition key that is whole.
+    pub(crate) fn set_partition(&mut self, key: &str) {
+        self.partition.clear();
+        self.partition.push_str(key);
+    }
+
+    /// The two keys, if every part was written; `None` if the entity has no row in the layout.
+    pub(crate) fn finish(self, written: Result<bool, KeyProblem>) -> Result<Option<(String, String)>, Box<KeyError>> {
         match written {
-            Ok(()) => Ok((self.partition.into_string(), self.row.into_string())),
+            Ok(true) => Ok(Some((self.partition.into_string(), self.row.into_string()))),
+            Ok(false) => Ok(None),
             Err(problem) => {
                 let part = match self.row_parts.checked_sub(1) {
                     Some(row) => self.layout.row.get(row),

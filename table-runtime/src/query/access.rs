@@ -2,17 +2,19 @@
 
 use std::marker::PhantomData;
 
-use super::{Point, Rows, plan::Plan};
+use super::{Lookup, Point, Rows, plan::Plan};
 use crate::{
     backend::Partitions,
-    cost::{Cost, FanOut, PartitionScan, Range, TableScan},
+    cost::{Cost, FanOut, Lookups, PartitionScan, Range, TableScan},
     key::{Encode, First, Kind, Lowercase, Plain, Separated, Uppercase, kind},
     query::Done,
 };
 
 /// The partition is made of the row key's first field: it follows from that one's value, or, of `first = N`
 /// characters, from its prefix.
-pub struct Unopened<N>(PhantomData<N>);
+///
+/// `To` is the access once it is known.
+pub struct Unopened<N, To = Range>(PhantomData<(N, To)>);
 /// The partition is a hash of the row key's first field: it follows from that one's value.
 pub struct Spread<const N: usize, H>(PhantomData<H>);
 
@@ -72,12 +74,27 @@ pub trait Complete {
     /// The query with its whole key given.
     type Point<E>;
 
+    /// The query with the whole key of a unique index given.
+    type Unique<E>;
+
     #[doc(hidden)]
     fn complete<E>(plan: Plan) -> Self::Point<E>;
+
+    #[doc(hidden)]
+    fn complete_unique<E>(plan: Plan) -> Self::Unique<E>;
 }
 
 #[diagnostic::do_not_recommend]
 impl Opened for Range {
+    type Cost = Self;
+
+    fn partitions(plan: &Plan) -> Partitions {
+        plan.partition()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Opened for Lookups {
     type Cost = Self;
 
     fn partitions(plan: &Plan) -> Partitions {
@@ -103,20 +120,36 @@ impl Opened for TableScan {
     }
 }
 
-#[diagnostic::do_not_recommend]
-impl Complete for Range {
-    type Point<E> = Point<E>;
+macro_rules! points {
+    ($($access:ty)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl Complete for $access {
+            type Point<E> = Point<E>;
+            type Unique<E> = Point<E, Lookup>;
 
-    fn complete<E>(plan: Plan) -> Point<E> {
-        Point::new(plan)
-    }
+            fn complete<E>(plan: Plan) -> Point<E> {
+                Point::new(plan)
+            }
+
+            fn complete_unique<E>(plan: Plan) -> Point<E, Lookup> {
+                Point::new(plan)
+            }
+        }
+    )*};
 }
+
+points!(Range Lookups);
 
 #[diagnostic::do_not_recommend]
 impl<const N: usize> Complete for FanOut<N> {
     type Point<E> = Rows<E, Done, Self>;
+    type Unique<E> = Rows<E, Done, Self>;
 
     fn complete<E>(plan: Plan) -> Rows<E, Done, Self> {
+        Rows::new(plan)
+    }
+
+    fn complete_unique<E>(plan: Plan) -> Rows<E, Done, Self> {
         Rows::new(plan)
     }
 }
@@ -143,13 +176,14 @@ macro_rules! stays {
 
 stays! {
     Range: PartitionScan, [];
+    Lookups: PartitionScan, [];
     PartitionScan: Self, [];
     TableScan: Self, [];
     FanOut<N>: Self, [const N: usize];
 }
 
-impl<N> Reach for Unopened<N> {
-    type AfterPrefix = Range;
+impl<N, To> Reach for Unopened<N, To> {
+    type AfterPrefix = To;
     type Filtered = PartitionScan;
 }
 
@@ -158,8 +192,8 @@ impl<const N: usize, H> Reach for Spread<N, H> {
     type Filtered = FanOut<N>;
 }
 
-impl<K: Kind, N: Encode<K>> Access<K> for Unopened<N> {
-    type After = Range;
+impl<K: Kind, N: Encode<K>, To> Access<K> for Unopened<N, To> {
+    type After = To;
 
     fn open(value: K::Value<'_>, plan: &mut Plan) {
         plan.push_partition::<K, N>(value, true);
@@ -182,14 +216,14 @@ impl<const N: usize, H> PrefixAccess for Spread<N, H> {
 macro_rules! first {
     ($($of:ty)*) => {$(
         #[diagnostic::do_not_recommend]
-        impl<const N: usize> PrefixAccess for Unopened<First<N, $of>> {
+        impl<const N: usize, To> PrefixAccess for Unopened<First<N, $of>, To> {
             fn open_prefix(prefix: &str, plan: &mut Plan) {
                 open_first::<First<N, $of>>(prefix, N, First::<N, $of>::is_decided_by(prefix), plan);
             }
         }
 
         #[diagnostic::do_not_recommend]
-        impl<const N: usize, const SEPARATOR: char> PrefixAccess for Unopened<Separated<First<N, $of>, SEPARATOR>> {
+        impl<const N: usize, const SEPARATOR: char, To> PrefixAccess for Unopened<Separated<First<N, $of>, SEPARATOR>, To> {
             fn open_prefix(prefix: &str, plan: &mut Plan) {
                 let decided = First::<N, $of>::is_decided_by(prefix);
                 open_first::<Separated<First<N, $of>, SEPARATOR>>(prefix, N, decided, plan);

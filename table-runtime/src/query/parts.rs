@@ -9,6 +9,8 @@ use crate::key::{KeyPart, Ordered, Ranged};
 pub struct Part<T, N>(PhantomData<(T, N)>);
 /// The end of the primary key: with every part given, a query is a [`Point`](super::Point).
 pub enum Primary {}
+/// The end of a unique index's key: with every part given, a query is a [`Point`](super::Point) through it.
+pub enum Unique {}
 /// No part can be narrowed any more.
 pub enum Done {}
 
@@ -32,6 +34,24 @@ impl Rest for Primary {
     }
 }
 
+impl Rest for Unique {
+    const LAST: bool = true;
+    type Query<E, A: Complete> = A::Unique<E>;
+
+    fn next<E, A: Complete>(plan: Plan) -> A::Unique<E> {
+        A::complete_unique(plan)
+    }
+}
+
+impl Rest for Done {
+    const LAST: bool = true;
+    type Query<E, A: Complete> = Rows<E, Self, A>;
+
+    fn next<E, A: Complete>(plan: Plan) -> Rows<E, Self, A> {
+        Rows::new(plan)
+    }
+}
+
 impl<T, N, R> Rest for (Part<T, N>, R) {
     const LAST: bool = false;
     type Query<E, A: Complete> = Rows<E, Self, A>;
@@ -52,7 +72,14 @@ pub trait Sorted {
     type Encoding;
 }
 
-impl<T: KeyPart, N: Ordered<T::Kind>> Sorted for (Part<T, N>, Primary) {
+/// What stands after the last part.
+pub trait End {}
+
+impl End for Primary {}
+impl End for Unique {}
+impl End for Done {}
+
+impl<T: KeyPart, N: Ordered<T::Kind>, R: End> Sorted for (Part<T, N>, R) {
     type Encoding = N;
 }
 

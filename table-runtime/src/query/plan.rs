@@ -64,6 +64,16 @@ impl Plan {
         plan
     }
 
+    /// The row of an entity with these keys.
+    pub(crate) fn of_keys<E: TableEntity>(partition_key: &str, row_key: &str) -> Self {
+        let mut plan = Self::new::<E>(0);
+        for (buffer, key) in [(&mut plan.partition, partition_key), (&mut plan.row, row_key)] {
+            buffer.clear();
+            buffer.push_str(key);
+        }
+        plan
+    }
+
     pub(crate) fn table(&self) -> &'static str {
         self.layout.table
     }

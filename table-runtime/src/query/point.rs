@@ -10,9 +10,12 @@ use crate::{
     entity,
 };
 
+/// The way of a [`Point`] through a unique index.
+pub enum Lookup {}
+
 /// The one row of a full key, which may exist or not.
 ///
-/// `V` says by which layout: [`Primary`], the entity's own key.
+/// `V` says by which layout: [`Primary`], the entity's own key, or [`Lookup`], a unique index.
 #[must_use = "a query does nothing until it is run, with `get` or `exists`"]
 pub struct Point<E, V = Primary> {
     plan: Plan,
@@ -73,7 +76,7 @@ impl<E> OwnKey for Point<E, Primary> {
 }
 
 impl<E, V> Point<E, V> {
-    pub(super) const fn new(plan: Plan) -> Self {
+    pub(crate) const fn new(plan: Plan) -> Self {
         Self { plan, types: PhantomData }
     }
 

@@ -1,0 +1,73 @@
+//! An entity as an index's copy holds it.
+
+use std::{fmt, ops::Deref};
+
+use crate::{Point, Primary, Result, Stored, TableEntity, Tables, query::Plan};
+
+/// An entity as the copy in an index holds it: what `#[index(…, copy)]` gives, with one request for a page of them.
+///
+/// It derefs to the entity. A copy is another row than the entity, with a version of its own, so it cannot be updated:
+/// [`fetch`](Self::fetch) reads the entity itself. In the entity's own partition a copy is written in the entity's
+/// transaction and is never behind it; in another partition it is written after the entity, and may lag.
+#[derive(Clone)]
+pub struct Copied<T> {
+    entity: T,
+    key: Plan,
+}
+
+impl<T: TableEntity> Copied<T> {
+    pub(crate) fn new(entity: T, (partition_key, row_key): &(String, String)) -> Self {
+        Self { entity, key: Plan::of_keys::<T>(partition_key, row_key) }
+    }
+
+    /// Reads the entity as its table holds it, with one request; `None` if it is gone.
+    ///
+    /// # Errors
+    /// As [`Point::get`].
+    pub async fn fetch(&self, tables: &Tables) -> Result<Option<Stored<T>>> {
+        self.key().get(tables).await
+    }
+
+    /// The entity's own key.
+    pub fn key(&self) -> Point<T, Primary> {
+        Point::new(self.key.clone())
+    }
+
+    /// The entity alone.
+    pub fn into_inner(this: Self) -> T {
+        this.entity
+    }
+}
+
+impl<T> Deref for Copied<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.entity
+    }
+}
+
+impl<T: PartialEq> PartialEq for Copied<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.entity == other.entity
+    }
+}
+
+impl<T: PartialEq> PartialEq<T> for Copied<T> {
+    fn eq(&self, other: &T) -> bool {
+        self.entity == *other
+    }
+}
+
+/// As the entity alone.
+impl<T: serde::Serialize> serde::Serialize for Copied<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.entity.serialize(serializer)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Copied<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Copied").field(&self.entity).finish()
+    }
+}

@@ -1,0 +1,133 @@
+//! From an index's row to the entity that it belongs to.
+
+use std::borrow::Cow;
+
+use crate::{
+    KeyPart, KeyWriter, LayoutInfo, PartInfo, Result, RowRef, TableEntity,
+    entity::{RowReader, damaged, id, misfit},
+    key::{KeyProblem, Kind, copy_part},
+    layout::Scope,
+    property::PropertyProblem,
+};
+
+/// The keys of an entity, while they are put together from a row of one of its indexes.
+pub struct OwnerReader<'a> {
+    index: &'static LayoutInfo,
+    row: RowRef<'a>,
+    keys: KeyWriter,
+}
+
+/// The two keys of the entity to which a row of the index belongs.
+pub(crate) fn owner<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<(String, String)> {
+    let (primary, index) = (&E::LAYOUTS[0], &E::LAYOUTS[layout]);
+    let separator = E::SEPARATOR;
+    let mut reader = OwnerReader { index, row, keys: KeyWriter::new(primary) };
+    let mut segments = Vec::with_capacity(index.partition.len() + index.row.len());
+    let same_partition = index.index.as_ref().is_some_and(|index| index.scope == Scope::SamePartition);
+    if same_partition {
+        reader.keys.set_partition(row.partition_key);
+    } else {
+        reader.split(index.partition_prefix, index.partition, row.partition_key, separator, &mut segments)?;
+    }
+    reader.split(index.row_prefix, index.row, row.row_key, separator, &mut segments)?;
+    let partition_parts = primary.partition.len();
+    let parts = primary.partition.iter().chain(primary.row).enumerate();
+    for (at, part) in parts.skip(if same_partition { partition_parts } else { 0 }) {
+        let last = at + 1 == partition_parts || at + 1 == partition_parts + primary.row.len();
+        // Index rows escape, whatever the primary key does.
+        let written = if part.encoding == "raw" { "plain" } else { part.encoding };
+        match segments.iter().find(|segment| segment.part.field == part.field && segment.part.encoding == written) {
+            Some(segment) => {
+                let key = if at < partition_parts { &mut reader.keys.partition } else { &mut reader.keys.row };
+                let copied = copy_part(segment.text, segment.last, part, last, separator, key);
+                copied.map_err(|problem| reader.error(part.field, problem))?;
+            }
+            None => E::owner_part(at, &mut reader)?,
+        }
+    }
+    let OwnerReader { keys, .. } = reader;
+    Ok((keys.partition.into_string(), keys.row.into_string()))
+}
+
+/// A part of a stored key, as text.
+struct Segment<'a> {
+    part: &'static PartInfo,
+    text: &'a str,
+    /// Whether nothing follows it, so that joints in it are not escaped.
+    last: bool,
+}
+
+impl<'a> OwnerReader<'a> {
+    fn split(
+        &self,
+        prefix: &'static str,
+        parts: &'static [PartInfo],
+        key: &'a str,
+        separator: Option<char>,
+        segments: &mut Vec<Segment<'a>>,
+    ) -> Result<()> {
+        let malformed = |expected: Cow<'static, str>| KeyProblem::malformed(expected, key);
+        let mut rest = key
+            .strip_prefix(prefix)
+            .ok_or_else(|| self.error("", malformed(format!("a key that begins with `{prefix}`").into())))?;
+        for (at, part) in parts.iter().enumerate() {
+            let last = at + 1 == parts.len();
+            let joint = separator.unwrap_or(if part.self_delimiting { '_' } else { ' ' });
+            let (text, after) = match rest.split_once(joint) {
+                _ if last => (rest, ""),
+                Some(split) => split,
+                None => {
+                    let expected = format!("a part that ends with {joint:?}");
+                    return Err(self.error(part.field, malformed(expected.into())));
+                }
+            };
+            segments.push(Segment { part, text, last });
+            rest = after;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn error(&self, field: &'static str, problem: KeyProblem) -> crate::Error {
+        let mut error = self.index.key_error(field, problem);
+        error.row = Some(id(self.index.table, self.row));
+        error.into()
+    }
+
+    /// The value of a field from the property that points with it.
+    pub fn value<T: KeyPart>(&self, field: &'static str) -> Result<T> {
+        let (table, row) = (self.index.table, self.row);
+        let pointer = self.index.index.as_ref().map_or([].as_slice(), |index| index.pointer);
+        let name = pointer.iter().find(|pointer| pointer.field == field).map_or(field, |pointer| pointer.name);
+        let mut properties = row.properties;
+        let value = properties.seek(name).map_err(|damage| damaged(table, row, damage))?;
+        match value.and_then(<T::Kind as Kind>::load) {
+            Some(value) => T::from_key(value).map_err(|problem| self.error(field, problem)),
+            None => {
+                let found = value.map_or("nothing", |value| value.edm_type()).to_owned();
+                let expected = format!("the key field `{field}` of the entity").into();
+                Err(misfit(id(table, row), name, PropertyProblem { expected, found }))
+            }
+        }
+    }
+
+    /// The keys, to write the next part into.
+    pub fn keys(&mut self) -> &mut KeyWriter {
+        &mut self.keys
+    }
+
+    /// What became of that.
+    pub fn written(&self, field: &'static str, written: Result<(), KeyProblem>) -> Result<()> {
+        written.map_err(|problem| self.error(field, problem))
+    }
+}
+
+/// The entity in a row of one of its indexes that holds a whole copy, and the entity's own keys.
+pub(crate) fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<super::Copied<E>> {
+    let keys = owner::<E>(layout, row)?;
+    let entity_row = RowRef { partition_key: &keys.0, row_key: &keys.1, ..row };
+    let mut reader = RowReader::new(&E::LAYOUTS[0], E::LAYOUTS[0].table, entity_row);
+    let entity = E::read(&mut reader)?;
+    reader.finish()?;
+    Ok(super::Copied::new(entity, &keys))
+}
