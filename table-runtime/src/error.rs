@@ -44,6 +44,15 @@ pub enum Error {
     #[error("{0} has changed since it was read")]
     ConditionNotMet(Box<RowId>),
 
+    /// A unique index has another entity for the value. Nothing was written.
+    #[error(transparent)]
+    UniqueViolation(#[from] Box<UniqueViolationError>),
+
+    /// An insert was taken for dead and cleared away by another writer, or by a repair, before it was committed: it
+    /// took too long. Nothing was written that a reader sees; insert again.
+    #[error("the insert of {0} was aborted by another writer before it was committed")]
+    Aborted(Box<RowId>),
+
     /// An update found the entity's primary key changed. Nothing was sent; delete the one and insert the other.
     #[error(transparent)]
     KeyChanged(#[from] Box<KeyChangedError>),
@@ -161,6 +170,21 @@ pub struct QueryError {
     pub layout: &'static str,
     /// Why not, and what would do.
     pub problem: String,
+}
+
+/// A unique index has another entity for a value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the unique index `{index}` of {} has `{value}` for {owner} already", row.table)]
+#[non_exhaustive]
+pub struct UniqueViolationError {
+    /// The index.
+    pub index: &'static str,
+    /// The value, as the index's key holds it.
+    pub value: String,
+    /// The row that would have been written; of the index, not of the entity.
+    pub row: RowId,
+    /// The entity that has the value.
+    pub owner: RowId,
 }
 
 /// An update of an entity whose primary key is not the one that it was read with.

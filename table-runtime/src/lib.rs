@@ -38,7 +38,7 @@ pub use cursor::ParseCursorError;
 pub use entity::{AllowScan, OnePartition, Stored, TableEntity};
 pub use error::{
     Error, KeyChangedError, KeyError, LimitError, OutcomeUnknownError, PropertyError, QueryError, Result, RowNow,
-    ServiceError,
+    ServiceError, UniqueViolationError,
 };
 pub use filter::{Condition, Operator};
 pub use guid::{Guid, ParseGuidError};
