@@ -1,25 +1,41 @@
 //! Indexes: the rows that lead from a value to its entities.
 
+mod backfill;
 mod claim;
 mod copied;
+mod finding;
 mod follow;
+mod list;
 mod list_upkeep;
 mod owner;
+mod progress;
+mod repair;
 mod schema;
+mod state;
+mod sweep;
 mod transaction;
 mod upkeep;
+mod verify;
 
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder, FuturesTimerSleeper, Sleeper};
 
+pub use backfill::{Backfill, Backfilled};
 pub use copied::Copied;
+pub use finding::Finding;
 pub use owner::OwnerReader;
 pub(crate) use owner::{owner, read_copy};
+pub use progress::Progress;
+pub use repair::{Repair, Repaired};
 pub(crate) use schema::{Encoded, Schema};
+pub(crate) use state::Ready;
 pub(crate) use upkeep::Upkeep;
+pub use verify::Verify;
 
-use crate::{Error, Result};
+use futures_util::{StreamExt, TryStreamExt, stream};
+
+use crate::{Error, Result, backend::BoxFuture};
 
 /// The pauses before a write that another writer was faster at is tried again.
 fn delays() -> ExponentialBackoff {
@@ -36,4 +52,12 @@ async fn wait(delays: &mut ExponentialBackoff, error: Error) -> Result<()> {
     let Some(delay) = delays.next() else { return Err(error) };
     FuturesTimerSleeper.sleep(delay).await;
     Ok(())
+}
+
+/// How many entities or index rows are looked at side by side.
+const SIDE_BY_SIDE: usize = 16;
+
+/// Runs these side by side, a bounded number at a time, and gives their results in order.
+async fn side_by_side<T: Send>(futures: Vec<BoxFuture<'_, Result<T>>>) -> Result<Vec<T>> {
+    stream::iter(futures).buffered(SIDE_BY_SIDE).try_collect().await
 }

@@ -26,13 +26,7 @@ impl Upkeep {
     ///
     /// A claim is never taken for granted: one that leads to this very entity is written anew, so that whoever read it
     /// before cannot delete it any more.
-    pub(super) async fn claim(
-        &self,
-        layout: usize,
-        row: &EncodedRow,
-        me: &RowKeys,
-        mine: Mine<'_>,
-    ) -> Result<ETag> {
+    pub(super) async fn claim(&self, layout: usize, row: &EncodedRow, me: &RowKeys, mine: Mine<'_>) -> Result<ETag> {
         let table = self.schema.layouts[layout].table;
         let mut properties = row.properties.clone();
         properties.push(entity::WRITE_ID, ValueRef::Guid(self.id));
@@ -98,7 +92,8 @@ impl Upkeep {
             if has_value && found.pending.is_none() {
                 return Err(self.violation(layout, at, owner));
             }
-            let settled = if has_value { self.remove_pending(owner, &found).await? } else { self.fence(&found).await? };
+            let settled =
+                if has_value { self.remove_pending(owner, &found).await? } else { self.fence(&found).await? };
             if let Owner::Gone = settled {
                 return Ok(());
             }

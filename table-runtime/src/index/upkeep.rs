@@ -256,15 +256,14 @@ impl Upkeep {
     }
 
     /// The one transaction that a reader sees: the entity, and its index rows in the same partition.
-    async fn commit(&self, change: &Change<'_>, keys: &RowKeys, entity: Action) -> Result<Option<ETag>> {
+    pub(super) async fn commit(&self, change: &Change<'_>, keys: &RowKeys, entity: Action) -> Result<Option<ETag>> {
         let mut seen = HashMap::new();
         let mut delays = super::delays();
         loop {
             let mut operations = vec![Operation { row_key: keys.1.clone(), action: entity.clone() }];
             operations.extend(change.operations(&self.schema, &seen));
-            operations.extend(self.list_operations(change, &keys.0).await?);
-            let group = Group { table: self.schema.table().into(), partition_key: keys.0.clone(), operations };
-            limits::check_group(&group)?;
+            operations.extend(self.list_operations(change, keys).await?);
+            let group = self.transaction(&keys.0, operations)?;
             let error = match self.backend.execute(&group).await {
                 Ok(etags) => return Ok(first(etags)),
                 Err(Error::OutcomeUnknown(error)) => return self.proven(&group, keys, error.reason).await,
@@ -454,6 +453,14 @@ impl Upkeep {
     pub(super) fn group(&self, table: &'static str, keys: &RowKeys, action: Action) -> Result<Group> {
         let operations = vec![Operation { row_key: keys.1.clone(), action }];
         let group = Group { table: table.into(), partition_key: keys.0.clone(), operations };
+        limits::check_group(&group)?;
+        Ok(group)
+    }
+
+    /// A transaction in a partition of the entity's table.
+    pub(super) fn transaction(&self, partition_key: &str, operations: Vec<Operation>) -> Result<Group> {
+        let (table, partition_key) = (self.schema.table().into(), partition_key.to_owned());
+        let group = Group { table, partition_key, operations };
         limits::check_group(&group)?;
         Ok(group)
     }
