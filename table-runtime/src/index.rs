@@ -1,8 +1,10 @@
 //! Indexes: the rows that lead from a value to its entities.
 
 mod copied;
+mod indexable;
 mod owner;
 
 pub use copied::Copied;
-pub use owner::OwnerReader;
+pub use indexable::Indexable;
+pub use owner::{OwnerReader, point};
 pub(crate) use owner::{owner, read_copy};
