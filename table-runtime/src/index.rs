@@ -5,6 +5,7 @@ mod claim;
 mod copied;
 mod finding;
 mod follow;
+mod indexable;
 mod list;
 mod list_upkeep;
 mod owner;
@@ -24,7 +25,8 @@ use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder, FuturesTime
 pub use backfill::{Backfill, Backfilled};
 pub use copied::Copied;
 pub use finding::Finding;
-pub use owner::OwnerReader;
+pub use indexable::Indexable;
+pub use owner::{OwnerReader, point};
 pub(crate) use owner::{owner, read_copy};
 pub use progress::Progress;
 pub use repair::{Repair, Repaired};

@@ -37,15 +37,15 @@ impl<E> Opening<E> {
         self
     }
 
-    /// The rows that begin so.
+    /// The rows that begin so, as a `V`: the entity, or an index's copy of it.
     #[inline]
-    pub fn rows<P, A>(self) -> Rows<E, P, A> {
+    pub fn rows<V, P, A>(self) -> Rows<V, P, A> {
         Rows::new(self.plan)
     }
 
-    /// The one row of these keys.
+    /// The one row of these keys, as a `V`.
     #[inline]
-    pub fn point<V>(self) -> Point<E, V> {
+    pub fn point<V, W>(self) -> Point<V, W> {
         Point::new(self.plan)
     }
 }
