@@ -90,6 +90,8 @@ pub trait OnePartition: TableEntity {}
 
 /// The property that tells the entities of one table apart.
 pub(crate) const KIND: &str = "EntityType";
+/// The property of an entity whose index rows are not all there yet: readers pass over it.
+pub(crate) const PENDING: &str = "IndexPending";
 /// The property that tells whose a write was.
 pub(crate) const WRITE_ID: &str = "WriteId";
 
@@ -365,6 +367,13 @@ pub(crate) fn is_kind(table: &str, row: RowRef<'_>, kind: &str) -> Result<bool> 
     let mut properties = row.properties;
     let found = properties.seek(KIND).map_err(|damage| damaged(table, row, damage))?;
     Ok(found == Some(ValueRef::String(kind)))
+}
+
+/// Whether the row in `table` is an entity whose insert is not committed yet.
+pub(crate) fn is_pending(table: &str, row: RowRef<'_>) -> Result<bool> {
+    let mut properties = row.properties;
+    let found = properties.seek(PENDING).map_err(|damage| damaged(table, row, damage))?;
+    Ok(found.is_some())
 }
 
 #[cold]

@@ -2,27 +2,24 @@
 
 use std::marker::PhantomData;
 
-use super::{Point, Rows, plan::Plan};
-use crate::{
-    TableEntity,
-    key::{Encode, Kind},
-};
+use super::{Point, Rows, View, plan::Plan};
+use crate::key::{Encode, Kind};
 
 /// A query while the derive's functions give it its first parts.
-pub struct Opening<E> {
+pub struct Opening<V> {
     plan: Plan,
-    entity: PhantomData<fn() -> E>,
+    view: PhantomData<fn() -> V>,
 }
 
-impl<E: TableEntity> Opening<E> {
+impl<V: View> Opening<V> {
     /// A query over one of the entity's layouts.
     #[inline]
     pub fn new(layout: usize) -> Self {
-        Self { plan: Plan::new::<E>(layout), entity: PhantomData }
+        Self { plan: Plan::new::<V::Entity>(layout), view: PhantomData }
     }
 }
 
-impl<E> Opening<E> {
+impl<V> Opening<V> {
     /// Gives the next part of the partition key its value.
     #[inline]
     pub fn partition<K: Kind, N: Encode<K>, const LAST: bool>(mut self, value: K::Value<'_>) -> Self {
@@ -39,13 +36,13 @@ impl<E> Opening<E> {
 
     /// The rows that begin so.
     #[inline]
-    pub fn rows<P, A>(self) -> Rows<E, P, A> {
+    pub fn rows<P, A>(self) -> Rows<V, P, A> {
         Rows::new(self.plan)
     }
 
     /// The one row of these keys.
     #[inline]
-    pub fn point<V>(self) -> Point<E, V> {
+    pub fn point<W>(self) -> Point<V, W> {
         Point::new(self.plan)
     }
 }
