@@ -7,11 +7,11 @@ use std::ops::RangeInclusive;
 
 use proc_macro2::Span;
 use syn::{
-    Attribute, Expr, ExprLit, Lit, LitStr, Meta, Path, Token, ext::IdentExt as _, punctuated::Punctuated,
-    spanned::Spanned as _,
+    Attribute, Expr, ExprLit, ExprPath, Ident, Lit, LitStr, Meta, MetaList, Path, Token, ext::IdentExt as _,
+    parse::Parse, punctuated::Punctuated, spanned::Spanned as _,
 };
 
-use crate::errors::Errors;
+use crate::{errors::Errors, model::Text};
 
 /// The attributes that the derives know, and where each is put.
 const PLACES: [(&str, &str); 4] = [
@@ -32,7 +32,7 @@ pub(crate) struct Keys {
 impl Keys {
     /// The attributes of this name, which may be written several times: their keys are one list.
     pub(crate) fn read(attributes: &[Attribute], attribute: &'static str, errors: &mut Errors) -> Self {
-        let mut keys = Self { attribute, place: None, given: Vec::new(), known: Vec::new() };
+        let mut keys = Self::new(attribute, None);
         for found in attributes.iter().filter(|found| found.path().is_ident(attribute)) {
             keys.place.get_or_insert(found.path().span());
             keys.read_one(found, errors);
@@ -47,28 +47,63 @@ impl Keys {
         for again in found {
             errors.on(again.path(), format_args!("`#[{attribute}]` stands here already; write one, with all its keys"));
         }
-        let mut keys = Self { attribute, place: Some(first.path().span()), given: Vec::new(), known: Vec::new() };
+        let mut keys = Self::new(attribute, Some(first.path().span()));
         keys.read_one(first, errors);
         Some(keys)
     }
 
-    fn read_one(&mut self, found: &Attribute, errors: &mut Errors) {
+    /// The attributes of this name, which may be written several times, each with keys of its own.
+    pub(crate) fn read_each(
+        attributes: &[Attribute],
+        attribute: &'static str,
+        errors: &mut Errors,
+    ) -> impl Iterator<Item = Self> {
+        let found: Vec<_> = attributes
+            .iter()
+            .filter(|found| found.path().is_ident(attribute))
+            .filter_map(|found| {
+                let mut keys = Self::new(attribute, Some(found.path().span()));
+                keys.read_one(found, errors).then_some(keys)
+            })
+            .collect();
+        found.into_iter()
+    }
+
+    fn new(attribute: &'static str, place: Option<Span>) -> Self {
+        Self { attribute, place, given: Vec::new(), known: Vec::new() }
+    }
+
+    /// Whether it could be read.
+    fn read_one(&mut self, found: &Attribute, errors: &mut Errors) -> bool {
         let name = self.attribute;
         match &found.meta {
             Meta::Path(_) if name == "table" => {
                 errors.on(found.path(), "`#[table]` needs keys: `#[table(name = \"…\")]`");
+                false
             }
-            Meta::Path(_) => {}
+            Meta::Path(_) if name == "index" => {
+                errors.on(found.path(), "`#[index]` begins with its name: `#[index(name, …)]`");
+                false
+            }
+            Meta::Path(_) => true,
             Meta::NameValue(pair) => {
                 errors.on(pair, format_args!("`#[{name}]` takes its keys in parentheses: `#[{name}(…)]`"));
+                false
             }
             Meta::List(list) => match list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated) {
                 Ok(metas) if metas.is_empty() => {
                     let mend = if name == "table" { "remove it" } else { "remove the parentheses" };
                     errors.on(list, format_args!("`#[{name}()]` says nothing; write a key into it, or {mend}"));
+                    false
                 }
-                Ok(metas) => self.given.extend(metas.into_iter().map(|meta| (written(meta.path()), meta))),
-                Err(error) => errors.push(error),
+                Ok(metas) => {
+                    self.given.extend(metas.into_iter().map(|meta| (written(meta.path()), meta)));
+                    true
+                }
+                Err(error) => {
+                    errors.push(error);
+                    false
+                }
             },
         }
     }
@@ -94,6 +129,23 @@ impl Keys {
             name != key
         });
         Some(meta)
+    }
+
+    /// The name that the attribute begins with; nothing if it begins otherwise.
+    pub(crate) fn name(&mut self, errors: &mut Errors) -> Option<Text> {
+        let (value, first) = self.given.first()?;
+        match first {
+            Meta::Path(path) if path.get_ident().is_some() => {
+                let name = Text { value: value.clone(), span: path.span() };
+                self.given.remove(0);
+                Some(name)
+            }
+            other => {
+                let attribute = self.attribute;
+                errors.on(other, format_args!("`#[{attribute}]` begins with its name: `#[{attribute}(name, …)]`"));
+                None
+            }
+        }
     }
 
     /// A key without a value.
@@ -167,6 +219,17 @@ impl Keys {
         None
     }
 
+    /// A key with a list in parentheses.
+    pub(crate) fn list(&mut self, key: &'static str, errors: &mut Errors) -> Option<List> {
+        match self.take(key, errors)? {
+            Meta::List(list) => Some(List { key, list }),
+            other => {
+                errors.on(other, format_args!("`{key}` takes a list; write `{key}(…)`"));
+                None
+            }
+        }
+    }
+
     /// What nobody asked for is unknown.
     pub(crate) fn finish(self, errors: &mut Errors) {
         let Self { attribute, given, known, .. } = self;
@@ -176,12 +239,104 @@ impl Keys {
     }
 }
 
+/// What a key holds in parentheses.
+pub(crate) struct List {
+    key: &'static str,
+    list: MetaList,
+}
+
+impl List {
+    /// Where the key is written.
+    pub(crate) fn span(&self) -> Span {
+        self.list.path.span()
+    }
+
+    fn parse<T: Parse>(&self, what: &str, errors: &mut Errors) -> Vec<T> {
+        match self.list.parse_args_with(Punctuated::<T, Token![,]>::parse_terminated) {
+            Ok(items) if items.is_empty() => {
+                errors.on(&self.list, format_args!("`{0}()` says nothing; write `{0}({what})`", self.key));
+                Vec::new()
+            }
+            Ok(items) => items.into_iter().collect(),
+            Err(error) => {
+                errors.push(error);
+                Vec::new()
+            }
+        }
+    }
+
+    /// `a, b`
+    pub(crate) fn idents(&self, errors: &mut Errors) -> Vec<Ident> {
+        self.parse("field, …", errors)
+    }
+
+    /// `a, some::path`
+    pub(crate) fn paths(&self, errors: &mut Errors) -> Vec<ExprPath> {
+        self.parse("field, path", errors)
+    }
+
+    /// `a = "…", b = "…"`
+    pub(crate) fn texts(&self, errors: &mut Errors) -> Vec<(Ident, LitStr)> {
+        let metas = self.parse::<Meta>("field = \"…\"", errors);
+        let text = |meta: Meta| match (meta.path().get_ident(), text_of(&meta)) {
+            (Some(ident), Some(text)) => Some((ident.clone(), text)),
+            _ => {
+                errors.on(&meta, format_args!("`{0}` takes texts by field; write `{0}(field = \"…\")`", self.key));
+                None
+            }
+        };
+        metas.into_iter().filter_map(text).collect()
+    }
+
+    /// `a, b(keys)`: each field and its keys, which are those of an `attribute`.
+    pub(crate) fn fields(&self, attribute: &'static str, errors: &mut Errors) -> Vec<(Ident, Keys)> {
+        let metas = self.parse::<Meta>("field, …", errors);
+        let field = |meta: Meta| {
+            let mut keys = Keys::new(attribute, Some(meta.span()));
+            let ident = meta.path().get_ident().cloned();
+            match (&meta, ident) {
+                (Meta::Path(_), Some(ident)) => return Some((ident, keys)),
+                (Meta::List(list), Some(ident)) => {
+                    let given = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated);
+                    match given {
+                        Ok(given) => keys.given.extend(given.into_iter().map(|meta| (written(meta.path()), meta))),
+                        Err(error) => errors.push(error),
+                    }
+                    return Some((ident, keys));
+                }
+                _ => errors.on(&meta, format_args!("`{0}` takes fields; write `{0}(field, …)`", self.key)),
+            }
+            None
+        };
+        metas.into_iter().filter_map(field).collect()
+    }
+}
+
+/// The place of the name that is meant among those that there are, each of which is a `what`.
+pub(crate) fn find(ident: &Ident, what: &str, names: &[&str], errors: &mut Errors) -> Option<usize> {
+    let name = ident.unraw().to_string();
+    let found = names.iter().position(|other| *other == name);
+    if found.is_none() {
+        let meant = match nearest(&name, names) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("there are {}", list(names)),
+        };
+        errors.on(ident, format_args!("no {what} is called `{name}`; {meant}"));
+    }
+    found
+}
+
 /// The key meant, the attribute meant, or all keys that there are.
 fn advice(name: &str, attribute: &str, known: &[&str]) -> String {
     if let Some(meant) = nearest(name, known) {
         return format!("did you mean `{meant}`?");
     }
     let encodings = ["lowercase", "uppercase", "first", "pad", "reverse", "time", "reverse_time", "hash", "raw"];
+    if encodings.contains(&name) && attribute == "index" {
+        return format!(
+            "an encoding belongs to a field of the index: `partition(field({name}))` or `row(field({name}))`"
+        );
+    }
     if encodings.contains(&name) {
         return format!("an encoding belongs to a key part: `#[row_key({name})]` or `#[partition_key({name})]`");
     }

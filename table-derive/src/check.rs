@@ -8,7 +8,7 @@ use crate::{
 
 /// Every rule, in the order of the attributes.
 pub(crate) fn check(entity: &Entity, errors: &mut Errors) {
-    let rules: [fn(&Entity, &mut Errors); 17] = [
+    let rules: [fn(&Entity, &mut Errors); 16] = [
         table_name,
         separator,
         partition_key_exists,
@@ -18,7 +18,6 @@ pub(crate) fn check(entity: &Entity, errors: &mut Errors) {
         kind_is_not_empty,
         hash_is_last_in_partition,
         raw_is_last,
-        prefix_is_first,
         prefix_is_legal,
         key_field_is_not_skipped,
         default_is_read,
@@ -140,22 +139,9 @@ fn raw_is_last(entity: &Entity, errors: &mut Errors) {
     }
 }
 
-/// A prefix begins the row key.
-fn prefix_is_first(entity: &Entity, errors: &mut Errors) {
-    for part in entity.row.parts.iter().skip(1) {
-        if let Some(prefix) = &part.prefix {
-            let first = &entity.fields[entity.row.parts[0].field].name;
-            errors.at(
-                prefix.span,
-                format_args!("a prefix begins the row key; write it in the `#[row_key]` of `{first}`"),
-            );
-        }
-    }
-}
-
 /// A prefix is written as it is.
 fn prefix_is_legal(entity: &Entity, errors: &mut Errors) {
-    for prefix in entity.row.parts.iter().filter_map(|part| part.prefix.as_ref()) {
+    if let Some(prefix) = &entity.row.prefix {
         if prefix.value.is_empty() {
             errors.at(prefix.span, "an empty prefix says nothing; remove it");
         }

@@ -3,6 +3,7 @@
 mod columns;
 mod docs;
 mod implementation;
+mod indexes;
 mod queries;
 
 use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
@@ -50,18 +51,27 @@ impl<'a> Context<'a> {
         Self { entity, runtime, bounds, columns }
     }
 
-    /// A key's part as the runtime's types name it, and whether it is the last one.
-    fn part(&self, part: &Part) -> (&'a Type, TokenStream) {
-        (&self.entity.fields[part.field].ty, part_encoding(self.entity, part, &self.runtime))
+    /// A key's part as the runtime's types name it.
+    fn part(&self, part: &Part) -> (TokenStream, TokenStream) {
+        let encoding = part_encoding(self.entity, part, &self.runtime);
+        (part_type(&self.entity.fields[part.field].ty, part, &self.runtime), encoding)
+    }
+
+    /// Where the compiler points if the part's field does not fit.
+    fn place(&self, part: &Part) -> Span {
+        self.entity.fields[part.field].ty.span()
     }
 
     /// The encoding of a key's part as code calls it: an encoding that does not fit its field is so said at once.
     fn fits(&self, part: &Part) -> TokenStream {
         let (ty, encoding) = self.part(part);
-        let (t, place) = (self.runtime.at(ty.span()), part.span);
-        let kind = quote_spanned!(ty.span()=> #t::KindOf<#ty>);
+        let (field, place) = (self.place(part), part.span);
+        let t = self.runtime.at(field);
+        let kind = quote_spanned!(field=> #t::KindOf<#ty>);
         let t = self.runtime.at(place);
-        let loses = Ident::new(if part.encoding.is_lossy() { "Lossy" } else { "Lossless" }, place);
+        // Fields are not read back from an index's own parts.
+        let lossy = part.sparse || part.encoding.is_lossy();
+        let loses = Ident::new(if lossy { "Lossy" } else { "Lossless" }, place);
         quote_spanned!(place=> <#encoding as #t::Fits<#ty, #kind, #t::#loses>>)
     }
 }
@@ -98,6 +108,16 @@ fn respan(tokens: TokenStream, place: Span) -> TokenStream {
             token
         })
         .collect()
+}
+
+/// The type that stands in a key.
+pub(crate) fn part_type(ty: &Type, part: &Part, runtime: &Runtime) -> TokenStream {
+    if part.sparse {
+        let t = runtime.at(ty.span());
+        quote_spanned!(ty.span()=> #t::PartOf<#ty>)
+    } else {
+        ty.to_token_stream()
+    }
 }
 
 /// The runtime's type for an encoding.

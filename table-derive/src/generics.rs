@@ -5,7 +5,8 @@ use quote::{ToTokens, quote};
 use syn::{Generics, Ident, Type, WhereClause, parse_quote};
 
 use crate::{
-    expand::{Runtime, part_encoding, strategy_type},
+    encoding::Encoding,
+    expand::{Runtime, part_encoding, part_type, strategy_type},
     model::{Entity, Storage},
 };
 
@@ -27,12 +28,19 @@ pub(crate) fn bounds(entity: &Entity, runtime: &Runtime) -> Option<WhereClause> 
             clause.predicates.push(parse_quote!(#ty: ::core::default::Default));
         }
         let t = runtime.here();
-        for part in entity.parts_of(at) {
-            let encoding = part_encoding(entity, part, runtime);
-            let kind = quote!(<#ty as #t::KeyPart>::Kind);
-            clause.predicates.push(parse_quote!(#ty: #t::KeyPart));
+        let mut known: Vec<(bool, &Encoding)> = Vec::new();
+        let parts = entity.layouts().flat_map(|layout| layout.partition.parts.iter().chain(&layout.row.parts));
+        for part in parts.filter(|part| part.field == at) {
+            if known.contains(&(part.sparse, &part.encoding)) {
+                continue;
+            }
+            known.push((part.sparse, &part.encoding));
+            let (encoding, stands) = (part_encoding(entity, part, runtime), part_type(ty, part, runtime));
+            let kind = quote!(<#stands as #t::KeyPart>::Kind);
+            let of = if part.sparse { quote!(Indexable) } else { quote!(KeyPart) };
+            clause.predicates.push(parse_quote!(#ty: #t::#of));
             clause.predicates.push(parse_quote!(#encoding: #t::Encode<#kind>));
-            if !part.encoding.is_lossy() {
+            if !part.sparse && !part.encoding.is_lossy() {
                 clause.predicates.push(parse_quote!(#encoding: #t::Decode<#kind>));
             }
         }

@@ -67,7 +67,7 @@ use crate::{errors::Errors, model::Entity, wrapper::Wrapper};
 /// | `reverse` | integers and dates | descending |
 /// | `time`, `reverse_time` | times | ticks: oldest or newest first |
 /// | `hash = N` | all | one of so many partitions; last in the partition key |
-#[proc_macro_derive(TableEntity, attributes(table, partition_key, row_key, property))]
+#[proc_macro_derive(TableEntity, attributes(table, partition_key, row_key, property, index))]
 pub fn derive_table_entity(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     table_entity(&parse_macro_input!(input)).into()
 }

@@ -1,5 +1,7 @@
 //! What a struct with `#[derive(TableEntity)]` says, as the rest of the derive sees it.
 
+mod index;
+
 use proc_macro2::Span;
 use quote::ToTokens as _;
 use syn::{
@@ -13,6 +15,8 @@ use crate::{
     encoding::Encoding,
     errors::Errors,
 };
+
+pub(crate) use index::{Holds, Index, Scope};
 
 /// A struct whose values are rows.
 pub(crate) struct Entity {
@@ -28,26 +32,46 @@ pub(crate) struct Entity {
     pub(crate) partition: Key,
     pub(crate) row: Key,
     pub(crate) fields: Vec<Field>,
+    /// Those on the struct, then those on the fields, in order.
+    pub(crate) indexes: Vec<Index>,
+}
+
+/// A layout: where a row of the entity stands.
+#[derive(Clone, Copy)]
+pub(crate) struct Layout<'a> {
+    /// Its place among the layouts: 0 is the primary key.
+    pub(crate) number: usize,
+    pub(crate) table: &'a Text,
+    pub(crate) partition: &'a Key,
+    pub(crate) row: &'a Key,
+    /// Of which index it is; nothing for the primary key.
+    pub(crate) index: Option<&'a Index>,
 }
 
 /// A text and where it was written.
+#[derive(Clone)]
 pub(crate) struct Text {
     pub(crate) value: String,
     pub(crate) span: Span,
 }
 
 /// A partition key or a row key: a constant, or parts.
+#[derive(Clone, Default)]
 pub(crate) struct Key {
     pub(crate) constant: Option<Text>,
+    /// What the parts begin with.
+    pub(crate) prefix: Option<Text>,
     pub(crate) parts: Vec<Part>,
 }
 
 /// A field in a key.
+#[derive(Clone)]
 pub(crate) struct Part {
     /// The field's place among the fields.
     pub(crate) field: usize,
     pub(crate) encoding: Encoding,
-    pub(crate) prefix: Option<Text>,
+    /// Whether it is an index's own part, whose field may be an `Option`: `None` writes no row.
+    pub(crate) sparse: bool,
     /// The encoding's option, or else the field's type.
     pub(crate) span: Span,
 }
@@ -136,13 +160,22 @@ impl Entity {
             write_id,
             allow_scan,
             separator,
-            partition: Key { constant: partition, parts: Vec::new() },
-            row: Key { constant: row, parts: Vec::new() },
+            partition: Key { constant: partition, ..Key::default() },
+            row: Key { constant: row, ..Key::default() },
             fields: Vec::new(),
+            indexes: Vec::new(),
         };
+        let mut indexes: Vec<_> = Keys::read_each(&input.attrs, "index", errors).map(|keys| (keys, None)).collect();
         for (at, field) in named_fields(input, errors)?.enumerate() {
             entity.read_field(at, field, case, errors);
+            indexes.extend(Keys::read_each(&field.attrs, "index", errors).map(|keys| (keys, Some(at))));
         }
+        // Now that there are the fields and keys that they are over.
+        for (keys, field) in indexes {
+            let index = Index::read(&entity, keys, field, errors);
+            entity.indexes.extend(index);
+        }
+        entity.prefix_own_rows();
         (input.generics.lifetimes().next().is_none()).then_some(entity)
     }
 
@@ -151,17 +184,64 @@ impl Entity {
         refuse(&field.attrs, &["table"], "on a field", errors);
         if let Some(mut keys) = Keys::read_once(&field.attrs, "partition_key", errors) {
             refuse_prefix_of_partition(&mut keys, errors);
-            self.partition.parts.push(Part::read(at, keys, None, field, errors));
+            self.partition.parts.push(Part::read(at, keys, field, errors));
         }
         if let Some(mut keys) = Keys::read_once(&field.attrs, "row_key", errors) {
-            let prefix = keys.text("prefix", errors).as_ref().map(Text::from);
-            self.row.parts.push(Part::read(at, keys, prefix, field, errors));
+            if let Some(prefix) = keys.text("prefix", errors) {
+                self.read_prefix(&prefix, errors);
+            }
+            self.row.parts.push(Part::read(at, keys, field, errors));
         }
         let name = ident.unraw().to_string();
         let storage = Storage::read(field, Text { value: case.field(&name), span: ident.span() }, errors);
         let docs = field.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect();
         let (visibility, ty) = (field.vis.clone(), field.ty.clone());
         self.fields.push(Field { ident, name, visibility, docs, ty, storage });
+    }
+
+    /// A prefix begins the row key.
+    fn read_prefix(&mut self, prefix: &LitStr, errors: &mut Errors) {
+        match self.row.parts.first() {
+            None => self.row.prefix = Some(Text::from(prefix)),
+            Some(first) => {
+                let first = &self.fields[first.field].name;
+                let message = format_args!("a prefix begins the row key; write it in the `#[row_key]` of `{first}`");
+                errors.on(prefix, message);
+            }
+        }
+    }
+
+    /// Where index rows stand among them, the entity's own rows say what they are.
+    fn prefix_own_rows(&mut self) {
+        if let (None, Some(first)) = (&self.row.prefix, self.row.parts.first())
+            && self.indexes.iter().any(Index::is_in_own_table)
+        {
+            let Field { name, ident, .. } = &self.fields[first.field];
+            self.row.prefix = Some(Text { value: format!("{name}-"), span: ident.span() });
+        }
+    }
+
+    /// Where the entity's own row stands.
+    pub(crate) fn primary(&self) -> Layout<'_> {
+        let (table, partition, row) = (&self.table, &self.partition, &self.row);
+        Layout { number: 0, table, partition, row, index: None }
+    }
+
+    /// The primary key, then every index.
+    pub(crate) fn layouts(&self) -> impl Iterator<Item = Layout<'_>> {
+        let indexes = self.indexes.iter().enumerate().map(|(at, index)| {
+            let Index { table, partition, row, .. } = index;
+            Layout { number: at + 1, table, partition, row, index: Some(index) }
+        });
+        std::iter::once(self.primary()).chain(indexes)
+    }
+
+    /// A part of the primary key, counted over both keys.
+    pub(crate) fn key_part(&self, number: usize) -> &Part {
+        match number.checked_sub(self.partition.parts.len()) {
+            Some(row) => &self.row.parts[row],
+            None => &self.partition.parts[number],
+        }
     }
 
     /// The parts of both keys that the field makes.
@@ -188,9 +268,13 @@ impl Entity {
         let in_key = self.parts_of(field).next().is_some();
         match &self.fields[field].storage {
             Storage::Skipped(_) => Mode::Skipped,
-            _ if !in_key => Mode::Free,
-            Storage::Property { asked, .. } if *asked || self.source(field) == Source::Property => Mode::Indexed,
-            Storage::Property { .. } => Mode::InKey,
+            Storage::Property { asked, .. } if in_key && !asked && self.source(field) != Source::Property => {
+                Mode::InKey
+            }
+            Storage::Property { .. } if in_key || self.indexes.iter().any(|index| index.depends_on(field)) => {
+                Mode::Indexed
+            }
+            Storage::Property { .. } => Mode::Free,
         }
     }
 
@@ -208,19 +292,34 @@ impl Entity {
     }
 }
 
+impl<'a> Layout<'a> {
+    /// The name by which errors and queries call it.
+    pub(crate) fn name(self) -> &'a str {
+        self.index.map_or("key", |index| &index.name.value)
+    }
+}
+
 impl Key {
-    /// The constant text that it begins with.
+    /// The constant text that it begins with; the whole of it where there are no parts.
     pub(crate) fn prefix(&self) -> &str {
-        let prefix = self.parts.first().and_then(|part| part.prefix.as_ref());
-        self.constant.as_ref().or(prefix).map_or("", |text| &text.value)
+        self.constant.as_ref().or(self.prefix.as_ref()).map_or("", |text| &text.value)
     }
 }
 
 impl Part {
-    fn read(field: usize, mut keys: Keys, prefix: Option<Text>, declared: &syn::Field, errors: &mut Errors) -> Self {
+    fn read(field: usize, mut keys: Keys, declared: &syn::Field, errors: &mut Errors) -> Self {
         let (encoding, span) = Encoding::read(&mut keys, errors);
         keys.finish(errors);
-        Self { field, encoding, prefix, span: span.unwrap_or_else(|| declared.ty.span()) }
+        Self { field, encoding, sparse: false, span: span.unwrap_or_else(|| declared.ty.span()) }
+    }
+
+    /// The part of the primary key as an index has it: index rows always escape.
+    fn escaped(&self) -> Self {
+        let mut part = self.clone();
+        if part.encoding == Encoding::Raw {
+            part.encoding = Encoding::Plain;
+        }
+        part
     }
 }
 

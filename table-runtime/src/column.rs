@@ -50,8 +50,8 @@ impl Filterable for Indexed {}
 
 /// A column that a patch may set.
 #[diagnostic::on_unimplemented(
-    message = "`patch` cannot set a field that keys are made of",
-    label = "its row would be left behind under the old key",
+    message = "`patch` cannot set a field that keys or indexes depend on",
+    label = "a row would be left behind with the old value",
     note = "read the entity, change the field and call `update(&mut stored)`; where it is the primary key itself, \
             delete the one and insert the other"
 )]

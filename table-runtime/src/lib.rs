@@ -63,7 +63,7 @@ pub mod __private {
         column::*,
         cost,
         entity::*,
-        index::{Copied, OwnerReader},
+        index::{Copied, Indexable, OwnerReader, point},
         key::{KeyPart, KeyProblem, KeyReader, KeyWriter, *},
         layout::*,
         property::{Property, *},
@@ -77,6 +77,8 @@ pub mod __private {
     pub type Arg<'a, T> = <T as KeyPart>::Arg<'a>;
     /// The kind of a field of the type `T`.
     pub type KindOf<T> = <T as KeyPart>::Kind;
+    /// What stands in an index's key for a field of the type `T`.
+    pub type PartOf<T> = <T as Indexable>::Part;
 
     /// A name in a key that is none of an enum's.
     #[cold]

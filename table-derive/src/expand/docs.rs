@@ -3,7 +3,7 @@
 use crate::{
     attributes::list,
     encoding::Encoding,
-    model::{Entity, Key, Part},
+    model::{Entity, Holds, Index, Key, Layout, Part},
 };
 
 /// Of the struct of the columns.
@@ -30,46 +30,86 @@ pub(super) fn key(entity: &Entity) -> String {
         "" => format!("The one row of `{}`.", entity.ident),
         fields => format!("The row of {fields}."),
     };
-    format!("{fact}\n\n{}", layout(entity))
+    format!("{fact}\n\n{}", layout(entity, entity.primary()))
 }
 
-/// Of `by_key`; the parts are those that its arguments open.
-pub(super) fn by_key(entity: &Entity, opened: &[Part], way: Way) -> String {
-    if let (Way::Opened, []) = (way, entity.row.parts.as_slice()) {
-        return format!("The same as [`key`](Self::key): a partition holds one row.\n\n{}", layout(entity));
-    }
+/// Of `by_key` and `by_NAME`; the parts are those that its arguments open.
+pub(super) fn by(entity: &Entity, layout: Layout<'_>, opened: &[Part], way: Way) -> String {
+    let row = layout.row.parts.as_slice();
     let fields = argument_names(entity, opened.iter());
-    let partition = match (way, fields.as_str()) {
-        (Way::Opened, "") => "Opens the one partition".to_owned(),
-        (Way::Opened, fields) => format!("Opens the partition of {fields}"),
-        (Way::ByRow | Way::Spread, "") => "Opens the rows, whose partition follows from the row key".to_owned(),
-        (Way::ByRow | Way::Spread, fields) => {
-            format!("Opens the rows of {fields}, whose partition follows from the row key")
+    let fact = match (layout.index, way, row) {
+        (None, Way::Opened, []) => "The same as [`key`](Self::key): a partition holds one row.".to_owned(),
+        (Some(Index { unique: Some(_), copy, .. }), Way::Opened, []) => {
+            let what = if copy.is_some() { "copy of the entity" } else { "entity" };
+            format!("The one {what} of {fields}.")
         }
-        (Way::FanOut(buckets), "") => format!("Opens all {buckets} hash partitions"),
-        (Way::FanOut(buckets), fields) => format!("Opens the {buckets} hash partitions of {fields}"),
+        _ => format!("{}{}.", opens(layout, &fields, way), orders(entity, row)),
     };
-    let order = match entity.row.parts.as_slice() {
-        [] => String::new(),
-        [first, rest @ ..] => rest
-            .iter()
-            .fold(format!(", {}", order(entity, first)), |text, part| format!("{text}, then {}", order(entity, part))),
-    };
-    format!("{partition}{order}.\n\n{}", layout(entity))
+    let layout =
+        self::layout(entity, layout) + &layout.index.map(|index| format!("\n\n{}", cost(index))).unwrap_or_default();
+    format!("{fact}\n\n{layout}")
 }
 
-/// How `by_key` reaches the rows.
+fn opens(layout: Layout<'_>, fields: &str, way: Way) -> String {
+    let rows = match layout.index.map(Index::holds) {
+        None => "the rows",
+        Some(Holds::Copy) => "the index's copies",
+        Some(_) => "the index's rows",
+    };
+    let of = layout.index.map_or_else(String::new, |index| format!(" of the index `{}`", index.name.value));
+    match (way, fields) {
+        (Way::Opened, "") => format!("Opens the one partition{of}"),
+        (Way::Opened, fields) if of.is_empty() => format!("Opens the partition of {fields}"),
+        (Way::Opened, fields) => format!("Opens {rows} of {fields}"),
+        (Way::ByRow | Way::Spread(_), "") => format!("Opens {rows}, whose partition follows from the row key"),
+        (Way::ByRow | Way::Spread(_), fields) => {
+            format!("Opens {rows} of {fields}, whose partition follows from the row key")
+        }
+        (Way::FanOut(buckets), "") => format!("Opens all {buckets} hash partitions{of}"),
+        (Way::FanOut(buckets), fields) => format!("Opens the {buckets} hash partitions of {fields}"),
+    }
+}
+
+/// What an index's query costs.
+fn cost(index: &Index) -> String {
+    let (partition, lag) = match index.is_elsewhere() {
+        false => ("in the entity's partition", ""),
+        true => ("elsewhere", ", and may lag behind the entity"),
+    };
+    match (index.holds(), index.unique) {
+        (Holds::Copy, Some(_)) => format!("A unique index {partition}, of whole copies: a full key costs one request."),
+        (Holds::Copy, None) => {
+            format!("An index {partition}, of whole copies: a request reads up to 1000 of them{lag}.")
+        }
+        (Holds::List, _) => {
+            format!("An index {partition}, of lists: a request reads the ids of a value, and one more each entity.")
+        }
+        (_, Some(_)) => {
+            format!("A unique index {partition}: a full key costs one request, and one more for the entity.")
+        }
+        (_, None) => {
+            format!("An index {partition}: a request reads up to 1000 of its rows, and one more each entity.")
+        }
+    }
+}
+
+/// How `by_NAME` reaches the rows; the numbers are those of hash partitions.
 #[derive(Clone, Copy)]
 pub(super) enum Way {
     Opened,
     ByRow,
-    Spread,
+    Spread(usize),
     FanOut(usize),
 }
 
 /// Of `scan`.
 pub(super) fn scan(entity: &Entity) -> String {
     format!("Reads the whole table `{}`. It compiles under `#[table(allow_scan)]`.", entity.table.value)
+}
+
+fn orders(entity: &Entity, row: &[Part]) -> String {
+    let orders: Vec<_> = row.iter().map(|part| order(entity, part)).collect();
+    if orders.is_empty() { String::new() } else { format!(", {}", orders.join(", then ")) }
 }
 
 fn order(entity: &Entity, part: &Part) -> String {
@@ -94,12 +134,12 @@ fn argument_names<'a>(entity: &Entity, parts: impl Iterator<Item = &'a Part>) ->
 }
 
 /// The table and its two keys.
-fn layout(entity: &Entity) -> String {
+fn layout(entity: &Entity, layout: Layout<'_>) -> String {
     format!(
         "Table `{}`, `PartitionKey` {}, `RowKey` {}.",
-        entity.table.value,
-        stored_key(entity, &entity.partition),
-        stored_key(entity, &entity.row)
+        layout.table.value,
+        stored_key(entity, layout.partition),
+        stored_key(entity, layout.row)
     )
 }
 

@@ -1,11 +1,11 @@
 //! The implementations of the runtime's traits.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 
-use super::{Context, columns, local, option, strategy_type};
-use crate::model::{Key, Source};
+use super::{Context, columns, indexes, local, option, strategy_type};
+use crate::model::{Field, Index, Key, Layout, Source, Strategy, Text};
 
 /// What the entity may be used for.
 pub(super) fn markers(context: &Context<'_>) -> TokenStream {
@@ -17,10 +17,15 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
             impl #parameters #t::AllowScan for #ident #arguments #bounds {}
         }
     });
+    let one_partition = (!context.entity.indexes.iter().any(Index::is_elsewhere)).then(|| {
+        quote! {
+            #[automatically_derived]
+            impl #parameters #t::OnePartition for #ident #arguments #bounds {}
+        }
+    });
     quote! {
         #allow_scan
-        #[automatically_derived]
-        impl #parameters #t::OnePartition for #ident #arguments #bounds {}
+        #one_partition
     }
 }
 
@@ -29,7 +34,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let Context { entity, bounds, columns, .. } = context;
     let (t, ident) = (context.runtime.here(), &entity.ident);
     let (parameters, arguments, _) = entity.generics.split_for_impl();
-    let layout = layout(context);
+    let layouts = entity.layouts().map(|layout| self::layout(context, layout));
     let properties = entity.stored().map(|(field, name, ..)| {
         let (field, name) = (&field.name, &name.value);
         quote!(#t::PropertyInfo { field: #field, name: #name })
@@ -39,11 +44,12 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let write_id = entity.write_id;
     let columns_value = columns::value(context);
     let (keys, write, read) = (keys(context), write(context), read(context));
+    let (write_index, owner_part) = (indexes::write_index(context), indexes::owner_part(context));
     quote! {
         #[automatically_derived]
         #[allow(deprecated, clippy::type_complexity)]
         impl #parameters #t::TableEntity for #ident #arguments #bounds {
-            const LAYOUTS: &'static [#t::LayoutInfo] = &[#layout];
+            const LAYOUTS: &'static [#t::LayoutInfo] = &[#(#layouts),*];
             const PROPERTIES: &'static [#t::PropertyInfo] = &[#(#properties),*];
             const KIND: ::core::option::Option<&'static ::core::primitive::str> = #kind;
             const WRITE_ID: ::core::primitive::bool = #write_id;
@@ -52,14 +58,16 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
             const COLUMNS: #columns #arguments = #columns_value;
             #keys
             #write
+            #write_index
+            #owner_part
             #read
         }
     }
 }
 
-fn layout(context: &Context<'_>) -> TokenStream {
+fn layout(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
     let t = context.runtime.here();
-    let table = &context.entity.table.value;
+    let (name, table) = (layout.name(), &layout.table.value);
     let key = |key: &Key| {
         let parts = key.parts.iter().map(|part| {
             let (field, encoding) = (&context.entity.fields[part.field].name, part.encoding.to_string());
@@ -69,17 +77,18 @@ fn layout(context: &Context<'_>) -> TokenStream {
         });
         quote!(&[#(#parts),*])
     };
-    let (partition, row) = (key(&context.entity.partition), key(&context.entity.row));
-    let (partition_prefix, row_prefix) = (context.entity.partition.prefix(), context.entity.row.prefix());
+    let (partition, row) = (key(layout.partition), key(layout.row));
+    let (partition_prefix, row_prefix) = (layout.partition.prefix(), layout.row.prefix());
+    let index = option(layout.index.map(|index| indexes::info(context, index)));
     quote! {
         #t::LayoutInfo {
-            name: "key",
+            name: #name,
             table: #table,
             partition_prefix: #partition_prefix,
             partition: #partition,
             row_prefix: #row_prefix,
             row: #row,
-            index: ::core::option::Option::None,
+            index: #index,
         }
     }
 }
@@ -87,35 +96,24 @@ fn layout(context: &Context<'_>) -> TokenStream {
 fn keys(context: &Context<'_>) -> TokenStream {
     let t = context.runtime.here();
     let (layout, keys) = (local("layout"), local("keys"));
-    let parts = |name: &str, key: &Key| -> TokenStream {
-        let count = key.parts.len();
-        let writes = key.parts.iter().enumerate().map(|(place, part)| {
-            let (field, last) = (&context.entity.fields[part.field], place + 1 == count);
-            let method = Ident::new(name, part.span);
-            let fits = context.fits(part);
-            let (ident, ty, t) = (&field.ident, &field.ty, context.runtime.at(field.ty.span()));
-            let value = quote_spanned!(ty.span()=> <#ty as #t::KeyPart>::to_value(&self.#ident));
-            quote_spanned!(part.span=> #fits::#method::<#last>(#value, #keys)?;)
-        });
-        quote!(#(#writes)*)
-    };
-    let partition = parts("write_partition", &context.entity.partition);
-    let row = parts("write_row", &context.entity.row);
-    let arms = if partition.is_empty() && row.is_empty() {
+    let entity = context.entity;
+    let arms: Vec<_> = entity.layouts().map(|layout| layout_keys(context, layout)).collect();
+    let uses = !entity.indexes.is_empty() || !arms.iter().all(TokenStream::is_empty);
+    let numbers = (0..arms.len()).map(Literal::usize_unsuffixed);
+    let arms = if uses {
         quote! {
-            let _ = (#layout, #keys);
-            ::core::result::Result::Ok(true)
+            match #layout {
+                #(#numbers => {
+                    #arms
+                    ::core::result::Result::Ok(true)
+                })*
+                _ => ::core::result::Result::Ok(false),
+            }
         }
     } else {
         quote! {
-            match #layout {
-                0 => {
-                    #partition
-                    #row
-                    ::core::result::Result::Ok(true)
-                }
-                _ => ::core::result::Result::Ok(false),
-            }
+            let _ = (#layout, #keys);
+            ::core::result::Result::Ok(true)
         }
     };
     quote! {
@@ -130,18 +128,39 @@ fn keys(context: &Context<'_>) -> TokenStream {
     }
 }
 
+/// Writes the parts of both keys.
+fn layout_keys(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
+    let keys = local("keys");
+    let parts = |name: &str, key: &Key| -> TokenStream {
+        let count = key.parts.len();
+        let writes = key.parts.iter().enumerate().map(|(place, part)| {
+            let (field, last) = (&context.entity.fields[part.field], place + 1 == count);
+            let method = Ident::new(name, part.span);
+            let (fits, (part_type, _)) = (context.fits(part), context.part(part));
+            let (ident, ty, t) = (&field.ident, &field.ty, context.runtime.at(field.ty.span()));
+            let value = if part.sparse {
+                let value = indexes::part_local(part.field);
+                quote_spanned!(ty.span()=> <#part_type as #t::KeyPart>::to_value(#value))
+            } else {
+                quote_spanned!(ty.span()=> <#part_type as #t::KeyPart>::to_value(&self.#ident))
+            };
+            quote_spanned!(part.span=> #fits::#method::<#last>(#value, #keys)?;)
+        });
+        quote!(#(#writes)*)
+    };
+    let present = layout.index.map(|index| indexes::present(context, index));
+    let partition = parts("write_partition", layout.partition);
+    let row = parts("write_row", layout.row);
+    quote!(#present #partition #row)
+}
+
 fn write(context: &Context<'_>) -> TokenStream {
     let t = context.runtime.here();
     let properties = local("properties");
     let writes: Vec<_> = context
         .entity
         .stored()
-        .map(|(field, name, strategy, default)| {
-            let (ident, ty, name) = (&field.ident, &field.ty, &name.value);
-            let strategy = strategy_type(strategy, default, ty, &context.runtime);
-            let t = context.runtime.at(ty.span());
-            quote_spanned!(ty.span()=> <#strategy as #t::Store<#ty>>::store(&self.#ident, #name, #properties)?;)
-        })
+        .map(|(field, name, strategy, default)| store(context, field, name, strategy, default))
         .collect();
     let unused = writes.is_empty().then(|| quote!(let _ = #properties;));
     quote! {
@@ -151,6 +170,21 @@ fn write(context: &Context<'_>) -> TokenStream {
             ::core::result::Result::Ok(())
         }
     }
+}
+
+/// Writes a field as its property.
+pub(super) fn store(
+    context: &Context<'_>,
+    field: &Field,
+    name: &Text,
+    strategy: Strategy,
+    default: bool,
+) -> TokenStream {
+    let properties = local("properties");
+    let (ident, ty, name) = (&field.ident, &field.ty, &name.value);
+    let strategy = strategy_type(strategy, default, ty, &context.runtime);
+    let t = context.runtime.at(ty.span());
+    quote_spanned!(ty.span()=> <#strategy as #t::Store<#ty>>::store(&self.#ident, #name, #properties)?;)
 }
 
 fn read(context: &Context<'_>) -> TokenStream {

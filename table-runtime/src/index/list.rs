@@ -110,7 +110,6 @@ fn rows_of(value: Option<ValueRef<'_>>) -> Result<usize, PropertyProblem> {
 }
 
 /// The row keys as JSON arrays, each of at most `limit` UTF-16 units, if no key alone is more.
-#[cfg_attr(not(test), expect(dead_code, reason = "the writes of lists call it"))]
 fn split(entities: &[String], limit: usize) -> Vec<String> {
     let mut texts: Vec<String> = Vec::new();
     // Of the last text, without its closing bracket.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::{
     KeyPart, KeyWriter, LayoutInfo, PartInfo, Result, RowRef, TableEntity,
-    entity::{RowReader, damaged, id, misfit},
+    entity::{PropertyWriter, RowReader, damaged, id, misfit},
     key::{KeyProblem, Kind, copy_part},
     layout::Scope,
     property::PropertyProblem,
@@ -120,6 +120,11 @@ impl<'a> OwnerReader<'a> {
     pub fn written(&self, field: &'static str, written: Result<(), KeyProblem>) -> Result<()> {
         written.map_err(|problem| self.error(field, problem))
     }
+}
+
+/// Writes a field of the primary key as the property of a pointer, from which [`OwnerReader::value`] reads it.
+pub fn point<T: KeyPart>(value: &T, name: &'static str, properties: &mut PropertyWriter<'_>) -> Result<()> {
+    properties.write(name, |properties| <T::Kind as Kind>::store(value.to_value(), name, properties))
 }
 
 /// The entity in a row of one of its indexes that holds a whole copy, and the entity's own keys.

@@ -16,7 +16,9 @@ use crate::{
 /// `To` is the access once it is known.
 pub struct Unopened<N, To = Range>(PhantomData<(N, To)>);
 /// The partition is a hash of the row key's first field: it follows from that one's value.
-pub struct Spread<const N: usize, H>(PhantomData<H>);
+///
+/// `To` is the access once it is known.
+pub struct Spread<const N: usize, H, To = Range>(PhantomData<(H, To)>);
 
 /// How a query reaches its partitions: what becomes of it, whatever the query is allowed to do.
 ///
@@ -187,7 +189,7 @@ impl<N, To> Reach for Unopened<N, To> {
     type Filtered = PartitionScan;
 }
 
-impl<const N: usize, H> Reach for Spread<N, H> {
+impl<const N: usize, H, To> Reach for Spread<N, H, To> {
     type AfterPrefix = FanOut<N>;
     type Filtered = FanOut<N>;
 }
@@ -200,8 +202,8 @@ impl<K: Kind, N: Encode<K>, To> Access<K> for Unopened<N, To> {
     }
 }
 
-impl<K: Kind, const N: usize, H: Encode<K>> Access<K> for Spread<N, H> {
-    type After = Range;
+impl<K: Kind, const N: usize, H: Encode<K>, To> Access<K> for Spread<N, H, To> {
+    type After = To;
 
     fn open(value: K::Value<'_>, plan: &mut Plan) {
         plan.push_partition::<K, H>(value, true);
@@ -209,7 +211,7 @@ impl<K: Kind, const N: usize, H: Encode<K>> Access<K> for Spread<N, H> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<const N: usize, H> PrefixAccess for Spread<N, H> {
+impl<const N: usize, H, To> PrefixAccess for Spread<N, H, To> {
     fn open_prefix(_: &str, _: &mut Plan) {}
 }
 

@@ -2,24 +2,27 @@
 
 use std::marker::PhantomData;
 
-use super::{Point, Rows, View, plan::Plan};
-use crate::key::{Encode, Kind};
+use super::{Point, Rows, plan::Plan};
+use crate::{
+    TableEntity,
+    key::{Encode, Kind},
+};
 
 /// A query while the derive's functions give it its first parts.
-pub struct Opening<V> {
+pub struct Opening<E> {
     plan: Plan,
-    view: PhantomData<fn() -> V>,
+    entity: PhantomData<fn() -> E>,
 }
 
-impl<V: View> Opening<V> {
+impl<E: TableEntity> Opening<E> {
     /// A query over one of the entity's layouts.
     #[inline]
     pub fn new(layout: usize) -> Self {
-        Self { plan: Plan::new::<V::Entity>(layout), view: PhantomData }
+        Self { plan: Plan::new::<E>(layout), entity: PhantomData }
     }
 }
 
-impl<V> Opening<V> {
+impl<E> Opening<E> {
     /// Gives the next part of the partition key its value.
     #[inline]
     pub fn partition<K: Kind, N: Encode<K>, const LAST: bool>(mut self, value: K::Value<'_>) -> Self {
@@ -34,15 +37,15 @@ impl<V> Opening<V> {
         self
     }
 
-    /// The rows that begin so.
+    /// The rows that begin so, as a `V`: the entity, or an index's copy of it.
     #[inline]
-    pub fn rows<P, A>(self) -> Rows<V, P, A> {
+    pub fn rows<V, P, A>(self) -> Rows<V, P, A> {
         Rows::new(self.plan)
     }
 
-    /// The one row of these keys.
+    /// The one row of these keys, as a `V`.
     #[inline]
-    pub fn point<W>(self) -> Point<V, W> {
+    pub fn point<V, W>(self) -> Point<V, W> {
         Point::new(self.plan)
     }
 }

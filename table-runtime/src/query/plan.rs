@@ -27,6 +27,8 @@ pub struct Plan {
     row: KeyBuffer,
     partition_parts: usize,
     row_parts: usize,
+    /// Whether `row` is a whole key, as a constant one is: what begins with it is another row's.
+    is_whole: bool,
     /// The row keys, where they are not all that begin with `row`.
     range: Option<KeyRange>,
     filter: Option<Condition>,
@@ -92,6 +94,7 @@ impl Plan {
             row: KeyBuffer::new(),
             partition_parts: 0,
             row_parts: 0,
+            is_whole: layout.row.is_empty(),
             range: None,
             filter: None,
             take: None,
@@ -149,6 +152,7 @@ impl Plan {
             self.fail_key(self.row_field(), problem);
         }
         self.row_parts += 1;
+        self.is_whole = last;
     }
 
     fn row_field(&self) -> &'static str {
@@ -242,8 +246,7 @@ impl Plan {
         };
         let rows = match (&partitions, &self.range) {
             (Partitions::One(_), Some(range)) => range.clone(),
-            // A constant row key is a whole one.
-            _ if self.layout.row.is_empty() => {
+            _ if self.is_whole => {
                 let key = self.row.as_str().to_owned();
                 KeyRange { from: Bound::Included(key.clone()), to: Bound::Included(key) }
             }

@@ -1,0 +1,39 @@
+//! The fields that an index can be over.
+
+use crate::KeyPart;
+
+/// A field that an index can be over: a key part, or an `Option` of one, which has no row where it is `None`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be indexed",
+    label = "no ordered key encoding for this type",
+    note = "indexes are made of what keys are made of, text, integers, `bool`, `char`, GUIDs, dates and times, the last \
+            three behind features of `table-runtime`, and of `Option`s of these; derive `KeyPart` on a newtype or a \
+            unit enum"
+)]
+pub trait Indexable {
+    /// What stands in the key.
+    type Part: KeyPart;
+
+    /// The value that stands in the key; `None` for no row.
+    fn part(&self) -> Option<&Self::Part>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: KeyPart> Indexable for T {
+    type Part = T;
+
+    #[inline]
+    fn part(&self) -> Option<&T> {
+        Some(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: KeyPart> Indexable for Option<T> {
+    type Part = T;
+
+    #[inline]
+    fn part(&self) -> Option<&T> {
+        self.as_ref()
+    }
+}
