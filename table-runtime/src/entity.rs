@@ -386,6 +386,13 @@ pub(crate) fn is_kind(table: &str, row: RowRef<'_>, kind: &str) -> Result<bool> 
     Ok(found == Some(ValueRef::String(kind)))
 }
 
+/// Whether the row in `table` is an entity whose insert is not committed yet.
+pub(crate) fn is_pending(table: &str, row: RowRef<'_>) -> Result<bool> {
+    let mut properties = row.properties;
+    let found = properties.seek(PENDING).map_err(|damage| damaged(table, row, damage))?;
+    Ok(found.is_some())
+}
+
 #[cold]
 pub(crate) fn damaged(table: &str, row: RowRef<'_>, damage: DamagedProperties) -> crate::Error {
     crate::Error::Damaged { row: Box::new(id(table, row)), damage }

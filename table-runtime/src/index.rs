@@ -6,7 +6,7 @@ mod copied;
 mod finding;
 mod follow;
 mod indexable;
-mod list;
+pub(crate) mod list;
 mod list_upkeep;
 mod owner;
 mod progress;
@@ -37,7 +37,7 @@ pub use verify::Verify;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use crate::{Error, Result, backend::BoxFuture};
+use crate::{Error, Result, backend::BoxFuture, tables::SIDE_BY_SIDE};
 
 /// The pauses before a write that another writer was faster at is tried again.
 fn delays() -> ExponentialBackoff {
@@ -55,9 +55,6 @@ async fn wait(delays: &mut ExponentialBackoff, error: Error) -> Result<()> {
     FuturesTimerSleeper.sleep(delay).await;
     Ok(())
 }
-
-/// How many entities or index rows are looked at side by side.
-const SIDE_BY_SIDE: usize = 16;
 
 /// Runs these side by side, a bounded number at a time, and gives their results in order.
 async fn side_by_side<T: Send>(futures: Vec<BoxFuture<'_, Result<T>>>) -> Result<Vec<T>> {

@@ -47,7 +47,7 @@ pub use key::{KeyPart, KeyWriter};
 pub use layout::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope};
 pub use properties::{DamagedProperties, Properties, PropertiesRef};
 pub use property::{Property, PropertyProblem};
-pub use query::{Bounds, Done, Entities, Explain, Lookup, Opened, PageOf, Point, Primary, Query, Rows, Unique};
+pub use query::{Bounds, Done, Entities, Explain, Lookup, Opened, PageOf, Point, Primary, Query, Rows, Unique, View};
 pub use row::{ETag, Row, RowId, RowRef, RowSet};
 pub use tables::Tables;
 pub use ticks::{ParseTicksError, Ticks};

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use crate::{Point, Result, Stored, TableEntity, backend::Backend, index::Ready, limits};
+use crate::{Point, Result, TableEntity, View, backend::Backend, index::Ready, limits};
 
 /// The tables of one store: an account of Azure Table storage, or an embedded store.
 ///
@@ -40,8 +40,8 @@ pub struct Tables {
     ready: Arc<Ready>,
 }
 
-/// How many points `get_many` reads side by side.
-const SIDE_BY_SIDE: usize = 16;
+/// How many points are read side by side.
+pub(crate) const SIDE_BY_SIDE: usize = 16;
 
 impl Tables {
     /// The tables of this backend.
@@ -118,15 +118,15 @@ impl Tables {
         self.record_indexes::<E>(is_new).await
     }
 
-    /// Reads rows by their keys: a point each, side by side, never an `or`. The answers stand in the order of the
-    /// keys, `None` where there is no row.
+    /// Reads rows by their keys, or through a unique index: a point each, side by side, never an `or`. The answers
+    /// stand in the order of the keys, `None` where there is no row.
     ///
     /// # Errors
     /// Those of [`Point::get`], of the first that failed.
-    pub async fn get_many<E: TableEntity>(
+    pub async fn get_many<V: View, W>(
         &self,
-        keys: impl IntoIterator<Item = Point<E>>,
-    ) -> Result<Vec<Option<Stored<E>>>> {
+        keys: impl IntoIterator<Item = Point<V, W>>,
+    ) -> Result<Vec<Option<V::Item>>> {
         let points: Vec<_> = keys.into_iter().map(|key| key.get(self)).collect();
         stream::iter(points).buffered(SIDE_BY_SIDE).try_collect().await
     }
