@@ -8,6 +8,7 @@ use std::{
 };
 
 use futures_core::Stream;
+use futures_util::TryStreamExt;
 
 use super::{
     finding::Finding,
@@ -172,6 +173,14 @@ impl Verify {
             sweep.resume(cursor)?;
         }
         Ok(self)
+    }
+
+    /// Reads all findings.
+    ///
+    /// # Errors
+    /// The first one of the stream.
+    pub async fn all(self) -> Result<Vec<Finding>> {
+        self.try_collect().await
     }
 
     /// Where to go on after the findings that were given out so far; `None` before the first page.
