@@ -30,6 +30,7 @@ mod query;
 mod row;
 mod tables;
 mod ticks;
+mod transaction;
 mod value;
 mod write;
 
@@ -51,6 +52,7 @@ pub use query::{Bounds, Done, Entities, Explain, Lookup, Opened, PageOf, Point, 
 pub use row::{ETag, Row, RowId, RowRef, RowSet};
 pub use tables::Tables;
 pub use ticks::{ParseTicksError, Ticks};
+pub use transaction::Transaction;
 pub use value::{Value, ValueRef};
 
 pub use table_derive::{KeyPart, Property, TableEntity};

@@ -21,6 +21,8 @@ mod properties;
 mod ranges;
 #[path = "conformance/requests.rs"]
 mod requests;
+#[path = "conformance/transactions.rs"]
+mod transactions;
 #[path = "conformance/writes.rs"]
 mod writes;
 
@@ -52,7 +54,7 @@ macro_rules! conformance {
 
 pub(crate) use conformance;
 
-const MODULES: [&[Case]; 9] = [
+const MODULES: [&[Case]; 10] = [
     filters::CASES,
     index_writes::CASES,
     keys::CASES,
@@ -61,6 +63,7 @@ const MODULES: [&[Case]; 9] = [
     properties::CASES,
     ranges::CASES,
     requests::CASES,
+    transactions::CASES,
     writes::CASES,
 ];
 
