@@ -10,7 +10,7 @@ use crate::{
 
 /// Every rule, in the order of the attributes.
 pub(crate) fn check(entity: &Entity, errors: &mut Errors) {
-    let rules: [fn(&Entity, &mut Errors); 16] = [
+    let rules: [fn(&Entity, &mut Errors); 17] = [
         table_name,
         separator,
         partition_key_exists,
@@ -20,6 +20,7 @@ pub(crate) fn check(entity: &Entity, errors: &mut Errors) {
         kind_is_not_empty,
         hash_is_last_in_partition,
         raw_is_last,
+        prefix_is_first,
         prefix_is_legal,
         key_field_is_not_skipped,
         default_is_read,
@@ -145,9 +146,17 @@ fn raw_is_last(entity: &Entity, errors: &mut Errors) {
     }
 }
 
+/// A prefix begins the row key.
+fn prefix_is_first(entity: &Entity, errors: &mut Errors) {
+    for prefix in &entity.row.misplaced {
+        let first = &entity.fields[entity.row.parts[0].field].name;
+        errors.at(prefix.span, format_args!("a prefix begins the row key; write it in the `#[row_key]` of `{first}`"));
+    }
+}
+
 /// A prefix is written as it is.
 fn prefix_is_legal(entity: &Entity, errors: &mut Errors) {
-    if let Some(prefix) = &entity.row.prefix {
+    for prefix in entity.row.prefix.iter().chain(&entity.row.misplaced) {
         legal_prefix(prefix, errors);
     }
 }

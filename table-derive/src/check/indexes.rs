@@ -71,15 +71,18 @@ fn rows_cannot_meet(entity: &Entity, errors: &mut Errors) {
                 && (other.row.prefix().starts_with(prefix) || prefix.starts_with(other.row.prefix()))
         };
         if let Some(other) = layouts[..at].iter().find(meets) {
+            let mend = match other.row.prefix() {
+                "" if other.index.is_none() => "another text as `#[table(row = \"…\")]`".to_owned(),
+                _ => format!("`prefix = \"…\"` in the index `{}`", index.name.value),
+            };
             let message = format_args!(
                 "in the table `{}` the rows of {} {} and those of {} {}, so that they could meet\n\
-                 help: write `prefix = \"…\"` in the index `{}`; of two prefixes neither may begin with the other",
+                 help: write {mend}; of two prefixes neither may begin with the other",
                 layout.table.value,
                 rows(layout),
                 begin(layout),
                 rows(other),
                 begin(other),
-                index.name.value
             );
             errors.at(index.row.prefix.as_ref().map_or(index.name.span, |prefix| prefix.span), message);
         }

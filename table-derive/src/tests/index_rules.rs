@@ -159,6 +159,14 @@ fn of_places() {
         },
         "those of `User` itself begin with `name-own`",
     );
+    refuses(
+        &parse_quote! {
+            #[table(row = "")]
+            #[index(name, same_table)]
+            struct User { #[partition_key] user: String, name: String }
+        },
+        "help: write another text as `#[table(row = \"…\")]`",
+    );
     let long = "A".repeat(60);
     refuses(
         &parse_quote! {
