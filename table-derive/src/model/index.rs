@@ -192,10 +192,10 @@ impl Values {
 fn values(entity: &Entity, list: List, errors: &mut Errors) -> Vec<Part> {
     let mut parts = Vec::new();
     for (ident, mut keys) in list.fields("index", errors) {
-        let field = field(entity, &ident, errors);
-        let part = field.map(|field| value(entity, field, &mut keys, errors));
-        keys.finish(errors);
-        parts.extend(part);
+        if let Some(field) = field(entity, &ident, errors) {
+            parts.push(value(entity, field, &mut keys, errors));
+            keys.finish(errors);
+        }
     }
     parts
 }
