@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
-use crate::{LayoutInfo, backend::Scan};
+use crate::{Condition, LayoutInfo, backend::Scan};
 
 /// Why a text is not a cursor of this query.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,6 +30,8 @@ pub(crate) struct Cursor {
     /// The keys of the last row that was given out.
     pub partition_key: String,
     pub row_key: String,
+    /// The row key of the last entity that was given out, where the row is a list of several.
+    pub listed: Option<String>,
 }
 
 /// Sets the hash of a cursor's bytes apart from other hashes.
@@ -37,15 +39,17 @@ const SEED: u64 = 0x6375_7273_6F72;
 const HASH: usize = size_of::<u64>();
 
 impl Cursor {
-    /// What the cursors of a query are known by.
-    pub(crate) fn query(layout: &LayoutInfo, scan: &Scan, take: Option<usize>) -> u64 {
+    /// What the cursors of a query are known by; `filter` is the one that the store does not see.
+    pub(crate) fn query(layout: &LayoutInfo, scan: &Scan, take: Option<usize>, filter: Option<&Condition>) -> u64 {
         let parts = |parts: &[crate::PartInfo]| {
             let parts: Vec<_> = parts.iter().map(|part| format!("{}:{}", part.field, part.encoding)).collect();
             parts.join(";")
         };
         let layout = [layout.table, layout.name, &parts(layout.partition), &parts(layout.row)].join("\n");
         let select = scan.select.as_ref().map(|select| select.join(","));
-        XxHash3_64::oneshot(format!("{layout}\n{}\n{}\n{select:?}\n{take:?}", scan.table, scan.odata()).as_bytes())
+        let filter = filter.map(Condition::to_string);
+        let asked = format!("{}\n{}\n{filter:?}\n{select:?}\n{take:?}", scan.table, scan.odata());
+        XxHash3_64::oneshot(format!("{layout}\n{asked}").as_bytes())
     }
 
     /// Reads a cursor of the query.

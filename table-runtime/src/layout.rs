@@ -58,8 +58,13 @@ pub enum Holds {
 
 impl LayoutInfo {
     /// Whether the layout is that of an index whose rows are written by steps before the entity is committed.
-    pub(crate) fn is_claimed(&self) -> bool {
-        self.index.as_ref().is_some_and(|index| index.scope == Scope::Elsewhere && index.holds != Holds::Copy)
+    pub(crate) const fn is_claimed(&self) -> bool {
+        matches!(&self.index, Some(index) if matches!(index.scope, Scope::Elsewhere)) && self.is_lookup()
+    }
+
+    /// Whether the layout is that of an index whose rows lead to entities, which are read after them.
+    pub(crate) const fn is_lookup(&self) -> bool {
+        matches!(&self.index, Some(index) if !matches!(index.holds, Holds::Copy))
     }
 }
 

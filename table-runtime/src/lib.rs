@@ -30,6 +30,7 @@ mod query;
 mod row;
 mod tables;
 mod ticks;
+mod transaction;
 mod value;
 mod write;
 
@@ -37,20 +38,21 @@ pub use column::{Column, Decided, Filter, IntoFilter, Set};
 pub use cursor::ParseCursorError;
 pub use entity::{AllowScan, OnePartition, Stored, TableEntity};
 pub use error::{
-    Error, KeyChangedError, KeyError, LimitError, OutcomeUnknownError, PropertyError, QueryError, Result, RowNow,
-    ServiceError,
+    Error, KeyChangedError, KeyError, LayoutChangedError, LimitError, OutcomeUnknownError, PropertyError, QueryError,
+    Result, RowNow, ServiceError, UniqueViolationError,
 };
 pub use filter::{Condition, Operator};
 pub use guid::{Guid, ParseGuidError};
-pub use index::Copied;
+pub use index::{Backfill, Backfilled, Copied, Finding, Progress, Repair, Repaired, Verify};
 pub use key::{KeyPart, KeyWriter};
 pub use layout::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope};
 pub use properties::{DamagedProperties, Properties, PropertiesRef};
 pub use property::{Property, PropertyProblem};
-pub use query::{Bounds, Done, Entities, Explain, Lookup, Opened, PageOf, Point, Primary, Query, Rows, Unique};
+pub use query::{Bounds, Done, Entities, Explain, Lookup, Opened, PageOf, Point, Primary, Query, Rows, Unique, View};
 pub use row::{ETag, Row, RowId, RowRef, RowSet};
 pub use tables::Tables;
 pub use ticks::{ParseTicksError, Ticks};
+pub use transaction::Transaction;
 pub use value::{Value, ValueRef};
 
 pub use table_derive::{KeyPart, Property, TableEntity};

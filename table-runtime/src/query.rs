@@ -6,12 +6,16 @@
 mod access;
 mod bounds;
 mod explain;
+mod lookups;
 mod opening;
 mod pages;
 mod parts;
 mod plan;
 mod point;
 mod rows;
+mod source;
+mod view;
+mod visible;
 
 pub use access::{Access, Complete, Opened, PrefixAccess, Reach, Spread, Unopened};
 pub use bounds::Bounds;
@@ -22,6 +26,7 @@ pub use parts::{Done, HasPart, OnePoint, Part, Primary, Rest, Sorted, Unique};
 pub use plan::Plan;
 pub use point::{Lookup, OfEntity, OwnKey, Point};
 pub use rows::Rows;
+pub use view::{Found, View};
 
 use crate::cost::Cost;
 

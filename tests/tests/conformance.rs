@@ -7,6 +7,8 @@
 mod entities;
 #[path = "conformance/filters.rs"]
 mod filters;
+#[path = "conformance/index_writes.rs"]
+mod index_writes;
 #[path = "conformance/keys.rs"]
 mod keys;
 #[path = "conformance/pages.rs"]
@@ -19,6 +21,8 @@ mod properties;
 mod ranges;
 #[path = "conformance/requests.rs"]
 mod requests;
+#[path = "conformance/transactions.rs"]
+mod transactions;
 #[path = "conformance/writes.rs"]
 mod writes;
 
@@ -50,14 +54,16 @@ macro_rules! conformance {
 
 pub(crate) use conformance;
 
-const MODULES: [&[Case]; 8] = [
+const MODULES: [&[Case]; 10] = [
     filters::CASES,
+    index_writes::CASES,
     keys::CASES,
     pages::CASES,
     points::CASES,
     properties::CASES,
     ranges::CASES,
     requests::CASES,
+    transactions::CASES,
     writes::CASES,
 ];
 

@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, fmt};
 
+use super::plan::Plan;
 use crate::{ValueRef, backend::Scan};
 
 /// What a query will ask of the store. `Display` says it in a line or two.
@@ -25,27 +26,38 @@ pub struct Explain {
     pub(super) cost: Cow<'static, str>,
     pub(super) tables: Vec<Cow<'static, str>>,
     pub(super) filter: String,
+    pub(super) entity_filter: String,
+    pub(super) requests: usize,
     pub(super) take: Option<usize>,
     pub(super) keys: Option<(String, String)>,
     pub(super) problem: Option<String>,
 }
 
 impl Explain {
-    pub(super) fn scan(cost: Cow<'static, str>, scan: &Scan, take: Option<usize>, problem: Option<String>) -> Self {
-        Self { cost, tables: vec![scan.table.clone()], filter: scan.odata(), take, keys: None, problem }
+    pub(super) fn scan(cost: Cow<'static, str>, scan: &Scan, plan: &Plan, problem: Option<String>) -> Self {
+        let take = plan.take;
+        Self {
+            cost,
+            tables: tables(plan),
+            filter: scan.odata(),
+            entity_filter: plan.entity_filter().map(ToString::to_string).unwrap_or_default(),
+            // There may be no row, and then no entity is read.
+            requests: usize::from(take != Some(0)),
+            take,
+            keys: None,
+            problem,
+        }
     }
 
-    pub(super) fn point(
-        cost: Cow<'static, str>,
-        table: &'static str,
-        (partition, row): (&str, &str),
-        problem: Option<String>,
-    ) -> Self {
+    pub(super) fn point(cost: Cow<'static, str>, plan: &Plan, problem: Option<String>) -> Self {
+        let (partition, row) = plan.keys();
         let (partition_literal, row_literal) = (ValueRef::String(partition), ValueRef::String(row));
         Self {
             cost,
-            tables: vec![table.into()],
+            tables: tables(plan),
             filter: format!("PartitionKey eq {partition_literal} and RowKey eq {row_literal}"),
+            entity_filter: String::new(),
+            requests: if plan.layout().is_lookup() { 2 } else { 1 },
             take: None,
             keys: Some((partition.to_owned(), row.to_owned())),
             problem,
@@ -57,7 +69,7 @@ impl Explain {
         &self.cost
     }
 
-    /// The tables it reads.
+    /// The tables it reads: of an index that leads to entities its own, then theirs.
     pub fn tables(&self) -> impl Iterator<Item = &str> {
         self.tables.iter().map(|table| &**table)
     }
@@ -67,13 +79,19 @@ impl Explain {
         &self.filter
     }
 
-    /// The requests that it takes at least: one, but none for no rows. A point takes no more; of rows there may be
-    /// more pages than the first.
-    pub fn requests(&self) -> usize {
-        usize::from(self.take != Some(0))
+    /// The condition on the entities, where the rows of an index lead to them: it is tested here, after they are read;
+    /// empty for all of them.
+    pub fn entity_filter(&self) -> &str {
+        &self.entity_filter
     }
 
-    /// How many rows it reads at most, if that was said.
+    /// The requests that it takes at least: one, but none for no rows. A point takes no more, and through a pointer
+    /// two; of rows there may be more pages than the first, and each pointer takes one for its entity.
+    pub fn requests(&self) -> usize {
+        self.requests
+    }
+
+    /// How many rows it gives out at most, if that was said.
     pub fn take(&self) -> Option<usize> {
         self.take
     }
@@ -96,19 +114,26 @@ impl Explain {
 
 impl fmt::Display for Explain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cost, filter, .. } = self;
-        let (tables, requests) = (self.tables.join(", "), self.requests());
+        let Self { cost, filter, entity_filter, requests, .. } = self;
+        let (tables, s) = (self.tables.join(", "), if *requests == 1 { "" } else { "s" });
         write!(f, "{cost} of {tables}, ")?;
         match (&self.keys, self.take) {
-            (Some(_), _) => write!(f, "{requests} request")?,
-            (None, None) => write!(f, "{requests} request at least")?,
-            (None, Some(take)) => {
-                write!(f, "first {take}, {requests} request{} at least", if requests == 1 { "" } else { "s" })?;
-            }
+            (Some(_), _) => write!(f, "{requests} request{s}")?,
+            (None, None) => write!(f, "{requests} request{s} at least")?,
+            (None, Some(take)) => write!(f, "first {take}, {requests} request{s} at least")?,
         }
         if !filter.is_empty() {
             write!(f, ": {filter}")?;
         }
+        if !entity_filter.is_empty() {
+            write!(f, "; of the entities: {entity_filter}")?;
+        }
         self.problem.as_ref().map_or(Ok(()), |problem| write!(f, "; it will fail: {problem}"))
     }
+}
+
+fn tables(plan: &Plan) -> Vec<Cow<'static, str>> {
+    let entities = plan.visible().table;
+    let entities = (plan.layout().is_lookup() && entities != plan.table()).then_some(entities);
+    [plan.table()].into_iter().chain(entities).map(Cow::from).collect()
 }

@@ -2,10 +2,12 @@
 
 use std::ops::Bound;
 
+use super::visible::Visible;
 use crate::{
-    Condition, Error, KeyError, LayoutInfo, Operator, QueryError, Result, TableEntity, Value,
-    backend::{KeyRange, Partitions, Scan},
-    entity,
+    Condition, Error, Holds, KeyError, LayoutInfo, Operator, QueryError, Result, RowRef, TableEntity, Tables, Value,
+    backend::{BoxFuture, KeyRange, Partitions, Scan},
+    entity::{self, RowKeys},
+    index,
     key::{Encode, Escape, KeyBuffer, KeyProblem, Kind, check_length, order, write_part},
     limits,
     property::PropertyProblem,
@@ -15,12 +17,18 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Plan {
     layout: &'static LayoutInfo,
-    kind: Option<&'static str>,
+    layout_number: usize,
+    /// Which rows of the entity's own layout are seen.
+    visible: Visible,
+    /// What an index asks of its entity's type; `None` for the primary key.
+    erased: Option<Erased>,
     partition: KeyBuffer,
     /// What the row keys begin with, up to the parts that are given.
     row: KeyBuffer,
     partition_parts: usize,
     row_parts: usize,
+    /// Whether `row` is a whole key, as a constant one is: what begins with it is another row's.
+    is_whole: bool,
     /// The row keys, where they are not all that begin with `row`.
     range: Option<KeyRange>,
     filter: Option<Condition>,
@@ -44,16 +52,49 @@ impl From<Problem> for Error {
     }
 }
 
+/// What a query over an index asks of its entity's type.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Erased {
+    pub(super) layout: usize,
+    owner: fn(usize, RowRef<'_>) -> Result<RowKeys>,
+    is_ready: fn(&Tables, usize) -> BoxFuture<'_, Result<()>>,
+}
+
+impl Erased {
+    const fn new<E: TableEntity>(layout: usize) -> Self {
+        Self {
+            layout,
+            owner: index::owner::<E>,
+            is_ready: |tables, layout| Box::pin(async move { tables.index_is_ready::<E>(layout).await }),
+        }
+    }
+
+    /// The keys of the entity to which a row of the index belongs.
+    pub(super) fn owner(&self, row: RowRef<'_>) -> Result<RowKeys> {
+        (self.owner)(self.layout, row)
+    }
+
+    /// Asks whether the index may be read: before its first row is.
+    pub(super) async fn is_ready(&self, tables: &Tables) -> Result<()> {
+        (self.is_ready)(tables, self.layout).await
+    }
+}
+
 impl Plan {
-    pub(super) fn new<E: TableEntity>(layout: usize) -> Self {
-        let layout = &E::LAYOUTS[layout];
+    pub(super) fn new<E: TableEntity>(layout_number: usize) -> Self {
+        let layout = &E::LAYOUTS[layout_number];
+        // Nothing of this is compiled for an entity that has no index.
+        let erased = if const { E::LAYOUTS.len() > 1 } { Some(Erased::new::<E>(layout_number)) } else { None };
         let mut plan = Self {
             layout,
-            kind: E::KIND,
+            layout_number,
+            visible: const { Visible::new(E::LAYOUTS, E::KIND) },
+            erased: erased.filter(|_| layout.index.is_some()),
             partition: KeyBuffer::new(),
             row: KeyBuffer::new(),
             partition_parts: 0,
             row_parts: 0,
+            is_whole: layout.row.is_empty(),
             range: None,
             filter: None,
             take: None,
@@ -111,6 +152,7 @@ impl Plan {
             self.fail_key(self.row_field(), problem);
         }
         self.row_parts += 1;
+        self.is_whole = last;
     }
 
     fn row_field(&self) -> &'static str {
@@ -190,26 +232,31 @@ impl Plan {
 
     /// The scan, as it stands.
     pub(super) fn scan(&self, partitions: Partitions) -> Scan {
-        let is_kind = self.kind.map(|kind| Condition::Compare {
+        // The rows of an index have no kind.
+        let kind = self.visible.kind.filter(|_| self.layout.index.is_none());
+        let is_kind = kind.map(|kind| Condition::Compare {
             property: entity::KIND,
             operator: Operator::Eq,
             value: Value::String(kind.to_owned()),
         });
-        let filter = match (is_kind, self.filter.clone()) {
+        let filter = self.filter.clone().filter(|_| !self.layout.is_lookup());
+        let filter = match (is_kind, filter) {
             (Some(is_kind), Some(filter)) => Some(both(Some(is_kind), filter)),
             (is_kind, filter) => is_kind.or(filter),
         };
         let rows = match (&partitions, &self.range) {
             (Partitions::One(_), Some(range)) => range.clone(),
-            // A constant row key is a whole one.
-            _ if self.layout.row.is_empty() => {
+            _ if self.is_whole => {
                 let key = self.row.as_str().to_owned();
                 KeyRange { from: Bound::Included(key.clone()), to: Bound::Included(key) }
             }
             // An entity's rows stand in every partition under the same constant beginning, if any.
             (_, _) => order::prefixed(self.row.as_str()),
         };
-        Scan { table: self.layout.table.into(), partitions, rows, filter, select: None, page: limits::PAGE }
+        // What it includes is for who reads the row alone.
+        let pointer = self.layout.index.as_ref().filter(|index| index.holds == Holds::Include);
+        let select = pointer.map(|index| index.pointer.iter().map(|property| property.name).collect());
+        Scan { table: self.layout.table.into(), partitions, rows, filter, select, page: limits::PAGE }
     }
 
     /// The scan, checked.
@@ -232,8 +279,26 @@ impl Plan {
         self.layout
     }
 
-    pub(super) fn kind(&self) -> Option<&'static str> {
-        self.kind
+    pub(super) fn layout_number(&self) -> usize {
+        self.layout_number
+    }
+
+    /// The properties by which a row of the layout is seen.
+    pub(super) fn seen_by(&self) -> &'static [&'static str] {
+        if self.layout.index.is_none() { self.visible.properties() } else { &[] }
+    }
+
+    pub(super) fn visible(&self) -> Visible {
+        self.visible
+    }
+
+    pub(super) fn erased(&self) -> Option<Erased> {
+        self.erased
+    }
+
+    /// The filter that no row of the index can tell, where they lead to the entities.
+    pub(super) fn entity_filter(&self) -> Option<&Condition> {
+        self.filter.as_ref().filter(|_| self.layout.is_lookup())
     }
 }
 

@@ -2,12 +2,15 @@
 
 use std::{fmt, marker::PhantomData};
 
-use super::{Explain, HasPart, Primary, Query, Rows, plan::Plan};
+use super::{
+    Explain, Found, HasPart, Primary, Query, Rows, View,
+    plan::{Erased, Plan},
+    source::FoundReader,
+    view::Through,
+};
 use crate::{
-    Result, RowRef, Stored, TableEntity, Tables,
-    backend::Reader,
+    Result, RowRef, Stored, Tables,
     cost::{self, Cost},
-    entity,
 };
 
 /// The way of a [`Point`] through a unique index.
@@ -15,20 +18,22 @@ pub enum Lookup {}
 
 /// The one row of a full key, which may exist or not.
 ///
-/// `V` says by which layout: [`Primary`], the entity's own key, or [`Lookup`], a unique index.
+/// - `V`: what it gives out, a [`View`]: an entity, as [`Stored`], or a copy of it in an index, as
+///   [`Copied`](crate::Copied).
+/// - `W`: the way, [`Primary`], the entity's own key, or [`Lookup`], a unique index.
 #[must_use = "a query does nothing until it is run, with `get` or `exists`"]
-pub struct Point<E, V = Primary> {
+pub struct Point<V, W = Primary> {
     plan: Plan,
-    types: PhantomData<fn() -> (E, V)>,
+    types: PhantomData<fn() -> (V, W)>,
 }
 
-impl<E, V> fmt::Debug for Point<E, V> {
+impl<V, W> fmt::Debug for Point<V, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.plan.fmt(f)
     }
 }
 
-impl<E, V> Clone for Point<E, V> {
+impl<V, W> Clone for Point<V, W> {
     fn clone(&self) -> Self {
         Self::new(self.plan.clone())
     }
@@ -75,7 +80,7 @@ impl<E> OwnKey for Point<E, Primary> {
     }
 }
 
-impl<E, V> Point<E, V> {
+impl<V, W> Point<V, W> {
     pub(crate) const fn new(plan: Plan) -> Self {
         Self { plan, types: PhantomData }
     }
@@ -83,13 +88,13 @@ impl<E, V> Point<E, V> {
     /// What it will ask of the store.
     pub fn explain(&self) -> Explain {
         let problem = self.plan.checked_keys().err().map(|error| error.to_string());
-        Explain::point(cost::Point::name(), self.plan.table(), self.plan.keys(), problem)
+        Explain::point(cost::Point::name(), &self.plan, problem)
     }
 }
 
 /// A point has no key part left; these say so. What they give is any type, so that nothing more is said.
 #[doc(hidden)]
-impl<E, V> Point<E, V> {
+impl<V, W> Point<V, W> {
     pub fn eq<T, Q>(self, _: T) -> Q
     where
         Self: HasPart,
@@ -112,30 +117,36 @@ impl<E, V> Point<E, V> {
     }
 }
 
-impl<E: TableEntity> Point<E, Primary> {
-    /// Reads the row, with one request; `None` if there is none, or one of another kind.
+impl<V: View, W> Point<V, W> {
+    /// Reads the row; `None` if there is none, or one of another kind.
+    ///
+    /// It takes one request; two through an index whose rows point to their entities. There, an entity that does not
+    /// have the value any more is none, and told so by one request more: whether the pointer has changed meanwhile.
     ///
     /// # Errors
     /// [`Error::Key`](crate::Error::Key) for a value that no key holds, [`Error::Property`](crate::Error::Property)
     /// for a row that does not fit the struct, and what the store says.
-    pub async fn get(self, tables: &Tables) -> Result<Option<Stored<E>>> {
-        let (table, mut entity) = (self.plan.table(), None);
-        let mut read = |row: RowRef<'_>| entity::read(table, row).map(|read| entity = Some(read));
-        get(&self.plan, tables, None, &mut read).await?;
-        Ok(entity)
+    pub async fn get(self, tables: &Tables) -> Result<Option<V::Item>> {
+        let mut item = None;
+        let mut read = |found: Found<'_>| {
+            item = V::read(found)?;
+            Ok(item.is_some())
+        };
+        find(&self.plan, tables, None, &mut read).await?;
+        Ok(item)
     }
 
-    /// Whether the row exists, with one request that carries no properties.
+    /// Whether the row exists, with as many requests as [`get`](Self::get); a single one carries no properties.
     ///
     /// # Errors
     /// As [`get`](Self::get).
     pub async fn exists(self, tables: &Tables) -> Result<bool> {
         let mut exists = false;
-        let mut read = |_: RowRef<'_>| {
-            exists = true;
-            Ok(())
+        let mut read = |found: Found<'_>| {
+            exists = found.is_match::<V>()?;
+            Ok(exists)
         };
-        get(&self.plan, tables, Some(&[entity::KIND]), &mut read).await?;
+        find(&self.plan, tables, Some(self.plan.seen_by()), &mut read).await?;
         Ok(exists)
     }
 }
@@ -151,19 +162,62 @@ impl Plan {
     }
 }
 
-/// Lends the row of a point to `read`, if it is of the entity's kind.
-async fn get(plan: &Plan, tables: &Tables, select: Option<&'static [&'static str]>, read: Reader<'_>) -> Result<()> {
+/// Lends the row of a point to `read`, if readers see it.
+async fn find(
+    plan: &Plan,
+    tables: &Tables,
+    select: Option<&'static [&'static str]>,
+    read: FoundReader<'_>,
+) -> Result<()> {
     let (partition, row) = plan.checked_keys()?;
-    let mut of_kind = |row: RowRef<'_>| match plan.kind() {
-        Some(kind) if !entity::is_kind(plan.table(), row, kind)? => Ok(()),
-        _ => read(row),
+    let (layout, table) = (plan.layout_number(), plan.table());
+    if let Some(erased) = plan.erased() {
+        erased.is_ready(tables).await?;
+        if plan.layout().is_lookup() {
+            return Box::pin(follow(plan, erased, tables, read)).await;
+        }
+    }
+    let (visible, is_primary) = (plan.visible(), plan.layout().index.is_none());
+    let mut seen = |row: RowRef<'_>| {
+        if !is_primary || visible.sees(row)? {
+            read(Found { layout, table, row, through: None })?;
+        }
+        Ok(())
     };
-    tables.backend().get_with(plan.table(), partition, row, select, &mut of_kind).await?;
+    tables.backend().get_with(table, partition, row, select, &mut seen).await?;
     Ok(())
 }
 
-impl<E, V> Query for Point<E, V> {
-    type Entity = E;
+/// Lends the entity that a row of an index points to to `read`, until it is a match.
+async fn follow(plan: &Plan, erased: Erased, tables: &Tables, read: FoundReader<'_>) -> Result<()> {
+    let (partition_key, row_key) = plan.keys();
+    let (backend, visible) = (tables.backend(), plan.visible());
+    let mut before = None;
+    while let Some(pointer) = backend.get(plan.table(), partition_key, row_key, None).await? {
+        // Between the two reads a value may move from one entity to another: its pointer then is another one.
+        if before.as_ref() == Some(&pointer.etag) {
+            break;
+        }
+        let (partition, row) = erased.owner(pointer.as_ref())?;
+        let mut is_match = false;
+        let mut checked = |row: RowRef<'_>| {
+            if visible.sees(row)? {
+                let through = Some(Through { layout: erased.layout, partition_key, row_key, is_list: false });
+                is_match = read(Found { layout: 0, table: visible.table, row, through })?;
+            }
+            Ok(())
+        };
+        backend.get_with(visible.table, &partition, &row, None, &mut checked).await?;
+        if is_match {
+            break;
+        }
+        before = Some(pointer.etag);
+    }
+    Ok(())
+}
+
+impl<V: View, W> Query for Point<V, W> {
+    type Entity = V::Entity;
     type Cost = cost::Point;
 
     fn explain(&self) -> Explain {

@@ -7,17 +7,17 @@ use std::{
 };
 
 use super::{
-    Access, Bounds, Complete, Done, Entities, Explain, HasPart, OnePoint, Opened, PageOf, Part, PrefixAccess, Query,
-    Reach, Rest, Sorted,
-    pages::{OnePage, RowPages},
+    Access, Bounds, Complete, Done, Entities, Explain, Found, HasPart, OnePoint, Opened, PageOf, Part, PrefixAccess,
+    Query, Reach, Rest, Sorted, View,
+    pages::{OnePage, give},
     plan::Plan,
+    source::Source,
 };
 use crate::{
-    Result, RowRef, Stored, TableEntity, Tables,
+    Result, TableEntity, Tables,
     backend::BoxFuture,
     column::{Decided, IntoFilter},
     cost::{self, Cost},
-    entity,
     key::{Encode, KeyPart, Ordered, Prefixed, Textual},
 };
 
@@ -26,31 +26,37 @@ const ROOM: usize = 128;
 
 /// Rows of one layout, in the order of their keys.
 ///
+/// - `V`: what it gives out, a [`View`]: an entity, as [`Stored`](crate::Stored), or a copy of it in an index, as
+///   [`Copied`](crate::Copied).
 /// - `P`: the key parts that are still open; `eq`, `starts_with` and `range` narrow the next one.
 /// - `A`: how the partitions are reached, which is most of what a query costs.
 ///
 /// It is run with `all`, `first`, `stream`, `page` or `count`.
+///
+/// Over an index whose rows point to their entities, each page of it is followed by a point for each entity, side by
+/// side and a few ahead of what is asked for. They come in the order of the index. An entity that is gone, or does not
+/// have the value any more, is passed over, and does not count for `take` and `page`.
 #[must_use = "a query does nothing until it is run, with `all`, `first`, `stream`, `page` or `count`"]
-pub struct Rows<E, P = Done, A = cost::Range> {
+pub struct Rows<V, P = Done, A = cost::Range> {
     plan: Plan,
-    types: PhantomData<fn() -> (E, P, A)>,
+    types: PhantomData<fn() -> (V, P, A)>,
 }
 
-impl<E, P, A> Clone for Rows<E, P, A> {
+impl<V, P, A> Clone for Rows<V, P, A> {
     fn clone(&self) -> Self {
         Self::new(self.plan.clone())
     }
 }
 
-impl<E, P, A> fmt::Debug for Rows<E, P, A> {
+impl<V, P, A> fmt::Debug for Rows<V, P, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.plan.fmt(f)
     }
 }
 
-impl<E, T: KeyPart, N, R: Rest, A> Rows<E, (Part<T, N>, R), A> {
+impl<V, T: KeyPart, N, R: Rest, A> Rows<V, (Part<T, N>, R), A> {
     /// Gives the next key part its value. Once no part is open, the query is a [`Point`](crate::Point).
-    pub fn eq(mut self, value: T::Arg<'_>) -> R::Query<E, A::After>
+    pub fn eq(mut self, value: T::Arg<'_>) -> R::Query<V, A::After>
     where
         N: Encode<T::Kind>,
         A: Access<T::Kind, After: Complete>,
@@ -62,7 +68,7 @@ impl<E, T: KeyPart, N, R: Rest, A> Rows<E, (Part<T, N>, R), A> {
     }
 
     /// Narrows the next key part, a text, to what begins with `prefix`, folded as the key is.
-    pub fn starts_with(mut self, prefix: &str) -> Rows<E, Done, A::AfterPrefix>
+    pub fn starts_with(mut self, prefix: &str) -> Rows<V, Done, A::AfterPrefix>
     where
         T::Kind: Textual,
         N: Prefixed,
@@ -78,7 +84,7 @@ impl<E, T: KeyPart, N, R: Rest, A> Rows<E, (Part<T, N>, R), A> {
     ///
     /// Text is compared as the key holds it: folded, escaped, by UTF-16 unit. Times are rounded down to a tick, bounds
     /// like values, so that windows that meet do not overlap.
-    pub fn range<'a>(mut self, bounds: impl Bounds<T::Arg<'a>>) -> Rows<E, Done, A>
+    pub fn range<'a>(mut self, bounds: impl Bounds<T::Arg<'a>>) -> Rows<V, Done, A>
     where
         (Part<T, N>, R): Sorted<Encoding: Ordered<T::Kind>>,
     {
@@ -89,34 +95,37 @@ impl<E, T: KeyPart, N, R: Rest, A> Rows<E, (Part<T, N>, R), A> {
     }
 }
 
+/// The columns of a view's entity.
+type Columns<V> = <<V as View>::Entity as TableEntity>::Columns;
+
 type Encoding<T, N, R> = <(Part<T, N>, R) as Sorted>::Encoding;
 
 /// No key part is left; these say so. What they give is any type, so that nothing more is said.
 #[doc(hidden)]
-impl<E, A> Rows<E, Done, A> {
+impl<V, A> Rows<V, Done, A> {
     pub fn eq<T, Q>(self, _: T) -> Q
     where
-        A: Complete<Point<E>: HasPart>,
+        A: Complete<Point<V>: HasPart>,
     {
-        A::complete::<E>(self.plan).narrowed()
+        A::complete::<V>(self.plan).narrowed()
     }
 
     pub fn starts_with<T, Q>(self, _: T) -> Q
     where
-        A: Complete<Point<E>: HasPart>,
+        A: Complete<Point<V>: HasPart>,
     {
-        A::complete::<E>(self.plan).narrowed()
+        A::complete::<V>(self.plan).narrowed()
     }
 
     pub fn range<T, Q>(self, _: T) -> Q
     where
-        A: Complete<Point<E>: HasPart>,
+        A: Complete<Point<V>: HasPart>,
     {
-        A::complete::<E>(self.plan).narrowed()
+        A::complete::<V>(self.plan).narrowed()
     }
 }
 
-impl<E, P, A> Rows<E, P, A> {
+impl<V, P, A> Rows<V, P, A> {
     pub(super) const fn new(plan: Plan) -> Self {
         Self { plan, types: PhantomData }
     }
@@ -131,13 +140,13 @@ impl<E, P, A> Rows<E, P, A> {
     /// least a partition scan; a further filter has to hold as well.
     ///
     /// It takes an `Option` of a filter as well: `filter(|post| least.map(|least| post.likes.ge(least)))`.
-    pub fn filter<F>(mut self, filter: impl FnOnce(E::Columns) -> F) -> Rows<E, Done, A::Filtered>
+    pub fn filter<F>(mut self, filter: impl FnOnce(Columns<V>) -> F) -> Rows<V, Done, A::Filtered>
     where
-        E: TableEntity,
+        V: View,
         A: Reach + Opened,
-        F: IntoFilter<E, Presence: Decided>,
+        F: IntoFilter<V::Entity, Presence: Decided>,
     {
-        if let Some(filter) = filter(E::COLUMNS).into_filter() {
+        if let Some(filter) = filter(V::Entity::COLUMNS).into_filter() {
             self.plan.filter(filter.condition);
         }
         Rows::new(self.plan)
@@ -149,18 +158,17 @@ impl<E, P, A> Rows<E, P, A> {
     /// [`Error::Key`](crate::Error::Key) for a value that no key holds, [`Error::Query`](crate::Error::Query) for a
     /// prefix that is too short, [`Error::Property`](crate::Error::Property) for a row that does not fit the struct,
     /// and what the store says.
-    pub fn all<'t>(self, tables: &'t Tables) -> BoxFuture<'t, Result<Vec<Stored<E>>>>
+    pub fn all<'t>(self, tables: &'t Tables) -> BoxFuture<'t, Result<Vec<V::Item>>>
     where
-        E: TableEntity,
+        V: View,
         A: Opened,
     {
-        let table = self.plan.table();
         let room = self.plan.take.unwrap_or(0).min(ROOM);
-        let pages = self.pages(tables);
+        let source = self.source(tables);
         Box::pin(async move {
-            let (mut pages, mut entities) = (pages?, Vec::with_capacity(room));
-            while pages.next(&mut |row| entity::read(table, row).map(|entity| entities.push(entity))).await? {}
-            Ok(entities)
+            let (mut source, mut items) = (source?, Vec::with_capacity(room));
+            while source.next(&mut |found| give::<V>(found, &mut items)).await? {}
+            Ok(items)
         })
     }
 
@@ -168,9 +176,9 @@ impl<E, P, A> Rows<E, P, A> {
     ///
     /// # Errors
     /// As [`all`](Self::all).
-    pub fn first<'t>(self, tables: &'t Tables) -> BoxFuture<'t, Result<Option<Stored<E>>>>
+    pub fn first<'t>(self, tables: &'t Tables) -> BoxFuture<'t, Result<Option<V::Item>>>
     where
-        E: TableEntity,
+        V: View,
         A: Opened,
     {
         let all = self.take(1).all(tables);
@@ -180,12 +188,12 @@ impl<E, P, A> Rows<E, P, A> {
     /// Reads row after row, a page of up to 1000 at a time and each only when it is asked for.
     ///
     /// Errors are those of [`all`](Self::all); after one the stream ends.
-    pub fn stream(self, tables: &Tables) -> Entities<E>
+    pub fn stream(self, tables: &Tables) -> Entities<V::Item>
     where
-        E: TableEntity,
+        V: View,
         A: Opened,
     {
-        Entities::new(self.plan.table(), self.pages(tables))
+        Entities::new::<V>(self.plan.table(), self.source(tables))
     }
 
     /// Reads the next `size` rows: the first ones, or those after the cursor of the page before.
@@ -195,39 +203,48 @@ impl<E, P, A> Rows<E, P, A> {
     /// # Errors
     /// As [`all`](Self::all), and [`Error::Cursor`](crate::Error::Cursor) for a cursor that is damaged or of another
     /// query.
-    pub fn page<'t>(mut self, tables: &'t Tables, size: usize, cursor: Option<&str>) -> BoxFuture<'t, Result<PageOf<E>>>
+    pub fn page<'t>(
+        mut self,
+        tables: &'t Tables,
+        size: usize,
+        cursor: Option<&str>,
+    ) -> BoxFuture<'t, Result<PageOf<V::Item>>>
     where
-        E: TableEntity,
+        V: View,
         A: Opened,
     {
-        let table = self.plan.table();
         if size == 0 {
             self.plan.refuse("a page of 0 rows has no next one".to_owned());
         }
-        let page = self.pages(tables).and_then(|pages| OnePage::new(self.plan.layout(), pages, size, cursor));
+        let page = self.source(tables).and_then(|source| OnePage::new(self.plan.layout(), source, size, cursor));
         Box::pin(async move {
             let mut entities = Vec::with_capacity(size.min(ROOM));
-            let next = page?.read(&mut |row| entity::read(table, row).map(|entity| entities.push(entity))).await?;
+            let next = page?.read(&mut |found| give::<V>(found, &mut entities)).await?;
             Ok(PageOf { entities, next })
         })
     }
 
     /// Counts the rows, without their properties. The store has no counter: every row is read.
     ///
+    /// Over an index whose rows point to their entities, these are read too, one by one and whole, and those alone
+    /// counted that have the value: [`count_unchecked`](Self::count_unchecked) spares that.
+    ///
     /// # Errors
     /// As [`all`](Self::all).
     pub fn count<'t>(self, tables: &'t Tables) -> BoxFuture<'t, Result<usize>>
     where
+        V: View,
         A: Opened,
     {
-        let pages = self.pages(tables).map(RowPages::without_properties);
+        let source = self.source(tables).map(Source::to_count);
         Box::pin(async move {
-            let (mut pages, mut count) = (pages?, 0);
-            let mut one = |_: RowRef<'_>| {
-                count += 1;
-                Ok(())
+            let (mut source, mut count) = (source?, 0);
+            let mut one = |found: Found<'_>| {
+                let counts = found.is_match::<V>()?;
+                count += usize::from(counts);
+                Ok(counts)
             };
-            while pages.next(&mut one).await? {}
+            while source.next(&mut one).await? {}
             Ok(count)
         })
     }
@@ -240,29 +257,43 @@ impl<E, P, A> Rows<E, P, A> {
         let scan = self.plan.checked_scan(A::partitions(&self.plan));
         let problem = scan.as_ref().err().map(ToString::to_string);
         let scan = scan.unwrap_or_else(|_| self.plan.scan(A::partitions(&self.plan)));
-        Explain::scan(A::Cost::name(), &scan, self.plan.take, problem)
+        Explain::scan(A::Cost::name(), &scan, &self.plan, problem)
     }
 
     /// A query of many rows is no point; this says so.
     #[doc(hidden)]
-    pub fn get(self, _: &Tables) -> Ready<Result<Option<Stored<E>>>>
+    pub fn get(self, _: &Tables) -> Ready<Result<Option<V::Item>>>
     where
+        V: View,
         P: OnePoint,
     {
         future::ready(Ok(None))
     }
 
-    fn pages(&self, tables: &Tables) -> Result<RowPages>
+    fn source(&self, tables: &Tables) -> Result<Source>
     where
         A: Opened,
     {
-        let scan = self.plan.checked_scan(A::partitions(&self.plan))?;
-        Ok(RowPages::new(tables.backend().clone(), scan, self.plan.take))
+        Source::new(&self.plan, tables, A::partitions(&self.plan))
     }
 }
 
-impl<E, P, A: Opened> Query for Rows<E, P, A> {
-    type Entity = E;
+impl<V, P> Rows<V, P, cost::Lookups> {
+    /// Counts the rows of the index alone, with one request for each page of them.
+    ///
+    /// A write that is under way, or that a crash ended, may have left rows whose entity does not have the value:
+    /// they are counted too, which [`count`](Self::count) does not.
+    ///
+    /// # Errors
+    /// As [`all`](Self::all).
+    pub fn count_unchecked<'t>(self, tables: &'t Tables) -> BoxFuture<'t, Result<usize>> {
+        let source = self.source(tables);
+        Box::pin(async move { source?.count_pointers().await })
+    }
+}
+
+impl<V: View, P, A: Opened> Query for Rows<V, P, A> {
+    type Entity = V::Entity;
     type Cost = A::Cost;
 
     fn explain(&self) -> Explain {

@@ -1,7 +1,7 @@
 //! Reading one row.
 
 use anyhow::Result;
-use table_runtime::{Error, Stored};
+use table_runtime::{Error, Point, Stored};
 use tests::stores::Store;
 
 use crate::entities::{Article, Detail, Flag, Post, Sensor, Word, at};
@@ -45,7 +45,7 @@ async fn many_keys_are_read_in_their_order(store: &Store) -> Result<()> {
     let numbers: Vec<_> = found.iter().map(|post| post.as_ref().map(|post| post.id)).collect();
     let expected: Vec<_> = (0..40).rev().map(|number| (number % 2 == 0).then_some(number)).collect();
     assert_eq!(numbers, expected);
-    assert_eq!(store.tables.get_many::<Post>([]).await?.len(), 0);
+    assert_eq!(store.tables.get_many(std::iter::empty::<Point<Post>>()).await?.len(), 0);
     Ok(())
 }
 

@@ -1,0 +1,244 @@
+//! Lists: one row of an index that holds the row keys of all entities of a value.
+//!
+//! The property `IndexedEntities` is a JSON array of row keys, in key order; they stand in the row's own partition. More
+//! than a property takes go on in further rows of the partition, at `~2~{row key of the first}`, `~3~…`, and the first
+//! row then says in `IndexedRows` how many there are. No encoded key begins so: there, two hex digits follow a `~`.
+//!
+//! Which row an entity stands in says nothing: readers put all of them in order.
+//!
+//! The first row is the lock of the others: whoever writes any of them writes it too, so that a reader who finds it
+//! unchanged knows that the others were of one state.
+
+use crate::{
+    Properties, PropertiesRef, Result, RowRef, ValueRef,
+    entity::{damaged, id, misfit},
+    key::order,
+    limits,
+    property::PropertyProblem,
+};
+
+/// The row keys of the entities.
+pub(crate) const ENTITIES: &str = "IndexedEntities";
+/// How many rows the list has, where it has more than one.
+pub(crate) const ROWS: &str = "IndexedRows";
+
+/// What one row of a list holds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct List {
+    /// Row keys of entities, in order, each once.
+    pub(crate) entities: Vec<String>,
+    /// How many rows the list has, if this is its first.
+    pub(crate) rows: usize,
+}
+
+/// Reads a row of a list in `table`.
+pub(crate) fn read(table: &str, row: RowRef<'_>) -> Result<List> {
+    let find = |name| {
+        let mut properties: PropertiesRef<'_> = row.properties;
+        properties.seek(name).map_err(|damage| damaged(table, row, damage))
+    };
+    let of_property = |name, problem| misfit(id(table, row), name, problem);
+    let entities = parse(find(ENTITIES)?).map_err(|problem| of_property(ENTITIES, problem))?;
+    let rows = rows_of(find(ROWS)?).map_err(|problem| of_property(ROWS, problem))?;
+    Ok(List { entities, rows })
+}
+
+/// The properties of a row of a list; of the first one, `rows` says how many there are.
+pub(crate) fn properties(entities: &[String], rows: usize) -> Properties {
+    let text = serde_json::Value::from(entities).to_string();
+    let mut properties = Properties::with_capacity(text.len() + 32);
+    properties.push(ENTITIES, ValueRef::String(&text));
+    if rows > 1 {
+        properties.push(ROWS, ValueRef::Int32(i32::try_from(rows).unwrap_or(i32::MAX)));
+    }
+    properties
+}
+
+/// Puts an entity into the rows of a list, or takes it out, and says whether that is a change. `limit` is the UTF-16
+/// units of a row's text.
+pub(crate) fn put(rows: &mut Vec<Vec<String>>, entity: &str, present: bool, limit: usize) -> bool {
+    let listed = rows.iter().position(|row| row.iter().any(|listed| listed == entity));
+    match (listed, present) {
+        (Some(at), false) => {
+            rows[at].retain(|listed| listed != entity);
+            if rows[at].is_empty() {
+                rows.swap_remove(at);
+            }
+        }
+        (None, true) => {
+            let added = json_units(entity) + 1;
+            let row = rows.iter_mut().find(|row| {
+                // The brackets, and a comma between two of them.
+                1 + row.iter().map(|listed| json_units(listed) + 1).sum::<usize>() + added <= limit
+            });
+            match row {
+                Some(row) => {
+                    row.push(entity.to_owned());
+                    sort(row);
+                }
+                None => rows.push(vec![entity.to_owned()]),
+            }
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// How many units a text takes in JSON.
+fn json_units(text: &str) -> usize {
+    limits::units(&serde_json::Value::from(text).to_string())
+}
+
+/// The row key of a list's `n`th row; the first one is the index's own.
+pub(crate) fn nth_key(row_key: &str, n: usize) -> String {
+    if n == 1 { row_key.to_owned() } else { format!("~{n}~{row_key}") }
+}
+
+/// Puts the row keys in order, each once.
+pub(crate) fn sort(entities: &mut Vec<String>) {
+    entities.sort_by(|left, right| order::compare(left, right));
+    entities.dedup();
+}
+
+fn parse(value: Option<ValueRef<'_>>) -> Result<Vec<String>, PropertyProblem> {
+    let problem = |found: String| PropertyProblem { expected: "a JSON array of row keys".into(), found };
+    match value {
+        Some(ValueRef::String(text)) => {
+            let mut entities: Vec<String> = serde_json::from_str(text).map_err(|error| problem(error.to_string()))?;
+            sort(&mut entities);
+            Ok(entities)
+        }
+        other => Err(problem(other.map_or("nothing", |value| value.edm_type()).to_owned())),
+    }
+}
+
+fn rows_of(value: Option<ValueRef<'_>>) -> Result<usize, PropertyProblem> {
+    let rows = match value {
+        None => Some(1),
+        // They are written in one transaction.
+        Some(ValueRef::Int32(rows)) => {
+            usize::try_from(rows).ok().filter(|rows| (1..=limits::OPERATIONS).contains(rows))
+        }
+        Some(_) => None,
+    };
+    rows.ok_or_else(|| PropertyProblem {
+        expected: "Edm.Int32 in 1..=100".into(),
+        found: value.map_or_else(String::new, |value| value.to_string()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{ETag, Row, Ticks};
+
+    fn row((row_key, properties): (String, Properties)) -> Row {
+        let (etag, timestamp) = (ETag::from("e"), Ticks::UNIX_EPOCH);
+        Row { partition_key: "p".to_owned(), row_key, properties, etag, timestamp }
+    }
+
+    fn with(name: &str, value: ValueRef<'_>) -> Row {
+        let mut properties = Properties::default();
+        properties.push(name, value);
+        if name != ENTITIES {
+            properties.push(ENTITIES, ValueRef::String("[]"));
+        }
+        row(("r".to_owned(), properties))
+    }
+
+    fn written(entities: &[&str]) -> Vec<Vec<String>> {
+        let mut rows = Vec::new();
+        for entity in entities {
+            assert!(put(&mut rows, entity, true, limits::STRING_UNITS), "{entity}");
+        }
+        rows
+    }
+
+    #[test]
+    fn a_list_is_one_json_array() {
+        let rows = written(&["a \"b\"", "1"]);
+        assert_eq!(rows, [["1", "a \"b\""]]);
+        let properties = properties(&rows[0], 1);
+        assert_eq!(properties.get(ENTITIES), Some(ValueRef::String(r#"["1","a \"b\""]"#)));
+        assert_eq!(properties.get(ROWS), None);
+    }
+
+    #[test]
+    fn a_full_row_goes_on_in_a_next_one() {
+        let entities: Vec<_> = (0..2_000).map(|n| format!("{n:038}")).collect();
+        let mut rows = Vec::new();
+        for entity in &entities {
+            put(&mut rows, entity, true, limits::STRING_UNITS);
+        }
+        // Each takes 41 units, so that 799 of them and the brackets fill a property.
+        assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [799, 799, 402]);
+        assert_eq!(properties(&rows[0], rows.len()).get(ROWS), Some(ValueRef::Int32(3)));
+        assert_eq!((nth_key("name-Smith", 1), nth_key("name-Smith", 3)), ("name-Smith".into(), "~3~name-Smith".into()));
+        // What is taken out makes room, and an emptied row is filled by the last one.
+        assert!(put(&mut rows, &entities[0], false, limits::STRING_UNITS));
+        assert!(put(&mut rows, "new", true, limits::STRING_UNITS));
+        assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [799, 799, 402]);
+        for entity in entities[1..799].iter().map(String::as_str).chain(["new"]) {
+            assert!(put(&mut rows, entity, false, limits::STRING_UNITS));
+        }
+        assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [402, 799]);
+    }
+
+    #[test]
+    fn entities_come_and_go_in_key_order() {
+        let mut rows = Vec::new();
+        for (entity, present, changed) in [
+            ("b", true, true),
+            ("\u{FFFF}", true, true),
+            ("a", true, true),
+            ("\u{10000}", true, true),
+            ("a", true, false),
+            ("b", false, true),
+            ("b", false, false),
+        ] {
+            assert_eq!(put(&mut rows, entity, present, limits::STRING_UNITS), changed, "{entity}");
+        }
+        assert_eq!(rows, [["a", "\u{10000}", "\u{FFFF}"]]);
+    }
+
+    #[test]
+    fn what_is_no_list_is_told() {
+        for (row, told) in [
+            (
+                row(("r".to_owned(), Properties::default())),
+                "`IndexedEntities`: expected a JSON array of row keys, found nothing",
+            ),
+            (with(ENTITIES, ValueRef::Int32(1)), "found Edm.Int32"),
+            (with(ENTITIES, ValueRef::String("[1]")), "expected a string"),
+            (with(ENTITIES, ValueRef::String("[\"a\"")), "EOF"),
+            (with(ROWS, ValueRef::Int32(0)), "expected Edm.Int32 in 1..=100, found 0"),
+            (with(ROWS, ValueRef::Int32(101)), "found 101"),
+            (with(ROWS, ValueRef::String("2")), "found '2'"),
+        ] {
+            let error = read("T", row.as_ref()).expect_err(told).to_string();
+            assert!(error.contains(told) && error.contains("T(PartitionKey='p',RowKey='r')"), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(entities: std::collections::BTreeSet<String>, limit in 30_usize..100) {
+            let mut rows = Vec::new();
+            for entity in &entities {
+                put(&mut rows, entity, true, limit);
+            }
+            let mut found = Vec::new();
+            for entities in &rows {
+                let properties = properties(entities, 1);
+                let Some(ValueRef::String(text)) = properties.get(ENTITIES) else { panic!("no text") };
+                prop_assert!(limits::units(text) <= limit || entities.len() == 1);
+                let read = parse(Some(ValueRef::String(text))).expect("what was written");
+                prop_assert!(!read.is_empty());
+                found.extend(read);
+            }
+            prop_assert_eq!(found.into_iter().collect::<std::collections::BTreeSet<_>>(), entities);
+        }
+    }
+}
