@@ -7,6 +7,8 @@
 mod entities;
 #[path = "conformance/filters.rs"]
 mod filters;
+#[path = "conformance/index_reads.rs"]
+mod index_reads;
 #[path = "conformance/keys.rs"]
 mod keys;
 #[path = "conformance/pages.rs"]
@@ -50,8 +52,9 @@ macro_rules! conformance {
 
 pub(crate) use conformance;
 
-const MODULES: [&[Case]; 8] = [
+const MODULES: [&[Case]; 9] = [
     filters::CASES,
+    index_reads::CASES,
     keys::CASES,
     pages::CASES,
     points::CASES,
