@@ -102,7 +102,20 @@ impl Index {
         }
         let missing = if list.is_some() { Vec::new() } else { missing(entity, scope, &partition, &row) };
         let pointer = pointer(entity, &name, &missing, list.is_some(), renames, errors);
-        Some(Self { name, scope, table, unique, copy, list, include, when, partition, row, missing, pointer })
+        Some(Self {
+            name,
+            scope,
+            table,
+            unique,
+            copy,
+            list,
+            include,
+            when,
+            partition,
+            row,
+            missing,
+            pointer,
+        })
     }
 
     /// Whether its rows stand in other partitions than the entities.
