@@ -90,7 +90,7 @@ pub trait OnePartition: TableEntity {}
 
 /// The property that tells the entities of one table apart.
 pub(crate) const KIND: &str = "EntityType";
-/// The property of an entity whose index rows are not all there yet: readers pass over it.
+/// The property of an entity whose insert is not committed: that insert's id. No read gives such an entity.
 pub(crate) const PENDING: &str = "IndexPending";
 /// The property that tells whose a write was.
 pub(crate) const WRITE_ID: &str = "WriteId";
@@ -135,6 +135,18 @@ impl KeyEncoder {
 pub(crate) fn properties<E: TableEntity>(entity: &E, keys: &(String, String)) -> Result<Properties> {
     let mut properties = Properties::with_capacity(128);
     entity.write(&mut PropertyWriter { table: E::LAYOUTS[0].table, keys, properties: &mut properties })?;
+    Ok(properties)
+}
+
+/// The properties of an entity's row in an index, after those that are there.
+pub(crate) fn index_properties<E: TableEntity>(
+    entity: &E,
+    layout: usize,
+    keys: &RowKeys,
+    mut properties: Properties,
+) -> Result<Properties> {
+    let table = E::LAYOUTS[layout].table;
+    entity.write_index(layout, &mut PropertyWriter { table, keys, properties: &mut properties })?;
     Ok(properties)
 }
 
@@ -292,6 +304,11 @@ impl<T> Stored<T> {
     /// The entity alone.
     pub fn into_inner(this: Self) -> T {
         this.entity
+    }
+
+    /// Takes note of a new version of what is stored; the changes are still to be written.
+    pub(crate) fn touched(&mut self, etag: &ETag) {
+        self.etag = etag.clone();
     }
 
     /// Takes note that the entity was written as it now is.

@@ -44,6 +44,28 @@ pub enum Error {
     #[error("{0} has changed since it was read")]
     ConditionNotMet(Box<RowId>),
 
+    /// A unique index has another entity for the value. Nothing was written.
+    #[error(transparent)]
+    UniqueViolation(#[from] Box<UniqueViolationError>),
+
+    /// An insert was taken for dead and cleared away by another writer, or by a repair, before it was committed: it
+    /// took too long. Nothing was written that a reader sees; insert again.
+    #[error("the insert of {0} was aborted by another writer before it was committed")]
+    Aborted(Box<RowId>),
+
+    /// An index was added to an entity that has rows, and is not built yet: `tables.backfill::<T>("name")` does it.
+    #[error("the index `{index}` of {table} is being built; `backfill` completes it")]
+    IndexBuilding {
+        /// The entity's table.
+        table: String,
+        /// The index.
+        index: String,
+    },
+
+    /// An index is recorded with another layout than the program's, which would not find its rows.
+    #[error(transparent)]
+    LayoutChanged(#[from] Box<LayoutChangedError>),
+
     /// An update found the entity's primary key changed. Nothing was sent; delete the one and insert the other.
     #[error(transparent)]
     KeyChanged(#[from] Box<KeyChangedError>),
@@ -161,6 +183,39 @@ pub struct QueryError {
     pub layout: &'static str,
     /// Why not, and what would do.
     pub problem: String,
+}
+
+/// A unique index has another entity for a value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the unique index `{index}` of {} has `{value}` for {owner} already", row.table)]
+#[non_exhaustive]
+pub struct UniqueViolationError {
+    /// The index.
+    pub index: &'static str,
+    /// The value, as the index's key holds it.
+    pub value: String,
+    /// The row that would have been written; of the index, not of the entity.
+    pub row: RowId,
+    /// The entity that has the value.
+    pub owner: RowId,
+}
+
+/// An index whose layout is not the one that the store has recorded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the index `{layout}` of {table} is stored with another layout; give the changed index another name, and \
+     `backfill` it\n  stored: {stored}\n  now:    {now}"
+)]
+#[non_exhaustive]
+pub struct LayoutChangedError {
+    /// The entity's table.
+    pub table: String,
+    /// The index.
+    pub layout: &'static str,
+    /// The layout that is recorded, as JSON.
+    pub stored: String,
+    /// The program's layout.
+    pub now: String,
 }
 
 /// An update of an entity whose primary key is not the one that it was read with.

@@ -37,12 +37,12 @@ pub use column::{Column, Decided, Filter, IntoFilter, Set};
 pub use cursor::ParseCursorError;
 pub use entity::{AllowScan, OnePartition, Stored, TableEntity};
 pub use error::{
-    Error, KeyChangedError, KeyError, LimitError, OutcomeUnknownError, PropertyError, QueryError, Result, RowNow,
-    ServiceError,
+    Error, KeyChangedError, KeyError, LayoutChangedError, LimitError, OutcomeUnknownError, PropertyError, QueryError,
+    Result, RowNow, ServiceError, UniqueViolationError,
 };
 pub use filter::{Condition, Operator};
 pub use guid::{Guid, ParseGuidError};
-pub use index::Copied;
+pub use index::{Backfill, Backfilled, Copied, Finding, Progress, Repair, Repaired, Verify};
 pub use key::{KeyPart, KeyWriter};
 pub use layout::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope};
 pub use properties::{DamagedProperties, Properties, PropertiesRef};

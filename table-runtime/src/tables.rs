@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use crate::{Point, Result, TableEntity, View, backend::Backend, limits};
+use crate::{Point, Result, TableEntity, View, backend::Backend, index::Ready, limits};
 
 /// The tables of one store: an account of Azure Table storage, or an embedded store.
 ///
@@ -34,7 +34,11 @@ use crate::{Point, Result, TableEntity, View, backend::Backend, limits};
 /// # }).unwrap();
 /// ```
 #[derive(Clone)]
-pub struct Tables(Arc<dyn Backend>);
+pub struct Tables {
+    backend: Arc<dyn Backend>,
+    /// The indexes that are known to be ready.
+    ready: Arc<Ready>,
+}
 
 /// How many points are read side by side.
 pub(crate) const SIDE_BY_SIDE: usize = 16;
@@ -42,7 +46,7 @@ pub(crate) const SIDE_BY_SIDE: usize = 16;
 impl Tables {
     /// The tables of this backend.
     pub fn new(backend: impl Backend) -> Self {
-        Self(Arc::new(backend))
+        Self { backend: Arc::new(backend), ready: Arc::default() }
     }
 
     /// The embedded store in this file, which is made if it is missing.
@@ -84,20 +88,34 @@ impl Tables {
 
     /// The backend beneath.
     pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
-        &self.0
+        &self.backend
+    }
+
+    /// The indexes that are known to be ready.
+    pub(crate) fn ready(&self) -> &Ready {
+        &self.ready
     }
 
     /// Makes every table that the entity needs; those that exist stay as they are.
     ///
+    /// The indexes of an entity are recorded in the table `TableLayouts`. One that is new to a table with rows is
+    /// recorded as building, and refused by queries until [`backfill`](Self::backfill) has built it.
+    ///
     /// # Errors
+    /// [`Error::LayoutChanged`](crate::Error::LayoutChanged) for an index that is recorded with another layout,
     /// [`Error::Limit`](crate::Error::Limit) for a name that no table can have,
     /// [`Error::TableBeingDeleted`](crate::Error::TableBeingDeleted), and what the store says.
     pub async fn create<E: TableEntity>(&self) -> Result<()> {
-        for layout in E::LAYOUTS {
+        let mut is_new = false;
+        for (at, layout) in E::LAYOUTS.iter().enumerate() {
             limits::check_table_name(layout.table)?;
-            self.0.create_table(layout.table).await?;
+            let made = E::LAYOUTS[..at].iter().any(|before| before.table == layout.table);
+            if !made {
+                let created = self.backend.create_table(layout.table).await?;
+                is_new |= created && at == 0;
+            }
         }
-        Ok(())
+        self.record_indexes::<E>(is_new).await
     }
 
     /// Reads rows by their keys, or through a unique index: a point each, side by side, never an `or`. The answers
@@ -116,6 +134,6 @@ impl Tables {
 
 impl fmt::Debug for Tables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Tables").field(&self.0).finish()
+        f.debug_tuple("Tables").field(&self.backend).finish()
     }
 }

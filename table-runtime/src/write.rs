@@ -7,7 +7,9 @@ use crate::{
     Tables, ValueRef,
     backend::{Action, Backend, BoxFuture, Group, IfMatch, Operation},
     column::Set,
-    entity, limits,
+    entity::{self, Keys},
+    index::{Encoded, Schema, Upkeep},
+    limits,
     query::{OfEntity, OwnKey, Plan},
 };
 
@@ -25,6 +27,13 @@ impl Tables {
     /// [`Error::AlreadyExists`] if there is a row with this key; [`Error::Key`] and [`Error::Limit`] for values that
     /// no row holds; [`Error::OutcomeUnknown`] if the answer was lost.
     pub fn insert<E: TableEntity>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
+        if has_indexes::<E>() {
+            let begun = self.encoded(entity);
+            return Box::pin(async move {
+                let (upkeep, new) = begun?;
+                upkeep.insert(&new).await
+            });
+        }
         self.write(whole::<E>(entity, Action::Insert))
     }
 
@@ -33,6 +42,13 @@ impl Tables {
     /// # Errors
     /// Those of [`insert`](Self::insert), but for [`Error::AlreadyExists`].
     pub fn upsert<E: TableEntity>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
+        if has_indexes::<E>() {
+            let begun = self.encoded(entity);
+            return Box::pin(async move {
+                let (upkeep, new) = begun?;
+                upkeep.upsert(&new).await
+            });
+        }
         self.write(whole::<E>(entity, Action::Upsert))
     }
 
@@ -44,6 +60,19 @@ impl Tables {
     /// the entity's key is not the one that it was read with; [`Error::Limit`]; [`Error::OutcomeUnknown`] if the
     /// answer was lost. After any of them `stored` is as it was.
     pub fn update<'a, E: TableEntity>(&'a self, stored: &'a mut Stored<E>) -> BoxFuture<'a, Result<ETag>> {
+        if has_indexes::<E>() {
+            let begun = changed(stored).and_then(|old| Ok((old, self.encoded(&**stored)?)));
+            return Box::pin(async move {
+                let (old, (upkeep, new)) = begun?;
+                let mut etag = Stored::etag(stored).clone();
+                let updated = upkeep.update(&old, &mut etag, &new).await;
+                match updated {
+                    Ok(()) => stored.written(etag.clone()),
+                    Err(_) => stored.touched(&etag),
+                }
+                updated.map(|()| etag)
+            });
+        }
         let write = update(stored);
         let written = self.write(write);
         Box::pin(async move {
@@ -89,6 +118,10 @@ impl Tables {
     /// [`Error::OutcomeUnknown`] if the answer was lost.
     pub fn delete<E: TableEntity>(&self, stored: &Stored<E>) -> BoxFuture<'static, Result<()>> {
         let backend = self.backend().clone();
+        if has_indexes::<E>() {
+            let (old, etag) = (stored.loaded_keys(), Stored::etag(stored).clone());
+            return Box::pin(async move { Upkeep::new(backend, Schema::of::<E>())?.delete(&old?, &etag).await });
+        }
         let group = delete(stored);
         Box::pin(async move { send(&*backend, &group?, None).await.map(drop) })
     }
@@ -100,8 +133,15 @@ impl Tables {
     /// # Errors
     /// [`Error::OutcomeUnknown`] if the answer was lost; [`Error::Key`] for a value that no key holds.
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
-    pub fn remove(&self, key: impl OwnKey) -> BoxFuture<'static, Result<bool>> {
+    pub fn remove<K>(&self, key: K) -> BoxFuture<'static, Result<bool>>
+    where
+        K: OfEntity<Entity: TableEntity> + OwnKey,
+    {
         let backend = self.backend().clone();
+        if has_indexes::<K::Entity>() {
+            let keys = point(key.plan());
+            return Box::pin(async move { Upkeep::new(backend, Schema::of::<K::Entity>())?.remove(&keys?).await });
+        }
         let table = key.plan().table();
         let group = point(key.plan()).and_then(|keys| single(table, keys, Action::Delete(IfMatch::Any)));
         Box::pin(async move {
@@ -111,6 +151,12 @@ impl Tables {
                 Err(error) => Err(error),
             }
         })
+    }
+
+    /// An entity's rows, ready to be written.
+    fn encoded<E: TableEntity>(&self, entity: &E) -> Result<(Upkeep, Encoded)> {
+        let encoded = Encoded::of(entity)?;
+        Ok((Upkeep::new(self.backend().clone(), Schema::of::<E>())?, encoded))
     }
 
     fn write(&self, write: Result<Write>) -> BoxFuture<'static, Result<ETag>> {
@@ -123,6 +169,11 @@ impl Tables {
             }
         })
     }
+}
+
+/// Whether there are rows beside the entity's own.
+const fn has_indexes<E: TableEntity>() -> bool {
+    E::LAYOUTS.len() > 1
 }
 
 /// The group of one operation.
@@ -159,16 +210,24 @@ fn write_id<E: TableEntity>(properties: &mut Properties) -> Result<Option<Guid>>
 }
 
 fn update<E: TableEntity>(stored: &Stored<E>) -> Result<Write> {
-    let loaded = stored.loaded_keys()?.swap_remove(0).unwrap_or_default();
-    let keys = entity::keys(&**stored)?;
-    let table = E::LAYOUTS[0].table;
-    if keys != loaded {
-        let was = RowId { table: table.to_owned(), partition_key: loaded.0, row_key: loaded.1 };
-        return Err(Box::new(KeyChangedError { was, partition_key: keys.0, row_key: keys.1 }).into());
-    }
+    let keys = changed(stored)?.swap_remove(0).unwrap_or_default();
     let (properties, id) = all_properties(&**stored, &keys)?;
     let action = Action::Replace(properties, IfMatch::ETag(Stored::etag(stored).clone()));
-    Ok(Write { group: single(table, keys, action)?, id })
+    Ok(Write { group: single(E::LAYOUTS[0].table, keys, action)?, id })
+}
+
+/// The keys that a changed entity was loaded with, of which the primary one is the same.
+fn changed<E: TableEntity>(stored: &Stored<E>) -> Result<Keys> {
+    let loaded = stored.loaded_keys()?;
+    let (partition_key, row_key) = entity::keys(&**stored)?;
+    match loaded.first() {
+        Some(Some(was)) if (&was.0, &was.1) != (&partition_key, &row_key) => {
+            let (table, was) = (E::LAYOUTS[0].table.to_owned(), was.clone());
+            let was = RowId { table, partition_key: was.0, row_key: was.1 };
+            Err(Box::new(KeyChangedError { was, partition_key, row_key }).into())
+        }
+        _ => Ok(loaded),
+    }
 }
 
 fn delete<E: TableEntity>(stored: &Stored<E>) -> Result<Group> {

@@ -9,6 +9,8 @@ mod entities;
 mod filters;
 #[path = "conformance/index_reads.rs"]
 mod index_reads;
+#[path = "conformance/index_writes.rs"]
+mod index_writes;
 #[path = "conformance/keys.rs"]
 mod keys;
 #[path = "conformance/pages.rs"]
@@ -52,9 +54,10 @@ macro_rules! conformance {
 
 pub(crate) use conformance;
 
-const MODULES: [&[Case]; 9] = [
+const MODULES: [&[Case]; 10] = [
     filters::CASES,
     index_reads::CASES,
+    index_writes::CASES,
     keys::CASES,
     pages::CASES,
     points::CASES,

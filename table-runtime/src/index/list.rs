@@ -4,10 +4,10 @@
 //! than a property takes go on in further rows of the partition, at `~2~{row key of the first}`, `~3~…`, and the first
 //! row then says in `IndexedRows` how many there are. No encoded key begins so: there, two hex digits follow a `~`.
 //!
+//! Which row an entity stands in says nothing: readers put all of them in order.
+//!
 //! The first row is the lock of the others: whoever writes any of them writes it too, so that a reader who finds it
 //! unchanged knows that the others were of one state.
-
-use std::fmt::Write;
 
 use crate::{
     Properties, PropertiesRef, Result, RowRef, ValueRef,
@@ -43,32 +43,50 @@ pub(crate) fn read(table: &str, row: RowRef<'_>) -> Result<List> {
     Ok(List { entities, rows })
 }
 
-/// The properties of a list's rows, and the keys that they stand at: the first one at `row_key`. No entities have no
-/// rows.
-#[cfg_attr(not(test), expect(dead_code, reason = "the writes of lists call it"))]
-pub(crate) fn rows(row_key: &str, entities: &[String]) -> Vec<(String, Properties)> {
-    let texts = split(entities, limits::STRING_UNITS);
-    let count = i32::try_from(texts.len()).unwrap_or(i32::MAX);
-    let row = |(at, text): (usize, String)| {
-        let mut properties = Properties::with_capacity(text.len() + 32);
-        properties.push(ENTITIES, ValueRef::String(&text));
-        if at == 0 && count > 1 {
-            properties.push(ROWS, ValueRef::Int32(count));
-        }
-        (nth_key(row_key, at + 1), properties)
-    };
-    texts.into_iter().enumerate().map(row).collect()
+/// The properties of a row of a list; of the first one, `rows` says how many there are.
+pub(crate) fn properties(entities: &[String], rows: usize) -> Properties {
+    let text = serde_json::Value::from(entities).to_string();
+    let mut properties = Properties::with_capacity(text.len() + 32);
+    properties.push(ENTITIES, ValueRef::String(&text));
+    if rows > 1 {
+        properties.push(ROWS, ValueRef::Int32(i32::try_from(rows).unwrap_or(i32::MAX)));
+    }
+    properties
 }
 
-/// Adds or takes away an entity, and says whether that changed the list.
-#[cfg_attr(not(test), expect(dead_code, reason = "the writes of lists call it"))]
-pub(crate) fn put(entities: &mut Vec<String>, row_key: &str, present: bool) -> bool {
-    match (entities.binary_search_by(|entity| order::compare(entity, row_key)), present) {
-        (Err(at), true) => entities.insert(at, row_key.to_owned()),
-        (Ok(at), false) => drop(entities.remove(at)),
+/// Puts an entity into the rows of a list, or takes it out, and says whether that is a change. `limit` is the UTF-16
+/// units of a row's text.
+pub(crate) fn put(rows: &mut Vec<Vec<String>>, entity: &str, present: bool, limit: usize) -> bool {
+    let listed = rows.iter().position(|row| row.iter().any(|listed| listed == entity));
+    match (listed, present) {
+        (Some(at), false) => {
+            rows[at].retain(|listed| listed != entity);
+            if rows[at].is_empty() {
+                rows.swap_remove(at);
+            }
+        }
+        (None, true) => {
+            let added = json_units(entity) + 1;
+            let row = rows.iter_mut().find(|row| {
+                // The brackets, and a comma between two of them.
+                1 + row.iter().map(|listed| json_units(listed) + 1).sum::<usize>() + added <= limit
+            });
+            match row {
+                Some(row) => {
+                    row.push(entity.to_owned());
+                    sort(row);
+                }
+                None => rows.push(vec![entity.to_owned()]),
+            }
+        }
         _ => return false,
     }
     true
+}
+
+/// How many units a text takes in JSON.
+fn json_units(text: &str) -> usize {
+    limits::units(&serde_json::Value::from(text).to_string())
 }
 
 /// The row key of a list's `n`th row; the first one is the index's own.
@@ -109,32 +127,6 @@ fn rows_of(value: Option<ValueRef<'_>>) -> Result<usize, PropertyProblem> {
     })
 }
 
-/// The row keys as JSON arrays, each of at most `limit` UTF-16 units, if no key alone is more.
-fn split(entities: &[String], limit: usize) -> Vec<String> {
-    let mut texts: Vec<String> = Vec::new();
-    // Of the last text, without its closing bracket.
-    let mut length = 0;
-    for entity in entities {
-        let entity = serde_json::Value::from(entity.as_str()).to_string();
-        let added = limits::units(&entity) + 1;
-        match texts.last_mut() {
-            Some(text) if length + added < limit => {
-                // Writing into a `String` cannot fail.
-                let _ = write!(text, ",{entity}");
-                length += added;
-            }
-            _ => {
-                texts.push(format!("[{entity}"));
-                length = added;
-            }
-        }
-    }
-    for text in &mut texts {
-        text.push(']');
-    }
-    texts
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -156,34 +148,47 @@ mod tests {
         row(("r".to_owned(), properties))
     }
 
+    fn written(entities: &[&str]) -> Vec<Vec<String>> {
+        let mut rows = Vec::new();
+        for entity in entities {
+            assert!(put(&mut rows, entity, true, limits::STRING_UNITS), "{entity}");
+        }
+        rows
+    }
+
     #[test]
     fn a_list_is_one_json_array() {
-        let written = rows("name-Smith", &["1".to_owned(), "a \"b\"".to_owned()]);
-        let [(key, properties)] = written.as_slice() else { panic!("{written:?}") };
-        assert_eq!((key.as_str(), properties.get(ROWS)), ("name-Smith", None));
+        let rows = written(&["a \"b\"", "1"]);
+        assert_eq!(rows, [["1", "a \"b\""]]);
+        let properties = properties(&rows[0], 1);
         assert_eq!(properties.get(ENTITIES), Some(ValueRef::String(r#"["1","a \"b\""]"#)));
-        assert_eq!(rows("name-Smith", &[]), []);
+        assert_eq!(properties.get(ROWS), None);
     }
 
     #[test]
     fn a_full_row_goes_on_in_a_next_one() {
         let entities: Vec<_> = (0..2_000).map(|n| format!("{n:038}")).collect();
-        let written = rows("name-Smith", &entities);
-        let keys: Vec<_> = written.iter().map(|(key, _)| key.as_str()).collect();
-        assert_eq!(keys, ["name-Smith", "~2~name-Smith", "~3~name-Smith"]);
-        let counts: Vec<_> = written.iter().map(|(_, properties)| properties.get(ROWS)).collect();
-        assert_eq!(counts, [Some(ValueRef::Int32(3)), None, None]);
+        let mut rows = Vec::new();
+        for entity in &entities {
+            put(&mut rows, entity, true, limits::STRING_UNITS);
+        }
         // Each takes 41 units, so that 799 of them and the brackets fill a property.
-        let lengths: Vec<_> = written
-            .iter()
-            .map(|row| read("T", self::row(row.clone()).as_ref()).map(|list| list.entities.len()))
-            .collect();
-        assert!(matches!(lengths[..], [Ok(799), Ok(799), Ok(402)]), "{lengths:?}");
+        assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [799, 799, 402]);
+        assert_eq!(properties(&rows[0], rows.len()).get(ROWS), Some(ValueRef::Int32(3)));
+        assert_eq!((nth_key("name-Smith", 1), nth_key("name-Smith", 3)), ("name-Smith".into(), "~3~name-Smith".into()));
+        // What is taken out makes room, and an emptied row is filled by the last one.
+        assert!(put(&mut rows, &entities[0], false, limits::STRING_UNITS));
+        assert!(put(&mut rows, "new", true, limits::STRING_UNITS));
+        assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [799, 799, 402]);
+        for entity in entities[1..799].iter().map(String::as_str).chain(["new"]) {
+            assert!(put(&mut rows, entity, false, limits::STRING_UNITS));
+        }
+        assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [402, 799]);
     }
 
     #[test]
     fn entities_come_and_go_in_key_order() {
-        let mut entities = Vec::new();
+        let mut rows = Vec::new();
         for (entity, present, changed) in [
             ("b", true, true),
             ("\u{FFFF}", true, true),
@@ -193,9 +198,9 @@ mod tests {
             ("b", false, true),
             ("b", false, false),
         ] {
-            assert_eq!(put(&mut entities, entity, present), changed, "{entity}");
+            assert_eq!(put(&mut rows, entity, present, limits::STRING_UNITS), changed, "{entity}");
         }
-        assert_eq!(entities, ["a", "\u{10000}", "\u{FFFF}"]);
+        assert_eq!(rows, [["a", "\u{10000}", "\u{FFFF}"]]);
     }
 
     #[test]
@@ -219,17 +224,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(mut entities: Vec<String>, limit in 30_usize..100) {
-            sort(&mut entities);
-            let texts = split(&entities, limit);
-            let mut read = Vec::new();
-            for text in &texts {
-                let part = parse(Some(ValueRef::String(text))).expect("what was written");
-                prop_assert!(limits::units(text) <= limit || part.len() == 1);
-                prop_assert!(!part.is_empty());
-                read.extend(part);
+        fn what_is_written_is_read(entities: std::collections::BTreeSet<String>, limit in 30_usize..100) {
+            let mut rows = Vec::new();
+            for entity in &entities {
+                put(&mut rows, entity, true, limit);
             }
-            prop_assert_eq!(read, entities);
+            let mut found = Vec::new();
+            for entities in &rows {
+                let properties = properties(entities, 1);
+                let Some(ValueRef::String(text)) = properties.get(ENTITIES) else { panic!("no text") };
+                prop_assert!(limits::units(text) <= limit || entities.len() == 1);
+                let read = parse(Some(ValueRef::String(text))).expect("what was written");
+                prop_assert!(!read.is_empty());
+                found.extend(read);
+            }
+            prop_assert_eq!(found.into_iter().collect::<std::collections::BTreeSet<_>>(), entities);
         }
     }
 }

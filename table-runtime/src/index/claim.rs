@@ -1,0 +1,203 @@
+//! Taking and giving up rows of indexes in other partitions.
+
+use futures_util::future::join_all;
+
+use super::{
+    schema::{EncodedRow, Found},
+    upkeep::{Mine, TRIES, Upkeep, Written, first},
+};
+use crate::{
+    ETag, Error, Properties, Result, Row, ValueRef,
+    backend::{Action, IfMatch},
+    entity::{self, RowKeys},
+    layout::Holds,
+};
+
+/// What a writer does about the owner of a claim that it wants.
+enum Owner {
+    /// It is out of the way: the claim can be replaced.
+    Gone,
+    /// It changed while it was looked at: look again.
+    Changed,
+}
+
+impl Upkeep {
+    /// Takes the row of a unique index for a value.
+    ///
+    /// A claim is never taken for granted: one that leads to this very entity is written anew, so that whoever read it
+    /// before cannot delete it any more.
+    pub(super) async fn claim(&self, layout: usize, row: &EncodedRow, me: &RowKeys, mine: Mine<'_>) -> Result<ETag> {
+        let table = self.schema.layouts[layout].table;
+        let mut properties = row.properties.clone();
+        properties.push(entity::WRITE_ID, ValueRef::Guid(self.id));
+        let insert = self.group(table, &row.keys, Action::Insert(properties.clone()))?;
+        let mut last = None;
+        for _ in 0..TRIES {
+            match self.backend.execute(&insert).await {
+                Ok(etags) => {
+                    if let Some(etag) = first(etags) {
+                        return Ok(etag);
+                    }
+                }
+                Err(error @ (Error::AlreadyExists(_) | Error::OutcomeUnknown(_))) => last = Some(error),
+                Err(error) => return Err(error),
+            }
+            let Some(claim) = self.get(table, &row.keys).await? else { continue };
+            if is_of(&claim, self) {
+                return Ok(claim.etag);
+            }
+            let owner = self.schema.owner(layout, &claim)?;
+            if owner == *me {
+                self.check_mine(me, mine).await?;
+            } else {
+                self.settle(layout, &row.keys, &owner).await?;
+            }
+            let replace = Action::Replace(properties.clone(), IfMatch::ETag(claim.etag));
+            match self.backend.execute(&self.group(table, &row.keys, replace)?).await {
+                Ok(etags) => {
+                    if let Some(etag) = first(etags) {
+                        return Ok(etag);
+                    }
+                }
+                // Another writer was faster, or the answer was lost: the claim says whose it is.
+                Err(error @ (Error::ConditionNotMet(_) | Error::NotFound(_) | Error::OutcomeUnknown(_))) => {
+                    last = Some(error);
+                    if let Some(claim) = self.get(table, &row.keys).await?.filter(|claim| is_of(claim, self)) {
+                        return Ok(claim.etag);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| Error::ConditionNotMet(Box::new(self.row_id(table, &row.keys)))))
+    }
+
+    /// Whether the entity that this write works on is still the one that it wrote or read.
+    async fn check_mine(&self, me: &RowKeys, mine: Mine<'_>) -> Result<()> {
+        let found = self.entity(me).await?;
+        let row = || Box::new(self.row_id(self.schema.table(), me));
+        match (mine, found) {
+            (Mine::Pending, Some(found)) if found.pending == Some(self.id) => Ok(()),
+            (Mine::Version(etag), Some(found)) if found.row.etag == *etag => Ok(()),
+            (Mine::Pending, _) => Err(Error::Aborted(row())),
+            (Mine::Version(_), _) => Err(Error::ConditionNotMet(row())),
+        }
+    }
+
+    /// Sees to it that the owner of a claim does not have its value, and cannot come to have it unnoticed.
+    async fn settle(&self, layout: usize, at: &RowKeys, owner: &RowKeys) -> Result<()> {
+        for _ in 0..TRIES {
+            let Some(found) = self.entity(owner).await? else { return Ok(()) };
+            let has_value = found.encoded.keys(layout) == Some(at);
+            if has_value && found.pending.is_none() {
+                return Err(self.violation(layout, at, owner));
+            }
+            let settled =
+                if has_value { self.remove_pending(owner, &found).await? } else { self.fence(&found).await? };
+            if let Owner::Gone = settled {
+                return Ok(());
+            }
+        }
+        Err(Error::ConditionNotMet(Box::new(self.row_id(self.schema.table(), owner))))
+    }
+
+    /// Clears away an insert that is slow or dead, which cannot be told apart; a slow one is told so.
+    async fn remove_pending(&self, keys: &RowKeys, found: &Found) -> Result<Owner> {
+        match self.backend.execute(&self.deletion(self.schema.table(), keys, &found.row.etag)).await {
+            Ok(_) | Err(Error::NotFound(_)) => Ok(Owner::Gone),
+            Err(Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => Ok(Owner::Changed),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn fence(&self, found: &Found) -> Result<Owner> {
+        match self.touch(found).await {
+            Ok(_) | Err(Error::NotFound(_)) => Ok(Owner::Gone),
+            Err(Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => Ok(Owner::Changed),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives an entity a new version and changes nothing else: whoever read it before cannot commit any more.
+    pub(super) async fn touch(&self, found: &Found) -> Result<Option<ETag>> {
+        let keys = &found.encoded.primary().keys;
+        let merge = Action::Merge(Properties::default(), IfMatch::ETag(found.row.etag.clone()));
+        Ok(first(self.backend.execute(&self.group(self.schema.table(), keys, merge)?).await?))
+    }
+
+    /// Gives up rows that this write wrote for an entity that it did not change: those that the entity, as it now is,
+    /// does not have. What it fails to clear away, a repair does.
+    ///
+    /// `etag` is the version of the entity that the caller holds. If the fence is what changes it, the caller holds the
+    /// new one.
+    pub(super) async fn take_back(&self, owner: &RowKeys, mut rows: Vec<Written>, mut etag: Option<&mut ETag>) {
+        for _ in 0..TRIES {
+            if rows.is_empty() {
+                return;
+            }
+            let Ok(found) = self.entity(owner).await else { return };
+            let Some(found) = found else { return self.delete_written(&rows).await };
+            let has = |row: &Written| found.encoded.keys(row.layout) == Some(&row.keys);
+            if !rows.iter().all(has) {
+                match self.touch(&found).await {
+                    Ok(touched) => {
+                        if let (Some(etag), Some(touched)) = (&mut etag, touched)
+                            && **etag == found.row.etag
+                        {
+                            **etag = touched;
+                        }
+                        let given_up: Vec<_> = rows.extract_if(.., |row| !has(row)).collect();
+                        self.delete_written(&given_up).await;
+                    }
+                    Err(Error::NotFound(_) | Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => continue,
+                    Err(_) => return,
+                }
+            }
+            // What stays is the entity's, but what it includes may be of the write that did not come to pass.
+            rows.retain(|row| self.schema.holds(row.layout) == Holds::Include);
+            if !self.include_again(&found, &mut rows).await {
+                return;
+            }
+        }
+    }
+
+    /// Writes into these rows what they include of the entity, and says whether there is anything to look at again: a
+    /// row that others have written since is theirs.
+    async fn include_again(&self, found: &Found, rows: &mut Vec<Written>) -> bool {
+        let mut mine = Vec::new();
+        for mut row in std::mem::take(rows) {
+            let Some(now) = found.encoded.row(row.layout) else { continue };
+            let table = self.schema.layouts[row.layout].table;
+            if let Ok(Some(stored)) = self.get(table, &row.keys).await
+                && stored.etag == row.etag
+                && stored.properties != now.properties
+            {
+                let replace = Action::Replace(now.properties.clone(), IfMatch::ETag(row.etag));
+                let Ok(group) = self.group(table, &row.keys, replace) else { continue };
+                if let Ok(Some(etag)) = self.backend.execute(&group).await.map(first) {
+                    row.etag = etag;
+                    mine.push(row);
+                }
+            }
+        }
+        *rows = mine;
+        !rows.is_empty()
+    }
+
+    /// Deletes rows in the versions that are known, side by side. A row that is another one by now stays, and one that
+    /// stays for another reason is found by a repair.
+    pub(super) async fn delete_written(&self, rows: &[Written]) {
+        let deletions = rows.iter().map(|row| async move {
+            let table = self.schema.layouts[row.layout].table;
+            if let Err(error) = self.delete_row(table, &row.keys, &row.etag).await {
+                tracing::warn!(table, index = self.schema.layouts[row.layout].name, %error, "an index row was left");
+            }
+        });
+        join_all(deletions).await;
+    }
+}
+
+/// Whether the claim is of this very write.
+fn is_of(claim: &Row, upkeep: &Upkeep) -> bool {
+    claim.properties.get(entity::WRITE_ID) == Some(ValueRef::Guid(upkeep.id))
+}

@@ -1,0 +1,96 @@
+//! What is wrong with an index.
+
+use std::fmt;
+
+use crate::RowId;
+
+/// Something that a crash left, or that others did to the rows: what [`verify`](crate::Tables::verify) finds and
+/// [`repair`](crate::Tables::repair) mends. `Display` says it in a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Finding {
+    /// An insert that was not committed: its writer is slow, or dead. No reader sees it; a repair deletes it.
+    Pending {
+        /// The entity's row.
+        entity: RowId,
+    },
+    /// An entity that the index does not lead to. A repair writes the row.
+    MissingRow {
+        /// The index.
+        index: &'static str,
+        /// The row that there should be.
+        row: RowId,
+        /// The entity.
+        entity: RowId,
+    },
+    /// A row that leads to an entity which is gone, or has another value. Readers pass over it; a repair deletes it.
+    StaleRow {
+        /// The index.
+        index: &'static str,
+        /// The row; of a list, the row that names the entity.
+        row: RowId,
+        /// The entity that it leads to.
+        entity: RowId,
+    },
+    /// A copy that is behind its entity. A repair writes it anew.
+    StaleCopy {
+        /// The index.
+        index: &'static str,
+        /// The copy.
+        row: RowId,
+        /// The entity.
+        entity: RowId,
+    },
+    /// Two entities with one value of a unique index, which only others can have written. It is not mended, since it
+    /// takes somebody to say which of the two is right.
+    TwoOwners {
+        /// The index.
+        index: &'static str,
+        /// The index's row.
+        row: RowId,
+        /// An entity that the row does not lead to.
+        entity: RowId,
+        /// The entity that the row leads to.
+        owner: RowId,
+    },
+}
+
+impl Finding {
+    /// The index; `None` for a pending entity.
+    pub const fn index(&self) -> Option<&'static str> {
+        match self {
+            Self::Pending { .. } => None,
+            Self::MissingRow { index, .. }
+            | Self::StaleRow { index, .. }
+            | Self::StaleCopy { index, .. }
+            | Self::TwoOwners { index, .. } => Some(index),
+        }
+    }
+
+    /// The entity's row.
+    pub const fn entity(&self) -> &RowId {
+        match self {
+            Self::Pending { entity }
+            | Self::MissingRow { entity, .. }
+            | Self::StaleRow { entity, .. }
+            | Self::StaleCopy { entity, .. }
+            | Self::TwoOwners { entity, .. } => entity,
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pending { entity } => write!(f, "{entity} is not committed"),
+            Self::MissingRow { index, row, entity } => write!(f, "index `{index}`: {entity} has no row {row}"),
+            Self::StaleRow { index, row, entity } => {
+                write!(f, "index `{index}`: {row} leads to {entity}, which is gone or has another value")
+            }
+            Self::StaleCopy { index, row, entity } => write!(f, "index `{index}`: {row} is behind {entity}"),
+            Self::TwoOwners { index, row, entity, owner } => {
+                write!(f, "index `{index}`: {entity} and {owner} both have the value of {row}")
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Keeping lists: rows that hold the ways to all entities of a value.
+//!
+//! A list is read with its version, changed, and written in the entity's own transaction under that version, so that
+//! writers who meet at one list go one after the other: whoever was slower reads it again, after a pause.
+
+use futures_util::future::join_all;
+
+use super::{finding::Finding, list, transaction::Change, upkeep::Upkeep, verify::Fault};
+use crate::{
+    ETag, LimitError, Result, Row, RowId,
+    backend::{Action, IfMatch, Operation},
+    entity::RowKeys,
+    layout::Holds,
+    limits,
+};
+
+/// A list as it stands: the entities of each of its rows, and the version of the first, which is the lock of the
+/// others.
+struct Stored {
+    version: Option<ETag>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Upkeep {
+    fn lists(&self) -> impl Iterator<Item = usize> {
+        self.schema.same_partition().filter(|layout| self.schema.holds(*layout) == Holds::List)
+    }
+
+    /// The operations on the lists that the change takes an entity from, and adds it to.
+    pub(super) async fn list_operations(&self, change: &Change<'_>, entity: &RowKeys) -> Result<Vec<Operation>> {
+        let mut operations = Vec::new();
+        for layout in self.lists().filter(|layout| change.moves(*layout)) {
+            let old = change.old_keys(layout).map(|keys| (keys, false));
+            let new = change.new.and_then(|new| new.keys(layout)).map(|keys| (keys, true));
+            for (keys, present) in old.into_iter().chain(new) {
+                operations.extend(self.put(keys, entity, present).await?);
+            }
+        }
+        Ok(operations)
+    }
+
+    /// The operations that put an entity into a list, or take it out.
+    async fn put(&self, keys: &RowKeys, entity: &RowKeys, present: bool) -> Result<Vec<Operation>> {
+        let stored = self.read_list(keys).await?;
+        let mut rows = stored.rows.clone();
+        let changes = list::put(&mut rows, &entity.1, present, limits::STRING_UNITS);
+        // An entity that is listed already is listed anew, so that nobody can be about to take it out.
+        if !changes && !present {
+            return Ok(Vec::new());
+        }
+        if rows.len() > limits::OPERATIONS {
+            let row = self.row_id(self.schema.table(), keys);
+            let found = format!("{} rows", rows.len());
+            let (table, what) = (row.table.clone(), "a list has".to_owned());
+            return Err(Box::new(LimitError { table, row: Some(row), what, found, limit: "100 rows" }).into());
+        }
+        let properties = |at: usize| list::properties(&rows[at], if at == 0 { rows.len() } else { 1 });
+        let mut operations = Vec::new();
+        for at in 0..rows.len().max(stored.rows.len()) {
+            let action = match (at, rows.get(at), &stored.version) {
+                (0, Some(_), None) => Action::Insert(properties(at)),
+                (0, Some(_), Some(version)) => Action::Replace(properties(at), IfMatch::ETag(version.clone())),
+                (0, None, Some(version)) => Action::Delete(IfMatch::ETag(version.clone())),
+                (0, None, None) => continue,
+                // The first row is their lock.
+                (_, Some(row), _) if stored.rows.get(at) == Some(row) => continue,
+                (_, Some(_), _) => Action::Upsert(properties(at)),
+                (_, None, _) => Action::Delete(IfMatch::Any),
+            };
+            operations.push(Operation { row_key: list::nth_key(&keys.1, at + 1), action });
+        }
+        Ok(operations)
+    }
+
+    async fn read_list(&self, (partition_key, row_key): &RowKeys) -> Result<Stored> {
+        let table = self.schema.table();
+        let Some(first) = self.backend.get(table, partition_key, row_key, None).await? else {
+            return Ok(Stored { version: None, rows: Vec::new() });
+        };
+        let begun = list::read(table, first.as_ref())?;
+        let others = (2..=begun.rows).map(|n| async move {
+            let key = list::nth_key(row_key, n);
+            match self.backend.get(table, partition_key, &key, None).await? {
+                Some(row) => Ok(list::read(table, row.as_ref())?.entities),
+                None => Ok(Vec::new()),
+            }
+        });
+        let others: Result<Vec<_>> = join_all(others).await.into_iter().collect();
+        let mut rows = vec![begun.entities];
+        rows.extend(others?);
+        Ok(Stored { version: Some(first.etag), rows })
+    }
+
+    /// Whether the list of these keys names the entity.
+    pub(super) async fn is_listed(&self, keys: &RowKeys, entity: &RowKeys) -> Result<bool> {
+        let stored = self.read_list(keys).await?;
+        Ok(stored.rows.iter().flatten().any(|listed| *listed == entity.1))
+    }
+
+    /// The entities in a row of a list that are gone, or have another value.
+    pub(super) async fn faults_of_list(&self, layout: usize, row: Row) -> Result<Vec<Fault>> {
+        let info = &self.schema.layouts[layout];
+        let keys = (row.partition_key.clone(), row.row_key.clone());
+        let mut faults = Vec::new();
+        for listed in self.read_list(&keys).await?.rows.into_iter().flatten() {
+            let entity = (keys.0.clone(), listed);
+            if self.is_of_list(layout, &keys, &entity).await? {
+                continue;
+            }
+            // A writer may have been under way.
+            if !self.is_listed(&keys, &entity).await? || self.is_of_list(layout, &keys, &entity).await? {
+                continue;
+            }
+            let (row, id) = (self.row_id(info.table, &keys), self.row_id(self.schema.table(), &entity));
+            let finding = Finding::StaleRow { index: info.name, row, entity: id };
+            faults.push(Fault { finding, layout, entity, seen: None });
+        }
+        Ok(faults)
+    }
+
+    async fn is_of_list(&self, layout: usize, keys: &RowKeys, entity: &RowKeys) -> Result<bool> {
+        Ok(self.committed(entity).await?.is_some_and(|found| found.encoded.keys(layout) == Some(keys)))
+    }
+
+    /// Takes an entity out of a list that it does not belong to.
+    pub(super) async fn unlist(&self, layout: usize, entity: &RowKeys, row: &RowId) -> Result<()> {
+        let keys = (row.partition_key.clone(), row.row_key.clone());
+        let mut delays = super::delays();
+        loop {
+            let operations = self.put(&keys, entity, false).await?;
+            // Whoever gives the entity the value after this writes the list anew.
+            if operations.is_empty() || self.is_of_list(layout, &keys, entity).await? {
+                return Ok(());
+            }
+            match self.backend.execute(&self.transaction(&keys.0, operations)?).await {
+                Ok(_) => return Ok(()),
+                Err(error) if is_passing(&error) => super::wait(&mut delays, error).await?,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+fn is_passing(error: &crate::Error) -> bool {
+    use crate::Error::{AlreadyExists, ConditionNotMet, NotFound, OutcomeUnknown};
+    matches!(error, AlreadyExists(_) | ConditionNotMet(_) | NotFound(_) | OutcomeUnknown(_))
+}

@@ -1,0 +1,191 @@
+//! Mending what crashes left, by the steps of writers.
+
+use std::{fmt, future::IntoFuture};
+
+use super::{
+    finding::Finding,
+    progress::{Progress, Told},
+    schema::{Found, Schema},
+    sweep::Sweep,
+    transaction::Change,
+    upkeep::{Mine, Upkeep, Written},
+    verify::Fault,
+};
+use crate::{
+    Error, Properties, Result, TableEntity, Tables,
+    backend::{Action, BoxFuture, IfMatch},
+    entity::{Keys, RowKeys},
+    layout::{Holds, Scope},
+};
+
+/// A repair, which runs when it is awaited: see [`Tables::repair`].
+#[must_use = "a repair does nothing until it is awaited"]
+pub struct Repair {
+    upkeep: Result<Upkeep>,
+    sweep: Sweep,
+    told: Told,
+}
+
+/// What a repair did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Repaired {
+    /// The entities that were looked at.
+    pub entities: usize,
+    /// What was mended.
+    pub mended: Vec<Finding>,
+    /// What it takes somebody to decide on: two entities with one value of a unique index.
+    pub left: Vec<Finding>,
+}
+
+impl Repair {
+    /// Goes on where another repair of the same entity was, by its [`Progress::cursor`].
+    ///
+    /// # Errors
+    /// [`Error::Cursor`] for a text that is no such cursor.
+    pub fn from(mut self, cursor: &str) -> Result<Self> {
+        self.sweep.resume(cursor)?;
+        Ok(self)
+    }
+
+    /// Tells how far it is, after each page.
+    pub fn progress(mut self, told: impl FnMut(&Progress) + Send + 'static) -> Self {
+        self.told = Some(Box::new(told));
+        self
+    }
+}
+
+impl IntoFuture for Repair {
+    type Output = Result<Repaired>;
+    type IntoFuture = BoxFuture<'static, Result<Repaired>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(run(self))
+    }
+}
+
+async fn run(Repair { upkeep, mut sweep, mut told }: Repair) -> Result<Repaired> {
+    let upkeep = upkeep?;
+    let (mut repaired, mut progress) = (Repaired::default(), Progress::default());
+    while let Some(swept) = sweep.next().await? {
+        for fault in upkeep.faults(&swept).await? {
+            if upkeep.mend(&fault).await? {
+                repaired.mended.push(fault.finding);
+            } else {
+                repaired.left.push(fault.finding);
+            }
+        }
+        if swept.layout == 0 {
+            progress.entities += swept.rows.len();
+        } else {
+            progress.rows += swept.rows.len();
+        }
+        progress.mended = repaired.mended.len();
+        progress.cursor = sweep.cursor();
+        if let Some(told) = &mut told {
+            told(&progress);
+        }
+    }
+    repaired.entities = progress.entities;
+    Ok(repaired)
+}
+
+impl fmt::Debug for Repair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Repair").field("cursor", &self.sweep.cursor()).finish_non_exhaustive()
+    }
+}
+
+impl Tables {
+    /// Mends what [`verify`](Self::verify) finds, beside writers and by their own steps: an insert that is not
+    /// committed is deleted (a slow one is told [`Error::Aborted`]), a stale row is deleted after its entity was given
+    /// a new version, so that no writer can be about to need it, a missing row is written under the entity's version.
+    ///
+    /// It can be run at any time, again, and several times at once. Await it.
+    ///
+    /// ```
+    /// # use table_runtime::{TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] number: u32, title: String, likes: u32 }
+    /// # async fn example(tables: Tables) -> table_runtime::Result<()> {
+    /// let repaired = tables.repair::<Post>().progress(|progress| println!("{}", progress.entities)).await?;
+    /// for finding in repaired.left {
+    ///     println!("{finding}");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// What the store says, and rows that do not fit the struct; what was mended before stays mended.
+    pub fn repair<E: TableEntity>(&self) -> Repair {
+        let (schema, backend) = (Schema::of::<E>(), self.backend().clone());
+        let sweep = Sweep::new(backend.clone(), schema, 0..schema.layouts.len());
+        Repair { upkeep: Upkeep::new(backend, schema), sweep, told: None }
+    }
+}
+
+impl Upkeep {
+    /// Mends a fault, and says whether it could: two owners of a value stay.
+    async fn mend(&self, Fault { finding, layout, entity, seen }: &Fault) -> Result<bool> {
+        match (finding, seen) {
+            (Finding::Pending { .. }, Some((keys, etag))) => self.delete_row(self.schema.table(), keys, etag).await?,
+            (Finding::StaleRow { .. }, Some((keys, etag))) => {
+                let written = Written { layout: *layout, keys: keys.clone(), etag: etag.clone() };
+                self.take_back(entity, vec![written], None).await;
+            }
+            (Finding::StaleRow { row, .. }, None) => self.unlist(*layout, entity, row).await?,
+            (Finding::TwoOwners { .. }, _) => return Ok(false),
+            _ => match self.reindex(entity, &[*layout]).await {
+                Err(Error::UniqueViolation(_)) => return Ok(false),
+                reindexed => reindexed.map(drop)?,
+            },
+        }
+        Ok(true)
+    }
+
+    /// Writes the rows of an entity in these indexes, as an update would that changes nothing, and says whether there
+    /// is such an entity. The entity gets a new version.
+    pub(super) async fn reindex(&self, keys: &RowKeys, layouts: &[usize]) -> Result<bool> {
+        let mut delays = super::delays();
+        loop {
+            let Some(found) = self.committed(keys).await? else { return Ok(false) };
+            match self.reindex_found(&found, layouts).await {
+                Err(Error::NotFound(_)) => return Ok(false),
+                Err(error @ Error::ConditionNotMet(_)) => super::wait(&mut delays, error).await?,
+                Err(error @ Error::OutcomeUnknown(_)) => super::wait(&mut delays, error).await?,
+                reindexed => return reindexed.map(|()| true),
+            }
+        }
+    }
+
+    async fn reindex_found(&self, found: &Found, layouts: &[usize]) -> Result<()> {
+        let keys = &found.encoded.primary().keys;
+        let claimed: Vec<_> = self.schema.claimed().filter(|layout| layouts.contains(layout)).collect();
+        let mut etag = found.row.etag.clone();
+        let written = match self.write_rows(&found.encoded, &claimed, Mine::Version(&etag)).await {
+            Ok(written) => written,
+            Err((error, written)) => {
+                self.take_back(keys, written, Some(&mut etag)).await;
+                return Err(error);
+            }
+        };
+        // To the indexes that are written anew, the entity is a new one.
+        let old: Keys = (0..self.schema.layouts.len())
+            .map(|layout| found.encoded.keys(layout).filter(|_| !layouts.contains(&layout)).cloned())
+            .collect();
+        let change = Change { old: Some(&old), new: Some(&found.encoded) };
+        let touch = Action::Merge(Properties::default(), IfMatch::ETag(etag.clone()));
+        let copies = layouts.iter().any(|layout| {
+            let index = self.schema.layouts[*layout].index.as_ref();
+            index.is_some_and(|index| index.scope == Scope::Elsewhere && index.holds == Holds::Copy)
+        });
+        match self.commit(&change, keys, touch).await {
+            Ok(_) if copies => self.refresh(keys, Vec::new()).await,
+            Ok(_) => Ok(()),
+            Err(error) => {
+                self.take_back(keys, written, Some(&mut etag)).await;
+                Err(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Going through all rows of an entity, layout after layout.
+
+use std::{collections::VecDeque, ops::Bound, sync::Arc};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize};
+
+use super::schema::Schema;
+use crate::{
+    LayoutInfo, ParseCursorError, Result, RowSet,
+    backend::{Backend, Continuation, KeyRange, Partitions, Scan},
+    key::order,
+    limits,
+};
+
+/// All rows of some layouts, a page at a time.
+pub(super) struct Sweep {
+    backend: Arc<dyn Backend>,
+    schema: Schema,
+    /// The layouts to come; the first of them is under way.
+    layouts: VecDeque<usize>,
+    page: u32,
+    /// What is still to be read of it.
+    scans: VecDeque<Scan>,
+    from: Option<Continuation>,
+    /// The row up to which everything was given out.
+    last: Option<Place>,
+}
+
+/// Where a sweep goes on: after this row of this layout.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Place {
+    layout: usize,
+    partition_key: String,
+    row_key: String,
+}
+
+/// Rows of one layout.
+pub(super) struct Swept {
+    pub(super) layout: usize,
+    pub(super) rows: RowSet,
+}
+
+impl Sweep {
+    pub(super) fn new(backend: Arc<dyn Backend>, schema: Schema, layouts: impl IntoIterator<Item = usize>) -> Self {
+        let layouts = layouts.into_iter().collect();
+        let mut sweep =
+            Self { backend, schema, layouts, page: limits::PAGE, scans: VecDeque::new(), from: None, last: None };
+        sweep.open();
+        sweep
+    }
+
+    /// Goes on after the rows that were given out when this cursor was.
+    pub(super) fn resume(&mut self, cursor: &str) -> Result<(), ParseCursorError> {
+        let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| ParseCursorError::Damaged)?;
+        let (table, place): (String, Place) = postcard::from_bytes(&bytes).map_err(|_| ParseCursorError::Damaged)?;
+        if table != self.schema.table() || !self.layouts.contains(&place.layout) {
+            return Err(ParseCursorError::OtherQuery);
+        }
+        while self.layouts.front().is_some_and(|layout| *layout != place.layout) {
+            self.layouts.pop_front();
+        }
+        self.open();
+        let Some(scan) = self.scans.pop_front() else { return Ok(()) };
+        // First the rest of the row's partition, then the partitions after it: an `or` would be another scan.
+        let after = Scan { partitions: Partitions::After(place.partition_key.clone()), ..scan.clone() };
+        let mut rest = Scan { partitions: Partitions::One(place.partition_key.clone()), ..scan };
+        rest.rows.from = Bound::Excluded(place.row_key.clone());
+        self.scans.extend([rest, after]);
+        self.last = Some(place);
+        Ok(())
+    }
+
+    /// Where to go on after what was given out; `None` before the first row.
+    pub(super) fn cursor(&self) -> Option<String> {
+        let place = self.last.as_ref()?;
+        let bytes = postcard::to_allocvec(&(self.schema.table(), place)).unwrap_or_default();
+        Some(URL_SAFE_NO_PAD.encode(bytes))
+    }
+
+    /// With pages of so many rows at most.
+    pub(super) fn of_pages(mut self, rows: u32) -> Self {
+        self.page = rows;
+        self.open();
+        self
+    }
+
+    fn open(&mut self) {
+        let scan = |layout: &usize| Scan { page: self.page, ..all_rows(&self.schema.layouts[*layout]) };
+        self.scans = self.layouts.front().map(scan).into_iter().collect();
+        self.from = None;
+    }
+
+    /// The next page; `None` at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Swept>> {
+        while let Some(layout) = self.layouts.front().copied() {
+            let Some(scan) = self.scans.front() else {
+                self.layouts.pop_front();
+                self.open();
+                continue;
+            };
+            let page = self.backend.query(scan, self.from.as_ref()).await?;
+            self.from = page.next;
+            if self.from.is_none() {
+                self.scans.pop_front();
+            }
+            if let Some(row) = page.rows.last() {
+                let (partition_key, row_key) = (row.partition_key.to_owned(), row.row_key.to_owned());
+                self.last = Some(Place { layout, partition_key, row_key });
+                return Ok(Some(Swept { layout, rows: page.rows }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Every row of a layout: all partitions of its table, and what its row keys begin with.
+fn all_rows(layout: &LayoutInfo) -> Scan {
+    let rows = if layout.row.is_empty() {
+        let key = Bound::Included(layout.row_prefix.to_owned());
+        KeyRange { from: key.clone(), to: key }
+    } else {
+        order::prefixed(layout.row_prefix)
+    };
+    let partitions = match layout.partition {
+        [] => Partitions::One(layout.partition_prefix.to_owned()),
+        _ => Partitions::All,
+    };
+    Scan { table: layout.table.into(), partitions, rows, filter: None, select: None, page: limits::PAGE }
+}

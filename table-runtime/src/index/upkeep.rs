@@ -1,0 +1,503 @@
+//! Keeping an entity's indexes true.
+
+use std::{collections::HashMap, sync::Arc};
+
+use futures_util::future::join_all;
+
+use super::{
+    schema::{Encoded, EncodedRow, Found, Schema, pending},
+    transaction::{Change, Seen},
+};
+use crate::{
+    ETag, Error, Guid, OutcomeUnknownError, Properties, Result, Row, RowId, RowNow, UniqueViolationError, ValueRef,
+    backend::{Action, Backend, Group, IfMatch, Operation},
+    entity::{self, Keys, PENDING, RowKeys},
+    limits,
+};
+
+/// How often a step is tried again whose answer was lost, or that another writer was faster at.
+pub(super) const TRIES: usize = 100;
+
+/// A write of one entity and of its index rows.
+pub(crate) struct Upkeep {
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) schema: Schema,
+    /// What tells this write from another's: in pending entities, in claims, and in entities that have a `WriteId`.
+    pub(super) id: Guid,
+}
+
+/// A row of an index in another partition, as this write left it.
+pub(super) struct Written {
+    pub(super) layout: usize,
+    pub(super) keys: RowKeys,
+    pub(super) etag: ETag,
+}
+
+/// By what a writer knows that an entity is still the one that it works on.
+#[derive(Clone, Copy)]
+pub(super) enum Mine<'a> {
+    /// It has this write's pending mark.
+    Pending,
+    /// It has the version that was read.
+    Version(&'a ETag),
+}
+
+impl Upkeep {
+    pub(crate) fn new(backend: Arc<dyn Backend>, schema: Schema) -> Result<Self> {
+        Ok(Self { backend, schema, id: Guid::random()? })
+    }
+
+    /// Writes a new entity.
+    pub(crate) async fn insert(&self, new: &Encoded) -> Result<ETag> {
+        let change = Change { old: None, new: Some(new) };
+        let claimed: Vec<_> = self.schema.claimed().filter(|layout| new.row(*layout).is_some()).collect();
+        let etag = if claimed.is_empty() {
+            self.insert_at_once(&change, new).await?
+        } else {
+            let begun = self.begin(new).await?;
+            let written = match self.write_rows(new, &claimed, Mine::Pending).await {
+                Ok(written) => written,
+                Err((error, written)) => {
+                    self.abort(new, written).await;
+                    return Err(error);
+                }
+            };
+            self.commit_pending(&change, new, begun, written).await?
+        };
+        self.follow(&change, &new.primary().keys, Some(&etag)).await;
+        Ok(etag)
+    }
+
+    async fn insert_at_once(&self, change: &Change<'_>, new: &Encoded) -> Result<ETag> {
+        loop {
+            let inserted = self.commit(change, &new.primary().keys, Action::Insert(self.properties(new))).await;
+            match inserted {
+                Err(Error::AlreadyExists(row)) if self.schema.claimed().next().is_some() => {
+                    self.clear_pending(&new.primary().keys, row).await?;
+                }
+                other => return other?.ok_or_else(|| self.unknown("insert", &new.primary().keys)),
+            }
+        }
+    }
+
+    /// Makes way for an insert: what stands there may be pending, of a writer that is slow or dead.
+    async fn clear_pending(&self, keys: &RowKeys, row: Box<RowId>) -> Result<()> {
+        match self.entity(keys).await? {
+            None => Ok(()),
+            Some(found) if found.pending.is_some() => self.delete_row(self.schema.table(), keys, &found.row.etag).await,
+            Some(_) => Err(Error::AlreadyExists(row)),
+        }
+    }
+
+    /// Writes the entity with the pending mark, which no reader sees.
+    async fn begin(&self, new: &Encoded) -> Result<ETag> {
+        let keys = &new.primary().keys;
+        let mut properties = self.properties(new);
+        properties.push(PENDING, ValueRef::Guid(self.id));
+        let group = self.group(self.schema.table(), keys, Action::Insert(properties))?;
+        let mut lost = 0;
+        loop {
+            match self.backend.execute(&group).await {
+                Ok(etags) => return first(etags).ok_or_else(|| self.unknown("insert", keys)),
+                Err(Error::AlreadyExists(row)) => match self.entity(keys).await? {
+                    // The request before, whose answer was lost, was applied.
+                    Some(found) if found.pending == Some(self.id) => return Ok(found.row.etag),
+                    _ => self.clear_pending(keys, row).await?,
+                },
+                Err(Error::OutcomeUnknown(error)) => {
+                    if let Some(found) = self.entity(keys).await?
+                        && found.pending == Some(self.id)
+                    {
+                        return Ok(found.row.etag);
+                    }
+                    lost += 1;
+                    if lost == TRIES {
+                        return Err(error.into());
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Takes the pending mark away: from here on readers see the entity.
+    async fn commit_pending(
+        &self,
+        change: &Change<'_>,
+        new: &Encoded,
+        begun: ETag,
+        written: Vec<Written>,
+    ) -> Result<ETag> {
+        let keys = &new.primary().keys;
+        let (mut etag, mut properties) = (begun, self.properties(new));
+        let error = loop {
+            let committed = Action::Replace(properties.clone(), IfMatch::ETag(etag.clone()));
+            let error = match self.commit(change, keys, committed).await {
+                Ok(etag) => return etag.ok_or_else(|| self.unknown("insert", keys)),
+                Err(error) => error,
+            };
+            let found = match &error {
+                Error::OutcomeUnknown(_) | Error::ConditionNotMet(_) | Error::NotFound(_) => self.entity(keys).await?,
+                _ => break error,
+            };
+            match (found, error) {
+                // Another writer touched it: a fence, or a patch, which stays.
+                (Some(found), _) if found.pending == Some(self.id) => {
+                    etag = found.row.etag;
+                    properties = committed_properties(&found.row.properties);
+                }
+                // It may be this write that committed it, so its index rows stay.
+                (_, unknown @ Error::OutcomeUnknown(_)) => return Err(unknown),
+                _ => break Error::Aborted(Box::new(self.row_id(self.schema.table(), keys))),
+            }
+        };
+        self.abort(new, written).await;
+        Err(error)
+    }
+
+    /// Clears away an insert that does not come to its commit. What it fails to clear, a repair does.
+    async fn abort(&self, new: &Encoded, written: Vec<Written>) {
+        let keys = &new.primary().keys;
+        for _ in 0..TRIES {
+            let deleted = match self.entity(keys).await {
+                Ok(Some(found)) if found.pending == Some(self.id) => {
+                    self.backend.execute(&self.deletion(self.schema.table(), keys, &found.row.etag)).await
+                }
+                _ => break,
+            };
+            if !matches!(deleted, Err(Error::ConditionNotMet(_) | Error::OutcomeUnknown(_))) {
+                break;
+            }
+        }
+        let (claims, rows): (Vec<_>, Vec<_>) =
+            written.into_iter().partition(|written| self.schema.is_unique(written.layout));
+        // Whoever took such a claim since has written it anew, so its version is another one.
+        self.delete_written(&claims).await;
+        self.take_back(keys, rows, None).await;
+    }
+
+    /// Writes an entity over the one that was read.
+    ///
+    /// `etag` is what was read and becomes the entity's new version, also where a failed update had to touch it.
+    pub(crate) async fn update(&self, old: &Keys, etag: &mut ETag, new: &Encoded) -> Result<()> {
+        let change = Change { old: Some(old), new: Some(new) };
+        let keys = &new.primary().keys;
+        let moved: Vec<_> = self.schema.claimed().filter(|layout| change.moves(*layout)).collect();
+        let left = self.own_rows(&change, &moved, keys).await?;
+        let written = match self.write_rows(new, &moved, Mine::Version(etag)).await {
+            Ok(written) => written,
+            Err((error, written)) => {
+                self.take_back(keys, written, Some(etag)).await;
+                return Err(error);
+            }
+        };
+        let replaced = Action::Replace(self.properties(new), IfMatch::ETag(etag.clone()));
+        match self.commit(&change, keys, replaced).await {
+            Ok(Some(committed)) => *etag = committed,
+            Ok(None) => return Err(self.unknown("update", keys)),
+            Err(unknown @ Error::OutcomeUnknown(_)) => return Err(unknown),
+            Err(error) => {
+                self.take_back(keys, written, Some(etag)).await;
+                return Err(error);
+            }
+        }
+        self.delete_written(&left).await;
+        self.follow(&change, keys, Some(etag)).await;
+        Ok(())
+    }
+
+    /// Deletes the entity that was read.
+    pub(crate) async fn delete(&self, old: &Keys, etag: &ETag) -> Result<()> {
+        let change = Change { old: Some(old), new: None };
+        let keys = old.first().cloned().flatten().unwrap_or_default();
+        let claimed: Vec<_> = self.schema.claimed().collect();
+        let left = self.own_rows(&change, &claimed, &keys).await?;
+        self.commit(&change, &keys, Action::Delete(IfMatch::ETag(etag.clone()))).await?;
+        self.delete_written(&left).await;
+        self.follow(&change, &keys, None).await;
+        Ok(())
+    }
+
+    /// Writes an entity, new or over the one that stands there.
+    pub(crate) async fn upsert(&self, new: &Encoded) -> Result<ETag> {
+        let keys = &new.primary().keys;
+        let mut delays = super::delays();
+        loop {
+            let written = match self.committed(keys).await? {
+                None => self.insert(new).await,
+                Some(found) => {
+                    let mut etag = found.row.etag;
+                    self.update(&found.encoded.all_keys(), &mut etag, new).await.map(|()| etag)
+                }
+            };
+            match written {
+                Err(
+                    error @ (Error::AlreadyExists(_)
+                    | Error::NotFound(_)
+                    | Error::ConditionNotMet(_)
+                    | Error::Aborted(_)),
+                ) => super::wait(&mut delays, error).await?,
+                written => return written,
+            }
+        }
+    }
+
+    /// Deletes the entity that stands there, and says whether there was one.
+    pub(crate) async fn remove(&self, keys: &RowKeys) -> Result<bool> {
+        let mut delays = super::delays();
+        loop {
+            let Some(found) = self.committed(keys).await? else { return Ok(false) };
+            match self.delete(&found.encoded.all_keys(), &found.row.etag).await {
+                Err(Error::NotFound(_)) => return Ok(false),
+                Err(error @ Error::ConditionNotMet(_)) => super::wait(&mut delays, error).await?,
+                deleted => return deleted.map(|()| true),
+            }
+        }
+    }
+
+    /// The one transaction that a reader sees: the entity, and its index rows in the same partition.
+    pub(super) async fn commit(&self, change: &Change<'_>, keys: &RowKeys, entity: Action) -> Result<Option<ETag>> {
+        let mut seen = HashMap::new();
+        let mut delays = super::delays();
+        loop {
+            let mut operations = vec![Operation { row_key: keys.1.clone(), action: entity.clone() }];
+            operations.extend(change.operations(&self.schema, &seen));
+            operations.extend(self.list_operations(change, keys).await?);
+            let group = self.transaction(&keys.0, operations)?;
+            let error = match self.backend.execute(&group).await {
+                Ok(etags) => return Ok(first(etags)),
+                Err(Error::OutcomeUnknown(error)) => return self.proven(&group, keys, error.reason).await,
+                Err(error) => error,
+            };
+            match error {
+                // A transaction without some index row is another one, which is tried at once.
+                Error::NotFound(row) if row.row_key != keys.1 && seen.len() < TRIES => {
+                    seen.insert(row.row_key, Seen::Missing);
+                }
+                Error::AlreadyExists(row) if self.has_index_row(change, &row, keys) => {
+                    if let Some(etag) = self.stale(change, &row, keys).await? {
+                        seen.insert(row.row_key, Seen::Stale(etag));
+                    }
+                }
+                error @ (Error::ConditionNotMet(_) | Error::AlreadyExists(_)) if !is_about(&error, keys) => {
+                    // Another writer was faster at a list, or at a stale row.
+                    if let Error::ConditionNotMet(row) | Error::AlreadyExists(row) = &error {
+                        seen.remove(&row.row_key);
+                    }
+                    super::wait(&mut delays, error).await?;
+                }
+                error => return Err(error),
+            }
+        }
+    }
+
+    /// Whether the row is one of a unique index that the change writes.
+    fn has_index_row(&self, change: &Change<'_>, row: &RowId, keys: &RowKeys) -> bool {
+        row.row_key != keys.1 && self.unique_layout(change, row).is_some()
+    }
+
+    fn unique_layout(&self, change: &Change<'_>, row: &RowId) -> Option<usize> {
+        let new = change.new?;
+        let mut unique = self.schema.same_partition().filter(|layout| self.schema.is_unique(*layout));
+        unique.find(|layout| new.keys(*layout).is_some_and(|(_, row_key)| *row_key == row.row_key))
+    }
+
+    /// The version of a row in the way, if it belongs to no other entity; `None` if it is gone.
+    async fn stale(&self, change: &Change<'_>, row: &RowId, keys: &RowKeys) -> Result<Option<ETag>> {
+        let Some(layout) = self.unique_layout(change, row) else { return Ok(None) };
+        let at = (row.partition_key.clone(), row.row_key.clone());
+        let Some(found) = self.get(self.schema.table(), &at).await? else { return Ok(None) };
+        let owner = self.schema.owner(layout, &found)?;
+        if owner != *keys
+            && let Some(other) = self.committed(&owner).await?
+            && other.encoded.keys(layout) == Some(&at)
+        {
+            return Err(self.violation(layout, &at, &owner));
+        }
+        Ok(Some(found.etag))
+    }
+
+    /// After a lost answer: the write's own id is the only proof that it was applied.
+    async fn proven(&self, group: &Group, keys: &RowKeys, reason: String) -> Result<Option<ETag>> {
+        let now = match self.get(self.schema.table(), keys).await {
+            Ok(Some(row)) => RowNow::Present(Box::new(row)),
+            Ok(None) => RowNow::Absent,
+            Err(error) => RowNow::Unread(error.to_string()),
+        };
+        if let RowNow::Present(row) = &now
+            && self.schema.write_id
+            && row.properties.get(entity::WRITE_ID) == Some(ValueRef::Guid(self.id))
+            && pending(row).is_none()
+        {
+            return Ok(Some(row.etag.clone()));
+        }
+        let row = self.row_id(self.schema.table(), keys);
+        let operation = group.operations.first().map_or("transaction", |operation| operation.action.name());
+        Err(Box::new(OutcomeUnknownError { operation, row, reason, now }).into())
+    }
+
+    /// The entity's properties, with this write's id where the entity has one.
+    pub(super) fn properties(&self, encoded: &Encoded) -> Properties {
+        let mut properties = encoded.primary().properties.clone();
+        if self.schema.write_id {
+            properties.push(entity::WRITE_ID, ValueRef::Guid(self.id));
+        }
+        properties
+    }
+
+    pub(super) async fn get(&self, table: &str, (partition_key, row_key): &RowKeys) -> Result<Option<Row>> {
+        self.backend.get(table, partition_key, row_key, None).await
+    }
+
+    /// The entity with these keys, pending or not.
+    pub(super) async fn entity(&self, keys: &RowKeys) -> Result<Option<Found>> {
+        match self.get(self.schema.table(), keys).await? {
+            Some(row) => self.schema.read(row),
+            None => Ok(None),
+        }
+    }
+
+    /// The entity with these keys that readers see.
+    pub(super) async fn committed(&self, keys: &RowKeys) -> Result<Option<Found>> {
+        Ok(self.entity(keys).await?.filter(|found| found.pending.is_none()))
+    }
+
+    /// The rows that the entity has in these indexes, as they stand.
+    async fn own_rows(&self, change: &Change<'_>, layouts: &[usize], owner: &RowKeys) -> Result<Vec<Written>> {
+        let reads = layouts.iter().filter_map(|layout| {
+            let keys = change.old_keys(*layout)?.clone();
+            Some(async move {
+                let Some(row) = self.get(self.schema.layouts[*layout].table, &keys).await? else { return Ok(None) };
+                let own = self.schema.owner(*layout, &row)? == *owner;
+                Ok(own.then_some(Written { layout: *layout, keys, etag: row.etag }))
+            })
+        });
+        let rows: Result<Vec<_>> = join_all(reads).await.into_iter().collect();
+        Ok(rows?.into_iter().flatten().collect())
+    }
+
+    /// Writes the entity's rows in these indexes, side by side. An error comes with what was written all the same.
+    pub(super) async fn write_rows(
+        &self,
+        new: &Encoded,
+        layouts: &[usize],
+        mine: Mine<'_>,
+    ) -> Result<Vec<Written>, (Error, Vec<Written>)> {
+        let owner = &new.primary().keys;
+        let rows = layouts.iter().filter_map(|layout| Some((*layout, new.row(*layout)?)));
+        let writes = rows.map(|(layout, row)| async move {
+            let etag = if self.schema.is_unique(layout) {
+                self.claim(layout, row, owner, mine).await?
+            } else {
+                self.upsert_row(layout, row).await?
+            };
+            Ok(Written { layout, keys: row.keys.clone(), etag })
+        });
+        let (mut written, mut failed) = (Vec::new(), None);
+        for result in join_all(writes).await {
+            match result {
+                Ok(row) => written.push(row),
+                // A violation says more than what else went wrong.
+                Err(error @ Error::UniqueViolation(_)) => failed = Some(error),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        match failed {
+            None => Ok(written),
+            Some(error) => Err((error, written)),
+        }
+    }
+
+    /// Writes a row of an index that is not unique. To write it twice does no harm.
+    pub(super) async fn upsert_row(&self, layout: usize, row: &EncodedRow) -> Result<ETag> {
+        let table = self.schema.layouts[layout].table;
+        let group = self.group(table, &row.keys, Action::Upsert(row.properties.clone()))?;
+        let mut lost = 0;
+        loop {
+            match self.backend.execute(&group).await {
+                Ok(etags) => return first(etags).ok_or_else(|| self.unknown("upsert", &row.keys)),
+                Err(Error::OutcomeUnknown(error)) => {
+                    lost += 1;
+                    if lost == TRIES {
+                        return Err(error.into());
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    pub(super) fn violation(&self, layout: usize, at: &RowKeys, owner: &RowKeys) -> Error {
+        let info = &self.schema.layouts[layout];
+        let same_partition = self.schema.same_partition().any(|same| same == layout);
+        let partition = if same_partition { "" } else { at.0.strip_prefix(info.partition_prefix).unwrap_or(&at.0) };
+        let row = at.1.strip_prefix(info.row_prefix).unwrap_or(&at.1);
+        let value = [partition, row].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+        let (row, owner) = (self.row_id(info.table, at), self.row_id(self.schema.table(), owner));
+        Box::new(UniqueViolationError { index: info.name, value, row, owner }).into()
+    }
+
+    #[allow(clippy::unused_self, reason = "as its neighbours")]
+    pub(super) fn row_id(&self, table: &str, (partition_key, row_key): &RowKeys) -> RowId {
+        RowId { table: table.to_owned(), partition_key: partition_key.clone(), row_key: row_key.clone() }
+    }
+
+    /// A write that was answered without an ETag.
+    fn unknown(&self, operation: &'static str, keys: &RowKeys) -> Error {
+        let row = self.row_id(self.schema.table(), keys);
+        Box::new(OutcomeUnknownError::new(operation, row, "the answer has no ETag")).into()
+    }
+
+    /// A group of one operation.
+    #[allow(clippy::unused_self, reason = "as its neighbours")]
+    pub(super) fn group(&self, table: &'static str, keys: &RowKeys, action: Action) -> Result<Group> {
+        let operations = vec![Operation { row_key: keys.1.clone(), action }];
+        let group = Group { table: table.into(), partition_key: keys.0.clone(), operations };
+        limits::check_group(&group)?;
+        Ok(group)
+    }
+
+    /// A transaction in a partition of the entity's table.
+    pub(super) fn transaction(&self, partition_key: &str, operations: Vec<Operation>) -> Result<Group> {
+        let (table, partition_key) = (self.schema.table().into(), partition_key.to_owned());
+        let group = Group { table, partition_key, operations };
+        limits::check_group(&group)?;
+        Ok(group)
+    }
+
+    #[allow(clippy::unused_self, reason = "as its neighbours")]
+    pub(super) fn deletion(&self, table: &'static str, keys: &RowKeys, etag: &ETag) -> Group {
+        let action = Action::Delete(IfMatch::ETag(etag.clone()));
+        let operations = vec![Operation { row_key: keys.1.clone(), action }];
+        Group { table: table.into(), partition_key: keys.0.clone(), operations }
+    }
+
+    /// Deletes a row in this version, if it is still there.
+    pub(super) async fn delete_row(&self, table: &'static str, keys: &RowKeys, etag: &ETag) -> Result<()> {
+        match self.backend.execute(&self.deletion(table, keys, etag)).await {
+            Ok(_) | Err(Error::NotFound(_) | Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Whether the error is about the entity's own row.
+fn is_about(error: &Error, keys: &RowKeys) -> bool {
+    match error {
+        Error::ConditionNotMet(row) | Error::AlreadyExists(row) => row.row_key == keys.1,
+        _ => true,
+    }
+}
+
+pub(super) fn first(etags: Vec<Option<ETag>>) -> Option<ETag> {
+    etags.into_iter().next().flatten()
+}
+
+/// A pending entity's properties without the mark.
+fn committed_properties(pending: &Properties) -> Properties {
+    let mut properties = Properties::with_capacity(pending.as_bytes().len());
+    for (name, value) in pending.iter().filter(|(name, _)| *name != PENDING) {
+        properties.push(name, value);
+    }
+    properties
+}
