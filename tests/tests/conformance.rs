@@ -56,7 +56,7 @@ macro_rules! conformance {
 
 pub(crate) use conformance;
 
-const MODULES: [&[Case]; 10] = [
+const MODULES: [&[Case]; 11] = [
     filters::CASES,
     index_reads::CASES,
     index_writes::CASES,
