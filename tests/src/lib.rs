@@ -3,6 +3,7 @@
 pub mod azurite;
 pub mod isolated;
 pub mod load;
+pub mod plain;
 pub mod probed;
 pub mod scripted;
 pub mod stores;
