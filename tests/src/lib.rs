@@ -1,6 +1,7 @@
 //! What the tests share.
 
 pub mod azurite;
+pub mod faulty;
 pub mod isolated;
 pub mod load;
 pub mod plain;
