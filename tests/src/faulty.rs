@@ -207,9 +207,9 @@ pub async fn for_each_fault<B: Backend + Clone, T>(
     for fault in Fault::ALL {
         for n in 0.. {
             let store = make_store().await?;
-            let (faulty, faults) = Faulty::new(store.clone());
+            let (backend, faults) = Faulty::new(store.clone());
             faults.arm(fault, n);
-            let result = program(Tables::new(faulty)).await;
+            let result = program(Tables::new(backend)).await;
             let hit = faults.hit();
             let tables = Tables::new(store.clone());
             let run = Run { fault: hit.as_ref().map(|_| fault), result, store, tables };

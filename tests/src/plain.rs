@@ -84,6 +84,11 @@ impl Plain {
         Self(Arc::new(Mutex::new(self.lock().clone())))
     }
 
+    /// When the store began.
+    pub fn epoch(&self) -> Ticks {
+        self.lock().epoch
+    }
+
     /// Lends each row with its table's name, in the order of tables and keys.
     pub fn for_each_row(&self, mut read: impl FnMut(&str, RowRef<'_>)) {
         for table in self.lock().tables.values() {

@@ -40,7 +40,8 @@ async fn read_and_write(tables: Tables) -> table_runtime::Result<()> {
 async fn every_request_fails_in_every_way() -> Result<()> {
     let runs = RefCell::new(Vec::new());
     let failed = for_each_fault(store, read_and_write, async |run: Run<Plain, _>| {
-        runs.borrow_mut().push((run.fault, run.result.is_ok(), run.tables.inserted().await?));
+        let inserted = run.tables.inserted().await?;
+        runs.borrow_mut().push((run.fault, run.result.is_ok(), inserted));
         Ok(())
     })
     .await?;
@@ -68,8 +69,8 @@ impl Inserted for Tables {
 #[tokio::test]
 async fn the_writer_is_told_what_can_be_known() -> Result<()> {
     for fault in Fault::ALL {
-        let (faulty, faults) = Faulty::new(store().await?);
-        let tables = Tables::new(faulty);
+        let (backend, faults) = Faulty::new(store().await?);
+        let tables = Tables::new(backend);
         faults.arm(fault, 0);
         let error = tables.insert(&counter(1)).await.expect_err("it fails");
         let hit = faults.hit().expect("a request");
@@ -103,8 +104,8 @@ async fn the_writer_is_told_what_can_be_known() -> Result<()> {
 
 #[tokio::test]
 async fn a_refusal_is_lost_like_any_answer() -> Result<()> {
-    let (faulty, faults) = Faulty::new(store().await?);
-    let tables = Tables::new(faulty);
+    let (backend, faults) = Faulty::new(store().await?);
+    let tables = Tables::new(backend);
     tables.insert(&counter(1)).await?;
     faults.arm(Fault::AnswerLost, 0);
     let error = tables.insert(&counter(1)).await.expect_err("it exists");

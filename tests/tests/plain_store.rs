@@ -9,7 +9,7 @@ use proptest::{
     sample::select,
 };
 use table_runtime::{
-    Condition, ETag, Error, Operator, Properties, Row, Value,
+    Condition, ETag, Error, Operator, Properties, Row, RowRef, Value,
     backend::{Action, Backend, Continuation, Group, IfMatch, InMemoryBackend, KeyRange, Operation, Partitions, Scan},
 };
 use tests::plain::Plain;
@@ -143,7 +143,7 @@ async fn pages(backend: &dyn Backend, scan: &Scan) -> Vec<Row> {
     loop {
         let page = backend.query(scan, from.as_ref()).await.expect("the table is there");
         assert!(page.rows.len() <= usize::try_from(scan.page).expect("a few"));
-        rows.extend(page.rows.iter().map(|row| row.to_row()));
+        rows.extend(page.rows.iter().map(RowRef::to_row));
         from = page.next;
         if from.is_none() {
             return rows;
