@@ -24,7 +24,6 @@ use std::{
     any::Any,
     collections::HashSet,
     fmt::{self, Write},
-    hash::{DefaultHasher, Hasher},
     panic::{AssertUnwindSafe, catch_unwind},
     task::{Context, Poll, Waker},
     thread,
@@ -38,7 +37,7 @@ use table_runtime::Tables;
 use crate::{
     form::{Alike, Form},
     plain::Plain,
-    scheduled::{Desk, Scheduled},
+    scheduled::{Desk, Event, Scheduled},
 };
 
 /// An operation, which can be begun again and again.
@@ -151,8 +150,16 @@ impl Explorer {
         ops: &[Op<T>],
         check: impl AsyncFn(&Seen<'_, T>) -> Result<()>,
     ) -> Result<Explored> {
-        let mut search =
-            Search { how: self, start, ops, check, met: HashSet::new(), steps: Vec::new(), found: Explored::default() };
+        let mut search = Search {
+            how: self,
+            start,
+            ops,
+            check,
+            met: HashSet::new(),
+            foreseen: HashSet::new(),
+            steps: Vec::new(),
+            found: Explored::default(),
+        };
         let run = Run::begin(start, ops, self.patience)?;
         search.visit(run)?;
         Ok(search.found)
@@ -166,7 +173,7 @@ enum Step {
     Crash { op: usize },
 }
 
-/// Bytes that no two states share but by a chance of 2^-128.
+/// A hash of what tells a state from others.
 type Key = [u64; 2];
 
 struct Search<'a, T, C> {
@@ -175,6 +182,8 @@ struct Search<'a, T, C> {
     ops: &'a [Op<T>],
     check: C,
     met: HashSet<Key>,
+    /// As they were told before the step to them.
+    foreseen: HashSet<Key>,
     /// Those to the state that is looked at.
     steps: Vec<Step>,
     found: Explored,
@@ -199,8 +208,17 @@ impl<T: fmt::Debug, C: AsyncFn(&Seen<'_, T>) -> Result<()>> Search<'_, T, C> {
         } else if self.steps.len() == self.how.steps {
             return Err(self.failed(&run, &anyhow!("not at an end after {} steps", self.how.steps)));
         }
+        // A replay is the dear part: steps to states that were met are found out before.
+        let foreseen: Vec<_> = steps.iter().map(|step| run.key_after(*step)).collect();
         let mut run = Some(run);
-        for step in steps {
+        for (step, foreseen) in steps.into_iter().zip(foreseen) {
+            if self.how.memoise
+                && let Some(key) = foreseen
+                && !self.foreseen.insert(key)
+            {
+                self.found.edges += 1;
+                continue;
+            }
             let mut next = match run.take() {
                 Some(run) => run,
                 None => self.replay(key)?,
@@ -342,39 +360,76 @@ impl<T: fmt::Debug> Run<T> {
 
     /// What tells the state from others.
     fn key(&self) -> Key {
-        let mut alike = Alike::default();
-        let epoch = self.store.epoch().get();
-        self.store.for_each_row(|table, row| {
-            let mut form = Form::default();
-            form.word("row").text(format_args!("{table}\0{}\0{}", row.partition_key, row.row_key));
-            alike.form(form.version(row.timestamp.get() - epoch).properties(row.properties));
-        });
-        for task in &self.tasks {
-            match &task.state {
-                State::Running(_) => {
-                    alike.text("runs");
-                    alike.number(task.desk.passed());
-                    task.desk.for_each_past(|event| {
-                        alike.form(&event.request);
-                        alike.form(&event.answer);
-                    });
-                }
-                State::Ended(gave) => alike.text(&format!("gave {gave:?}")),
-                State::Crashed => alike.text("crashed"),
+        self.key_with(&self.store, None)
+    }
+
+    /// What tells the state that a step leads to, without taking it; `None` if it cannot be told. An operation that the
+    /// step ends is told by what it was answered, not by what it gives.
+    fn key_after(&self, step: Step) -> Option<Key> {
+        match step {
+            Step::Grant { op, request } => {
+                let copy = self.store.copy();
+                let event = self.tasks.get(op)?.desk.try_out(request, &copy)?;
+                Some(self.key_with(&copy, Some(&(op, Change::Event(event)))))
             }
-            let left = task.desk.requests(&self.store, true);
-            alike.number(left.len());
-            for request in &left {
-                alike.form(request);
+            Step::Crash { op } => Some(self.key_with(&self.store, Some(&(op, Change::Crash)))),
+        }
+    }
+
+    fn key_with(&self, store: &Plain, change: Option<&(usize, Change)>) -> Key {
+        let mut alike = Alike::default();
+        let mut tables = Form::default();
+        alike.seal(&tables.text(store.names().join(" ")).seal());
+        let epoch = store.epoch().get();
+        store.for_each_row(|table, row| {
+            let mut form = Form::default();
+            form.text(table).text(row.partition_key).text(row.row_key);
+            form.version(row.timestamp.get() - epoch).properties(row.properties);
+            alike.number(ROW);
+            alike.seal(&form.seal());
+        });
+        for (op, task) in self.tasks.iter().enumerate() {
+            let change = change.filter(|(changed, _)| *changed == op).map(|(_, change)| change);
+            match (&task.state, change) {
+                (State::Crashed, _) | (_, Some(Change::Crash)) => {
+                    alike.number(CRASHED);
+                    continue;
+                }
+                (State::Running(_), change) => {
+                    alike.number(RUNNING);
+                    let mut put = |event: &Event| event.seals.iter().for_each(|seal| alike.seal(seal));
+                    task.desk.for_each_past(&mut put);
+                    if let Some(Change::Event(event)) = change {
+                        put(event);
+                    }
+                }
+                (State::Ended(gave), _) => {
+                    alike.number(ENDED);
+                    let mut form = Form::default();
+                    form.text(format_args!("{gave:?}"));
+                    alike.seal(&form.seal());
+                }
+            }
+            for request in task.desk.requests(store, true) {
+                alike.number(LEFT);
+                alike.seal(&request.seal());
             }
         }
-        [0, 1].map(|salt| {
-            let mut hasher = DefaultHasher::new();
-            hasher.write_u8(salt);
-            hasher.write(alike.as_bytes());
-            hasher.finish()
-        })
+        alike.hash()
     }
+}
+
+// What stands next in a key.
+const ROW: usize = 0;
+const RUNNING: usize = 1;
+const ENDED: usize = 2;
+const CRASHED: usize = 3;
+const LEFT: usize = 4;
+
+/// What a step changes of an operation.
+enum Change {
+    Event(Event),
+    Crash,
 }
 
 impl<T> Task<T> {

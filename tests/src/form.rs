@@ -1,7 +1,10 @@
 //! Requests, answers and rows in a form that people read, and of which two are known to be alike but for the names of
 //! versions and random ids.
 
-use std::fmt;
+use std::{
+    fmt,
+    hash::{DefaultHasher, Hash, Hasher},
+};
 
 use table_runtime::{Guid, Properties, PropertiesRef, ValueRef};
 
@@ -80,57 +83,72 @@ impl fmt::Display for Form {
     }
 }
 
-/// Forms written one after the other, with versions and ids numbered as they appear: of two programs that did alike,
-/// the bytes are the same, whatever ids they drew and in whichever order they wrote.
-#[derive(Debug, Default)]
-pub struct Alike {
-    bytes: Vec<u8>,
-    versions: Vec<u64>,
-    ids: Vec<Guid>,
+/// A form, hashed but for the names of its versions and ids.
+#[derive(Clone, Debug)]
+pub struct Seal {
+    hash: u64,
+    names: Vec<Name>,
 }
 
-impl Alike {
-    /// The bytes.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes
-    }
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Name {
+    Version(u64),
+    Id(Guid),
+}
 
-    /// Adds a form.
-    pub fn form(&mut self, form: &Form) {
-        self.number(form.0.len());
-        for piece in &form.0 {
+impl Form {
+    /// Its seal.
+    pub fn seal(&self) -> Seal {
+        let (mut hasher, mut names) = (DefaultHasher::new(), Vec::new());
+        for piece in &self.0 {
             match piece {
-                Piece::Word(word) => self.tagged(0, word.as_bytes()),
-                Piece::Text(text) => self.tagged(1, text.as_bytes()),
-                Piece::Properties(properties) => self.tagged(2, properties.as_bytes()),
+                Piece::Word(word) => (0, word).hash(&mut hasher),
+                Piece::Text(text) => (1, text).hash(&mut hasher),
+                Piece::Properties(properties) => (2, properties.as_bytes()).hash(&mut hasher),
                 Piece::Version(version) => {
-                    self.bytes.push(3);
-                    let at = place(&mut self.versions, *version);
-                    self.number(at);
+                    3.hash(&mut hasher);
+                    names.push(Name::Version(*version));
                 }
                 Piece::Id(name, id) => {
-                    self.tagged(4, name.as_bytes());
-                    let at = place(&mut self.ids, *id);
-                    self.number(at);
+                    (4, name).hash(&mut hasher);
+                    names.push(Name::Id(*id));
                 }
             }
         }
+        Seal { hash: hasher.finish(), names }
     }
+}
 
-    /// Adds a text.
-    pub fn text(&mut self, text: &str) {
-        self.tagged(5, text.as_bytes());
+/// Seals written one after the other, with versions and ids numbered as they appear: of two programs that did alike,
+/// the numbers are the same, whatever ids they drew and in whichever order they wrote.
+#[derive(Debug, Default)]
+pub struct Alike {
+    numbers: Vec<u64>,
+    names: Vec<Name>,
+}
+
+impl Alike {
+    /// Adds a seal.
+    pub fn seal(&mut self, seal: &Seal) {
+        self.numbers.push(seal.hash);
+        for name in &seal.names {
+            let place = place(&mut self.names, *name);
+            self.number(place);
+        }
     }
 
     /// Adds a number.
     pub fn number(&mut self, number: usize) {
-        self.bytes.extend_from_slice(&number.to_le_bytes());
+        self.numbers.push(u64::try_from(number).unwrap_or(u64::MAX));
     }
 
-    fn tagged(&mut self, tag: u8, bytes: &[u8]) {
-        self.bytes.push(tag);
-        self.number(bytes.len());
-        self.bytes.extend_from_slice(bytes);
+    /// A hash of all that was added.
+    pub fn hash(&self) -> [u64; 2] {
+        [0, 1].map(|salt| {
+            let mut hasher = DefaultHasher::new();
+            (salt, &self.numbers).hash(&mut hasher);
+            hasher.finish()
+        })
     }
 }
 

@@ -89,6 +89,11 @@ impl Plain {
         self.lock().epoch
     }
 
+    /// The names of its tables, in order.
+    pub fn names(&self) -> Vec<String> {
+        self.lock().list_tables("")
+    }
+
     /// Lends each row with its table's name, in the order of tables and keys.
     pub fn for_each_row(&self, mut read: impl FnMut(&str, RowRef<'_>)) {
         for table in self.lock().tables.values() {

@@ -13,7 +13,10 @@ use table_runtime::{
     backend::{Action, Backend, BoxFuture, Continuation, Group, IfMatch, Page, Scan},
 };
 
-use crate::{form::Form, plain::Plain};
+use crate::{
+    form::{Form, Seal},
+    plain::Plain,
+};
 
 /// A task's way to the store. A request waits at the task's [`Desk`] from its first poll on; granted, it is carried out
 /// whole, and answered, when it is polled next.
@@ -51,11 +54,15 @@ pub struct Event {
     pub request: Form,
     /// What the store said.
     pub answer: Form,
+    /// The seals of both.
+    pub seals: [Seal; 2],
 }
 
 #[derive(Clone, Debug)]
 enum Request {
-    Table { operation: &'static str, name: String },
+    CreateTable(String),
+    DeleteTable(String),
+    ListTables(String),
     Get { table: String, partition_key: String, row_key: String, select: Option<Vec<&'static str>> },
     Query { scan: Scan, from: Option<Continuation> },
     Write(Group),
@@ -71,7 +78,8 @@ impl Scheduled {
     async fn ask<T: Said>(&self, request: Request, answer: impl Future<Output = Result<T>>) -> Result<T> {
         let request = Turn { desk: &self.desk, request: Some(request), id: None }.await;
         let answer = answer.await;
-        self.desk.saw(&self.store, &request, &answer);
+        let event = Event::new(&self.store, &request, &answer);
+        self.desk.lock().past.push(event);
         answer
     }
 }
@@ -102,14 +110,16 @@ impl Desk {
             waker.wake();
             return;
         }
-        let request = state.waiting.remove(n).request;
-        drop(state);
-        // Only writes are left behind.
-        if let Request::Write(group) = &request
-            && let Some(answer) = store.execute(group).now_or_never()
-        {
-            self.saw(store, &request, &answer);
-        }
+        let event = state.waiting.remove(n).request.carry_out(store);
+        state.past.push(event);
+    }
+
+    /// What would come of the `n`th of the waiting requests, granted: it is carried out on `copy`, a copy of the store.
+    /// `None` if the task has dropped it.
+    pub fn try_out(&self, n: usize, copy: &Plain) -> Option<Event> {
+        let state = self.lock();
+        let waiting = state.waiting.get(n).filter(|waiting| waiting.waker.is_some())?;
+        Some(waiting.request.carry_out(copy))
     }
 
     /// Forgets the requests that wait, as a task's that will not go on.
@@ -140,16 +150,6 @@ impl Desk {
     pub fn requests(&self, store: &Plain, left: bool) -> Vec<Form> {
         let waiting = |waiting: &&Waiting| !left || waiting.waker.is_none();
         self.lock().waiting.iter().filter(waiting).map(|waiting| waiting.request.form(store)).collect()
-    }
-
-    fn saw<T: Said>(&self, store: &Plain, request: &Request, answer: &Result<T>) {
-        let mut form = Form::default();
-        match answer {
-            Ok(answer) => answer.say(store, &mut form),
-            Err(error) => drop(form.word("error:").text(error)),
-        }
-        let event = Event { request: request.form(store), answer: form };
-        self.lock().past.push(event);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -210,11 +210,50 @@ impl Drop for Turn<'_> {
     }
 }
 
+impl Event {
+    fn new<T: Said>(store: &Plain, request: &Request, answer: &Result<T>) -> Self {
+        let mut form = Form::default();
+        match answer {
+            Ok(answer) => answer.say(store, &mut form),
+            Err(error) => drop(form.word("error:").text(error)),
+        }
+        Self::of(request.form(store), form)
+    }
+
+    fn of(request: Form, answer: Form) -> Self {
+        let seals = [request.seal(), answer.seal()];
+        Self { request, answer, seals }
+    }
+}
+
 impl Request {
+    /// Carries it out for nobody.
+    fn carry_out(&self, store: &Plain) -> Event {
+        /// The answer, which a plain store gives at once.
+        fn event<T: Said>(store: &Plain, request: &Request, answer: impl Future<Output = Result<T>>) -> Event {
+            match answer.now_or_never() {
+                Some(answer) => Event::new(store, request, &answer),
+                None => Event::of(request.form(store), Form::default()),
+            }
+        }
+        match self {
+            Self::CreateTable(table) => event(store, self, store.create_table(table)),
+            Self::DeleteTable(table) => event(store, self, store.delete_table(table)),
+            Self::ListTables(prefix) => event(store, self, store.list_tables(prefix)),
+            Self::Get { table, partition_key, row_key, select } => {
+                event(store, self, store.get(table, partition_key, row_key, select.as_deref()))
+            }
+            Self::Query { scan, from } => event(store, self, store.query(scan, from.as_ref())),
+            Self::Write(group) => event(store, self, store.execute(group)),
+        }
+    }
+
     fn form(&self, store: &Plain) -> Form {
         let mut form = Form::default();
         match self {
-            Self::Table { operation, name } => drop(form.word(operation).text(name)),
+            Self::CreateTable(table) => drop(form.word("create table").text(table)),
+            Self::DeleteTable(table) => drop(form.word("delete table").text(table)),
+            Self::ListTables(prefix) => drop(form.word("list tables").text(prefix)),
             Self::Get { table, partition_key, row_key, select } => {
                 form.word("get").text(format_args!("{table}('{partition_key}','{row_key}')"));
                 if let Some(select) = select {
@@ -316,18 +355,15 @@ impl Said for Vec<Option<ETag>> {
 
 impl Backend for Scheduled {
     fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        let request = Request::Table { operation: "create table", name: table.to_owned() };
-        Box::pin(self.ask(request, self.store.create_table(table)))
+        Box::pin(self.ask(Request::CreateTable(table.to_owned()), self.store.create_table(table)))
     }
 
     fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        let request = Request::Table { operation: "delete table", name: table.to_owned() };
-        Box::pin(self.ask(request, self.store.delete_table(table)))
+        Box::pin(self.ask(Request::DeleteTable(table.to_owned()), self.store.delete_table(table)))
     }
 
     fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
-        let request = Request::Table { operation: "list tables", name: prefix.to_owned() };
-        Box::pin(self.ask(request, self.store.list_tables(prefix)))
+        Box::pin(self.ask(Request::ListTables(prefix.to_owned()), self.store.list_tables(prefix)))
     }
 
     fn get<'a>(

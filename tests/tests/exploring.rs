@@ -161,6 +161,24 @@ fn every_step_is_checked() -> Result<()> {
 }
 
 #[test]
+fn an_empty_table_is_part_of_the_state() -> Result<()> {
+    let create = op("create", |tables: Tables| async move {
+        Counter::key("a", 1).get(&tables).await.expect_err("no table");
+        tables.create::<Counter>().await.expect("a new table");
+        Counter::key("a", 1).get(&tables).await.expect("no row");
+    });
+    let left = RefCell::new(BTreeSet::new());
+    explore(&Plain::default(), &[create], Crashes::Any, async |seen| {
+        if matches!(seen.ops[..], [Progress::Crashed]) {
+            left.borrow_mut().insert(seen.store.names());
+        }
+        Ok(())
+    })?;
+    assert_eq!(*left.borrow(), [vec![], vec!["Counters".to_owned()]].into());
+    Ok(())
+}
+
+#[test]
 fn an_operation_dies_between_any_two_requests() -> Result<()> {
     let ends = |crashes| {
         let ends = RefCell::new(BTreeSet::new());
