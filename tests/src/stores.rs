@@ -2,13 +2,14 @@
 
 use anyhow::{Context, Result};
 use table_runtime::{
-    Tables,
+    Tables, Ticks,
     backend::{AzureBackend, Backend, EmbeddedBackend, InMemoryBackend},
 };
 
 use crate::{
     azurite,
     isolated::Isolated,
+    plain::Plain,
     probed::{Probe, Probed},
 };
 
@@ -16,6 +17,7 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "they say themselves")]
 pub enum Kind {
+    Plain,
     Memory,
     Disk,
     Azurite,
@@ -53,6 +55,7 @@ impl Kind {
     /// It is [`off`](Self::off), or cannot be started, for instance since there is no Node for Azurite.
     pub fn open(self) -> Result<Store> {
         Ok(match self {
+            Self::Plain => Store::new(Plain::since(Ticks::now()), None),
             Self::Memory => Store::new(InMemoryBackend::new()?, None),
             Self::Disk => {
                 let folder = tempfile::tempdir()?;

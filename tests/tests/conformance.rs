@@ -1,7 +1,8 @@
 //! The conformance suite: what the documentation promises, on every backend.
 //!
-//! Each case is written once and run in memory, on disk, on Azurite, and on the live account of
-//! `AZURE_TABLES_CONNECTION_STRING` where it is set. What is off is counted as ignored, never as passed.
+//! Each case is written once and run in memory, on disk, on Azurite, on the live account of
+//! `AZURE_TABLES_CONNECTION_STRING` where it is set, and on the plain store of the tests. What is off is counted as
+//! ignored, never as passed.
 
 #[path = "conformance/entities.rs"]
 mod entities;
@@ -71,7 +72,7 @@ const MODULES: [&[Case]; 11] = [
 ];
 
 fn main() -> ExitCode {
-    let kinds = [Kind::Memory, Kind::Disk, Kind::Azurite, Kind::Live];
+    let kinds = [Kind::Plain, Kind::Memory, Kind::Disk, Kind::Azurite, Kind::Live];
     for kind in kinds {
         if let Some(reason) = kind.off() {
             eprintln!("not tested: {reason}");
