@@ -7,6 +7,10 @@
 mod entities;
 #[path = "conformance/filters.rs"]
 mod filters;
+#[path = "conformance/index_rows.rs"]
+mod index_rows;
+#[path = "conformance/index_unique.rs"]
+mod index_unique;
 #[path = "conformance/index_writes.rs"]
 mod index_writes;
 #[path = "conformance/keys.rs"]
@@ -52,8 +56,10 @@ macro_rules! conformance {
 
 pub(crate) use conformance;
 
-const MODULES: [&[Case]; 9] = [
+const MODULES: [&[Case]; 11] = [
     filters::CASES,
+    index_rows::CASES,
+    index_unique::CASES,
     index_writes::CASES,
     keys::CASES,
     pages::CASES,
