@@ -10,6 +10,10 @@ mod entities;
 mod filters;
 #[path = "conformance/index_reads.rs"]
 mod index_reads;
+#[path = "conformance/index_rows.rs"]
+mod index_rows;
+#[path = "conformance/index_unique.rs"]
+mod index_unique;
 #[path = "conformance/index_writes.rs"]
 mod index_writes;
 #[path = "conformance/keys.rs"]
@@ -57,9 +61,11 @@ macro_rules! conformance {
 
 pub(crate) use conformance;
 
-const MODULES: [&[Case]; 11] = [
+const MODULES: &[&[Case]] = &[
     filters::CASES,
     index_reads::CASES,
+    index_rows::CASES,
+    index_unique::CASES,
     index_writes::CASES,
     keys::CASES,
     pages::CASES,
