@@ -4,6 +4,8 @@
 //! `AZURE_TABLES_CONNECTION_STRING` where it is set, and on the plain store of the tests. What is off is counted as
 //! ignored, never as passed.
 
+#[path = "conformance/bulk.rs"]
+mod bulk;
 #[path = "conformance/entities.rs"]
 mod entities;
 #[path = "conformance/filters.rs"]
@@ -62,6 +64,7 @@ macro_rules! conformance {
 pub(crate) use conformance;
 
 const MODULES: &[&[Case]] = &[
+    bulk::CASES,
     filters::CASES,
     index_reads::CASES,
     index_rows::CASES,

@@ -39,16 +39,15 @@ impl Upkeep {
             return;
         }
         let followed = async {
-            let (copied, included) =
+            let (whole, parts) =
                 join(self.write_copies(&copies, &left), join_all(includes.iter().map(|row| self.include(row, keys))))
                     .await;
-            copied?;
-            let included: Result<Vec<_>> = included.into_iter().collect();
-            let included = included?.into_iter().flatten().collect();
+            whole?;
+            let parts: Result<Vec<_>> = parts.into_iter().collect();
             if self.version(keys).await?.as_ref() != committed {
                 let wrote = copies.iter().map(|(layout, row)| (*layout, row.keys.clone())).collect();
                 self.refresh(keys, wrote).await?;
-                self.take_back(keys, included, None).await;
+                self.take_back(keys, parts?.into_iter().flatten().collect(), None).await;
             }
             Ok::<_, Error>(())
         };
