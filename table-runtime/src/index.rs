@@ -60,6 +60,6 @@ pub(crate) async fn wait(delays: &mut ExponentialBackoff, error: Error) -> Resul
 }
 
 /// Runs these side by side, a bounded number at a time, and gives their results in order.
-async fn side_by_side<T: Send>(futures: Vec<BoxFuture<'_, Result<T>>>) -> Result<Vec<T>> {
+pub(crate) async fn side_by_side<T: Send>(futures: Vec<BoxFuture<'_, Result<T>>>) -> Result<Vec<T>> {
     stream::iter(futures).buffered(SIDE_BY_SIDE).try_collect().await
 }

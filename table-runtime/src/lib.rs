@@ -12,6 +12,7 @@
 //! - [`backend`]: what stands beneath.
 
 pub mod backend;
+mod bulk;
 mod column;
 pub mod cost;
 mod cursor;
@@ -34,6 +35,7 @@ mod transaction;
 mod value;
 mod write;
 
+pub use bulk::{Bulk, BulkError, BulkFailure, BulkProgress};
 pub use column::{Column, Decided, Filter, IntoFilter, Set};
 pub use cursor::ParseCursorError;
 pub use entity::{AllowScan, OnePartition, Stored, TableEntity};

@@ -4,10 +4,10 @@ use std::fmt;
 
 use crate::{
     ETag, Error, LimitError, OnePartition, Properties, Result, RowId, Stored, TableEntity, Tables,
-    backend::{Action, IfMatch},
+    backend::{Action, BoxFuture, IfMatch},
     column::Set,
     entity::{Keys, RowKeys},
-    index::{Change, Encoded, Planned, Schema, Upkeep, commit},
+    index::{Change, Encoded, Planned, Schema, Upkeep, commit, side_by_side},
     query::{OfEntity, OwnKey},
     write,
 };
@@ -22,16 +22,16 @@ pub struct Transaction<'a> {
 }
 
 /// What is done to one entity.
-struct Write<'a> {
-    upkeep: Upkeep,
-    keys: RowKeys,
-    what: What,
+pub(crate) struct Write<'a> {
+    pub(crate) upkeep: Upkeep,
+    pub(crate) keys: RowKeys,
+    pub(crate) what: What,
     /// Whether other rows depend on what stands there.
-    indexed: bool,
-    stored: Option<&'a mut (dyn Written + Send)>,
+    pub(crate) indexed: bool,
+    pub(crate) stored: Option<&'a mut (dyn Written + Send + Sync)>,
 }
 
-enum What {
+pub(crate) enum What {
     Insert(Encoded),
     Upsert(Encoded),
     Update(Keys, ETag, Encoded),
@@ -40,8 +40,19 @@ enum What {
     Remove,
 }
 
+impl Write<'_> {
+    /// What stands there, where index rows depend on it and it is not known.
+    async fn read(&self) -> Result<Option<(Keys, IfMatch)>> {
+        let found = match self.what {
+            What::Upsert(_) | What::Remove if self.indexed => self.upkeep.committed(&self.keys).await?,
+            _ => None,
+        };
+        Ok(found.map(|found| (found.encoded.all_keys(), IfMatch::ETag(found.row.etag))))
+    }
+}
+
 /// What takes note that it was written.
-trait Written {
+pub(crate) trait Written {
     fn written(&mut self, etag: ETag);
 }
 
@@ -85,7 +96,7 @@ impl<'a> Transaction<'a> {
     fn add<E: TableEntity>(
         mut self,
         write: impl FnOnce() -> Result<(RowKeys, What)>,
-        stored: Option<&'a mut (dyn Written + Send)>,
+        stored: Option<&'a mut (dyn Written + Send + Sync)>,
     ) -> Self {
         let added = write().and_then(|(keys, what)| {
             let upkeep = Upkeep::new(self.tables.backend().clone(), Schema::of::<E>())?;
@@ -226,16 +237,13 @@ fn is_of_read(writes: &[Write<'_>], error: &Error) -> bool {
 }
 
 /// Reads what has to be read, and sends the transaction.
-async fn attempt(writes: &[Write<'_>]) -> Result<Vec<Option<ETag>>> {
+pub(crate) async fn attempt(writes: &[Write<'_>]) -> Result<Vec<Option<ETag>>> {
     // The rows that are there of what is written over, whatever it is.
-    let mut read = Vec::with_capacity(writes.len());
+    let mut reads: Vec<BoxFuture<'_, Result<Option<(Keys, IfMatch)>>>> = Vec::with_capacity(writes.len());
     for write in writes {
-        let found = match write.what {
-            What::Upsert(_) | What::Remove if write.indexed => write.upkeep.committed(&write.keys).await?,
-            _ => None,
-        };
-        read.push(found.map(|found| (found.encoded.all_keys(), IfMatch::ETag(found.row.etag))));
+        reads.push(Box::pin(write.read()));
     }
+    let read = side_by_side(reads).await?;
     let planned = writes.iter().zip(&read).map(|(write, read)| {
         let (upkeep, keys) = (&write.upkeep, &write.keys);
         let whole = |new: &Encoded| upkeep.properties(new);

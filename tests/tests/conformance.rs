@@ -7,6 +7,8 @@
 mod entities;
 #[path = "conformance/filters.rs"]
 mod filters;
+#[path = "conformance/index_reads.rs"]
+mod index_reads;
 #[path = "conformance/index_writes.rs"]
 mod index_writes;
 #[path = "conformance/keys.rs"]
@@ -56,6 +58,7 @@ pub(crate) use conformance;
 
 const MODULES: [&[Case]; 10] = [
     filters::CASES,
+    index_reads::CASES,
     index_writes::CASES,
     keys::CASES,
     pages::CASES,

@@ -53,6 +53,16 @@ impl Upkeep {
         self.schema.table()
     }
 
+    /// How many indexes have their rows in the entity's partition.
+    pub(crate) fn same_partition_count(&self) -> usize {
+        self.schema.same_partition().count()
+    }
+
+    /// How many of them are lists.
+    pub(crate) fn list_count(&self) -> usize {
+        self.schema.same_partition().filter(|layout| self.schema.holds(*layout) == crate::Holds::List).count()
+    }
+
     /// Writes a new entity.
     pub(crate) async fn insert(&self, new: &Encoded) -> Result<ETag> {
         let change = Change { old: None, new: Some(new) };
