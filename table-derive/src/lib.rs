@@ -93,6 +93,9 @@ use crate::{errors::Errors, model::Entity, wrapper::Wrapper};
 /// Elsewhere the value is the partition key, and the row key all parts of the entity's key, or empty. What
 /// `partition(…)` and `row(…)` spell out stands in place of the value; with `same_partition`, `row(…)` alone.
 ///
+/// Clippy takes an option that two `#[index]` on one struct share for a duplicate: write them on fields, or allow
+/// `clippy::duplicated_attributes`.
+///
 /// In one table no prefix may begin another, so that rows cannot meet: an entity with an index in its own table has one
 /// too, `{field}-` of its first row key field, unless `#[row_key(prefix = "…")]` says another.
 #[proc_macro_derive(TableEntity, attributes(table, partition_key, row_key, property, index))]

@@ -1,11 +1,13 @@
 //! What index rows look like, to the digit: users' data depend on it, and other programs read it.
 
 #![allow(clippy::items_after_statements, reason = "an entity stands where it is used")]
+#![allow(clippy::duplicated_attributes, reason = "indexes of one struct share options")]
+#![allow(clippy::trivially_copy_pass_by_ref, clippy::ref_option, reason = "predicates borrow")]
 
 use std::ops::RangeInclusive;
 
 use table_runtime::{
-    TableEntity, Value,
+    TableEntity, Value, ValueRef,
     backend::{Backend as _, KeyRange, Partitions, Scan},
 };
 use tests::stores::{Kind, Store};
@@ -36,7 +38,7 @@ fn pairs<const N: usize>(rows: [(&str, &str); N]) -> Vec<(String, String)> {
 /// A property of the row at these keys.
 async fn property(store: &Store, table: &str, keys: (&str, &str), name: &str) -> Option<Value> {
     let row = store.backend.get(table, keys.0, keys.1, None).await.unwrap().expect("the row");
-    row.properties.get(name).map(|value| value.to_value())
+    row.properties.get(name).map(ValueRef::to_value)
 }
 
 #[derive(TableEntity)]
