@@ -248,7 +248,7 @@ fn include_is_stored(entity: &Entity, index: &Index, errors: &mut Errors) {
         }
         match entity.mode(*field) {
             Mode::Skipped => {
-                errors.at(*span, format_args!("`{name}` is not stored (`skip`); remove it here, or `skip`"))
+                errors.at(*span, format_args!("`{name}` is not stored (`skip`); remove it here, or `skip`"));
             }
             Mode::InKey => {
                 errors
@@ -287,7 +287,7 @@ fn prefix_is_legal(_: &Entity, index: &Index, errors: &mut Errors) {
 fn properties_differ(entity: &Entity, index: &Index, errors: &mut Errors) {
     let included = index.include.iter().flat_map(|include| &include.fields);
     let included: Vec<_> = included.map(|(field, _)| &entity.fields[*field].name).collect();
-    let held: Vec<_> = entity
+    let stored: Vec<_> = entity
         .stored()
         .filter(|(field, ..)| index.copy.is_some() || included.contains(&&field.name))
         .map(|(_, name, ..)| name.value.as_str())
@@ -299,7 +299,7 @@ fn properties_differ(entity: &Entity, index: &Index, errors: &mut Errors) {
             "is no property name: it needs a letter or `_`, then letters, digits and `_`, at most 255 in all"
         } else if reserved.contains(&value.as_str()) {
             "has a meaning of its own in index rows"
-        } else if held.contains(&value.as_str()) || pointed().any(|before| before == value) {
+        } else if stored.contains(&value.as_str()) || pointed().any(|before| before == value) {
             "is another property of the index's rows too"
         } else {
             continue;
