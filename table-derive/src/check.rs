@@ -1,14 +1,16 @@
 //! The rules, one function each. They run on a model whose reading had no errors.
 
+mod indexes;
+
 use crate::{
     encoding::Encoding,
     errors::Errors,
-    model::{Entity, Key, Source, Storage, Text},
+    model::{Entity, Index, Key, Source, Storage, Text},
 };
 
 /// Every rule, in the order of the attributes.
 pub(crate) fn check(entity: &Entity, errors: &mut Errors) {
-    let rules: [fn(&Entity, &mut Errors); 16] = [
+    let rules: [fn(&Entity, &mut Errors); 17] = [
         table_name,
         separator,
         partition_key_exists,
@@ -18,6 +20,7 @@ pub(crate) fn check(entity: &Entity, errors: &mut Errors) {
         kind_is_not_empty,
         hash_is_last_in_partition,
         raw_is_last,
+        prefix_is_first,
         prefix_is_legal,
         key_field_is_not_skipped,
         default_is_read,
@@ -29,20 +32,24 @@ pub(crate) fn check(entity: &Entity, errors: &mut Errors) {
     for rule in rules {
         rule(entity, errors);
     }
+    indexes::check(entity, errors);
 }
 
 /// The service's rule for tables.
 fn table_name(entity: &Entity, errors: &mut Errors) {
     let Text { value, span } = &entity.table;
-    let legal = value.starts_with(|first: char| first.is_ascii_alphabetic())
-        && value.chars().all(|other| other.is_ascii_alphanumeric())
-        && (3..=63).contains(&value.len())
-        && !value.eq_ignore_ascii_case("tables");
-    if !legal {
+    if !is_table_name(value) {
         let message =
             "is no table name: it needs 3 to 63 ASCII letters and digits, a letter first, and is not `tables`";
         errors.at(*span, format_args!("`{value}` {message}\nhelp: write `#[table(name = \"…\")]` on the struct"));
     }
+}
+
+fn is_table_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.chars().all(|other| other.is_ascii_alphanumeric())
+        && (3..=63).contains(&name.len())
+        && !name.eq_ignore_ascii_case("tables")
 }
 
 /// A joint is one character that keys may hold and that no encoding writes by itself.
@@ -139,14 +146,26 @@ fn raw_is_last(entity: &Entity, errors: &mut Errors) {
     }
 }
 
+/// A prefix begins the row key.
+fn prefix_is_first(entity: &Entity, errors: &mut Errors) {
+    for prefix in &entity.row.misplaced {
+        let first = &entity.fields[entity.row.parts[0].field].name;
+        errors.at(prefix.span, format_args!("a prefix begins the row key; write it in the `#[row_key]` of `{first}`"));
+    }
+}
+
 /// A prefix is written as it is.
 fn prefix_is_legal(entity: &Entity, errors: &mut Errors) {
-    if let Some(prefix) = &entity.row.prefix {
-        if prefix.value.is_empty() {
-            errors.at(prefix.span, "an empty prefix says nothing; remove it");
-        }
-        legal_in_keys(prefix, "a prefix", errors);
+    for prefix in entity.row.prefix.iter().chain(&entity.row.misplaced) {
+        legal_prefix(prefix, errors);
     }
+}
+
+fn legal_prefix(prefix: &Text, errors: &mut Errors) {
+    if prefix.value.is_empty() {
+        errors.at(prefix.span, "an empty prefix says nothing; remove it");
+    }
+    legal_in_keys(prefix, "a prefix", errors);
 }
 
 /// A key field is always in its row.
@@ -175,8 +194,7 @@ fn default_is_read(entity: &Entity, errors: &mut Errors) {
 /// The service's rule for properties.
 fn property_names_are_legal(entity: &Entity, errors: &mut Errors) {
     for (field, Text { value, span }, ..) in entity.stored() {
-        let begins = value.starts_with(|first: char| first == '_' || first.is_alphabetic());
-        if !begins || !value.chars().all(|other| other == '_' || other.is_alphanumeric()) {
+        if !is_property_name(value) {
             let message = "is no property name: it needs a letter or `_`, then letters, digits and `_`";
             errors.at(
                 *span,
@@ -191,6 +209,12 @@ fn property_names_are_legal(entity: &Entity, errors: &mut Errors) {
     }
 }
 
+/// A letter or `_`, then letters, digits and `_`.
+fn is_property_name(name: &str) -> bool {
+    name.starts_with(|first: char| first == '_' || first.is_alphabetic())
+        && name.chars().all(|other| other == '_' || other.is_alphanumeric())
+}
+
 /// Names that the row or the runtime uses.
 fn property_names_are_free(entity: &Entity, errors: &mut Errors) {
     for (field, Text { value, span }, ..) in entity.stored() {
@@ -200,6 +224,8 @@ fn property_names_are_free(entity: &Entity, errors: &mut Errors) {
             "IndexPending" => "marks index rows that are being written",
             "EntityType" if entity.kind.is_some() => "holds the `kind`",
             "WriteId" if entity.write_id => "holds the `write_id`",
+            // Across partitions rows are told apart by it, whatever the attribute says.
+            "WriteId" if entity.indexes.iter().any(Index::is_elsewhere) => "tells the writes of index rows apart",
             _ => continue,
         };
         let help = format_args!("help: write `#[property(rename = \"…\")]` on `{}`", field.name);

@@ -61,6 +61,8 @@ pub(crate) struct Key {
     pub(crate) constant: Option<Text>,
     /// What the parts begin with.
     pub(crate) prefix: Option<Text>,
+    /// The prefixes of parts that do not begin it.
+    pub(crate) misplaced: Vec<Text>,
     pub(crate) parts: Vec<Part>,
 }
 
@@ -187,8 +189,11 @@ impl Entity {
             self.partition.parts.push(Part::read(at, keys, field, errors));
         }
         if let Some(mut keys) = Keys::read_once(&field.attrs, "row_key", errors) {
-            if let Some(prefix) = keys.text("prefix", errors) {
-                self.read_prefix(&prefix, errors);
+            let prefix = keys.text("prefix", errors).as_ref().map(Text::from);
+            if self.row.parts.is_empty() {
+                self.row.prefix = prefix;
+            } else {
+                self.row.misplaced.extend(prefix);
             }
             self.row.parts.push(Part::read(at, keys, field, errors));
         }
@@ -197,18 +202,6 @@ impl Entity {
         let docs = field.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect();
         let (visibility, ty) = (field.vis.clone(), field.ty.clone());
         self.fields.push(Field { ident, name, visibility, docs, ty, storage });
-    }
-
-    /// A prefix begins the row key.
-    fn read_prefix(&mut self, prefix: &LitStr, errors: &mut Errors) {
-        match self.row.parts.first() {
-            None => self.row.prefix = Some(Text::from(prefix)),
-            Some(first) => {
-                let first = &self.fields[first.field].name;
-                let message = format_args!("a prefix begins the row key; write it in the `#[row_key]` of `{first}`");
-                errors.on(prefix, message);
-            }
-        }
     }
 
     /// Where index rows stand among them, the entity's own rows say what they are.

@@ -2,6 +2,7 @@
 
 mod expansions;
 mod hygiene;
+mod index_rules;
 mod rules;
 
 use proc_macro2::TokenStream;

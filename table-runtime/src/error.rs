@@ -53,6 +53,10 @@ pub enum Error {
     #[error("the insert of {0} was aborted by another writer before it was committed")]
     Aborted(Box<RowId>),
 
+    /// A bulk write did not write everything.
+    #[error(transparent)]
+    Bulk(#[from] Box<crate::BulkError>),
+
     /// An index was added to an entity that has rows, and is not built yet: `tables.backfill::<T>("name")` does it.
     #[error("the index `{index}` of {table} is being built; `backfill` completes it")]
     IndexBuilding {

@@ -2,6 +2,7 @@
 
 mod backfill;
 mod claim;
+mod commit;
 mod copied;
 mod finding;
 mod follow;
@@ -23,6 +24,7 @@ use std::time::Duration;
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder, FuturesTimerSleeper, Sleeper};
 
 pub use backfill::{Backfill, Backfilled};
+pub(crate) use commit::{Planned, commit};
 pub use copied::Copied;
 pub use finding::Finding;
 pub use indexable::Indexable;
@@ -32,6 +34,7 @@ pub use progress::Progress;
 pub use repair::{Repair, Repaired};
 pub(crate) use schema::{Encoded, Schema};
 pub(crate) use state::Ready;
+pub(crate) use transaction::Change;
 pub(crate) use upkeep::Upkeep;
 pub use verify::Verify;
 
@@ -40,7 +43,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use crate::{Error, Result, backend::BoxFuture, tables::SIDE_BY_SIDE};
 
 /// The pauses before a write that another writer was faster at is tried again.
-fn delays() -> ExponentialBackoff {
+pub(crate) fn delays() -> ExponentialBackoff {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(1))
         .with_max_delay(Duration::from_millis(200))
@@ -50,13 +53,13 @@ fn delays() -> ExponentialBackoff {
 }
 
 /// Waits before the next attempt; the error, if there was the last one.
-async fn wait(delays: &mut ExponentialBackoff, error: Error) -> Result<()> {
+pub(crate) async fn wait(delays: &mut ExponentialBackoff, error: Error) -> Result<()> {
     let Some(delay) = delays.next() else { return Err(error) };
     FuturesTimerSleeper.sleep(delay).await;
     Ok(())
 }
 
 /// Runs these side by side, a bounded number at a time, and gives their results in order.
-async fn side_by_side<T: Send>(futures: Vec<BoxFuture<'_, Result<T>>>) -> Result<Vec<T>> {
+pub(crate) async fn side_by_side<T: Send>(futures: Vec<BoxFuture<'_, Result<T>>>) -> Result<Vec<T>> {
     stream::iter(futures).buffered(SIDE_BY_SIDE).try_collect().await
 }

@@ -12,6 +12,7 @@
 //! - [`backend`]: what stands beneath.
 
 pub mod backend;
+mod bulk;
 mod column;
 pub mod cost;
 mod cursor;
@@ -30,9 +31,11 @@ mod query;
 mod row;
 mod tables;
 mod ticks;
+mod transaction;
 mod value;
 mod write;
 
+pub use bulk::{Bulk, BulkError, BulkFailure, BulkProgress};
 pub use column::{Column, Decided, Filter, IntoFilter, Set};
 pub use cursor::ParseCursorError;
 pub use entity::{AllowScan, OnePartition, Stored, TableEntity};
@@ -51,6 +54,7 @@ pub use query::{Bounds, Done, Entities, Explain, Lookup, Opened, PageOf, Point, 
 pub use row::{ETag, Row, RowId, RowRef, RowSet};
 pub use tables::Tables;
 pub use ticks::{ParseTicksError, Ticks};
+pub use transaction::Transaction;
 pub use value::{Value, ValueRef};
 
 pub use table_derive::{KeyPart, Property, TableEntity};

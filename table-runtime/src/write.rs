@@ -217,7 +217,7 @@ fn update<E: TableEntity>(stored: &Stored<E>) -> Result<Write> {
 }
 
 /// The keys that a changed entity was loaded with, of which the primary one is the same.
-fn changed<E: TableEntity>(stored: &Stored<E>) -> Result<Keys> {
+pub(crate) fn changed<E: TableEntity>(stored: &Stored<E>) -> Result<Keys> {
     let loaded = stored.loaded_keys()?;
     let (partition_key, row_key) = entity::keys(&**stored)?;
     match loaded.first() {
@@ -236,18 +236,25 @@ fn delete<E: TableEntity>(stored: &Stored<E>) -> Result<Group> {
 }
 
 /// The two keys of a point that is written.
-fn point(key: &Plan) -> Result<(String, String)> {
+pub(crate) fn point(key: &Plan) -> Result<(String, String)> {
     let (partition_key, row_key) = key.checked_keys()?;
     Ok((partition_key.to_owned(), row_key.to_owned()))
 }
 
-fn patch<E: TableEntity>(key: &Plan, sets: impl IntoIterator<Item = Set<E>>) -> Result<Write> {
+/// The properties that a patch sets.
+pub(crate) fn patched<E: TableEntity>(key: &Plan, sets: impl IntoIterator<Item = Set<E>>) -> Result<Properties> {
     let (table, keys) = (key.table(), point(key)?);
     let mut properties = Properties::default();
     for set in sets {
         let value = set.value.map_err(|problem| entity::unwritable(table, &keys, set.name, problem))?;
         properties.set(set.name, value.as_ref());
     }
+    Ok(properties)
+}
+
+fn patch<E: TableEntity>(key: &Plan, sets: impl IntoIterator<Item = Set<E>>) -> Result<Write> {
+    let (table, keys) = (key.table(), point(key)?);
+    let mut properties = patched(key, sets)?;
     let id = write_id::<E>(&mut properties)?;
     Ok(Write { group: single(table, keys, Action::Merge(properties, IfMatch::Any))?, id })
 }

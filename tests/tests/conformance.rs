@@ -7,6 +7,8 @@
 mod entities;
 #[path = "conformance/filters.rs"]
 mod filters;
+#[path = "conformance/index_reads.rs"]
+mod index_reads;
 #[path = "conformance/index_writes.rs"]
 mod index_writes;
 #[path = "conformance/keys.rs"]
@@ -21,6 +23,8 @@ mod properties;
 mod ranges;
 #[path = "conformance/requests.rs"]
 mod requests;
+#[path = "conformance/transactions.rs"]
+mod transactions;
 #[path = "conformance/writes.rs"]
 mod writes;
 
@@ -52,8 +56,9 @@ macro_rules! conformance {
 
 pub(crate) use conformance;
 
-const MODULES: [&[Case]; 9] = [
+const MODULES: [&[Case]; 10] = [
     filters::CASES,
+    index_reads::CASES,
     index_writes::CASES,
     keys::CASES,
     pages::CASES,
@@ -61,6 +66,7 @@ const MODULES: [&[Case]; 9] = [
     properties::CASES,
     ranges::CASES,
     requests::CASES,
+    transactions::CASES,
     writes::CASES,
 ];
 

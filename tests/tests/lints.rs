@@ -28,6 +28,7 @@ mod private {
 
 /// Documented.
 #[derive(TableEntity)]
+#[index(both, partition(author), row(kind), unique)]
 pub struct Documented {
     /// Documented.
     #[partition_key]
@@ -36,7 +37,16 @@ pub struct Documented {
     #[row_key]
     pub id: Id,
     /// Documented.
+    #[index(kind, same_partition, copy, when(kind, author, is_shown))]
     pub kind: Kind,
+    /// Documented.
+    #[index(alias, lowercase, same_table, include(kind))]
+    #[index(aliases, same_partition, list)]
+    pub alias: Option<String>,
+}
+
+const fn is_shown(kind: &Kind, _: &str) -> bool {
+    matches!(kind, Kind::One)
 }
 
 /// Documented.
@@ -63,6 +73,6 @@ fn generated_code_passes_the_strictest_lints() {
 
     let unused = private::Unused { id: 1, title: String::new() };
     let local = Local { id: String::new() };
-    let documented = Documented { author: String::new(), id: Id(1), kind: Kind::One };
+    let documented = Documented { author: String::new(), id: Id(1), kind: Kind::One, alias: None };
     drop((unused.id, unused.title, local.id, documented, Kind::Two));
 }

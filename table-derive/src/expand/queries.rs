@@ -107,7 +107,12 @@ fn by(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
         (_, true, _) => (quote!(#t::Rows<#view, #t::Done, #access>), quote!(#opening #query.rows())),
         (_, false, _) => {
             let parts = parts(context, row, &quote!(#t::#end));
-            (quote!(#t::Rows<#view, #parts, #access>), quote!(#opening #query.rows()))
+            // A field that is no key part is so said where its type stands.
+            let own = row.iter().find(|part| part.sparse);
+            let place = own.map_or_else(Span::call_site, |part| context.place(part));
+            let t = context.runtime.at(place);
+            let returned = quote_spanned!(place=> #t::Rows<#view, #parts, #access>);
+            (returned, quote!(#opening #query.rows()))
         }
     };
     let own = layout.index.and_then(|index| index.values().next());

@@ -65,9 +65,12 @@ impl Index {
     /// The attribute, which stands on a field or on the struct; nothing if its name or its fields cannot be told.
     pub(super) fn read(entity: &Entity, mut keys: Keys, on: Option<usize>, errors: &mut Errors) -> Option<Self> {
         let name = keys.name(errors)?;
+        if is_option(entity, &name, on, errors) {
+            return None;
+        }
         let (scope, table) = scope(entity, &mut keys, &name, errors);
+        let spelled = keys.has("partition") || keys.has("row");
         let (partition, row) = (keys.list("partition", errors), keys.list("row", errors));
-        let spelled = partition.is_some() || row.is_some();
         let values = match on {
             Some(field) => {
                 refuse_spelled_on_field(partition.as_ref().or(row.as_ref()), errors);
@@ -171,6 +174,7 @@ impl Values {
                 "with `same_partition` the partition is the entity's own; remove `partition(…)`, or `same_partition`",
             ),
             (Scope::SamePartition, None) | (_, Some(_)) => {}
+            (_, None) if row.is_none() => return None,
             (_, None) => {
                 let message = "has a partition of its own; write `partition(…)` beside `row(…)`, or `same_partition`";
                 errors.at(name.span, format_args!("the index `{}` {message}", name.value));
@@ -188,10 +192,10 @@ impl Values {
 fn values(entity: &Entity, list: List, errors: &mut Errors) -> Vec<Part> {
     let mut parts = Vec::new();
     for (ident, mut keys) in list.fields("index", errors) {
-        let field = field(entity, &ident, errors);
-        let part = field.map(|field| value(entity, field, &mut keys, errors));
-        keys.finish(errors);
-        parts.extend(part);
+        if let Some(field) = field(entity, &ident, errors) {
+            parts.push(value(entity, field, &mut keys, errors));
+            keys.finish(errors);
+        }
     }
     parts
 }
@@ -200,6 +204,20 @@ fn values(entity: &Entity, list: List, errors: &mut Errors) -> Vec<Part> {
 fn value(entity: &Entity, field: usize, keys: &mut Keys, errors: &mut Errors) -> Part {
     let (encoding, span) = Encoding::read(keys, errors);
     Part { field, encoding, sparse: true, span: span.unwrap_or_else(|| entity.fields[field].ty.span()) }
+}
+
+/// A name that was forgotten leaves an option in its place. Whether it is so.
+fn is_option(entity: &Entity, Text { value, span }: &Text, on: Option<usize>, errors: &mut Errors) -> bool {
+    let options = ["same_partition", "same_table", "unique", "copy", "list", "lowercase", "uppercase", "reverse"];
+    let more = ["time", "reverse_time", "raw"];
+    let forgotten = options.iter().chain(&more).any(|option| option == value)
+        && entity.fields.iter().all(|field| field.name != *value);
+    if forgotten {
+        let name = on.map_or("name", |field| &entity.fields[field].name);
+        let message = format_args!("an index begins with its name, before its options: `#[index({name}, {value})]`");
+        errors.at(*span, message);
+    }
+    forgotten
 }
 
 /// An index has one place. It gives the first one.
@@ -264,7 +282,7 @@ fn include(entity: &Entity, list: List, errors: &mut Errors) -> Include {
 fn when(entity: &Entity, list: List, errors: &mut Errors) -> Option<When> {
     let span = list.span();
     let mut paths = list.paths(errors);
-    let path = paths.pop();
+    let path = paths.pop()?;
     let mut fields = Vec::new();
     for given in &paths {
         match given.path.get_ident().filter(|_| given.qself.is_none()) {
@@ -272,13 +290,11 @@ fn when(entity: &Entity, list: List, errors: &mut Errors) -> Option<When> {
             None => errors.on(given, "`when` takes fields, and one path at the end: `when(field, path)`"),
         }
     }
-    match path {
-        Some(path) if !paths.is_empty() => Some(When { fields, path }),
-        _ => {
-            errors.at(span, "`when` takes fields, and a function of them: `when(field, path)`");
-            None
-        }
+    if paths.is_empty() {
+        errors.at(span, "`when` takes fields, and a function of them: `when(field, path)`");
+        return None;
     }
+    Some(When { fields, path })
 }
 
 /// What the index's keys do not hold of the primary key: in the entity's own partition the row alone is asked.

@@ -109,6 +109,52 @@ fn generic_with_separator() {
     })));
 }
 
+/// In the entity's partition and elsewhere, unique and not, of an `Option`, with a predicate, spelled out, and each of
+/// what rows hold.
+#[test]
+fn indexes() {
+    snapshot!(pretty(crate::table_entity(&parse_quote! {
+        #[table(name = "Users")]
+        #[index(place, partition(city, street(lowercase)), row(number), table = "Places", prefix = "at-")]
+        pub struct User {
+            #[partition_key]
+            tenant: String,
+            #[row_key(raw)]
+            id: String,
+            #[index(name, lowercase, same_partition, unique)]
+            #[index(names, first = 3, uppercase, same_partition, list)]
+            pub name: String,
+            #[index(email, lowercase, same_table, unique, rename(id = "UserId"))]
+            email: Option<Email>,
+            #[index(newest, reverse_time, same_partition, copy, when(name, left, is_shown))]
+            joined: OffsetDateTime,
+            #[index(city, include(name, email))]
+            city: String,
+            street: String,
+            number: Option<u16>,
+            #[property]
+            left: bool,
+        }
+    })));
+}
+
+/// The bounds of parameters that are indexed, and an index over hash partitions.
+#[test]
+fn generic_indexes() {
+    snapshot!(pretty(crate::table_entity(&parse_quote! {
+        #[table(separator = "_")]
+        #[index(spread, partition(value(hash = 16)), row(value, more))]
+        struct Item<K, V> {
+            #[partition_key]
+            key: K,
+            #[row_key]
+            id: u32,
+            value: V,
+            more: Option<V>,
+        }
+    })));
+}
+
 #[test]
 fn key_parts() {
     snapshot!(

@@ -50,10 +50,16 @@ fn entities_name_themselves_their_types_and_absolute_paths() {
             c: C,
             #[property(skip)]
             d: D,
+            #[index(e, first = 1, same_partition, when(b, f, judge), list)]
+            e: E,
+            #[index(f, copy)]
+            #[index(g, hash = 4, same_table, include(b), unique)]
+            f: F,
         }
     });
     // `Columns` is the type of the trait.
-    assert_eq!(names(tokens), "A Bound C Columns G Post PostColumns Self");
+    assert!(tokens.to_string().contains("fn by_g"), "{tokens}");
+    assert_eq!(names(tokens), "A Bound C Columns E F G Post PostColumns Self");
 }
 
 #[test]
@@ -77,7 +83,17 @@ fn wrappers_name_themselves_their_types_and_absolute_paths() {
 fn the_renamed_crate_is_the_only_one_named() {
     let entity: syn::DeriveInput = parse_quote! {
         #[table(crate = other)]
-        struct Post { #[partition_key(lowercase)] a: A, #[row_key] b: B, #[property(text)] c: Option<C> }
+        #[index(full, partition(d(hash = 4)), row(d), unique)]
+        struct Post {
+            #[partition_key(lowercase)]
+            a: A,
+            #[row_key]
+            b: B,
+            #[property(text)]
+            c: Option<C>,
+            #[index(d, lowercase, include(c))]
+            d: D,
+        }
     };
     let wrapper: syn::DeriveInput = parse_quote!(
         #[table(crate = other)]

@@ -5,13 +5,13 @@ use syn::{DeriveInput, parse_quote};
 use super::messages;
 
 /// The messages of an entity, joined; several mistakes are several messages.
-fn entity(input: &DeriveInput) -> Vec<String> {
+pub(super) fn entity(input: &DeriveInput) -> Vec<String> {
     messages(crate::table_entity, input)
 }
 
 /// An entity that breaks one rule brings this message and no other.
 #[track_caller]
-fn refuses(input: &DeriveInput, message: &str) {
+pub(super) fn refuses(input: &DeriveInput, message: &str) {
     let found = entity(input);
     assert_eq!(found.len(), 1, "{found:#?}");
     assert!(found[0].contains(message), "{}", found[0]);

@@ -3,9 +3,11 @@
 //! A list is read with its version, changed, and written in the entity's own transaction under that version, so that
 //! writers who meet at one list go one after the other: whoever was slower reads it again, after a pause.
 
+use std::collections::BTreeMap;
+
 use futures_util::future::join_all;
 
-use super::{finding::Finding, list, transaction::Change, upkeep::Upkeep, verify::Fault};
+use super::{commit::Planned, finding::Finding, list, upkeep::Upkeep, verify::Fault};
 use crate::{
     ETag, LimitError, Result, Row, RowId,
     backend::{Action, IfMatch, Operation},
@@ -21,31 +23,41 @@ struct Stored {
     rows: Vec<Vec<String>>,
 }
 
+/// The operations on the lists that the changes take entities from, and add them to: each list is read once.
+pub(super) async fn operations(planned: &[Planned<'_>]) -> Result<Vec<Operation>> {
+    let mut lists: BTreeMap<&RowKeys, (&Upkeep, Vec<(&RowKeys, bool)>)> = BTreeMap::new();
+    for Planned { upkeep, change, keys, .. } in planned {
+        for layout in upkeep.lists().filter(|layout| change.moves(*layout)) {
+            let old = change.old_keys(layout).map(|list| (list, false));
+            let new = change.new.and_then(|new| new.keys(layout)).map(|list| (list, true));
+            for (list, present) in old.into_iter().chain(new) {
+                lists.entry(list).or_insert_with(|| (upkeep, Vec::new())).1.push((keys, present));
+            }
+        }
+    }
+    let mut operations = Vec::new();
+    for (list, (upkeep, changes)) in lists {
+        operations.extend(upkeep.put(list, &changes).await?);
+    }
+    Ok(operations)
+}
+
 impl Upkeep {
     fn lists(&self) -> impl Iterator<Item = usize> {
         self.schema.same_partition().filter(|layout| self.schema.holds(*layout) == Holds::List)
     }
 
-    /// The operations on the lists that the change takes an entity from, and adds it to.
-    pub(super) async fn list_operations(&self, change: &Change<'_>, entity: &RowKeys) -> Result<Vec<Operation>> {
-        let mut operations = Vec::new();
-        for layout in self.lists().filter(|layout| change.moves(*layout)) {
-            let old = change.old_keys(layout).map(|keys| (keys, false));
-            let new = change.new.and_then(|new| new.keys(layout)).map(|keys| (keys, true));
-            for (keys, present) in old.into_iter().chain(new) {
-                operations.extend(self.put(keys, entity, present).await?);
-            }
-        }
-        Ok(operations)
-    }
-
-    /// The operations that put an entity into a list, or take it out.
-    async fn put(&self, keys: &RowKeys, entity: &RowKeys, present: bool) -> Result<Vec<Operation>> {
+    /// The operations that change a list: the entities that are put into it, and taken out.
+    async fn put(&self, keys: &RowKeys, changes: &[(&RowKeys, bool)]) -> Result<Vec<Operation>> {
         let stored = self.read_list(keys).await?;
         let mut rows = stored.rows.clone();
-        let changes = list::put(&mut rows, &entity.1, present, limits::STRING_UNITS);
-        // An entity that is listed already is listed anew, so that nobody can be about to take it out.
-        if !changes && !present {
+        let mut writes = false;
+        for (entity, present) in changes {
+            let changed = list::put(&mut rows, &entity.1, *present, limits::STRING_UNITS);
+            // An entity that is listed already is listed anew, so that nobody can be about to take it out.
+            writes |= changed || *present;
+        }
+        if !writes {
             return Ok(Vec::new());
         }
         if rows.len() > limits::OPERATIONS {
@@ -127,7 +139,7 @@ impl Upkeep {
         let keys = (row.partition_key.clone(), row.row_key.clone());
         let mut delays = super::delays();
         loop {
-            let operations = self.put(&keys, entity, false).await?;
+            let operations = self.put(&keys, &[(entity, false)]).await?;
             // Whoever gives the entity the value after this writes the list anew.
             if operations.is_empty() || self.is_of_list(layout, &keys, entity).await? {
                 return Ok(());

@@ -118,6 +118,11 @@ impl Schema {
         }
     }
 
+    /// Whether there are lists, at which writers to one partition meet.
+    pub(crate) fn has_lists(&self) -> bool {
+        (1..self.layouts.len()).any(|layout| self.holds(layout) == Holds::List)
+    }
+
     /// The entity's table.
     pub(crate) fn table(&self) -> &'static str {
         self.layouts[0].table

@@ -1,15 +1,16 @@
 //! Keeping an entity's indexes true.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::future::join_all;
 
 use super::{
-    schema::{Encoded, EncodedRow, Found, Schema, pending},
-    transaction::{Change, Seen},
+    commit::{Planned, commit},
+    schema::{Encoded, EncodedRow, Found, Schema},
+    transaction::Change,
 };
 use crate::{
-    ETag, Error, Guid, OutcomeUnknownError, Properties, Result, Row, RowId, RowNow, UniqueViolationError, ValueRef,
+    ETag, Error, Guid, OutcomeUnknownError, Properties, Result, Row, RowId, UniqueViolationError, ValueRef,
     backend::{Action, Backend, Group, IfMatch, Operation},
     entity::{self, Keys, PENDING, RowKeys},
     limits,
@@ -45,6 +46,21 @@ pub(super) enum Mine<'a> {
 impl Upkeep {
     pub(crate) fn new(backend: Arc<dyn Backend>, schema: Schema) -> Result<Self> {
         Ok(Self { backend, schema, id: Guid::random()? })
+    }
+
+    /// The entity's table.
+    pub(crate) fn table(&self) -> &'static str {
+        self.schema.table()
+    }
+
+    /// How many indexes have their rows in the entity's partition.
+    pub(crate) fn same_partition_count(&self) -> usize {
+        self.schema.same_partition().count()
+    }
+
+    /// How many of them are lists.
+    pub(crate) fn list_count(&self) -> usize {
+        self.schema.same_partition().filter(|layout| self.schema.holds(*layout) == crate::Holds::List).count()
     }
 
     /// Writes a new entity.
@@ -255,90 +271,18 @@ impl Upkeep {
         }
     }
 
-    /// The one transaction that a reader sees: the entity, and its index rows in the same partition.
-    pub(super) async fn commit(&self, change: &Change<'_>, keys: &RowKeys, entity: Action) -> Result<Option<ETag>> {
-        let mut seen = HashMap::new();
-        let mut delays = super::delays();
-        loop {
-            let mut operations = vec![Operation { row_key: keys.1.clone(), action: entity.clone() }];
-            operations.extend(change.operations(&self.schema, &seen));
-            operations.extend(self.list_operations(change, keys).await?);
-            let group = self.transaction(&keys.0, operations)?;
-            let error = match self.backend.execute(&group).await {
-                Ok(etags) => return Ok(first(etags)),
-                Err(Error::OutcomeUnknown(error)) => return self.proven(&group, keys, error.reason).await,
-                Err(error) => error,
-            };
-            match error {
-                // A transaction without some index row is another one, which is tried at once.
-                Error::NotFound(row) if row.row_key != keys.1 && seen.len() < TRIES => {
-                    seen.insert(row.row_key, Seen::Missing);
-                }
-                Error::AlreadyExists(row) if self.has_index_row(change, &row, keys) => {
-                    if let Some(etag) = self.stale(change, &row, keys).await? {
-                        seen.insert(row.row_key, Seen::Stale(etag));
-                    }
-                }
-                error @ (Error::ConditionNotMet(_) | Error::AlreadyExists(_)) if !is_about(&error, keys) => {
-                    // Another writer was faster at a list, or at a stale row.
-                    if let Error::ConditionNotMet(row) | Error::AlreadyExists(row) = &error {
-                        seen.remove(&row.row_key);
-                    }
-                    super::wait(&mut delays, error).await?;
-                }
-                error => return Err(error),
-            }
-        }
-    }
-
-    /// Whether the row is one of a unique index that the change writes.
-    fn has_index_row(&self, change: &Change<'_>, row: &RowId, keys: &RowKeys) -> bool {
-        row.row_key != keys.1 && self.unique_layout(change, row).is_some()
-    }
-
-    fn unique_layout(&self, change: &Change<'_>, row: &RowId) -> Option<usize> {
-        let new = change.new?;
-        let mut unique = self.schema.same_partition().filter(|layout| self.schema.is_unique(*layout));
-        unique.find(|layout| new.keys(*layout).is_some_and(|(_, row_key)| *row_key == row.row_key))
-    }
-
-    /// The version of a row in the way, if it belongs to no other entity; `None` if it is gone.
-    async fn stale(&self, change: &Change<'_>, row: &RowId, keys: &RowKeys) -> Result<Option<ETag>> {
-        let Some(layout) = self.unique_layout(change, row) else { return Ok(None) };
-        let at = (row.partition_key.clone(), row.row_key.clone());
-        let Some(found) = self.get(self.schema.table(), &at).await? else { return Ok(None) };
-        let owner = self.schema.owner(layout, &found)?;
-        if owner != *keys
-            && let Some(other) = self.committed(&owner).await?
-            && other.encoded.keys(layout) == Some(&at)
-        {
-            return Err(self.violation(layout, &at, &owner));
-        }
-        Ok(Some(found.etag))
-    }
-
-    /// After a lost answer: the write's own id is the only proof that it was applied.
-    async fn proven(&self, group: &Group, keys: &RowKeys, reason: String) -> Result<Option<ETag>> {
-        let now = match self.get(self.schema.table(), keys).await {
-            Ok(Some(row)) => RowNow::Present(Box::new(row)),
-            Ok(None) => RowNow::Absent,
-            Err(error) => RowNow::Unread(error.to_string()),
-        };
-        if let RowNow::Present(row) = &now
-            && self.schema.write_id
-            && row.properties.get(entity::WRITE_ID) == Some(ValueRef::Guid(self.id))
-            && pending(row).is_none()
-        {
-            return Ok(Some(row.etag.clone()));
-        }
-        let row = self.row_id(self.schema.table(), keys);
-        let operation = group.operations.first().map_or("transaction", |operation| operation.action.name());
-        Err(Box::new(OutcomeUnknownError { operation, row, reason, now }).into())
+    /// The transaction of this one entity.
+    pub(super) async fn commit(&self, change: &Change<'_>, keys: &RowKeys, action: Action) -> Result<Option<ETag>> {
+        let planned = Planned { upkeep: self, change: *change, keys, action };
+        Ok(commit(std::slice::from_ref(&planned)).await?.pop().flatten())
     }
 
     /// The entity's properties, with this write's id where the entity has one.
-    pub(super) fn properties(&self, encoded: &Encoded) -> Properties {
-        let mut properties = encoded.primary().properties.clone();
+    pub(crate) fn properties(&self, encoded: &Encoded) -> Properties {
+        self.with_id(encoded.primary().properties.clone())
+    }
+
+    pub(crate) fn with_id(&self, mut properties: Properties) -> Properties {
         if self.schema.write_id {
             properties.push(entity::WRITE_ID, ValueRef::Guid(self.id));
         }
@@ -358,7 +302,7 @@ impl Upkeep {
     }
 
     /// The entity with these keys that readers see.
-    pub(super) async fn committed(&self, keys: &RowKeys) -> Result<Option<Found>> {
+    pub(crate) async fn committed(&self, keys: &RowKeys) -> Result<Option<Found>> {
         Ok(self.entity(keys).await?.filter(|found| found.pending.is_none()))
     }
 
@@ -478,14 +422,6 @@ impl Upkeep {
             Ok(_) | Err(Error::NotFound(_) | Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => Ok(()),
             Err(error) => Err(error),
         }
-    }
-}
-
-/// Whether the error is about the entity's own row.
-fn is_about(error: &Error, keys: &RowKeys) -> bool {
-    match error {
-        Error::ConditionNotMet(row) | Error::AlreadyExists(row) => row.row_key == keys.1,
-        _ => true,
     }
 }
 

@@ -72,14 +72,16 @@ pub trait Sorted {
     type Encoding;
 }
 
-/// What stands after the last part.
-pub trait End {}
+// One for each end: of one for all of them, the compiler could not tell why a part before others is not sorted.
+impl<T: KeyPart, N: Ordered<T::Kind>> Sorted for (Part<T, N>, Primary) {
+    type Encoding = N;
+}
 
-impl End for Primary {}
-impl End for Unique {}
-impl End for Done {}
+impl<T: KeyPart, N: Ordered<T::Kind>> Sorted for (Part<T, N>, Unique) {
+    type Encoding = N;
+}
 
-impl<T: KeyPart, N: Ordered<T::Kind>, R: End> Sorted for (Part<T, N>, R) {
+impl<T: KeyPart, N: Ordered<T::Kind>> Sorted for (Part<T, N>, Done) {
     type Encoding = N;
 }
 

@@ -45,7 +45,7 @@ pub trait OfEntity {
     type Entity;
 }
 
-impl<E, V> OfEntity for Point<E, V> {
+impl<E, W> OfEntity for Point<E, W> {
     type Entity = E;
 }
 

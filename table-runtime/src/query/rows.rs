@@ -236,7 +236,7 @@ impl<V, P, A> Rows<V, P, A> {
         V: View,
         A: Opened,
     {
-        let source = self.source(tables).map(Source::to_count);
+        let source = self.source(tables).map(Source::for_count);
         Box::pin(async move {
             let (mut source, mut count) = (source?, 0);
             let mut one = |found: Found<'_>| {

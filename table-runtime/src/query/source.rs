@@ -96,7 +96,7 @@ impl Source {
     }
 
     /// These rows, with the properties alone by which they are counted. Those that lead to entities stay as they are.
-    pub(super) fn to_count(mut self) -> Self {
+    pub(super) fn for_count(mut self) -> Self {
         if self.lookups.is_none() {
             let select = if self.is_primary { self.entities.mark() } else { &[] };
             self.pages.scans.iter_mut().for_each(|scan| scan.select = Some(select.into()));

@@ -149,6 +149,12 @@ async fn every_kind_follows_its_entity(store: &Store) -> Result<()> {
 
 pub(crate) fn all_of(table: &'static str) -> table_runtime::backend::Scan {
     use table_runtime::backend::{KeyRange, Partitions, Scan};
-    Scan { table: table.into(), partitions: Partitions::All, rows: KeyRange::ALL, filter: None, select: None, page: 1000 }
+    Scan {
+        table: table.into(),
+        partitions: Partitions::All,
+        rows: KeyRange::ALL,
+        filter: None,
+        select: None,
+        page: 1000,
+    }
 }
-

@@ -62,7 +62,31 @@ struct Nothing<T: Default> {
     value: T,
 }
 
+/// A parameter may be indexed, and turn out to be an `Option`.
+#[derive(TableEntity)]
+#[index(both, partition(value(hash = 4)), row(value, more))]
+struct Indexed<K, V, W = i64, P = bool> {
+    #[partition_key]
+    partition: P,
+    #[row_key]
+    #[index(keyed, table = "Keys")]
+    #[index(again, same_partition, unique)]
+    key: K,
+    #[index(value, same_partition, unique)]
+    #[index(text, same_table, include(more))]
+    value: V,
+    #[index(more, same_partition, copy, when(value, key, is_shown))]
+    more: Option<W>,
+}
+
+fn is_shown<K, V>(_: &V, _: &K) -> bool {
+    true
+}
+
 fn main() {
+    let _ = Indexed::<u32, Option<String>>::by_value(true).eq("x");
+    let _ = Indexed::<String, i64>::by_more(false).range(1..).take(1);
+    let _ = Indexed::<u32, u32>::by_text(5).eq(true).eq(1);
     let _ = Keyed::<u32>::key(1);
     let _ = Nothing::<f32>::key();
     assert_eq!(<Item<u32, bool>>::PROPERTIES.len(), 3);

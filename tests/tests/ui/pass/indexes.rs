@@ -1,24 +1,24 @@
-//! Every form of an index.
+//! Every form of an index, and what its query becomes.
 
 #![deny(missing_docs)]
 
 use std::time::SystemTime;
 
-use table_runtime::{KeyPart, Property, TableEntity};
+use table_runtime::{Copied, Done, KeyPart, Lookup, Point, Property, Query, Rows, TableEntity, cost};
 
 /// A newtype is indexed as its field is.
 #[derive(KeyPart, Property, Clone, Debug, PartialEq)]
 pub struct Email(String);
 
-/// By every scope and kind.
+/// Someone at work.
 #[derive(TableEntity)]
 #[table(name = "Employees")]
 #[index(last_name, same_partition)]
-#[index(desk, partition(office, floor(pad = 2)), row(desk), table = "Desks")]
+#[index(desk, partition(office, floor(pad = 2)), row(desk), table = "Desks", unique)]
 #[index(name, row(last_name(lowercase), first_name), same_partition, prefix = "full-")]
 #[index(initial, partition(last_name(first = 1, uppercase)), row(last_name(uppercase)))]
-#[index(spread, partition(joined(hash = 8)), row(joined(reverse_time)))]
-#[index(shuffled, partition(email(hash = 8)), row(joined(reverse_time)), copy)]
+#[index(spread, partition(joined(hash = 8)), row(joined(reverse_time)), copy)]
+#[index(shuffled, partition(email(hash = 8)), row(joined(reverse_time)))]
 pub struct Employee {
     /// Where.
     #[partition_key]
@@ -28,10 +28,11 @@ pub struct Employee {
     pub id: u32,
     /// Some have none.
     #[index(email, lowercase, table = "Logins", unique, rename(department = "Department"))]
-    #[index(domain, same_table)]
+    #[index(addressed, same_table)]
     pub email: Option<Email>,
     /// For phone books.
-    #[index(book, lowercase, same_partition, list)]
+    #[index(book, first = 3, lowercase, same_partition, list)]
+    #[index(surname, same_partition, unique, copy)]
     pub last_name: String,
     /// What friends say.
     pub first_name: String,
@@ -52,4 +53,36 @@ fn is_there(remote: &bool, left: &Option<SystemTime>) -> bool {
     !remote && left.is_none()
 }
 
-fn main() {}
+/// The index leads to one entity, with two requests.
+pub fn found() -> [Point<Employee, Lookup>; 2] {
+    let email = Email("a@b.c".to_owned());
+    [Employee::by_desk("Bern", 2).eq(7), Employee::by_email(&email)]
+}
+
+/// A copy is another type than the entity.
+pub fn copied() -> Point<Copied<Employee>, Lookup> {
+    Employee::by_surname("Sales").eq("Smith")
+}
+
+/// A function may demand a class of cost.
+fn costs<C>(_: impl Query<Cost = C>) {}
+
+fn main() {
+    costs::<cost::Lookups>(Employee::by_last_name("Sales").range("A".."F"));
+    costs::<cost::Lookups>(Employee::by_last_name("Sales").eq("Smith").range(10..));
+    costs::<cost::Lookups>(Employee::by_name("Sales").eq("smith").starts_with("A"));
+    costs::<cost::Lookups>(Employee::by_book("Sales").eq("Smith"));
+    costs::<cost::Lookups>(Employee::by_joined("Sales").range(SystemTime::UNIX_EPOCH..));
+    costs::<cost::Range>(Employee::by_newest("Sales").take(5));
+    costs::<cost::Range>(Employee::by_office("Bern").starts_with("Sal"));
+    costs::<cost::Lookups>(Employee::by_addressed(&Email("a@b.c".to_owned())).eq("Sales").eq(1));
+    costs::<cost::Lookups>(Employee::by_initial().starts_with("Smi"));
+    costs::<cost::Lookups>(Employee::by_initial().eq("Smith").eq("Sales"));
+    costs::<cost::Range>(Employee::by_spread().eq(SystemTime::UNIX_EPOCH));
+    let _: Rows<Employee, Done, cost::FanOut<8>> = Employee::by_shuffled().range(SystemTime::UNIX_EPOCH..);
+    let _: Rows<Employee, Done, cost::Lookups> = Employee::by_last_name("Sales").starts_with("S");
+    let _: Rows<Copied<Employee>, Done> = Employee::by_newest("Sales").range(SystemTime::UNIX_EPOCH..);
+    let _ = (found(), copied());
+    assert_eq!(Employee::LAYOUTS.len(), 14);
+    assert_eq!(Employee::LAYOUTS[0].row_prefix, "id-");
+}

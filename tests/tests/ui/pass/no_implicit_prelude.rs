@@ -43,6 +43,28 @@ struct Post<T> {
     value: T,
 }
 
+/// The names that generated code gives its variables are free for fields.
+#[derive(renamed::TableEntity)]
+#[table(crate = crate::renamed)]
+#[index(all, partition(query(first = 1)), row(query, part), unique, rename(layout = "Layout"))]
+struct Indexed<T> {
+    #[partition_key]
+    layout: ::std::string::String,
+    #[row_key(raw)]
+    keys: ::std::string::String,
+    #[index(value, same_table, include(part))]
+    #[index(properties, reverse, same_partition, copy, when(value, part, crate::judge))]
+    value: u32,
+    #[index(part, same_partition, unique)]
+    part: ::std::option::Option<T>,
+    #[index(r#type, lowercase, same_partition, list)]
+    query: ::std::string::String,
+}
+
+fn judge<T>(_: &u32, _: &::std::option::Option<T>) -> ::core::primitive::bool {
+    true
+}
+
 #[derive(renamed::KeyPart, renamed::Property)]
 #[table(crate = crate::renamed)]
 struct Id(u32);
@@ -58,5 +80,7 @@ enum Kind {
 
 fn main() {
     let _ = (Post::<::std::string::String>::key("a", 1), Post::<f64>::by_key(), Id(1));
+    let _ = (Indexed::<u32>::by_value(1), Indexed::<u32>::by_properties("a"), Indexed::<Id>::by_type("a"));
+    let _ = (Indexed::<::std::string::String>::by_part("a").eq("b"), Indexed::<u32>::by_all().eq("abc").eq(5));
     let _ = [Kind::Some, Kind::None, Kind::Ok, Kind::Err];
 }

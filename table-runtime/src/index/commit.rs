@@ -1,0 +1,229 @@
+//! The one transaction that a reader sees: entities, and their index rows in the same partition.
+//!
+//! It is planned by encoded row: what several changes make of one row is one operation, so that two entities can swap
+//! the values of a unique index, and one can be deleted and inserted again. An index row that turns out to be missing,
+//! or to belong to no entity, is planned again as what it is.
+
+use std::collections::HashMap;
+
+use super::{
+    transaction::{Change, Seen},
+    upkeep::{TRIES, Upkeep},
+};
+use crate::{
+    ETag, Error, LimitError, OutcomeUnknownError, Result, RowId, RowNow, ValueRef,
+    backend::{Action, Group, Operation},
+    entity::{self, RowKeys},
+    limits,
+};
+
+/// What a transaction does to one entity.
+pub(crate) struct Planned<'a> {
+    pub(crate) upkeep: &'a Upkeep,
+    pub(crate) change: Change<'a>,
+    pub(crate) keys: &'a RowKeys,
+    /// The operation on its own row.
+    pub(crate) action: Action,
+}
+
+/// The operations of a transaction, one for each row.
+#[derive(Default)]
+struct Operations {
+    operations: Vec<Operation>,
+    /// Where each row's operation is.
+    places: HashMap<String, usize>,
+}
+
+impl Operations {
+    /// Adds an operation. If there is one on its row that cannot be made one with it, gives it back.
+    fn add(&mut self, row_key: String, action: Action) -> Result<usize, Action> {
+        if let Some(&at) = self.places.get(&row_key) {
+            let before = &mut self.operations[at].action;
+            *before = match (before.clone(), action) {
+                (Action::Delete(condition), Action::Insert(properties))
+                | (Action::Insert(properties), Action::Delete(condition)) => Action::Replace(properties, condition),
+                (Action::Delete(_), Action::Upsert(properties)) | (Action::Upsert(properties), Action::Delete(_)) => {
+                    Action::Upsert(properties)
+                }
+                (_, action) => return Err(action),
+            };
+            return Ok(at);
+        }
+        let at = self.operations.len();
+        self.places.insert(row_key.clone(), at);
+        self.operations.push(Operation { row_key, action });
+        Ok(at)
+    }
+}
+
+/// Carries out what is planned for entities of one partition, all or nothing, and gives the ETag of each, `None` where
+/// it was deleted.
+pub(crate) async fn commit(planned: &[Planned<'_>]) -> Result<Vec<Option<ETag>>> {
+    let Some(first) = planned.first() else { return Ok(Vec::new()) };
+    let (backend, table, partition_key) = (&first.upkeep.backend, first.upkeep.schema.table(), &first.keys.0);
+    let mut seen = HashMap::new();
+    let mut delays = super::delays();
+    loop {
+        let (operations, places) = operations(planned, &seen).await?;
+        let group = Group { table: table.into(), partition_key: partition_key.clone(), operations };
+        limits::check_group(&group)?;
+        let error = match backend.execute(&group).await {
+            Ok(etags) => return Ok(places.iter().map(|at| etags.get(*at).cloned().flatten()).collect()),
+            Err(Error::OutcomeUnknown(error)) => return proven(planned, &group, error.reason).await,
+            Err(error) => error,
+        };
+        let own = |row: &RowId| planned.iter().any(|planned| planned.keys.1 == row.row_key);
+        match error {
+            Error::NotFound(row) if !own(&row) && seen.len() < TRIES => {
+                seen.insert(row.row_key, Seen::Missing);
+            }
+            Error::AlreadyExists(row) if !own(&row) && writer(planned, &row).is_some() => {
+                if let Some((planned, layout)) = writer(planned, &row)
+                    && let Some(etag) = planned.stale(layout, &row).await?
+                {
+                    seen.insert(row.row_key, Seen::Stale(etag));
+                }
+            }
+            // Another writer was faster at a list, or at a stale row.
+            error @ (Error::ConditionNotMet(_) | Error::AlreadyExists(_)) => {
+                if let Error::ConditionNotMet(row) | Error::AlreadyExists(row) = &error {
+                    if own(row) {
+                        return Err(error);
+                    }
+                    seen.remove(&row.row_key);
+                }
+                super::wait(&mut delays, error).await?;
+            }
+            error => return Err(error),
+        }
+    }
+}
+
+/// The operations, and where each entity's own one is among them.
+async fn operations(planned: &[Planned<'_>], seen: &HashMap<String, Seen>) -> Result<(Vec<Operation>, Vec<usize>)> {
+    let (mut operations, mut places) = (Operations::default(), Vec::with_capacity(planned.len()));
+    for planned in planned {
+        let deletes = matches!(planned.action, Action::Delete(_));
+        if deletes && operations.places.contains_key(&planned.keys.1) {
+            return Err(planned.twice());
+        }
+        let place = operations.add(planned.keys.1.clone(), planned.action.clone());
+        places.push(place.map_err(|_| planned.twice())?);
+    }
+    for one in planned {
+        for Operation { row_key, action } in one.change.operations(&one.upkeep.schema, seen) {
+            if operations.add(row_key.clone(), action).is_err() {
+                return Err(one.clash(planned, &row_key));
+            }
+        }
+    }
+    for Operation { row_key, action } in super::list_upkeep::operations(planned).await? {
+        let _ = operations.add(row_key, action);
+    }
+    Ok((operations.operations, places))
+}
+
+/// Which entity has this row in which unique index.
+fn writer<'p, 'a>(planned: &'p [Planned<'a>], row: &RowId) -> Option<(&'p Planned<'a>, usize)> {
+    planned.iter().find_map(|planned| Some((planned, planned.unique_layout(&row.row_key)?)))
+}
+
+impl Planned<'_> {
+    fn unique_layout(&self, row_key: &str) -> Option<usize> {
+        let (schema, new) = (&self.upkeep.schema, self.change.new?);
+        let mut unique = schema.same_partition().filter(|layout| schema.is_unique(*layout));
+        unique.find(|layout| new.keys(*layout).is_some_and(|(_, key)| key == row_key))
+    }
+
+    /// The version of a row in the way, if it belongs to no other entity; `None` if it is gone.
+    async fn stale(&self, layout: usize, row: &RowId) -> Result<Option<ETag>> {
+        let upkeep = self.upkeep;
+        let at = (row.partition_key.clone(), row.row_key.clone());
+        let Some(found) = upkeep.get(upkeep.schema.table(), &at).await? else { return Ok(None) };
+        let owner = upkeep.schema.owner(layout, &found)?;
+        if owner != *self.keys
+            && let Some(other) = upkeep.committed(&owner).await?
+            && other.encoded.keys(layout) == Some(&at)
+        {
+            return Err(upkeep.violation(layout, &at, &owner));
+        }
+        Ok(Some(found.etag))
+    }
+
+    /// Two operations on the entity's row.
+    #[cold]
+    fn twice(&self) -> Error {
+        let row = self.upkeep.row_id(self.upkeep.schema.table(), self.keys);
+        Box::new(LimitError {
+            table: row.table.clone(),
+            row: Some(row),
+            what: "the transaction has".to_owned(),
+            found: "more than one operation on this row".to_owned(),
+            limit: "one, or a deletion and then an insertion",
+        })
+        .into()
+    }
+
+    /// Two entities with one row in an index.
+    #[cold]
+    fn clash(&self, planned: &[Planned<'_>], row_key: &str) -> Error {
+        let others = planned.iter().filter(|other| other.keys != self.keys);
+        let other = others.into_iter().find(|other| other.unique_layout(row_key).is_some());
+        match (self.unique_layout(row_key), other) {
+            (Some(layout), Some(other)) => {
+                let at = (self.keys.0.clone(), row_key.to_owned());
+                self.upkeep.violation(layout, &at, other.keys)
+            }
+            _ => self.twice(),
+        }
+    }
+}
+
+/// After a lost answer: the writes' own ids are the only proof that they were applied.
+async fn proven(planned: &[Planned<'_>], group: &Group, reason: String) -> Result<Vec<Option<ETag>>> {
+    let Some(first) = planned.first() else { return Ok(Vec::new()) };
+    let now = first.now().await;
+    let mut etags = Vec::with_capacity(planned.len());
+    let mut any = false;
+    for (at, planned) in planned.iter().enumerate() {
+        if matches!(planned.action, Action::Delete(_)) {
+            etags.push(None);
+            continue;
+        }
+        let later = if at == 0 { None } else { Some(planned.now().await) };
+        match later.as_ref().unwrap_or(&now) {
+            RowNow::Present(row) if planned.is_of(row) => {
+                any = true;
+                etags.push(Some(row.etag.clone()));
+            }
+            _ => {
+                any = false;
+                break;
+            }
+        }
+    }
+    if any {
+        return Ok(etags);
+    }
+    let (operation, row) = (group.name(), first.upkeep.row_id(first.upkeep.schema.table(), first.keys));
+    let operation = if planned.len() == 1 { first.action.name() } else { operation };
+    Err(Box::new(OutcomeUnknownError { operation, row, reason, now }).into())
+}
+
+impl Planned<'_> {
+    async fn now(&self) -> RowNow {
+        match self.upkeep.get(self.upkeep.schema.table(), self.keys).await {
+            Ok(Some(row)) => RowNow::Present(Box::new(row)),
+            Ok(None) => RowNow::Absent,
+            Err(error) => RowNow::Unread(error.to_string()),
+        }
+    }
+
+    /// Whether the row is as this very write left it.
+    fn is_of(&self, row: &crate::Row) -> bool {
+        let id = Some(ValueRef::Guid(self.upkeep.id));
+        self.upkeep.schema.write_id
+            && row.properties.get(entity::WRITE_ID) == id
+            && super::schema::pending(row).is_none()
+    }
+}

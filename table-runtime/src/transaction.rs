@@ -1,0 +1,283 @@
+//! Entity group transactions: writes of entities of one partition, all or nothing.
+
+use std::fmt;
+
+use crate::{
+    ETag, Error, LimitError, OnePartition, Properties, Result, RowId, Stored, TableEntity, Tables,
+    backend::{Action, BoxFuture, IfMatch},
+    column::Set,
+    entity::{Keys, RowKeys},
+    index::{Change, Encoded, Planned, Schema, Upkeep, commit, side_by_side},
+    query::{OfEntity, OwnKey},
+    write,
+};
+
+/// Writes of entities of one partition and table, all or nothing: see [`Tables::transaction`].
+#[must_use = "a transaction does nothing until it is committed"]
+pub struct Transaction<'a> {
+    tables: Tables,
+    writes: Vec<Write<'a>>,
+    /// The first mistake; it is told when the transaction is committed.
+    problem: Option<Error>,
+}
+
+/// What is done to one entity.
+pub(crate) struct Write<'a> {
+    pub(crate) upkeep: Upkeep,
+    pub(crate) keys: RowKeys,
+    pub(crate) what: What,
+    /// Whether other rows depend on what stands there.
+    pub(crate) indexed: bool,
+    pub(crate) stored: Option<&'a mut (dyn Written + Send + Sync)>,
+}
+
+pub(crate) enum What {
+    Insert(Encoded),
+    Upsert(Encoded),
+    Update(Keys, ETag, Encoded),
+    Patch(Properties),
+    Delete(Keys, ETag),
+    Remove,
+}
+
+impl Write<'_> {
+    /// What stands there, where index rows depend on it and it is not known.
+    async fn read(&self) -> Result<Option<(Keys, IfMatch)>> {
+        let found = match self.what {
+            What::Upsert(_) | What::Remove if self.indexed => self.upkeep.committed(&self.keys).await?,
+            _ => None,
+        };
+        Ok(found.map(|found| (found.encoded.all_keys(), IfMatch::ETag(found.row.etag))))
+    }
+}
+
+/// What takes note that it was written.
+pub(crate) trait Written {
+    fn written(&mut self, etag: ETag);
+}
+
+impl<E> Written for Stored<E> {
+    fn written(&mut self, etag: ETag) {
+        Self::written(self, etag);
+    }
+}
+
+impl Tables {
+    /// Begins a transaction: writes of any entities of one partition of one table, their index rows included, all of
+    /// which are applied or none. At most 100 rows, 4 MiB as they are sent.
+    ///
+    /// What is deleted can be inserted again in the same transaction, and entities can swap the values of a unique
+    /// index; otherwise each entity has one write. It is never split: what is too much is an error.
+    ///
+    /// ```
+    /// # use table_runtime::{Result, TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] number: u32, title: String, likes: u32 }
+    /// # async fn example(tables: Tables, first: Post, second: Post) -> Result<()> {
+    /// let Some(mut third) = Post::key("Marcus", 3).get(&tables).await? else { return Ok(()) };
+    /// third.likes += 1;
+    /// tables
+    ///     .transaction()
+    ///     .insert(&first)
+    ///     .upsert(&second)
+    ///     .update(&mut third)
+    ///     .patch(Post::key("Marcus", 4), |post| post.likes.set(0))
+    ///     .remove(Post::key("Marcus", 5))
+    ///     .commit()
+    ///     .await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn transaction<'a>(&self) -> Transaction<'a> {
+        Transaction { tables: self.clone(), writes: Vec::new(), problem: None }
+    }
+}
+
+impl<'a> Transaction<'a> {
+    fn add<E: TableEntity>(
+        mut self,
+        write: impl FnOnce() -> Result<(RowKeys, What)>,
+        stored: Option<&'a mut (dyn Written + Send + Sync)>,
+    ) -> Self {
+        let added = write().and_then(|(keys, what)| {
+            let upkeep = Upkeep::new(self.tables.backend().clone(), Schema::of::<E>())?;
+            Ok(Write { upkeep, keys, what, indexed: E::LAYOUTS.len() > 1, stored })
+        });
+        match added {
+            Ok(write) => self.writes.push(write),
+            Err(error) => self.problem = self.problem.or(Some(error)),
+        }
+        self
+    }
+
+    /// Writes a new row.
+    pub fn insert<E: OnePartition>(self, entity: &E) -> Self {
+        self.add::<E>(|| encoded(entity).map(|(keys, new)| (keys, What::Insert(new))), None)
+    }
+
+    /// Writes the row, new or in place of the one with this key. An entity with indexes is read first, when the
+    /// transaction is committed.
+    pub fn upsert<E: OnePartition>(self, entity: &E) -> Self {
+        self.add::<E>(|| encoded(entity).map(|(keys, new)| (keys, What::Upsert(new))), None)
+    }
+
+    /// Writes the changed entity back, if its row has not changed since it was read. `stored` has the new ETag once
+    /// the transaction is committed.
+    pub fn update<E: OnePartition>(self, stored: &'a mut Stored<E>) -> Self {
+        let update = || {
+            let old = write::changed(stored)?;
+            let (keys, new) = encoded(&**stored)?;
+            Ok((keys, What::Update(old, Stored::etag(stored).clone(), new)))
+        };
+        let update = update();
+        self.add::<E>(|| update, Some(stored))
+    }
+
+    /// Sets some properties of a row and keeps its others, whatever its version.
+    #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
+    pub fn patch<K, I>(self, key: K, sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I) -> Self
+    where
+        K: OfEntity<Entity: OnePartition> + OwnKey,
+        I: IntoIterator<Item = Set<K::Entity>>,
+    {
+        let patch = || {
+            let properties = write::patched(key.plan(), sets(<K::Entity as TableEntity>::COLUMNS))?;
+            Ok((write::point(key.plan())?, What::Patch(properties)))
+        };
+        self.add::<K::Entity>(patch, None)
+    }
+
+    /// Deletes the row of the entity, if it has not changed since it was read.
+    pub fn delete<E: OnePartition>(self, stored: &Stored<E>) -> Self {
+        let delete = || {
+            let old = stored.loaded_keys()?;
+            let keys = old.first().cloned().flatten().unwrap_or_default();
+            Ok((keys, What::Delete(old, Stored::etag(stored).clone())))
+        };
+        self.add::<E>(delete, None)
+    }
+
+    /// Deletes the row with this key, whatever its version; that there is none is an error here. An entity with indexes
+    /// is read first, when the transaction is committed.
+    #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
+    pub fn remove<K>(self, key: K) -> Self
+    where
+        K: OfEntity<Entity: OnePartition> + OwnKey,
+    {
+        self.add::<K::Entity>(|| Ok((write::point(key.plan())?, What::Remove)), None)
+    }
+
+    /// Carries all of it out, with one request and one for each upsert and removal of an entity with indexes, and gives
+    /// the new ETags in order, `None` for what was deleted.
+    ///
+    /// # Errors
+    /// The first that concerns any of the writes: those of [`insert`](Tables::insert), [`update`](Tables::update) and
+    /// the others, which name the row; [`Error::Limit`] for writes to several partitions or tables, for none at all,
+    /// for more than 100 rows or 4 MiB, and for two writes to one row. Nothing was written then, unless it is
+    /// [`Error::OutcomeUnknown`].
+    pub async fn commit(self) -> Result<Vec<Option<ETag>>> {
+        let Self { mut writes, problem, .. } = self;
+        if let Some(problem) = problem {
+            return Err(problem);
+        }
+        check_place(&writes)?;
+        let mut delays = crate::index::delays();
+        let etags = loop {
+            match attempt(&writes).await {
+                // What was read for an upsert or a removal has changed since.
+                Err(error @ (Error::ConditionNotMet(_) | Error::AlreadyExists(_) | Error::NotFound(_)))
+                    if is_of_read(&writes, &error) =>
+                {
+                    crate::index::wait(&mut delays, error).await?;
+                }
+                committed => break committed?,
+            }
+        };
+        for (write, etag) in writes.iter_mut().zip(&etags) {
+            if let (Some(stored), Some(etag)) = (&mut write.stored, etag) {
+                stored.written(etag.clone());
+            }
+        }
+        Ok(etags)
+    }
+}
+
+fn encoded<E: TableEntity>(entity: &E) -> Result<(RowKeys, Encoded)> {
+    let encoded = Encoded::of(entity)?;
+    Ok((encoded.primary().keys.clone(), encoded))
+}
+
+/// One partition of one table.
+fn check_place(writes: &[Write<'_>]) -> Result<()> {
+    let id = |write: &Write<'_>| {
+        let (table, (partition_key, row_key)) = (write.upkeep.table(), write.keys.clone());
+        RowId { table: table.to_owned(), partition_key, row_key }
+    };
+    let what = "the transaction has".to_owned();
+    let Some(first) = writes.first() else {
+        let (table, found) = ("an empty one".to_owned(), "no writes".to_owned());
+        return Err(Box::new(LimitError { table, row: None, what, found, limit: "1 to 100" }).into());
+    };
+    let same = |write: &&Write<'_>| write.upkeep.table() == first.upkeep.table() && write.keys.0 == first.keys.0;
+    match writes.iter().find(|write| !same(write)) {
+        None => Ok(()),
+        Some(other) => {
+            let (table, row, found) = (other.upkeep.table().to_owned(), id(other), format!("{} as well", id(first)));
+            let limit = "one partition of one table";
+            Err(Box::new(LimitError { table, row: Some(row), what, found, limit }).into())
+        }
+    }
+}
+
+/// Whether the error is about a row that was read for this transaction alone.
+fn is_of_read(writes: &[Write<'_>], error: &Error) -> bool {
+    let (Error::ConditionNotMet(row) | Error::AlreadyExists(row) | Error::NotFound(row)) = error else { return false };
+    let is_read = |write: &&Write<'_>| write.indexed && matches!(write.what, What::Upsert(_) | What::Remove);
+    let missing = |write: &Write<'_>| matches!((&write.what, error), (What::Remove, Error::NotFound(_)));
+    writes.iter().filter(is_read).any(|write| write.keys.1 == row.row_key && !missing(write))
+}
+
+/// Reads what has to be read, and sends the transaction.
+pub(crate) async fn attempt(writes: &[Write<'_>]) -> Result<Vec<Option<ETag>>> {
+    // The rows that are there of what is written over, whatever it is.
+    let mut reads: Vec<BoxFuture<'_, Result<Option<(Keys, IfMatch)>>>> = Vec::with_capacity(writes.len());
+    for write in writes {
+        reads.push(Box::pin(write.read()));
+    }
+    let read = side_by_side(reads).await?;
+    let planned = writes.iter().zip(&read).map(|(write, read)| {
+        let (upkeep, keys) = (&write.upkeep, &write.keys);
+        let whole = |new: &Encoded| upkeep.properties(new);
+        let (change, action) = match (&write.what, read) {
+            (What::Insert(new), _) => (Change { old: None, new: Some(new) }, Action::Insert(whole(new))),
+            (What::Upsert(new), Some((old, version))) => {
+                (Change { old: Some(old), new: Some(new) }, Action::Replace(whole(new), version.clone()))
+            }
+            (What::Upsert(new), None) => {
+                let write = if write.indexed { Action::Insert } else { Action::Upsert };
+                (Change { old: None, new: Some(new) }, write(whole(new)))
+            }
+            (What::Update(old, etag, new), _) => {
+                (Change { old: Some(old), new: Some(new) }, Action::Replace(whole(new), IfMatch::ETag(etag.clone())))
+            }
+            (What::Patch(properties), _) => {
+                (Change { old: None, new: None }, Action::Merge(upkeep.with_id(properties.clone()), IfMatch::Any))
+            }
+            (What::Delete(old, etag), _) => {
+                (Change { old: Some(old), new: None }, Action::Delete(IfMatch::ETag(etag.clone())))
+            }
+            (What::Remove, Some((old, version))) => {
+                (Change { old: Some(old), new: None }, Action::Delete(version.clone()))
+            }
+            (What::Remove, None) => (Change { old: None, new: None }, Action::Delete(IfMatch::Any)),
+        };
+        Planned { upkeep, change, keys, action }
+    });
+    let planned: Vec<_> = planned.collect();
+    commit(&planned).await
+}
+
+impl fmt::Debug for Transaction<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transaction").field("writes", &self.writes.len()).finish_non_exhaustive()
+    }
+}

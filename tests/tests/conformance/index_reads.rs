@@ -1,0 +1,744 @@
+//! Reading through indexes: every scope and kind, rows that crashed writes left, pages, and what it all costs.
+//!
+//! The rows are written below the types, so that each may be one that no whole write leaves.
+
+use std::sync::Mutex;
+
+use anyhow::Result;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use table_runtime::{
+    Copied, ETag, Error, Holds, LayoutInfo, PartInfo, Query, Row, TableEntity, Tables, Value,
+    backend::{Action, Backend, BoxFuture, Continuation, Group, Operation, Page, Scan},
+    cost::{AtMost, Lookups},
+};
+use tests::{isolated::Isolated, stores::Store};
+
+crate::conformance! {
+    every_scope_and_kind_finds_its_entities
+    unique_indexes_are_points
+    rows_come_in_the_order_of_the_index
+    a_whole_value_is_no_prefix
+    stale_rows_are_no_matches
+    pending_entities_are_seen_by_no_read
+    take_makes_up_for_what_was_dropped
+    pages_go_on_where_they_ended
+    a_cursor_ends_within_a_list
+    a_long_list_is_read_whole
+    a_list_that_changes_is_read_again
+    a_value_that_moves_is_found
+    filters_hold_of_pointers_and_copies
+    copies_know_their_entities
+    reads_take_so_many_requests
+    a_stream_reads_a_few_ahead
+    queries_explain_both_tables
+    damaged_index_rows_are_told
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Employees", kind, allow_scan)]
+#[index(letter, partition(last_name(first = 1, uppercase)), row(last_name(uppercase)))]
+struct Employee {
+    #[partition_key]
+    department: String,
+    #[row_key(pad = 8)]
+    id: u32,
+    #[index(last_name, same_partition)]
+    #[index(book, lowercase, same_partition, list)]
+    last_name: String,
+    #[index(badge, same_partition, unique)]
+    #[index(locker, same_partition, unique, copy)]
+    #[index(nick, same_table, unique)]
+    badge: u32,
+    #[index(joined, same_partition, include(last_name))]
+    joined: u32,
+    #[index(room, same_partition, copy)]
+    #[index(team, same_table)]
+    #[index(desk, same_table, copy)]
+    #[index(site, same_table, include(last_name))]
+    room: String,
+    #[index(email, lowercase, table = "Logins", unique)]
+    email: Option<String>,
+    #[index(city)]
+    #[index(office, include(last_name))]
+    #[index(country, copy)]
+    city: String,
+    likes: u32,
+}
+
+fn employee(id: u32) -> Employee {
+    Employee {
+        department: "Sales".to_owned(),
+        id,
+        last_name: "Smith".to_owned(),
+        badge: id,
+        joined: 2010,
+        room: "r1".to_owned(),
+        email: Some(format!("Mail{id}@x.y")),
+        city: "Bern".to_owned(),
+        likes: id,
+    }
+}
+
+impl Employee {
+    fn own_properties(&self) -> Vec<(&'static str, Value)> {
+        let number = |number: u32| Value::Int64(number.into());
+        let mut properties = vec![
+            ("LastName", Value::String(self.last_name.clone())),
+            ("Badge", number(self.badge)),
+            ("Joined", number(self.joined)),
+            ("Room", Value::String(self.room.clone())),
+            ("City", Value::String(self.city.clone())),
+            ("Likes", number(self.likes)),
+        ];
+        properties.extend(self.email.clone().map(|email| ("Email", Value::String(email))));
+        properties
+    }
+
+    fn row_key(&self) -> String {
+        format!("id-{:08}", self.id)
+    }
+
+    fn part(&self, part: &PartInfo) -> String {
+        match (part.field, part.encoding) {
+            ("department", _) => self.department.clone(),
+            ("id", _) => format!("{:08}", self.id),
+            ("last_name", "plain") => self.last_name.clone(),
+            ("last_name", "lowercase") => self.last_name.to_lowercase(),
+            ("last_name", "uppercase") => self.last_name.to_uppercase(),
+            ("last_name", _) => self.last_name[..1].to_uppercase(),
+            ("badge", _) => format!("{:010}", self.badge),
+            ("joined", _) => format!("{:010}", self.joined),
+            ("room", _) => self.room.clone(),
+            ("email", _) => self.email.clone().unwrap_or_default().to_lowercase(),
+            ("city", _) => self.city.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn encoded(&self, prefix: &str, parts: &[PartInfo]) -> String {
+        let mut key = prefix.to_owned();
+        for (at, part) in parts.iter().enumerate() {
+            key += &self.part(part);
+            if at + 1 < parts.len() {
+                key.push(if part.self_delimiting { '_' } else { ' ' });
+            }
+        }
+        key
+    }
+}
+
+async fn put(
+    backend: &impl Backend,
+    table: &'static str,
+    (partition_key, row_key): (&str, &str),
+    properties: Vec<(&'static str, Value)>,
+) -> Result<()> {
+    let action = Action::Upsert(properties.into_iter().collect());
+    Ok(backend.execute(&group(table, (partition_key, row_key), action)).await.map(drop)?)
+}
+
+fn group(table: &'static str, (partition_key, row_key): (&str, &str), action: Action) -> Group {
+    let operations = vec![Operation { row_key: row_key.to_owned(), action }];
+    Group { table: table.into(), partition_key: partition_key.to_owned(), operations }
+}
+
+/// Writes the entity alone.
+async fn put_entity(store: &Store, entity: &Employee, more: Option<(&'static str, Value)>) -> Result<()> {
+    let mut properties = entity.own_properties();
+    if more.as_ref().is_none_or(|(name, _)| *name != "EntityType") {
+        properties.push(("EntityType", Value::String("Employee".to_owned())));
+    }
+    properties.extend(more);
+    put(&store.backend, "Employees", (&entity.department, &entity.row_key()), properties).await
+}
+
+/// What a row of the index holds.
+fn index_row(entity: &Employee, layout: &LayoutInfo) -> Vec<(&'static str, Value)> {
+    let index = layout.index.as_ref().expect("an index");
+    let mut properties = match index.holds {
+        Holds::Copy => entity.own_properties(),
+        Holds::Include => vec![("LastName", Value::String(entity.last_name.clone()))],
+        Holds::Pointer | Holds::List => Vec::new(),
+    };
+    properties.extend(index.pointer.iter().map(|pointer| match pointer.field {
+        "department" => (pointer.name, Value::String(entity.department.clone())),
+        "id" => (pointer.name, Value::Int64(entity.id.into())),
+        other => panic!("{other}"),
+    }));
+    properties
+}
+
+/// Writes the entity's rows in its indexes, but for lists.
+async fn put_indexes(store: &Store, entity: &Employee, which: impl Fn(Holds) -> bool) -> Result<()> {
+    for layout in Employee::layout().layouts {
+        let Some(index) = &layout.index else { continue };
+        if index.holds != Holds::List && which(index.holds) {
+            let partition_key = entity.encoded(layout.partition_prefix, layout.partition);
+            let row_key = entity.encoded(layout.row_prefix, layout.row);
+            put(&store.backend, layout.table, (&partition_key, &row_key), index_row(entity, layout)).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn put_list(store: &Store, row_key: &str, ids: &[u32], rows: Option<i32>) -> Result<()> {
+    put(&store.backend, "Employees", ("Sales", row_key), list(ids, rows)).await
+}
+
+fn list(ids: &[u32], rows: Option<i32>) -> Vec<(&'static str, Value)> {
+    let ids: Vec<_> = ids.iter().map(|id| employee(*id).row_key()).collect();
+    let text = serde_json::to_string(&ids).unwrap_or_default();
+    let mut properties = vec![("IndexedEntities", Value::String(text))];
+    properties.extend(rows.map(|rows| ("IndexedRows", Value::Int32(rows))));
+    properties
+}
+
+/// Employees that are whole, with all their rows.
+async fn plant(store: &Store, ids: impl IntoIterator<Item = u32>) -> Result<()> {
+    store.tables.create::<Employee>().await?;
+    let mut ids: Vec<_> = ids.into_iter().collect();
+    for id in &ids {
+        put_entity(store, &employee(*id), None).await?;
+        put_indexes(store, &employee(*id), |_| true).await?;
+    }
+    ids.sort_unstable();
+    put_list(store, "book-smith", &ids, None).await
+}
+
+/// Who is below 10 has a row in each index, and is no match: gone, of another value, pending, or of another kind.
+async fn plant_stale(store: &Store, more: impl IntoIterator<Item = u32>) -> Result<()> {
+    let more: Vec<_> = more.into_iter().collect();
+    plant(store, more.iter().copied()).await?;
+    for id in 1..=4 {
+        put_indexes(store, &employee(id), |holds| holds != Holds::Copy).await?;
+    }
+    let (last_name, room, city) = ("Jones".to_owned(), "r2".to_owned(), "Basel".to_owned());
+    let other = Employee { last_name, room, city, badge: 77, joined: 1999, email: None, ..employee(2) };
+    put_entity(store, &other, None).await?;
+    put_entity(store, &employee(3), Some(("IndexPending", Value::Guid(table_runtime::Guid::from_bytes([1; 16])))))
+        .await?;
+    put_entity(store, &employee(4), Some(("EntityType", Value::String("Other".to_owned())))).await?;
+    let ids: Vec<_> = (1..=4).chain(more).collect();
+    put_list(store, "book-smith", &ids, None).await
+}
+
+/// Calls `$check!` with a name and a query for each index of pointers that is not unique.
+macro_rules! pointers {
+    ($check:ident) => {
+        $check!("last_name", Employee::by_last_name("Sales").eq("Smith"));
+        $check!("joined", Employee::by_joined("Sales").eq(2010));
+        $check!("book", Employee::by_book("Sales").eq("SMITH"));
+        $check!("team", Employee::by_team("r1"));
+        $check!("site", Employee::by_site("r1"));
+        $check!("letter", Employee::by_letter().starts_with("S"));
+        $check!("city", Employee::by_city("Bern"));
+        $check!("office", Employee::by_office("Bern"));
+    };
+}
+
+/// The same for copies.
+macro_rules! copies {
+    ($check:ident) => {
+        $check!("room", Employee::by_room("Sales").eq("r1"));
+        $check!("desk", Employee::by_desk("r1"));
+        $check!("country", Employee::by_country("Bern"));
+    };
+}
+
+/// The same for unique indexes, with the identifier.
+macro_rules! unique {
+    ($check:ident) => {
+        $check!("badge", 2, |id: u32| Employee::by_badge("Sales").eq(id));
+        $check!("nick", 2, |id: u32| Employee::by_nick(id));
+        $check!("email", 2, |id: u32| Employee::by_email(&format!("mAIL{id}@x.y")));
+    };
+}
+
+fn ids<T: std::ops::Deref<Target = Employee>>(found: &[T]) -> Vec<u32> {
+    found.iter().map(|employee| employee.id).collect()
+}
+
+async fn every_scope_and_kind_finds_its_entities(store: &Store) -> Result<()> {
+    plant(store, [13, 11, 12]).await?;
+    let tables = &store.tables;
+    macro_rules! check {
+        ($name:literal, $query:expr) => {
+            let found = $query.all(tables).await?;
+            assert_eq!(ids(&found), [11, 12, 13], $name);
+            assert!(found.iter().all(|found| **found == employee(found.id)), $name);
+            let first = $query.first(tables).await?;
+            assert_eq!(first.map(|first| first.id), Some(11), $name);
+            let streamed: Vec<_> = $query.stream(tables).try_collect().await?;
+            assert_eq!(ids(&streamed), [11, 12, 13], $name);
+            assert_eq!($query.count(tables).await?, 3, $name);
+            assert_eq!(ids(&$query.take(2).all(tables).await?), [11, 12], $name);
+            assert_eq!($query.take(2).count(tables).await?, 2, $name);
+            assert_eq!($query.take(0).all(tables).await?.len(), 0, $name);
+        };
+    }
+    pointers!(check);
+    copies!(check);
+    Ok(())
+}
+
+async fn unique_indexes_are_points(store: &Store) -> Result<()> {
+    plant(store, [11, 12]).await?;
+    let tables = &store.tables;
+    macro_rules! check {
+        ($name:literal, $requests:literal, $query:expr) => {
+            assert_eq!($query(11).get(tables).await?.as_deref(), Some(&employee(11)), $name);
+            assert!($query(12).exists(tables).await?, $name);
+            assert_eq!($query(13).get(tables).await?.as_deref(), None, $name);
+            assert!(!$query(13).exists(tables).await?, $name);
+            let many = tables.get_many([12, 13, 11].map($query)).await?;
+            let many: Vec<_> = many.iter().map(|found| found.as_ref().map(|found| found.id)).collect();
+            assert_eq!(many, [Some(12), None, Some(11)], $name);
+        };
+    }
+    unique!(check);
+    check!("locker", 1, |id: u32| Employee::by_locker("Sales").eq(id));
+    Ok(())
+}
+
+async fn rows_come_in_the_order_of_the_index(store: &Store) -> Result<()> {
+    plant(store, []).await?;
+    let tables = &store.tables;
+    for (id, last_name, joined) in [(1, "Young", 2012), (2, "Adams", 2011), (3, "Brown", 2010), (4, "Adams", 2013)] {
+        let employee = Employee { last_name: last_name.to_owned(), joined, ..employee(id) };
+        put_entity(store, &employee, None).await?;
+        put_indexes(store, &employee, |_| true).await?;
+    }
+    for (name, ids) in [("young", vec![1]), ("adams", vec![2, 4]), ("brown", vec![3])] {
+        put_list(store, &format!("book-{name}"), &ids, None).await?;
+    }
+    assert_eq!(ids(&Employee::by_last_name("Sales").all(tables).await?), [2, 4, 3, 1]);
+    assert_eq!(ids(&Employee::by_book("Sales").all(tables).await?), [2, 4, 3, 1]);
+    assert_eq!(ids(&Employee::by_joined("Sales").all(tables).await?), [3, 2, 1, 4]);
+    assert_eq!(ids(&Employee::by_last_name("Sales").range("B"..).all(tables).await?), [3, 1]);
+    assert_eq!(ids(&Employee::by_joined("Sales").range(2011..=2012).all(tables).await?), [2, 1]);
+    assert_eq!(ids(&Employee::by_book("Sales").starts_with("A").all(tables).await?), [2, 4]);
+    assert_eq!(ids(&Employee::by_book("Sales").range("b".."z").all(tables).await?), [3, 1]);
+    Ok(())
+}
+
+async fn a_whole_value_is_no_prefix(store: &Store) -> Result<()> {
+    plant(store, [1]).await?;
+    let tables = &store.tables;
+    let other = Employee { last_name: "Smithson".to_owned(), ..employee(2) };
+    put_entity(store, &other, None).await?;
+    put_indexes(store, &other, |_| true).await?;
+    put_list(store, "book-smithson", &[2], None).await?;
+    assert_eq!(ids(&Employee::by_last_name("Sales").eq("Smith").all(tables).await?), [1]);
+    assert_eq!(ids(&Employee::by_book("Sales").eq("Smith").all(tables).await?), [1]);
+    assert_eq!(ids(&Employee::by_book("Sales").starts_with("Smith").all(tables).await?), [1, 2]);
+    Ok(())
+}
+
+async fn stale_rows_are_no_matches(store: &Store) -> Result<()> {
+    plant_stale(store, [11, 12, 13]).await?;
+    let tables = &store.tables;
+    macro_rules! check {
+        ($name:literal, $query:expr) => {
+            assert_eq!(ids(&$query.all(tables).await?), [11, 12, 13], $name);
+            assert_eq!($query.first(tables).await?.map(|first| first.id), Some(11), $name);
+            assert_eq!($query.count(tables).await?, 3, $name);
+            assert_eq!(ids(&$query.stream(tables).try_collect::<Vec<_>>().await?), [11, 12, 13], $name);
+            let page = $query.page(tables, 10, None).await?;
+            assert_eq!((ids(&page.entities), page.next), (vec![11, 12, 13], None), $name);
+        };
+    }
+    pointers!(check);
+    macro_rules! check_count {
+        ($name:literal, $query:expr) => {
+            assert_eq!($query.count_unchecked(tables).await?, 7, $name);
+            assert_eq!($query.take(5).count_unchecked(tables).await?, 5, $name);
+        };
+    }
+    pointers!(check_count);
+    macro_rules! check_point {
+        ($name:literal, $requests:literal, $query:expr) => {
+            for id in 1..=4 {
+                assert_eq!($query(id).get(tables).await?, None, "{} of {id}", $name);
+                assert!(!$query(id).exists(tables).await?, "{} of {id}", $name);
+            }
+            assert_eq!($query(11).get(tables).await?.as_deref(), Some(&employee(11)), $name);
+        };
+    }
+    unique!(check_point);
+    Ok(())
+}
+
+async fn pending_entities_are_seen_by_no_read(store: &Store) -> Result<()> {
+    plant(store, 11..=13).await?;
+    let tables = &store.tables;
+    let pending = || Some(("IndexPending", Value::String("any".to_owned())));
+    for id in [1, 2, 12, 20] {
+        put_entity(store, &employee(id), pending()).await?;
+    }
+    let query = || Employee::by_key("Sales");
+    assert_eq!(ids(&query().all(tables).await?), [11, 13]);
+    assert_eq!(ids(&Employee::scan().all(tables).await?), [11, 13]);
+    assert_eq!(query().count(tables).await?, 2);
+    assert_eq!(query().take(1).count(tables).await?, 1);
+    assert_eq!(query().first(tables).await?.map(|first| first.id), Some(11));
+    assert_eq!(ids(&query().take(2).all(tables).await?), [11, 13]);
+    assert_eq!(ids(&query().filter(|employee| employee.likes.ge(12)).all(tables).await?), [13]);
+    assert_eq!(ids(&query().stream(tables).try_collect::<Vec<_>>().await?), [11, 13]);
+    let page = query().page(tables, 1, None).await?;
+    assert_eq!(ids(&page.entities), [11]);
+    let page = query().page(tables, 1, page.next.as_deref()).await?;
+    assert_eq!(ids(&page.entities), [13]);
+    assert_eq!(Employee::key("Sales", 12).get(tables).await?, None);
+    assert!(!Employee::key("Sales", 12).exists(tables).await?);
+    assert!(Employee::key("Sales", 13).exists(tables).await?);
+    Ok(())
+}
+
+async fn take_makes_up_for_what_was_dropped(store: &Store) -> Result<()> {
+    plant_stale(store, 11..=15).await?;
+    let tables = &store.tables;
+    macro_rules! check {
+        ($name:literal, $query:expr) => {
+            for count in 0..=6 {
+                let expected: Vec<_> = (11..=15).take(count).collect();
+                assert_eq!(ids(&$query.take(count).all(tables).await?), expected, "{} take({count})", $name);
+                let page = $query.page(tables, count.max(1), None).await?;
+                assert_eq!(page.entities.len(), count.clamp(1, 5), "{} page({count})", $name);
+            }
+        };
+    }
+    pointers!(check);
+    Ok(())
+}
+
+async fn pages_go_on_where_they_ended(store: &Store) -> Result<()> {
+    plant_stale(store, 11..=17).await?;
+    let tables = &store.tables;
+    macro_rules! check {
+        ($name:literal, $query:expr) => {
+            for size in 1..=8 {
+                for take in [8, 6] {
+                    let (mut found, mut cursor) = (Vec::new(), None);
+                    loop {
+                        let page = $query.take(take).page(tables, size, cursor.as_deref()).await?;
+                        assert!(page.entities.len() <= size, $name);
+                        found.extend(ids(&page.entities));
+                        cursor = page.next;
+                        if cursor.is_none() {
+                            break;
+                        }
+                    }
+                    let expected: Vec<_> = (11..=17).take(take).collect();
+                    assert_eq!(found, expected, "{} in pages of {size}", $name);
+                }
+            }
+        };
+    }
+    pointers!(check);
+    copies!(check);
+    // A cursor knows the condition that the store does not see.
+    let page = Employee::by_city("Bern").page(tables, 2, None).await?;
+    let other = Employee::by_city("Bern").filter(|employee| employee.likes.ge(1));
+    let refused = other.page(tables, 2, page.next.as_deref()).await;
+    assert!(matches!(refused, Err(Error::Cursor(_))), "{refused:?}");
+    // Entities that came before the cursor are not given out, those after it are.
+    for id in [10, 30] {
+        put_entity(store, &employee(id), None).await?;
+        put_indexes(store, &employee(id), |_| true).await?;
+    }
+    let rest = Employee::by_city("Bern").page(tables, 100, page.next.as_deref()).await?;
+    assert_eq!(ids(&rest.entities), [13, 14, 15, 16, 17, 30]);
+    Ok(())
+}
+
+async fn a_cursor_ends_within_a_list(store: &Store) -> Result<()> {
+    plant(store, 11..=15).await?;
+    let (tables, query) = (&store.tables, || Employee::by_book("Sales"));
+    let jones = Employee { last_name: "Young".to_owned(), ..employee(3) };
+    put_entity(store, &jones, None).await?;
+    put_list(store, "book-young", &[3], None).await?;
+    let page = query().page(tables, 2, None).await?;
+    assert_eq!(ids(&page.entities), [11, 12]);
+    // One that was given out leaves, one comes before the cursor, and one after it.
+    for id in [10, 16] {
+        put_entity(store, &employee(id), None).await?;
+    }
+    put_list(store, "book-smith", &[10, 11, 13, 14, 15, 16], None).await?;
+    let page = query().page(tables, 3, page.next.as_deref()).await?;
+    assert_eq!(ids(&page.entities), [13, 14, 15]);
+    let page = query().page(tables, 3, page.next.as_deref()).await?;
+    assert_eq!((ids(&page.entities), page.next), (vec![16, 3], None));
+    Ok(())
+}
+
+async fn a_long_list_is_read_whole(store: &Store) -> Result<()> {
+    plant(store, 11..=15).await?;
+    let (tables, query) = (&store.tables, || Employee::by_book("Sales"));
+    put_list(store, "book-smith", &[11, 12], Some(3)).await?;
+    put_list(store, "~2~book-smith", &[13], None).await?;
+    put_list(store, "~3~book-smith", &[14, 15], None).await?;
+    store.probe.requests();
+    assert_eq!(ids(&query().all(tables).await?), [11, 12, 13, 14, 15]);
+    // A page, two further rows, the first one again, and the entities.
+    assert_eq!(store.probe.requests(), 1 + 2 + 1 + 5);
+    assert_eq!(query().count_unchecked(tables).await?, 5);
+    assert_eq!(store.probe.requests(), 1 + 2 + 1);
+    let page = query().page(tables, 3, None).await?;
+    assert_eq!(ids(&page.entities), [11, 12, 13]);
+    let page = query().page(tables, 3, page.next.as_deref()).await?;
+    assert_eq!((ids(&page.entities), page.next), (vec![14, 15], None));
+
+    let gone = Action::Delete(table_runtime::backend::IfMatch::Any);
+    store.backend.execute(&group("Employees", ("Sales", "~2~book-smith"), gone)).await?;
+    let error = query().all(tables).await.expect_err("a row is missing");
+    assert!(error.to_string().contains("`IndexedRows`: expected as many rows of the list"), "{error}");
+    Ok(())
+}
+
+/// A backend to which something happens once, before a row is read.
+#[derive(Debug)]
+struct Meddling {
+    inner: Isolated,
+    row_key: &'static str,
+    /// Empty once it has happened.
+    writes: Mutex<Vec<Group>>,
+}
+
+impl Backend for Meddling {
+    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
+        self.inner.create_table(table)
+    }
+
+    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
+        self.inner.delete_table(table)
+    }
+
+    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, table_runtime::Result<Vec<String>>> {
+        self.inner.list_tables(prefix)
+    }
+
+    fn get<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+    ) -> BoxFuture<'a, table_runtime::Result<Option<Row>>> {
+        Box::pin(async move {
+            if row_key == self.row_key {
+                let writes = self.writes.lock().map(|mut writes| std::mem::take(&mut *writes)).unwrap_or_default();
+                for write in writes {
+                    self.inner.execute(&write).await?;
+                }
+            }
+            self.inner.get(table, partition_key, row_key, select).await
+        })
+    }
+
+    fn query<'a>(
+        &'a self,
+        scan: &'a Scan,
+        from: Option<&'a Continuation>,
+    ) -> BoxFuture<'a, table_runtime::Result<Page>> {
+        self.inner.query(scan, from)
+    }
+
+    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, table_runtime::Result<Vec<Option<ETag>>>> {
+        self.inner.execute(group)
+    }
+}
+
+fn upsert(properties: Vec<(&'static str, Value)>) -> Action {
+    Action::Upsert(properties.into_iter().collect())
+}
+
+async fn a_list_that_changes_is_read_again(store: &Store) -> Result<()> {
+    plant(store, 11..=14).await?;
+    put_list(store, "book-smith", &[12, 13], Some(2)).await?;
+    put_list(store, "~2~book-smith", &[14], None).await?;
+    // One comes, and one moves on into the next row, and with it into rows of two states.
+    let writes = vec![
+        group("Employees", ("Sales", "book-smith"), upsert(list(&[11, 12], Some(2)))),
+        group("Employees", ("Sales", "~2~book-smith"), upsert(list(&[13, 14], None))),
+    ];
+    let meddling = Meddling { inner: store.backend.clone(), row_key: "~2~book-smith", writes: Mutex::new(writes) };
+    let tables = Tables::new(meddling);
+    assert_eq!(ids(&Employee::by_book("Sales").all(&tables).await?), [11, 12, 13, 14]);
+    Ok(())
+}
+
+async fn a_value_that_moves_is_found(store: &Store) -> Result<()> {
+    plant(store, [11, 12]).await?;
+    // The address goes from one to the other, after the pointer to the one was read.
+    let (from, to) = (Employee { email: None, ..employee(11) }, Employee { email: employee(11).email, ..employee(12) });
+    let kind = || ("EntityType", Value::String("Employee".to_owned()));
+    let entity = |entity: &Employee| {
+        let properties = entity.own_properties().into_iter().chain([kind()]).collect();
+        group("Employees", ("Sales", &entity.row_key()), upsert(properties))
+    };
+    let layout = Employee::layout().layouts.iter().find(|layout| layout.name == "email").expect("an index");
+    let pointer = group("Logins", ("mail11@x.y", ""), upsert(index_row(&to, layout)));
+    let writes = vec![entity(&from), entity(&to), pointer];
+    let meddling = Meddling { inner: store.backend.clone(), row_key: "id-00000011", writes: Mutex::new(writes) };
+    let found = Employee::by_email("Mail11@x.y").get(&Tables::new(meddling)).await?;
+    assert_eq!(found.as_deref(), Some(&to));
+    Ok(())
+}
+
+async fn filters_hold_of_pointers_and_copies(store: &Store) -> Result<()> {
+    plant_stale(store, 11..=20).await?;
+    let tables = &store.tables;
+    macro_rules! check {
+        ($name:literal, $query:expr) => {
+            let filtered = || $query.filter(|employee| employee.likes.ge(14).and(employee.likes.ne(16)));
+            assert_eq!(ids(&filtered().all(tables).await?), [14, 15, 17, 18, 19, 20], $name);
+            assert_eq!(filtered().count(tables).await?, 6, $name);
+            assert_eq!(ids(&filtered().take(3).all(tables).await?), [14, 15, 17], $name);
+            let page = filtered().page(tables, 2, None).await?;
+            assert_eq!(ids(&page.entities), [14, 15], $name);
+            let page = filtered().page(tables, 2, page.next.as_deref()).await?;
+            assert_eq!(ids(&page.entities), [17, 18], $name);
+        };
+    }
+    pointers!(check);
+    copies!(check);
+    let explain = Employee::by_city("Bern").filter(|employee| employee.likes.ge(14)).explain();
+    assert_eq!(explain.filter(), "PartitionKey eq 'Bern'");
+    assert_eq!(explain.entity_filter(), "Likes ge 14L");
+    assert_eq!(
+        explain.to_string(),
+        "partition scan of EmployeesByCity, Employees, 1 request at least: PartitionKey eq 'Bern'; of the entities: \
+         Likes ge 14L",
+    );
+    let explain = Employee::by_country("Bern").filter(|employee| employee.likes.ge(14)).explain();
+    assert_eq!((explain.filter(), explain.entity_filter()), ("PartitionKey eq 'Bern' and (Likes ge 14L)", ""));
+    Ok(())
+}
+
+async fn copies_know_their_entities(store: &Store) -> Result<()> {
+    plant(store, [11]).await?;
+    let tables = &store.tables;
+    let changed = Employee { likes: 99, ..employee(11) };
+    put_entity(store, &changed, None).await?;
+    macro_rules! check {
+        ($name:literal, $query:expr) => {
+            let copied: Option<Copied<Employee>> = $query.first(tables).await?;
+            let copied = copied.expect($name);
+            assert_eq!(copied, employee(11), $name);
+            assert_eq!(copied.fetch(tables).await?.as_deref(), Some(&changed), $name);
+        };
+    }
+    copies!(check);
+    let copied = Employee::by_locker("Sales").eq(11).get(tables).await?.expect("a copy");
+    assert_eq!(copied.fetch(tables).await?.as_deref(), Some(&changed));
+    Ok(())
+}
+
+async fn reads_take_so_many_requests(store: &Store) -> Result<()> {
+    plant(store, 11..=15).await?;
+    let (tables, probe) = (&store.tables, &store.probe);
+    probe.requests();
+    macro_rules! check {
+        ($name:literal, $query:expr) => {
+            $query.all(tables).await?;
+            assert_eq!(probe.requests(), 1 + 5, "all of {}", $name);
+            $query.first(tables).await?;
+            assert_eq!(probe.requests(), 2, "first of {}", $name);
+            $query.page(tables, 3, None).await?;
+            // Of a list, one page of the index has all.
+            assert_eq!(probe.requests(), 1 + 3, "page of {}", $name);
+            $query.count(tables).await?;
+            assert_eq!(probe.requests(), 1 + 5, "count of {}", $name);
+            $query.count_unchecked(tables).await?;
+            assert_eq!(probe.requests(), 1, "unchecked count of {}", $name);
+        };
+    }
+    pointers!(check);
+    macro_rules! check_copy {
+        ($name:literal, $query:expr) => {
+            $query.all(tables).await?;
+            $query.page(tables, 3, None).await?;
+            $query.count(tables).await?;
+            assert_eq!(probe.requests(), 3, $name);
+        };
+    }
+    copies!(check_copy);
+    macro_rules! check_point {
+        ($name:literal, $requests:literal, $query:expr) => {
+            assert_eq!($query(11).explain().requests(), $requests, $name);
+            $query(11).get(tables).await?;
+            assert_eq!(probe.requests(), $requests, "get of {}", $name);
+            $query(11).exists(tables).await?;
+            assert_eq!(probe.requests(), $requests, "exists of {}", $name);
+            tables.get_many([11, 12, 13].map($query)).await?;
+            assert_eq!(probe.requests(), 3 * $requests, "get_many of {}", $name);
+            $query(9).get(tables).await?;
+            assert_eq!(probe.requests(), 1, "get of none of {}", $name);
+        };
+    }
+    unique!(check_point);
+    check_point!("locker", 1, |id: u32| Employee::by_locker("Sales").eq(id));
+    Ok(())
+}
+
+async fn a_stream_reads_a_few_ahead(store: &Store) -> Result<()> {
+    plant(store, 1..=100).await?;
+    let probe = &store.probe;
+    probe.requests();
+    macro_rules! check {
+        ($name:literal, $query:expr) => {
+            let mut stream = $query.stream(&store.tables);
+            assert_eq!(probe.requests(), 0, $name);
+            let first = stream.next().await.transpose()?;
+            assert_eq!(first.map(|first| first.id), Some(1), $name);
+            let requests = probe.requests();
+            assert!((2..=17).contains(&requests), "{}: {requests}", $name);
+            drop(stream);
+        };
+    }
+    pointers!(check);
+    assert_eq!(Employee::by_city("Bern").stream(&store.tables).count().await, 100);
+    Ok(())
+}
+
+/// A function that demands what a range of pointers costs, at most.
+fn cheap(query: &impl Query<Cost: AtMost<Lookups>>) -> table_runtime::Explain {
+    query.explain()
+}
+
+async fn queries_explain_both_tables(store: &Store) -> Result<()> {
+    plant(store, []).await?;
+    let explain = cheap(&Employee::by_city("Bern").take(3));
+    assert_eq!((explain.cost(), explain.requests()), ("lookups", 1));
+    assert_eq!(explain.tables().collect::<Vec<_>>(), ["EmployeesByCity", "Employees"]);
+    let explain = cheap(&Employee::by_last_name("Sales").eq("Smith"));
+    assert_eq!(explain.tables().collect::<Vec<_>>(), ["Employees"]);
+    assert_eq!(
+        explain.filter(),
+        "PartitionKey eq 'Sales' and RowKey ge 'last_name-Smith ' and RowKey lt 'last_name-Smith!'"
+    );
+    let explain = cheap(&Employee::by_country("Bern"));
+    assert_eq!((explain.cost(), explain.tables().collect::<Vec<_>>()), ("range", vec!["EmployeesByCountry"]));
+    let explain = cheap(&Employee::by_email("A@b.c"));
+    assert_eq!((explain.cost(), explain.requests()), ("point", 2));
+    assert_eq!(explain.tables().collect::<Vec<_>>(), ["Logins", "Employees"]);
+    assert_eq!((explain.partition_key(), explain.row_key()), (Some("a@b.c"), Some("")));
+    assert_eq!(explain.to_string(), "point of Logins, Employees, 2 requests: PartitionKey eq 'a@b.c' and RowKey eq ''");
+    assert_eq!(Employee::by_locker("Sales").eq(1).explain().requests(), 1);
+    Ok(())
+}
+
+async fn damaged_index_rows_are_told(store: &Store) -> Result<()> {
+    plant(store, [11]).await?;
+    let tables = &store.tables;
+    put(&store.backend, "Logins", ("mail1@x.y", ""), Vec::new()).await?;
+    let error = Employee::by_email("mail1@x.y").get(tables).await.expect_err("it points nowhere");
+    assert!(matches!(error, Error::Property(_)) && error.to_string().contains("IndexedEntityDepartment"), "{error}");
+    put(&store.backend, "EmployeesByCity", ("Bern", "x"), Vec::new()).await?;
+    let error = Employee::by_city("Bern").all(tables).await.expect_err("no key of an employee");
+    assert!(matches!(error, Error::Key(_)) && error.to_string().contains("EmployeesByCity"), "{error}");
+    put(&store.backend, "Employees", ("Sales", "book-smith"), vec![("IndexedEntities", Value::Int32(1))]).await?;
+    let error = Employee::by_book("Sales").all(tables).await.expect_err("no list");
+    assert!(error.to_string().contains("expected a JSON array of row keys"), "{error}");
+    Ok(())
+}

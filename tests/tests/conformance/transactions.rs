@@ -1,0 +1,258 @@
+//! Entity group transactions.
+
+use anyhow::Result;
+use table_runtime::{
+    Error, Stored, TableEntity,
+    backend::{Action, Backend, Group, IfMatch, Operation},
+};
+use tests::stores::Store;
+
+crate::conformance! {
+    every_verb_in_one_request
+    what_fails_fails_whole
+    entities_swap_unique_values
+    what_is_deleted_can_be_inserted_again
+    two_entities_with_one_value_are_refused
+    one_list_takes_several_entities
+    a_missing_index_row_is_planned_again
+    upserts_and_removals_move_index_rows
+    what_is_no_transaction_is_not_sent
+    a_hundred_rows_and_no_more
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Notes")]
+struct Note {
+    #[partition_key]
+    book: String,
+    #[row_key]
+    row: String,
+    count: u32,
+}
+
+fn note(book: &str, row: &str, count: u32) -> Note {
+    Note { book: book.into(), row: row.into(), count }
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Members")]
+struct Member {
+    #[partition_key]
+    club: String,
+    #[row_key]
+    id: u32,
+    #[index(name, lowercase, same_partition, unique)]
+    name: String,
+    #[index(town, same_partition, list)]
+    town: String,
+    #[index(joined, same_partition, copy)]
+    joined: u16,
+}
+
+fn member(id: u32, name: &str) -> Member {
+    Member { club: "chess".into(), id, name: name.into(), town: "Ulm".into(), joined: 2010 }
+}
+
+async fn members(store: &Store, names: &[&str]) -> Result<Vec<Stored<Member>>> {
+    store.tables.create::<Member>().await?;
+    let mut members = Vec::new();
+    for (id, name) in (1..).zip(names) {
+        let member = member(id, name);
+        let etag = store.tables.insert(&member).await?;
+        members.push(Stored::new(member, etag));
+    }
+    Ok(members)
+}
+
+async fn is_true(store: &Store) -> Result<()> {
+    let findings = store.tables.verify::<Member>().all().await?;
+    assert_eq!(findings, []);
+    Ok(())
+}
+
+async fn every_verb_in_one_request(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Note>().await?;
+    for row in ["changed", "patched", "deleted", "removed", "replaced"] {
+        tables.insert(&note("p", row, 1)).await?;
+    }
+    let mut changed = Note::key("p", "changed").get(tables).await?.expect("it was inserted");
+    let deleted = Note::key("p", "deleted").get(tables).await?.expect("it was inserted");
+    changed.count = 2;
+    store.probe.requests();
+    let etags = tables
+        .transaction()
+        .insert(&note("p", "inserted", 2))
+        .upsert(&note("p", "replaced", 2))
+        .update(&mut changed)
+        .patch(Note::key("p", "patched"), |note| note.count.set(2))
+        .delete(&deleted)
+        .remove(Note::key("p", "removed"))
+        .commit()
+        .await?;
+    assert_eq!(store.probe.requests(), 1);
+    let written: Vec<_> = etags.iter().map(Option::is_some).collect();
+    assert_eq!(written, [true, true, true, true, false, false]);
+    assert_eq!(Some(Stored::etag(&changed)), etags[2].as_ref());
+    let all = Note::by_key("p").all(tables).await?;
+    let rows: Vec<_> = all.iter().map(|note| (note.row.as_str(), note.count)).collect();
+    assert_eq!(rows, [("changed", 2), ("inserted", 2), ("patched", 2), ("replaced", 2)]);
+    for (note, etag) in [(&all[1], &etags[0]), (&all[3], &etags[1]), (&all[2], &etags[3])] {
+        assert_eq!(Some(Stored::etag(note)), etag.as_ref());
+    }
+    // The new version is the one that the next update needs.
+    changed.count = 3;
+    tables.update(&mut changed).await?;
+    Ok(())
+}
+
+async fn what_fails_fails_whole(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Note>().await?;
+    tables.insert(&note("p", "there", 1)).await?;
+    let mut stale = Note::key("p", "there").get(tables).await?.expect("it was inserted");
+    tables.upsert(&note("p", "there", 2)).await?;
+
+    let failed = tables.transaction().insert(&note("p", "new", 1)).insert(&note("p", "there", 1)).commit().await;
+    assert!(matches!(&failed, Err(Error::AlreadyExists(row)) if row.row_key == "there"), "{failed:?}");
+    let before = Stored::etag(&stale).clone();
+    stale.count = 5;
+    let failed = tables.transaction().insert(&note("p", "new", 1)).update(&mut stale).commit().await;
+    assert!(matches!(&failed, Err(Error::ConditionNotMet(row)) if row.row_key == "there"), "{failed:?}");
+    assert_eq!(*Stored::etag(&stale), before);
+    let missing = tables.transaction().insert(&note("p", "new", 1)).remove(Note::key("p", "missing")).commit().await;
+    assert!(matches!(&missing, Err(Error::NotFound(row)) if row.row_key == "missing"), "{missing:?}");
+    let rows = Note::by_key("p").all(tables).await?;
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0].count, 2);
+    Ok(())
+}
+
+async fn entities_swap_unique_values(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    let [mut alice, mut bob] = members(store, &["Alice", "Bob"]).await?.try_into().expect("two");
+    alice.name = "bob".into();
+    bob.name = "ALICE".into();
+    tables.transaction().update(&mut alice).update(&mut bob).commit().await?;
+    for (name, id) in [("alice", 2), ("bob", 1)] {
+        let found = Member::by_name("chess").eq(name).get(tables).await?;
+        assert_eq!(found.map(|member| member.id), Some(id));
+    }
+    is_true(store).await
+}
+
+async fn what_is_deleted_can_be_inserted_again(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    let [alice, bob] = members(store, &["Alice", "Bob"]).await?.try_into().expect("two");
+    let again = Member { town: "Bonn".into(), ..member(1, "Alice") };
+    // And the name of one goes to another.
+    let heir = member(3, "Bob");
+    tables
+        .transaction()
+        .delete(&alice)
+        .insert(&again)
+        .remove(Member::key("chess", bob.id))
+        .insert(&heir)
+        .commit()
+        .await?;
+    assert_eq!(Member::by_name("chess").eq("alice").get(tables).await?.as_deref(), Some(&again));
+    assert_eq!(Member::by_name("chess").eq("bob").get(tables).await?.as_deref(), Some(&heir));
+    assert_eq!(Member::by_town("chess").eq("Ulm").count(tables).await?, 1);
+    is_true(store).await
+}
+
+async fn two_entities_with_one_value_are_refused(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    members(store, &["Alice"]).await?;
+    store.probe.requests();
+    let twice = tables.transaction().insert(&member(2, "Bob")).insert(&member(3, "BOB")).commit().await;
+    let Err(Error::UniqueViolation(violation)) = twice else { panic!("{twice:?}") };
+    assert_eq!((violation.index, violation.value.as_str()), ("name", "bob"));
+    assert_eq!(violation.owner.row_key, "id-0000000002");
+    let taken = tables.transaction().insert(&member(2, "Bob")).insert(&member(3, "alice")).commit().await;
+    let Err(Error::UniqueViolation(violation)) = taken else { panic!("{taken:?}") };
+    assert_eq!(violation.owner.row_key, "id-0000000001");
+    assert_eq!(Member::by_key("chess").count(tables).await?, 1);
+    is_true(store).await
+}
+
+async fn one_list_takes_several_entities(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    let [alice, mut bob] = members(store, &["Alice", "Bob"]).await?.try_into().expect("two");
+    bob.town = "Bonn".into();
+    tables
+        .transaction()
+        .insert(&member(3, "Carol"))
+        .insert(&member(4, "Dan"))
+        .delete(&alice)
+        .update(&mut bob)
+        .commit()
+        .await?;
+    let in_ulm = Member::by_town("chess").eq("Ulm").all(tables).await?;
+    assert_eq!(in_ulm.iter().map(|member| member.id).collect::<Vec<_>>(), [3, 4]);
+    assert_eq!(Member::by_town("chess").eq("Bonn").count(tables).await?, 1);
+    assert_eq!(Member::by_joined("chess").eq(2010).count(tables).await?, 3);
+    is_true(store).await
+}
+
+async fn a_missing_index_row_is_planned_again(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    let [mut alice, mut bob] = members(store, &["Alice", "Bob"]).await?.try_into().expect("two");
+    let action = Action::Delete(IfMatch::Any);
+    let operations = vec![Operation { row_key: "name-alice".into(), action }];
+    store.backend.execute(&Group { table: "Members".into(), partition_key: "chess".into(), operations }).await?;
+    alice.name = "Bob".into();
+    bob.name = "Alice".into();
+    tables.transaction().update(&mut alice).update(&mut bob).commit().await?;
+    is_true(store).await
+}
+
+async fn upserts_and_removals_move_index_rows(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    members(store, &["Alice", "Bob"]).await?;
+    let (alan, eve) = (member(1, "Alan"), member(5, "Alice"));
+    tables.transaction().upsert(&alan).upsert(&eve).remove(Member::key("chess", 2)).commit().await?;
+    let all = Member::by_name("chess").all(tables).await?;
+    assert_eq!(all.iter().map(|member| member.id).collect::<Vec<_>>(), [1, 5]);
+    let gone = tables.transaction().remove(Member::key("chess", 2)).commit().await;
+    assert!(matches!(gone, Err(Error::NotFound(_))), "{gone:?}");
+    is_true(store).await
+}
+
+async fn what_is_no_transaction_is_not_sent(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    members(store, &["Alice"]).await?;
+    tables.create::<Note>().await?;
+    store.probe.requests();
+    let (one, other) = (note("p", "1", 1), note("q", "1", 1));
+    let member = member(7, "Zoe");
+    let too_long = note("p", &"x".repeat(513), 1);
+    for (transaction, says) in [
+        (tables.transaction(), "the transaction has no writes"),
+        (tables.transaction().insert(&one).insert(&other), "one partition of one table"),
+        (tables.transaction().insert(&one).insert(&member), "one partition of one table"),
+        (tables.transaction().insert(&one).upsert(&one), "more than one operation on this row"),
+        (tables.transaction().insert(&one).remove(Note::key("p", "1")), "more than one operation on this row"),
+        (tables.transaction().insert(&one).insert(&too_long), "513 UTF-16 units"),
+    ] {
+        let error = transaction.commit().await.expect_err(says).to_string();
+        assert!(error.contains(says), "{error}");
+    }
+    assert_eq!(store.probe.requests(), 0);
+    Ok(())
+}
+
+async fn a_hundred_rows_and_no_more(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Note>().await?;
+    let insert = |count: u32| {
+        (0..count).fold(tables.transaction(), |transaction, n| transaction.insert(&note("p", &n.to_string(), 1)))
+    };
+    store.probe.requests();
+    let error = insert(101).commit().await.expect_err("too many").to_string();
+    assert!(error.contains("101 operations"), "{error}");
+    assert_eq!(store.probe.requests(), 0);
+    insert(100).commit().await?;
+    assert_eq!(Note::by_key("p").count(tables).await?, 100);
+    Ok(())
+}
