@@ -59,14 +59,21 @@ async fn main() -> Result<()> {
 
     // A rename moves the index's row in the account's own transaction. To change the case alone is no violation.
     let mut renamed = savings;
-    renamed.name = "SAVINGS".to_owned();
+    renamed.name = "SAVINGS".into();
     tables.update(&mut renamed).await?;
-    renamed.name = "Reserve".to_owned();
+    renamed.name = "Reserve".into();
     tables.update(&mut renamed).await?;
     assert!(!Account::by_name("marcus").eq("savings").exists(&tables).await?);
 
     // The old name is free.
     tables.insert(&account("marcus", 4, "Savings", 0)).await?;
+
+    // Two accounts can swap their names, in one transaction: neither order of two updates could.
+    let mut other = Account::key("marcus", 4).get(&tables).await?.context("the new savings")?;
+    std::mem::swap(&mut renamed.name, &mut other.name);
+    tables.transaction().update(&mut renamed).update(&mut other).commit().await?;
+    let savings = Account::by_name("marcus").eq("savings").get(&tables).await?.context("savings")?;
+    assert_eq!((savings.id, savings.cents), (1, 1_200));
 
     // With nothing given, or the beginning of a name, the accounts come in the order of their names.
     let saved = Account::by_name("marcus").starts_with("sav");

@@ -204,7 +204,7 @@ async fn by_attribute(tables: &Tables) -> Result<()> {
 
     // Another address: the new one is taken before the member changes, and the old one given up after it.
     let mut stored = Member::key(ada.id).get(tables).await?.context("Ada")?;
-    stored.email = "ada@example.org".to_owned();
+    stored.email = "ada@example.org".into();
     tables.update(&mut stored).await?;
     assert!(!Member::by_email("ada@example.com").exists(tables).await?);
 
