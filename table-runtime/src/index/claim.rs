@@ -5,6 +5,7 @@ use futures_util::future::join_all;
 use super::{
     schema::{EncodedRow, Found},
     upkeep::{Mine, TRIES, Upkeep, Written, first},
+    verify::same,
 };
 use crate::{
     ETag, Error, Properties, Result, Row, ValueRef,
@@ -28,8 +29,7 @@ impl Upkeep {
     /// before cannot delete it any more.
     pub(super) async fn claim(&self, layout: usize, row: &EncodedRow, me: &RowKeys, mine: Mine<'_>) -> Result<ETag> {
         let table = self.schema.layouts[layout].table;
-        let mut properties = row.properties.clone();
-        properties.push(entity::WRITE_ID, ValueRef::Guid(self.id));
+        let properties = self.index_properties(layout, row);
         let insert = self.group(table, &row.keys, Action::Insert(properties.clone()))?;
         let mut last = None;
         for _ in 0..TRIES {
@@ -170,9 +170,9 @@ impl Upkeep {
             let table = self.schema.layouts[row.layout].table;
             if let Ok(Some(stored)) = self.get(table, &row.keys).await
                 && stored.etag == row.etag
-                && stored.properties != now.properties
+                && !same(&stored.properties, &now.properties)
             {
-                let replace = Action::Replace(now.properties.clone(), IfMatch::ETag(row.etag));
+                let replace = Action::Replace(self.index_properties(row.layout, now), IfMatch::ETag(row.etag));
                 let Ok(group) = self.group(table, &row.keys, replace) else { continue };
                 if let Ok(Some(etag)) = self.backend.execute(&group).await.map(first) {
                     row.etag = etag;
@@ -194,6 +194,17 @@ impl Upkeep {
             }
         });
         join_all(deletions).await;
+    }
+}
+
+impl Upkeep {
+    /// The properties of an index's row in another partition: a claim has this write's id.
+    pub(super) fn index_properties(&self, layout: usize, row: &EncodedRow) -> Properties {
+        let mut properties = row.properties.clone();
+        if self.schema.is_unique(layout) {
+            properties.push(entity::WRITE_ID, ValueRef::Guid(self.id));
+        }
+        properties
     }
 }
 
