@@ -8,6 +8,8 @@
 mod entities;
 #[path = "conformance/filters.rs"]
 mod filters;
+#[path = "conformance/index_backfill.rs"]
+mod index_backfill;
 #[path = "conformance/index_reads.rs"]
 mod index_reads;
 #[path = "conformance/index_rows.rs"]
@@ -63,6 +65,7 @@ pub(crate) use conformance;
 
 const MODULES: &[&[Case]] = &[
     filters::CASES,
+    index_backfill::CASES,
     index_reads::CASES,
     index_rows::CASES,
     index_unique::CASES,

@@ -21,7 +21,7 @@ const STATE: &str = "State";
 const BUILDING: &str = "building";
 const READY: &str = "ready";
 
-/// The indexes that are known to be ready: that does not change any more.
+/// The indexes that are known to be ready. That changes only where one was read that nothing was recorded of.
 #[derive(Debug, Default)]
 pub(crate) struct Ready(Mutex<HashSet<(&'static str, &'static str)>>);
 
@@ -32,6 +32,10 @@ impl Ready {
 
     fn add(&self, table: &'static str, index: &'static str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert((table, index));
+    }
+
+    fn remove(&self, table: &'static str, index: &'static str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&(table, index));
     }
 }
 
@@ -81,7 +85,10 @@ impl Tables {
                             self.ready().add(table, layout.name);
                             continue;
                         }
-                        Ok(()) => continue,
+                        Ok(()) => {
+                            self.ready().remove(table, layout.name);
+                            continue;
+                        }
                         Err(Error::AlreadyExists(row)) => {
                             self.record(table, layout.name).await?.ok_or(Error::AlreadyExists(row))?
                         }
@@ -92,6 +99,8 @@ impl Tables {
             check(table, layout, &record)?;
             if is(&record, READY) {
                 self.ready().add(table, layout.name);
+            } else {
+                self.ready().remove(table, layout.name);
             }
         }
         Ok(())
@@ -110,7 +119,9 @@ impl Tables {
             Some(record) => check(table, layout, &record),
             None => {
                 self.backend().create_table(LAYOUTS).await?;
-                self.write_record(table, layout, BUILDING, Action::Upsert).await
+                self.write_record(table, layout, BUILDING, Action::Upsert).await?;
+                self.ready().remove(table, layout.name);
+                Ok(())
             }
         }
     }
