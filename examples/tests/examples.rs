@@ -130,6 +130,11 @@ fn employees() {
     assert_lines(
         &output(&mut example("employees")),
         &[
+            "key: PartitionKey {department} RowKey number-{number: pad = 8}",
+            "email: PartitionKey {email: lowercase} RowKey",
+            "phone_book: PartitionKey {department} RowKey phone_book-{last_name: lowercase} {number: pad = 8}",
+            "namesakes: PartitionKey {department} RowKey namesakes-{last_name: lowercase}",
+            "newest: PartitionKey {city} RowKey {joined: reverse_time} {department} {number: pad = 8}",
             "Grace@Example.com has the number 123",
             "Smith Ada, Smith Grace, SMITH Barbara, Smith-Jones Edsger, Smithson Alan",
             "Judit was the last to join in Bonn",
