@@ -10,6 +10,8 @@ mod bulk;
 mod entities;
 #[path = "conformance/filters.rs"]
 mod filters;
+#[path = "conformance/index_backfill.rs"]
+mod index_backfill;
 #[path = "conformance/index_reads.rs"]
 mod index_reads;
 #[path = "conformance/index_rows.rs"]
@@ -66,6 +68,7 @@ pub(crate) use conformance;
 const MODULES: &[&[Case]] = &[
     bulk::CASES,
     filters::CASES,
+    index_backfill::CASES,
     index_reads::CASES,
     index_rows::CASES,
     index_unique::CASES,

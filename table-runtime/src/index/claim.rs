@@ -43,10 +43,10 @@ impl Upkeep {
                 Err(error) => return Err(error),
             }
             let Some(claim) = self.get(table, &row.keys).await? else { continue };
-            if is_of(&claim, self) {
+            let owner = self.schema.owner(layout, &claim)?;
+            if owner == *me && is_of(&claim, self) {
                 return Ok(claim.etag);
             }
-            let owner = self.schema.owner(layout, &claim)?;
             if owner == *me {
                 self.check_mine(me, mine).await?;
             } else {
@@ -62,7 +62,9 @@ impl Upkeep {
                 // Another writer was faster, or the answer was lost: the claim says whose it is.
                 Err(error @ (Error::ConditionNotMet(_) | Error::NotFound(_) | Error::OutcomeUnknown(_))) => {
                     last = Some(error);
-                    if let Some(claim) = self.get(table, &row.keys).await?.filter(|claim| is_of(claim, self)) {
+                    if let Some(claim) = self.get(table, &row.keys).await?.filter(|claim| is_of(claim, self))
+                        && self.schema.owner(layout, &claim)? == *me
+                    {
                         return Ok(claim.etag);
                     }
                 }
@@ -208,7 +210,7 @@ impl Upkeep {
     }
 }
 
-/// Whether the claim is of this very write.
+/// Whether the claim is of this very write; of a repair or a backfill, which claims for many entities, for one of them.
 fn is_of(claim: &Row, upkeep: &Upkeep) -> bool {
     claim.properties.get(entity::WRITE_ID) == Some(ValueRef::Guid(upkeep.id))
 }

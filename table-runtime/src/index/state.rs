@@ -21,7 +21,7 @@ const STATE: &str = "State";
 const BUILDING: &str = "building";
 const READY: &str = "ready";
 
-/// The indexes that are known to be ready: that does not change any more.
+/// The indexes that are known to be ready. That changes only where one was read that nothing was recorded of.
 #[derive(Debug, Default)]
 pub(crate) struct Ready(Mutex<HashSet<(&'static str, &'static str)>>);
 
@@ -32,6 +32,10 @@ impl Ready {
 
     fn add(&self, table: &'static str, index: &'static str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert((table, index));
+    }
+
+    fn remove(&self, table: &'static str, index: &'static str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&(table, index));
     }
 }
 
@@ -75,9 +79,7 @@ impl Tables {
             let record = if recorded.is_some() { recorded } else { self.record_new::<E>(layout, is_new).await? };
             let Some(record) = record else { continue };
             check(table, layout, &record)?;
-            if is(&record, READY) {
-                self.ready().add(table, layout.name);
-            }
+            self.note(table, layout.name, is(&record, READY));
         }
         Ok(())
     }
@@ -89,13 +91,19 @@ impl Tables {
         let state = if is_empty { READY } else { BUILDING };
         match self.write_record(table, layout, state, Action::Insert).await {
             Ok(()) => {
-                if is_empty {
-                    self.ready().add(table, layout.name);
-                }
+                self.note(table, layout.name, is_empty);
                 Ok(None)
             }
             Err(Error::AlreadyExists(_)) => self.record(table, layout.name).await,
             Err(error) => Err(error),
+        }
+    }
+
+    fn note(&self, table: &'static str, index: &'static str, is_ready: bool) {
+        if is_ready {
+            self.ready().add(table, index);
+        } else {
+            self.ready().remove(table, index);
         }
     }
 
@@ -112,7 +120,9 @@ impl Tables {
             return check(table, layout, &record);
         }
         self.backend().create_table(LAYOUTS).await?;
-        self.write_record(table, layout, BUILDING, Action::Upsert).await
+        self.write_record(table, layout, BUILDING, Action::Upsert).await?;
+        self.ready().remove(table, layout.name);
+        Ok(())
     }
 
     /// Takes note that an index is ready.
