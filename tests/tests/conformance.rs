@@ -7,6 +7,8 @@
 mod entities;
 #[path = "conformance/filters.rs"]
 mod filters;
+#[path = "conformance/index_programs.rs"]
+mod index_programs;
 #[path = "conformance/index_rows.rs"]
 mod index_rows;
 #[path = "conformance/index_unique.rs"]
@@ -56,8 +58,9 @@ macro_rules! conformance {
 
 pub(crate) use conformance;
 
-const MODULES: [&[Case]; 11] = [
+const MODULES: [&[Case]; 12] = [
     filters::CASES,
+    index_programs::CASES,
     index_rows::CASES,
     index_unique::CASES,
     index_writes::CASES,
