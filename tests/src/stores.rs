@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// A kind of backend.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "they say themselves")]
 pub enum Kind {
     Memory,

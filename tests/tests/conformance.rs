@@ -9,6 +9,8 @@ mod entities;
 mod filters;
 #[path = "conformance/index_programs.rs"]
 mod index_programs;
+#[path = "conformance/index_races.rs"]
+mod index_races;
 #[path = "conformance/index_rows.rs"]
 mod index_rows;
 #[path = "conformance/index_unique.rs"]
@@ -58,9 +60,10 @@ macro_rules! conformance {
 
 pub(crate) use conformance;
 
-const MODULES: [&[Case]; 12] = [
+const MODULES: [&[Case]; 13] = [
     filters::CASES,
     index_programs::CASES,
+    index_races::CASES,
     index_rows::CASES,
     index_unique::CASES,
     index_writes::CASES,

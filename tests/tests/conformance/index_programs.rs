@@ -270,7 +270,7 @@ impl Subject for Person {
     fn claims(&self) -> Vec<(&'static str, String)> {
         let mut claims = vec![("name", format!("{}/{}", self.team, self.name.to_lowercase()))];
         claims.extend(self.email.iter().map(|email| ("email", email.to_lowercase())));
-        for badge in self.badge {
+        if let Some(badge) = self.badge {
             claims.extend([("badge", badge.to_string()), ("locker", badge.to_string())]);
         }
         claims
