@@ -82,6 +82,11 @@ impl Store {
         Self { kind, tables: Tables::new(probed), backend, probe, _folder: folder }
     }
 
+    /// The store as another program has it, which knows nothing of what this one has learnt.
+    pub fn again(&self) -> Tables {
+        Tables::new(self.backend.clone())
+    }
+
     /// All rows of a table, as they stand.
     ///
     /// # Errors

@@ -7,6 +7,10 @@
 mod entities;
 #[path = "conformance/filters.rs"]
 mod filters;
+#[path = "conformance/index_building.rs"]
+mod index_building;
+#[path = "conformance/index_mending.rs"]
+mod index_mending;
 #[path = "conformance/index_programs.rs"]
 mod index_programs;
 #[path = "conformance/index_races.rs"]
@@ -60,8 +64,10 @@ macro_rules! conformance {
 
 pub(crate) use conformance;
 
-const MODULES: [&[Case]; 13] = [
+const MODULES: [&[Case]; 15] = [
     filters::CASES,
+    index_building::CASES,
+    index_mending::CASES,
     index_programs::CASES,
     index_races::CASES,
     index_rows::CASES,
