@@ -8,6 +8,7 @@
 //! - [`Tables`]: opening a store, and writing.
 //! - [`Point`] and [`Rows`]: reading; [`cost`] has the classes of what a query costs.
 //! - [`key`]: how keys are made, and what holds of them.
+//! - [`index`]: what indexes promise, what they cost, and what crashes leave of them.
 //! - [`Error`]: what can go wrong.
 //! - [`backend`]: what stands beneath.
 
@@ -21,7 +22,7 @@ mod error;
 mod filter;
 mod foreign;
 mod guid;
-mod index;
+pub mod index;
 pub mod key;
 mod layout;
 pub mod limits;

@@ -12,6 +12,14 @@ mod entities;
 mod filters;
 #[path = "conformance/index_backfill.rs"]
 mod index_backfill;
+#[path = "conformance/index_building.rs"]
+mod index_building;
+#[path = "conformance/index_mending.rs"]
+mod index_mending;
+#[path = "conformance/index_programs.rs"]
+mod index_programs;
+#[path = "conformance/index_races.rs"]
+mod index_races;
 #[path = "conformance/index_reads.rs"]
 mod index_reads;
 #[path = "conformance/index_rows.rs"]
@@ -70,6 +78,10 @@ const MODULES: &[&[Case]] = &[
     filters::CASES,
     index_backfill::CASES,
     index_reads::CASES,
+    index_building::CASES,
+    index_mending::CASES,
+    index_programs::CASES,
+    index_races::CASES,
     index_rows::CASES,
     index_unique::CASES,
     index_writes::CASES,
