@@ -149,7 +149,7 @@ impl Upkeep {
         let mut delays = super::delays();
         loop {
             let Some(found) = self.committed(keys).await? else { return Ok(false) };
-            match self.reindex_found(&found, layouts).await {
+            match self.another()?.reindex_found(&found, layouts).await {
                 Err(Error::NotFound(_)) => return Ok(false),
                 Err(error @ Error::ConditionNotMet(_)) => super::wait(&mut delays, error).await?,
                 Err(error @ Error::OutcomeUnknown(_)) => super::wait(&mut delays, error).await?,
