@@ -1,6 +1,7 @@
 //! What the tests share.
 
 pub mod azurite;
+pub mod filled;
 pub mod isolated;
 pub mod load;
 pub mod probed;
