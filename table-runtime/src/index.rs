@@ -100,7 +100,7 @@ mod transaction;
 mod upkeep;
 mod verify;
 
-use std::time::Duration;
+use std::{future::poll_fn, task::Poll, time::Duration};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder, FuturesTimerSleeper, Sleeper};
 
@@ -145,4 +145,17 @@ pub(crate) async fn wait(delays: &mut ExponentialBackoff, error: Error) -> Resul
 /// Runs these side by side, a bounded number at a time, and gives their results in order.
 pub(crate) async fn side_by_side<T: Send>(futures: Vec<BoxFuture<'_, Result<T>>>) -> Result<Vec<T>> {
     stream::iter(futures).buffered(SIDE_BY_SIDE).try_collect().await
+}
+
+/// Lets other tasks have their turn: neither the input nor the store may ever keep this one waiting.
+pub(crate) async fn breathe() {
+    let mut breathed = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut breathed, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }

@@ -205,7 +205,7 @@ async fn entities_that_share_a_value_are_named(store: &Store) -> Result<()> {
     tables.create::<Room>().await?;
     for (index, row_key) in [("name", "name-room 1"), ("owner", "")] {
         let filled = tables.backfill::<Room>(index).await?;
-        assert_eq!((filled.entities, filled.written), (3, 2), "{index}");
+        assert_eq!((filled.entities, filled.written, filled.ready), (3, 2, false), "{index}");
         let [Finding::TwoOwners { index: named, row, entity, owner }] = filled.conflicts.as_slice() else {
             panic!("{filled:?}")
         };
@@ -256,8 +256,13 @@ async fn a_conflict_is_not_forgotten_by_going_on(store: &Store) -> Result<()> {
     tables.upsert(&Plain { house, number, name, owner, colour }).await?;
     tables.create::<Room>().await?;
     let cursor = stopped(store, "name").await?;
-    tables.backfill::<Room>("name").from(&cursor)?.await?;
+    let filled = tables.backfill::<Room>("name").from(&cursor)?.await?;
+    assert!(!filled.ready && filled.conflicts.is_empty(), "{filled:?}");
     is_building(Room::by_name("a").eq("Room 2").get(tables).await, "name");
+    tables.upsert(&room(4)).await?;
+    let filled = tables.backfill::<Room>("name").await?;
+    assert!(filled.ready, "{filled:?}");
+    assert_eq!(Room::by_name("a").eq("Room 2").get(tables).await?.as_deref(), Some(&room(2)));
     Ok(())
 }
 

@@ -26,6 +26,7 @@ crate::conformance! {
     a_row_of_another_value_is_found_and_deleted
     a_stale_copy_is_found_and_written_anew
     two_owners_are_found_and_left
+    a_value_is_given_to_one_of_two_owners
     a_repair_goes_on_where_it_was
     a_verification_goes_on_where_it_was
     a_cursor_of_another_sweep_is_refused
@@ -303,6 +304,26 @@ async fn two_owners_are_found_and_left(store: &Store) -> Result<()> {
         tables.remove(Chair::key("Sales", 1)).await?;
         tables.remove(Chair::key("Sales", 2)).await?;
     }
+    Ok(())
+}
+
+async fn a_value_is_given_to_one_of_two_owners(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Chair>().await?;
+    // Both have all of their values from somebody else, who wrote no row of an index.
+    for number in [1, 2] {
+        let mut properties = Properties::default();
+        properties.push("Name", ValueRef::String("a"));
+        properties.push("Owner", ValueRef::String("x"));
+        let own = format!("number-{number:010}");
+        store.write("Chairs", ("Sales", &own), Action::Insert(properties)).await?;
+    }
+    let repaired = tables.repair::<Chair>().await?;
+    let both = |findings: &[Finding]| findings.iter().map(|finding| finding.index()).collect::<Vec<_>>();
+    assert_eq!(both(&repaired.mended), [Some("name"), Some("owner")]);
+    assert_eq!(both(&repaired.left), [Some("name"), Some("owner")]);
+    let found = findings::<Chair>(store).await?;
+    assert!(found.iter().all(|finding| matches!(finding, Finding::TwoOwners { .. })) && found.len() == 2, "{found:?}");
     Ok(())
 }
 
