@@ -436,3 +436,10 @@ fn git_history_says_what_is_wrong() {
     let backwards = errors(run(&repository.path()).args(["--since", "2010-06-01", "--until", "2010-05-01"]));
     assert!(backwards.contains("is after"), "{backwards}");
 }
+
+#[test]
+fn bulk_load() {
+    let output = output(example("bulk_load").args(["--rows", "25000", "--single", "20"]));
+    assert_lines(&output, &["sensor 0 has 10000 rows"]);
+    assert!(output.contains("25,000 rows in "), "{output}");
+}
