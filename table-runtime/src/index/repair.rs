@@ -151,8 +151,9 @@ impl Upkeep {
             let Some(found) = self.committed(keys).await? else { return Ok(false) };
             match self.another()?.reindex_found(&found, layouts).await {
                 Err(Error::NotFound(_)) => return Ok(false),
-                Err(error @ Error::ConditionNotMet(_)) => super::wait(&mut delays, error).await?,
-                Err(error @ Error::OutcomeUnknown(_)) => super::wait(&mut delays, error).await?,
+                Err(error @ (Error::ConditionNotMet(_) | Error::OutcomeUnknown(_))) => {
+                    super::wait(&mut delays, error).await?;
+                }
                 reindexed => return reindexed.map(|()| true),
             }
         }
