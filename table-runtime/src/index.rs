@@ -90,10 +90,10 @@ mod claim;
 mod copied;
 mod finding;
 mod follow;
-mod indexable;
+pub(crate) mod indexable;
 pub(crate) mod list;
 mod list_upkeep;
-mod owner;
+pub(crate) mod owner;
 mod progress;
 mod repair;
 mod schema;
@@ -110,11 +110,7 @@ use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder, FuturesTime
 pub use backfill::{Backfill, Backfilled};
 pub use copied::Copied;
 pub use finding::Finding;
-#[doc(hidden)]
-pub use indexable::Indexable;
-#[doc(hidden)]
-pub use owner::{OwnerReader, point};
-pub(crate) use owner::{owner, read_copy};
+pub(crate) use owner::{OwnerReader, owner, read_copy};
 pub use progress::Progress;
 pub use repair::{Repair, Repaired};
 pub(crate) use schema::{Encoded, Schema};
