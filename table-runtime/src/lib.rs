@@ -68,7 +68,11 @@ pub mod __private {
         column::*,
         cost,
         entity::*,
-        index::{Copied, Indexable, OwnerReader, point},
+        index::{
+            Copied,
+            indexable::Indexable,
+            owner::{OwnerReader, point},
+        },
         key::{KeyPart, KeyProblem, KeyReader, KeyWriter, *},
         layout::*,
         property::{Property, *},

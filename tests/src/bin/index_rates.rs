@@ -63,8 +63,7 @@ async fn main() -> Result<()> {
         let listed = write(&tables, |number| Listed { shelf: 1, number, tag: "tag".into() }).await?;
         let ratio = listed.as_secs_f64() / unlisted.as_secs_f64();
         println!(
-            "{store}, {WRITERS} writers: an insert into one list {:.2?}, without it {:.2?}: {ratio:.0} times",
-            listed, unlisted
+            "{store}, {WRITERS} writers: an insert into one list {listed:.2?}, without it {unlisted:.2?}: {ratio:.0} times",
         );
     }
     Ok(())

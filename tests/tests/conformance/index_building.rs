@@ -75,7 +75,7 @@ struct Changed {
 fn room(number: u32) -> Room {
     let (house, colour) =
         (["a", "b"][(number % 2) as usize].to_owned(), ["red", "blue", "green"][(number % 3) as usize]);
-    let owner = (number % 4 > 0).then(|| format!("owner {number}"));
+    let owner = (!number.is_multiple_of(4)).then(|| format!("owner {number}"));
     Room { house, number, name: format!("Room {number}"), owner, colour: colour.into() }
 }
 
@@ -309,14 +309,14 @@ async fn a_backfill_does_no_harm_twice(store: &Store) -> Result<()> {
 }
 
 async fn a_backfill_beside_writers_loses_nothing(store: &Store) -> Result<()> {
-    let (count, writes) = if store.kind == Kind::Memory { (200, 60) } else { (24, 6) };
+    let (count, times) = if store.kind == Kind::Memory { (200, 60) } else { (24, 6) };
     insert_plain(store, (0..count).map(room)).await?;
     store.tables.create::<Room>().await?;
     let writer = |writer: u32| {
         let tables = store.tables.clone();
         async move {
             let mut own: Vec<_> = (0..count).filter(|number| number % 4 == writer).map(room).collect();
-            for n in 0..writes {
+            for n in 0..times {
                 let at = (n * 7) as usize % own.len();
                 let number = own[at].number;
                 let changed = Room {

@@ -84,7 +84,7 @@ fn index_of(table: &str, row: &Row) -> &'static str {
 /// Mends, and sees that this was what was mended, and that all is well afterwards.
 async fn mends(store: &Store, finding: &Finding, rows: &[(&'static str, Row)]) -> Result<()> {
     let found = findings::<Person>(store).await?;
-    assert_eq!(found, [finding.clone()]);
+    assert_eq!(found, std::slice::from_ref(finding));
     let repaired = store.tables.repair::<Person>().await?;
     assert_eq!((repaired.mended, repaired.left), (found, vec![]));
     assert_eq!(findings::<Person>(store).await?, []);
@@ -290,7 +290,7 @@ async fn two_owners_are_found_and_left(store: &Store) -> Result<()> {
         };
         let (second, owner) = (entity("Chairs", "number-0000000002"), entity("Chairs", "number-0000000001"));
         let two = Finding::TwoOwners { index, row, entity: second, owner };
-        assert_eq!(findings::<Chair>(store).await?, [two.clone()]);
+        assert_eq!(findings::<Chair>(store).await?, std::slice::from_ref(&two));
         let repaired = tables.repair::<Chair>().await?;
         assert_eq!((repaired.entities, repaired.mended, repaired.left), (2, vec![], vec![two.clone()]));
         assert_eq!(findings::<Chair>(store).await?, [two]);
@@ -319,7 +319,7 @@ async fn a_value_is_given_to_one_of_two_owners(store: &Store) -> Result<()> {
         store.write("Chairs", ("Sales", &own), Action::Insert(properties)).await?;
     }
     let repaired = tables.repair::<Chair>().await?;
-    let both = |findings: &[Finding]| findings.iter().map(|finding| finding.index()).collect::<Vec<_>>();
+    let both = |findings: &[Finding]| findings.iter().map(Finding::index).collect::<Vec<_>>();
     assert_eq!(both(&repaired.mended), [Some("name"), Some("owner")]);
     assert_eq!(both(&repaired.left), [Some("name"), Some("owner")]);
     let found = findings::<Chair>(store).await?;
@@ -426,9 +426,9 @@ async fn a_cursor_of_another_sweep_is_refused(store: &Store) -> Result<()> {
 }
 
 /// Writes entities of its own for a while, and gives what was acknowledged.
-async fn write(tables: Tables, writer: u32, writes: u32) -> Result<BTreeMap<u32, Person>> {
+async fn write(tables: Tables, writer: u32, times: u32) -> Result<BTreeMap<u32, Person>> {
     let mut own = BTreeMap::new();
-    for n in 0..writes {
+    for n in 0..times {
         let id = writer * 100 + n % 4;
         let city = ["Bonn", "Ulm", "Köln"][(n % 3) as usize];
         // Some names are wanted by all writers.
@@ -466,7 +466,7 @@ async fn write(tables: Tables, writer: u32, writes: u32) -> Result<BTreeMap<u32,
 
 async fn repairs_beside_writers_do_no_harm(store: &Store) -> Result<()> {
     store.tables.create::<Person>().await?;
-    let (writers, writes) = match store.kind {
+    let (writers, times) = match store.kind {
         Kind::Memory | Kind::Plain => (8, 150),
         Kind::Disk => (4, 30),
         Kind::Azurite | Kind::Live => (3, 12),
@@ -484,9 +484,9 @@ async fn repairs_beside_writers_do_no_harm(store: &Store) -> Result<()> {
             Ok::<_, Error>(())
         }
     });
-    let writes = (0..writers).map(|writer| write(store.tables.clone(), writer, writes));
+    let begun = (0..writers).map(|writer| write(store.tables.clone(), writer, times));
     let mut all = BTreeMap::new();
-    for own in writes.collect::<JoinSet<_>>().join_all().await {
+    for own in begun.collect::<JoinSet<_>>().join_all().await {
         all.extend(own?);
     }
     stop.send(true)?;
