@@ -7,6 +7,8 @@
 mod entities;
 #[path = "conformance/filters.rs"]
 mod filters;
+#[path = "conformance/hash_partitions.rs"]
+mod hash_partitions;
 #[path = "conformance/index_reads.rs"]
 mod index_reads;
 #[path = "conformance/index_writes.rs"]
@@ -56,8 +58,9 @@ macro_rules! conformance {
 
 pub(crate) use conformance;
 
-const MODULES: [&[Case]; 10] = [
+const MODULES: &[&[Case]] = &[
     filters::CASES,
+    hash_partitions::CASES,
     index_reads::CASES,
     index_writes::CASES,
     keys::CASES,

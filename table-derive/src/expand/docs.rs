@@ -61,9 +61,13 @@ fn opens(layout: Layout<'_>, fields: &str, way: Way) -> String {
         (Way::Opened, "") => format!("Opens the one partition{of}"),
         (Way::Opened, fields) if of.is_empty() => format!("Opens the partition of {fields}"),
         (Way::Opened, fields) => format!("Opens {rows} of {fields}"),
-        (Way::ByRow | Way::Spread(_), "") => format!("Opens {rows}, whose partition follows from the row key"),
-        (Way::ByRow | Way::Spread(_), fields) => {
-            format!("Opens {rows} of {fields}, whose partition follows from the row key")
+        (Way::ByRow, "") => format!("Opens {rows}, whose partition follows from the row key"),
+        (Way::ByRow, fields) => format!("Opens {rows} of {fields}, whose partition follows from the row key"),
+        (Way::Spread(buckets), "") => {
+            format!("Opens all {buckets} hash partitions{of}; the row key leads to one of them")
+        }
+        (Way::Spread(buckets), fields) => {
+            format!("Opens the {buckets} hash partitions of {fields}; the row key leads to one of them")
         }
         (Way::FanOut(buckets), "") => format!("Opens all {buckets} hash partitions{of}"),
         (Way::FanOut(buckets), fields) => format!("Opens the {buckets} hash partitions of {fields}"),

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt};
 
-use super::plan::Plan;
+use super::{Reached, plan::Plan};
 use crate::{ValueRef, backend::Scan};
 
 /// What a query will ask of the store. `Display` says it in a line or two.
@@ -34,15 +34,22 @@ pub struct Explain {
 }
 
 impl Explain {
-    pub(super) fn scan(cost: Cow<'static, str>, scan: &Scan, plan: &Plan, problem: Option<String>) -> Self {
+    pub(super) fn scan(
+        cost: Cow<'static, str>,
+        scan: &Scan,
+        plan: &Plan,
+        reached: Reached,
+        problem: Option<String>,
+    ) -> Self {
         let take = plan.take;
+        let least = if let Reached::Buckets(count) = reached { count } else { 1 };
         Self {
             cost,
             tables: tables(plan),
             filter: scan.odata(),
             entity_filter: plan.entity_filter().map(ToString::to_string).unwrap_or_default(),
             // There may be no row, and then no entity is read.
-            requests: usize::from(take != Some(0)),
+            requests: if take == Some(0) { 0 } else { least },
             take,
             keys: None,
             problem,
@@ -74,7 +81,8 @@ impl Explain {
         self.tables.iter().map(|table| &**table)
     }
 
-    /// The condition on the rows, in OData; empty for all rows.
+    /// The condition on the rows, in OData; empty for all rows. Hash partitions are asked one by one, each with its own
+    /// number where it says `{00..15}`.
     pub fn filter(&self) -> &str {
         &self.filter
     }
@@ -85,7 +93,7 @@ impl Explain {
         &self.entity_filter
     }
 
-    /// The requests that it takes at least: one, but none for no rows. A point takes no more, and through a pointer
+    /// The requests that it takes at least: one, of hash partitions one each, but none for no rows. A point takes no more, and through a pointer
     /// two; of rows there may be more pages than the first, and each pointer takes one for its entity.
     pub fn requests(&self) -> usize {
         self.requests
