@@ -18,6 +18,7 @@ pub(super) type TableReader<'a> = &'a mut (dyn FnMut(&str, RowRef<'_>) -> Result
 #[derive(Default)]
 pub(super) struct Stages(VecDeque<Stage>);
 
+#[allow(clippy::large_enum_variant, reason = "the large one is what nearly every query has")]
 enum Stage {
     /// A scan, and where it goes on.
     One(Scan, Option<Continuation>),

@@ -28,7 +28,7 @@ crate::conformance! {
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Devices")]
 #[index(owners, partition(owner(hash = 4)), row(owner))]
-#[index(places, partition(owner(hash = 4)), row(place), copy)]
+#[index(places, partition(owner(hash = 8)), row(place), copy)]
 struct Device {
     #[partition_key]
     tenant: String,
@@ -43,7 +43,7 @@ struct Device {
 
 impl Device {
     fn new(id: u32) -> Self {
-        let color = if id % 3 == 0 { "red" } else { "blue" }.to_owned();
+        let color = if id.is_multiple_of(3) { "red" } else { "blue" }.to_owned();
         Self { tenant: "acme".to_owned(), id, owner: format!("owner {}", id % 7), place: 1_000 - id, color }
     }
 }
@@ -248,15 +248,15 @@ async fn one_request_for_each_partition(store: &Store) -> Result<()> {
 }
 
 async fn a_fan_out_explains_itself(_: &Store) -> Result<()> {
-    fn bounded(query: impl Query<Cost: AtMost<FanOut<16>>>) -> String {
+    fn bounded(query: &impl Query<Cost: AtMost<FanOut<16>>>) -> String {
         query.explain().to_string()
     }
     assert_eq!(
-        bounded(Device::by_key("acme").range(5..).take(10)),
+        bounded(&Device::by_key("acme").range(5..).take(10)),
         "fan-out over 16 of Devices, first 10, 16 requests at least: \
          PartitionKey eq 'acme {00..15}' and RowKey ge 'id-0000000005' and RowKey lt 'id.'"
     );
-    assert_eq!(bounded(Event::by_key()), "fan-out over 8 of Events, 8 requests at least: PartitionKey eq '{0..7}'");
+    assert_eq!(bounded(&Event::by_key()), "fan-out over 8 of Events, 8 requests at least: PartitionKey eq '{0..7}'");
     let one = Device::by_key("acme").eq(5).explain();
     assert_eq!((one.cost(), one.requests()), ("point", 1));
     Ok(())
