@@ -278,12 +278,12 @@ impl List {
     /// `a = "…", b = "…"`
     pub(crate) fn texts(&self, errors: &mut Errors) -> Vec<(Ident, LitStr)> {
         let metas = self.parse::<Meta>("field = \"…\"", errors);
-        let text = |meta: Meta| match (meta.path().get_ident(), text_of(&meta)) {
-            (Some(ident), Some(text)) => Some((ident.clone(), text)),
-            _ => {
-                errors.on(&meta, format_args!("`{0}` takes texts by field; write `{0}(field = \"…\")`", self.key));
-                None
+        let text = |meta: Meta| {
+            if let (Some(ident), Some(text)) = (meta.path().get_ident(), text_of(&meta)) {
+                return Some((ident.clone(), text));
             }
+            errors.on(&meta, format_args!("`{0}` takes texts by field; write `{0}(field = \"…\")`", self.key));
+            None
         };
         metas.into_iter().filter_map(text).collect()
     }

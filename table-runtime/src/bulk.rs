@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     fmt,
-    future::IntoFuture,
+    future::{IntoFuture, poll_fn},
     pin::Pin,
     sync::Arc,
     task::Poll,
@@ -361,6 +361,7 @@ impl<'a> Load<'a> {
         while let Poll::Ready(Some(flown)) = futures_util::poll!(self.flying.next()) {
             self.note(flown);
         }
+        breathe().await;
     }
 
     /// Waits for the next transaction that is done.
@@ -414,6 +415,19 @@ impl<'a> Load<'a> {
             }
         }
     }
+}
+
+/// Lets other tasks have their turn: neither the input nor the store may ever keep this one waiting.
+async fn breathe() {
+    let mut breathed = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut breathed, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 impl Write<'_> {
@@ -487,12 +501,9 @@ async fn write_batch(writes: Vec<Placed>) -> Flown {
         if writes.is_empty() {
             continue;
         }
-        let error = match attempt(&writes).await {
-            Ok(_) => {
-                flown.written.extend(positions);
-                continue;
-            }
-            Err(error) => error,
+        let Err(error) = attempt(&writes).await else {
+            flown.written.extend(positions);
+            continue;
         };
         let mut part: Vec<_> =
             positions.into_iter().zip(writes.drain(..)).map(|(position, write)| Placed { position, write }).collect();

@@ -21,11 +21,14 @@ struct Write {
 }
 
 impl Tables {
-    /// Writes a new row and gives its ETag, with one request.
+    /// Writes a new row and gives its ETag, with one request; with k index rows in other partitions 2 + k, and a copy
+    /// there takes a write and a read more.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] if there is a row with this key; [`Error::Key`] and [`Error::Limit`] for values that
-    /// no row holds; [`Error::OutcomeUnknown`] if the answer was lost.
+    /// [`Error::AlreadyExists`] if there is a row with this key, [`Error::UniqueViolation`] if a unique index has
+    /// another entity for the value; [`Error::Key`] and [`Error::Limit`] for values that no row holds;
+    /// [`Error::OutcomeUnknown`] if the answer was lost, [`Error::Aborted`] if it took so long that another writer
+    /// took it for dead.
     pub fn insert<E: TableEntity>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
         if has_indexes::<E>() {
             let begun = self.encoded(entity);
@@ -37,7 +40,8 @@ impl Tables {
         self.write(whole::<E>(entity, Action::Insert))
     }
 
-    /// Writes the row, new or in place of the one with this key, and gives its ETag, with one request.
+    /// Writes the row, new or in place of the one with this key, and gives its ETag, with one request. An entity with
+    /// indexes is read first, and then inserted or updated.
     ///
     /// # Errors
     /// Those of [`insert`](Self::insert), but for [`Error::AlreadyExists`].
@@ -55,10 +59,14 @@ impl Tables {
     /// Writes the changed entity back, if its row has not changed since it was read, and gives the new ETag, which
     /// `stored` then has too. Properties that the struct does not know are removed.
     ///
+    /// It takes one request; with k index rows in other partitions that move 1 + 3k, and a copy there takes a write, two
+    /// if it moves, and a read more.
+    ///
     /// # Errors
     /// [`Error::ConditionNotMet`] if the row has changed, [`Error::NotFound`] if it is gone, [`Error::KeyChanged`] if
-    /// the entity's key is not the one that it was read with; [`Error::Limit`]; [`Error::OutcomeUnknown`] if the
-    /// answer was lost. After any of them `stored` is as it was.
+    /// the entity's key is not the one that it was read with; [`Error::UniqueViolation`]; [`Error::Limit`];
+    /// [`Error::OutcomeUnknown`] if the answer was lost. After any of them `stored` has the entity as it was given; its
+    /// ETag is another one where the update had to touch the row to take index rows back.
     pub fn update<'a, E: TableEntity>(&'a self, stored: &'a mut Stored<E>) -> BoxFuture<'a, Result<ETag>> {
         if has_indexes::<E>() {
             let begun = changed(stored).and_then(|old| Ok((old, self.encoded(&**stored)?)));
@@ -83,7 +91,7 @@ impl Tables {
     }
 
     /// Sets some properties of the row and keeps its others, without reading it, whatever its version; gives the new
-    /// ETag, with one request.
+    /// ETag, with one request. What it sets in an insert that is not committed yet is gone with it if that is aborted.
     ///
     /// Only what no key depends on can be set:
     ///
@@ -111,7 +119,8 @@ impl Tables {
         self.write(patch::<K::Entity>(key.plan(), sets(<K::Entity as TableEntity>::COLUMNS)))
     }
 
-    /// Deletes the row of the entity, if it has not changed since it was read.
+    /// Deletes the row of the entity, if it has not changed since it was read, with one request; with k index rows in
+    /// other partitions 1 + 2k.
     ///
     /// # Errors
     /// [`Error::ConditionNotMet`] if the row has changed, [`Error::NotFound`] if it is gone;
@@ -126,7 +135,8 @@ impl Tables {
         Box::pin(async move { send(&*backend, &group?, None).await.map(drop) })
     }
 
-    /// Deletes the row with this key, whatever its version, and says whether there was one.
+    /// Deletes the row with this key, whatever its version, and says whether there was one. An entity with indexes is
+    /// read first.
     ///
     /// It asks for no kind: where entities of several kinds share a table, their keys must differ.
     ///

@@ -1,16 +1,25 @@
 //! The conformance suite: what the documentation promises, on every backend.
 //!
-//! Each case is written once and run in memory, on disk, on Azurite, and on the live account of
-//! `AZURE_TABLES_CONNECTION_STRING` where it is set. What is off is counted as ignored, never as passed.
+//! Each case is written once and run in memory, on disk, on Azurite, on the live account of
+//! `AZURE_TABLES_CONNECTION_STRING` where it is set, and on the plain store of the tests. What is off is counted as
+//! ignored, never as passed.
 
+#[path = "conformance/bulk.rs"]
+mod bulk;
 #[path = "conformance/entities.rs"]
 mod entities;
 #[path = "conformance/filters.rs"]
 mod filters;
 #[path = "conformance/hash_partitions.rs"]
 mod hash_partitions;
+#[path = "conformance/index_backfill.rs"]
+mod index_backfill;
 #[path = "conformance/index_reads.rs"]
 mod index_reads;
+#[path = "conformance/index_rows.rs"]
+mod index_rows;
+#[path = "conformance/index_unique.rs"]
+mod index_unique;
 #[path = "conformance/index_writes.rs"]
 mod index_writes;
 #[path = "conformance/keys.rs"]
@@ -59,9 +68,13 @@ macro_rules! conformance {
 pub(crate) use conformance;
 
 const MODULES: &[&[Case]] = &[
+    bulk::CASES,
     filters::CASES,
     hash_partitions::CASES,
+    index_backfill::CASES,
     index_reads::CASES,
+    index_rows::CASES,
+    index_unique::CASES,
     index_writes::CASES,
     keys::CASES,
     pages::CASES,
@@ -74,7 +87,7 @@ const MODULES: &[&[Case]] = &[
 ];
 
 fn main() -> ExitCode {
-    let kinds = [Kind::Memory, Kind::Disk, Kind::Azurite, Kind::Live];
+    let kinds = [Kind::Plain, Kind::Memory, Kind::Disk, Kind::Azurite, Kind::Live];
     for kind in kinds {
         if let Some(reason) = kind.off() {
             eprintln!("not tested: {reason}");

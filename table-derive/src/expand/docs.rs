@@ -76,9 +76,10 @@ fn opens(layout: Layout<'_>, fields: &str, way: Way) -> String {
 
 /// What an index's query costs.
 fn cost(index: &Index) -> String {
-    let (partition, lag) = match index.is_elsewhere() {
-        false => ("in the entity's partition", ""),
-        true => ("elsewhere", ", and may lag behind the entity"),
+    let (partition, lag) = if index.is_elsewhere() {
+        ("elsewhere", ", and may lag behind the entity")
+    } else {
+        ("in the entity's partition", "")
     };
     match (index.holds(), index.unique) {
         (Holds::Copy, Some(_)) => format!("A unique index {partition}, of whole copies: a full key costs one request."),

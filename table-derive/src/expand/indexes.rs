@@ -93,6 +93,7 @@ pub(super) fn write_index(context: &Context<'_>) -> Option<TokenStream> {
         .collect();
     (!arms.is_empty()).then(|| {
         quote! {
+            #[inline]
             fn write_index(
                 &self,
                 #layout: ::core::primitive::usize,
@@ -142,6 +143,7 @@ pub(super) fn owner_part(context: &Context<'_>) -> Option<TokenStream> {
         .collect();
     (!arms.is_empty()).then(|| {
         quote! {
+            #[inline]
             fn owner_part(#part: ::core::primitive::usize, #owner: &mut #t::OwnerReader<'_>) -> #t::Result<()> {
                 match #part {
                     #(#arms)*
