@@ -14,6 +14,7 @@ mod parts;
 mod plan;
 mod point;
 mod rows;
+mod slices;
 mod source;
 mod stages;
 mod view;

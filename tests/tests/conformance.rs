@@ -34,6 +34,8 @@ mod properties;
 mod ranges;
 #[path = "conformance/requests.rs"]
 mod requests;
+#[path = "conformance/slices.rs"]
+mod slices;
 #[path = "conformance/transactions.rs"]
 mod transactions;
 #[path = "conformance/writes.rs"]
@@ -82,6 +84,7 @@ const MODULES: &[&[Case]] = &[
     properties::CASES,
     ranges::CASES,
     requests::CASES,
+    slices::CASES,
     transactions::CASES,
     writes::CASES,
 ];

@@ -109,7 +109,11 @@ pub(super) enum Way {
 
 /// Of `scan`.
 pub(super) fn scan(entity: &Entity) -> String {
-    format!("Reads the whole table `{}`. It compiles under `#[table(allow_scan)]`.", entity.table.value)
+    let tables = match &entity.slice {
+        Some(slice) => format!("all tables `{}{}`", entity.table.value, slice.pattern()),
+        None => format!("the whole table `{}`", entity.table.value),
+    };
+    format!("Reads {tables}. It compiles under `#[table(allow_scan)]`.")
 }
 
 fn orders(entity: &Entity, row: &[Part]) -> String {
@@ -140,9 +144,12 @@ fn argument_names<'a>(entity: &Entity, parts: impl Iterator<Item = &'a Part>) ->
 
 /// The table and its two keys.
 fn layout(entity: &Entity, layout: Layout<'_>) -> String {
+    let table = match &entity.slice {
+        Some(slice) => format!("Tables `{}{}`", layout.table.value, slice.pattern()),
+        None => format!("Table `{}`", layout.table.value),
+    };
     format!(
-        "Table `{}`, `PartitionKey` {}, `RowKey` {}.",
-        layout.table.value,
+        "{table}, `PartitionKey` {}, `RowKey` {}.",
         stored_key(entity, layout.partition),
         stored_key(entity, layout.row)
     )

@@ -5,7 +5,7 @@ use std::{cmp::Ordering, collections::BinaryHeap, sync::Arc};
 use super::stages::{TableReader, Wanted};
 use crate::{
     Result, RowRef, RowSet,
-    backend::{Backend, BoxFuture, Continuation, Scan},
+    backend::{Backend, BoxFuture, Continuation, Page, Scan},
     index::side_by_side,
     key::order,
 };
@@ -127,7 +127,8 @@ impl Lane {
     async fn fill(&mut self, backend: &Arc<dyn Backend>, wanted: Wanted, most: u32) -> Result<()> {
         while !self.ended && self.ahead.is_empty() {
             self.scan.page = wanted.page(&self.scan).min(most);
-            let page = backend.query(&self.scan, self.from.as_ref()).await?;
+            let page = backend.query(&self.scan, self.from.as_ref()).await;
+            let page = wanted.or_missing(page, Page::default())?;
             self.ended = page.next.is_none();
             self.from = page.next;
             self.ahead = page.rows;

@@ -45,7 +45,7 @@ impl OnePage {
         let cursor = cursor.map(|cursor| Cursor::parse(cursor, query)).transpose()?;
         // The query as it goes on after a row is checked before its first page, and with the cursor's keys again.
         let (partition_key, row_key) = (String::new(), String::new());
-        let first = Cursor { query, left: source.pages.taken, partition_key, row_key, listed: None };
+        let first = Cursor { query, left: source.pages.taken, partition_key, row_key, listed: None, slice: None };
         source.check_after(cursor.as_ref().unwrap_or(&first))?;
         if let Some(cursor) = cursor {
             source.resume(cursor);
@@ -58,6 +58,7 @@ impl OnePage {
     pub(super) async fn read(self, read: FoundReader<'_>) -> Result<Option<String>> {
         let Self { mut source, query } = self;
         let (mut partition_key, mut row_key, mut listed) = (String::new(), String::new(), None);
+        let (is_sliced, mut slice) = (source.is_sliced(), None);
         let mut noted = |found: Found<'_>| {
             let given = read(found)?;
             if given {
@@ -65,6 +66,7 @@ impl OnePage {
                 partition.clone_into(&mut partition_key);
                 row.clone_into(&mut row_key);
                 listed = found.listed().map(str::to_owned);
+                slice = is_sliced.then(|| found.table.to_owned());
             }
             Ok(given)
         };
@@ -73,7 +75,7 @@ impl OnePage {
             any = true;
         }
         let left = source.pages.taken;
-        let next = Cursor { query, left, partition_key, row_key, listed };
+        let next = Cursor { query, left, partition_key, row_key, listed, slice };
         Ok((any && source.has_more()).then(|| next.to_string()))
     }
 }

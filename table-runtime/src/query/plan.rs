@@ -300,7 +300,7 @@ impl Plan {
     }
 
     /// Where the layout stands, for a cursor: the same query over a changed layout is another one.
-    pub(super) fn layout(&self) -> &'static LayoutInfo {
+    pub(crate) fn layout(&self) -> &'static LayoutInfo {
         self.layout
     }
 

@@ -6,6 +6,7 @@ use super::{
     Reached,
     lookups::Lookups,
     plan::{Erased, Plan},
+    slices::Slices,
     stages::{Stages, TableReader, Wanted, after},
     view::Found,
     visible::Visible,
@@ -41,6 +42,8 @@ struct Beginning {
     resumed: Option<Cursor>,
     /// What is asked of an index.
     index: Option<(Tables, Erased)>,
+    /// The tables, where there are several.
+    slices: Option<Slices>,
 }
 
 /// The rows of a query, page by page.
@@ -54,12 +57,13 @@ pub(super) struct RowPages {
     dropped: bool,
     /// Whether a row was left for a next run.
     cut: bool,
+    sliced: bool,
 }
 
 impl RowPages {
     /// Lends the next rows to `read`; `false` at the end.
     async fn next(&mut self, read: TableReader<'_>) -> Result<bool> {
-        let wanted = Wanted { left: self.left, dropped: self.dropped };
+        let wanted = Wanted { left: self.left, dropped: self.dropped, sliced: self.sliced };
         self.stages.next(&self.backend, wanted, read).await
     }
 
@@ -84,14 +88,16 @@ impl Source {
             taken: plan.take,
             dropped: false,
             cut: false,
+            sliced: plan.layout().slice.is_some(),
         };
+        let slices = scans.first().and_then(|scan| Slices::new(plan, reached, &scan.rows));
         let index = erased.map(|erased| (tables.clone(), erased));
         Ok(Self {
             pages,
             layout: plan.layout_number(),
             entities: plan.visible(),
             is_primary: plan.layout().index.is_none(),
-            begins: Some(Beginning { scans, resumed: None, index }),
+            begins: Some(Beginning { scans, resumed: None, index, slices }),
             lookups,
         })
     }
@@ -117,14 +123,20 @@ impl Source {
     }
 
     async fn begin(&mut self) -> Result<()> {
-        let Some(Beginning { scans, resumed, index }) = self.begins.take() else { return Ok(()) };
+        let Some(Beginning { scans, resumed, index, slices }) = self.begins.take() else { return Ok(()) };
         if let Some((tables, erased)) = index {
             erased.is_ready(&tables).await?;
         }
-        match resumed {
-            Some(cursor) => after(&scans, &cursor).into_iter().for_each(|stage| self.pages.stages.push(stage)),
-            None => self.pages.stages.push(scans),
-        }
+        let rest = resumed.as_ref().map(|cursor| after(&scans, cursor));
+        let stages = match slices {
+            None => rest.unwrap_or_else(|| vec![scans]),
+            Some(slices) => {
+                let tables = slices.tables(&self.pages.backend).await?;
+                let at = resumed.as_ref().and_then(|cursor| cursor.slice.as_deref());
+                slices.stages(&tables, &scans, rest.as_deref().map(|rest| (rest, at)))
+            }
+        };
+        stages.into_iter().for_each(|stage| self.pages.stages.push(stage));
         Ok(())
     }
 
@@ -208,6 +220,11 @@ impl Source {
             pages.left = most.saturating_sub(count);
         }
         Ok(count.min(most))
+    }
+
+    /// Whether its rows stand in several tables.
+    pub(super) fn is_sliced(&self) -> bool {
+        self.pages.sliced
     }
 
     /// What the cursors of this query are known by.

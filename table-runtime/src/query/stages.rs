@@ -4,7 +4,7 @@ use std::{cmp::Ordering, collections::VecDeque, ops::Bound, sync::Arc};
 
 use super::merge::Merge;
 use crate::{
-    Result, RowRef,
+    Error, Result, RowRef,
     backend::{Backend, Continuation, Partitions, Scan},
     cursor::Cursor,
     key::order,
@@ -32,9 +32,19 @@ pub(super) struct Wanted {
     pub(super) left: usize,
     /// Whether rows were read and not given out.
     pub(super) dropped: bool,
+    /// Whether a table that is missing has no rows, and is no mistake.
+    pub(super) sliced: bool,
 }
 
 impl Wanted {
+    /// What a slice holds that is not there, or not for long.
+    pub(super) fn or_missing<T>(self, read: Result<T>, nothing: T) -> Result<T> {
+        match read {
+            Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) if self.sliced => Ok(nothing),
+            read => read,
+        }
+    }
+
     /// The size of a scan's next page.
     pub(super) fn page(self, scan: &Scan) -> u32 {
         let left = u32::try_from(self.left).unwrap_or(u32::MAX);
@@ -74,7 +84,8 @@ impl Stages {
             Some(Stage::One(scan, from)) => {
                 scan.page = wanted.page(scan);
                 let table = &*scan.table;
-                *from = backend.query_with(scan, from.as_ref(), &mut |row| read(table, row)).await?;
+                let page = backend.query_with(scan, from.as_ref(), &mut |row| read(table, row)).await;
+                *from = wanted.or_missing(page, None)?;
                 from.is_none()
             }
             Some(Stage::Merged(merge)) => merge.next(backend, wanted, read).await?,
@@ -144,7 +155,7 @@ mod tests {
             let (partition_key, row_key) = ("other".to_owned(), row_key.to_owned());
             let scans = after(
                 std::slice::from_ref(&scan),
-                &Cursor { query: 0, left: None, partition_key, row_key, listed: None },
+                &Cursor { query: 0, left: None, partition_key, row_key, listed: None, slice: None },
             );
             scans.into_iter().flatten().map(|scan| (scan.partitions, scan.rows.from)).collect::<Vec<_>>()
         };
