@@ -219,6 +219,23 @@ impl Keys {
         None
     }
 
+    /// A key with a name and a field in parentheses, such as `slice = month(posted)`.
+    pub(crate) fn call(&mut self, key: &'static str, example: &str, errors: &mut Errors) -> Option<(Ident, Ident)> {
+        let meta = self.take(key, errors)?;
+        let ident = |expression: &Expr| match expression {
+            Expr::Path(path) => path.path.get_ident().cloned(),
+            _ => None,
+        };
+        if let Some(Expr::Call(call)) = value_of(&meta)
+            && call.args.len() == 1
+            && let (Some(name), Some(field)) = (ident(&call.func), call.args.first().and_then(ident))
+        {
+            return Some((name, field));
+        }
+        errors.on(&meta, format_args!("`{key}` takes a unit and a field; write `{key} = {example}`"));
+        None
+    }
+
     /// A key with a list in parentheses.
     pub(crate) fn list(&mut self, key: &'static str, errors: &mut Errors) -> Option<List> {
         match self.take(key, errors)? {

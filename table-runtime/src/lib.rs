@@ -30,6 +30,7 @@ mod properties;
 pub mod property;
 mod query;
 mod row;
+mod slice;
 mod tables;
 mod ticks;
 mod transaction;
@@ -53,6 +54,7 @@ pub use properties::{DamagedProperties, Properties, PropertiesRef};
 pub use property::{Property, PropertyProblem};
 pub use query::{Bounds, Done, Entities, Explain, Lookup, Opened, PageOf, Point, Primary, Query, Rows, Unique, View};
 pub use row::{ETag, Row, RowId, RowRef, RowSet};
+pub use slice::{Slice, SliceInfo, SliceTime, SliceUnit, Sliced};
 pub use tables::Tables;
 pub use ticks::{ParseTicksError, Ticks};
 pub use transaction::Transaction;
@@ -77,6 +79,7 @@ pub mod __private {
         layout::*,
         property::{Property, *},
         query::*,
+        slice::{SliceInfo, SliceUnit, Sliced},
     };
 
     // Of these, not of the trait's own items, generated code is made: the compiler then points at the beginning of the

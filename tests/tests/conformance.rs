@@ -10,6 +10,8 @@ mod bulk;
 mod entities;
 #[path = "conformance/filters.rs"]
 mod filters;
+#[path = "conformance/hash_partitions.rs"]
+mod hash_partitions;
 #[path = "conformance/index_backfill.rs"]
 mod index_backfill;
 #[path = "conformance/index_building.rs"]
@@ -40,6 +42,8 @@ mod properties;
 mod ranges;
 #[path = "conformance/requests.rs"]
 mod requests;
+#[path = "conformance/slices.rs"]
+mod slices;
 #[path = "conformance/transactions.rs"]
 mod transactions;
 #[path = "conformance/writes.rs"]
@@ -76,6 +80,7 @@ pub(crate) use conformance;
 const MODULES: &[&[Case]] = &[
     bulk::CASES,
     filters::CASES,
+    hash_partitions::CASES,
     index_backfill::CASES,
     index_reads::CASES,
     index_building::CASES,
@@ -91,6 +96,7 @@ const MODULES: &[&[Case]] = &[
     properties::CASES,
     ranges::CASES,
     requests::CASES,
+    slices::CASES,
     transactions::CASES,
     writes::CASES,
 ];

@@ -1,6 +1,6 @@
 //! Keeping an entity's indexes true.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use futures_util::future::join_all;
 
@@ -51,6 +51,11 @@ impl Upkeep {
     /// The entity's table.
     pub(crate) fn table(&self) -> &'static str {
         self.schema.table()
+    }
+
+    /// The table of an entity's row: of several, its slice.
+    pub(crate) fn table_of(&self, (partition_key, row_key): &RowKeys) -> Result<Cow<'static, str>> {
+        self.schema.layouts[0].table_of(partition_key, row_key)
     }
 
     /// How many indexes have their rows in the entity's partition.
