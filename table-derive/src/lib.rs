@@ -13,6 +13,7 @@ mod fallback;
 mod generics;
 mod key_part;
 mod model;
+mod projection;
 mod property;
 #[cfg(test)]
 mod tests;
@@ -21,7 +22,7 @@ mod wrapper;
 use proc_macro2::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
 
-use crate::{errors::Errors, model::Entity, wrapper::Wrapper};
+use crate::{errors::Errors, model::Entity, projection::Projection, wrapper::Wrapper};
 
 /// Makes a struct a table's row, and writes its queries.
 ///
@@ -91,6 +92,19 @@ pub fn derive_property(input: proc_macro::TokenStream) -> proc_macro::TokenStrea
     property(&parse_macro_input!(input)).into()
 }
 
+/// Makes a struct of some of an entity's fields what a query can be asked for: `#[projection(of = Post)]`.
+///
+/// Each field is one of the entity's, by name, of the same type; how it is stored is the entity's to say. A query's
+/// `select::<Headline>()` asks the store for these fields alone, and gives out `Headline`s: plain ones, since what is
+/// not the whole entity cannot be written back.
+///
+/// Of an entity with parameters it says which: `#[projection(of = Item::<String>)]`; one that has parameters itself
+/// states their bounds. `#[projection(crate = path)]` says where `table_runtime` is found.
+#[proc_macro_derive(Projection, attributes(projection, table, partition_key, row_key, property, index))]
+pub fn derive_projection(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    projection(&parse_macro_input!(input)).into()
+}
+
 fn table_entity(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
     let entity = Entity::read(input, &mut errors);
@@ -117,6 +131,12 @@ fn property(input: &DeriveInput) -> TokenStream {
         None => fallback::property(input),
     };
     with_errors(errors, code)
+}
+
+fn projection(input: &DeriveInput) -> TokenStream {
+    let mut errors = Errors::default();
+    let code = Projection::read(input, &mut errors).map(|projection| projection::expand(&projection));
+    with_errors(errors, code.unwrap_or_default())
 }
 
 fn with_errors(errors: Errors, code: TokenStream) -> TokenStream {

@@ -32,6 +32,10 @@ pub struct IndexInfo {
     pub holds: Holds,
     /// The primary key's fields that the index's own keys do not imply, and the property that holds each.
     pub pointer: &'static [PropertyInfo],
+    /// The properties of the entity that they include.
+    pub included: &'static [PropertyInfo],
+    /// The properties of the entity that its own keys hold whole: the part, counted over both keys, and the name.
+    pub values: &'static [(usize, &'static str)],
 }
 
 /// Where an index's rows stand.

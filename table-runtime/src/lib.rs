@@ -50,14 +50,16 @@ pub use key::{KeyPart, KeyWriter};
 pub use layout::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope};
 pub use properties::{DamagedProperties, Properties, PropertiesRef};
 pub use property::{Property, PropertyProblem};
-pub use query::{Bounds, Done, Entities, Explain, Lookup, Opened, PageOf, Point, Primary, Query, Rows, Unique, View};
+pub use query::{
+    Bounds, Done, Entities, Explain, Lookup, Opened, PageOf, Point, Primary, Projection, Query, Rows, Unique, View,
+};
 pub use row::{ETag, Row, RowId, RowRef, RowSet};
 pub use tables::Tables;
 pub use ticks::{ParseTicksError, Ticks};
 pub use transaction::Transaction;
 pub use value::{Value, ValueRef};
 
-pub use table_derive::{KeyPart, Property, TableEntity};
+pub use table_derive::{KeyPart, Projection, Property, TableEntity};
 
 /// What the derives write calls to: no part of the interface.
 #[doc(hidden)]

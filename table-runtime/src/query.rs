@@ -12,6 +12,7 @@ mod pages;
 mod parts;
 mod plan;
 mod point;
+mod projection;
 mod rows;
 mod source;
 mod view;
@@ -25,6 +26,7 @@ pub use pages::{Entities, PageOf};
 pub use parts::{Done, HasPart, OnePoint, Part, Primary, Rest, Sorted, Unique};
 pub use plan::Plan;
 pub use point::{Lookup, OfEntity, OwnKey, Point};
+pub use projection::{Projection, SameAs, project};
 pub use rows::Rows;
 pub use view::{Found, View};
 

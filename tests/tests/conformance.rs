@@ -17,6 +17,8 @@ mod keys;
 mod pages;
 #[path = "conformance/points.rs"]
 mod points;
+#[path = "conformance/projections.rs"]
+mod projections;
 #[path = "conformance/properties.rs"]
 mod properties;
 #[path = "conformance/ranges.rs"]
@@ -56,13 +58,14 @@ macro_rules! conformance {
 
 pub(crate) use conformance;
 
-const MODULES: [&[Case]; 10] = [
+const MODULES: [&[Case]; 12] = [
     filters::CASES,
     index_reads::CASES,
     index_writes::CASES,
     keys::CASES,
     pages::CASES,
     points::CASES,
+    projections::CASES,
     properties::CASES,
     ranges::CASES,
     requests::CASES,

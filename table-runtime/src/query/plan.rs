@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use super::visible::Visible;
+use super::{projection::Selection, visible::Visible};
 use crate::{
     Condition, Error, Holds, KeyError, LayoutInfo, Operator, QueryError, Result, RowRef, TableEntity, Tables, Value,
     backend::{BoxFuture, KeyRange, Partitions, Scan},
@@ -32,6 +32,8 @@ pub struct Plan {
     /// The row keys, where they are not all that begin with `row`.
     range: Option<KeyRange>,
     filter: Option<Condition>,
+    /// What is asked for, where it is not the whole of each row.
+    select: Option<Selection>,
     pub(super) take: Option<usize>,
     /// The first mistake; it is told when the query is run.
     problem: Option<Problem>,
@@ -97,6 +99,7 @@ impl Plan {
             is_whole: layout.row.is_empty(),
             range: None,
             filter: None,
+            select: None,
             take: None,
             problem: None,
         };
@@ -239,7 +242,7 @@ impl Plan {
             operator: Operator::Eq,
             value: Value::String(kind.to_owned()),
         });
-        let filter = self.filter.clone().filter(|_| !self.layout.is_lookup());
+        let filter = self.filter.clone().filter(|_| !self.is_lookup());
         let filter = match (is_kind, filter) {
             (Some(is_kind), Some(filter)) => Some(both(Some(is_kind), filter)),
             (is_kind, filter) => is_kind.or(filter),
@@ -253,9 +256,7 @@ impl Plan {
             // An entity's rows stand in every partition under the same constant beginning, if any.
             (_, _) => order::prefixed(self.row.as_str()),
         };
-        // What it includes is for who reads the row alone.
-        let pointer = self.layout.index.as_ref().filter(|index| index.holds == Holds::Include);
-        let select = pointer.map(|index| index.pointer.iter().map(|property| property.name).collect());
+        let select = self.selected(self.visible.mark()).map(Into::into);
         Scan { table: self.layout.table.into(), partitions, rows, filter, select, page: limits::PAGE }
     }
 
@@ -296,9 +297,39 @@ impl Plan {
         self.erased
     }
 
+    /// Asks for the properties of a projection alone.
+    pub(super) fn select(&mut self, selection: Option<Selection>) {
+        self.select = selection;
+    }
+
+    /// The properties that are asked of the layout's rows; `None` for all of them. Of the entities' own rows, these are
+    /// seen by some more.
+    pub(super) fn selected(&self, seen_by: &'static [&'static str]) -> Option<Vec<&'static str>> {
+        if self.is_lookup() {
+            // What it includes is for who reads the row alone.
+            let pointer = self.layout.index.as_ref().filter(|index| index.holds == Holds::Include);
+            return pointer.map(|index| index.pointer.iter().map(|property| property.name).collect());
+        }
+        let mut selected = self.select?.of(self.layout);
+        if self.layout.index.is_none() {
+            selected.extend(seen_by);
+        }
+        Some(selected)
+    }
+
+    /// Whether the rows of the layout lead to entities, which are read after them.
+    pub(super) fn is_lookup(&self) -> bool {
+        self.layout.is_lookup() && !self.is_covered()
+    }
+
+    /// Whether the rows of an index that lead to entities hold all that is asked for.
+    pub(super) fn is_covered(&self) -> bool {
+        self.select.is_some_and(|selection| selection.is_covered(self.layout, self.filter.as_ref()))
+    }
+
     /// The filter that no row of the index can tell, where they lead to the entities.
     pub(super) fn entity_filter(&self) -> Option<&Condition> {
-        self.filter.as_ref().filter(|_| self.layout.is_lookup())
+        self.filter.as_ref().filter(|_| self.is_lookup())
     }
 }
 

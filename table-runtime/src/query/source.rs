@@ -73,7 +73,7 @@ impl Source {
     pub(super) fn new(plan: &Plan, tables: &Tables, partitions: Partitions) -> Result<Self> {
         let scan = plan.checked_scan(partitions)?;
         let erased = plan.erased();
-        let lookups = erased.filter(|_| plan.layout().is_lookup()).map(|erased| {
+        let lookups = erased.filter(|_| plan.is_lookup()).map(|erased| {
             Lookups::new(tables.clone(), plan.layout(), erased, plan.visible(), plan.entity_filter().cloned())
         });
         let pages = RowPages {
