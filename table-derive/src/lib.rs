@@ -11,6 +11,7 @@ mod errors;
 mod expand;
 mod fallback;
 mod generics;
+mod group;
 mod key_part;
 mod model;
 mod projection;
@@ -22,7 +23,7 @@ mod wrapper;
 use proc_macro2::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
 
-use crate::{errors::Errors, model::Entity, projection::Projection, wrapper::Wrapper};
+use crate::{errors::Errors, group::Group, model::Entity, projection::Projection, wrapper::Wrapper};
 
 /// Makes a struct a table's row, and writes its queries.
 ///
@@ -105,6 +106,21 @@ pub fn derive_projection(input: proc_macro::TokenStream) -> proc_macro::TokenStr
     projection(&parse_macro_input!(input)).into()
 }
 
+/// Makes an enum of entities that share a table and a partition what one query reads: a master and its items.
+///
+/// Each variant holds an entity, or `Stored<…>` of one. The first is the master: the row keys of the others begin with
+/// its own, as `{id}_{item}` does with `{id}`, and those parts tell their own end (a text belongs into the partition
+/// key). Rows are told apart by `#[table(kind)]` on every entity, or else by the number of their key parts.
+///
+/// `by_key(…)` opens the partition: its argument is that of the partition's one field, a tuple for several, `()` for
+/// none. Narrowing follows the master's row key; `by_key(user).eq(id)` is the master `id` and its items, in key order.
+///
+/// `#[table(crate = path)]` says where `table_runtime` is found.
+#[proc_macro_derive(EntityGroup, attributes(table))]
+pub fn derive_entity_group(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    entity_group(&parse_macro_input!(input)).into()
+}
+
 fn table_entity(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
     let entity = Entity::read(input, &mut errors);
@@ -131,6 +147,12 @@ fn property(input: &DeriveInput) -> TokenStream {
         None => fallback::property(input),
     };
     with_errors(errors, code)
+}
+
+fn entity_group(input: &DeriveInput) -> TokenStream {
+    let mut errors = Errors::default();
+    let code = Group::read(input, &mut errors).map(|group| group::expand(&group));
+    with_errors(errors, code.unwrap_or_default())
 }
 
 fn projection(input: &DeriveInput) -> TokenStream {

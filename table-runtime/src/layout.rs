@@ -77,6 +77,9 @@ impl LayoutInfo {
 pub struct PartInfo {
     /// The field.
     pub field: &'static str,
+    /// What encodings it has: the type of an integer, or else `text`, `character`, `name`, `guid`, `time`, `date` or
+    /// `bool`.
+    pub kind: &'static str,
     /// The encoding, as its attribute says it, such as `first = 1, uppercase`; `plain` where it says none.
     pub encoding: &'static str,
     /// Whether what is written tells its own end, so that `_` follows it; a text ends with a space.

@@ -51,7 +51,8 @@ pub use layout::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, S
 pub use properties::{DamagedProperties, Properties, PropertiesRef};
 pub use property::{Property, PropertyProblem};
 pub use query::{
-    Bounds, Done, Entities, Explain, Lookup, Opened, PageOf, Point, Primary, Projection, Query, Rows, Unique, View,
+    Bounds, Done, Entities, EntityGroup, Explain, Lookup, Opened, PageOf, Point, Primary, Projection, Query, Rows,
+    Unique, Variant, View,
 };
 pub use row::{ETag, Row, RowId, RowRef, RowSet};
 pub use tables::Tables;
@@ -59,13 +60,13 @@ pub use ticks::{ParseTicksError, Ticks};
 pub use transaction::Transaction;
 pub use value::{Value, ValueRef};
 
-pub use table_derive::{KeyPart, Projection, Property, TableEntity};
+pub use table_derive::{EntityGroup, KeyPart, Projection, Property, TableEntity};
 
 /// What the derives write calls to: no part of the interface.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::{
-        Result, Value, ValueRef,
+        Result, RowRef, Value, ValueRef,
         column::*,
         cost,
         entity::*,

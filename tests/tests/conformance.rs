@@ -7,6 +7,8 @@
 mod entities;
 #[path = "conformance/filters.rs"]
 mod filters;
+#[path = "conformance/groups.rs"]
+mod groups;
 #[path = "conformance/index_reads.rs"]
 mod index_reads;
 #[path = "conformance/index_writes.rs"]
@@ -58,8 +60,9 @@ macro_rules! conformance {
 
 pub(crate) use conformance;
 
-const MODULES: [&[Case]; 12] = [
+const MODULES: [&[Case]; 13] = [
     filters::CASES,
+    groups::CASES,
     index_reads::CASES,
     index_writes::CASES,
     keys::CASES,

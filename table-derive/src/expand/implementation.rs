@@ -4,7 +4,7 @@ use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 
-use super::{Context, columns, indexes, local, option, strategy_type};
+use super::{Context, columns, indexes, local, option, queries::parts, strategy_type};
 use crate::model::{Field, Index, Key, Layout, Part, Source, Strategy, Text};
 
 /// What the entity may be used for.
@@ -23,9 +23,14 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
             impl #parameters #t::OnePartition for #ident #arguments #bounds {}
         }
     });
+    let [partition, row] = [(&context.entity.partition, quote!(())), (&context.entity.row, quote!(#t::Primary))]
+        .map(|(key, end)| parts(context, &key.parts, &end));
     quote! {
         #allow_scan
         #one_partition
+        #[automatically_derived]
+        #[allow(clippy::type_complexity)]
+        impl #parameters #t::Keyed<#partition, #row> for #ident #arguments #bounds {}
     }
 }
 
@@ -74,8 +79,9 @@ fn layout(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
         let parts = key.parts.iter().map(|part| {
             let (field, encoding) = (&context.entity.fields[part.field].name, part.encoding.to_string());
             let fits = context.fits(part);
+            let kind = quote_spanned!(part.span=> #fits::KIND);
             let self_delimiting = quote_spanned!(part.span=> #fits::SELF_DELIMITING);
-            quote!(#t::PartInfo { field: #field, encoding: #encoding, self_delimiting: #self_delimiting })
+            quote!(#t::PartInfo { field: #field, kind: #kind, encoding: #encoding, self_delimiting: #self_delimiting })
         });
         quote!(&[#(#parts),*])
     };

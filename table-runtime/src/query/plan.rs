@@ -4,9 +4,9 @@ use std::ops::Bound;
 
 use super::{projection::Selection, visible::Visible};
 use crate::{
-    Condition, Error, Holds, KeyError, LayoutInfo, Operator, QueryError, Result, RowRef, TableEntity, Tables, Value,
+    Condition, Error, Holds, KeyError, LayoutInfo, QueryError, Result, RowRef, TableEntity, Tables,
     backend::{BoxFuture, KeyRange, Partitions, Scan},
-    entity::{self, RowKeys},
+    entity::RowKeys,
     index,
     key::{Encode, Escape, KeyBuffer, KeyProblem, Kind, check_length, order, write_part},
     limits,
@@ -29,6 +29,8 @@ pub struct Plan {
     row_parts: usize,
     /// Whether `row` is a whole key, as a constant one is: what begins with it is another row's.
     is_whole: bool,
+    /// The rows of a value are its own and those that go on after this joint: those of a group.
+    items: Option<char>,
     /// The row keys, where they are not all that begin with `row`.
     range: Option<KeyRange>,
     filter: Option<Condition>,
@@ -97,6 +99,7 @@ impl Plan {
             partition_parts: 0,
             row_parts: 0,
             is_whole: layout.row.is_empty(),
+            items: None,
             range: None,
             filter: None,
             select: None,
@@ -105,6 +108,17 @@ impl Plan {
         };
         plan.partition.push_str(layout.partition_prefix);
         plan.row.push_str(layout.row_prefix);
+        plan
+    }
+
+    /// The rows of a group of which `E` is the master.
+    pub(super) fn of_group<E: TableEntity>(visible: Visible) -> Self {
+        let mut plan = Self { visible, items: Some(E::SEPARATOR.unwrap_or('_')), ..Self::new::<E>(0) };
+        if plan.is_whole {
+            // Nothing is shared with a constant key.
+            plan.is_whole = false;
+            plan.row.clear();
+        }
         plan
     }
 
@@ -184,9 +198,13 @@ impl Plan {
         if descending {
             std::mem::swap(&mut from, &mut to);
         }
-        if !last {
-            // The rows of one value are those that begin with it and its joint.
-            let after = |key: String| order::successor(&key).map_or(Bound::Unbounded, Bound::Included);
+        let items = self.items.filter(|_| last);
+        if !last || items.is_some() {
+            // The rows of one value are those that begin with it and its joint; in a group, itself too.
+            let after = |mut key: String| {
+                key.extend(items);
+                order::successor(&key).map_or(Bound::Unbounded, Bound::Included)
+            };
             from = match from {
                 Bound::Excluded(key) => after(key),
                 other => other,
@@ -236,12 +254,7 @@ impl Plan {
     /// The scan, as it stands.
     pub(super) fn scan(&self, partitions: Partitions) -> Scan {
         // The rows of an index have no kind.
-        let kind = self.visible.kind.filter(|_| self.layout.index.is_none());
-        let is_kind = kind.map(|kind| Condition::Compare {
-            property: entity::KIND,
-            operator: Operator::Eq,
-            value: Value::String(kind.to_owned()),
-        });
+        let is_kind = self.visible.is_kind().filter(|_| self.layout.index.is_none());
         let filter = self.filter.clone().filter(|_| !self.is_lookup());
         let filter = match (is_kind, filter) {
             (Some(is_kind), Some(filter)) => Some(both(Some(is_kind), filter)),
@@ -251,7 +264,11 @@ impl Plan {
             (Partitions::One(_), Some(range)) => range.clone(),
             _ if self.is_whole => {
                 let key = self.row.as_str().to_owned();
-                KeyRange { from: Bound::Included(key.clone()), to: Bound::Included(key) }
+                let to = match self.items {
+                    Some(joint) => before_next(order::successor(&format!("{key}{joint}"))),
+                    None => Bound::Included(key.clone()),
+                };
+                KeyRange { from: Bound::Included(key), to }
             }
             // An entity's rows stand in every partition under the same constant beginning, if any.
             (_, _) => order::prefixed(self.row.as_str()),
@@ -331,6 +348,11 @@ impl Plan {
     pub(super) fn entity_filter(&self) -> Option<&Condition> {
         self.filter.as_ref().filter(|_| self.is_lookup())
     }
+}
+
+/// The upper end before this key; none is after all others.
+fn before_next(key: Option<String>) -> Bound<String> {
+    key.map_or(Bound::Unbounded, Bound::Excluded)
 }
 
 fn both(left: Option<Condition>, right: Condition) -> Condition {

@@ -19,7 +19,7 @@ use crate::{
     label = "not a projection of `{E}`",
     note = "write `#[derive(Projection)] #[projection(of = {E})]` on a struct of some of its fields"
 )]
-pub trait Projection<E: TableEntity>: View<Entity = E, Item = Self> + Send {
+pub trait Projection<E>: View<Entity = E, Item = Self> + Send {
     /// The properties of its fields, in their order; empty for one that the key alone holds.
     #[doc(hidden)]
     const PROPERTIES: &'static [&'static str];

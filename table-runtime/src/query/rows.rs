@@ -96,6 +96,17 @@ impl<V, T: KeyPart, N, R: Rest, A> Rows<V, (Part<T, N>, R), A> {
     }
 }
 
+/// An entity whose properties a query can name.
+#[diagnostic::on_unimplemented(
+    message = "a query of a group has no `filter` and no `select`",
+    label = "a group of entities",
+    note = "its entities have different properties: query one of them, or look at what is read"
+)]
+pub trait OneEntity: TableEntity {}
+
+#[diagnostic::do_not_recommend]
+impl<E: TableEntity> OneEntity for E {}
+
 /// The columns of a view's entity.
 type Columns<V> = <<V as View>::Entity as TableEntity>::Columns;
 
@@ -143,7 +154,7 @@ impl<V, P, A> Rows<V, P, A> {
     /// It takes an `Option` of a filter as well: `filter(|post| least.map(|least| post.likes.ge(least)))`.
     pub fn filter<F>(mut self, filter: impl FnOnce(Columns<V>) -> F) -> Rows<V, Done, A::Filtered>
     where
-        V: View,
+        V: View<Entity: OneEntity>,
         A: Reach + Opened,
         F: IntoFilter<V::Entity, Presence: Decided>,
     {
@@ -161,7 +172,7 @@ impl<V, P, A> Rows<V, P, A> {
     /// the value: [`select_unchecked`](Self::select_unchecked) spares that.
     pub fn select<S>(mut self) -> Rows<S, P, A>
     where
-        V: View,
+        V: View<Entity: OneEntity>,
         S: Projection<V::Entity>,
     {
         self.plan.select(Some(Selection::new(S::PROPERTIES, false)));
