@@ -52,7 +52,10 @@ pub use key::{KeyPart, KeyWriter};
 pub use layout::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope};
 pub use properties::{DamagedProperties, Properties, PropertiesRef};
 pub use property::{Property, PropertyProblem};
-pub use query::{Bounds, Done, Entities, Explain, Lookup, Opened, PageOf, Point, Primary, Query, Rows, Unique, View};
+pub use query::{
+    Bounds, Done, Entities, EntityGroup, Explain, Lookup, Opened, PageOf, Point, Primary, Projection, Query, Rows,
+    Unique, Variant, View,
+};
 pub use row::{ETag, Row, RowId, RowRef, RowSet};
 pub use slice::{Slice, SliceInfo, SliceTime, SliceUnit, Sliced};
 pub use tables::Tables;
@@ -60,13 +63,13 @@ pub use ticks::{ParseTicksError, Ticks};
 pub use transaction::Transaction;
 pub use value::{Value, ValueRef};
 
-pub use table_derive::{KeyPart, Property, TableEntity};
+pub use table_derive::{EntityGroup, KeyPart, Projection, Property, TableEntity};
 
 /// What the derives write calls to: no part of the interface.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::{
-        Result, Value, ValueRef,
+        Result, RowRef, Value, ValueRef,
         column::*,
         cost,
         entity::*,

@@ -10,6 +10,8 @@ mod bulk;
 mod entities;
 #[path = "conformance/filters.rs"]
 mod filters;
+#[path = "conformance/groups.rs"]
+mod groups;
 #[path = "conformance/hash_partitions.rs"]
 mod hash_partitions;
 #[path = "conformance/index_backfill.rs"]
@@ -36,6 +38,8 @@ mod keys;
 mod pages;
 #[path = "conformance/points.rs"]
 mod points;
+#[path = "conformance/projections.rs"]
+mod projections;
 #[path = "conformance/properties.rs"]
 mod properties;
 #[path = "conformance/ranges.rs"]
@@ -80,6 +84,7 @@ pub(crate) use conformance;
 const MODULES: &[&[Case]] = &[
     bulk::CASES,
     filters::CASES,
+    groups::CASES,
     hash_partitions::CASES,
     index_backfill::CASES,
     index_reads::CASES,
@@ -93,6 +98,7 @@ const MODULES: &[&[Case]] = &[
     keys::CASES,
     pages::CASES,
     points::CASES,
+    projections::CASES,
     properties::CASES,
     ranges::CASES,
     requests::CASES,

@@ -169,6 +169,18 @@ fn generic_indexes() {
     })));
 }
 
+/// Fields by the entity's columns.
+#[test]
+fn projection() {
+    snapshot!(pretty(crate::projection(&parse_quote! {
+        #[projection(of = Item::<T>)]
+        struct Headline<T: Property + Send> {
+            title: T,
+            r#type: u32,
+        }
+    })));
+}
+
 #[test]
 fn key_parts() {
     snapshot!(

@@ -80,6 +80,18 @@ fn wrappers_name_themselves_their_types_and_absolute_paths() {
 }
 
 #[test]
+fn projections_name_themselves_their_types_and_absolute_paths() {
+    let tokens = crate::projection(&parse_quote! {
+        #[projection(of = Post)]
+        struct Headline<G: Bound> {
+            a: A,
+            b: G,
+        }
+    });
+    assert_eq!(names(tokens), "A Bound Entity G Headline Item Post Self");
+}
+
+#[test]
 fn the_renamed_crate_is_the_only_one_named() {
     let entity: syn::DeriveInput = parse_quote! {
         #[table(crate = other)]
@@ -106,7 +118,14 @@ fn the_renamed_crate_is_the_only_one_named() {
         }
     );
     let broken: syn::DeriveInput = parse_quote!(#[table(crate = other)] union Wrapper { variant: u8 });
+    let projection: syn::DeriveInput = parse_quote!(
+        #[projection(of = Post, crate = other)]
+        struct Headline {
+            a: A,
+        }
+    );
     let all = [
+        crate::projection(&projection),
         crate::table_entity(&entity),
         crate::table_entity(&broken),
         crate::key_part(&wrapper),

@@ -333,6 +333,123 @@ fn of_wrappers() {
     }
 }
 
+#[test]
+fn of_projections() {
+    let cases: [(DeriveInput, &str); 12] = [
+        (
+            parse_quote!(
+                struct Headline {
+                    title: String,
+                }
+            ),
+            "help: put `#[projection(of = …)]` on the struct",
+        ),
+        (
+            parse_quote!(
+                #[projection]
+                struct Headline {
+                    title: String,
+                }
+            ),
+            "`#[projection(of = Post)]`",
+        ),
+        (
+            parse_quote!(
+                #[projection(off = Post)]
+                struct Headline {
+                    title: String,
+                }
+            ),
+            "did you mean `of`?",
+        ),
+        (
+            parse_quote!(
+                #[projection(of)]
+                struct Headline {
+                    title: String,
+                }
+            ),
+            "write `of = some::path`",
+        ),
+        (
+            parse_quote!(
+                #[projection(of = "Post")]
+                struct Headline {
+                    title: String,
+                }
+            ),
+            "`of` takes a path",
+        ),
+        (
+            parse_quote!(
+                #[projection(of = Post)]
+                struct Headline<'a> {
+                    title: &'a str,
+                }
+            ),
+            "write `String` instead of",
+        ),
+        (
+            parse_quote!(
+                #[projection(of = Post)]
+                struct Headline(String);
+            ),
+            "is for structs with named fields",
+        ),
+        (
+            parse_quote!(
+                #[projection(of = Post)]
+                struct Headline {}
+            ),
+            "with some of the entity's fields",
+        ),
+        (
+            parse_quote!(
+                #[projection(of = Post)]
+                enum Headline {
+                    A,
+                }
+            ),
+            "is for structs with named fields",
+        ),
+        (
+            parse_quote!(
+                #[projection(of = Post)]
+                #[table(name = "Posts")]
+                struct Headline {
+                    title: String,
+                }
+            ),
+            "the entity says how it is stored; remove `#[table]`",
+        ),
+        (
+            parse_quote!(
+                #[projection(of = Post)]
+                struct Headline {
+                    #[property(rename = "T")]
+                    title: String,
+                }
+            ),
+            "remove `#[property]`",
+        ),
+        (
+            parse_quote!(
+                #[projection(of = Post)]
+                struct Headline {
+                    #[projection(rename = "T")]
+                    title: String,
+                }
+            ),
+            "unknown key `rename`",
+        ),
+    ];
+    for (input, message) in &cases {
+        let found = messages(crate::projection, input);
+        assert!(found.iter().any(|found| found.contains(message)), "{message}: {found:#?}");
+        assert!(found.len() <= 2, "{found:#?}");
+    }
+}
+
 /// Mistakes do not hide each other.
 #[test]
 fn all_at_once() {
