@@ -93,6 +93,25 @@ fn filters() {
 }
 
 #[test]
+fn sensor_log() {
+    assert_lines(
+        &output(&mut example("sensor_log")),
+        &[
+            "1920 readings in Readings201004, Readings201005, Readings201006, Readings201007, Readings201008",
+            "one: point of Readings201006, 1 request: PartitionKey eq '7' and RowKey eq '2521267343999999999_kitchen'",
+            "tail: fan-out over 8 of ReadingsYYYYMM, first 5, 1 request at least: PartitionKey eq '{0..7}'",
+            "2010-08-01 18:00 kitchen 13",
+            "2010-06-01 00:00 kitchen 4",
+            "2010-05-31 18:00 attic 9",
+            "warmest: Some((\"2010-06-01\", 13.0))",
+            "dropped Readings201004, Readings201005",
+            "1240 readings are left",
+            "oldest table: Readings201005",
+        ],
+    );
+}
+
+#[test]
 fn accounts() {
     assert_lines(
         &output(&mut example("accounts")),

@@ -39,6 +39,7 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// | `#[table(rename_all = "PascalCase")]` | property names, in serde's styles; `PascalCase` by default |
 /// | `#[table(kind)]`, `#[table(kind = "Expense")]` | writes a property `EntityType`, so that entities can share a table |
 /// | `#[table(separator = "_")]` | for data that others wrote: one joint after every key part |
+/// | `#[table(slice = month(posted))]` | one table for each `year`, `month` or `day` (UTC) of a time that is a key part: `Log201006`; without indexes |
 /// | `#[table(write_id)]` | writes a property `WriteId`, so that a write whose answer was lost is told from another's |
 /// | `#[table(allow_scan)]` | lets `scan()` compile |
 /// | `#[table(crate = path)]` | where `table_runtime` is found |

@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt, ops::RangeTo};
 
 use crate::{
     ETag, Error, LayoutInfo, Result, RowId, TableEntity, Tables, Ticks,
-    backend::{Action, Backend, Group},
+    backend::{Action, Backend, BoxFuture, Group},
     key::{KeyPart, KeyProblem, kind},
     limits,
     ticks::{civil_from_days, days_from_civil},
@@ -54,21 +54,29 @@ pub struct Slice {
     pub table: String,
 }
 
-/// A type of times, by which tables can be sliced.
+/// A time, of a type by which tables can be sliced.
+pub trait SliceTime: KeyPart<Kind = kind::Instant> {}
+
+#[diagnostic::do_not_recommend]
+impl<T: KeyPart<Kind = kind::Instant>> SliceTime for T {}
+
+/// The kind of fields of the type `T` that tables can be sliced by.
+#[doc(hidden)]
 #[diagnostic::on_unimplemented(
-    message = "a table cannot be sliced by `{Self}`",
+    message = "a table cannot be sliced by `{T}`",
     label = "not a time",
     note = "slices are made of a time that is a part of the key: `std::time::SystemTime`, or one of `time`, `chrono` or \
             `jiff`, behind features of `table-runtime`"
 )]
-pub trait SliceTime: KeyPart<Kind = kind::Instant> {}
+pub trait SliceBy<T> {}
 
-impl<T: KeyPart<Kind = kind::Instant>> SliceTime for T {}
+#[diagnostic::do_not_recommend]
+impl<T> SliceBy<T> for kind::Instant {}
 
 impl SliceInfo {
-    /// Slices by a field of the type `T`.
+    /// Slices by a field of the type `T`, whose kind is `K`.
     #[doc(hidden)]
-    pub const fn of<T: SliceTime>(field: &'static str, unit: SliceUnit, separator: Option<char>) -> Self {
+    pub const fn of<T, K: SliceBy<T>>(field: &'static str, unit: SliceUnit, separator: Option<char>) -> Self {
         Self { field, unit, separator }
     }
 
@@ -228,8 +236,9 @@ impl Tables {
     /// The slices of an entity that there are, the oldest first.
     ///
     /// ```
+    /// use std::time::{Duration, SystemTime};
+    ///
     /// use table_runtime::{TableEntity, Tables};
-    /// use time::{OffsetDateTime, macros::datetime};
     ///
     /// #[derive(TableEntity)]
     /// #[table(slice = month(at))]
@@ -237,19 +246,20 @@ impl Tables {
     ///     #[partition_key]
     ///     machine: String,
     ///     #[row_key(reverse_time)]
-    ///     at: OffsetDateTime,
+    ///     at: SystemTime,
     ///     text: String,
     /// }
     ///
     /// # futures::executor::block_on(async {
     /// let tables = Tables::in_memory()?;
-    /// for at in [datetime!(2010-06-03 12:00 UTC), datetime!(2010-08-01 00:00 UTC)] {
+    /// let day = |number| SystemTime::UNIX_EPOCH + Duration::from_secs(86_400 * number);
+    /// for at in [day(0), day(40)] {
     ///     tables.insert(&Log { machine: "a".into(), at, text: "started".into() }).await?;
     /// }
     /// let names: Vec<_> = tables.slices::<Log>().await?.into_iter().map(|slice| slice.table).collect();
-    /// assert_eq!(names, ["Log201006", "Log201008"]);
+    /// assert_eq!(names, ["Log197001", "Log197002"]);
     ///
-    /// tables.drop_slices::<Log>(..datetime!(2010-07-15 00:00 UTC)).await?;
+    /// tables.drop_slices::<Log>(..day(35)).await?;
     /// assert_eq!(Log::by_key("a").count(&tables).await?, 1);
     /// # Ok::<(), table_runtime::Error>(())
     /// # }).unwrap();
@@ -257,8 +267,11 @@ impl Tables {
     ///
     /// # Errors
     /// What the store says.
-    pub async fn slices<E: Sliced>(&self) -> Result<Vec<Slice>> {
-        let layout = &E::LAYOUTS[0];
+    pub fn slices<E: Sliced>(&self) -> BoxFuture<'_, Result<Vec<Slice>>> {
+        Box::pin(self.slices_of(&E::LAYOUTS[0]))
+    }
+
+    async fn slices_of(&self, layout: &'static LayoutInfo) -> Result<Vec<Slice>> {
         match &layout.slice {
             Some(slice) => slice.list(&**self.backend(), layout.table).await,
             None => Ok(Vec::new()),
@@ -273,12 +286,17 @@ impl Tables {
     /// # Errors
     /// [`Error::Key`] for a time of no year from 0001 to 9999, and what the store says: the slices after the one that
     /// could not be deleted stay then.
-    pub async fn drop_slices<E: Sliced>(&self, before: RangeTo<impl SliceTime + Send>) -> Result<Vec<Slice>> {
+    #[allow(clippy::needless_pass_by_value, reason = "as ranges are taken")]
+    pub fn drop_slices<E: Sliced>(&self, before: RangeTo<impl SliceTime>) -> BoxFuture<'_, Result<Vec<Slice>>> {
         let layout = &E::LAYOUTS[0];
         let field = layout.slice.as_ref().map_or("", |slice| slice.field);
-        let before = before.end.to_value().ticks().map_err(|problem| layout.key_error(field, problem))?;
+        let before = before.end.to_value().ticks().map_err(|problem| layout.key_error(field, problem));
+        Box::pin(async move { self.drop_slices_of(layout, before?).await })
+    }
+
+    async fn drop_slices_of(&self, layout: &'static LayoutInfo, before: Ticks) -> Result<Vec<Slice>> {
         let mut dropped = Vec::new();
-        for slice in self.slices::<E>().await? {
+        for slice in self.slices_of(layout).await? {
             if slice.end.is_none_or(|end| end > before) {
                 break;
             }

@@ -117,7 +117,7 @@ fn slice(context: &Context<'_>, slice: &Slice) -> TokenStream {
     let unit = Ident::new(&slice.unit.to_string(), Span::call_site());
     let separator = separator(context.entity);
     // A field that is no time is so said where its type stands.
-    quote_spanned!(ty.span()=> #t::SliceInfo::of::<#ty>(#name, #t::SliceUnit::#unit, #separator))
+    quote_spanned!(ty.span()=> #t::SliceInfo::of::<#ty, #t::KindOf<#ty>>(#name, #t::SliceUnit::#unit, #separator))
 }
 
 fn separator(entity: &Entity) -> TokenStream {
