@@ -192,6 +192,11 @@ fn at(name: &Ident, place: Span) -> Ident {
     name
 }
 
+/// `self`, as if written at this place: a field may come from another macro, which has no `self`.
+fn this(place: Span) -> Ident {
+    Ident::new("self", Span::call_site().located_at(place))
+}
+
 /// A constant that is there or not.
 fn option(value: Option<impl ToTokens>) -> TokenStream {
     value.map_or_else(|| quote!(::core::option::Option::None), |value| quote!(::core::option::Option::Some(#value)))

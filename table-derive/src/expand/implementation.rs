@@ -4,7 +4,7 @@ use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 
-use super::{Context, columns, indexes, local, option, queries::parts, strategy_type};
+use super::{Context, columns, indexes, local, option, queries::parts, strategy_type, this};
 use crate::model::{Entity, Field, Index, Key, Layout, Part, Slice, Source, Strategy, Text};
 
 /// What the entity may be used for.
@@ -169,11 +169,12 @@ fn layout_keys(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
             let method = Ident::new(name, part.span);
             let (fits, (part_type, _)) = (context.fits(part), context.part(part));
             let (ident, ty, t) = (&field.ident, &field.ty, context.runtime.at(field.ty.span()));
+            let this = this(ty.span());
             let value = if part.sparse {
                 let value = indexes::part_local(part.field);
                 quote_spanned!(ty.span()=> <#part_type as #t::KeyPart>::to_value(#value))
             } else {
-                quote_spanned!(ty.span()=> <#part_type as #t::KeyPart>::to_value(&self.#ident))
+                quote_spanned!(ty.span()=> <#part_type as #t::KeyPart>::to_value(&#this.#ident))
             };
             quote_spanned!(part.span=> #fits::#method::<#last>(#value, #keys)?;)
         });
@@ -214,8 +215,8 @@ pub(super) fn store(
     let properties = local("properties");
     let (ident, ty, name) = (&field.ident, &field.ty, &name.value);
     let strategy = strategy_type(strategy, default, ty, &context.runtime);
-    let t = context.runtime.at(ty.span());
-    quote_spanned!(ty.span()=> <#strategy as #t::Store<#ty>>::store(&self.#ident, #name, #properties)?;)
+    let (t, this) = (context.runtime.at(ty.span()), this(ty.span()));
+    quote_spanned!(ty.span()=> <#strategy as #t::Store<#ty>>::store(&#this.#ident, #name, #properties)?;)
 }
 
 fn read(context: &Context<'_>) -> TokenStream {

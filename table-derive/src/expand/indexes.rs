@@ -7,7 +7,7 @@ use syn::spanned::Spanned as _;
 use super::{
     Context, at,
     implementation::{read_part, store},
-    local, strategy_type,
+    local, strategy_type, this,
 };
 use crate::model::{Field, Holds, Index, Layout, Part, Scope, Strategy, Text};
 
@@ -56,8 +56,8 @@ pub(super) fn present(context: &Context<'_>, index: &Index) -> TokenStream {
     let when = index.when.as_ref().map(|when| {
         let path = &when.path;
         let fields = when.fields.iter().map(|(field, place)| {
-            let ident = at(&entity.fields[*field].ident, *place);
-            quote_spanned!(*place=> &self.#ident)
+            let (ident, this) = (at(&entity.fields[*field].ident, *place), this(*place));
+            quote_spanned!(*place=> &#this.#ident)
         });
         let call = quote_spanned!(path.span()=> #path(#(#fields),*));
         quote!(if !#call { #absent; })
@@ -71,7 +71,8 @@ pub(super) fn present(context: &Context<'_>, index: &Index) -> TokenStream {
     let values = fields.into_iter().map(|field| {
         let (ident, ty) = (&entity.fields[field].ident, &entity.fields[field].ty);
         let (value, t) = (part_local(field), context.runtime.at(ty.span()));
-        let part = quote_spanned!(ty.span()=> <#ty as #t::Indexable>::part(&self.#ident));
+        let this = this(ty.span());
+        let part = quote_spanned!(ty.span()=> <#ty as #t::Indexable>::part(&#this.#ident));
         quote!(let ::core::option::Option::Some(#value) = #part else { #absent };)
     });
     quote!(#when #(#values)*)
@@ -92,8 +93,8 @@ pub(super) fn write_index(context: &Context<'_>) -> Option<TokenStream> {
             let index = layout.index?;
             let pointer = index.pointer.iter().map(|(field, name)| {
                 let (ident, ty, name) = (&entity.fields[*field].ident, &entity.fields[*field].ty, &name.value);
-                let t = context.runtime.at(ty.span());
-                quote_spanned!(ty.span()=> #t::point::<#ty>(&self.#ident, #name, #properties)?;)
+                let (t, this) = (context.runtime.at(ty.span()), this(ty.span()));
+                quote_spanned!(ty.span()=> #t::point::<#ty>(&#this.#ident, #name, #properties)?;)
             });
             let included = included(context, index)
                 .map(|(field, name, strategy, default)| store(context, field, name, strategy, default));

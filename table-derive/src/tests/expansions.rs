@@ -181,6 +181,17 @@ fn projection() {
     })));
 }
 
+/// A master and its items, one of them as it is stored.
+#[test]
+fn group() {
+    snapshot!(pretty(crate::entity_group(&parse_quote! {
+        pub enum Report {
+            Expense(Expense),
+            Item(Stored<Item<u8>>),
+        }
+    })));
+}
+
 #[test]
 fn key_parts() {
     snapshot!(

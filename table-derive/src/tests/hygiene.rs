@@ -92,6 +92,17 @@ fn projections_name_themselves_their_types_and_absolute_paths() {
 }
 
 #[test]
+fn groups_name_themselves_their_types_and_absolute_paths() {
+    let tokens = crate::entity_group(&parse_quote! {
+        enum Report {
+            A(B),
+            C(D),
+        }
+    });
+    assert_eq!(names(tokens), "B D Entity Item P R Report Self");
+}
+
+#[test]
 fn the_renamed_crate_is_the_only_one_named() {
     let entity: syn::DeriveInput = parse_quote! {
         #[table(crate = other)]
@@ -124,7 +135,15 @@ fn the_renamed_crate_is_the_only_one_named() {
             a: A,
         }
     );
+    let group: syn::DeriveInput = parse_quote!(
+        #[table(crate = other)]
+        enum Report {
+            A(B),
+            C(D),
+        }
+    );
     let all = [
+        crate::entity_group(&group),
         crate::projection(&projection),
         crate::table_entity(&entity),
         crate::table_entity(&broken),

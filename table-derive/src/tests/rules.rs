@@ -450,6 +450,79 @@ fn of_projections() {
     }
 }
 
+#[test]
+fn of_groups() {
+    let cases: [(DeriveInput, &str); 7] = [
+        (
+            parse_quote!(
+                struct Report {
+                    expense: Expense,
+                }
+            ),
+            "`EntityGroup` is for enums",
+        ),
+        (
+            parse_quote!(
+                enum Report {
+                    Expense(Expense),
+                }
+            ),
+            "a group has two variants at least",
+        ),
+        (
+            parse_quote!(
+                enum Report {
+                    Expense(Expense),
+                    Two(A, B),
+                }
+            ),
+            "write `Two(…)`",
+        ),
+        (
+            parse_quote!(
+                enum Report {
+                    Expense(Expense),
+                    None,
+                }
+            ),
+            "write `None(…)`",
+        ),
+        (
+            parse_quote!(
+                enum Report {
+                    Expense(Expense),
+                    Item { item: Item },
+                }
+            ),
+            "write `Item(…)`",
+        ),
+        (
+            parse_quote!(
+                enum Report<T> {
+                    Expense(Expense),
+                    Item(T),
+                }
+            ),
+            "a group has no parameters",
+        ),
+        (
+            parse_quote!(
+                #[table(kind)]
+                enum Report {
+                    Expense(Expense),
+                    Item(Item),
+                }
+            ),
+            "unknown key `kind`",
+        ),
+    ];
+    for (input, message) in &cases {
+        let found = messages(crate::entity_group, input);
+        assert_eq!(found.len(), 1, "{found:#?}");
+        assert!(found[0].contains(message), "{}", found[0]);
+    }
+}
+
 /// Mistakes do not hide each other.
 #[test]
 fn all_at_once() {

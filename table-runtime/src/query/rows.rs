@@ -102,13 +102,23 @@ impl<V, T: KeyPart, N, R: Rest, A> Rows<V, (Part<T, N>, R), A> {
     label = "a group of entities",
     note = "its entities have different properties: query one of them, or look at what is read"
 )]
-pub trait OneEntity: TableEntity {}
+pub trait OneEntity {
+    /// Its columns.
+    type Columns;
+
+    #[doc(hidden)]
+    const COLUMNS: Self::Columns;
+}
 
 #[diagnostic::do_not_recommend]
-impl<E: TableEntity> OneEntity for E {}
+impl<E: TableEntity> OneEntity for E {
+    type Columns = E::Columns;
+
+    const COLUMNS: E::Columns = E::COLUMNS;
+}
 
 /// The columns of a view's entity.
-type Columns<V> = <<V as View>::Entity as TableEntity>::Columns;
+type Columns<V> = <<V as View>::Entity as OneEntity>::Columns;
 
 type Encoding<T, N, R> = <(Part<T, N>, R) as Sorted>::Encoding;
 
