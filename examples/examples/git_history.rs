@@ -1,17 +1,22 @@
-//! The commit log of a git repository, kept in tables and asked by author and time.
+//! The commit log of a git repository, kept in tables and asked by author and time, by hash, and by subject.
 //!
 //! ```text
 //! cargo run --release -p examples --example git_history -- ~/src/linux --authors 3 --since 2024-01-01
+//! cargo run --release -p examples --example git_history -- ~/src/linux --commit 1da177e --subject "linux-2.6.12"
 //! ```
 //!
 //! | table | `PartitionKey` | `RowKey` | other properties |
 //! |---|---|---|---|
 //! | `Commits` | the author's e-mail address, lower case | `{committed, newest first}_{hash}` | `Email`, `Name`, `Subject`, `Parents`, `Hour` |
+//! | `CommitsByHash` | the hash's first two characters | the hash | `IndexedEntityEmail`, `IndexedEntityCommitted` |
+//! | `CommitsBySubject` | the subject's first letter, lower case | `{subject, lower case} {the keys of the commit}` | |
 //! | `Authors` | `all` | the e-mail address, lower case | `Email`, `Name`, `Commits` |
 //! | `Heads` | the repository's folder | the hash of a commit that was read with all before it | |
 //!
 //! The newest commits of an author, or those of a time, are then one range of one partition. An author without an
-//! address goes by the name.
+//! address goes by the name. The two indexes lead to a commit from the beginning of its hash or of its subject, whoever
+//! wrote it: the partition follows from the first characters, the range from all of them. No two commits have one hash,
+//! so one that comes again under another address, since a mailmap has changed, is not stored twice.
 //!
 //! Run again, it asks git only for what the known heads do not lead to. They are written last, and a commit's keys
 //! follow from the commit, so an interrupted run is simply repeated. After a rewritten history the commits are read
@@ -36,7 +41,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use indicatif::{DecimalBytes, HumanCount, ProgressBar, ProgressStyle};
-use table_runtime::{Error, Explain, TableEntity, Tables};
+use table_runtime::{Error, Explain, Stored, TableEntity, Tables};
 use time::{Date, OffsetDateTime, UtcDateTime, macros::format_description};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -63,14 +68,25 @@ struct Options {
     /// The last day of it; without either, the window is the 30 days up to the newest commit shown
     #[arg(long, value_name = "DATE", value_parser = parse_date)]
     until: Option<Date>,
+    /// The beginning of a commit's hash, two characters at least; by default that of the newest one
+    #[arg(long, value_name = "HASH")]
+    commit: Option<String>,
+    /// The beginning of subject lines, in any case; by default the first word of the newest one
+    #[arg(long, value_name = "WORDS")]
+    subject: Option<String>,
 }
 
 fn parse_date(text: &str) -> Result<Date, String> {
     Date::parse(text, format_description!("[year]-[month]-[day]")).map_err(|_| "write it as 2010-05-28".to_owned())
 }
 
+// Both are asked across authors, so their rows stand in other partitions than the commit, and it is written in three
+// steps: not seen yet, its two index rows side by side, seen. These are pointers, which stand before the commit is
+// seen; a copy is written after it, and a run that is interrupted between the two would leave it out.
 #[derive(TableEntity)]
 #[table(name = "Commits")]
+#[index(hash, partition(hash(first = 2)), row(hash), unique)]
+#[index(subject, partition(subject(first = 1, lowercase)), row(subject(lowercase)))]
 struct Commit {
     #[partition_key(lowercase)]
     email: String,
@@ -128,6 +144,7 @@ async fn run(options: &Options) -> Result<()> {
     tables.create::<Commit>().await?;
     tables.create::<Author>().await?;
     tables.create::<Head>().await?;
+    build_new_indexes(&tables).await?;
 
     let began = Instant::now();
     let new = read_new_commits(&repository, &tables).await?;
@@ -189,11 +206,31 @@ async fn read_new_commits(repository: &Repository, tables: &Tables) -> Result<us
     Ok(new)
 }
 
+const DELETE: &str = "the store does not fit any more; delete it, and it is made anew";
+
+/// A store of before there were these indexes has commits that they do not lead to.
+async fn build_new_indexes(tables: &Tables) -> Result<()> {
+    let hash = Commit::by_hash().starts_with("00").first(tables).await;
+    let subject = Commit::by_subject().starts_with("a").first(tables).await;
+    for asked in [hash, subject] {
+        match asked {
+            Err(Error::IndexBuilding { index, .. }) => {
+                let filled = tables.backfill::<Commit>(&index).await.context(DELETE)?;
+                if let Some(conflict) = filled.conflicts.first() {
+                    bail!("{DELETE}: {conflict}");
+                }
+            }
+            asked => drop(asked?),
+        }
+    }
+    Ok(())
+}
+
 /// Stores a commit, and says whether it was missing.
 async fn insert_missing(tables: &Tables, commit: Commit) -> Result<bool> {
     match tables.insert(&commit).await {
         Ok(_) => Ok(true),
-        Err(Error::AlreadyExists(_)) => Ok(false),
+        Err(Error::AlreadyExists(_) | Error::UniqueViolation(_)) => Ok(false),
         Err(error) => Err(error).with_context(|| format!("cannot store the commit {}", commit.hash)),
     }
 }
@@ -234,11 +271,11 @@ async fn report(tables: &Tables, options: &Options, out: &mut impl io::Write) ->
         for commit in &found {
             writeln!(out, "    {}", OneLine(commit))?;
         }
-        newest = newest.max(found.first().map(|commit| (commit.committed, commit.email.clone(), commit.hash.clone())));
+        newest = newest.into_iter().chain(found).max_by_key(|commit| commit.committed);
     }
-    let Some((newest, email, hash)) = newest else { return Ok(()) };
+    let Some(newest) = newest else { return Ok(()) };
 
-    let window = Window::new(options, newest.date());
+    let window = Window::new(options, newest.committed.date());
     writeln!(out, "\nTheir commits {window}\n\n    commits  merges  at night")?;
     for author in &authors {
         let all = Commit::by_key(&author.email).range(window.bounds());
@@ -251,7 +288,19 @@ async fn report(tables: &Tables, options: &Options, out: &mut impl io::Write) ->
         writeln!(out, "    {all:>7}  {merges:>6}  {night:>8}  {}", clean(&author.name))?;
     }
 
-    let query = Commit::key(&email, newest, &hash);
+    let hash = options.commit.clone().unwrap_or_else(|| newest.hash.chars().take(7).collect());
+    let query = Commit::by_hash().starts_with(&hash.to_lowercase()).take(5);
+    let found = costs.of("a hash that begins so", query.explain(), query.all(tables), Vec::len).await?;
+    writeln!(out, "\nThe commits whose hash begins with {}\n{}", clean(&hash), OfAll(&found))?;
+
+    let words = options.subject.as_deref().or_else(|| newest.subject.split_whitespace().next());
+    if let Some(words) = words {
+        let query = Commit::by_subject().starts_with(words).take(5);
+        let found = costs.of("a subject that begins so", query.explain(), query.all(tables), Vec::len).await?;
+        writeln!(out, "\nThe first commits whose subject begins with {}\n{}", clean(words), OfAll(&found))?;
+    }
+
+    let query = Commit::key(&newest.email, newest.committed, &newest.hash);
     costs.of("one commit", query.explain(), query.get(tables), |found| usize::from(found.is_some())).await?;
     writeln!(out, "\nWhat the queries cost\n{costs}")?;
     Ok(())
@@ -348,6 +397,18 @@ impl fmt::Display for OneLine<'_> {
         let short: String = hash.chars().take(10).collect();
         let subject: String = clean(subject).chars().take(72).collect();
         write!(f, "{date} {hour:02}:{minute:02}  {short}  {subject}")
+    }
+}
+
+/// Commits of several authors, a line each.
+struct OfAll<'a>(&'a [Stored<Commit>]);
+
+impl fmt::Display for OfAll<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for commit in self.0 {
+            write!(f, "\n    {}, {}", OneLine(commit), clean(&commit.name))?;
+        }
+        if self.0.is_empty() { f.write_str("\n    none") } else { Ok(()) }
     }
 }
 
@@ -480,12 +541,13 @@ impl Log {
         }
         let [parents, email, name, authored, committed, subject] = rest;
         let ((authored, offset), (committed, _)) = (moment(&authored), moment(&committed));
+        let email = cut(if email.is_empty() { &name } else { &email }, 100);
         Ok(Some(Commit {
-            email: cut(if email.is_empty() { &name } else { &email }, 100),
+            subject: cut_for_key(&subject, KEY_UNITS - email.chars().map(key_units).sum::<usize>()),
+            email,
             committed: OffsetDateTime::from_unix_timestamp(committed.clamp(FIRST, LAST))?,
             hash,
             name: cut(&name, 200),
-            subject: cut(&subject, 1000),
             parents: parents.split_whitespace().count().try_into().unwrap_or(u16::MAX),
             hour: u8::try_from(authored.saturating_add(offset).div_euclid(3600).rem_euclid(24))?,
         }))
@@ -513,6 +575,24 @@ fn moment(text: &str) -> (i64, i64) {
 /// The first characters of a text: keys and properties are not of any length.
 fn cut(text: &str, characters: usize) -> String {
     text.chars().take(characters).collect()
+}
+
+/// What is left of a key's 512 units for subject and address, beside the time, the hash and the joints.
+const KEY_UNITS: usize = 420;
+
+/// The beginning of a text that takes at most so many units of a key.
+fn cut_for_key(text: &str, mut units: usize) -> String {
+    let fits = |character: &char| {
+        let left = units.checked_sub(key_units(*character));
+        units = left.unwrap_or(0);
+        left.is_some()
+    };
+    text.chars().take_while(fits).collect()
+}
+
+/// The most that a character takes in a key, where it may be escaped, or two of them once it is folded.
+fn key_units(character: char) -> usize {
+    if character.is_ascii_alphanumeric() { 1 } else { 3 }
 }
 
 /// Runs git to its end, and gives its output.

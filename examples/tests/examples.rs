@@ -93,6 +93,86 @@ fn filters() {
 }
 
 #[test]
+fn sensor_log() {
+    assert_lines(
+        &output(&mut example("sensor_log")),
+        &[
+            "1920 readings in Readings201004, Readings201005, Readings201006, Readings201007, Readings201008",
+            "one: point of Readings201006, 1 request: PartitionKey eq '7' and RowKey eq '2521267343999999999_kitchen'",
+            "tail: fan-out over 8 of ReadingsYYYYMM, first 5, 1 request at least: PartitionKey eq '{0..7}'",
+            "2010-08-01 18:00 kitchen 13",
+            "2010-06-01 00:00 kitchen 4",
+            "2010-05-31 18:00 attic 9",
+            "warmest: Some((\"2010-06-01\", 13.0))",
+            "dropped Readings201004, Readings201005",
+            "1240 readings are left",
+            "oldest table: Readings201005",
+        ],
+    );
+}
+
+#[test]
+fn accounts() {
+    assert_lines(
+        &output(&mut example("accounts")),
+        &[
+            "point of Accounts, 2 requests: PartitionKey eq 'marcus' and RowKey eq 'name-savings'",
+            "refused: the unique index `name` of Accounts has `savings` for \
+             Accounts(PartitionKey='marcus',RowKey='id-0000000001') already",
+            "lookups of Accounts, 1 request at least: \
+             PartitionKey eq 'marcus' and RowKey ge 'name-sav' and RowKey lt 'name-saw'",
+            "Groceries, Reserve, Saved for a bicycle, Savings",
+        ],
+    );
+}
+
+#[test]
+fn logins() {
+    let output = output(&mut example("logins"));
+    assert_lines(
+        &output,
+        &[
+            "by hand: CleanedUp { users: 1, logins: 0 }",
+            "point of MemberLogins, Members, 2 requests: PartitionKey eq 'ada@example.com' and RowKey eq ''",
+            "by attribute: 1 mended of 1",
+        ],
+    );
+    let refused = "refused: the unique index `email` of MemberLogins has `ada@example.com` for Members(PartitionKey='";
+    let found = "found: index `email`: MemberLogins(PartitionKey='alan@example.com',RowKey='') leads to Members(";
+    for begins in [refused, found] {
+        assert!(output.lines().any(|line| line.starts_with(begins)), "no line begins with `{begins}` in:\n{output}");
+    }
+}
+
+#[test]
+fn employees() {
+    assert_lines(
+        &output(&mut example("employees")),
+        &[
+            "key: PartitionKey {department} RowKey number-{number: pad = 8}",
+            "email: PartitionKey {email: lowercase} RowKey",
+            "phone_book: PartitionKey {department} RowKey phone_book-{last_name: lowercase} {number: pad = 8}",
+            "namesakes: PartitionKey {department} RowKey namesakes-{last_name: lowercase}",
+            "newest: PartitionKey {city} RowKey {joined: reverse_time} {department} {number: pad = 8}",
+            "Grace@Example.com has the number 123",
+            "Smith Ada, Smith Grace, SMITH Barbara, Smith-Jones Edsger, Smithson Alan",
+            "Judit was the last to join in Bonn",
+            "three Smiths, by pointers: 4 requests",
+            "lookups of Employees, 1 request at least: PartitionKey eq 'Sales' \
+             and RowKey ge 'last_name-smith ' and RowKey lt 'last_name-smith!'",
+            "three Smiths, by a list: 4 requests",
+            "lookups of Employees, 1 request at least: PartitionKey eq 'Sales' and RowKey eq 'namesakes-smith'",
+            "three Smiths, by copies: 1 request",
+            "an e-mail address: 2 requests",
+            "the newest of a city: 1 request",
+            "a raise: 3 requests",
+            "another name: 5 requests",
+            "another address: 6 requests",
+        ],
+    );
+}
+
+#[test]
 fn expenses() {
     assert_lines(
         &output(&mut example("expenses")),
@@ -221,6 +301,68 @@ fn git_history_reads_only_what_is_new() {
 }
 
 #[test]
+fn git_history_finds_commits_by_hash_and_subject_across_authors() {
+    let repository = Repository::new();
+    let long = format!("fix {}\n", "\u{1}/ ".repeat(500));
+    repository.commit(
+        "main",
+        None,
+        &[
+            (b"Ada <ada@example.com>", "1275004800 +0000", b"Fix the sums\n"),
+            (b"Alan <alan@example.com>", "1275008400 +0000", b"fix the machine\n"),
+            (b"Ada <ada@example.com>", "1275012000 +0000", b"Add a sum\n"),
+            (b"Grace <grace@example.com>", "1275015600 +0000", long.as_bytes()),
+        ],
+    );
+    let hash = repository.git(&["rev-parse", "main~2"], b"");
+    let (hash, short) = (hash.trim(), &hash[..10]);
+    let output = repository.history(&["--commit", &hash[..12].to_uppercase(), "--subject", "FIX THE"]);
+    assert_lines(
+        &output,
+        &[
+            "2010-05-28 01:00  SHORT  fix the machine, Alan".replace("SHORT", short).as_str(),
+            &format!(
+                "lookups of CommitsByHash, Commits, first 5, 1 request at least: PartitionKey eq '{}' and \
+                 RowKey ge '{}' and RowKey lt '{}'",
+                &hash[..2],
+                &hash[..12],
+                after(&hash[..12]),
+            ),
+        ],
+    );
+    let machine = output.rfind("fix the machine, Alan").unwrap();
+    let sums = output.rfind("Fix the sums, Ada").unwrap();
+    assert!(machine < sums, "{output}");
+    assert!(!output.contains("Add a sum, Ada"), "{output}");
+
+    let output = repository.history(&["--commit", "0123456789abcdef", "--subject", "remove"]);
+    assert_eq!(output.lines().filter(|line| line.trim() == "none").count(), 2, "{output}");
+    let too_short = errors(repository.history_command().args(["--commit", "a"]));
+    assert!(too_short.contains("the prefix \"a\" is too short"), "{too_short}");
+}
+
+/// What comes right after everything that begins with this hash.
+fn after(hash: &str) -> String {
+    let (rest, last) = hash.split_at(hash.len() - 1);
+    format!("{rest}{}", char::from(last.as_bytes()[0] + 1))
+}
+
+#[test]
+fn git_history_stores_a_commit_once_whatever_the_mailmap_says() {
+    let repository = Repository::new();
+    repository.commit_days("main", None, MAY, 5);
+    repository.assert_new_and_all("5 commits", "5 commits by 1 author");
+
+    // The known head is gone for good, so every commit is read again, now under another address.
+    fs::write(repository.path().join(".mailmap"), "Ada <ada@example.org> <ada@example.com>\n").unwrap();
+    repository.commit_days("main", Some("refs/heads/main~1"), MAY + 20 * DAY, 2);
+    repository.git(&["reflog", "expire", "--expire=now", "--all"], b"");
+    repository.git(&["repack", "-adq"], b"");
+    repository.git(&["prune", "--expire=now"], b"");
+    repository.assert_new_and_all("2 commits", "7 commits by 2 authors");
+}
+
+#[test]
 fn git_history_follows_a_rewritten_history() {
     let repository = Repository::new();
     repository.commit_days("main", None, MAY, 5);
@@ -330,4 +472,11 @@ fn git_history_says_what_is_wrong() {
     assert!(no_store.contains("cannot open"), "{no_store}");
     let backwards = errors(run(&repository.path()).args(["--since", "2010-06-01", "--until", "2010-05-01"]));
     assert!(backwards.contains("is after"), "{backwards}");
+}
+
+#[test]
+fn bulk_load() {
+    let output = output(example("bulk_load").args(["--rows", "25000", "--single", "20"]));
+    assert_lines(&output, &["sensor 0 has 10000 rows"]);
+    assert!(output.contains("25,000 rows in "), "{output}");
 }

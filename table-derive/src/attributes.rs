@@ -223,6 +223,23 @@ impl Keys {
         None
     }
 
+    /// A key with a name and a field in parentheses, such as `slice = month(posted)`.
+    pub(crate) fn call(&mut self, key: &'static str, example: &str, errors: &mut Errors) -> Option<(Ident, Ident)> {
+        let meta = self.take(key, errors)?;
+        let ident = |expression: &Expr| match expression {
+            Expr::Path(path) => path.path.get_ident().cloned(),
+            _ => None,
+        };
+        if let Some(Expr::Call(call)) = value_of(&meta)
+            && call.args.len() == 1
+            && let (Some(name), Some(field)) = (ident(&call.func), call.args.first().and_then(ident))
+        {
+            return Some((name, field));
+        }
+        errors.on(&meta, format_args!("`{key}` takes a unit and a field; write `{key} = {example}`"));
+        None
+    }
+
     /// A key with a list in parentheses.
     pub(crate) fn list(&mut self, key: &'static str, errors: &mut Errors) -> Option<List> {
         match self.take(key, errors)? {
@@ -282,12 +299,12 @@ impl List {
     /// `a = "…", b = "…"`
     pub(crate) fn texts(&self, errors: &mut Errors) -> Vec<(Ident, LitStr)> {
         let metas = self.parse::<Meta>("field = \"…\"", errors);
-        let text = |meta: Meta| match (meta.path().get_ident(), text_of(&meta)) {
-            (Some(ident), Some(text)) => Some((ident.clone(), text)),
-            _ => {
-                errors.on(&meta, format_args!("`{0}` takes texts by field; write `{0}(field = \"…\")`", self.key));
-                None
+        let text = |meta: Meta| {
+            if let (Some(ident), Some(text)) = (meta.path().get_ident(), text_of(&meta)) {
+                return Some((ident.clone(), text));
             }
+            errors.on(&meta, format_args!("`{0}` takes texts by field; write `{0}(field = \"…\")`", self.key));
+            None
         };
         metas.into_iter().filter_map(text).collect()
     }

@@ -1,6 +1,7 @@
 //! The rules, one function each. They run on a model whose reading had no errors.
 
 mod indexes;
+mod slice;
 
 use crate::{
     encoding::Encoding,
@@ -33,6 +34,7 @@ pub(crate) fn check(entity: &Entity, errors: &mut Errors) {
         rule(entity, errors);
     }
     indexes::check(entity, errors);
+    slice::check(entity, errors);
 }
 
 /// The service's rule for tables.

@@ -27,9 +27,9 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 
 /// Makes a struct a table's row, and writes its queries.
 ///
-/// Beside the trait there are three associated functions: `key(…)`, the point of the full key; `by_key(…)`, the
-/// partition, or where it follows from the row key, what leads to it; and `scan()`, which compiles under
-/// `#[table(allow_scan)]`. `{Struct}Columns` has a column for every stored field.
+/// Beside the trait there are associated functions: `key(…)`, the point of the full key; `by_key(…)`, the partition, or
+/// where it follows from the row key, what leads to it; `by_NAME(…)`, the same of each index; and `scan()`, which
+/// compiles under `#[table(allow_scan)]`. `{Struct}Columns` has a column for every stored field.
 ///
 /// # On the struct
 /// | attribute | meaning |
@@ -39,15 +39,19 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// | `#[table(rename_all = "PascalCase")]` | property names, in serde's styles; `PascalCase` by default |
 /// | `#[table(kind)]`, `#[table(kind = "Expense")]` | writes a property `EntityType`, so that entities can share a table |
 /// | `#[table(separator = "_")]` | for data that others wrote: one joint after every key part |
+/// | `#[table(slice = month(posted))]` | one table for each `year`, `month` or `day` (UTC) of a time that is a key part: `Log201006`; without indexes |
 /// | `#[table(write_id)]` | writes a property `WriteId`, so that a write whose answer was lost is told from another's |
 /// | `#[table(allow_scan)]` | lets `scan()` compile |
 /// | `#[table(crate = path)]` | where `table_runtime` is found |
+/// | `#[index(NAME, partition(f, g(ENCODING)), row(h), …)]` | an index whose two keys are spelled out |
+/// | `#[index(FIELD, …)]` | the same as on that field |
 ///
 /// # On a field
 /// | attribute | meaning |
 /// |---|---|
 /// | `#[partition_key]`, `#[partition_key(ENCODING)]` | a part of the partition key; several fields, in order, make a composite |
 /// | `#[row_key]`, `#[row_key(ENCODING, prefix = "id-")]` | a part of the row key, likewise |
+/// | `#[index(NAME, ENCODING, …)]` | an index over the field; there may be several |
 /// | `#[property(rename = "…")]` | the property's name |
 /// | `#[property(json)]` | any serde type, as the text of its JSON |
 /// | `#[property(text)]` | a `Display` and `FromStr` type, or an `Option` of one, as text |
@@ -69,6 +73,34 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// | `reverse` | integers and dates | descending |
 /// | `time`, `reverse_time` | times | ticks: oldest or newest first |
 /// | `hash = N` | all | one of so many partitions; last in the partition key |
+///
+/// # Indexes
+/// An index is queried with `by_NAME`; a name is a Rust name, and not `key`. Its rows stand beside the entity's and
+/// are kept by every write. A field of it may be an `Option`: an entity with `None` has no row in the index.
+///
+/// | option | meaning |
+/// |---|---|
+/// | `same_partition` | its rows stand in the entity's own partition, and are written in one transaction with it |
+/// | `same_table` | in other partitions of the entity's own table |
+/// | `table = "Logins"` | in this table |
+/// | none of these | in a table of its own, `{Table}By{Name}` |
+/// | `unique` | a value has one entity at most, and a full key is a point |
+/// | `include(f, g)` | its rows hold these properties beside the way to the entity |
+/// | `copy` | its rows hold every property: `by_NAME` gives `Copied`, with one request |
+/// | `list` | one row holds the ids of all entities of a value; `same_partition` only |
+/// | `when(f, g, path)` | an entity has a row only if the function says so: `fn(&F, &G) -> bool` |
+/// | `prefix = "name-"` | what its row keys begin with; in the entity's own table `{NAME}-` by default |
+/// | `rename(f = "…")` | the property that holds a key field of the entity; `IndexedEntity{Field}` by default |
+///
+/// In the entity's own partition the row key is the value, then, unless the index is unique, the entity's row key.
+/// Elsewhere the value is the partition key, and the row key all parts of the entity's key, or empty. What
+/// `partition(…)` and `row(…)` spell out stands in place of the value; with `same_partition`, `row(…)` alone.
+///
+/// Clippy takes an option that two `#[index]` on one struct share for a duplicate: write them on fields, or allow
+/// `clippy::duplicated_attributes`.
+///
+/// In one table no prefix may begin another, so that rows cannot meet: an entity with an index in its own table has one
+/// too, `{field}-` of its first row key field, unless `#[row_key(prefix = "…")]` says another.
 #[proc_macro_derive(TableEntity, attributes(table, partition_key, row_key, property, index))]
 pub fn derive_table_entity(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     table_entity(&parse_macro_input!(input)).into()

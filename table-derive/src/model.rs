@@ -1,6 +1,7 @@
 //! What a struct with `#[derive(TableEntity)]` says, as the rest of the derive sees it.
 
 mod index;
+mod slice;
 
 use proc_macro2::Span;
 use quote::ToTokens as _;
@@ -17,6 +18,7 @@ use crate::{
 };
 
 pub(crate) use index::{Holds, Index, Scope};
+pub(crate) use slice::Slice;
 
 /// A struct whose values are rows.
 pub(crate) struct Entity {
@@ -29,6 +31,7 @@ pub(crate) struct Entity {
     pub(crate) write_id: bool,
     pub(crate) allow_scan: bool,
     pub(crate) separator: Option<Text>,
+    pub(crate) slice: Option<Slice>,
     pub(crate) partition: Key,
     pub(crate) row: Key,
     pub(crate) fields: Vec<Field>,
@@ -148,6 +151,7 @@ impl Entity {
         let kind = keys.flag_or_text("kind", errors);
         let kind = kind.map(|(_, text)| text.map_or_else(|| name.to_string(), |text| text.value()));
         let separator = keys.text("separator", errors).as_ref().map(Text::from);
+        let slice = keys.call("slice", "month(field)", errors);
         let write_id = keys.flag("write_id", errors).is_some();
         let allow_scan = keys.flag("allow_scan", errors).is_some();
         keys.finish(errors);
@@ -162,6 +166,7 @@ impl Entity {
             write_id,
             allow_scan,
             separator,
+            slice: None,
             partition: Key { constant: partition, ..Key::default() },
             row: Key { constant: row, ..Key::default() },
             fields: Vec::new(),
@@ -173,6 +178,7 @@ impl Entity {
             indexes.extend(Keys::read_each(&field.attrs, "index", errors).map(|keys| (keys, Some(at))));
         }
         // Now that there are the fields and keys that they are over.
+        entity.slice = slice.and_then(|(unit, field)| Slice::read(&entity.fields, &unit, &field, errors));
         for (keys, field) in indexes {
             let index = Index::read(&entity, keys, field, errors);
             entity.indexes.extend(index);

@@ -1,6 +1,7 @@
 //! Writing many entities: packed into transactions, side by side.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeSet, HashMap, HashSet},
     fmt,
     future::IntoFuture,
@@ -19,7 +20,7 @@ use crate::{
     Error, Point, Result, RowId, TableEntity, Tables,
     backend::BoxFuture,
     entity::RowKeys,
-    index::{Encoded, Schema, Upkeep},
+    index::{self, Encoded, Schema, Upkeep},
     limits,
     query::{OwnKey, Primary},
     transaction::{What, Write, attempt},
@@ -227,8 +228,8 @@ struct Load<'a> {
     one_by_one: bool,
     side_by_side: usize,
     told: Option<Box<dyn FnMut(&BulkProgress) + Send + 'a>>,
-    /// What waits for its transaction to be full, by partition.
-    open: HashMap<String, Batch>,
+    /// What waits for its transaction to be full, by table and partition.
+    open: HashMap<Place, Batch>,
     waiting: usize,
     waiting_bytes: usize,
     flying: FuturesUnordered<BoxFuture<'static, Flown>>,
@@ -242,6 +243,9 @@ struct Load<'a> {
     /// An error that is not about one entity.
     fatal: bool,
 }
+
+/// A table, which is one of several where it is sliced, and a partition key.
+type Place = (Cow<'static, str>, String);
 
 /// The writes of one transaction.
 #[derive(Default)]
@@ -304,10 +308,11 @@ impl<'a> Load<'a> {
         self.progress.read += 1;
         let begun = item.and_then(|(keys, what)| {
             let upkeep = Upkeep::new(self.tables.backend().clone(), self.schema)?;
-            Ok(Write { upkeep, keys, what, indexed: self.schema.layouts.len() > 1, stored: None })
+            let table = upkeep.table_of(&keys)?;
+            Ok((table, Write { upkeep, keys, what, indexed: self.schema.layouts.len() > 1, stored: None }))
         });
-        let write = match begun {
-            Ok(write) => write,
+        let (table, write) = match begun {
+            Ok(begun) => begun,
             Err(error) => {
                 self.progress.failed += 1;
                 return self.failures.push(BulkFailure { position, row: None, error: Arc::new(error) });
@@ -315,16 +320,17 @@ impl<'a> Load<'a> {
         };
         self.outstanding.insert(position);
         let (partition_key, row_key) = write.keys.clone();
+        let place = (table, partition_key);
         let (rows, bytes) = (write.most_rows(), write.bytes());
-        let full = self.open.get(&partition_key).is_some_and(|open| {
+        let full = self.open.get(&place).is_some_and(|open| {
             open.rows + rows > limits::OPERATIONS
                 || open.bytes + bytes > TRANSACTION_BYTES
                 || open.row_keys.contains(&row_key)
         });
         if full {
-            self.send(&partition_key).await;
+            self.send(&place).await;
         }
-        let open = self.open.entry(partition_key.clone()).or_default();
+        let open = self.open.entry(place.clone()).or_default();
         open.rows += rows;
         open.bytes += bytes;
         open.row_keys.insert(row_key);
@@ -332,7 +338,7 @@ impl<'a> Load<'a> {
         self.waiting += 1;
         self.waiting_bytes += bytes;
         if self.alone {
-            self.send(&partition_key).await;
+            self.send(&place).await;
         }
         while self.waiting > WAITING || self.waiting_bytes > WAITING_BYTES {
             // The fullest one: what is nearly a transaction costs least.
@@ -343,8 +349,9 @@ impl<'a> Load<'a> {
     }
 
     /// Sends what waits of a partition.
-    async fn send(&mut self, partition_key: &str) {
-        let Some(Batch { writes, bytes, .. }) = self.open.remove(partition_key) else { return };
+    async fn send(&mut self, place: &Place) {
+        let Some(Batch { writes, bytes, .. }) = self.open.remove(place) else { return };
+        let (_, partition_key) = place;
         self.waiting -= writes.len();
         self.waiting_bytes -= bytes;
         let meets = |load: &Self| {
@@ -361,6 +368,7 @@ impl<'a> Load<'a> {
         while let Poll::Ready(Some(flown)) = futures_util::poll!(self.flying.next()) {
             self.note(flown);
         }
+        index::breathe().await;
     }
 
     /// Waits for the next transaction that is done.
@@ -397,8 +405,8 @@ impl<'a> Load<'a> {
 
     async fn finish(mut self) -> Result<BulkProgress> {
         while !self.gives_up() {
-            let Some(partition_key) = self.open.keys().next().cloned() else { break };
-            self.send(&partition_key).await;
+            let Some(place) = self.open.keys().next().cloned() else { break };
+            self.send(&place).await;
         }
         while !self.flying.is_empty() {
             self.land().await;
@@ -439,16 +447,11 @@ impl Write<'_> {
         };
         LINES * self.most_rows() + properties
     }
-
-    fn row_id(&self) -> RowId {
-        let (partition_key, row_key) = self.keys.clone();
-        RowId { table: self.upkeep.table().to_owned(), partition_key, row_key }
-    }
 }
 
 impl Placed {
     fn failed(&self, error: &Arc<Error>) -> BulkFailure {
-        BulkFailure { position: self.position, row: Some(self.write.row_id()), error: error.clone() }
+        BulkFailure { position: self.position, row: self.write.row_id().ok(), error: error.clone() }
     }
 }
 
@@ -487,12 +490,9 @@ async fn write_batch(writes: Vec<Placed>) -> Flown {
         if writes.is_empty() {
             continue;
         }
-        let error = match attempt(&writes).await {
-            Ok(_) => {
-                flown.written.extend(positions);
-                continue;
-            }
-            Err(error) => error,
+        let Err(error) = attempt(&writes).await else {
+            flown.written.extend(positions);
+            continue;
         };
         let mut part: Vec<_> =
             positions.into_iter().zip(writes.drain(..)).map(|(position, write)| Placed { position, write }).collect();

@@ -32,6 +32,8 @@ pub(crate) struct Cursor {
     pub row_key: String,
     /// The row key of the last entity that was given out, where the row is a list of several.
     pub listed: Option<String>,
+    /// The slice of the last row that was given out, where the table is sliced.
+    pub slice: Option<String>,
 }
 
 /// Sets the hash of a cursor's bytes apart from other hashes.
@@ -45,7 +47,9 @@ impl Cursor {
             let parts: Vec<_> = parts.iter().map(|part| format!("{}:{}", part.field, part.encoding)).collect();
             parts.join(";")
         };
-        let layout = [layout.table, layout.name, &parts(layout.partition), &parts(layout.row)].join("\n");
+        let slice = layout.slice.as_ref().map(|slice| format!("{} of {}", slice.unit, slice.field));
+        let (partition, row) = (parts(layout.partition), parts(layout.row));
+        let layout = [layout.table, layout.name, &partition, &row, &slice.unwrap_or_default()].join("\n");
         let select = scan.select.as_ref().map(|select| select.join(","));
         let filter = filter.map(Condition::to_string);
         let asked = format!("{}\n{}\n{filter:?}\n{select:?}\n{take:?}", scan.table, scan.odata());

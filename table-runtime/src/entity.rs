@@ -17,7 +17,7 @@ use crate::{
 /// A struct that is stored as a row: `#[derive(TableEntity)]`.
 ///
 /// Beside this trait the derive writes `T::key(…)`, the full key as a [`Point`](crate::Point), `T::by_key(…)`, a
-/// partition as [`Rows`](crate::Rows), and `T::scan()`, which compiles under `#[table(allow_scan)]`.
+/// partition as [`Rows`](crate::Rows), `T::by_NAME(…)`, the same of each index, and `T::scan()`, which compiles under `#[table(allow_scan)]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a table entity",
     note = "add `#[derive(TableEntity)]` to the struct"

@@ -21,7 +21,7 @@ mod buffer;
 mod date;
 mod encoding;
 mod fold;
-mod hash;
+pub(crate) mod hash;
 mod integer;
 pub(crate) mod order;
 mod pointer;

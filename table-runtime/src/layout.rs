@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::slice::SliceInfo;
+
 /// Where the rows of one layout of an entity stand: a table and the parts of the two keys.
 #[derive(Debug, PartialEq, Eq, serde::Serialize)]
 pub struct LayoutInfo {
@@ -19,6 +21,10 @@ pub struct LayoutInfo {
     pub row: &'static [PartInfo],
     /// What the rows of an index are; `None` for the primary key.
     pub index: Option<IndexInfo>,
+    /// How the tables follow from a time, where there is one for each year, month or day; their names begin with
+    /// `table`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<SliceInfo>,
 }
 
 /// What the rows of an index are, and how they are kept.
@@ -130,7 +136,11 @@ impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for layout in self.layouts {
             if layout.name == "key" {
-                writeln!(f, "{}", layout.table)?;
+                f.write_str(layout.table)?;
+                if let Some(SliceInfo { field, unit, .. }) = &layout.slice {
+                    write!(f, ", a table for each {unit} of {field}")?;
+                }
+                writeln!(f)?;
             }
             writeln!(
                 f,

@@ -8,6 +8,7 @@
 //! - [`Tables`]: opening a store, and writing.
 //! - [`Point`] and [`Rows`]: reading; [`cost`] has the classes of what a query costs.
 //! - [`key`]: how keys are made, and what holds of them.
+//! - [`index`]: what indexes promise, what they cost, and what crashes leave of them.
 //! - [`Error`]: what can go wrong.
 //! - [`backend`]: what stands beneath.
 
@@ -21,7 +22,7 @@ mod error;
 mod filter;
 mod foreign;
 mod guid;
-mod index;
+pub mod index;
 pub mod key;
 mod layout;
 pub mod limits;
@@ -29,6 +30,7 @@ mod properties;
 pub mod property;
 mod query;
 mod row;
+mod slice;
 mod tables;
 mod ticks;
 mod transaction;
@@ -55,6 +57,7 @@ pub use query::{
     Unique, Variant, View,
 };
 pub use row::{ETag, Row, RowId, RowRef, RowSet};
+pub use slice::{Slice, SliceInfo, SliceTime, SliceUnit, Sliced};
 pub use tables::Tables;
 pub use ticks::{ParseTicksError, Ticks};
 pub use transaction::Transaction;
@@ -70,11 +73,16 @@ pub mod __private {
         column::*,
         cost,
         entity::*,
-        index::{Copied, Indexable, OwnerReader, point},
+        index::{
+            Copied,
+            indexable::Indexable,
+            owner::{OwnerReader, point},
+        },
         key::{KeyPart, KeyProblem, KeyReader, KeyWriter, *},
         layout::*,
         property::{Property, *},
         query::*,
+        slice::{SliceInfo, SliceUnit, Sliced},
     };
 
     // Of these, not of the trait's own items, generated code is made: the compiler then points at the beginning of the

@@ -8,6 +8,7 @@ mod bounds;
 mod explain;
 mod group;
 mod lookups;
+mod merge;
 mod opening;
 mod pages;
 mod parts;
@@ -15,11 +16,13 @@ mod plan;
 mod point;
 mod projection;
 mod rows;
+mod slices;
 mod source;
+mod stages;
 mod view;
 mod visible;
 
-pub use access::{Access, Complete, Opened, PrefixAccess, Reach, Spread, Unopened};
+pub use access::{Access, Complete, Opened, PrefixAccess, Reach, Reached, Spread, Unopened};
 pub use bounds::Bounds;
 pub use explain::Explain;
 pub use group::{

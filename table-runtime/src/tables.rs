@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use crate::{Point, Result, TableEntity, View, backend::Backend, index::Ready, limits};
+use crate::{Point, Result, TableEntity, View, backend::Backend, index::Ready, slice};
 
 /// The tables of one store: an account of Azure Table storage, or an embedded store.
 ///
@@ -96,7 +96,7 @@ impl Tables {
         &self.ready
     }
 
-    /// Makes every table that the entity needs; those that exist stay as they are.
+    /// Makes every table that the entity needs; those that exist stay as they are. Slices are made by the writes to them.
     ///
     /// The indexes of an entity are recorded in the table `TableLayouts`. One that is new to a table with rows is
     /// recorded as building, and refused by queries until [`backfill`](Self::backfill) has built it.
@@ -108,7 +108,10 @@ impl Tables {
     pub async fn create<E: TableEntity>(&self) -> Result<()> {
         let mut is_new = false;
         for (at, layout) in E::LAYOUTS.iter().enumerate() {
-            limits::check_table_name(layout.table)?;
+            slice::check_name(layout)?;
+            if layout.slice.is_some() {
+                continue;
+            }
             let made = E::LAYOUTS[..at].iter().any(|before| before.table == layout.table);
             if !made {
                 let created = self.backend.create_table(layout.table).await?;

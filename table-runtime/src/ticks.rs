@@ -59,6 +59,16 @@ impl Ticks {
         Self::new(seconds.unsigned_abs() * PER_SECOND + nanoseconds as u64 / 100)
     }
 
+    /// Whole days since 0001-01-01.
+    pub(crate) const fn days(self) -> u64 {
+        self.0 / (SECONDS_PER_DAY * PER_SECOND)
+    }
+
+    /// The first moment of a day; `None` past the year 9999.
+    pub(crate) const fn of_days(days: u64) -> Option<Self> {
+        Self::new(days * SECONDS_PER_DAY * PER_SECOND)
+    }
+
     /// Unix time: whole seconds, rounded down, and the nanoseconds after them.
     pub const fn to_unix(self) -> (i64, u32) {
         let seconds = (self.0 / PER_SECOND).cast_signed() - UNIX_SECONDS;
@@ -118,8 +128,8 @@ pub(crate) const fn civil_from_days(days: u64) -> (u64, u64, u64) {
     (era * 400 + year + (month <= 2) as u64, month, day)
 }
 
-/// Days from 0001-01-01 to a date of the years 1 to 9999 (`days_from_civil`).
-const fn days_from_civil(year: u64, month: u64, day: u64) -> u64 {
+/// Days from 0001-01-01 to a date of the years 1 to 10000 (`days_from_civil`).
+pub(crate) const fn days_from_civil(year: u64, month: u64, day: u64) -> u64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, year) = (year / 400, year % 400);
     let day_of_year = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5 + day - 1;

@@ -41,6 +41,11 @@ pub(crate) enum What {
 }
 
 impl Write<'_> {
+    pub(crate) fn row_id(&self) -> Result<RowId> {
+        let (table, (partition_key, row_key)) = (self.upkeep.table_of(&self.keys)?, self.keys.clone());
+        Ok(RowId { table: table.into_owned(), partition_key, row_key })
+    }
+
     /// What stands there, where index rows depend on it and it is not known.
     async fn read(&self) -> Result<Option<(Keys, IfMatch)>> {
         let found = match self.what {
@@ -208,24 +213,20 @@ fn encoded<E: TableEntity>(entity: &E) -> Result<(RowKeys, Encoded)> {
 
 /// One partition of one table.
 fn check_place(writes: &[Write<'_>]) -> Result<()> {
-    let id = |write: &Write<'_>| {
-        let (table, (partition_key, row_key)) = (write.upkeep.table(), write.keys.clone());
-        RowId { table: table.to_owned(), partition_key, row_key }
-    };
     let what = "the transaction has".to_owned();
     let Some(first) = writes.first() else {
         let (table, found) = ("an empty one".to_owned(), "no writes".to_owned());
         return Err(Box::new(LimitError { table, row: None, what, found, limit: "1 to 100" }).into());
     };
-    let same = |write: &&Write<'_>| write.upkeep.table() == first.upkeep.table() && write.keys.0 == first.keys.0;
-    match writes.iter().find(|write| !same(write)) {
-        None => Ok(()),
-        Some(other) => {
-            let (table, row, found) = (other.upkeep.table().to_owned(), id(other), format!("{} as well", id(first)));
-            let limit = "one partition of one table";
-            Err(Box::new(LimitError { table, row: Some(row), what, found, limit }).into())
+    let first = first.row_id()?;
+    for other in writes {
+        let row = other.row_id()?;
+        if (&row.table, &row.partition_key) != (&first.table, &first.partition_key) {
+            let (table, found, limit) = (row.table.clone(), format!("{first} as well"), "one partition of one table");
+            return Err(Box::new(LimitError { table, row: Some(row), what, found, limit }).into());
         }
     }
+    Ok(())
 }
 
 /// Whether the error is about a row that was read for this transaction alone.

@@ -3,29 +3,34 @@
 use std::sync::Arc;
 
 use crate::{
-    ETag, Error, Guid, KeyChangedError, OutcomeUnknownError, Properties, Result, RowId, RowNow, Stored, TableEntity,
-    Tables, ValueRef,
+    ETag, Error, Guid, KeyChangedError, LayoutInfo, OutcomeUnknownError, Properties, Result, RowId, RowNow, Stored,
+    TableEntity, Tables, ValueRef,
     backend::{Action, Backend, BoxFuture, Group, IfMatch, Operation},
     column::Set,
     entity::{self, Keys},
     index::{Encoded, Schema, Upkeep},
     limits,
     query::{OfEntity, OwnKey, Plan},
+    slice,
 };
 
 /// A write that is ready to be sent.
 struct Write {
+    layout: &'static LayoutInfo,
     group: Group,
     /// The id that tells this write from another's.
     id: Option<Guid>,
 }
 
 impl Tables {
-    /// Writes a new row and gives its ETag, with one request.
+    /// Writes a new row and gives its ETag, with one request; with k index rows in other partitions 2 + k, and a copy
+    /// there takes a write and a read more.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] if there is a row with this key; [`Error::Key`] and [`Error::Limit`] for values that
-    /// no row holds; [`Error::OutcomeUnknown`] if the answer was lost.
+    /// [`Error::AlreadyExists`] if there is a row with this key, [`Error::UniqueViolation`] if a unique index has
+    /// another entity for the value; [`Error::Key`] and [`Error::Limit`] for values that no row holds;
+    /// [`Error::OutcomeUnknown`] if the answer was lost, [`Error::Aborted`] if it took so long that another writer
+    /// took it for dead.
     pub fn insert<E: TableEntity>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
         if has_indexes::<E>() {
             let begun = self.encoded(entity);
@@ -37,7 +42,8 @@ impl Tables {
         self.write(whole::<E>(entity, Action::Insert))
     }
 
-    /// Writes the row, new or in place of the one with this key, and gives its ETag, with one request.
+    /// Writes the row, new or in place of the one with this key, and gives its ETag, with one request. An entity with
+    /// indexes is read first, and then inserted or updated.
     ///
     /// # Errors
     /// Those of [`insert`](Self::insert), but for [`Error::AlreadyExists`].
@@ -55,10 +61,14 @@ impl Tables {
     /// Writes the changed entity back, if its row has not changed since it was read, and gives the new ETag, which
     /// `stored` then has too. Properties that the struct does not know are removed.
     ///
+    /// It takes one request; with k index rows in other partitions that move 1 + 3k, and a copy there takes a write, two
+    /// if it moves, and a read more.
+    ///
     /// # Errors
     /// [`Error::ConditionNotMet`] if the row has changed, [`Error::NotFound`] if it is gone, [`Error::KeyChanged`] if
-    /// the entity's key is not the one that it was read with; [`Error::Limit`]; [`Error::OutcomeUnknown`] if the
-    /// answer was lost. After any of them `stored` is as it was.
+    /// the entity's key is not the one that it was read with; [`Error::UniqueViolation`]; [`Error::Limit`];
+    /// [`Error::OutcomeUnknown`] if the answer was lost. After any of them `stored` has the entity as it was given; its
+    /// ETag is another one where the update had to touch the row to take index rows back.
     pub fn update<'a, E: TableEntity>(&'a self, stored: &'a mut Stored<E>) -> BoxFuture<'a, Result<ETag>> {
         if has_indexes::<E>() {
             let begun = changed(stored).and_then(|old| Ok((old, self.encoded(&**stored)?)));
@@ -83,7 +93,7 @@ impl Tables {
     }
 
     /// Sets some properties of the row and keeps its others, without reading it, whatever its version; gives the new
-    /// ETag, with one request.
+    /// ETag, with one request. What it sets in an insert that is not committed yet is gone with it if that is aborted.
     ///
     /// Only what no key depends on can be set:
     ///
@@ -111,7 +121,8 @@ impl Tables {
         self.write(patch::<K::Entity>(key.plan(), sets(<K::Entity as TableEntity>::COLUMNS)))
     }
 
-    /// Deletes the row of the entity, if it has not changed since it was read.
+    /// Deletes the row of the entity, if it has not changed since it was read, with one request; with k index rows in
+    /// other partitions 1 + 2k.
     ///
     /// # Errors
     /// [`Error::ConditionNotMet`] if the row has changed, [`Error::NotFound`] if it is gone;
@@ -123,10 +134,11 @@ impl Tables {
             return Box::pin(async move { Upkeep::new(backend, Schema::of::<E>())?.delete(&old?, &etag).await });
         }
         let group = delete(stored);
-        Box::pin(async move { send(&*backend, &group?, None).await.map(drop) })
+        Box::pin(async move { send(&*backend, &E::LAYOUTS[0], &group?, None).await.map(drop) })
     }
 
-    /// Deletes the row with this key, whatever its version, and says whether there was one.
+    /// Deletes the row with this key, whatever its version, and says whether there was one. An entity with indexes is
+    /// read first.
     ///
     /// It asks for no kind: where entities of several kinds share a table, their keys must differ.
     ///
@@ -142,10 +154,10 @@ impl Tables {
             let keys = point(key.plan());
             return Box::pin(async move { Upkeep::new(backend, Schema::of::<K::Entity>())?.remove(&keys?).await });
         }
-        let table = key.plan().table();
-        let group = point(key.plan()).and_then(|keys| single(table, keys, Action::Delete(IfMatch::Any)));
+        let layout = key.plan().layout();
+        let group = point(key.plan()).and_then(|keys| single(layout, keys, Action::Delete(IfMatch::Any)));
         Box::pin(async move {
-            match send(&*backend, &group?, None).await {
+            match send(&*backend, layout, &group?, None).await {
                 Ok(_) => Ok(true),
                 Err(Error::NotFound(_)) => Ok(false),
                 Err(error) => Err(error),
@@ -162,8 +174,8 @@ impl Tables {
     fn write(&self, write: Result<Write>) -> BoxFuture<'static, Result<ETag>> {
         let backend: Arc<dyn Backend> = self.backend().clone();
         Box::pin(async move {
-            let Write { group, id } = write?;
-            match send(&*backend, &group, id).await? {
+            let Write { layout, group, id } = write?;
+            match send(&*backend, layout, &group, id).await? {
                 Some(etag) => Ok(etag),
                 None => Err(lost(&*backend, &group, "the answer has no ETag".to_owned()).await.into()),
             }
@@ -177,8 +189,9 @@ const fn has_indexes<E: TableEntity>() -> bool {
 }
 
 /// The group of one operation.
-fn single(table: &'static str, (partition_key, row_key): (String, String), action: Action) -> Result<Group> {
-    let group = Group { table: table.into(), partition_key, operations: vec![Operation { row_key, action }] };
+fn single(layout: &'static LayoutInfo, (partition_key, row_key): (String, String), action: Action) -> Result<Group> {
+    let table = layout.table_of(&partition_key, &row_key)?;
+    let group = Group { table, partition_key, operations: vec![Operation { row_key, action }] };
     limits::check_group(&group)?;
     Ok(group)
 }
@@ -187,7 +200,8 @@ fn single(table: &'static str, (partition_key, row_key): (String, String), actio
 fn whole<E: TableEntity>(entity: &E, action: fn(Properties) -> Action) -> Result<Write> {
     let keys = entity::keys(entity)?;
     let (properties, id) = all_properties(entity, &keys)?;
-    Ok(Write { group: single(E::LAYOUTS[0].table, keys, action(properties))?, id })
+    let layout = &E::LAYOUTS[0];
+    Ok(Write { layout, group: single(layout, keys, action(properties))?, id })
 }
 
 /// The entity's properties and the crate's own: the kind, and the write's id.
@@ -213,7 +227,8 @@ fn update<E: TableEntity>(stored: &Stored<E>) -> Result<Write> {
     let keys = changed(stored)?.swap_remove(0).unwrap_or_default();
     let (properties, id) = all_properties(&**stored, &keys)?;
     let action = Action::Replace(properties, IfMatch::ETag(Stored::etag(stored).clone()));
-    Ok(Write { group: single(E::LAYOUTS[0].table, keys, action)?, id })
+    let layout = &E::LAYOUTS[0];
+    Ok(Write { layout, group: single(layout, keys, action)?, id })
 }
 
 /// The keys that a changed entity was loaded with, of which the primary one is the same.
@@ -222,7 +237,7 @@ pub(crate) fn changed<E: TableEntity>(stored: &Stored<E>) -> Result<Keys> {
     let (partition_key, row_key) = entity::keys(&**stored)?;
     match loaded.first() {
         Some(Some(was)) if (&was.0, &was.1) != (&partition_key, &row_key) => {
-            let (table, was) = (E::LAYOUTS[0].table.to_owned(), was.clone());
+            let (table, was) = (E::LAYOUTS[0].table_of(&was.0, &was.1)?.into_owned(), was.clone());
             let was = RowId { table, partition_key: was.0, row_key: was.1 };
             Err(Box::new(KeyChangedError { was, partition_key, row_key }).into())
         }
@@ -232,7 +247,7 @@ pub(crate) fn changed<E: TableEntity>(stored: &Stored<E>) -> Result<Keys> {
 
 fn delete<E: TableEntity>(stored: &Stored<E>) -> Result<Group> {
     let keys = stored.loaded_keys()?.swap_remove(0).unwrap_or_default();
-    single(E::LAYOUTS[0].table, keys, Action::Delete(IfMatch::ETag(Stored::etag(stored).clone())))
+    single(&E::LAYOUTS[0], keys, Action::Delete(IfMatch::ETag(Stored::etag(stored).clone())))
 }
 
 /// The two keys of a point that is written.
@@ -253,18 +268,18 @@ pub(crate) fn patched<E: TableEntity>(key: &Plan, sets: impl IntoIterator<Item =
 }
 
 fn patch<E: TableEntity>(key: &Plan, sets: impl IntoIterator<Item = Set<E>>) -> Result<Write> {
-    let (table, keys) = (key.table(), point(key)?);
+    let (layout, keys) = (key.layout(), point(key)?);
     let mut properties = patched(key, sets)?;
     let id = write_id::<E>(&mut properties)?;
-    Ok(Write { group: single(table, keys, Action::Merge(properties, IfMatch::Any))?, id })
+    Ok(Write { layout, group: single(layout, keys, Action::Merge(properties, IfMatch::Any))?, id })
 }
 
 /// Sends a write of one operation and gives the row's new ETag.
 ///
 /// After a lost answer the row is read: if it has this write's id, the write was applied, and nothing else proves
 /// that. A row without it proves nothing, for the write may yet arrive, or another writer have come after it.
-async fn send(backend: &dyn Backend, group: &Group, id: Option<Guid>) -> Result<Option<ETag>> {
-    let reason = match backend.execute(group).await {
+async fn send(backend: &dyn Backend, layout: &LayoutInfo, group: &Group, id: Option<Guid>) -> Result<Option<ETag>> {
+    let reason = match slice::execute(backend, layout, group).await {
         Ok(mut etags) => return Ok(etags.pop().flatten()),
         Err(Error::OutcomeUnknown(error)) => error.reason,
         Err(error) => return Err(error),

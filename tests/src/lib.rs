@@ -1,9 +1,15 @@
 //! What the tests share.
 
 pub mod azurite;
+pub mod explore;
+pub mod faulty;
+pub mod filled;
+pub mod form;
 pub mod isolated;
 pub mod load;
+pub mod plain;
 pub mod probed;
+pub mod scheduled;
 pub mod scripted;
 pub mod stores;
 

@@ -2,20 +2,24 @@
 
 use anyhow::{Context, Result};
 use table_runtime::{
-    Tables,
-    backend::{AzureBackend, Backend, EmbeddedBackend, InMemoryBackend},
+    Row, RowRef, Tables, Ticks,
+    backend::{
+        Action, AzureBackend, Backend, EmbeddedBackend, Group, InMemoryBackend, KeyRange, Operation, Partitions, Scan,
+    },
 };
 
 use crate::{
     azurite,
     isolated::Isolated,
+    plain::Plain,
     probed::{Probe, Probed},
 };
 
 /// A kind of backend.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "they say themselves")]
 pub enum Kind {
+    Plain,
     Memory,
     Disk,
     Azurite,
@@ -25,6 +29,8 @@ pub enum Kind {
 /// A store for one test, with tables of its own.
 #[derive(Debug)]
 pub struct Store {
+    /// What it is.
+    pub kind: Kind,
     /// The store, as users have it.
     pub tables: Tables,
     /// The same store, below its types: for rows that others wrote.
@@ -53,29 +59,63 @@ impl Kind {
     /// It is [`off`](Self::off), or cannot be started, for instance since there is no Node for Azurite.
     pub fn open(self) -> Result<Store> {
         Ok(match self {
-            Self::Memory => Store::new(InMemoryBackend::new()?, None),
+            Self::Plain => Store::new(self, Plain::since(Ticks::now()), None),
+            Self::Memory => Store::new(self, InMemoryBackend::new()?, None),
             Self::Disk => {
                 let folder = tempfile::tempdir()?;
-                Store::new(EmbeddedBackend::open(folder.path().join("test.tables"))?, Some(folder))
+                Store::new(self, EmbeddedBackend::open(folder.path().join("test.tables"))?, Some(folder))
             }
             Self::Azurite => {
                 let connection_string = azurite::shared()?.context("Azurite is off")?;
-                Store::new(AzureBackend::connect(&connection_string)?, None)
+                Store::new(self, AzureBackend::connect(&connection_string)?, None)
             }
             Self::Live => {
                 let connection_string = azurite::live().context("AZURE_TABLES_CONNECTION_STRING is not set")?;
                 let live = AzureBackend::connect(&connection_string).context("AZURE_TABLES_CONNECTION_STRING")?;
-                Store::new(live, None)
+                Store::new(self, live, None)
             }
         })
     }
 }
 
 impl Store {
-    fn new(backend: impl Backend, folder: Option<tempfile::TempDir>) -> Self {
+    fn new(kind: Kind, backend: impl Backend, folder: Option<tempfile::TempDir>) -> Self {
         let backend = Isolated::new(backend);
         let (probed, probe) = Probed::new(backend.clone());
-        Self { tables: Tables::new(probed), backend, probe, _folder: folder }
+        Self { kind, tables: Tables::new(probed), backend, probe, _folder: folder }
+    }
+
+    /// The store as another program has it, which knows nothing of what this one has learnt.
+    pub fn again(&self) -> Tables {
+        Tables::new(self.backend.clone())
+    }
+
+    /// All rows of a table, as they stand.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn rows(&self, table: &str) -> table_runtime::Result<Vec<Row>> {
+        let (partitions, rows) = (Partitions::All, KeyRange::ALL);
+        let scan = Scan { table: table.to_owned().into(), partitions, rows, filter: None, select: None, page: 1000 };
+        let (mut found, mut from) = (Vec::new(), None);
+        loop {
+            let page = self.backend.query(&scan, from.as_ref()).await?;
+            found.extend(page.rows.iter().map(RowRef::to_row));
+            from = page.next;
+            if from.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Writes a row by hand.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn write(&self, table: &str, keys: (&str, &str), action: Action) -> table_runtime::Result<()> {
+        let operations = vec![Operation { row_key: keys.1.to_owned(), action }];
+        let group = Group { table: table.to_owned().into(), partition_key: keys.0.to_owned(), operations };
+        self.backend.execute(&group).await.map(drop)
     }
 
     /// Deletes the test's tables, so that a live account is left as it was.

@@ -20,7 +20,7 @@ pub(super) fn check(entity: &Entity, errors: &mut Errors) {
         hash_is_last_in_partition,
         hash_is_not_all,
         unique_value_is_whole,
-        unique_is_a_pointer,
+        unique_is_no_copy,
         list_is_in_partition,
         list_holds_ids,
         copy_excludes_include,
@@ -186,17 +186,12 @@ fn unique_value_is_whole(entity: &Entity, index: &Index, errors: &mut Errors) {
     }
 }
 
-/// Elsewhere a unique value is claimed before the entity is written; what else stands there is written after it.
-fn unique_is_a_pointer(_: &Entity, index: &Index, errors: &mut Errors) {
-    let include = index.include.as_ref().map(|include| include.span);
-    let held = [("copy", index.copy), ("include", include)];
-    for (what, span) in held.into_iter().filter_map(|(what, span)| Some((what, span?))) {
-        if index.unique.is_some() && index.is_elsewhere() {
-            let message = format_args!(
-                "a unique index in another partition holds a pointer alone; remove `{what}`, or write `same_partition`"
-            );
-            errors.at(span, message);
-        }
+/// Elsewhere a unique value is claimed before the entity is written, and a copy follows after it.
+fn unique_is_no_copy(_: &Entity, index: &Index, errors: &mut Errors) {
+    if let Some(copy) = index.copy.filter(|_| index.unique.is_some() && index.is_elsewhere()) {
+        let message = "a copy in another partition cannot be unique, for it may lag; remove `copy`, use `include`, or \
+                       write `same_partition`";
+        errors.at(copy, message);
     }
 }
 
@@ -253,7 +248,7 @@ fn include_is_stored(entity: &Entity, index: &Index, errors: &mut Errors) {
         }
         match entity.mode(*field) {
             Mode::Skipped => {
-                errors.at(*span, format_args!("`{name}` is not stored (`skip`); remove it here, or `skip`"))
+                errors.at(*span, format_args!("`{name}` is not stored (`skip`); remove it here, or `skip`"));
             }
             Mode::InKey => {
                 errors
@@ -292,7 +287,7 @@ fn prefix_is_legal(_: &Entity, index: &Index, errors: &mut Errors) {
 fn properties_differ(entity: &Entity, index: &Index, errors: &mut Errors) {
     let included = index.include.iter().flat_map(|include| &include.fields);
     let included: Vec<_> = included.map(|(field, _)| &entity.fields[*field].name).collect();
-    let held: Vec<_> = entity
+    let stored: Vec<_> = entity
         .stored()
         .filter(|(field, ..)| index.copy.is_some() || included.contains(&&field.name))
         .map(|(_, name, ..)| name.value.as_str())
@@ -304,7 +299,7 @@ fn properties_differ(entity: &Entity, index: &Index, errors: &mut Errors) {
             "is no property name: it needs a letter or `_`, then letters, digits and `_`, at most 255 in all"
         } else if reserved.contains(&value.as_str()) {
             "has a meaning of its own in index rows"
-        } else if held.contains(&value.as_str()) || pointed().any(|before| before == value) {
+        } else if stored.contains(&value.as_str()) || pointed().any(|before| before == value) {
             "is another property of the index's rows too"
         } else {
             continue;

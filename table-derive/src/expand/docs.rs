@@ -61,9 +61,13 @@ fn opens(layout: Layout<'_>, fields: &str, way: Way) -> String {
         (Way::Opened, "") => format!("Opens the one partition{of}"),
         (Way::Opened, fields) if of.is_empty() => format!("Opens the partition of {fields}"),
         (Way::Opened, fields) => format!("Opens {rows} of {fields}"),
-        (Way::ByRow | Way::Spread(_), "") => format!("Opens {rows}, whose partition follows from the row key"),
-        (Way::ByRow | Way::Spread(_), fields) => {
-            format!("Opens {rows} of {fields}, whose partition follows from the row key")
+        (Way::ByRow, "") => format!("Opens {rows}, whose partition follows from the row key"),
+        (Way::ByRow, fields) => format!("Opens {rows} of {fields}, whose partition follows from the row key"),
+        (Way::Spread(buckets), "") => {
+            format!("Opens all {buckets} hash partitions{of}; the row key leads to one of them")
+        }
+        (Way::Spread(buckets), fields) => {
+            format!("Opens the {buckets} hash partitions of {fields}; the row key leads to one of them")
         }
         (Way::FanOut(buckets), "") => format!("Opens all {buckets} hash partitions{of}"),
         (Way::FanOut(buckets), fields) => format!("Opens the {buckets} hash partitions of {fields}"),
@@ -72,9 +76,10 @@ fn opens(layout: Layout<'_>, fields: &str, way: Way) -> String {
 
 /// What an index's query costs.
 fn cost(index: &Index) -> String {
-    let (partition, lag) = match index.is_elsewhere() {
-        false => ("in the entity's partition", ""),
-        true => ("elsewhere", ", and may lag behind the entity"),
+    let (partition, lag) = if index.is_elsewhere() {
+        ("elsewhere", ", and may lag behind the entity")
+    } else {
+        ("in the entity's partition", "")
     };
     match (index.holds(), index.unique) {
         (Holds::Copy, Some(_)) => format!("A unique index {partition}, of whole copies: a full key costs one request."),
@@ -104,7 +109,11 @@ pub(super) enum Way {
 
 /// Of `scan`.
 pub(super) fn scan(entity: &Entity) -> String {
-    format!("Reads the whole table `{}`. It compiles under `#[table(allow_scan)]`.", entity.table.value)
+    let tables = match &entity.slice {
+        Some(slice) => format!("all tables `{}{}`", entity.table.value, slice.pattern()),
+        None => format!("the whole table `{}`", entity.table.value),
+    };
+    format!("Reads {tables}. It compiles under `#[table(allow_scan)]`.")
 }
 
 fn orders(entity: &Entity, row: &[Part]) -> String {
@@ -135,9 +144,12 @@ fn argument_names<'a>(entity: &Entity, parts: impl Iterator<Item = &'a Part>) ->
 
 /// The table and its two keys.
 fn layout(entity: &Entity, layout: Layout<'_>) -> String {
+    let table = match &entity.slice {
+        Some(slice) => format!("Tables `{}{}`", layout.table.value, slice.pattern()),
+        None => format!("Table `{}`", layout.table.value),
+    };
     format!(
-        "Table `{}`, `PartitionKey` {}, `RowKey` {}.",
-        layout.table.value,
+        "{table}, `PartitionKey` {}, `RowKey` {}.",
         stored_key(entity, layout.partition),
         stored_key(entity, layout.row)
     )

@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 
 use super::{Context, columns, indexes, local, option, queries::parts, strategy_type, this};
-use crate::model::{Field, Index, Key, Layout, Part, Source, Strategy, Text};
+use crate::model::{Entity, Field, Index, Key, Layout, Part, Slice, Source, Strategy, Text};
 
 /// What the entity may be used for.
 pub(super) fn markers(context: &Context<'_>) -> TokenStream {
@@ -23,11 +23,18 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
             impl #parameters #t::OnePartition for #ident #arguments #bounds {}
         }
     });
+    let sliced = context.entity.slice.as_ref().map(|_| {
+        quote! {
+            #[automatically_derived]
+            impl #parameters #t::Sliced for #ident #arguments #bounds {}
+        }
+    });
     let [partition, row] = [(&context.entity.partition, quote!(())), (&context.entity.row, quote!(#t::Primary))]
         .map(|(key, end)| parts(context, &key.parts, &end));
     quote! {
         #allow_scan
         #one_partition
+        #sliced
         #[automatically_derived]
         #[allow(clippy::type_complexity)]
         impl #parameters #t::Keyed<#partition, #row> for #ident #arguments #bounds {}
@@ -45,7 +52,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
         quote!(#t::PropertyInfo { field: #field, name: #name })
     });
     let kind = option(entity.kind.as_ref());
-    let separator = option(entity.separator.as_ref().and_then(|separator| separator.value.chars().next()));
+    let separator = separator(entity);
     let write_id = entity.write_id;
     let columns_value = columns::value(context);
     let (keys, write, read) = (keys(context), write(context), read(context));
@@ -88,6 +95,7 @@ fn layout(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
     let (partition, row) = (key(layout.partition), key(layout.row));
     let (partition_prefix, row_prefix) = (layout.partition.prefix(), layout.row.prefix());
     let index = option(layout.index.map(|index| indexes::info(context, layout, index)));
+    let slice = option(context.entity.slice.as_ref().map(|slice| self::slice(context, slice)));
     quote! {
         #t::LayoutInfo {
             name: #name,
@@ -97,8 +105,23 @@ fn layout(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
             row_prefix: #row_prefix,
             row: #row,
             index: #index,
+            slice: #slice,
         }
     }
+}
+
+/// How the tables follow from a time.
+fn slice(context: &Context<'_>, slice: &Slice) -> TokenStream {
+    let field = &context.entity.fields[slice.field];
+    let (name, ty, t) = (&field.name, &field.ty, context.runtime.at(field.ty.span()));
+    let unit = Ident::new(&slice.unit.to_string(), Span::call_site());
+    let separator = separator(context.entity);
+    // A field that is no time is so said where its type stands.
+    quote_spanned!(ty.span()=> #t::SliceInfo::of::<#ty, #t::KindOf<#ty>>(#name, #t::SliceUnit::#unit, #separator))
+}
+
+fn separator(entity: &Entity) -> TokenStream {
+    option(entity.separator.as_ref().and_then(|separator| separator.value.chars().next()))
 }
 
 fn keys(context: &Context<'_>) -> TokenStream {

@@ -105,6 +105,7 @@ pub(super) fn write_index(context: &Context<'_>) -> Option<TokenStream> {
         .collect();
     (!arms.is_empty()).then(|| {
         quote! {
+            #[inline]
             fn write_index(
                 &self,
                 #layout: ::core::primitive::usize,
@@ -223,6 +224,7 @@ pub(super) fn owner_part(context: &Context<'_>) -> Option<TokenStream> {
         .collect();
     (!arms.is_empty()).then(|| {
         quote! {
+            #[inline]
             fn owner_part(#part: ::core::primitive::usize, #owner: &mut #t::OwnerReader<'_>) -> #t::Result<()> {
                 match #part {
                     #(#arms)*

@@ -85,10 +85,7 @@ fn by(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
             quote!(#t::cost::FanOut<#count>)
         }
     };
-    let view = match holds {
-        Some(Holds::Copy) => quote!(#t::Copied<Self>),
-        _ => quote!(Self),
-    };
+    let view = if holds == Some(Holds::Copy) { quote!(#t::Copied<Self>) } else { quote!(Self) };
     let end = match layout.index.map(|index| index.unique) {
         None => quote!(Primary),
         Some(Some(_)) => quote!(Unique),

@@ -84,10 +84,10 @@ impl Index {
         };
         let unique = keys.flag("unique", errors);
         let copy = keys.flag("copy", errors);
-        let include = keys.list("include", errors).map(|list| include(entity, list, errors));
+        let include = keys.list("include", errors).map(|list| include(entity, &list, errors));
         let list = keys.flag("list", errors);
         let prefix = keys.text("prefix", errors).as_ref().map(Text::from);
-        let when = keys.list("when", errors).and_then(|list| when(entity, list, errors));
+        let when = keys.list("when", errors).and_then(|list| when(entity, &list, errors));
         let renames = keys.list("rename", errors);
         keys.finish(errors);
 
@@ -181,7 +181,7 @@ impl Values {
                 return None;
             }
         }
-        let mut parts = |list: Option<List>| list.map_or_else(Vec::new, |list| values(entity, list, errors));
+        let mut parts = |list: Option<List>| list.map_or_else(Vec::new, |list| values(entity, &list, errors));
         let (partition, row) = (parts(partition), parts(row));
         let needed = if scope == Scope::SamePartition { &row } else { &partition };
         (!needed.is_empty()).then_some(Self { partition, row })
@@ -189,7 +189,7 @@ impl Values {
 }
 
 /// `f, g(lowercase)`
-fn values(entity: &Entity, list: List, errors: &mut Errors) -> Vec<Part> {
+fn values(entity: &Entity, list: &List, errors: &mut Errors) -> Vec<Part> {
     let mut parts = Vec::new();
     for (ident, mut keys) in list.fields("index", errors) {
         if let Some(field) = field(entity, &ident, errors) {
@@ -271,7 +271,7 @@ fn field(entity: &Entity, ident: &Ident, errors: &mut Errors) -> Option<usize> {
     find(ident, "field", &names, errors)
 }
 
-fn include(entity: &Entity, list: List, errors: &mut Errors) -> Include {
+fn include(entity: &Entity, list: &List, errors: &mut Errors) -> Include {
     let span = list.span();
     let idents = list.idents(errors);
     let fields = idents.iter().filter_map(|ident| Some((field(entity, ident, errors)?, ident.span()))).collect();
@@ -279,7 +279,7 @@ fn include(entity: &Entity, list: List, errors: &mut Errors) -> Include {
 }
 
 /// `f, g, path`
-fn when(entity: &Entity, list: List, errors: &mut Errors) -> Option<When> {
+fn when(entity: &Entity, list: &List, errors: &mut Errors) -> Option<When> {
     let span = list.span();
     let mut paths = list.paths(errors);
     let path = paths.pop()?;

@@ -49,6 +49,20 @@ fn starts_with() {
     })));
 }
 
+/// A table each month: the table of a row follows from its keys.
+#[test]
+fn slices() {
+    snapshot!(pretty(crate::table_entity(&parse_quote! {
+        #[table(name = "Log", slice = month(at))]
+        struct Line {
+            #[partition_key]
+            machine: String,
+            #[row_key(reverse_time)]
+            at: OffsetDateTime,
+        }
+    })));
+}
+
 /// Hash partitions, over the row key's own field and over another one.
 #[test]
 fn hash() {

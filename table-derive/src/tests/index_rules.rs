@@ -203,8 +203,8 @@ fn of_contents() {
         index(name, list, copy, same_partition) => "remove `copy` or `list`";
         index(name, list, include(email), same_partition) => "remove `include` or `list`";
         index(name, copy, include(email), same_partition) => "keep `copy` or `include(…)`";
-        index(name, unique, copy) => "remove `copy`, or write `same_partition`";
-        index(name, unique, include(email), table = "Names") => "remove `include`, or write `same_partition`";
+        index(name, unique, copy) => "remove `copy`, use `include`, or write `same_partition`";
+        index(name, unique, copy, table = "Names") => "a copy in another partition cannot be unique";
         index(name, include(emial)) => "no field is called `emial`; did you mean `email`?";
         index(name, include(id)) => "`id` is in the key, which an index's row leads to anyway";
         index(name, include(email, email)) => "`email` is included already";

@@ -79,6 +79,57 @@ fn of_the_table() {
 }
 
 #[test]
+fn of_slices() {
+    on_struct! {
+        table(slice) => "`slice` takes a unit and a field; write `slice = month(field)`";
+        table(slice = "month") => "write `slice = month(field)`";
+        table(slice = month) => "write `slice = month(field)`";
+        table(slice = month(id, author)) => "write `slice = month(field)`";
+        table(slice = week(id)) => "no unit is called `week`; there are `year`, `month` and `day`";
+        table(slice = month(idd)) => "no field is called `idd`; did you mean `id`?";
+        table(slice = month(id), name = "Log20") => "`Log20` and 6 digits; end it with a letter";
+        table(slice = year(id), name = "Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa") =>
+            "with the 4 digits of a slice, the name has at most 59 letters";
+    }
+    let longest = "A".repeat(59);
+    let entity = entity(&parse_quote!(
+        #[table(slice = year(id), name = #longest)]
+        struct Post {
+            #[partition_key]
+            author: String,
+            #[row_key]
+            id: u32,
+        }
+    ));
+    assert!(entity.is_empty(), "{entity:?}");
+    refuses(
+        &parse_quote!(
+            #[table(slice = month(at))]
+            struct Post {
+                #[partition_key(hash = 4)]
+                at: u32,
+                #[row_key]
+                id: u32,
+            }
+        ),
+        "no key holds `at` whole, so none would lead to its slice\nhelp: put `#[row_key(time)]`",
+    );
+    refuses(
+        &parse_quote!(
+            #[table(slice = month(at))]
+            struct Post {
+                #[partition_key]
+                #[index(id, same_partition)]
+                id: u32,
+                #[row_key]
+                at: u32,
+            }
+        ),
+        "a sliced table has no indexes: they would outlive its slices",
+    );
+}
+
+#[test]
 fn of_keys() {
     on_fields! {
         { #[partition_key] a: u8 } => "help: put `#[row_key]` on a field, or `#[table(row = \"…\")]` on the struct";

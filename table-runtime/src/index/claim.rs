@@ -5,6 +5,7 @@ use futures_util::future::join_all;
 use super::{
     schema::{EncodedRow, Found},
     upkeep::{Mine, TRIES, Upkeep, Written, first},
+    verify::same,
 };
 use crate::{
     ETag, Error, Properties, Result, Row, ValueRef,
@@ -28,8 +29,7 @@ impl Upkeep {
     /// before cannot delete it any more.
     pub(super) async fn claim(&self, layout: usize, row: &EncodedRow, me: &RowKeys, mine: Mine<'_>) -> Result<ETag> {
         let table = self.schema.layouts[layout].table;
-        let mut properties = row.properties.clone();
-        properties.push(entity::WRITE_ID, ValueRef::Guid(self.id));
+        let properties = self.index_properties(layout, row);
         let insert = self.group(table, &row.keys, Action::Insert(properties.clone()))?;
         let mut last = None;
         for _ in 0..TRIES {
@@ -43,10 +43,10 @@ impl Upkeep {
                 Err(error) => return Err(error),
             }
             let Some(claim) = self.get(table, &row.keys).await? else { continue };
-            if is_of(&claim, self) {
+            let owner = self.schema.owner(layout, &claim)?;
+            if owner == *me && is_of(&claim, self) {
                 return Ok(claim.etag);
             }
-            let owner = self.schema.owner(layout, &claim)?;
             if owner == *me {
                 self.check_mine(me, mine).await?;
             } else {
@@ -62,7 +62,9 @@ impl Upkeep {
                 // Another writer was faster, or the answer was lost: the claim says whose it is.
                 Err(error @ (Error::ConditionNotMet(_) | Error::NotFound(_) | Error::OutcomeUnknown(_))) => {
                     last = Some(error);
-                    if let Some(claim) = self.get(table, &row.keys).await?.filter(|claim| is_of(claim, self)) {
+                    if let Some(claim) = self.get(table, &row.keys).await?.filter(|claim| is_of(claim, self))
+                        && self.schema.owner(layout, &claim)? == *me
+                    {
                         return Ok(claim.etag);
                     }
                 }
@@ -170,9 +172,9 @@ impl Upkeep {
             let table = self.schema.layouts[row.layout].table;
             if let Ok(Some(stored)) = self.get(table, &row.keys).await
                 && stored.etag == row.etag
-                && stored.properties != now.properties
+                && !same(&stored.properties, &now.properties)
             {
-                let replace = Action::Replace(now.properties.clone(), IfMatch::ETag(row.etag));
+                let replace = Action::Replace(self.index_properties(row.layout, now), IfMatch::ETag(row.etag));
                 let Ok(group) = self.group(table, &row.keys, replace) else { continue };
                 if let Ok(Some(etag)) = self.backend.execute(&group).await.map(first) {
                     row.etag = etag;
@@ -197,7 +199,18 @@ impl Upkeep {
     }
 }
 
-/// Whether the claim is of this very write.
+impl Upkeep {
+    /// The properties of an index's row in another partition: a claim has this write's id.
+    pub(super) fn index_properties(&self, layout: usize, row: &EncodedRow) -> Properties {
+        let mut properties = row.properties.clone();
+        if self.schema.is_unique(layout) {
+            properties.push(entity::WRITE_ID, ValueRef::Guid(self.id));
+        }
+        properties
+    }
+}
+
+/// Whether the claim is of this very write; of a repair or a backfill, which claims for many entities, for one of them.
 fn is_of(claim: &Row, upkeep: &Upkeep) -> bool {
     claim.properties.get(entity::WRITE_ID) == Some(ValueRef::Guid(upkeep.id))
 }

@@ -14,7 +14,7 @@ use crate::{
     ETag, Error, LimitError, OutcomeUnknownError, Result, RowId, RowNow, ValueRef,
     backend::{Action, Group, Operation},
     entity::{self, RowKeys},
-    limits,
+    limits, slice,
 };
 
 /// What a transaction does to one entity.
@@ -60,14 +60,14 @@ impl Operations {
 /// it was deleted.
 pub(crate) async fn commit(planned: &[Planned<'_>]) -> Result<Vec<Option<ETag>>> {
     let Some(first) = planned.first() else { return Ok(Vec::new()) };
-    let (backend, table, partition_key) = (&first.upkeep.backend, first.upkeep.schema.table(), &first.keys.0);
+    let (schema, table, partition_key) = (&first.upkeep.schema, first.upkeep.table_of(first.keys)?, &first.keys.0);
     let mut seen = HashMap::new();
     let mut delays = super::delays();
     loop {
         let (operations, places) = operations(planned, &seen).await?;
-        let group = Group { table: table.into(), partition_key: partition_key.clone(), operations };
+        let group = Group { table: table.clone(), partition_key: partition_key.clone(), operations };
         limits::check_group(&group)?;
-        let error = match backend.execute(&group).await {
+        let error = match slice::execute(&*first.upkeep.backend, &schema.layouts[0], &group).await {
             Ok(etags) => return Ok(places.iter().map(|at| etags.get(*at).cloned().flatten()).collect()),
             Err(Error::OutcomeUnknown(error)) => return proven(planned, &group, error.reason).await,
             Err(error) => error,
@@ -153,7 +153,7 @@ impl Planned<'_> {
     /// Two operations on the entity's row.
     #[cold]
     fn twice(&self) -> Error {
-        let row = self.upkeep.row_id(self.upkeep.schema.table(), self.keys);
+        let row = self.row_id();
         Box::new(LimitError {
             table: row.table.clone(),
             row: Some(row),
@@ -205,14 +205,20 @@ async fn proven(planned: &[Planned<'_>], group: &Group, reason: String) -> Resul
     if any {
         return Ok(etags);
     }
-    let (operation, row) = (group.name(), first.upkeep.row_id(first.upkeep.schema.table(), first.keys));
+    let (operation, row) = (group.name(), first.row_id());
     let operation = if planned.len() == 1 { first.action.name() } else { operation };
     Err(Box::new(OutcomeUnknownError { operation, row, reason, now }).into())
 }
 
 impl Planned<'_> {
+    /// The entity's row.
+    fn row_id(&self) -> RowId {
+        let table = self.upkeep.table_of(self.keys).unwrap_or_else(|_| self.upkeep.table().into());
+        self.upkeep.row_id(&table, self.keys)
+    }
+
     async fn now(&self) -> RowNow {
-        match self.upkeep.get(self.upkeep.schema.table(), self.keys).await {
+        match self.upkeep.get(&self.row_id().table, self.keys).await {
             Ok(Some(row)) => RowNow::Present(Box::new(row)),
             Ok(None) => RowNow::Absent,
             Err(error) => RowNow::Unread(error.to_string()),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::RowId;
+use crate::{RowId, UniqueViolationError};
 
 /// Something that a crash left, or that others did to the rows: what [`verify`](crate::Tables::verify) finds and
 /// [`repair`](crate::Tables::repair) mends. `Display` says it in a line.
@@ -56,6 +56,12 @@ pub enum Finding {
 }
 
 impl Finding {
+    /// Of an entity whose row in a unique index cannot be written.
+    pub(super) fn two_owners(violation: UniqueViolationError, entity: RowId) -> Self {
+        let UniqueViolationError { index, row, owner, .. } = violation;
+        Self::TwoOwners { index, row, entity, owner }
+    }
+
     /// The index; `None` for a pending entity.
     pub const fn index(&self) -> Option<&'static str> {
         match self {

@@ -9,7 +9,7 @@ use futures_util::future::{join, join_all};
 use super::{
     schema::{EncodedRow, pending},
     transaction::Change,
-    upkeep::{TRIES, Upkeep, Written},
+    upkeep::{TRIES, Upkeep, Written, first},
 };
 use crate::{
     ETag, Error, Result,
@@ -39,14 +39,15 @@ impl Upkeep {
             return;
         }
         let followed = async {
-            let (copied, included) =
-                join(self.write_copies(&copies, &left), join_all(includes.iter().map(|row| self.include(row)))).await;
-            copied?;
-            let included: Vec<_> = included.into_iter().collect::<Result<_>>()?;
+            let (whole, parts) =
+                join(self.write_copies(&copies, &left), join_all(includes.iter().map(|row| self.include(row, keys))))
+                    .await;
+            whole?;
+            let parts: Result<Vec<_>> = parts.into_iter().collect();
             if self.version(keys).await?.as_ref() != committed {
                 let wrote = copies.iter().map(|(layout, row)| (*layout, row.keys.clone())).collect();
                 self.refresh(keys, wrote).await?;
-                self.take_back(keys, included, None).await;
+                self.take_back(keys, parts?.into_iter().flatten().collect(), None).await;
             }
             Ok::<_, Error>(())
         };
@@ -55,9 +56,25 @@ impl Upkeep {
         }
     }
 
-    async fn include(&self, (layout, row): &(usize, &EncodedRow)) -> Result<Written> {
-        let etag = self.upsert_row(*layout, row).await?;
-        Ok(Written { layout: *layout, keys: row.keys.clone(), etag })
+    /// Writes what a row includes. A claim is written under its version, if it is still this entity's: what others
+    /// made of it is theirs.
+    async fn include(&self, (layout, row): &(usize, &EncodedRow), owner: &RowKeys) -> Result<Option<Written>> {
+        let (layout, keys) = (*layout, row.keys.clone());
+        if !self.schema.is_unique(layout) {
+            let etag = self.upsert_row(layout, row).await?;
+            return Ok(Some(Written { layout, keys, etag }));
+        }
+        let table = self.schema.layouts[layout].table;
+        let Some(claim) = self.get(table, &keys).await? else { return Ok(None) };
+        if self.schema.owner(layout, &claim)? != *owner {
+            return Ok(None);
+        }
+        let replace = Action::Replace(self.index_properties(layout, row), IfMatch::ETag(claim.etag));
+        match self.backend.execute(&self.group(table, &keys, replace)?).await {
+            Ok(etags) => Ok(first(etags).map(|etag| Written { layout, keys, etag })),
+            Err(Error::ConditionNotMet(_) | Error::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Writes the copies of an entity as it now is, until it holds still meanwhile, and deletes those that this write

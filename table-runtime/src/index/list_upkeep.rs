@@ -53,9 +53,9 @@ impl Upkeep {
         let mut rows = stored.rows.clone();
         let mut writes = false;
         for (entity, present) in changes {
-            let changed = list::put(&mut rows, &entity.1, *present, limits::STRING_UNITS);
+            let differs = list::put(&mut rows, &entity.1, *present, limits::STRING_UNITS);
             // An entity that is listed already is listed anew, so that nobody can be about to take it out.
-            writes |= changed || *present;
+            writes |= differs || *present;
         }
         if !writes {
             return Ok(Vec::new());

@@ -101,14 +101,12 @@ impl<'a> OwnerReader<'a> {
         let name = pointer.iter().find(|pointer| pointer.field == field).map_or(field, |pointer| pointer.name);
         let mut properties = row.properties;
         let value = properties.seek(name).map_err(|damage| damaged(table, row, damage))?;
-        match value.and_then(<T::Kind as Kind>::load) {
-            Some(value) => T::from_key(value).map_err(|problem| self.error(field, problem)),
-            None => {
-                let found = value.map_or("nothing", |value| value.edm_type()).to_owned();
-                let expected = format!("the key field `{field}` of the entity").into();
-                Err(misfit(id(table, row), name, PropertyProblem { expected, found }))
-            }
+        if let Some(value) = value.and_then(<T::Kind as Kind>::load) {
+            return T::from_key(value).map_err(|problem| self.error(field, problem));
         }
+        let found = value.map_or("nothing", |value| value.edm_type()).to_owned();
+        let expected = format!("the key field `{field}` of the entity").into();
+        Err(misfit(id(table, row), name, PropertyProblem { expected, found }))
     }
 
     /// The keys, to write the next part into.

@@ -69,10 +69,9 @@ async fn run(Repair { upkeep, mut sweep, mut told }: Repair) -> Result<Repaired>
     let (mut repaired, mut progress) = (Repaired::default(), Progress::default());
     while let Some(swept) = sweep.next().await? {
         for fault in upkeep.faults(&swept).await? {
-            if upkeep.mend(&fault).await? {
-                repaired.mended.push(fault.finding);
-            } else {
-                repaired.left.push(fault.finding);
+            match upkeep.mend(&fault).await? {
+                None => repaired.mended.push(fault.finding),
+                Some(left) => repaired.left.push(left),
             }
         }
         if swept.layout == 0 {
@@ -85,6 +84,7 @@ async fn run(Repair { upkeep, mut sweep, mut told }: Repair) -> Result<Repaired>
         if let Some(told) = &mut told {
             told(&progress);
         }
+        super::breathe().await;
     }
     repaired.entities = progress.entities;
     Ok(repaired)
@@ -125,8 +125,9 @@ impl Tables {
 }
 
 impl Upkeep {
-    /// Mends a fault, and says whether it could: two owners of a value stay.
-    async fn mend(&self, Fault { finding, layout, entity, seen }: &Fault) -> Result<bool> {
+    /// Mends a fault, and says what is left: two owners of a value, which there may be only since the row before was
+    /// mended.
+    async fn mend(&self, Fault { finding, layout, entity, seen }: &Fault) -> Result<Option<Finding>> {
         match (finding, seen) {
             (Finding::Pending { .. }, Some((keys, etag))) => self.delete_row(self.schema.table(), keys, etag).await?,
             (Finding::StaleRow { .. }, Some((keys, etag))) => {
@@ -134,13 +135,15 @@ impl Upkeep {
                 self.take_back(entity, vec![written], None).await;
             }
             (Finding::StaleRow { row, .. }, None) => self.unlist(*layout, entity, row).await?,
-            (Finding::TwoOwners { .. }, _) => return Ok(false),
+            (Finding::TwoOwners { .. }, _) => return Ok(Some(finding.clone())),
             _ => match self.reindex(entity, &[*layout]).await {
-                Err(Error::UniqueViolation(_)) => return Ok(false),
+                Err(Error::UniqueViolation(violation)) => {
+                    return Ok(Some(Finding::two_owners(*violation, self.row_id(self.schema.table(), entity))));
+                }
                 reindexed => reindexed.map(drop)?,
             },
         }
-        Ok(true)
+        Ok(None)
     }
 
     /// Writes the rows of an entity in these indexes, as an update would that changes nothing, and says whether there
@@ -149,10 +152,11 @@ impl Upkeep {
         let mut delays = super::delays();
         loop {
             let Some(found) = self.committed(keys).await? else { return Ok(false) };
-            match self.reindex_found(&found, layouts).await {
+            match self.another()?.reindex_found(&found, layouts).await {
                 Err(Error::NotFound(_)) => return Ok(false),
-                Err(error @ Error::ConditionNotMet(_)) => super::wait(&mut delays, error).await?,
-                Err(error @ Error::OutcomeUnknown(_)) => super::wait(&mut delays, error).await?,
+                Err(error @ (Error::ConditionNotMet(_) | Error::OutcomeUnknown(_))) => {
+                    super::wait(&mut delays, error).await?;
+                }
                 reindexed => return reindexed.map(|()| true),
             }
         }

@@ -21,7 +21,7 @@ const STATE: &str = "State";
 const BUILDING: &str = "building";
 const READY: &str = "ready";
 
-/// The indexes that are known to be ready: that does not change any more.
+/// The indexes that are known to be ready. That changes only where one was read that nothing was recorded of.
 #[derive(Debug, Default)]
 pub(crate) struct Ready(Mutex<HashSet<(&'static str, &'static str)>>);
 
@@ -32,6 +32,10 @@ impl Ready {
 
     fn add(&self, table: &'static str, index: &'static str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert((table, index));
+    }
+
+    fn remove(&self, table: &'static str, index: &'static str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&(table, index));
     }
 }
 
@@ -71,30 +75,36 @@ impl Tables {
             self.backend().create_table(LAYOUTS).await?;
         }
         for layout in E::LAYOUTS.iter().skip(1) {
-            let record = match self.record(table, layout.name).await? {
-                Some(record) => record,
-                None => {
-                    let is_empty = is_new || self.is_empty::<E>().await?;
-                    let state = if is_empty { READY } else { BUILDING };
-                    match self.write_record(table, layout, state, Action::Insert).await {
-                        Ok(()) if is_empty => {
-                            self.ready().add(table, layout.name);
-                            continue;
-                        }
-                        Ok(()) => continue,
-                        Err(Error::AlreadyExists(row)) => {
-                            self.record(table, layout.name).await?.ok_or(Error::AlreadyExists(row))?
-                        }
-                        Err(error) => return Err(error),
-                    }
-                }
-            };
+            let recorded = self.record(table, layout.name).await?;
+            let record = if recorded.is_some() { recorded } else { self.record_new::<E>(layout, is_new).await? };
+            let Some(record) = record else { continue };
             check(table, layout, &record)?;
-            if is(&record, READY) {
-                self.ready().add(table, layout.name);
-            }
+            self.note(table, layout.name, is(&record, READY));
         }
         Ok(())
+    }
+
+    /// Records an index for the first time; what others recorded meanwhile, if they did.
+    async fn record_new<E: TableEntity>(&self, layout: &'static LayoutInfo, is_new: bool) -> Result<Option<Row>> {
+        let table = E::LAYOUTS[0].table;
+        let is_empty = is_new || self.is_empty::<E>().await?;
+        let state = if is_empty { READY } else { BUILDING };
+        match self.write_record(table, layout, state, Action::Insert).await {
+            Ok(()) => {
+                self.note(table, layout.name, is_empty);
+                Ok(None)
+            }
+            Err(Error::AlreadyExists(_)) => self.record(table, layout.name).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    fn note(&self, table: &'static str, index: &'static str, is_ready: bool) {
+        if is_ready {
+            self.ready().add(table, index);
+        } else {
+            self.ready().remove(table, index);
+        }
     }
 
     /// Whether the table has no entity.
@@ -106,13 +116,13 @@ impl Tables {
 
     /// Takes note that an index is being built, unless it is ready already.
     pub(crate) async fn begin_index(&self, table: &'static str, layout: &'static LayoutInfo) -> Result<()> {
-        match self.record(table, layout.name).await? {
-            Some(record) => check(table, layout, &record),
-            None => {
-                self.backend().create_table(LAYOUTS).await?;
-                self.write_record(table, layout, BUILDING, Action::Upsert).await
-            }
+        if let Some(record) = self.record(table, layout.name).await? {
+            return check(table, layout, &record);
         }
+        self.backend().create_table(LAYOUTS).await?;
+        self.write_record(table, layout, BUILDING, Action::Upsert).await?;
+        self.ready().remove(table, layout.name);
+        Ok(())
     }
 
     /// Takes note that an index is ready.

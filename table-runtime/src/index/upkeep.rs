@@ -1,6 +1,6 @@
 //! Keeping an entity's indexes true.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use futures_util::future::join_all;
 
@@ -53,6 +53,11 @@ impl Upkeep {
         self.schema.table()
     }
 
+    /// The table of an entity's row: of several, its slice.
+    pub(crate) fn table_of(&self, (partition_key, row_key): &RowKeys) -> Result<Cow<'static, str>> {
+        self.schema.layouts[0].table_of(partition_key, row_key)
+    }
+
     /// How many indexes have their rows in the entity's partition.
     pub(crate) fn same_partition_count(&self) -> usize {
         self.schema.same_partition().count()
@@ -61,6 +66,12 @@ impl Upkeep {
     /// How many of them are lists.
     pub(crate) fn list_count(&self) -> usize {
         self.schema.same_partition().filter(|layout| self.schema.holds(*layout) == crate::Holds::List).count()
+    }
+
+    /// Another write. No two may have one id, those of other entities and those that failed included: what has its id
+    /// is taken by a write for its own, whose version nobody else has read yet.
+    pub(super) fn another(&self) -> Result<Self> {
+        Self::new(self.backend.clone(), self.schema)
     }
 
     /// Writes a new entity.
@@ -239,11 +250,12 @@ impl Upkeep {
         let keys = &new.primary().keys;
         let mut delays = super::delays();
         loop {
-            let written = match self.committed(keys).await? {
-                None => self.insert(new).await,
+            let write = self.another()?;
+            let written = match write.committed(keys).await? {
+                None => write.insert(new).await,
                 Some(found) => {
                     let mut etag = found.row.etag;
-                    self.update(&found.encoded.all_keys(), &mut etag, new).await.map(|()| etag)
+                    write.update(&found.encoded.all_keys(), &mut etag, new).await.map(|()| etag)
                 }
             };
             match written {

@@ -140,7 +140,7 @@ impl Upkeep {
 }
 
 /// Whether two rows have the same properties, but for whose write they were.
-fn same(stored: &Properties, expected: &Properties) -> bool {
+pub(super) fn same(stored: &Properties, expected: &Properties) -> bool {
     let own = |name: &str| name != entity::WRITE_ID;
     let mut stored: Vec<_> = stored.iter().filter(|(name, _)| own(name)).collect();
     let mut expected: Vec<_> = expected.iter().collect();

@@ -13,8 +13,20 @@ impl<K: Kind, const N: usize, Of: Encode<K>> Encode<K> for Hash<N, Of> {
         Of::write(value, Escape::part(true), out)?;
         let hash = XxHash3_64::oneshot(out.after(begin));
         out.truncate(begin);
-        let width = (N - 1).checked_ilog10().map_or(1, |log| log as usize + 1);
-        write_digits((hash % N as u64).into(), width, false, out);
+        write_digits((hash % N as u64).into(), width(N), false, out);
         Ok(())
     }
+}
+
+/// The digits of each of `count` buckets.
+const fn width(count: usize) -> usize {
+    match (count - 1).checked_ilog10() {
+        Some(log) => log as usize + 1,
+        None => 1,
+    }
+}
+
+/// One of `count` buckets, as keys have it.
+pub(crate) fn bucket(number: usize, count: usize) -> String {
+    format!("{number:0width$}", width = width(count))
 }

@@ -1,5 +1,7 @@
 //! Key fields as the properties of a pointer: how each kind is stored beside a key that does not imply it.
 
+#![allow(clippy::unnecessary_wraps, reason = "some kinds cannot fail, and all look alike")]
+
 use std::borrow::Cow;
 
 use super::{Date, Decode, Encode, Escape, KeyBuffer, Plain, UnixTime, kind};

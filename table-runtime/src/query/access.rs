@@ -4,7 +4,6 @@ use std::marker::PhantomData;
 
 use super::{Lookup, Point, Rows, plan::Plan};
 use crate::{
-    backend::Partitions,
     cost::{Cost, FanOut, Lookups, PartitionScan, Range, TableScan},
     key::{Encode, First, Kind, Lowercase, Plain, Separated, Uppercase, kind},
     query::Done,
@@ -15,7 +14,8 @@ use crate::{
 ///
 /// `To` is the access once it is known.
 pub struct Unopened<N, To = Range>(PhantomData<(N, To)>);
-/// The partition is a hash of the row key's first field: it follows from that one's value.
+/// The partition is a hash of the row key's first field: it follows from that one's value. Until it is given, all of
+/// them are read.
 ///
 /// `To` is the access once it is known.
 pub struct Spread<const N: usize, H, To = Range>(PhantomData<(H, To)>);
@@ -35,15 +35,25 @@ pub trait Reach {
     message = "the partition is not known yet",
     label = "narrow the query with `eq`, or with `starts_with`, first",
     note = "the partition of this key follows from the value of its row key: `by_key().eq(…)`, or \
-            `by_key().starts_with(\"…\")` where it is made of the first characters",
-    note = "hash partitions are read by the full key, `T::key(…)`; no query reads them all yet"
+            `by_key().starts_with(\"…\")` where it is made of the first characters"
 )]
 pub trait Opened: Reach {
     /// What it costs.
     type Cost: Cost;
 
     #[doc(hidden)]
-    fn partitions(plan: &Plan) -> Partitions;
+    const REACHED: Reached;
+}
+
+/// Which partitions a query reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// The one that its plan names.
+    One,
+    /// So many hash partitions, whose keys begin as its plan says.
+    Buckets(usize),
+    /// All of the table.
+    All,
 }
 
 /// What giving a value to the next part, of the kind `K`, makes of the access.
@@ -86,40 +96,24 @@ pub trait Complete {
     fn complete_unique<E>(plan: Plan) -> Self::Unique<E>;
 }
 
-#[diagnostic::do_not_recommend]
-impl Opened for Range {
-    type Cost = Self;
+macro_rules! opened {
+    ($($access:ty: $cost:ty, $reached:expr, [$($n:tt)*];)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($n)*> Opened for $access {
+            type Cost = $cost;
 
-    fn partitions(plan: &Plan) -> Partitions {
-        plan.partition()
-    }
+            const REACHED: Reached = $reached;
+        }
+    )*};
 }
 
-#[diagnostic::do_not_recommend]
-impl Opened for Lookups {
-    type Cost = Self;
-
-    fn partitions(plan: &Plan) -> Partitions {
-        plan.partition()
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl Opened for PartitionScan {
-    type Cost = Self;
-
-    fn partitions(plan: &Plan) -> Partitions {
-        plan.partition()
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl Opened for TableScan {
-    type Cost = Self;
-
-    fn partitions(_: &Plan) -> Partitions {
-        Partitions::All
-    }
+opened! {
+    Range: Self, Reached::One, [];
+    Lookups: Self, Reached::One, [];
+    PartitionScan: Self, Reached::One, [];
+    TableScan: Self, Reached::All, [];
+    FanOut<N>: Self, Reached::Buckets(N), [const N: usize];
+    Spread<N, H, To>: FanOut<N>, Reached::Buckets(N), [const N: usize, H, To];
 }
 
 macro_rules! points {

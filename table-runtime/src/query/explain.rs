@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt};
 
-use super::plan::Plan;
+use super::{Reached, plan::Plan, slices::Slices};
 use crate::{ValueRef, backend::Scan};
 
 /// What a query will ask of the store. `Display` says it in a line or two.
@@ -34,15 +34,27 @@ pub struct Explain {
 }
 
 impl Explain {
-    pub(super) fn scan(cost: Cow<'static, str>, scan: &Scan, plan: &Plan, problem: Option<String>) -> Self {
+    pub(super) fn scan(
+        cost: Cow<'static, str>,
+        scan: &Scan,
+        plan: &Plan,
+        reached: Reached,
+        problem: Option<String>,
+    ) -> Self {
         let take = plan.take;
+        let each = if let Reached::Buckets(count) = reached { count } else { 1 };
+        let slices = Slices::new(plan, reached, &scan.rows).map(|slices| slices.told(each, take));
+        let (tables, least) = match slices {
+            Some((tables, least)) => (tables.into_iter().map(Cow::from).collect(), least),
+            None => (tables(plan), each),
+        };
         Self {
             cost,
-            tables: tables(plan),
+            tables,
             filter: scan.odata(),
             entity_filter: plan.entity_filter().map(ToString::to_string).unwrap_or_default(),
             // There may be no row, and then no entity is read.
-            requests: usize::from(take != Some(0)),
+            requests: if take == Some(0) { 0 } else { least },
             take,
             keys: None,
             problem,
@@ -54,7 +66,10 @@ impl Explain {
         let (partition_literal, row_literal) = (ValueRef::String(partition), ValueRef::String(row));
         Self {
             cost,
-            tables: tables(plan),
+            tables: match plan.row_table() {
+                Ok(table) if plan.layout().slice.is_some() => vec![table],
+                _ => tables(plan),
+            },
             filter: format!("PartitionKey eq {partition_literal} and RowKey eq {row_literal}"),
             entity_filter: String::new(),
             requests: if plan.is_lookup() { 2 } else { 1 },
@@ -69,12 +84,14 @@ impl Explain {
         &self.cost
     }
 
-    /// The tables it reads: of an index that leads to entities its own, then theirs.
+    /// The tables it reads: of an index that leads to entities its own, then theirs; of slices those that it may need,
+    /// or `LogYYYYMM` where it asks first which there are.
     pub fn tables(&self) -> impl Iterator<Item = &str> {
         self.tables.iter().map(|table| &**table)
     }
 
-    /// The condition on the rows, in OData; empty for all rows.
+    /// The condition on the rows, in OData; empty for all rows. Hash partitions are asked one by one, each with its own
+    /// number where it says `{00..15}`.
     pub fn filter(&self) -> &str {
         &self.filter
     }
@@ -85,7 +102,7 @@ impl Explain {
         &self.entity_filter
     }
 
-    /// The requests that it takes at least: one, but none for no rows. A point takes no more, and through a pointer
+    /// The requests that it takes at least: one, of hash partitions one each, but none for no rows. A point takes no more, and through a pointer
     /// two; of rows there may be more pages than the first, and each pointer takes one for its entity.
     pub fn requests(&self) -> usize {
         self.requests

@@ -35,7 +35,7 @@ pub(super) struct Lookups {
     /// Entities that are being read.
     reads: FuturesOrdered<BoxFuture<'static, Result<(Pointer, Option<Row>)>>>,
     /// The row of a list that a cursor ended in, and the last entity given out of it.
-    resumed: Option<(String, String)>,
+    resumed: Option<(RowKeys, String)>,
 }
 
 enum IndexRow {
@@ -63,8 +63,8 @@ impl Lookups {
     }
 
     /// Goes on after this entity of a list.
-    pub(super) fn resume(&mut self, row_key: String, entity: String) {
-        self.resumed = Some((row_key, entity));
+    pub(super) fn resume(&mut self, list: RowKeys, entity: String) {
+        self.resumed = Some((list, entity));
     }
 
     pub(super) fn filter(&self) -> Option<&Condition> {
@@ -130,8 +130,8 @@ impl Lookups {
     async fn expand(&mut self, row: Row) -> Result<()> {
         let from = (row.partition_key.clone(), row.row_key.clone());
         let mut entities = listed(&self.tables, self.layout, row).await?;
-        if let Some((row_key, last)) = &self.resumed
-            && *row_key == from.1
+        if let Some((list, last)) = &self.resumed
+            && *list == from
         {
             entities.retain(|entity| order::compare(entity, last).is_gt());
         }

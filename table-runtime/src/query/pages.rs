@@ -1,9 +1,7 @@
 //! Pages and streams of what a query finds.
 
 use std::{
-    collections::VecDeque,
     fmt,
-    ops::Bound,
     pin::Pin,
     task::{Context, Poll},
     vec,
@@ -17,13 +15,7 @@ use super::{
     source::{FoundReader, Source},
     view::Found,
 };
-use crate::{
-    Error, LayoutInfo, Result,
-    backend::{Partitions, Scan},
-    cursor::Cursor,
-    key::order,
-    limits,
-};
+use crate::{Error, LayoutInfo, Result, cursor::Cursor};
 
 /// A page of what a query gives out, such as `Stored<Post>`, and where the next one begins.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -49,17 +41,14 @@ impl OnePage {
         size: usize,
         cursor: Option<&str>,
     ) -> Result<Self> {
-        let (filter, pages) = (source.entity_filter(), &source.pages);
-        let query = pages.scans.front().map_or(0, |scan| Cursor::query(layout, scan, pages.taken, filter));
+        let query = source.query(layout);
+        let cursor = cursor.map(|cursor| Cursor::parse(cursor, query)).transpose()?;
         // The query as it goes on after a row is checked before its first page, and with the cursor's keys again.
         let (partition_key, row_key) = (String::new(), String::new());
-        let first = Cursor { query, left: pages.taken, partition_key, row_key, listed: None };
-        let cursor = cursor.map(|cursor| Cursor::parse(cursor, query)).transpose()?;
-        let rest = pages.scans.front().map(|scan| after(scan.clone(), cursor.as_ref().unwrap_or(&first)));
-        let rest = rest.unwrap_or_default();
-        rest.iter().try_for_each(limits::check_scan)?;
+        let first = Cursor { query, left: source.pages.taken, partition_key, row_key, listed: None, slice: None };
+        source.check_after(cursor.as_ref().unwrap_or(&first))?;
         if let Some(cursor) = cursor {
-            source.resume(rest, cursor);
+            source.resume(cursor);
         }
         source.pages.left = source.pages.taken.unwrap_or(usize::MAX).min(size);
         Ok(Self { source, query })
@@ -69,6 +58,7 @@ impl OnePage {
     pub(super) async fn read(self, read: FoundReader<'_>) -> Result<Option<String>> {
         let Self { mut source, query } = self;
         let (mut partition_key, mut row_key, mut listed) = (String::new(), String::new(), None);
+        let (is_sliced, mut slice) = (source.is_sliced(), None);
         let mut noted = |found: Found<'_>| {
             let given = read(found)?;
             if given {
@@ -76,6 +66,7 @@ impl OnePage {
                 partition.clone_into(&mut partition_key);
                 row.clone_into(&mut row_key);
                 listed = found.listed().map(str::to_owned);
+                slice = is_sliced.then(|| found.table.to_owned());
             }
             Ok(given)
         };
@@ -84,34 +75,9 @@ impl OnePage {
             any = true;
         }
         let left = source.pages.taken;
-        let next = Cursor { query, left, partition_key, row_key, listed };
+        let next = Cursor { query, left, partition_key, row_key, listed, slice };
         Ok((any && source.has_more()).then(|| next.to_string()))
     }
-}
-
-/// What a scan has after the row of a cursor.
-fn after(mut scan: Scan, cursor: &Cursor) -> VecDeque<Scan> {
-    let rest = match scan.partitions {
-        Partitions::One(_) => None,
-        // An `or` over two keys would be a scan of the table to the service: first the rest of the row's partition,
-        // then the partitions after it.
-        Partitions::All | Partitions::After(_) => {
-            let rest = Scan { partitions: Partitions::After(cursor.partition_key.clone()), ..scan.clone() };
-            scan.partitions = Partitions::One(cursor.partition_key.clone());
-            Some(rest)
-        }
-    };
-    // A cursor is text that went through other hands: it never leads out of its query.
-    let within = match &scan.rows.from {
-        Bound::Included(from) => order::compare(&cursor.row_key, from).is_ge(),
-        Bound::Excluded(from) => order::compare(&cursor.row_key, from).is_gt(),
-        Bound::Unbounded => true,
-    };
-    if within {
-        let row_key = cursor.row_key.clone();
-        scan.rows.from = if cursor.listed.is_some() { Bound::Included(row_key) } else { Bound::Excluded(row_key) };
-    }
-    [scan].into_iter().chain(rest).collect()
 }
 
 /// What was found at once, and the error at which it ended.
@@ -175,33 +141,5 @@ impl<T> Unpin for Entities<T> {}
 impl<T> fmt::Debug for Entities<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Entities").field("table", &self.table).finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::backend::KeyRange;
-
-    #[test]
-    fn no_cursor_leads_out_of_its_query() {
-        let rows = KeyRange { from: Bound::Included("5".to_owned()), to: Bound::Excluded("7".to_owned()) };
-        let scan = Scan {
-            table: "Posts".into(),
-            partitions: Partitions::One("Marcus".to_owned()),
-            rows,
-            filter: None,
-            select: None,
-            page: 1,
-        };
-        let resumed = |row_key: &str| {
-            let (partition_key, row_key) = ("other".to_owned(), row_key.to_owned());
-            let scans = after(scan.clone(), &Cursor { query: 0, left: None, partition_key, row_key, listed: None });
-            scans.into_iter().map(|scan| (scan.partitions, scan.rows.from)).collect::<Vec<_>>()
-        };
-        let marcus = || Partitions::One("Marcus".to_owned());
-        assert_eq!(resumed(""), [(marcus(), Bound::Included("5".to_owned()))]);
-        assert_eq!(resumed("5"), [(marcus(), Bound::Excluded("5".to_owned()))]);
-        assert_eq!(resumed("6"), [(marcus(), Bound::Excluded("6".to_owned()))]);
     }
 }

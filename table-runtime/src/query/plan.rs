@@ -2,13 +2,13 @@
 
 use std::ops::Bound;
 
-use super::{projection::Selection, visible::Visible};
+use super::{Reached, projection::Selection, visible::Visible};
 use crate::{
     Condition, Error, Holds, KeyError, LayoutInfo, QueryError, Result, RowRef, TableEntity, Tables,
     backend::{BoxFuture, KeyRange, Partitions, Scan},
     entity::RowKeys,
     index,
-    key::{Encode, Escape, KeyBuffer, KeyProblem, Kind, check_length, order, write_part},
+    key::{Encode, Escape, KeyBuffer, KeyProblem, Kind, check_length, hash, order, write_part},
     limits,
     property::PropertyProblem,
 };
@@ -243,16 +243,40 @@ impl Plan {
         }
     }
 
-    pub(super) fn partition(&self) -> Partitions {
-        Partitions::One(self.partition.as_str().to_owned())
+    /// The partition, of `count` hash partitions the one of this `bucket`.
+    fn partition(&self, bucket: &str) -> Partitions {
+        Partitions::One([self.partition.as_str(), bucket].concat())
     }
 
     pub(super) fn problem(&self) -> Option<Error> {
         self.problem.clone().map(Error::from)
     }
 
-    /// The scan, as it stands.
-    pub(super) fn scan(&self, partitions: Partitions) -> Scan {
+    /// The scans, as they stand: of each hash partition one.
+    fn scans(&self, reached: Reached) -> Vec<Scan> {
+        match reached {
+            Reached::One => vec![self.scan(self.partition(""))],
+            Reached::All => vec![self.scan(Partitions::All)],
+            Reached::Buckets(count) => {
+                let scan = |bucket| self.scan(self.partition(&hash::bucket(bucket, count)));
+                (0..count).map(scan).collect()
+            }
+        }
+    }
+
+    /// The scan as it is told: of hash partitions, whose scans differ in nothing else, one for all of them.
+    pub(super) fn told_scan(&self, reached: Reached) -> Scan {
+        match reached {
+            Reached::One => self.scan(self.partition("")),
+            Reached::All => self.scan(Partitions::All),
+            Reached::Buckets(count) => {
+                let (first, last) = (hash::bucket(0, count), hash::bucket(count - 1, count));
+                self.scan(self.partition(&format!("{{{first}..{last}}}")))
+            }
+        }
+    }
+
+    fn scan(&self, partitions: Partitions) -> Scan {
         // The rows of an index have no kind.
         let is_kind = self.visible.is_kind().filter(|_| self.layout.index.is_none());
         let filter = self.filter.clone().filter(|_| !self.is_lookup());
@@ -277,14 +301,15 @@ impl Plan {
         Scan { table: self.layout.table.into(), partitions, rows, filter, select, page: limits::PAGE }
     }
 
-    /// The scan, checked.
-    pub(super) fn checked_scan(&self, partitions: Partitions) -> Result<Scan> {
+    /// The scans, checked.
+    pub(super) fn checked_scans(&self, reached: Reached) -> Result<Vec<Scan>> {
         if let Some(error) = self.problem() {
             return Err(error);
         }
-        let scan = self.scan(partitions);
-        limits::check_scan(&scan)?;
-        Ok(scan)
+        let scans = self.scans(reached);
+        // Those of hash partitions are of one length, and of the same characters.
+        scans.first().map(limits::check_scan).transpose()?;
+        Ok(scans)
     }
 
     /// The two keys of a point.
@@ -293,7 +318,7 @@ impl Plan {
     }
 
     /// Where the layout stands, for a cursor: the same query over a changed layout is another one.
-    pub(super) fn layout(&self) -> &'static LayoutInfo {
+    pub(crate) fn layout(&self) -> &'static LayoutInfo {
         self.layout
     }
 

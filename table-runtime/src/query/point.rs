@@ -1,6 +1,6 @@
 //! One row by its full key.
 
-use std::{fmt, marker::PhantomData};
+use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use super::{
     Explain, Found, HasPart, Primary, Projection, Query, Rows, View,
@@ -10,7 +10,7 @@ use super::{
     view::Through,
 };
 use crate::{
-    Result, RowRef, Stored, Tables,
+    Error, Result, RowRef, Stored, Tables,
     cost::{self, Cost},
 };
 
@@ -185,12 +185,18 @@ impl Plan {
         let (partition, row) = self.keys();
         Ok((partition, row))
     }
+
+    /// The table of a point, whose keys were checked.
+    pub(crate) fn row_table(&self) -> Result<Cow<'static, str>> {
+        let (partition, row) = self.keys();
+        self.layout().table_of(partition, row)
+    }
 }
 
 /// Lends the row of a point to `read`, if readers see it.
 async fn find(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>, read: FoundReader<'_>) -> Result<()> {
     let (partition, row) = plan.checked_keys()?;
-    let (layout, table) = (plan.layout_number(), plan.table());
+    let (layout, table) = (plan.layout_number(), plan.row_table()?);
     if let Some(erased) = plan.erased() {
         erased.is_ready(tables).await?;
         if plan.is_lookup() {
@@ -200,12 +206,15 @@ async fn find(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>, rea
     let (visible, is_primary) = (plan.visible(), plan.layout().index.is_none());
     let mut seen = |row: RowRef<'_>| {
         if !is_primary || visible.sees(row)? {
-            read(Found { layout, table, row, through: None })?;
+            read(Found { layout, table: &table, row, through: None })?;
         }
         Ok(())
     };
-    tables.backend().get_with(table, partition, row, select, &mut seen).await?;
-    Ok(())
+    match tables.backend().get_with(&table, partition, row, select, &mut seen).await {
+        // A slice that is not there, or not for long.
+        Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) if plan.layout().slice.is_some() => Ok(()),
+        read => read.map(drop),
+    }
 }
 
 /// Lends the entity that a row of an index points to to `read`, until it is a match.

@@ -296,10 +296,8 @@ impl<V, P, A> Rows<V, P, A> {
             lookups if lookups == cost::Lookups::name() && self.plan.is_covered() => cost::Range::name(),
             cost => cost,
         };
-        let scan = self.plan.checked_scan(A::partitions(&self.plan));
-        let problem = scan.as_ref().err().map(ToString::to_string);
-        let scan = scan.unwrap_or_else(|_| self.plan.scan(A::partitions(&self.plan)));
-        Explain::scan(cost, &scan, &self.plan, problem)
+        let problem = self.plan.checked_scans(A::REACHED).err().map(|error| error.to_string());
+        Explain::scan(cost, &self.plan.told_scan(A::REACHED), &self.plan, A::REACHED, problem)
     }
 
     /// A query of many rows is no point; this says so.
@@ -316,7 +314,7 @@ impl<V, P, A> Rows<V, P, A> {
     where
         A: Opened,
     {
-        Source::new(&self.plan, tables, A::partitions(&self.plan))
+        Source::new(&self.plan, tables, A::REACHED)
     }
 }
 

@@ -1,16 +1,19 @@
 //! Running a query, page by page.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::sync::Arc;
 
 use super::{
+    Reached,
     lookups::Lookups,
     plan::{Erased, Plan},
+    slices::Slices,
+    stages::{Stages, TableReader, Wanted, after},
     view::Found,
     visible::Visible,
 };
 use crate::{
-    Condition, Result, RowRef, Tables,
-    backend::{Backend, Continuation, Partitions, Reader, Scan},
+    LayoutInfo, Result, RowRef, Tables,
+    backend::{Backend, Scan},
     cursor::Cursor,
     limits,
 };
@@ -25,19 +28,28 @@ pub(super) struct Source {
     entities: Visible,
     /// Whether the rows are the entities' own.
     is_primary: bool,
-    /// What is asked of the index before its first row.
-    begins: Option<(Tables, Erased)>,
+    /// What is to be done before the first row is read.
+    begins: Option<Beginning>,
     /// The way to the entities, where the rows only lead there.
     lookups: Option<Lookups>,
 }
 
-/// The pages of a scan.
+/// A query before its first row.
+struct Beginning {
+    /// What it reads, merged.
+    scans: Vec<Scan>,
+    /// Where it goes on.
+    resumed: Option<Cursor>,
+    /// What is asked of an index.
+    index: Option<(Tables, Erased)>,
+    /// The tables, where there are several.
+    slices: Option<Slices>,
+}
+
+/// The rows of a query, page by page.
 pub(super) struct RowPages {
     backend: Arc<dyn Backend>,
-    /// What is still to be read, one after the other.
-    pub(super) scans: VecDeque<Scan>,
-    /// Where the first of them goes on.
-    from: Option<Continuation>,
+    stages: Stages,
     /// How many rows may still be given out by this run, and by the query in all.
     pub(super) left: usize,
     pub(super) taken: Option<usize>,
@@ -45,21 +57,14 @@ pub(super) struct RowPages {
     dropped: bool,
     /// Whether a row was left for a next run.
     cut: bool,
+    sliced: bool,
 }
 
 impl RowPages {
-    /// Lends the next page of rows to `read`; `false` at the end.
-    async fn next(&mut self, read: Reader<'_>) -> Result<bool> {
-        let Some(scan) = self.scans.front_mut() else { return Ok(false) };
-        let left = u32::try_from(self.left).unwrap_or(u32::MAX);
-        // What was dropped is made up for, in few requests even where there is much of it.
-        let size = if self.dropped { left.max(scan.page.saturating_mul(2)) } else { left };
-        scan.page = size.min(limits::PAGE);
-        self.from = self.backend.query_with(scan, self.from.as_ref(), read).await?;
-        if self.from.is_none() {
-            self.scans.pop_front();
-        }
-        Ok(true)
+    /// Lends the next rows to `read`; `false` at the end.
+    async fn next(&mut self, read: TableReader<'_>) -> Result<bool> {
+        let wanted = Wanted { left: self.left, dropped: self.dropped, sliced: self.sliced };
+        self.stages.next(&self.backend, wanted, read).await
     }
 
     fn give(&mut self, rows: usize) {
@@ -70,27 +75,29 @@ impl RowPages {
 
 impl Source {
     /// What the plan finds in these partitions.
-    pub(super) fn new(plan: &Plan, tables: &Tables, partitions: Partitions) -> Result<Self> {
-        let scan = plan.checked_scan(partitions)?;
+    pub(super) fn new(plan: &Plan, tables: &Tables, reached: Reached) -> Result<Self> {
+        let scans = plan.checked_scans(reached)?;
         let erased = plan.erased();
         let lookups = erased.filter(|_| plan.is_lookup()).map(|erased| {
             Lookups::new(tables.clone(), plan.layout(), erased, plan.visible(), plan.entity_filter().cloned())
         });
         let pages = RowPages {
             backend: tables.backend().clone(),
-            scans: [scan].into(),
-            from: None,
+            stages: Stages::default(),
             left: plan.take.unwrap_or(usize::MAX),
             taken: plan.take,
             dropped: false,
             cut: false,
+            sliced: plan.layout().slice.is_some(),
         };
+        let slices = scans.first().and_then(|scan| Slices::new(plan, reached, &scan.rows));
+        let index = erased.map(|erased| (tables.clone(), erased));
         Ok(Self {
             pages,
             layout: plan.layout_number(),
             entities: plan.visible(),
             is_primary: plan.layout().index.is_none(),
-            begins: erased.map(|erased| (tables.clone(), erased)),
+            begins: Some(Beginning { scans, resumed: None, index, slices }),
             lookups,
         })
     }
@@ -98,15 +105,15 @@ impl Source {
     /// These rows, with the properties alone by which they are counted. Those that lead to entities stay as they are.
     pub(super) fn for_count(mut self) -> Self {
         if self.lookups.is_none() {
-            let select = if self.is_primary { self.entities.mark() } else { &[] };
-            self.pages.scans.iter_mut().for_each(|scan| scan.select = Some(select.into()));
+            self.select(if self.is_primary { self.entities.mark() } else { &[] });
         }
         self
     }
 
-    /// The condition that the store does not see.
-    pub(super) fn entity_filter(&self) -> Option<&Condition> {
-        self.lookups.as_ref().and_then(Lookups::filter)
+    fn select(&mut self, select: &'static [&'static str]) {
+        if let Some(begins) = &mut self.begins {
+            begins.scans.iter_mut().for_each(|scan| scan.select = Some(select.into()));
+        }
     }
 
     /// Lends what is found next to `read`, a page of rows or an entity; `false` at the end, where there is nothing.
@@ -116,30 +123,42 @@ impl Source {
     }
 
     async fn begin(&mut self) -> Result<()> {
-        match self.begins.take() {
-            Some((tables, erased)) => erased.is_ready(&tables).await,
-            None => Ok(()),
+        let Some(Beginning { scans, resumed, index, slices }) = self.begins.take() else { return Ok(()) };
+        if let Some((tables, erased)) = index {
+            erased.is_ready(&tables).await?;
         }
+        let rest = resumed.as_ref().map(|cursor| after(&scans, cursor));
+        let stages = match slices {
+            None => rest.unwrap_or_else(|| vec![scans]),
+            Some(slices) => {
+                let tables = slices.tables(&self.pages.backend).await?;
+                let at = resumed.as_ref().and_then(|cursor| cursor.slice.as_deref());
+                slices.stages(&tables, &scans, rest.as_deref().map(|rest| (rest, at)))
+            }
+        };
+        stages.into_iter().for_each(|stage| self.pages.stages.push(stage));
+        Ok(())
     }
 
     async fn next_rows(&mut self, read: FoundReader<'_>) -> Result<bool> {
         let (layout, entities, is_primary) = (self.layout, self.entities, self.is_primary);
         let pages = &mut self.pages;
         while pages.left > 0 {
-            let Some(table) = pages.scans.front().map(|scan| scan.table.clone()) else { break };
             let (mut given, left, mut dropped, mut cut) = (0, pages.left, false, false);
-            let mut one = |row: RowRef<'_>| {
+            let mut one = |table: &str, row: RowRef<'_>| {
                 if is_primary && !entities.is_committed(row)? {
                     dropped = true;
                 } else if given == left {
                     // The size of a page is asked for, and not enforced; and more was asked for if any was dropped.
                     cut = true;
-                } else if read(Found { layout, table: &table, row, through: None })? {
+                } else if read(Found { layout, table, row, through: None })? {
                     given += 1;
                 }
                 Ok(())
             };
-            pages.next(&mut one).await?;
+            if !pages.next(&mut one).await? {
+                break;
+            }
             pages.dropped |= dropped;
             pages.cut |= cut;
             pages.give(given);
@@ -163,7 +182,7 @@ impl Source {
                 }
                 Some(false) => pages.dropped = true,
                 None => {
-                    if !pages.next(&mut |row| lookups.push(row)).await? {
+                    if !pages.next(&mut |_, row| lookups.push(row)).await? {
                         break;
                     }
                 }
@@ -174,17 +193,17 @@ impl Source {
 
     /// Counts the rows of an index, not their entities.
     pub(super) async fn count_pointers(mut self) -> Result<usize> {
+        let is_list = self.lookups.as_ref().is_some_and(Lookups::is_list);
+        if !is_list {
+            self.select(&[]);
+        }
         self.begin().await?;
         let Self { mut pages, lookups: Some(mut lookups), .. } = self else { return Ok(0) };
-        let is_list = lookups.is_list();
-        if !is_list {
-            pages.scans.iter_mut().for_each(|scan| scan.select = Some([].as_slice().into()));
-        }
         let most = pages.left;
         let mut count = 0;
         while pages.left > 0 {
             let mut lists = Vec::new();
-            let mut one = |row: RowRef<'_>| {
+            let mut one = |_: &str, row: RowRef<'_>| {
                 if is_list {
                     lists.push(row.to_row());
                 } else {
@@ -203,19 +222,39 @@ impl Source {
         Ok(count.min(most))
     }
 
-    /// Goes on after the row of a cursor, of which `scans` is the rest.
-    pub(super) fn resume(&mut self, scans: VecDeque<Scan>, cursor: Cursor) {
-        self.pages.scans = scans;
+    /// Whether its rows stand in several tables.
+    pub(super) fn is_sliced(&self) -> bool {
+        self.pages.sliced
+    }
+
+    /// What the cursors of this query are known by.
+    pub(super) fn query(&self, layout: &LayoutInfo) -> u64 {
+        let filter = self.lookups.as_ref().and_then(Lookups::filter);
+        let scan = self.begins.as_ref().and_then(|begins| begins.scans.first());
+        scan.map_or(0, |scan| Cursor::query(layout, scan, self.pages.taken, filter))
+    }
+
+    /// Checks the query as it goes on after the row of a cursor.
+    pub(super) fn check_after(&self, cursor: &Cursor) -> Result<()> {
+        let scans = self.begins.as_ref().map(|begins| after(&begins.scans, cursor)).unwrap_or_default();
+        scans.iter().flatten().try_for_each(limits::check_scan)
+    }
+
+    /// Goes on after the row of a cursor.
+    pub(super) fn resume(&mut self, cursor: Cursor) {
         // No cursor allows more than its query does, whoever wrote it.
         self.pages.taken = self.pages.taken.map(|taken| cursor.left.map_or(taken, |left| left.min(taken)));
-        if let (Some(lookups), Some(listed)) = (&mut self.lookups, cursor.listed) {
-            lookups.resume(cursor.row_key, listed);
+        if let (Some(lookups), Some(listed)) = (&mut self.lookups, &cursor.listed) {
+            lookups.resume((cursor.partition_key.clone(), cursor.row_key.clone()), listed.clone());
+        }
+        if let Some(begins) = &mut self.begins {
+            begins.resumed = Some(cursor);
         }
     }
 
     /// Whether there may be more after a run.
     pub(super) fn has_more(&self) -> bool {
         let waiting = self.lookups.as_ref().is_some_and(|lookups| !lookups.is_empty());
-        (waiting || self.pages.cut || !self.pages.scans.is_empty()) && self.pages.taken != Some(0)
+        (waiting || self.pages.cut || !self.pages.stages.is_empty()) && self.pages.taken != Some(0)
     }
 }

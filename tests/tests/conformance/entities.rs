@@ -204,3 +204,82 @@ pub(crate) struct Boxed<T: Clone> {
     pub(crate) number: u8,
     pub(crate) content: T,
 }
+
+/// Every kind of index in every scope.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "People")]
+pub(crate) struct Person {
+    #[partition_key]
+    pub(crate) team: String,
+    #[row_key]
+    pub(crate) id: u32,
+    #[index(name, lowercase, same_partition, unique)]
+    #[index(nickname, first = 3, same_partition, include(status))]
+    pub(crate) name: String,
+    #[index(email, lowercase, unique)]
+    pub(crate) email: Option<String>,
+    #[index(badge, same_table, unique, include(name))]
+    #[index(locker, table = "Lockers", unique)]
+    pub(crate) badge: Option<u32>,
+    #[index(last_name, same_partition)]
+    #[index(namesakes, lowercase, same_partition, list)]
+    pub(crate) last_name: String,
+    #[index(city, table = "PeopleInCities")]
+    #[index(city_copy, copy)]
+    #[index(town, same_table)]
+    #[index(town_copy, same_table, copy)]
+    pub(crate) city: String,
+    #[index(age, same_partition, copy)]
+    #[index(adult, same_partition, when(age, is_adult))]
+    #[index(grown_up, reverse, table = "GrownUps", when(age, is_adult))]
+    pub(crate) age: u8,
+    #[index(status, include(name))]
+    pub(crate) status: String,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "a condition is lent its fields")]
+fn is_adult(age: &u8) -> bool {
+    *age >= 18
+}
+
+impl Person {
+    /// A person of this number and name, in this city.
+    pub(crate) fn new(id: u32, name: &str, city: &str) -> Self {
+        Self {
+            team: "Sales".into(),
+            id,
+            name: name.into(),
+            email: Some(format!("{name}@x.org")),
+            badge: Some(100 + id),
+            last_name: format!("{name}son"),
+            city: city.into(),
+            age: 30,
+            status: "active".into(),
+        }
+    }
+}
+
+/// An entity of which a property stands in no index.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Accounts")]
+pub(crate) struct Account {
+    #[partition_key]
+    pub(crate) user: String,
+    #[row_key]
+    pub(crate) id: u32,
+    #[index(name, lowercase, same_partition, unique)]
+    #[index(names, same_partition, list)]
+    #[index(everywhere, lowercase, unique)]
+    pub(crate) name: Option<String>,
+    #[index(plan, include(limit))]
+    pub(crate) plan: String,
+    pub(crate) limit: i64,
+    pub(crate) note: String,
+}
+
+impl Account {
+    pub(crate) fn new(user: &str, id: u32, name: &str) -> Self {
+        let name = Some(name.into());
+        Self { user: user.into(), id, name, plan: "free".into(), limit: 10, note: String::new() }
+    }
+}

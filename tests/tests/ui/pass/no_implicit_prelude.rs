@@ -43,6 +43,16 @@ struct Post<T> {
     value: T,
 }
 
+/// A table each day.
+#[derive(renamed::TableEntity)]
+#[table(crate = crate::renamed, slice = day(at))]
+struct Sliced {
+    #[partition_key]
+    slice: u32,
+    #[row_key(time)]
+    at: ::std::time::SystemTime,
+}
+
 /// The names that generated code gives its variables are free for fields.
 #[derive(renamed::TableEntity)]
 #[table(crate = crate::renamed)]

@@ -1,0 +1,93 @@
+//! Accounts whose names are unique among those of one user, whatever their case.
+//!
+//! The index's row stands in the partition of the account, so both are written in one transaction: there is no moment
+//! in which one is there without the other, and of two writers that want one name exactly one gets it.
+//!
+//! | `PartitionKey` | `RowKey` | other properties |
+//! |---|---|---|
+//! | `marcus` | `id-0000000001` | `Name` `Savings`, `Cents` 1200 |
+//! | `marcus` | `name-savings` | `IndexedEntityId` 1 |
+
+use anyhow::{Context as _, Result, bail};
+use table_runtime::{Error, Stored, TableEntity, Tables};
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Accounts")]
+struct Account {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    #[index(name, lowercase, same_partition, unique)]
+    name: String,
+    cents: i64,
+}
+
+fn account(user: &str, id: u32, name: &str, cents: i64) -> Account {
+    Account { user: user.to_owned(), id, name: name.to_owned(), cents }
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let tables = Tables::in_memory()?;
+    tables.create::<Account>().await?;
+    for account in [
+        account("marcus", 1, "Savings", 1_200),
+        account("marcus", 2, "Saved for a bicycle", 800),
+        account("marcus", 3, "Groceries", 90),
+        account("judit", 1, "Savings", 5_000), // another user's: another partition
+    ] {
+        tables.insert(&account).await?;
+    }
+
+    // A unique index with its value is a point: the index's row, then the account.
+    let by_name = Account::by_name("marcus").eq("SAVINGS");
+    println!("{}", by_name.explain());
+    let savings = by_name.get(&tables).await?.context("savings")?;
+    assert_eq!(*savings, account("marcus", 1, "Savings", 1_200));
+
+    // A name that is taken says whose it is, and nothing is written.
+    match tables.insert(&account("marcus", 4, "savings", 0)).await {
+        Err(Error::UniqueViolation(violation)) => {
+            println!("refused: {violation}");
+            assert_eq!((violation.index, &*violation.value), ("name", "savings"));
+            assert_eq!(violation.owner.row_key, "id-0000000001");
+        }
+        other => bail!("expected a violation, got {other:?}"),
+    }
+    assert!(!Account::key("marcus", 4).exists(&tables).await?);
+
+    // A rename moves the index's row in the account's own transaction. To change the case alone is no violation.
+    let mut renamed = savings;
+    renamed.name = "SAVINGS".into();
+    tables.update(&mut renamed).await?;
+    renamed.name = "Reserve".into();
+    tables.update(&mut renamed).await?;
+    assert!(!Account::by_name("marcus").eq("savings").exists(&tables).await?);
+
+    // The old name is free.
+    tables.insert(&account("marcus", 4, "Savings", 0)).await?;
+
+    // Two accounts can swap their names, in one transaction: neither order of two updates could.
+    let mut other = Account::key("marcus", 4).get(&tables).await?.context("the new savings")?;
+    std::mem::swap(&mut renamed.name, &mut other.name);
+    tables.transaction().update(&mut renamed).update(&mut other).commit().await?;
+    let savings = Account::by_name("marcus").eq("savings").get(&tables).await?.context("savings")?;
+    assert_eq!((savings.id, savings.cents), (1, 1_200));
+
+    // With nothing given, or the beginning of a name, the accounts come in the order of their names.
+    let saved = Account::by_name("marcus").starts_with("sav");
+    println!("{}", saved.explain());
+    assert_eq!(names(&saved.all(&tables).await?), ["Saved for a bicycle", "Savings"]);
+    let all = Account::by_name("marcus").all(&tables).await?;
+    println!("{}", names(&all).join(", "));
+    assert_eq!(names(&all), ["Groceries", "Reserve", "Saved for a bicycle", "Savings"]);
+
+    // The accounts by themselves are a partition as ever: the index's rows in it are not seen.
+    assert_eq!(Account::by_key("marcus").count(&tables).await?, 4);
+    Ok(())
+}
+
+fn names(accounts: &[Stored<Account>]) -> Vec<&str> {
+    accounts.iter().map(|account| &*account.name).collect()
+}

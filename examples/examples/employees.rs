@@ -1,0 +1,231 @@
+//! Employees by e-mail address, last name and joining date: pointers, copies and a list, and what each costs.
+//!
+//! | index | table | `PartitionKey` | `RowKey` | other properties |
+//! |---|---|---|---|---|
+//! | the employee | `Employees` | `Sales` | `number-00000123` | the employee's |
+//! | `email` | `EmployeesByEmail` | the address, lower case | | `IndexedEntityDepartment`, `IndexedEntityNumber` |
+//! | `last_name` | `Employees` | `Sales` | `last_name-smith 00000123` | |
+//! | `phone_book` | `Employees` | `Sales` | `phone_book-smith 00000123` | the employee's |
+//! | `namesakes` | `Employees` | `Sales` | `namesakes-smith` | `IndexedEntities`, the row keys of all |
+//! | `joined` | `Employees` | `Sales` | `joined-{ticks}_00000123` | |
+//! | `newest` | `EmployeesByNewest` | the city | `{ticks, newest first}_Sales 00000123` | the employee's |
+//!
+//! A pointer is the smallest row, and takes a request more for each employee that is read through it. A copy takes
+//! none, and is written anew at every change of the employee. A list takes one row for a name, however many bear it,
+//! at which their writers meet: for few of a name, and few writes.
+
+use std::{
+    fmt::{self, Debug},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use anyhow::{Context as _, Result};
+use table_runtime::{
+    Copied, ETag, Explain, Row, Stored, TableEntity, Tables,
+    backend::{Backend, BoxFuture, Continuation, Group, InMemoryBackend, Page, Scan},
+};
+use time::{Duration, OffsetDateTime, macros::datetime};
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Employees")]
+// The newest of a city, of whatever department.
+#[index(newest, partition(city), row(joined(reverse_time)), copy)]
+struct Employee {
+    #[partition_key]
+    department: String,
+    #[row_key(pad = 8)]
+    number: u32,
+    // Across departments, so in other partitions; all others but `newest` are asked within one.
+    #[index(email, lowercase, unique)]
+    email: String,
+    first_name: String,
+    #[index(last_name, lowercase, same_partition)]
+    #[index(phone_book, lowercase, same_partition, copy)]
+    #[index(namesakes, lowercase, same_partition, list)]
+    last_name: String,
+    city: String,
+    #[index(joined, time, same_partition)]
+    joined: OffsetDateTime,
+    salary: u32,
+}
+
+const EMPLOYEES: [(&str, u32, &str, &str, &str, i64); 7] = [
+    ("Sales", 9, "Ada", "Smith", "Bonn", 0),
+    ("Sales", 45, "Alan", "Smithson", "Ulm", 400),
+    ("Sales", 123, "Grace", "Smith", "Ulm", 40),
+    ("Sales", 124, "Edsger", "Smith-Jones", "Bonn", 800),
+    ("Sales", 130, "Barbara", "SMITH", "Bonn", 20),
+    ("Sales", 131, "Donald", "Taylor", "Bonn", 900),
+    ("Research", 7, "Judit", "Smith", "Bonn", 1000),
+];
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let requests = Requests::default();
+    let tables = Tables::new(Counting { inner: InMemoryBackend::new()?, requests: requests.clone() });
+    tables.create::<Employee>().await?;
+    println!("{}", Employee::layout());
+    let start = datetime!(2010-05-24 09:00 UTC);
+    for (department, number, first_name, last_name, city, day) in EMPLOYEES {
+        let employee = Employee {
+            department: department.to_owned(),
+            number,
+            email: format!("{first_name}@Example.com"),
+            first_name: first_name.to_owned(),
+            last_name: last_name.to_owned(),
+            city: city.to_owned(),
+            joined: start + Duration::days(day),
+            salary: 4_000,
+        };
+        tables.insert(&employee).await?;
+    }
+    look_up(&tables, start).await?;
+    costs(&tables, &requests).await
+}
+
+async fn look_up(tables: &Tables, start: OffsetDateTime) -> Result<()> {
+    let grace = Employee::by_email("GRACE@example.com").get(tables).await?.context("Grace")?;
+    println!("{} has the number {}", grace.email, grace.number);
+
+    // The joint between two key parts is lower than any letter, so names stand as in a phone book.
+    let smiths = Employee::by_last_name("Sales").starts_with("smith").all(tables).await?;
+    let names: Vec<_> = smiths.iter().map(|found| format!("{} {}", found.last_name, found.first_name)).collect();
+    println!("{}", names.join(", "));
+    assert_eq!(names, ["Smith Ada", "Smith Grace", "SMITH Barbara", "Smith-Jones Edsger", "Smithson Alan"]);
+
+    let first_year = Employee::by_joined("Sales").range(start..start + Duration::days(365));
+    let joined: Vec<_> = first_year.all(tables).await?.iter().map(|found| found.number).collect();
+    assert_eq!(joined, [9, 130, 123]);
+
+    // A copy in another partition is written after its employee, so it may be behind, and its type says so. It cannot
+    // be updated: `fetch` reads the employee that can.
+    let newest: Vec<Copied<Employee>> = Employee::by_newest("Bonn").take(2).all(tables).await?;
+    assert_eq!(newest.iter().map(|found| found.number).collect::<Vec<_>>(), [7, 131]);
+    let judit: Stored<Employee> = newest[0].fetch(tables).await?.context("Judit")?;
+    println!("{} was the last to join in Bonn", judit.first_name);
+    Ok(())
+}
+
+/// What the same question costs, asked of each kind, and what the kinds cost a writer.
+async fn costs(tables: &Tables, requests: &Requests) -> Result<()> {
+    requests.take();
+    let wrote = |what| {
+        let count = requests.take();
+        println!("{what}: {count} request{}", if count == 1 { "" } else { "s" });
+    };
+    let read = |what, explain: Explain| {
+        wrote(what);
+        println!("    {explain}");
+    };
+
+    let pointers = Employee::by_last_name("Sales").eq("smith");
+    let explain = pointers.explain();
+    assert_eq!(pointers.all(tables).await?.len(), 3);
+    read("three Smiths, by pointers", explain);
+
+    let list = Employee::by_namesakes("Sales").eq("smith");
+    let explain = list.explain();
+    assert_eq!(list.all(tables).await?.len(), 3);
+    read("three Smiths, by a list", explain);
+
+    let copies = Employee::by_phone_book("Sales").eq("smith");
+    let explain = copies.explain();
+    assert_eq!(copies.all(tables).await?.len(), 3);
+    read("three Smiths, by copies", explain);
+
+    let email = Employee::by_email("grace@example.com");
+    let explain = email.explain();
+    let mut grace = email.get(tables).await?.context("Grace")?;
+    read("an e-mail address", explain);
+
+    let newest = Employee::by_newest("Bonn").take(2);
+    let explain = newest.explain();
+    newest.all(tables).await?;
+    read("the newest of a city", explain);
+
+    // No index has the salary, but a copy has everything: that of the same partition is written in the employee's own
+    // transaction, that of another one after it.
+    grace.salary += 500;
+    tables.update(&mut grace).await?;
+    wrote("a raise");
+    // The rows of the same partition move in the transaction, after the lists were read.
+    grace.last_name = "Hopper".into();
+    tables.update(&mut grace).await?;
+    wrote("another name");
+    // The new address is taken before, the old one given up after it.
+    grace.email = "hopper@example.com".into();
+    tables.update(&mut grace).await?;
+    wrote("another address");
+
+    assert_eq!(tables.verify::<Employee>().all().await?, []);
+    Ok(())
+}
+
+/// How many requests there were.
+#[derive(Clone, Default)]
+struct Requests(Arc<AtomicUsize>);
+
+impl Requests {
+    /// Those since this was asked last.
+    fn take(&self) -> usize {
+        self.0.swap(0, Ordering::Relaxed)
+    }
+}
+
+/// A backend that counts what is asked of it.
+struct Counting {
+    inner: InMemoryBackend,
+    requests: Requests,
+}
+
+impl Counting {
+    fn inner(&self) -> &InMemoryBackend {
+        self.requests.0.fetch_add(1, Ordering::Relaxed);
+        &self.inner
+    }
+}
+
+impl Debug for Counting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl Backend for Counting {
+    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
+        self.inner().create_table(table)
+    }
+
+    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
+        self.inner().delete_table(table)
+    }
+
+    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, table_runtime::Result<Vec<String>>> {
+        self.inner().list_tables(prefix)
+    }
+
+    fn get<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+    ) -> BoxFuture<'a, table_runtime::Result<Option<Row>>> {
+        self.inner().get(table, partition_key, row_key, select)
+    }
+
+    fn query<'a>(
+        &'a self,
+        scan: &'a Scan,
+        from: Option<&'a Continuation>,
+    ) -> BoxFuture<'a, table_runtime::Result<Page>> {
+        self.inner().query(scan, from)
+    }
+
+    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, table_runtime::Result<Vec<Option<ETag>>>> {
+        self.inner().execute(group)
+    }
+}

@@ -1,0 +1,161 @@
+//! Requests, answers and rows in a form that people read, and of which two are known to be alike but for the names of
+//! versions and random ids.
+
+use std::{
+    fmt,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use table_runtime::{Guid, Properties, PropertiesRef, ValueRef};
+
+/// The properties that hold random ids of writes.
+const RANDOM: [&str; 2] = ["WriteId", "IndexPending"];
+
+/// A request, an answer or a row, in pieces.
+#[derive(Clone, Debug, Default)]
+pub struct Form(Vec<Piece>);
+
+#[derive(Clone, Debug)]
+enum Piece {
+    Word(&'static str),
+    Text(String),
+    Properties(Properties),
+    Version(u64),
+    Id(&'static str, Guid),
+}
+
+impl Form {
+    /// Adds a fixed text.
+    pub fn word(&mut self, word: &'static str) -> &mut Self {
+        self.0.push(Piece::Word(word));
+        self
+    }
+
+    /// Adds a text.
+    pub fn text(&mut self, text: impl fmt::Display) -> &mut Self {
+        self.0.push(Piece::Text(text.to_string()));
+        self
+    }
+
+    /// Adds the version of a row: the number of the write that made it.
+    pub fn version(&mut self, version: u64) -> &mut Self {
+        self.0.push(Piece::Version(version));
+        self
+    }
+
+    /// Adds properties, the random ids among them by themselves.
+    pub fn properties(&mut self, properties: PropertiesRef<'_>) -> &mut Self {
+        let ids = RANDOM.map(|name| match properties.get(name) {
+            Some(ValueRef::Guid(id)) => Some(Piece::Id(name, id)),
+            _ => None,
+        });
+        let mut others = Properties::default();
+        if ids.iter().all(Option::is_none) {
+            others = properties.to_properties();
+        } else {
+            let is_id = |name: &str, value| RANDOM.contains(&name) && matches!(value, ValueRef::Guid(_));
+            for (name, value) in properties.filter(|(name, value)| !is_id(name, *value)) {
+                others.push(name, value);
+            }
+        }
+        self.0.push(Piece::Properties(others));
+        self.0.extend(ids.into_iter().flatten());
+        self
+    }
+}
+
+/// As people read it.
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, piece) in self.0.iter().enumerate() {
+            if n > 0 {
+                f.write_str(" ")?;
+            }
+            match piece {
+                Piece::Word(word) => f.write_str(word)?,
+                Piece::Text(text) => f.write_str(text)?,
+                Piece::Properties(properties) => write!(f, "{properties:?}")?,
+                Piece::Version(version) => write!(f, "v{version}")?,
+                Piece::Id(name, id) => write!(f, "{name}={}", &id.to_string()[..8])?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A form, hashed but for the names of its versions and ids.
+#[derive(Clone, Debug)]
+pub struct Seal {
+    hash: u64,
+    names: Vec<Name>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Name {
+    Version(u64),
+    Id(Guid),
+}
+
+impl Form {
+    /// Its seal.
+    pub fn seal(&self) -> Seal {
+        let (mut hasher, mut names) = (DefaultHasher::new(), Vec::new());
+        for piece in &self.0 {
+            match piece {
+                Piece::Word(word) => (0, word).hash(&mut hasher),
+                Piece::Text(text) => (1, text).hash(&mut hasher),
+                Piece::Properties(properties) => (2, properties.as_bytes()).hash(&mut hasher),
+                Piece::Version(version) => {
+                    3.hash(&mut hasher);
+                    names.push(Name::Version(*version));
+                }
+                Piece::Id(name, id) => {
+                    (4, name).hash(&mut hasher);
+                    names.push(Name::Id(*id));
+                }
+            }
+        }
+        Seal { hash: hasher.finish(), names }
+    }
+}
+
+/// Seals written one after the other, with versions and ids numbered as they appear: of two programs that did alike,
+/// the numbers are the same, whatever ids they drew and in whichever order they wrote.
+#[derive(Debug, Default)]
+pub struct Alike {
+    numbers: Vec<u64>,
+    names: Vec<Name>,
+}
+
+impl Alike {
+    /// Adds a seal.
+    pub fn seal(&mut self, seal: &Seal) {
+        self.numbers.push(seal.hash);
+        for name in &seal.names {
+            let place = place(&mut self.names, *name);
+            self.number(place);
+        }
+    }
+
+    /// Adds a number.
+    pub fn number(&mut self, number: usize) {
+        self.numbers.push(u64::try_from(number).unwrap_or(u64::MAX));
+    }
+
+    /// A hash of all that was added.
+    pub fn hash(&self) -> [u64; 2] {
+        [0, 1].map(|salt| {
+            let mut hasher = DefaultHasher::new();
+            (salt, &self.numbers).hash(&mut hasher);
+            hasher.finish()
+        })
+    }
+}
+
+/// Where `name` stands among those that appeared, at the end if it is new.
+fn place<N: PartialEq>(names: &mut Vec<N>, name: N) -> usize {
+    names.iter().position(|other| *other == name).unwrap_or_else(|| {
+        names.push(name);
+        names.len() - 1
+    })
+}

@@ -1,0 +1,310 @@
+//! A plain store in memory, for tests that look at all of it again and again: no threads, no clock, cheap to copy.
+
+use std::{
+    cmp::Ordering,
+    collections::BTreeMap,
+    fmt,
+    ops::RangeBounds,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use table_runtime::{
+    ETag, Error, Properties, PropertiesRef, Result, Row, RowId, RowRef, Tables, Ticks,
+    backend::{Action, Backend, BoxFuture, Continuation, Group, IfMatch, Operation, Page, Partitions, Scan},
+    limits,
+};
+
+/// A store with the service's semantics, each call of which is done as soon as it is polled.
+///
+/// Its writes are numbered; time stamps and ETags are as many ticks after its beginning. Its clones share the store; a
+/// [`copy`](Self::copy) is apart.
+#[derive(Clone)]
+pub struct Plain(Arc<Mutex<State>>);
+
+#[derive(Clone)]
+struct State {
+    /// By their names in lower case: the service takes no notice of case.
+    tables: BTreeMap<String, Table>,
+    epoch: Ticks,
+    /// That of the last write.
+    version: u64,
+}
+
+#[derive(Clone)]
+struct Table {
+    name: String,
+    rows: BTreeMap<Keys, Arc<Stored>>,
+}
+
+/// A partition key and a row key.
+type Keys = (Key, Key);
+
+/// A key, in the order of UTF-16 units.
+#[derive(Clone, PartialEq, Eq)]
+struct Key(String);
+
+#[derive(Debug)]
+struct Stored {
+    properties: Properties,
+    written: Ticks,
+    version: u64,
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.encode_utf16().cmp(other.0.encode_utf16())
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl From<&str> for Key {
+    fn from(key: &str) -> Self {
+        Self(key.to_owned())
+    }
+}
+
+impl Plain {
+    /// A store without tables, the first write of which is one tick after `epoch`.
+    pub fn since(epoch: Ticks) -> Self {
+        Self(Arc::new(Mutex::new(State { tables: BTreeMap::new(), epoch, version: 0 })))
+    }
+
+    /// The store, as users have it.
+    pub fn tables(&self) -> Tables {
+        Tables::new(self.clone())
+    }
+
+    /// Another store with the same contents and versions.
+    pub fn copy(&self) -> Self {
+        Self(Arc::new(Mutex::new(self.lock().clone())))
+    }
+
+    /// When the store began.
+    pub fn epoch(&self) -> Ticks {
+        self.lock().epoch
+    }
+
+    /// The names of its tables, in order.
+    pub fn names(&self) -> Vec<String> {
+        self.lock().list_tables("")
+    }
+
+    /// Lends each row with its table's name, in the order of tables and keys.
+    pub fn for_each_row(&self, mut read: impl FnMut(&str, RowRef<'_>)) {
+        for table in self.lock().tables.values() {
+            for (keys, stored) in &table.rows {
+                let (partition_key, row_key) = (&*keys.0.0, &*keys.1.0);
+                let (properties, etag) = (stored.properties.as_ref(), &ETag::from(stored.written));
+                let timestamp = stored.written;
+                read(&table.name, RowRef { partition_key, row_key, properties, etag, timestamp });
+            }
+        }
+    }
+
+    /// Every row with its table's name, in the order of tables and keys.
+    pub fn rows(&self) -> Vec<(String, Row)> {
+        let mut rows = Vec::new();
+        self.for_each_row(|table, row| rows.push((table.to_owned(), row.to_row())));
+        rows
+    }
+
+    /// The number of the write that made this version; `None` if it is none of this store's.
+    pub fn version(&self, etag: &ETag) -> Option<u64> {
+        // Mostly one of the last; their text would take longer.
+        let state = self.lock();
+        (1..=state.version).rev().find(|version| ETag::from(state.ticks(*version)) == *etag)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A store without tables that began in 1970, so that all its runs are the same.
+impl Default for Plain {
+    fn default() -> Self {
+        Self::since(Ticks::UNIX_EPOCH)
+    }
+}
+
+/// Each row on a line, with the number of its version.
+impl fmt::Display for Plain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for table in self.lock().tables.values() {
+            for ((partition_key, row_key), stored) in &table.rows {
+                let Stored { properties, version, .. } = &**stored;
+                writeln!(f, "{}('{}','{}') v{version} {properties:?}", table.name, partition_key.0, row_key.0)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Plain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plain").field("version", &self.lock().version).finish_non_exhaustive()
+    }
+}
+
+impl State {
+    fn ticks(&self, version: u64) -> Ticks {
+        Ticks::new(self.epoch.get() + version).unwrap_or(Ticks::MAX)
+    }
+
+    fn table(&self, table: &str) -> Result<&Table> {
+        self.tables.get(&table.to_ascii_lowercase()).ok_or_else(|| Error::TableNotFound(table.to_owned()))
+    }
+
+    fn create_table(&mut self, table: &str) -> bool {
+        let mut new = false;
+        self.tables.entry(table.to_ascii_lowercase()).or_insert_with(|| {
+            new = true;
+            Table { name: table.to_owned(), rows: BTreeMap::new() }
+        });
+        new
+    }
+
+    fn list_tables(&self, prefix: &str) -> Vec<String> {
+        let prefix = prefix.to_ascii_lowercase();
+        let tables = self.tables.iter().filter(|(name, _)| name.starts_with(&prefix));
+        tables.map(|(_, table)| table.name.clone()).collect()
+    }
+
+    fn query(&self, scan: &Scan, from: Option<&Continuation>) -> Result<Page> {
+        let after =
+            from.map(|from| (Key::from(&*from.partition_key), Key::from(from.row_key.as_deref().unwrap_or(""))));
+        let range =
+            (scan.rows.from.as_ref().map(|key| Key::from(&**key)), scan.rows.to.as_ref().map(|key| Key::from(&**key)));
+        let mut rows = self.table(&scan.table)?.rows.iter().filter(|(keys, _)| {
+            let in_partitions = match &scan.partitions {
+                Partitions::One(key) => keys.0.0 == *key,
+                Partitions::After(key) => keys.0 > Key::from(&**key),
+                Partitions::All => true,
+            };
+            in_partitions && range.contains(&keys.1) && after.as_ref().is_none_or(|after| *keys > after)
+        });
+        let mut page = Page::default();
+        let limit = usize::try_from(scan.page).unwrap_or(usize::MAX);
+        while let Some((keys, stored)) = rows.next() {
+            if scan.filter.as_ref().is_none_or(|filter| filter.holds(stored.properties.as_ref())) {
+                page.rows.push(stored.row(keys, scan.select.as_deref()).as_ref());
+            }
+            if page.rows.len() == limit {
+                let (partition_key, row_key) = (keys.0.0.clone(), Some(keys.1.0.clone()));
+                page.next = rows.next().map(|_| Continuation { partition_key, row_key });
+                break;
+            }
+        }
+        Ok(page)
+    }
+
+    fn execute(&mut self, group: &Group) -> Result<Vec<Option<ETag>>> {
+        let version = self.version + 1;
+        let written = self.ticks(version);
+        let mut left = Vec::with_capacity(group.operations.len());
+        let table = self.table(&group.table)?;
+        for operation in &group.operations {
+            let keys = (Key::from(&*group.partition_key), Key::from(&*operation.row_key));
+            let row = table.rows.get(&keys);
+            let properties = leave(group, operation, row.map(|row| &**row))?;
+            left.push((keys, properties.map(|properties| Arc::new(Stored { properties, written, version }))));
+        }
+        // All of them can be done.
+        self.version = version;
+        if let Some(table) = self.tables.get_mut(&group.table.to_ascii_lowercase()) {
+            for (keys, row) in left {
+                match row {
+                    Some(row) => drop(table.rows.insert(keys, row)),
+                    None => drop(table.rows.remove(&keys)),
+                }
+            }
+        }
+        let etag = |action: &Action| (!matches!(action, Action::Delete(_))).then(|| ETag::from(written));
+        Ok(group.operations.iter().map(|operation| etag(&operation.action)).collect())
+    }
+}
+
+/// What an operation leaves of its row; `None` where it deletes it.
+fn leave(group: &Group, operation: &Operation, row: Option<&Stored>) -> Result<Option<Properties>> {
+    let id = || {
+        let (table, partition_key) = (group.table.to_string(), group.partition_key.clone());
+        Box::new(RowId { table, partition_key, row_key: operation.row_key.clone() })
+    };
+    let existing = |condition: &IfMatch| match (row, condition) {
+        (None, _) => Err(Error::NotFound(id())),
+        (Some(row), IfMatch::ETag(etag)) if *etag != ETag::from(row.written) => Err(Error::ConditionNotMet(id())),
+        (Some(row), _) => Ok(row),
+    };
+    match &operation.action {
+        Action::Insert(_) if row.is_some() => Err(Error::AlreadyExists(id())),
+        Action::Insert(properties) | Action::Upsert(properties) => Ok(Some(properties.clone())),
+        Action::Replace(properties, condition) => existing(condition).map(|_| Some(properties.clone())),
+        Action::Merge(changes, condition) => {
+            let merged = existing(condition)?.properties.as_ref().merge(changes.as_ref());
+            limits::check_row(&group.table, &group.partition_key, &operation.row_key, merged.as_ref())?;
+            Ok(Some(merged))
+        }
+        Action::Delete(condition) => existing(condition).map(|_| None),
+    }
+}
+
+impl Stored {
+    fn row(&self, keys: &Keys, select: Option<&[&'static str]>) -> Row {
+        let properties = self.properties.as_ref();
+        Row {
+            partition_key: keys.0.0.clone(),
+            row_key: keys.1.0.clone(),
+            properties: select.map_or_else(|| properties.to_properties(), |select| selected(properties, select)),
+            etag: self.written.into(),
+            timestamp: self.written,
+        }
+    }
+}
+
+fn selected(properties: PropertiesRef<'_>, select: &[&'static str]) -> Properties {
+    let mut selected = Properties::default();
+    for (name, value) in properties.filter(|(name, _)| select.contains(name)) {
+        selected.push(name, value);
+    }
+    selected
+}
+
+impl Backend for Plain {
+    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async move { Ok(self.lock().create_table(table)) })
+    }
+
+    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async move { Ok(self.lock().tables.remove(&table.to_ascii_lowercase()).is_some()) })
+    }
+
+    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+        Box::pin(async move { Ok(self.lock().list_tables(prefix)) })
+    }
+
+    fn get<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+    ) -> BoxFuture<'a, Result<Option<Row>>> {
+        Box::pin(async move {
+            let keys = (Key::from(partition_key), Key::from(row_key));
+            Ok(self.lock().table(table)?.rows.get(&keys).map(|stored| stored.row(&keys, select)))
+        })
+    }
+
+    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
+        Box::pin(async move { self.lock().query(scan, from) })
+    }
+
+    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
+        Box::pin(async move { self.lock().execute(group) })
+    }
+}

@@ -1,0 +1,249 @@
+//! Many entities at once.
+
+use std::sync::{Arc, Mutex};
+
+use anyhow::Result;
+use futures_util::{StreamExt, stream};
+use table_runtime::{BulkError, Error, TableEntity};
+use tests::stores::Store;
+
+crate::conformance! {
+    transactions_are_packed_by_partition
+    what_fails_does_not_take_others_down
+    upserts_repeat_harmlessly_and_in_order
+    removals_pass_over_what_is_missing
+    an_error_of_the_store_ends_it_and_says_where_to_go_on
+    endless_input_is_taken_as_it_is_written
+    a_lost_answer_is_asked_for_again
+    index_rows_are_counted_and_written
+    indexes_elsewhere_are_kept
+    large_entities_make_small_transactions
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Readings")]
+struct Reading {
+    #[partition_key]
+    sensor: String,
+    #[row_key]
+    number: u32,
+    value: i64,
+}
+
+fn reading(number: u32) -> Reading {
+    Reading { sensor: format!("s{}", number % 3), number, value: 1 }
+}
+
+fn failed<T: std::fmt::Debug>(result: table_runtime::Result<T>) -> Box<BulkError> {
+    match result {
+        Err(Error::Bulk(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn transactions_are_packed_by_partition(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Reading>().await?;
+    store.probe.requests();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let tell = told.clone();
+    let done = tables
+        .insert_all((0..750).map(reading))
+        .progress(move |progress| tell.lock().expect("no panic").push(progress.written))
+        .await?;
+    assert_eq!((done.read, done.written, done.failed), (750, 750, 0));
+    // Two full transactions and a half one for each of three partitions.
+    assert_eq!(store.probe.requests(), 9);
+    let told = told.lock().expect("no panic").clone();
+    assert_eq!((told.len(), told.last()), (9, Some(&750)));
+    assert!(told.is_sorted());
+    for sensor in ["s0", "s1", "s2"] {
+        assert_eq!(Reading::by_key(sensor).count(tables).await?, 250);
+    }
+    Ok(())
+}
+
+async fn what_fails_does_not_take_others_down(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Reading>().await?;
+    tables.insert(&reading(30)).await?;
+    let too_long = Reading { sensor: "x".repeat(513), ..reading(0) };
+    let input = (0..100).map(reading).chain([too_long, reading(100), reading(5)]);
+    let error = failed(tables.insert_all(input).await);
+    assert_eq!((error.progress.read, error.progress.written, error.progress.failed), (103, 100, 3));
+    let failures: Vec<_> = error.failures.iter().map(|failure| (failure.position, &*failure.error)).collect();
+    assert!(matches!(failures[0], (30, Error::AlreadyExists(row)) if row.row_key == "0000000030"), "{failures:?}");
+    assert!(matches!(failures[1], (100, Error::Key(_))), "{failures:?}");
+    // It came twice.
+    assert!(matches!(failures[2], (102, Error::AlreadyExists(_))), "{failures:?}");
+    assert_eq!(error.resume_from, 103);
+    let told = error.to_string();
+    assert!(told.starts_with("3 of 103 entities were not written; the first: "), "{told}");
+    assert!(told.ends_with("Readings(PartitionKey='s0',RowKey='0000000030') already exists"), "{told}");
+    Ok(())
+}
+
+async fn upserts_repeat_harmlessly_and_in_order(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Reading>().await?;
+    for value in [1, 2] {
+        let input = (0..300).chain(0..300).enumerate();
+        // The first time round has another value.
+        let input = input.map(|(at, number)| Reading { value: value + i64::from(at < 300) * 10, ..reading(number) });
+        let done = tables.upsert_all(input).await?;
+        assert_eq!(done.written, 600);
+        for sensor in ["s0", "s1", "s2"] {
+            let all = Reading::by_key(sensor).all(tables).await?;
+            assert_eq!(all.len(), 100);
+            assert!(all.iter().all(|reading| reading.value == value));
+        }
+    }
+    Ok(())
+}
+
+async fn removals_pass_over_what_is_missing(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Reading>().await?;
+    tables.insert_all((0..90).map(reading)).await?;
+    tables.remove(Reading::key("s0", 30)).await?;
+    let keys: Vec<_> = (0..60).map(reading).map(|reading| Reading::key(&reading.sensor, reading.number)).collect();
+    let done = tables.remove_all(keys).await?;
+    assert_eq!((done.read, done.written), (60, 60));
+    for sensor in ["s0", "s1", "s2"] {
+        assert_eq!(Reading::by_key(sensor).count(tables).await?, 10);
+    }
+    Ok(())
+}
+
+async fn an_error_of_the_store_ends_it_and_says_where_to_go_on(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    let error = failed(tables.insert_all((0..100_000).map(reading)).side_by_side(2).await);
+    assert!(error.failures.iter().all(|failure| matches!(&*failure.error, Error::TableNotFound(_))));
+    assert!(error.progress.read < 5_000, "{:?}", error.progress);
+    assert_eq!((error.resume_from, error.progress.written), (0, 0));
+    tables.create::<Reading>().await?;
+    tables.upsert_all((0..300).skip(error.resume_from).map(reading)).await?;
+    assert_eq!(Reading::by_key("s0").count(tables).await?, 100);
+    Ok(())
+}
+
+async fn endless_input_is_taken_as_it_is_written(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Reading>().await?;
+    // Each in a partition of its own, so that no transaction gets full.
+    let endless = stream::iter(0_u32..).map(|number| Reading { sensor: number.to_string(), ..reading(number) });
+    let written = Arc::new(Mutex::new(0));
+    let tell = written.clone();
+    let load = tables.insert_all_from(endless).progress(move |progress| {
+        assert!(progress.read < 25_000 + progress.written, "{progress:?}");
+        *tell.lock().expect("no panic") = progress.written;
+    });
+    let mut load = load.into_future();
+    let enough = futures_util::future::poll_fn(|context| {
+        if *written.lock().expect("no panic") > 100 {
+            return std::task::Poll::Ready(());
+        }
+        assert!(load.as_mut().poll(context).is_pending());
+        if *written.lock().expect("no panic") > 100 { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    });
+    enough.await;
+    Ok(())
+}
+
+async fn a_lost_answer_is_asked_for_again(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Reading>().await?;
+    store.probe.apply_and_lose();
+    tables.upsert_all((0..30).map(reading)).await?;
+    store.probe.lose();
+    tables.upsert_all((30..60).map(reading)).await?;
+    assert_eq!(Reading::by_key("s0").count(tables).await?, 20);
+    // Of an insert it cannot be told.
+    store.probe.apply_and_lose();
+    let error = failed(tables.insert_all((60..63).map(reading)).side_by_side(1).await);
+    assert_eq!(error.failures.len(), 1);
+    assert!(matches!(&*error.failures[0].error, Error::OutcomeUnknown(_)));
+    Ok(())
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Members")]
+struct Member {
+    #[partition_key]
+    club: String,
+    #[row_key]
+    id: u32,
+    #[index(name, lowercase, same_partition, unique)]
+    name: String,
+    #[index(year, same_partition)]
+    year: u16,
+    #[index(town, same_partition, list)]
+    town: String,
+}
+
+fn member(id: u32) -> Member {
+    Member { club: "chess".into(), id, name: format!("N{id}"), year: 2000, town: "Ulm".into() }
+}
+
+async fn index_rows_are_counted_and_written(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Member>().await?;
+    let input = (0..100).map(member).chain([Member { name: "n7".into(), ..member(200) }]);
+    let error = failed(tables.insert_all(input).await);
+    assert!(matches!(&*error.failures[0].error, Error::UniqueViolation(taken) if taken.value == "n7"));
+    assert_eq!((error.failures.len(), error.failures[0].position, error.progress.written), (1, 100, 100));
+    let renamed = (0..100).map(|id| Member { name: format!("M{id}"), town: "Bonn".into(), ..member(id) });
+    tables.upsert_all(renamed).await?;
+    assert_eq!(Member::by_name("chess").eq("N1").get(tables).await?, None);
+    assert_eq!(Member::by_town("chess").eq("Bonn").count(tables).await?, 100);
+    tables.remove_all((0..50).map(|id| Member::key("chess", id))).await?;
+    assert_eq!(Member::by_year("chess").eq(2000).count(tables).await?, 50);
+    assert_eq!(tables.verify::<Member>().all().await?, []);
+    Ok(())
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Users")]
+struct User {
+    #[partition_key]
+    id: u32,
+    #[row_key]
+    kind: u8,
+    #[index(email, lowercase, unique)]
+    email: String,
+}
+
+async fn indexes_elsewhere_are_kept(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<User>().await?;
+    let user = |id: u32| User { id, kind: 0, email: format!("u{}@x.org", id % 25) };
+    let error = failed(tables.insert_all((0..30).map(user)).await);
+    assert_eq!((error.progress.written, error.failures.len()), (25, 5));
+    assert!(error.failures.iter().all(|failure| matches!(&*failure.error, Error::UniqueViolation(_))));
+    tables.remove_all((0..30).map(|id| User::key(id, 0))).await?;
+    tables.upsert_all((5..30).map(user)).await?;
+    assert_eq!(User::by_email("U3@x.org").get(tables).await?.map(|user| user.id), Some(28));
+    assert_eq!(tables.verify::<User>().all().await?, []);
+    Ok(())
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Blobs")]
+struct Blob {
+    #[partition_key]
+    bucket: String,
+    #[row_key]
+    number: u32,
+    text: String,
+    bytes: Vec<u8>,
+}
+
+async fn large_entities_make_small_transactions(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Blob>().await?;
+    let blob = |number| Blob { bucket: "b".into(), number, text: "é\u{1}".repeat(15_000), bytes: vec![7; 60_000] };
+    tables.insert_all((0..60).map(blob)).await?;
+    assert_eq!(Blob::by_key("b").count(tables).await?, 60);
+    assert_eq!(Blob::key("b", 59).get(tables).await?.as_deref(), Some(&blob(59)));
+    Ok(())
+}

@@ -1,0 +1,214 @@
+//! Unique indexes: who comes second is told, and leaves nothing.
+
+use anyhow::Result;
+use table_runtime::{Error, Row, Stored, UniqueViolationError};
+use tests::stores::Store;
+
+use crate::{
+    entities::{Account, Person},
+    index_writes::{TABLES, everything, findings, insert_people, person},
+};
+
+crate::conformance! {
+    a_violation_names_index_value_and_owner
+    who_comes_second_leaves_nothing
+    a_failed_update_can_be_tried_again
+    a_value_moves_from_one_entity_to_the_next
+    a_value_is_unique_in_its_scope
+    a_key_that_exists_is_told_before_its_values
+    keys_too_long_for_an_index_are_not_sent
+}
+
+pub(crate) fn violation(error: Error) -> Box<UniqueViolationError> {
+    match error {
+        Error::UniqueViolation(violation) => violation,
+        other => panic!("{other}"),
+    }
+}
+
+/// Every row of every table, without its version.
+async fn all_rows(store: &Store) -> Result<Vec<(String, Row)>> {
+    let mut rows = Vec::new();
+    for table in TABLES {
+        rows.extend(store.rows(table).await?.into_iter().map(|row| (table.to_owned(), row)));
+    }
+    Ok(rows)
+}
+
+fn keys(rows: &[(String, Row)]) -> Vec<(&str, &str, &str, String)> {
+    let properties =
+        |row: &Row| format!("{:?}", row.properties.iter().filter(|(name, _)| *name != "WriteId").collect::<Vec<_>>());
+    rows.iter()
+        .map(|(table, row)| (table.as_str(), row.partition_key.as_str(), row.row_key.as_str(), properties(row)))
+        .collect()
+}
+
+/// A person who shares nothing unique with Alice, and one who shares what each index says.
+fn clashes() -> Vec<(&'static str, &'static str, Person)> {
+    let new = || Person::new(9, "Nina", "Bonn");
+    vec![
+        ("name", "alice", Person { name: "ALICE".into(), ..new() }),
+        ("email", "alice@x.org", Person { email: Some("alice@X.ORG".into()), ..new() }),
+        ("badge", "0000000101", Person { badge: Some(101), ..new() }),
+    ]
+}
+
+async fn a_violation_names_index_value_and_owner(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    insert_people(store).await?;
+    let own = ["name-alice", "", "badge-"];
+    let of_table = ["People", "PeopleByEmail", "People"];
+    for ((index, value, clash), (row_key, table)) in clashes().into_iter().zip(own.into_iter().zip(of_table)) {
+        let taken = match tables.insert(&clash).await {
+            Err(error) => violation(error),
+            Ok(_) => panic!("{index}"),
+        };
+        // A badge stands in two unique indexes, and either may be the one.
+        let is_locker = taken.index == "locker" && index == "badge";
+        assert!(taken.index == index || is_locker, "{taken}");
+        assert_eq!(taken.value, value);
+        let owner = &taken.owner;
+        assert_eq!(
+            (owner.table.as_str(), owner.partition_key.as_str(), owner.row_key.as_str()),
+            ("People", "Sales", "id-0000000001")
+        );
+        if !is_locker {
+            assert_eq!((taken.row.table.as_str(), taken.row.row_key.as_str()), (table, row_key));
+        }
+        let text = taken.to_string();
+        assert!(text.contains(taken.index) && text.contains(value) && text.contains("id-0000000001"), "{text}");
+    }
+    Ok(())
+}
+
+async fn who_comes_second_leaves_nothing(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    let all = insert_people(store).await?;
+    let before = all_rows(store).await?;
+    for (index, _, clash) in clashes() {
+        violation(tables.insert(&clash).await.unwrap_err());
+        assert_eq!(keys(&all_rows(store).await?), keys(&before), "insert, {index}");
+        violation(tables.upsert(&clash).await.unwrap_err());
+        assert_eq!(keys(&all_rows(store).await?), keys(&before), "upsert, {index}");
+        violation(tables.upsert(&Person { id: 2, ..clash.clone() }).await.unwrap_err());
+        assert_eq!(keys(&all_rows(store).await?), keys(&before), "upsert of another, {index}");
+        let mut bob = person(tables, 2).await?;
+        *bob = Person { id: 2, ..clash };
+        violation(tables.update(&mut bob).await.unwrap_err());
+        assert_eq!(keys(&all_rows(store).await?), keys(&before), "update, {index}");
+        everything(store, &all).await?;
+    }
+    Ok(())
+}
+
+async fn a_failed_update_can_be_tried_again(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    let mut all = insert_people(store).await?;
+    let mut bob = person(tables, 2).await?;
+    for (index, _, clash) in clashes() {
+        *bob = Person { id: 2, ..clash };
+        violation(tables.update(&mut bob).await.unwrap_err());
+        // The same again gives the same again.
+        violation(tables.update(&mut bob).await.unwrap_err());
+        *bob = Person { city: index.into(), ..Person::new(2, &format!("Bob {index}"), "Ulm") };
+        tables.update(&mut bob).await?;
+        all[1] = Stored::into_inner(bob.clone());
+        everything(store, &all).await?;
+    }
+    tables.delete(&bob).await?;
+    all.remove(1);
+    everything(store, &all).await
+}
+
+async fn a_value_moves_from_one_entity_to_the_next(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    let mut all = insert_people(store).await?;
+    // Three values on their way through three people, by update, upsert and delete.
+    for round in 0..3 {
+        let mut first = person(tables, 1).await?;
+        let was = Stored::into_inner(first.clone());
+        *first = Person { id: 1, ..Person::new(50 + round, &format!("Nobody{round}"), "Bonn") };
+        tables.update(&mut first).await?;
+        all[0] = Stored::into_inner(first);
+        all[1] = Person { id: 2, ..was };
+        tables.upsert(&all[1]).await?;
+        everything(store, &all).await?;
+        tables.remove(Person::key("Sales", 2)).await?;
+        all[0] = Person { id: 1, ..all[1].clone() };
+        tables.upsert(&all[0]).await?;
+        tables.insert(&Person { badge: None, ..Person::new(2, &format!("Bob{round}"), "Köln") }).await?;
+        all[1] = Person { badge: None, ..Person::new(2, &format!("Bob{round}"), "Köln") };
+        everything(store, &all).await?;
+    }
+    Ok(())
+}
+
+async fn a_value_is_unique_in_its_scope(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Account>().await?;
+    let alice = Account::new("a", 1, "Alice");
+    tables.insert(&alice).await?;
+    // In another partition the name is free, but elsewhere it is not.
+    let taken = violation(tables.insert(&Account { user: "b".into(), ..alice.clone() }).await.unwrap_err());
+    assert_eq!((taken.index, taken.value.as_str()), ("everywhere", "alice"));
+    assert_eq!((taken.row.table.as_str(), taken.row.partition_key.as_str()), ("AccountsByEverywhere", "alice"));
+    assert_eq!(Account::by_key("b").count(tables).await?, 0);
+    // In its own partition both are taken.
+    let taken = violation(tables.insert(&Account { id: 2, ..alice.clone() }).await.unwrap_err());
+    assert!(["name", "everywhere"].contains(&taken.index), "{taken}");
+    // No name is nobody's.
+    for id in 3..6 {
+        tables.insert(&Account { id, name: None, ..alice.clone() }).await?;
+    }
+    assert_eq!(findings::<Account>(store).await?, []);
+    Ok(())
+}
+
+async fn a_key_that_exists_is_told_before_its_values(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    let all = insert_people(store).await?;
+    let error = tables.insert(&all[0]).await.unwrap_err();
+    assert!(matches!(error, Error::AlreadyExists(_)), "{error}");
+    let error = tables.insert(&Person { id: 1, ..all[1].clone() }).await.unwrap_err();
+    assert!(matches!(error, Error::AlreadyExists(_)), "{error}");
+    everything(store, &all).await
+}
+
+async fn keys_too_long_for_an_index_are_not_sent(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    let mut all = insert_people(store).await?;
+    let before = all_rows(store).await?;
+    let long = "x".repeat(500);
+    let team = "t".repeat(300);
+    // Two keys that are legal by themselves, and not in the one key of an index elsewhere.
+    let cases = [
+        ("name", Person { name: "x".repeat(508), ..Person::new(8, "H", "Bonn") }),
+        ("last_name", Person { last_name: long.clone(), ..Person::new(8, "H", "Bonn") }),
+        ("email", Person { email: Some("x".repeat(513)), ..Person::new(8, "H", "Bonn") }),
+        ("city", Person { city: "x".repeat(513), ..Person::new(8, "H", "Bonn") }),
+        ("town", Person { team: "t".repeat(500), ..Person::new(8, "H", "Bonn") }),
+    ];
+    store.probe.requests();
+    for (index, person) in cases {
+        let errors = [tables.insert(&person).await.unwrap_err(), tables.upsert(&person).await.unwrap_err()];
+        for error in errors {
+            assert!(error.to_string().contains(&format!("`{index}`")), "{index}: {error}");
+        }
+    }
+    assert_eq!(store.probe.requests(), 0);
+    let mut stored = person(tables, 1).await?;
+    stored.last_name = long;
+    store.probe.requests();
+    let error = tables.update(&mut stored).await.unwrap_err();
+    assert!(error.to_string().contains("`last_name`"), "{error}");
+    assert_eq!(store.probe.requests(), 0);
+    assert_eq!(all_rows(store).await?.len(), before.len());
+    everything(store, &all).await?;
+    // As long as it may be.
+    stored.last_name = "x".repeat(512 - "last_name- 0000000001".len());
+    tables.update(&mut stored).await?;
+    all[0] = Stored::into_inner(stored);
+    everything(store, &all).await?;
+    tables.insert(&Person { team, badge: None, ..Person::new(8, "H", "Bonn") }).await?;
+    Ok(())
+}

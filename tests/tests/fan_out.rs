@@ -1,0 +1,238 @@
+//! Hash partitions, merged: against a sorted model, and how much is asked of each.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+use anyhow::Result;
+use proptest::prelude::*;
+use table_runtime::{
+    ETag, Result as TableResult, Row, RowSet, TableEntity, Tables, Value,
+    backend::{Action, Backend, BoxFuture, Continuation, Group, InMemoryBackend, Operation, Page, Partitions, Scan},
+};
+
+/// Its partitions are of very different sizes: each number is its own source, or all share one.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Lines")]
+struct Line {
+    #[partition_key(hash = 16)]
+    source: u32,
+    #[row_key]
+    number: u32,
+    #[property]
+    text: String,
+}
+
+/// A page that was asked for.
+#[derive(Debug)]
+struct Asked {
+    partition_key: String,
+    size: u32,
+    rows: usize,
+}
+
+/// An in-memory store that takes note of every page; it may cut them short, and give empty ones in between.
+#[derive(Clone, Debug)]
+struct Pages {
+    inner: Arc<InMemoryBackend>,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    most: u32,
+    empty: bool,
+}
+
+impl Pages {
+    fn new(most: u32, empty: bool) -> TableResult<(Self, Tables)> {
+        let pages = Self { inner: Arc::new(InMemoryBackend::new()?), asked: Arc::default(), most, empty };
+        Ok((pages.clone(), Tables::new(pages)))
+    }
+
+    fn asked(&self) -> Vec<Asked> {
+        std::mem::take(&mut *self.asked.lock().unwrap())
+    }
+}
+
+impl Backend for Pages {
+    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, TableResult<bool>> {
+        self.inner.create_table(table)
+    }
+
+    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, TableResult<bool>> {
+        self.inner.delete_table(table)
+    }
+
+    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, TableResult<Vec<String>>> {
+        self.inner.list_tables(prefix)
+    }
+
+    fn get<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+    ) -> BoxFuture<'a, TableResult<Option<Row>>> {
+        self.inner.get(table, partition_key, row_key, select)
+    }
+
+    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, TableResult<Page>> {
+        Box::pin(async move {
+            let Partitions::One(partition_key) = &scan.partitions else { unreachable!("no scan is asked for") };
+            let mut asked = Asked { partition_key: partition_key.clone(), size: scan.page, rows: 0 };
+            if let Some(from) = from
+                && self.empty
+                && self.asked.lock().unwrap().last().is_some_and(|before| before.rows > 0)
+            {
+                self.asked.lock().unwrap().push(asked);
+                return Ok(Page { rows: RowSet::default(), next: Some(from.clone()) });
+            }
+            let page = self.inner.query(&Scan { page: scan.page.min(self.most), ..scan.clone() }, from).await?;
+            asked.rows = page.rows.len();
+            self.asked.lock().unwrap().push(asked);
+            Ok(page)
+        })
+    }
+
+    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, TableResult<Vec<Option<ETag>>>> {
+        self.inner.execute(group)
+    }
+}
+
+const PARTITIONS: usize = 16;
+/// The merge asks for the same pages of many rows and of few; many take long to write without optimisation.
+const ROWS: u32 = if cfg!(debug_assertions) { 5_000 } else { 100_000 };
+
+/// So many rows in each partition, written below the types.
+async fn fill(backend: &Pages) -> Result<()> {
+    backend.create_table("Lines").await?;
+    for bucket in 0..u32::try_from(PARTITIONS)? {
+        for numbers in (0..ROWS).collect::<Vec<_>>().chunks(100) {
+            let operations = numbers.iter().map(|number| {
+                let number = number * 16 + bucket;
+                let properties = [("Source", Value::Int64(7)), ("Text", Value::String("text".to_owned()))];
+                Operation { row_key: format!("{number:010}"), action: Action::Insert(properties.into_iter().collect()) }
+            });
+            let operations = operations.collect();
+            let partition_key = format!("{bucket:02}");
+            backend.execute(&Group { table: "Lines".into(), partition_key, operations }).await?;
+        }
+    }
+    Ok(())
+}
+
+/// `take` is pushed into each partition: of however many rows, 16 requests of 10 rows.
+#[tokio::test]
+async fn take_is_asked_of_each_partition() -> Result<()> {
+    let (backend, tables) = Pages::new(1_000, false)?;
+    fill(&backend).await?;
+    backend.asked();
+    let numbers = |lines: Vec<table_runtime::Stored<Line>>| lines.iter().map(|line| line.number).collect::<Vec<_>>();
+
+    assert_eq!(numbers(Line::by_key().take(10).all(&tables).await?), (0..10).collect::<Vec<_>>());
+    let asked = backend.asked();
+    assert_eq!(asked.len(), PARTITIONS);
+    assert!(asked.iter().all(|page| (page.size, page.rows) == (10, 10)), "{asked:?}");
+    let mut partitions: Vec<_> = asked.iter().map(|page| &page.partition_key).collect();
+    partitions.sort();
+    partitions.dedup();
+    assert_eq!(partitions.len(), PARTITIONS);
+
+    let page = Line::by_key().range(8_000..).page(&tables, 25, None).await?;
+    assert_eq!(numbers(page.entities), (8_000..8_025).collect::<Vec<_>>());
+    let asked = backend.asked();
+    assert!(asked.len() == PARTITIONS && asked.iter().all(|page| page.rows == 25), "{asked:?}");
+
+    let all = Line::by_key().all(&tables).await?;
+    let rows = usize::try_from(ROWS)?;
+    assert_eq!(all.len(), PARTITIONS * rows);
+    assert!(all.iter().zip(0..).all(|(line, number)| line.number == number));
+    let asked = backend.asked();
+    // Every row is read once, in pages as long as they may be.
+    assert_eq!(asked.iter().map(|page| page.rows).sum::<usize>(), PARTITIONS * rows);
+    assert!(asked.len() <= PARTITIONS * (rows / 1_000 + 1), "{} requests", asked.len());
+    assert_eq!(Line::by_key().count(&tables).await?, PARTITIONS * rows);
+    Ok(())
+}
+
+/// What happens between two pages.
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(u32, u32),
+    Remove(u32, u32),
+    Page(usize),
+}
+
+/// A source is mostly the same one, so that its partition is the largest by far; numbers meet.
+fn place() -> impl Strategy<Value = (u32, u32)> {
+    (prop_oneof![4 => Just(0_u32), 1 => 0..40_u32], 0..60_u32)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => place().prop_map(|(source, number)| Step::Insert(source, number)),
+        2 => place().prop_map(|(source, number)| Step::Remove(source, number)),
+        3 => (1..8_usize).prop_map(Step::Page),
+    ]
+}
+
+/// The rows as the store orders them: by row key, then partition.
+type Model = BTreeMap<(u32, String), u32>;
+
+fn bucket(source: u32) -> String {
+    let layout = Line::key(source, 0).explain();
+    layout.partition_key().unwrap().to_owned()
+}
+
+async fn is_as_the_model(begin: Vec<(u32, u32)>, steps: Vec<Step>, most: u32, empty: bool) -> Result<()> {
+    let (_, tables) = Pages::new(most, empty)?;
+    tables.create::<Line>().await?;
+    let mut model = Model::new();
+    let (mut cursor, mut last): (Option<String>, Option<(u32, String)>) = (None, None);
+    for (source, number) in begin {
+        tables.upsert(&Line { source, number, text: String::new() }).await?;
+        model.insert((number, bucket(source)), source);
+    }
+    for step in steps {
+        match step {
+            Step::Insert(source, number) => {
+                tables.upsert(&Line { source, number, text: String::new() }).await?;
+                model.insert((number, bucket(source)), source);
+            }
+            Step::Remove(source, number) => {
+                let there = model.remove(&(number, bucket(source))).is_some();
+                assert_eq!(tables.remove(Line::key(source, number)).await?, there);
+            }
+            Step::Page(size) => {
+                let page = Line::by_key().page(&tables, size, cursor.as_deref()).await?;
+                let after = |key: &&(u32, String)| last.as_ref().is_none_or(|last| *key > last);
+                let expected: Vec<_> = model.keys().filter(after).take(size).cloned().collect();
+                let found: Vec<_> = page.entities.iter().map(|line| (line.number, bucket(line.source))).collect();
+                assert_eq!(found, expected);
+                if page.next.is_none() {
+                    assert_eq!(model.keys().filter(after).count(), found.len(), "nothing is left out");
+                }
+                last = page.next.as_ref().and(found.last().cloned().or(last));
+                cursor = page.next;
+            }
+        }
+        let all = Line::by_key().all(&tables).await?;
+        let found: Vec<_> = all.iter().map(|line| ((line.number, bucket(line.source)), line.source)).collect();
+        assert_eq!(found, model.clone().into_iter().collect::<Vec<_>>());
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn merged_rows_are_those_of_a_sorted_model(
+        begin in prop::collection::vec(place(), 0..80),
+        steps in prop::collection::vec(step(), 1..25),
+        most in prop_oneof![1..4_u32, Just(1_000)],
+        empty in any::<bool>(),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(is_as_the_model(begin, steps, most, empty)).unwrap();
+    }
+}

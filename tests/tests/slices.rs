@@ -1,0 +1,364 @@
+//! Table slices: against a sorted model, and beside tables that are being deleted.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::{Duration, SystemTime},
+};
+
+use anyhow::Result;
+use proptest::prelude::*;
+use table_runtime::{
+    ETag, Error, Result as TableResult, Row, Stored, TableEntity, Tables, Ticks,
+    backend::{Backend, BoxFuture, Continuation, Group, InMemoryBackend, Page, Scan},
+};
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Newest", slice = month(at))]
+struct Newest {
+    #[partition_key]
+    of: u8,
+    #[row_key(reverse_time)]
+    at: SystemTime,
+    #[row_key]
+    number: u8,
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Spread", slice = day(at))]
+struct Spread {
+    #[partition_key(hash = 4)]
+    of: u8,
+    #[row_key(time)]
+    at: SystemTime,
+}
+
+/// The time comes last, and is the end of the key.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Last", slice = month(at))]
+struct Last {
+    #[partition_key]
+    of: u8,
+    #[row_key]
+    number: u8,
+    #[row_key(reverse_time)]
+    at: SystemTime,
+}
+
+/// A moment near the ends of some months, and between them.
+fn moment(tenths: i64) -> SystemTime {
+    // 2012-03-01, of a leap year.
+    let first = SystemTime::UNIX_EPOCH + Duration::from_secs(1_330_560_000);
+    let distance = Duration::from_secs(8_640 * tenths.unsigned_abs());
+    if tenths < 0 { first - distance } else { first + distance }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(u8, i64),
+    Remove(u8, i64),
+    Range(Option<i64>, Option<i64>, Option<usize>),
+    Page(usize),
+    Drop(i64),
+}
+
+/// Tenths of days, mostly at the beginnings of days and months.
+fn time() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        2 => -700..700_i64,
+        1 => prop::sample::select(vec![-600_i64, -310, -290, -10, -1, 0, 1, 10, 310, 309, 610]),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (0..3_u8, time()).prop_map(|(number, at)| Step::Insert(number, at)),
+        1 => (0..3_u8, time()).prop_map(|(number, at)| Step::Remove(number, at)),
+        4 => (prop::option::of(time()), prop::option::of(time()), prop::option::of(0..5_usize))
+            .prop_map(|(from, to, take)| Step::Range(from, to, take)),
+        4 => (1..6_usize).prop_map(Step::Page),
+        1 => time().prop_map(Step::Drop),
+    ]
+}
+
+/// The rows in the order of the store, by what stands before their rows and after.
+type Model<K> = BTreeMap<K, ()>;
+
+/// What the proptest asks of each of the entities.
+struct Shape<E: TableEntity, K> {
+    new: fn(u8, i64) -> E,
+    remove: fn(u8, i64) -> table_runtime::Point<E>,
+    key: fn(&E) -> K,
+    /// The times of a key, and of its slice's end.
+    tenths: fn(&K) -> i64,
+    end: fn(i64) -> i64,
+    all: for<'t> fn(&'t Tables, Asked) -> BoxFuture<'t, TableResult<Vec<Stored<E>>>>,
+    page: for<'t> fn(&'t Tables, usize, Option<String>) -> BoxFuture<'t, TableResult<table_runtime::PageOf<Stored<E>>>>,
+}
+
+#[derive(Clone, Copy)]
+struct Asked {
+    from: Option<i64>,
+    to: Option<i64>,
+    take: Option<usize>,
+}
+
+impl Asked {
+    fn bounds(self) -> (std::ops::Bound<SystemTime>, std::ops::Bound<SystemTime>) {
+        use std::ops::Bound;
+        let bound = |tenths: Option<i64>, of: fn(SystemTime) -> Bound<SystemTime>| {
+            tenths.map_or(Bound::Unbounded, |tenths| of(moment(tenths)))
+        };
+        // An end that is in the range, or one that is not.
+        let to = if self.take.is_some() { Bound::Included } else { Bound::Excluded };
+        (bound(self.from, Bound::Included), bound(self.to, to))
+    }
+
+    fn has(self, tenths: i64) -> bool {
+        let to = |to| if self.take.is_some() { tenths <= to } else { tenths < to };
+        self.from.is_none_or(|from| from <= tenths) && self.to.is_none_or(to)
+    }
+}
+
+fn ticks(tenths: i64) -> Ticks {
+    Ticks::from_system(moment(tenths)).unwrap()
+}
+
+/// The first tenth of the month after.
+fn end_of_month(tenths: i64) -> i64 {
+    (tenths + 1..).find(|next| *next % 10 == 0 && ticks(*next).to_string().contains("-01T00:00:00.0")).unwrap()
+}
+
+fn end_of_day(tenths: i64) -> i64 {
+    (tenths.div_euclid(10) + 1) * 10
+}
+
+async fn is_as_the_model<E, K>(shape: Shape<E, K>, steps: Vec<Step>) -> Result<()>
+where
+    E: table_runtime::Sliced + PartialEq + std::fmt::Debug,
+    K: Ord + Clone + std::fmt::Debug,
+{
+    let tables = Tables::in_memory()?;
+    let mut model: Model<K> = Model::new();
+    let (mut cursor, mut last): (Option<String>, Option<K>) = (None, None);
+    for step in steps {
+        match step {
+            Step::Insert(number, at) => {
+                let entity = (shape.new)(number, at);
+                tables.upsert(&entity).await?;
+                model.insert((shape.key)(&entity), ());
+            }
+            Step::Remove(number, at) => {
+                let there = model.remove(&(shape.key)(&(shape.new)(number, at))).is_some();
+                assert_eq!(tables.remove((shape.remove)(number, at)).await?, there);
+            }
+            Step::Range(from, to, take) => {
+                let asked = Asked { from, to, take };
+                let found = (shape.all)(&tables, asked).await?;
+                let found: Vec<_> = found.iter().map(|stored| (shape.key)(stored)).collect();
+                let expected = model.keys().filter(|key| asked.has((shape.tenths)(key)));
+                assert_eq!(found, expected.take(take.unwrap_or(usize::MAX)).cloned().collect::<Vec<_>>());
+            }
+            Step::Page(size) => {
+                let page = (shape.page)(&tables, size, cursor.take()).await?;
+                let found: Vec<_> = page.entities.iter().map(|stored| (shape.key)(stored)).collect();
+                let after = |key: &&K| last.as_ref().is_none_or(|last| *key > last);
+                assert_eq!(found, model.keys().filter(after).take(size).cloned().collect::<Vec<_>>());
+                if page.next.is_none() {
+                    assert_eq!(model.keys().filter(after).count(), found.len(), "nothing is left out");
+                }
+                last = page.next.as_ref().and(found.last().cloned().or(last));
+                cursor = page.next;
+            }
+            Step::Drop(before) => {
+                tables.drop_slices::<E>(..moment(before)).await?;
+                model.retain(|key, ()| (shape.end)((shape.tenths)(key)) > before);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn tenths(at: SystemTime) -> i64 {
+    match at.duration_since(moment(0)) {
+        Ok(after) => i64::try_from(after.as_secs() / 8_640).unwrap(),
+        Err(before) => -i64::try_from(before.duration().as_secs() / 8_640).unwrap(),
+    }
+}
+
+fn bucket(of: u8) -> String {
+    Spread::key(of, moment(0)).explain().partition_key().unwrap().to_owned()
+}
+
+fn run(test: impl Future<Output = Result<()>>) {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(test).unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn slices_are_one_sequence(steps in prop::collection::vec(step(), 1..60)) {
+        run(is_as_the_model(
+            Shape {
+                new: |number, at| Newest { of: 1, at: moment(at), number },
+                remove: |number, at| Newest::key(1, moment(at), number),
+                key: |newest| (-tenths(newest.at), newest.number),
+                tenths: |(at, _)| -at,
+                end: end_of_month,
+                all: |tables, asked| {
+                    let rows = Newest::by_key(1).range(asked.bounds());
+                    match asked.take { Some(take) => rows.take(take), None => rows }.all(tables)
+                },
+                page: |tables, size, cursor| Box::pin(async move {
+                    Newest::by_key(1).page(tables, size, cursor.as_deref()).await
+                }),
+            },
+            steps,
+        ));
+    }
+
+    #[test]
+    fn hash_partitions_of_slices_are_one_sequence(steps in prop::collection::vec(step(), 1..60)) {
+        run(is_as_the_model(
+            Shape {
+                new: |of, at| Spread { of, at: moment(at) },
+                remove: |of, at| Spread::key(of, moment(at)),
+                key: |spread| (tenths(spread.at), bucket(spread.of)),
+                tenths: |(at, _)| *at,
+                end: end_of_day,
+                all: |tables, asked| {
+                    let rows = Spread::by_key().range(asked.bounds());
+                    match asked.take { Some(take) => rows.take(take), None => rows }.all(tables)
+                },
+                page: |tables, size, cursor| Box::pin(async move {
+                    Spread::by_key().page(tables, size, cursor.as_deref()).await
+                }),
+            },
+            steps,
+        ));
+    }
+
+    #[test]
+    fn slices_of_another_order_are_merged(steps in prop::collection::vec(step(), 1..60)) {
+        run(is_as_the_model(
+            Shape {
+                new: |number, at| Last { of: 1, number, at: moment(at) },
+                remove: |number, at| Last::key(1, number, moment(at)),
+                key: |newest| (newest.number, -tenths(newest.at)),
+                tenths: |(_, at)| -at,
+                end: end_of_month,
+                all: |tables, asked| Box::pin(async move {
+                    // The time is narrowed once the number is given.
+                    let mut all = Vec::new();
+                    for number in 0..3 {
+                        all.extend(Last::by_key(1).eq(number).range(asked.bounds()).all(tables).await?);
+                    }
+                    all.truncate(asked.take.unwrap_or(usize::MAX));
+                    Ok(all)
+                }),
+                page: |tables, size, cursor| Box::pin(async move {
+                    Last::by_key(1).page(tables, size, cursor.as_deref()).await
+                }),
+            },
+            steps,
+        ));
+    }
+}
+
+/// A store of which one table is being deleted.
+#[derive(Clone, Debug)]
+struct Deleting {
+    inner: Arc<InMemoryBackend>,
+    table: Arc<Mutex<Option<&'static str>>>,
+}
+
+impl Deleting {
+    fn refuse(&self, table: &str) -> TableResult<()> {
+        match *self.table.lock().unwrap() {
+            Some(deleting) if deleting == table => Err(Error::TableBeingDeleted(table.to_owned())),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Backend for Deleting {
+    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, TableResult<bool>> {
+        Box::pin(async move {
+            self.refuse(table)?;
+            self.inner.create_table(table).await
+        })
+    }
+
+    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, TableResult<bool>> {
+        Box::pin(async move {
+            self.refuse(table)?;
+            self.inner.delete_table(table).await
+        })
+    }
+
+    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, TableResult<Vec<String>>> {
+        self.inner.list_tables(prefix)
+    }
+
+    fn get<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+    ) -> BoxFuture<'a, TableResult<Option<Row>>> {
+        Box::pin(async move {
+            self.refuse(table)?;
+            self.inner.get(table, partition_key, row_key, select).await
+        })
+    }
+
+    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, TableResult<Page>> {
+        Box::pin(async move {
+            self.refuse(&scan.table)?;
+            self.inner.query(scan, from).await
+        })
+    }
+
+    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, TableResult<Vec<Option<ETag>>>> {
+        Box::pin(async move {
+            // The service answers a write to it as one to a table that is not there.
+            if self.refuse(&group.table).is_err() {
+                return Err(Error::TableNotFound(group.table.to_string()));
+            }
+            self.inner.execute(group).await
+        })
+    }
+}
+
+/// What is being deleted has no rows; a write to it says that it has to wait.
+#[tokio::test]
+async fn a_slice_that_is_being_deleted() -> Result<()> {
+    let backend = Deleting { inner: Arc::new(InMemoryBackend::new()?), table: Arc::default() };
+    let tables = Tables::new(backend.clone());
+    let line = |at, number| Newest { of: 1, at: moment(at), number };
+    for at in [-100, 0, 400] {
+        tables.insert(&line(at, 1)).await?;
+    }
+    *backend.table.lock().unwrap() = Some("Newest201203");
+
+    let found = Newest::by_key(1).all(&tables).await?;
+    assert_eq!(found.iter().map(|newest| tenths(newest.at)).collect::<Vec<_>>(), [400, -100]);
+    assert_eq!(Newest::key(1, moment(0), 1).get(&tables).await?, None);
+    let is_deleting = |error: Error| {
+        assert!(matches!(&error, Error::TableBeingDeleted(table) if table == "Newest201203"), "{error}");
+    };
+    is_deleting(tables.insert(&line(1, 1)).await.expect_err("it is being deleted"));
+    is_deleting(tables.upsert(&line(0, 1)).await.expect_err("it is being deleted"));
+    is_deleting(tables.transaction().insert(&line(1, 1)).commit().await.expect_err("it is being deleted"));
+    let error = tables.insert_all([line(1, 1), line(401, 1)]).await.expect_err("it is being deleted");
+    let Error::Bulk(error) = error else { panic!("{error}") };
+    assert!(matches!(*error.failures[0].error, Error::TableBeingDeleted(_)), "{error}");
+    assert_eq!(error.failures[0].position, 0);
+
+    // Those before it go all the same, and it is no mistake that it goes already.
+    let dropped = tables.drop_slices::<Newest>(..moment(400)).await?;
+    assert_eq!(dropped.iter().map(|slice| slice.table.as_str()).collect::<Vec<_>>(), ["Newest201202"]);
+    Ok(())
+}
