@@ -334,6 +334,7 @@ fn of_wrappers() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "one case for each rule")]
 fn of_projections() {
     let cases: [(DeriveInput, &str); 12] = [
         (

@@ -84,13 +84,11 @@ impl<'a> KeyReader<'a> {
     pub(crate) fn skip_to(&mut self, count: usize, separator: Option<char>) -> Result<()> {
         for part in self.parts.by_ref().take(count) {
             let joint = separator.unwrap_or(if part.self_delimiting { '_' } else { ' ' });
-            match self.rest.split_once(joint) {
-                Some((_, rest)) => self.rest = rest,
-                None => {
-                    let problem = KeyProblem::malformed(format!("a part that ends with {joint:?}"), self.rest);
-                    return Err(self.error(part.field, problem));
-                }
-            }
+            let Some((_, rest)) = self.rest.split_once(joint) else {
+                let problem = KeyProblem::malformed(format!("a part that ends with {joint:?}"), self.rest);
+                return Err(self.error(part.field, problem));
+            };
+            self.rest = rest;
         }
         Ok(())
     }
