@@ -57,22 +57,19 @@ fn reading(number: u32) -> Reading {
 #[tokio::main]
 async fn main() -> Result<()> {
     let options = Options::parse();
-    match &options.account {
-        Some(account) => {
-            let backend = AzureBackend::connect(account)?;
-            let loaded = load(&Tables::connect(account)?, &options).await;
-            backend.delete_table("BulkLoadReadings").await?;
-            loaded
-        }
-        None => {
-            let folder = Folder::new()?;
-            let tables = Tables::open(folder.0.join("load.tables"))?;
-            let loaded = load(&tables, &options).await;
-            drop(tables);
-            println!("the file has {} MB", std::fs::metadata(folder.0.join("load.tables"))?.len() / 1_000_000);
-            loaded
-        }
+    if let Some(account) = &options.account {
+        let backend = AzureBackend::connect(account)?;
+        let loaded = load(&Tables::connect(account)?, &options).await;
+        backend.delete_table("BulkLoadReadings").await?;
+        return loaded;
     }
+    let folder = Folder::new()?;
+    let file = folder.0.join("load.tables");
+    let tables = Tables::open(&file)?;
+    load(&tables, &options).await?;
+    drop(tables);
+    println!("the file has {} MB", std::fs::metadata(file)?.len() / 1_000_000);
+    Ok(())
 }
 
 async fn load(tables: &Tables, options: &Options) -> Result<()> {

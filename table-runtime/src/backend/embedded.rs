@@ -47,7 +47,7 @@ pub struct InMemoryBackend {
 }
 
 impl EmbeddedBackend {
-    /// Opens the store's file, and makes it if there is none.
+    /// Opens the store's file, and makes it if there is none. Up to 64 MiB of it are kept in memory.
     ///
     /// # Errors
     /// [`Error::InUse`] if the file is open already, in this process or another one. [`Error::Store`] if it cannot be

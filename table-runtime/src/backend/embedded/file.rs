@@ -16,12 +16,22 @@ use crate::{Error, Guid, Result};
 /// The format of the file: the tables, the keys and the values in it.
 const VERSION: u64 = 1;
 
+/// How much of the file is kept in memory. What is not is mostly in the system's own cache, which gives way when others
+/// need the memory; redb's default is 1 GiB.
+const CACHE_BYTES: usize = 64 * 1024 * 1024;
+
 /// Opens the database at `path`, and makes it first if there is no file.
 pub(super) fn open(path: &Path) -> Result<Database> {
-    let database = match Builder::new().open(path) {
+    fn builder() -> Builder {
+        let mut builder = Builder::new();
+        builder.set_cache_size(CACHE_BYTES);
+        builder
+    }
+
+    let database = match builder().open(path) {
         Err(error) if is_missing(&error) => {
             create(path)?;
-            Builder::new().open(path)
+            builder().open(path)
         }
         opened => opened,
     };
