@@ -172,6 +172,24 @@ fn employees() {
     );
 }
 
+#[test]
+fn expenses() {
+    assert_lines(
+        &output(&mut example("expenses")),
+        &[
+            "range of Expenses, 1 request at least: PartitionKey eq 'Marcus' and RowKey ge '2521274687999999999`' \
+             and RowKey lt '2521296287999999999`'",
+            "Customer: 3 items, 7830 cents",
+            "Conference: 2 items, 25250 cents",
+            "Customer has 4 rows",
+            "from the second on: Lunch",
+            "total: 7830 cents",
+            "Receipts",
+            "3 receipts, of 160 bytes",
+        ],
+    );
+}
+
 /// A repository in a temporary folder, and a store beside it.
 struct Repository {
     folder: TempDir,
@@ -454,4 +472,11 @@ fn git_history_says_what_is_wrong() {
     assert!(no_store.contains("cannot open"), "{no_store}");
     let backwards = errors(run(&repository.path()).args(["--since", "2010-06-01", "--until", "2010-05-01"]));
     assert!(backwards.contains("is after"), "{backwards}");
+}
+
+#[test]
+fn bulk_load() {
+    let output = output(example("bulk_load").args(["--rows", "25000", "--single", "20"]));
+    assert_lines(&output, &["sensor 0 has 10000 rows"]);
+    assert!(output.contains("25,000 rows in "), "{output}");
 }

@@ -85,6 +85,10 @@ impl Keys {
                 errors.on(found.path(), "`#[index]` begins with its name: `#[index(name, …)]`");
                 false
             }
+            Meta::Path(_) if name == "projection" => {
+                errors.on(found.path(), "`#[projection]` says of which entity: `#[projection(of = Post)]`");
+                false
+            }
             Meta::Path(_) => true,
             Meta::NameValue(pair) => {
                 errors.on(pair, format_args!("`#[{name}]` takes its keys in parentheses: `#[{name}(…)]`"));

@@ -62,6 +62,12 @@ impl<'a> Context<'a> {
         self.entity.fields[part.field].ty.span()
     }
 
+    /// Whether the part can be read back. Of an index's own part of a parameter's type it is not asked.
+    fn is_read(&self, part: &Part) -> bool {
+        let depends = part.sparse && generics::depends(self.entity, &self.entity.fields[part.field].ty);
+        !part.encoding.is_lossy() && !depends
+    }
+
     /// The encoding of a key's part as code calls it: an encoding that does not fit its field is so said at once.
     fn fits(&self, part: &Part) -> TokenStream {
         let (ty, encoding) = self.part(part);
@@ -69,8 +75,7 @@ impl<'a> Context<'a> {
         let t = self.runtime.at(field);
         let kind = quote_spanned!(field=> #t::KindOf<#ty>);
         let t = self.runtime.at(place);
-        // Fields are not read back from an index's own parts.
-        let lossy = part.sparse || part.encoding.is_lossy();
+        let lossy = !self.is_read(part);
         let loses = Ident::new(if lossy { "Lossy" } else { "Lossless" }, place);
         quote_spanned!(place=> <#encoding as #t::Fits<#ty, #kind, #t::#loses>>)
     }
@@ -176,7 +181,7 @@ pub(crate) fn strategy_type(strategy: Strategy, default: bool, ty: &Type, runtim
 }
 
 /// A name that no field's name can meet.
-fn local(name: &str) -> Ident {
+pub(crate) fn local(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
 }
 
@@ -185,6 +190,11 @@ fn at(name: &Ident, place: Span) -> Ident {
     let mut name = name.clone();
     name.set_span(name.span().located_at(place));
     name
+}
+
+/// `self`, as if written at this place: a field may come from another macro, which has no `self`.
+fn this(place: Span) -> Ident {
+    Ident::new("self", Span::call_site().located_at(place))
 }
 
 /// A constant that is there or not.

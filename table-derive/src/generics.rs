@@ -53,6 +53,11 @@ pub(crate) fn bounds(entity: &Entity, runtime: &Runtime) -> Option<WhereClause> 
     generics.where_clause
 }
 
+/// Whether the type depends on a parameter of the entity.
+pub(crate) fn depends(entity: &Entity, ty: &Type) -> bool {
+    mentions(ty, &parameters(&entity.generics).cloned().collect::<Vec<_>>())
+}
+
 fn parameters(generics: &Generics) -> impl Iterator<Item = &Ident> {
     let types = generics.type_params().map(|parameter| &parameter.ident);
     types.chain(generics.const_params().map(|parameter| &parameter.ident))

@@ -11,8 +11,10 @@ mod errors;
 mod expand;
 mod fallback;
 mod generics;
+mod group;
 mod key_part;
 mod model;
+mod projection;
 mod property;
 #[cfg(test)]
 mod tests;
@@ -21,7 +23,7 @@ mod wrapper;
 use proc_macro2::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
 
-use crate::{errors::Errors, model::Entity, wrapper::Wrapper};
+use crate::{errors::Errors, group::Group, model::Entity, projection::Projection, wrapper::Wrapper};
 
 /// Makes a struct a table's row, and writes its queries.
 ///
@@ -123,6 +125,34 @@ pub fn derive_property(input: proc_macro::TokenStream) -> proc_macro::TokenStrea
     property(&parse_macro_input!(input)).into()
 }
 
+/// Makes a struct of some of an entity's fields what a query can be asked for: `#[projection(of = Post)]`.
+///
+/// Each field is one of the entity's, by name, of the same type; how it is stored is the entity's to say. A query's
+/// `select::<Headline>()` asks the store for these fields alone, and gives out `Headline`s: plain ones, since what is
+/// not the whole entity cannot be written back.
+///
+/// Of an entity with parameters it says which: `#[projection(of = Item::<String>)]`; one that has parameters itself
+/// states their bounds. `#[projection(crate = path)]` says where `table_runtime` is found.
+#[proc_macro_derive(Projection, attributes(projection, table, partition_key, row_key, property, index))]
+pub fn derive_projection(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    projection(&parse_macro_input!(input)).into()
+}
+
+/// Makes an enum of entities that share a table and a partition what one query reads: a master and its items.
+///
+/// Each variant holds an entity, or `Stored<…>` of one. The first is the master: the row keys of the others begin with
+/// its own, as `{id}_{item}` does with `{id}`, and those parts tell their own end (a text belongs into the partition
+/// key). Rows are told apart by `#[table(kind)]` on every entity, or else by the number of their key parts.
+///
+/// `by_key(…)` opens the partition: its argument is that of the partition's one field, a tuple for several, `()` for
+/// none. Narrowing follows the master's row key; `by_key(user).eq(id)` is the master `id` and its items, in key order.
+///
+/// `#[table(crate = path)]` says where `table_runtime` is found.
+#[proc_macro_derive(EntityGroup, attributes(table))]
+pub fn derive_entity_group(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    entity_group(&parse_macro_input!(input)).into()
+}
+
 fn table_entity(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
     let entity = Entity::read(input, &mut errors);
@@ -149,6 +179,18 @@ fn property(input: &DeriveInput) -> TokenStream {
         None => fallback::property(input),
     };
     with_errors(errors, code)
+}
+
+fn entity_group(input: &DeriveInput) -> TokenStream {
+    let mut errors = Errors::default();
+    let code = Group::read(input, &mut errors).map(|group| group::expand(&group));
+    with_errors(errors, code.unwrap_or_default())
+}
+
+fn projection(input: &DeriveInput) -> TokenStream {
+    let mut errors = Errors::default();
+    let code = Projection::read(input, &mut errors).map(|projection| projection::expand(&projection));
+    with_errors(errors, code.unwrap_or_default())
 }
 
 fn with_errors(errors: Errors, code: TokenStream) -> TokenStream {

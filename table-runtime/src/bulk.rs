@@ -4,7 +4,7 @@ use std::{
     borrow::Cow,
     collections::{BTreeSet, HashMap, HashSet},
     fmt,
-    future::{IntoFuture, poll_fn},
+    future::IntoFuture,
     pin::Pin,
     sync::Arc,
     task::Poll,
@@ -20,7 +20,7 @@ use crate::{
     Error, Point, Result, RowId, TableEntity, Tables,
     backend::BoxFuture,
     entity::RowKeys,
-    index::{Encoded, Schema, Upkeep},
+    index::{self, Encoded, Schema, Upkeep},
     limits,
     query::{OwnKey, Primary},
     transaction::{What, Write, attempt},
@@ -368,7 +368,7 @@ impl<'a> Load<'a> {
         while let Poll::Ready(Some(flown)) = futures_util::poll!(self.flying.next()) {
             self.note(flown);
         }
-        breathe().await;
+        index::breathe().await;
     }
 
     /// Waits for the next transaction that is done.
@@ -422,19 +422,6 @@ impl<'a> Load<'a> {
             }
         }
     }
-}
-
-/// Lets other tasks have their turn: neither the input nor the store may ever keep this one waiting.
-async fn breathe() {
-    let mut breathed = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut breathed, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 impl Write<'_> {

@@ -4,6 +4,7 @@ use std::{fmt, iter, marker::PhantomData, ops};
 
 use crate::{
     Condition, Operator, Value,
+    entity::RowReader,
     property::{Always, ByEquality, ByOrder, Maybe, Native, PropertyProblem, Store},
 };
 
@@ -13,8 +14,12 @@ use crate::{
 /// keys are queried.
 pub struct Column<E, T, M = Free, S = Native> {
     name: &'static str,
+    load: Load<T>,
     types: PhantomData<fn() -> (E, T, M, S)>,
 }
+
+/// Reads a column from a row, by its name.
+type Load<T> = fn(&'static str, &mut RowReader<'_>) -> crate::Result<T>;
 
 impl<E, T, M, S> Clone for Column<E, T, M, S> {
     fn clone(&self) -> Self {
@@ -86,9 +91,15 @@ impl HasEquality for ByOrder {}
 impl HasEquality for ByEquality {}
 
 impl<E, T, M, S> Column<E, T, M, S> {
+    /// A column, and how its field is read; one that the key alone holds has no name.
     #[doc(hidden)]
-    pub const fn new(name: &'static str) -> Self {
-        Self { name, types: PhantomData }
+    pub const fn new(name: &'static str, load: Load<T>) -> Self {
+        Self { name, load, types: PhantomData }
+    }
+
+    #[inline]
+    pub(crate) fn load(self, row: &mut RowReader<'_>) -> crate::Result<T> {
+        (self.load)(self.name, row)
     }
 
     /// The property's name.

@@ -55,6 +55,12 @@ pub trait TableEntity: Sized + Send + Sync + 'static {
         let _ = (part, owner);
         Ok(())
     }
+    /// Writes the property that a part of an index's key holds whole, of those that its `values` list.
+    #[doc(hidden)]
+    fn index_value(layout: usize, part: usize, key: KeyReader<'_>, properties: &mut PropertyWriter<'_>) -> Result<()> {
+        let _ = (layout, part, key, properties);
+        Ok(())
+    }
     #[doc(hidden)]
     fn read(row: &mut RowReader<'_>) -> Result<Self>;
 
@@ -134,7 +140,7 @@ impl KeyEncoder {
 /// The properties of an entity's row, which has these keys, before what the crate itself adds.
 pub(crate) fn properties<E: TableEntity>(entity: &E, keys: &(String, String)) -> Result<Properties> {
     let mut properties = Properties::with_capacity(128);
-    entity.write(&mut PropertyWriter { table: E::LAYOUTS[0].table, keys, properties: &mut properties })?;
+    entity.write(&mut PropertyWriter::new(E::LAYOUTS[0].table, keys, &mut properties))?;
     Ok(properties)
 }
 
@@ -146,7 +152,7 @@ pub(crate) fn index_properties<E: TableEntity>(
     mut properties: Properties,
 ) -> Result<Properties> {
     let table = E::LAYOUTS[layout].table;
-    entity.write_index(layout, &mut PropertyWriter { table, keys, properties: &mut properties })?;
+    entity.write_index(layout, &mut PropertyWriter::new(table, keys, &mut properties))?;
     Ok(properties)
 }
 
@@ -157,7 +163,11 @@ pub struct PropertyWriter<'a> {
     properties: &'a mut Properties,
 }
 
-impl PropertyWriter<'_> {
+impl<'a> PropertyWriter<'a> {
+    pub(crate) fn new(table: &'static str, keys: &'a (String, String), properties: &'a mut Properties) -> Self {
+        Self { table, keys, properties }
+    }
+
     /// Writes a field.
     #[inline]
     pub(crate) fn write(

@@ -78,6 +78,17 @@ impl Condition {
         }
     }
 
+    /// Whether all properties that it compares are such.
+    pub(crate) fn compares_only(&self, is_such: &impl Fn(&str) -> bool) -> bool {
+        match self {
+            Self::Compare { property, .. } => is_such(property),
+            Self::And(left, right) | Self::Or(left, right) => {
+                left.compares_only(is_such) && right.compares_only(is_such)
+            }
+            Self::Not(condition) => condition.compares_only(is_such),
+        }
+    }
+
     /// How many comparisons it has; the service takes 15 in a query, those of the keys included.
     pub fn comparisons(&self) -> usize {
         match self {

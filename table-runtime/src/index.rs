@@ -1,4 +1,89 @@
-//! Indexes: the rows that lead from a value to its entities.
+//! Indexes: the rows that lead from a value to its entities, and how writes keep them true.
+//!
+//! `#[index(…)]` declares one, `T::by_NAME(…)` reads it, and every write of an entity keeps its rows. An index whose
+//! rows stand in the entity's own partition (`same_partition`) is written in the entity's own transaction: all or
+//! nothing. No transaction spans two partitions, so the rows of any other index are written by steps, in an order that
+//! keeps these promises, whatever crashes or pauses where:
+//!
+//! - an entity that readers see is found through each of its indexes;
+//! - an index never gives an entity that does not have the value: rows lead to entities, which are read and checked;
+//! - no two entities that readers see have one value of a unique index;
+//! - who comes second leaves nothing that readers see.
+//!
+//! A `copy` in another partition is outside of them: it is written after the entity and may lag, which its type,
+//! [`Copied`], says.
+//!
+//! # Requests
+//!
+//! What each write and read asks of the store, where no other writer is in the way. An `update` or `upsert` *moves* the
+//! rows of an index if the entity's value for it changes; *k* indexes elsewhere cost a write what is said of one of them
+//! *k* times, beside the entity's own requests, three round trips in all, since steps of one kind run side by side.
+//!
+//! <!-- requests: begin -->
+//!
+//! | index | insert | update | update, moved | upsert, new | upsert, moved | patch | delete | remove | read one | read *n* |
+//! |---|---|---|---|---|---|---|---|---|---|---|
+//! | none | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 1 |  |
+//! | `same_partition` | 1 | 1 | 1 | 2 | 2 | 1 | 1 | 2 | 2 | ⌈*n* ÷ 1000⌉ + *n* |
+//! | `same_partition, include(…)` | 1 | 1 | 1 | 2 | 2 | 1 | 1 | 2 | 2 | ⌈*n* ÷ 1000⌉ + *n* |
+//! | `same_partition, unique` | 1 | 1 | 1 | 2 | 2 | 1 | 1 | 2 | 2 |  |
+//! | `same_partition, copy` | 1 | 1 | 1 | 2 | 2 |  | 1 | 2 | 1 | ⌈*n* ÷ 1000⌉ |
+//! | `same_partition, unique, copy` | 1 | 1 | 1 | 2 | 2 |  | 1 | 2 | 1 |  |
+//! | `same_partition, list` | 2 | 1 | 3 | 3 | 4 | 1 | 2 | 3 | 2 | 1 + *n* |
+//! | elsewhere | 3 | 1 | 4 | 4 | 5 | 1 | 3 | 4 | 2 | ⌈*n* ÷ 1000⌉ + *n* |
+//! | elsewhere, `include(…)` | 3 | 3 | 4 | 4 | 5 | 1 | 3 | 4 | 2 | ⌈*n* ÷ 1000⌉ + *n* |
+//! | elsewhere, `unique` | 3 | 1 | 4 | 4 | 5 | 1 | 3 | 4 | 2 |  |
+//! | elsewhere, two of them | 4 | 1 | 7 | 5 | 8 | 1 | 5 | 6 | 2 |  |
+//! | elsewhere, three of them | 5 | 1 | 10 | 6 | 11 | 1 | 7 | 8 | 2 |  |
+//! | elsewhere, `copy` | 3 | 3 | 4 | 4 | 5 |  | 3 | 4 | 1 | ⌈*n* ÷ 1000⌉ |
+//!
+//! <!-- requests: end -->
+//!
+//! # Crashes
+//!
+//! What a process that ends after a step leaves behind, where indexes are in other partitions. [`repair`] mends all of
+//! it at any time; nobody has to wait for that, since readers pass over what is left, and writers clear what is in their
+//! way. Where there is more than one index elsewhere, some of a step's rows may be written and some not.
+//!
+//! | insert | a crash after it leaves | a reader sees | who mends it |
+//! |---|---|---|---|
+//! | 1. the entity, marked as pending | a pending entity | nothing | [`repair`]; a write of the same key |
+//! | 2. the index rows | that, and rows that lead to it | nothing: pending entities are passed over | [`repair`]; a write of the same key; who wants its unique value |
+//! | 3. the entity without the mark, if unchanged: **the commit** | copies that are missing | the entity, through each index but a `copy` elsewhere | [`repair`]; the next update |
+//! | 4. copies elsewhere | nothing | the entity | |
+//!
+//! | update | a crash after it leaves | a reader sees | who mends it |
+//! |---|---|---|---|
+//! | 1. the old index rows are read | nothing | the entity as it was | |
+//! | 2. the new index rows | rows of values that the entity does not have | the entity as it was; the rows are passed over | [`repair`]; who wants the unique value; the same update, again |
+//! | 3. the entity, if unchanged: **the commit** | rows of values that it had; copies, and what rows include, as they were | the entity as it is; the rows are passed over; copies as they were | [`repair`]; who wants the unique value; of copies, the next update |
+//! | 4. the old index rows are deleted, in the versions of step 1 | copies, and what rows include, as they were | copies as they were | [`repair`]; the next update |
+//! | 5. copies and included properties elsewhere | nothing | the entity as it is | |
+//!
+//! | delete | a crash after it leaves | a reader sees | who mends it |
+//! |---|---|---|---|
+//! | 1. the index rows are read | nothing | the entity | |
+//! | 2. the entity is deleted, if unchanged: **the commit** | rows that lead nowhere; copies | nothing but the copies | [`repair`]; who wants the unique value; an insert of the same entity |
+//! | 3. the index rows are deleted, in the versions of step 1 | copies | the copies | [`repair`]; an insert of the same entity |
+//! | 4. the copies are deleted | nothing | nothing | |
+//!
+//! | a unique value is taken over | a crash after it leaves | a reader sees | who mends it |
+//! |---|---|---|---|
+//! | 1. the row and its entity are read; a committed entity that has the value is a violation | nothing | as before | |
+//! | 2. a pending entity is deleted; one that has another value gets a new version, so that its writers cannot have it back unnoticed | the row, as it was | as before; a [`Stored`](crate::Stored) of the entity is out of date | [`repair`]; who wants the value |
+//! | 3. the row is replaced, if unchanged | as step 2 of an insert or update | as there | as there |
+//!
+//! # Lists
+//!
+//! A `list` is one row for all entities of a value. Whoever adds an entity to it, or takes one out, reads it and writes
+//! it back under its version, in the entity's transaction: writers who meet at one list go one after the other, and who
+//! was slower tries again after a pause.
+//!
+//! Sixteen writers that insert into one list of the embedded store at once take 22 times as long for each entity as
+//! sixteen who meet at none (2.2 ms and 0.1 ms on disk, 0.8 ms and 0.035 ms in memory): an index with a row for each
+//! entity is the better one for values that many write at once.
+//!
+//! [`repair`]: crate::Tables::repair
 
 mod backfill;
 mod claim;
@@ -6,10 +91,10 @@ mod commit;
 mod copied;
 mod finding;
 mod follow;
-mod indexable;
+pub(crate) mod indexable;
 pub(crate) mod list;
 mod list_upkeep;
-mod owner;
+pub(crate) mod owner;
 mod progress;
 mod repair;
 mod schema;
@@ -19,7 +104,7 @@ mod transaction;
 mod upkeep;
 mod verify;
 
-use std::time::Duration;
+use std::{future::poll_fn, task::Poll, time::Duration};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder, FuturesTimerSleeper, Sleeper};
 
@@ -27,9 +112,7 @@ pub use backfill::{Backfill, Backfilled};
 pub(crate) use commit::{Planned, commit};
 pub use copied::Copied;
 pub use finding::Finding;
-pub use indexable::Indexable;
-pub use owner::{OwnerReader, point};
-pub(crate) use owner::{owner, read_copy};
+pub(crate) use owner::{OwnerReader, owner, read_copy};
 pub use progress::Progress;
 pub use repair::{Repair, Repaired};
 pub(crate) use schema::{Encoded, Schema};
@@ -62,4 +145,17 @@ pub(crate) async fn wait(delays: &mut ExponentialBackoff, error: Error) -> Resul
 /// Runs these side by side, a bounded number at a time, and gives their results in order.
 pub(crate) async fn side_by_side<T: Send>(futures: Vec<BoxFuture<'_, Result<T>>>) -> Result<Vec<T>> {
     stream::iter(futures).buffered(SIDE_BY_SIDE).try_collect().await
+}
+
+/// Lets other tasks have their turn: neither the input nor the store may ever keep this one waiting.
+pub(crate) async fn breathe() {
+    let mut breathed = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut breathed, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }

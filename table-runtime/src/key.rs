@@ -94,6 +94,8 @@ pub trait KeyPart: Sized {
 
 /// What key parts have in common whose encodings are the same.
 pub trait Kind {
+    /// Its name, such as `text` or `u32`.
+    const NAME: &'static str;
     /// A value as encodings take it.
     type Value<'a>: Copy;
     /// A value as it is read from a key.
@@ -148,6 +150,7 @@ pub mod kind {
     }
 
     impl Kind for Text {
+        const NAME: &'static str = "text";
         type Value<'a> = &'a str;
         type Owned<'a> = Cow<'a, str>;
         type Pass<'a, T: 'a> = &'a T;
@@ -156,8 +159,9 @@ pub mod kind {
     }
 
     macro_rules! by_value {
-        ($($kind:ty: $value:ty, $owned:ty, $store:ident $load:ident, [$($t:tt)*];)*) => {$(
+        ($($kind:ty: $name:expr, $value:ty, $owned:ty, $store:ident $load:ident, [$($t:tt)*];)*) => {$(
             impl $($t)* Kind for $kind {
+                const NAME: &'static str = $name;
                 type Value<'a> = $value;
                 type Owned<'a> = $owned;
                 type Pass<'a, P: 'a> = P;
@@ -168,13 +172,13 @@ pub mod kind {
     }
 
     by_value! {
-        Character: char, char, store_character load_character, [];
-        Name: &'static str, Cow<'a, str>, store_text load_text, [];
-        Integer<T>: T, T, store_integer load_integer, [<T: super::Integer>];
-        Id: Guid, Guid, store_id load_id, [];
-        Instant: UnixTime, Ticks, store_instant load_instant, [];
-        Date: CivilDate, CivilDate, store_date load_date, [];
-        Bool: bool, bool, store_bool load_bool, [];
+        Character: "character", char, char, store_character load_character, [];
+        Name: "name", &'static str, Cow<'a, str>, store_text load_text, [];
+        Integer<T>: T::NAME, T, T, store_integer load_integer, [<T: super::Integer>];
+        Id: "guid", Guid, Guid, store_id load_id, [];
+        Instant: "time", UnixTime, Ticks, store_instant load_instant, [];
+        Date: "date", CivilDate, CivilDate, store_date load_date, [];
+        Bool: "bool", bool, bool, store_bool load_bool, [];
     }
 }
 

@@ -38,6 +38,10 @@ pub struct IndexInfo {
     pub holds: Holds,
     /// The primary key's fields that the index's own keys do not imply, and the property that holds each.
     pub pointer: &'static [PropertyInfo],
+    /// The properties of the entity that they include.
+    pub included: &'static [PropertyInfo],
+    /// The properties of the entity that its own keys hold whole: the part, counted over both keys, and the name.
+    pub values: &'static [(usize, &'static str)],
 }
 
 /// Where an index's rows stand.
@@ -79,6 +83,9 @@ impl LayoutInfo {
 pub struct PartInfo {
     /// The field.
     pub field: &'static str,
+    /// What encodings it has: the type of an integer, or else `text`, `character`, `name`, `guid`, `time`, `date` or
+    /// `bool`.
+    pub kind: &'static str,
     /// The encoding, as its attribute says it, such as `first = 1, uppercase`; `plain` where it says none.
     pub encoding: &'static str,
     /// Whether what is written tells its own end, so that `_` follows it; a text ends with a space.

@@ -8,6 +8,7 @@
 //! - [`Tables`]: opening a store, and writing.
 //! - [`Point`] and [`Rows`]: reading; [`cost`] has the classes of what a query costs.
 //! - [`key`]: how keys are made, and what holds of them.
+//! - [`index`]: what indexes promise, what they cost, and what crashes leave of them.
 //! - [`Error`]: what can go wrong.
 //! - [`backend`]: what stands beneath.
 
@@ -21,7 +22,7 @@ mod error;
 mod filter;
 mod foreign;
 mod guid;
-mod index;
+pub mod index;
 pub mod key;
 mod layout;
 pub mod limits;
@@ -51,7 +52,10 @@ pub use key::{KeyPart, KeyWriter};
 pub use layout::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope};
 pub use properties::{DamagedProperties, Properties, PropertiesRef};
 pub use property::{Property, PropertyProblem};
-pub use query::{Bounds, Done, Entities, Explain, Lookup, Opened, PageOf, Point, Primary, Query, Rows, Unique, View};
+pub use query::{
+    Bounds, Done, Entities, EntityGroup, Explain, Lookup, Opened, PageOf, Point, Primary, Projection, Query, Rows,
+    Unique, Variant, View,
+};
 pub use row::{ETag, Row, RowId, RowRef, RowSet};
 pub use slice::{Slice, SliceInfo, SliceTime, SliceUnit, Sliced};
 pub use tables::Tables;
@@ -59,17 +63,21 @@ pub use ticks::{ParseTicksError, Ticks};
 pub use transaction::Transaction;
 pub use value::{Value, ValueRef};
 
-pub use table_derive::{KeyPart, Property, TableEntity};
+pub use table_derive::{EntityGroup, KeyPart, Projection, Property, TableEntity};
 
 /// What the derives write calls to: no part of the interface.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::{
-        Result, Value, ValueRef,
+        Result, RowRef, Value, ValueRef,
         column::*,
         cost,
         entity::*,
-        index::{Copied, Indexable, OwnerReader, point},
+        index::{
+            Copied,
+            indexable::Indexable,
+            owner::{OwnerReader, point},
+        },
         key::{KeyPart, KeyProblem, KeyReader, KeyWriter, *},
         layout::*,
         property::{Property, *},

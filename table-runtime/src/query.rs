@@ -6,6 +6,7 @@
 mod access;
 mod bounds;
 mod explain;
+mod group;
 mod lookups;
 mod merge;
 mod opening;
@@ -13,6 +14,7 @@ mod pages;
 mod parts;
 mod plan;
 mod point;
+mod projection;
 mod rows;
 mod slices;
 mod source;
@@ -23,12 +25,16 @@ mod visible;
 pub use access::{Access, Complete, Opened, PrefixAccess, Reach, Reached, Spread, Unopened};
 pub use bounds::Bounds;
 pub use explain::Explain;
+pub use group::{
+    EntityGroup, Keyed, Member, Misfit, PartitionParts, SharedParts, Variant, group_rows, member_misfit, variant,
+};
 pub use opening::Opening;
 pub use pages::{Entities, PageOf};
 pub use parts::{Done, HasPart, OnePoint, Part, Primary, Rest, Sorted, Unique};
 pub use plan::Plan;
 pub use point::{Lookup, OfEntity, OwnKey, Point};
-pub use rows::Rows;
+pub use projection::{Projection, SameAs, project};
+pub use rows::{OneEntity, Rows};
 pub use view::{Found, View};
 
 use crate::cost::Cost;

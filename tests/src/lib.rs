@@ -3,6 +3,7 @@
 pub mod azurite;
 pub mod explore;
 pub mod faulty;
+pub mod filled;
 pub mod form;
 pub mod isolated;
 pub mod load;

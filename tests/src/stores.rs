@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// A kind of backend.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "they say themselves")]
 pub enum Kind {
     Plain,
@@ -83,6 +83,11 @@ impl Store {
         let backend = Isolated::new(backend);
         let (probed, probe) = Probed::new(backend.clone());
         Self { kind, tables: Tables::new(probed), backend, probe, _folder: folder }
+    }
+
+    /// The store as another program has it, which knows nothing of what this one has learnt.
+    pub fn again(&self) -> Tables {
+        Tables::new(self.backend.clone())
     }
 
     /// All rows of a table, as they stand.

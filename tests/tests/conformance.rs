@@ -10,10 +10,20 @@ mod bulk;
 mod entities;
 #[path = "conformance/filters.rs"]
 mod filters;
+#[path = "conformance/groups.rs"]
+mod groups;
 #[path = "conformance/hash_partitions.rs"]
 mod hash_partitions;
 #[path = "conformance/index_backfill.rs"]
 mod index_backfill;
+#[path = "conformance/index_building.rs"]
+mod index_building;
+#[path = "conformance/index_mending.rs"]
+mod index_mending;
+#[path = "conformance/index_programs.rs"]
+mod index_programs;
+#[path = "conformance/index_races.rs"]
+mod index_races;
 #[path = "conformance/index_reads.rs"]
 mod index_reads;
 #[path = "conformance/index_rows.rs"]
@@ -28,6 +38,8 @@ mod keys;
 mod pages;
 #[path = "conformance/points.rs"]
 mod points;
+#[path = "conformance/projections.rs"]
+mod projections;
 #[path = "conformance/properties.rs"]
 mod properties;
 #[path = "conformance/ranges.rs"]
@@ -72,15 +84,21 @@ pub(crate) use conformance;
 const MODULES: &[&[Case]] = &[
     bulk::CASES,
     filters::CASES,
+    groups::CASES,
     hash_partitions::CASES,
     index_backfill::CASES,
     index_reads::CASES,
+    index_building::CASES,
+    index_mending::CASES,
+    index_programs::CASES,
+    index_races::CASES,
     index_rows::CASES,
     index_unique::CASES,
     index_writes::CASES,
     keys::CASES,
     pages::CASES,
     points::CASES,
+    projections::CASES,
     properties::CASES,
     ranges::CASES,
     requests::CASES,

@@ -7,7 +7,9 @@
 fn ui() {
     let cases = trybuild::TestCases::new();
     cases.pass("tests/ui/pass/*.rs");
-    for topic in ["attributes", "wrappers", "keys", "properties", "indexes", "queries", "writes"] {
+    for topic in
+        ["attributes", "wrappers", "keys", "properties", "indexes", "queries", "projections", "groups", "writes"]
+    {
         cases.compile_fail(format!("tests/ui/{topic}/*.rs"));
     }
 }

@@ -1,11 +1,11 @@
 //! The struct of an entity's columns.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{GenericParam, spanned::Spanned as _};
 
-use super::{Context, docs, strategy_type};
-use crate::model::{Mode, Storage, Strategy};
+use super::{Context, docs, implementation::read_part, local, strategy_type};
+use crate::model::{Mode, Source, Storage, Strategy};
 
 /// The struct, which stands beside the entity: its users see it.
 pub(super) fn definition(context: &Context<'_>) -> TokenStream {
@@ -89,15 +89,49 @@ pub(super) fn value(context: &Context<'_>) -> TokenStream {
     let t = context.runtime.here();
     let Context { entity, columns, .. } = context;
     let fields = entity.fields.iter().enumerate().filter_map(|(at, field)| {
-        let ident = &field.ident;
-        let name = match (entity.mode(at), &field.storage) {
-            (Mode::InKey, _) => "",
-            (Mode::Free | Mode::Indexed, Storage::Property { name, .. }) => &name.value,
+        let (ident, ty) = (&field.ident, &field.ty);
+        let (name, load) = match (entity.mode(at), &field.storage) {
+            (Mode::InKey, _) => ("", key_reader(context, at)),
+            (Mode::Free | Mode::Indexed, Storage::Property { name, strategy, default, .. }) => {
+                let strategy = strategy_type(*strategy, default.is_some(), ty, &context.runtime);
+                let t = context.runtime.at(ty.span());
+                (name.value.as_str(), quote_spanned!(ty.span()=> <#strategy as #t::Store<#ty>>::load))
+            }
             _ => return None,
         };
-        Some(quote!(#ident: #t::Column::new(#name)))
+        Some(quote!(#ident: #t::Column::new(#name, #load)))
     });
     let fields: Vec<_> = fields.collect();
     let unused = unused(context).map(|_| quote!(__entity: ::core::marker::PhantomData));
     quote!(#columns { #(#fields,)* #unused })
+}
+
+/// Reads a field from the key that holds it.
+fn key_reader(context: &Context<'_>, at: usize) -> TokenStream {
+    let entity = context.entity;
+    let (method, key, number) = match entity.source(at) {
+        Source::Partition(number) => ("partition_key", &entity.partition, number),
+        Source::Row(number) => ("row_key", &entity.row, number),
+        Source::Property | Source::Nothing => unreachable!("its mode says that a key holds it"),
+    };
+    let (row, reader, value) = (local("row"), local(method), local("value"));
+    let method = Ident::new(method, Span::call_site());
+    let parts = &key.parts[..=number];
+    let reads = parts.iter().enumerate().map(|(place, part)| {
+        let last = place + 1 == key.parts.len();
+        if place < number {
+            let fits = context.fits(part);
+            quote_spanned!(part.span=> #fits::skip::<#last>(&mut #reader)?;)
+        } else {
+            let read = read_part(context, part, last, &reader);
+            quote!(let #value = #read;)
+        }
+    });
+    quote! {
+        |_, #row| {
+            let mut #reader = #row.#method()?;
+            #(#reads)*
+            ::core::result::Result::Ok(#value)
+        }
+    }
 }

@@ -4,8 +4,8 @@ use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 
-use super::{Context, columns, indexes, local, option, strategy_type};
-use crate::model::{Entity, Field, Index, Key, Layout, Slice, Source, Strategy, Text};
+use super::{Context, columns, indexes, local, option, queries::parts, strategy_type, this};
+use crate::model::{Entity, Field, Index, Key, Layout, Part, Slice, Source, Strategy, Text};
 
 /// What the entity may be used for.
 pub(super) fn markers(context: &Context<'_>) -> TokenStream {
@@ -29,10 +29,15 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
             impl #parameters #t::Sliced for #ident #arguments #bounds {}
         }
     });
+    let [partition, row] = [(&context.entity.partition, quote!(())), (&context.entity.row, quote!(#t::Primary))]
+        .map(|(key, end)| parts(context, &key.parts, &end));
     quote! {
         #allow_scan
         #one_partition
         #sliced
+        #[automatically_derived]
+        #[allow(clippy::type_complexity)]
+        impl #parameters #t::Keyed<#partition, #row> for #ident #arguments #bounds {}
     }
 }
 
@@ -52,6 +57,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let columns_value = columns::value(context);
     let (keys, write, read) = (keys(context), write(context), read(context));
     let (write_index, owner_part) = (indexes::write_index(context), indexes::owner_part(context));
+    let index_value = indexes::index_value(context);
     quote! {
         #[automatically_derived]
         #[allow(deprecated, clippy::type_complexity)]
@@ -67,6 +73,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
             #write
             #write_index
             #owner_part
+            #index_value
             #read
         }
     }
@@ -79,14 +86,15 @@ fn layout(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
         let parts = key.parts.iter().map(|part| {
             let (field, encoding) = (&context.entity.fields[part.field].name, part.encoding.to_string());
             let fits = context.fits(part);
+            let kind = quote_spanned!(part.span=> #fits::KIND);
             let self_delimiting = quote_spanned!(part.span=> #fits::SELF_DELIMITING);
-            quote!(#t::PartInfo { field: #field, encoding: #encoding, self_delimiting: #self_delimiting })
+            quote!(#t::PartInfo { field: #field, kind: #kind, encoding: #encoding, self_delimiting: #self_delimiting })
         });
         quote!(&[#(#parts),*])
     };
     let (partition, row) = (key(layout.partition), key(layout.row));
     let (partition_prefix, row_prefix) = (layout.partition.prefix(), layout.row.prefix());
-    let index = option(layout.index.map(|index| indexes::info(context, index)));
+    let index = option(layout.index.map(|index| indexes::info(context, layout, index)));
     let slice = option(context.entity.slice.as_ref().map(|slice| self::slice(context, slice)));
     quote! {
         #t::LayoutInfo {
@@ -161,11 +169,12 @@ fn layout_keys(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
             let method = Ident::new(name, part.span);
             let (fits, (part_type, _)) = (context.fits(part), context.part(part));
             let (ident, ty, t) = (&field.ident, &field.ty, context.runtime.at(field.ty.span()));
+            let this = this(ty.span());
             let value = if part.sparse {
                 let value = indexes::part_local(part.field);
                 quote_spanned!(ty.span()=> <#part_type as #t::KeyPart>::to_value(#value))
             } else {
-                quote_spanned!(ty.span()=> <#part_type as #t::KeyPart>::to_value(&self.#ident))
+                quote_spanned!(ty.span()=> <#part_type as #t::KeyPart>::to_value(&#this.#ident))
             };
             quote_spanned!(part.span=> #fits::#method::<#last>(#value, #keys)?;)
         });
@@ -206,8 +215,8 @@ pub(super) fn store(
     let properties = local("properties");
     let (ident, ty, name) = (&field.ident, &field.ty, &name.value);
     let strategy = strategy_type(strategy, default, ty, &context.runtime);
-    let t = context.runtime.at(ty.span());
-    quote_spanned!(ty.span()=> <#strategy as #t::Store<#ty>>::store(&self.#ident, #name, #properties)?;)
+    let (t, this) = (context.runtime.at(ty.span()), this(ty.span()));
+    quote_spanned!(ty.span()=> <#strategy as #t::Store<#ty>>::store(&#this.#ident, #name, #properties)?;)
 }
 
 fn read(context: &Context<'_>) -> TokenStream {
@@ -252,15 +261,13 @@ fn read_key(context: &Context<'_>, name: &str, key: &Key, source: fn(usize) -> S
         return quote!(let _ = #row.#method()?;);
     }
     let parts = key.parts.iter().enumerate().map(|(place, part)| {
-        let fits = context.fits(part);
         let last = place + 1 == key.parts.len();
         if context.entity.source(part.field) == source(place) {
-            let (read, ty) = (key_local(part.field), &context.entity.fields[part.field].ty);
-            let t = context.runtime.at(ty.span());
-            let part = quote_spanned!(part.span=> #fits::part::<#last>(&mut #reader)?);
-            let value = quote_spanned!(ty.span()=> <#ty as #t::KeyPart>::from_key(#part));
-            quote_spanned!(ty.span()=> let #read = #t::KeyReader::value(#value, &#reader)?;)
+            let (field, ty) = (key_local(part.field), &context.entity.fields[part.field].ty);
+            let read = read_part(context, part, last, &reader);
+            quote_spanned!(ty.span()=> let #field = #read;)
         } else {
+            let fits = context.fits(part);
             quote_spanned!(part.span=> #fits::skip::<#last>(&mut #reader)?;)
         }
     });
@@ -268,6 +275,15 @@ fn read_key(context: &Context<'_>, name: &str, key: &Key, source: fn(usize) -> S
         let mut #reader = #row.#method()?;
         #(#parts)*
     }
+}
+
+/// The value of the next part of a key.
+pub(super) fn read_part(context: &Context<'_>, part: &Part, last: bool, reader: &Ident) -> TokenStream {
+    let (fits, (ty, _), place) = (context.fits(part), context.part(part), context.place(part));
+    let t = context.runtime.at(place);
+    let read = quote_spanned!(part.span=> #fits::part::<#last>(&mut #reader)?);
+    let value = quote_spanned!(place=> <#ty as #t::KeyPart>::from_key(#read));
+    quote_spanned!(place=> #t::KeyReader::value(#value, &#reader)?)
 }
 
 /// What holds a field that is read from a key.

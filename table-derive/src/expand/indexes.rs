@@ -4,11 +4,15 @@ use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 
-use super::{Context, at, implementation::store, local};
-use crate::model::{Holds, Index, Scope};
+use super::{
+    Context, at,
+    implementation::{read_part, store},
+    local, strategy_type, this,
+};
+use crate::model::{Field, Holds, Index, Layout, Part, Scope, Strategy, Text};
 
 /// The `IndexInfo`.
-pub(super) fn info(context: &Context<'_>, index: &Index) -> TokenStream {
+pub(super) fn info(context: &Context<'_>, layout: Layout<'_>, index: &Index) -> TokenStream {
     let t = context.runtime.here();
     let scope = match index.scope {
         Scope::SamePartition => quote!(SamePartition),
@@ -25,12 +29,22 @@ pub(super) fn info(context: &Context<'_>, index: &Index) -> TokenStream {
         let (field, name) = (&context.entity.fields[*field].name, &name.value);
         quote!(#t::PropertyInfo { field: #field, name: #name })
     });
+    let included = included(context, index).map(|(field, name, ..)| {
+        let (field, name) = (&field.name, &name.value);
+        quote!(#t::PropertyInfo { field: #field, name: #name })
+    });
+    let values = values(context, layout).map(|Value { number, name, .. }| {
+        let (number, name) = (Literal::usize_unsuffixed(number), &name.value);
+        quote!((#number, #name))
+    });
     quote! {
         #t::IndexInfo {
             scope: #t::Scope::#scope,
             unique: #unique,
             holds: #t::Holds::#holds,
             pointer: &[#(#pointer),*],
+            included: &[#(#included),*],
+            values: &[#(#values),*],
         }
     }
 }
@@ -42,8 +56,8 @@ pub(super) fn present(context: &Context<'_>, index: &Index) -> TokenStream {
     let when = index.when.as_ref().map(|when| {
         let path = &when.path;
         let fields = when.fields.iter().map(|(field, place)| {
-            let ident = at(&entity.fields[*field].ident, *place);
-            quote_spanned!(*place=> &self.#ident)
+            let (ident, this) = (at(&entity.fields[*field].ident, *place), this(*place));
+            quote_spanned!(*place=> &#this.#ident)
         });
         let call = quote_spanned!(path.span()=> #path(#(#fields),*));
         quote!(if !#call { #absent; })
@@ -57,7 +71,8 @@ pub(super) fn present(context: &Context<'_>, index: &Index) -> TokenStream {
     let values = fields.into_iter().map(|field| {
         let (ident, ty) = (&entity.fields[field].ident, &entity.fields[field].ty);
         let (value, t) = (part_local(field), context.runtime.at(ty.span()));
-        let part = quote_spanned!(ty.span()=> <#ty as #t::Indexable>::part(&self.#ident));
+        let this = this(ty.span());
+        let part = quote_spanned!(ty.span()=> <#ty as #t::Indexable>::part(&#this.#ident));
         quote!(let ::core::option::Option::Some(#value) = #part else { #absent };)
     });
     quote!(#when #(#values)*)
@@ -78,14 +93,11 @@ pub(super) fn write_index(context: &Context<'_>) -> Option<TokenStream> {
             let index = layout.index?;
             let pointer = index.pointer.iter().map(|(field, name)| {
                 let (ident, ty, name) = (&entity.fields[*field].ident, &entity.fields[*field].ty, &name.value);
-                let t = context.runtime.at(ty.span());
-                quote_spanned!(ty.span()=> #t::point::<#ty>(&self.#ident, #name, #properties)?;)
+                let (t, this) = (context.runtime.at(ty.span()), this(ty.span()));
+                quote_spanned!(ty.span()=> #t::point::<#ty>(&#this.#ident, #name, #properties)?;)
             });
-            let included = index.include.iter().flat_map(|include| &include.fields).filter_map(|(field, _)| {
-                let name = &entity.fields[*field].name;
-                let (field, name, strategy, default) = entity.stored().find(|(stored, ..)| stored.name == *name)?;
-                Some(store(context, field, name, strategy, default))
-            });
+            let included = included(context, index)
+                .map(|(field, name, strategy, default)| store(context, field, name, strategy, default));
             let writes: Vec<_> = pointer.chain(included).collect();
             let number = Literal::usize_unsuffixed(layout.number);
             (!writes.is_empty()).then(|| quote!(#number => { #(#writes)* }))
@@ -104,6 +116,75 @@ pub(super) fn write_index(context: &Context<'_>) -> Option<TokenStream> {
                     _ => {}
                 }
                 ::core::result::Result::Ok(())
+            }
+        }
+    })
+}
+
+/// The properties of `include(…)`.
+fn included<'a>(
+    context: &Context<'a>,
+    index: &'a Index,
+) -> impl Iterator<Item = (&'a Field, &'a Text, Strategy, bool)> + use<'a> {
+    let entity = context.entity;
+    index.include.iter().flat_map(|include| &include.fields).filter_map(|(field, _)| {
+        let name = &entity.fields[*field].name;
+        entity.stored().find(|(stored, ..)| stored.name == *name)
+    })
+}
+
+/// A property that a part of an index's key holds whole.
+struct Value<'a> {
+    /// The part's number, counted over both keys.
+    number: usize,
+    part: &'a Part,
+    last: bool,
+    name: &'a Text,
+    strategy: Strategy,
+    default: bool,
+}
+
+fn values<'a>(context: &'a Context<'a>, layout: Layout<'a>) -> impl Iterator<Item = Value<'a>> {
+    let (entity, partition, row) = (context.entity, layout.partition.parts.len(), layout.row.parts.len());
+    let parts = layout.partition.parts.iter().chain(&layout.row.parts).enumerate();
+    parts.filter(|(_, part)| part.sparse && context.is_read(part)).filter_map(move |(number, part)| {
+        let field = &entity.fields[part.field].name;
+        let (_, name, strategy, default) = entity.stored().find(|(stored, ..)| stored.name == *field)?;
+        let last = number + 1 == partition || number + 1 == partition + row;
+        Some(Value { number, part, last, name, strategy, default })
+    })
+}
+
+/// `index_value`, if any index's key holds a property whole.
+pub(super) fn index_value(context: &Context<'_>) -> Option<TokenStream> {
+    let entity = context.entity;
+    let (t, layout, part) = (context.runtime.here(), local("layout"), local("part"));
+    let (key, properties) = (local("key"), local("properties"));
+    let arms: Vec<_> = entity
+        .layouts()
+        .flat_map(|layout| values(context, layout).map(move |value| (layout.number, value)))
+        .map(|(layout, Value { number, part, last, name, strategy, default })| {
+            let (ty, name) = (&entity.fields[part.field].ty, &name.value);
+            let strategy = strategy_type(strategy, default, ty, &context.runtime);
+            let (read, t) = (read_part(context, part, last, &key), context.runtime.at(ty.span()));
+            let whole = quote_spanned!(ty.span()=> &<#ty as #t::Indexable>::whole(#read));
+            let store = quote_spanned!(ty.span()=> <#strategy as #t::Store<#ty>>::store(#whole, #name, #properties));
+            let (layout, number) = (Literal::usize_unsuffixed(layout), Literal::usize_unsuffixed(number));
+            quote!((#layout, #number) => #store)
+        })
+        .collect();
+    (!arms.is_empty()).then(|| {
+        quote! {
+            fn index_value(
+                #layout: ::core::primitive::usize,
+                #part: ::core::primitive::usize,
+                mut #key: #t::KeyReader<'_>,
+                #properties: &mut #t::PropertyWriter<'_>,
+            ) -> #t::Result<()> {
+                match (#layout, #part) {
+                    #(#arms,)*
+                    _ => ::core::result::Result::Ok(()),
+                }
             }
         }
     })

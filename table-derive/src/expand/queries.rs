@@ -217,7 +217,7 @@ fn arguments<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Vec<&'a Part> {
 }
 
 /// The parts of a row key as one type: `(Part<A, …>, (Part<B, …>, end))`.
-fn parts(context: &Context<'_>, parts: &[Part], end: &TokenStream) -> TokenStream {
+pub(super) fn parts(context: &Context<'_>, parts: &[Part], end: &TokenStream) -> TokenStream {
     let t = context.runtime.here();
     parts.iter().rev().fold(end.clone(), |rest, part| {
         let (ty, encoding) = context.part(part);

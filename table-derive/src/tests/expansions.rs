@@ -169,6 +169,29 @@ fn generic_indexes() {
     })));
 }
 
+/// Fields by the entity's columns.
+#[test]
+fn projection() {
+    snapshot!(pretty(crate::projection(&parse_quote! {
+        #[projection(of = Item::<T>)]
+        struct Headline<T: Property + Send> {
+            title: T,
+            r#type: u32,
+        }
+    })));
+}
+
+/// A master and its items, one of them as it is stored.
+#[test]
+fn group() {
+    snapshot!(pretty(crate::entity_group(&parse_quote! {
+        pub enum Report {
+            Expense(Expense),
+            Item(Stored<Item<u8>>),
+        }
+    })));
+}
+
 #[test]
 fn key_parts() {
     snapshot!(

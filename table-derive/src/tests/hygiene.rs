@@ -80,6 +80,29 @@ fn wrappers_name_themselves_their_types_and_absolute_paths() {
 }
 
 #[test]
+fn projections_name_themselves_their_types_and_absolute_paths() {
+    let tokens = crate::projection(&parse_quote! {
+        #[projection(of = Post)]
+        struct Headline<G: Bound> {
+            a: A,
+            b: G,
+        }
+    });
+    assert_eq!(names(tokens), "A Bound Entity G Headline Item Post Self");
+}
+
+#[test]
+fn groups_name_themselves_their_types_and_absolute_paths() {
+    let tokens = crate::entity_group(&parse_quote! {
+        enum Report {
+            A(B),
+            C(D),
+        }
+    });
+    assert_eq!(names(tokens), "B D Entity Item P R Report Self");
+}
+
+#[test]
 fn the_renamed_crate_is_the_only_one_named() {
     let entity: syn::DeriveInput = parse_quote! {
         #[table(crate = other)]
@@ -106,7 +129,22 @@ fn the_renamed_crate_is_the_only_one_named() {
         }
     );
     let broken: syn::DeriveInput = parse_quote!(#[table(crate = other)] union Wrapper { variant: u8 });
+    let projection: syn::DeriveInput = parse_quote!(
+        #[projection(of = Post, crate = other)]
+        struct Headline {
+            a: A,
+        }
+    );
+    let group: syn::DeriveInput = parse_quote!(
+        #[table(crate = other)]
+        enum Report {
+            A(B),
+            C(D),
+        }
+    );
     let all = [
+        crate::entity_group(&group),
+        crate::projection(&projection),
         crate::table_entity(&entity),
         crate::table_entity(&broken),
         crate::key_part(&wrapper),

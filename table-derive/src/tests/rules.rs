@@ -333,6 +333,197 @@ fn of_wrappers() {
     }
 }
 
+#[test]
+#[allow(clippy::too_many_lines, reason = "one case for each rule")]
+fn of_projections() {
+    let cases: [(DeriveInput, &str); 12] = [
+        (
+            parse_quote!(
+                struct Headline {
+                    title: String,
+                }
+            ),
+            "help: put `#[projection(of = …)]` on the struct",
+        ),
+        (
+            parse_quote!(
+                #[projection]
+                struct Headline {
+                    title: String,
+                }
+            ),
+            "`#[projection(of = Post)]`",
+        ),
+        (
+            parse_quote!(
+                #[projection(off = Post)]
+                struct Headline {
+                    title: String,
+                }
+            ),
+            "did you mean `of`?",
+        ),
+        (
+            parse_quote!(
+                #[projection(of)]
+                struct Headline {
+                    title: String,
+                }
+            ),
+            "write `of = some::path`",
+        ),
+        (
+            parse_quote!(
+                #[projection(of = "Post")]
+                struct Headline {
+                    title: String,
+                }
+            ),
+            "`of` takes a path",
+        ),
+        (
+            parse_quote!(
+                #[projection(of = Post)]
+                struct Headline<'a> {
+                    title: &'a str,
+                }
+            ),
+            "write `String` instead of",
+        ),
+        (
+            parse_quote!(
+                #[projection(of = Post)]
+                struct Headline(String);
+            ),
+            "is for structs with named fields",
+        ),
+        (
+            parse_quote!(
+                #[projection(of = Post)]
+                struct Headline {}
+            ),
+            "with some of the entity's fields",
+        ),
+        (
+            parse_quote!(
+                #[projection(of = Post)]
+                enum Headline {
+                    A,
+                }
+            ),
+            "is for structs with named fields",
+        ),
+        (
+            parse_quote!(
+                #[projection(of = Post)]
+                #[table(name = "Posts")]
+                struct Headline {
+                    title: String,
+                }
+            ),
+            "the entity says how it is stored; remove `#[table]`",
+        ),
+        (
+            parse_quote!(
+                #[projection(of = Post)]
+                struct Headline {
+                    #[property(rename = "T")]
+                    title: String,
+                }
+            ),
+            "remove `#[property]`",
+        ),
+        (
+            parse_quote!(
+                #[projection(of = Post)]
+                struct Headline {
+                    #[projection(rename = "T")]
+                    title: String,
+                }
+            ),
+            "unknown key `rename`",
+        ),
+    ];
+    for (input, message) in &cases {
+        let found = messages(crate::projection, input);
+        assert!(found.iter().any(|found| found.contains(message)), "{message}: {found:#?}");
+        assert!(found.len() <= 2, "{found:#?}");
+    }
+}
+
+#[test]
+fn of_groups() {
+    let cases: [(DeriveInput, &str); 7] = [
+        (
+            parse_quote!(
+                struct Report {
+                    expense: Expense,
+                }
+            ),
+            "`EntityGroup` is for enums",
+        ),
+        (
+            parse_quote!(
+                enum Report {
+                    Expense(Expense),
+                }
+            ),
+            "a group has two variants at least",
+        ),
+        (
+            parse_quote!(
+                enum Report {
+                    Expense(Expense),
+                    Two(A, B),
+                }
+            ),
+            "write `Two(…)`",
+        ),
+        (
+            parse_quote!(
+                enum Report {
+                    Expense(Expense),
+                    None,
+                }
+            ),
+            "write `None(…)`",
+        ),
+        (
+            parse_quote!(
+                enum Report {
+                    Expense(Expense),
+                    Item { item: Item },
+                }
+            ),
+            "write `Item(…)`",
+        ),
+        (
+            parse_quote!(
+                enum Report<T> {
+                    Expense(Expense),
+                    Item(T),
+                }
+            ),
+            "a group has no parameters",
+        ),
+        (
+            parse_quote!(
+                #[table(kind)]
+                enum Report {
+                    Expense(Expense),
+                    Item(Item),
+                }
+            ),
+            "unknown key `kind`",
+        ),
+    ];
+    for (input, message) in &cases {
+        let found = messages(crate::entity_group, input);
+        assert_eq!(found.len(), 1, "{found:#?}");
+        assert!(found[0].contains(message), "{}", found[0]);
+    }
+}
+
 /// Mistakes do not hide each other.
 #[test]
 fn all_at_once() {

@@ -44,6 +44,9 @@ pub struct Backfilled {
     /// Entities that share a value of a unique index with another one. As long as there are any, the index is not
     /// ready: change one of the two, and backfill again.
     pub conflicts: Vec<Finding>,
+    /// Whether queries may use the index from here on. It goes through all entities, those before the cursor that it
+    /// went [on from](Backfill::from) included, whose conflicts are not named again.
+    pub ready: bool,
 }
 
 impl Backfill {
@@ -98,6 +101,7 @@ async fn run(Backfill { tables, schema, layout, mut sweep, dry_run, mut told }: 
             filled.written += upkeep.count_missing(layout, &found).await?;
         } else {
             upkeep.fill(layout, found, &mut filled).await?;
+            sweep.leave(!filled.conflicts.is_empty());
         }
         progress.entities = filled.entities;
         progress.mended = filled.written;
@@ -105,9 +109,11 @@ async fn run(Backfill { tables, schema, layout, mut sweep, dry_run, mut told }: 
         if let Some(told) = &mut told {
             told(&progress);
         }
+        super::breathe().await;
     }
-    if !dry_run && filled.conflicts.is_empty() {
+    if !dry_run && !sweep.left() {
         tables.complete_index(schema.table(), info).await?;
+        filled.ready = true;
     }
     Ok(filled)
 }
@@ -289,7 +295,7 @@ impl Upkeep {
     }
 
     async fn fill_claim(&self, layout: usize, found: &Found) -> Result<Option<(RowKeys, Written)>> {
-        match self.write_rows(&found.encoded, &[layout], Mine::Version(&found.row.etag)).await {
+        match self.another()?.write_rows(&found.encoded, &[layout], Mine::Version(&found.row.etag)).await {
             Ok(mut written) => Ok(written.pop().map(|row| (found.encoded.primary().keys.clone(), row))),
             Err((Error::UniqueViolation(_) | Error::ConditionNotMet(_), _)) => Ok(None),
             Err((error, _)) => Err(error),

@@ -16,6 +16,9 @@ pub trait Indexable {
 
     /// The value that stands in the key; `None` for no row.
     fn part(&self) -> Option<&Self::Part>;
+
+    /// The field of which this stands in the key.
+    fn whole(part: Self::Part) -> Self;
 }
 
 #[diagnostic::do_not_recommend]
@@ -26,6 +29,11 @@ impl<T: KeyPart> Indexable for T {
     fn part(&self) -> Option<&T> {
         Some(self)
     }
+
+    #[inline]
+    fn whole(part: T) -> T {
+        part
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -35,5 +43,10 @@ impl<T: KeyPart> Indexable for Option<T> {
     #[inline]
     fn part(&self) -> Option<&T> {
         self.as_ref()
+    }
+
+    #[inline]
+    fn whole(part: T) -> Self {
+        Some(part)
     }
 }

@@ -84,6 +84,7 @@ async fn run(Repair { upkeep, mut sweep, mut told }: Repair) -> Result<Repaired>
         if let Some(told) = &mut told {
             told(&progress);
         }
+        super::breathe().await;
     }
     repaired.entities = progress.entities;
     Ok(repaired)
@@ -151,7 +152,7 @@ impl Upkeep {
         let mut delays = super::delays();
         loop {
             let Some(found) = self.committed(keys).await? else { return Ok(false) };
-            match self.reindex_found(&found, layouts).await {
+            match self.another()?.reindex_found(&found, layouts).await {
                 Err(Error::NotFound(_)) => return Ok(false),
                 Err(error @ (Error::ConditionNotMet(_) | Error::OutcomeUnknown(_))) => {
                     super::wait(&mut delays, error).await?;

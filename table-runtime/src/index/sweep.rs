@@ -25,6 +25,8 @@ pub(super) struct Sweep {
     from: Option<Continuation>,
     /// The row up to which everything was given out.
     last: Option<Place>,
+    /// Whether something before it was left as it was.
+    left: bool,
 }
 
 /// Where a sweep goes on: after this row of this layout.
@@ -33,6 +35,8 @@ struct Place {
     layout: usize,
     partition_key: String,
     row_key: String,
+    /// Whether something before it was left as it was, which who goes on must not forget.
+    left: bool,
 }
 
 /// Rows of one layout.
@@ -44,8 +48,16 @@ pub(super) struct Swept {
 impl Sweep {
     pub(super) fn new(backend: Arc<dyn Backend>, schema: Schema, layouts: impl IntoIterator<Item = usize>) -> Self {
         let layouts = layouts.into_iter().collect();
-        let mut sweep =
-            Self { backend, schema, layouts, page: limits::PAGE, scans: VecDeque::new(), from: None, last: None };
+        let mut sweep = Self {
+            backend,
+            schema,
+            layouts,
+            page: limits::PAGE,
+            scans: VecDeque::new(),
+            from: None,
+            last: None,
+            left: false,
+        };
         sweep.open();
         sweep
     }
@@ -67,13 +79,24 @@ impl Sweep {
         let mut rest = Scan { partitions: Partitions::One(place.partition_key.clone()), ..scan };
         rest.rows.from = Bound::Excluded(place.row_key.clone());
         self.scans.extend([rest, after]);
+        self.left = place.left;
         self.last = Some(place);
         Ok(())
     }
 
+    /// Takes note of what is left as it was.
+    pub(super) fn leave(&mut self, left: bool) {
+        self.left |= left;
+    }
+
+    /// Whether anything was left as it was, by this sweep or by one that it goes on from.
+    pub(super) fn left(&self) -> bool {
+        self.left
+    }
+
     /// Where to go on after what was given out; `None` before the first row.
     pub(super) fn cursor(&self) -> Option<String> {
-        let place = self.last.as_ref()?;
+        let place = Place { left: self.left, ..self.last.clone()? };
         let bytes = postcard::to_allocvec(&(self.schema.table(), place)).unwrap_or_default();
         Some(URL_SAFE_NO_PAD.encode(bytes))
     }
@@ -106,7 +129,7 @@ impl Sweep {
             }
             if let Some(row) = page.rows.last() {
                 let (partition_key, row_key) = (row.partition_key.to_owned(), row.row_key.to_owned());
-                self.last = Some(Place { layout, partition_key, row_key });
+                self.last = Some(Place { layout, partition_key, row_key, left: self.left });
                 return Ok(Some(Swept { layout, rows: page.rows }));
             }
         }

@@ -68,6 +68,12 @@ impl Upkeep {
         self.schema.same_partition().filter(|layout| self.schema.holds(*layout) == crate::Holds::List).count()
     }
 
+    /// Another write. No two may have one id, those of other entities and those that failed included: what has its id
+    /// is taken by a write for its own, whose version nobody else has read yet.
+    pub(super) fn another(&self) -> Result<Self> {
+        Self::new(self.backend.clone(), self.schema)
+    }
+
     /// Writes a new entity.
     pub(crate) async fn insert(&self, new: &Encoded) -> Result<ETag> {
         let change = Change { old: None, new: Some(new) };
@@ -244,11 +250,12 @@ impl Upkeep {
         let keys = &new.primary().keys;
         let mut delays = super::delays();
         loop {
-            let written = match self.committed(keys).await? {
-                None => self.insert(new).await,
+            let write = self.another()?;
+            let written = match write.committed(keys).await? {
+                None => write.insert(new).await,
                 Some(found) => {
                     let mut etag = found.row.etag;
-                    self.update(&found.encoded.all_keys(), &mut etag, new).await.map(|()| etag)
+                    write.update(&found.encoded.all_keys(), &mut etag, new).await.map(|()| etag)
                 }
             };
             match written {

@@ -80,6 +80,8 @@ pub trait Encode<K: Kind> {
             dates, `time` and `reverse_time` for times, `hash` for all of them"
 )]
 pub trait Fits<T, K: Kind, L> {
+    /// The kind's name.
+    const KIND: &'static str;
     /// Whether what is written tells its own end.
     const SELF_DELIMITING: bool;
 
@@ -106,6 +108,7 @@ macro_rules! fits {
     ($($loss:ty, $encodes:ident, $key:ident => $part:expr;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<T, K: Kind, N: $encodes<K>> Fits<T, K, $loss> for N {
+            const KIND: &'static str = K::NAME;
             const SELF_DELIMITING: bool = <N as Encode<K>>::SELF_DELIMITING;
 
             #[inline]

@@ -9,6 +9,8 @@ use super::{Decode, Encode, Escape, KeyBuffer, KeyProblem, Ordered, Pad, Plain, 
 
 /// A primitive integer.
 pub trait Integer: Copy + Display + 'static {
+    /// The type's name.
+    const NAME: &'static str;
     /// The digits of the greatest one.
     const DIGITS: usize;
 
@@ -26,6 +28,7 @@ pub trait Integer: Copy + Display + 'static {
 macro_rules! unsigned {
     ($($type:ident)*) => {$(
         impl Integer for $type {
+            const NAME: &'static str = stringify!($type);
             const DIGITS: usize = Self::MAX.ilog10() as usize + 1;
 
             #[inline]
@@ -50,6 +53,7 @@ macro_rules! unsigned {
 macro_rules! signed {
     ($($type:ident)*) => {$(
         impl Integer for $type {
+            const NAME: &'static str = stringify!($type);
             const DIGITS: usize = Self::MAX.ilog10() as usize + 1;
 
             #[inline]
@@ -81,6 +85,7 @@ mod primitives {
 
     // `u128::from(u128)` would be a useless conversion.
     impl Integer for u128 {
+        const NAME: &'static str = "u128";
         const DIGITS: usize = 39;
 
         #[inline]

@@ -80,6 +80,19 @@ impl<'a> KeyReader<'a> {
         Self::value(N::read(text, Escape::part(LAST)), self)
     }
 
+    /// Passes over so many parts.
+    pub(crate) fn skip_to(&mut self, count: usize, separator: Option<char>) -> Result<()> {
+        for part in self.parts.by_ref().take(count) {
+            let joint = separator.unwrap_or(if part.self_delimiting { '_' } else { ' ' });
+            let Some((_, rest)) = self.rest.split_once(joint) else {
+                let problem = KeyProblem::malformed(format!("a part that ends with {joint:?}"), self.rest);
+                return Err(self.error(part.field, problem));
+            };
+            self.rest = rest;
+        }
+        Ok(())
+    }
+
     /// What was made of the part that was read last.
     #[inline]
     pub fn value<T>(value: Result<T, KeyProblem>, key: &Self) -> Result<T> {

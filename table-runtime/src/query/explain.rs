@@ -72,7 +72,7 @@ impl Explain {
             },
             filter: format!("PartitionKey eq {partition_literal} and RowKey eq {row_literal}"),
             entity_filter: String::new(),
-            requests: if plan.layout().is_lookup() { 2 } else { 1 },
+            requests: if plan.is_lookup() { 2 } else { 1 },
             take: None,
             keys: Some((partition.to_owned(), row.to_owned())),
             problem,
@@ -151,6 +151,6 @@ impl fmt::Display for Explain {
 
 fn tables(plan: &Plan) -> Vec<Cow<'static, str>> {
     let entities = plan.visible().table;
-    let entities = (plan.layout().is_lookup() && entities != plan.table()).then_some(entities);
+    let entities = (plan.is_lookup() && entities != plan.table()).then_some(entities);
     [plan.table()].into_iter().chain(entities).map(Cow::from).collect()
 }

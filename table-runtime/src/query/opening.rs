@@ -23,6 +23,10 @@ impl<E: TableEntity> Opening<E> {
 }
 
 impl<E> Opening<E> {
+    pub(super) fn of_plan(plan: Plan) -> Self {
+        Self { plan, entity: PhantomData }
+    }
+
     /// Gives the next part of the partition key its value.
     #[inline]
     pub fn partition<K: Kind, N: Encode<K>, const LAST: bool>(mut self, value: K::Value<'_>) -> Self {

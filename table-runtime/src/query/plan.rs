@@ -2,11 +2,11 @@
 
 use std::ops::Bound;
 
-use super::{Reached, visible::Visible};
+use super::{Reached, projection::Selection, visible::Visible};
 use crate::{
-    Condition, Error, Holds, KeyError, LayoutInfo, Operator, QueryError, Result, RowRef, TableEntity, Tables, Value,
+    Condition, Error, Holds, KeyError, LayoutInfo, QueryError, Result, RowRef, TableEntity, Tables,
     backend::{BoxFuture, KeyRange, Partitions, Scan},
-    entity::{self, RowKeys},
+    entity::RowKeys,
     index,
     key::{Encode, Escape, KeyBuffer, KeyProblem, Kind, check_length, hash, order, write_part},
     limits,
@@ -29,9 +29,13 @@ pub struct Plan {
     row_parts: usize,
     /// Whether `row` is a whole key, as a constant one is: what begins with it is another row's.
     is_whole: bool,
+    /// The rows of a value are its own and those that go on after this joint: those of a group.
+    items: Option<char>,
     /// The row keys, where they are not all that begin with `row`.
     range: Option<KeyRange>,
     filter: Option<Condition>,
+    /// What is asked for, where it is not the whole of each row.
+    select: Option<Selection>,
     pub(super) take: Option<usize>,
     /// The first mistake; it is told when the query is run.
     problem: Option<Problem>,
@@ -95,13 +99,26 @@ impl Plan {
             partition_parts: 0,
             row_parts: 0,
             is_whole: layout.row.is_empty(),
+            items: None,
             range: None,
             filter: None,
+            select: None,
             take: None,
             problem: None,
         };
         plan.partition.push_str(layout.partition_prefix);
         plan.row.push_str(layout.row_prefix);
+        plan
+    }
+
+    /// The rows of a group of which `E` is the master.
+    pub(super) fn of_group<E: TableEntity>(visible: Visible) -> Self {
+        let mut plan = Self { visible, items: Some(E::SEPARATOR.unwrap_or('_')), ..Self::new::<E>(0) };
+        if plan.is_whole {
+            // Nothing is shared with a constant key.
+            plan.is_whole = false;
+            plan.row.clear();
+        }
         plan
     }
 
@@ -181,9 +198,13 @@ impl Plan {
         if descending {
             std::mem::swap(&mut from, &mut to);
         }
-        if !last {
-            // The rows of one value are those that begin with it and its joint.
-            let after = |key: String| order::successor(&key).map_or(Bound::Unbounded, Bound::Included);
+        let items = self.items.filter(|_| last);
+        if !last || items.is_some() {
+            // The rows of one value are those that begin with it and its joint; in a group, itself too.
+            let after = |mut key: String| {
+                key.extend(items);
+                order::successor(&key).map_or(Bound::Unbounded, Bound::Included)
+            };
             from = match from {
                 Bound::Excluded(key) => after(key),
                 other => other,
@@ -257,13 +278,8 @@ impl Plan {
 
     fn scan(&self, partitions: Partitions) -> Scan {
         // The rows of an index have no kind.
-        let kind = self.visible.kind.filter(|_| self.layout.index.is_none());
-        let is_kind = kind.map(|kind| Condition::Compare {
-            property: entity::KIND,
-            operator: Operator::Eq,
-            value: Value::String(kind.to_owned()),
-        });
-        let filter = self.filter.clone().filter(|_| !self.layout.is_lookup());
+        let is_kind = self.visible.is_kind().filter(|_| self.layout.index.is_none());
+        let filter = self.filter.clone().filter(|_| !self.is_lookup());
         let filter = match (is_kind, filter) {
             (Some(is_kind), Some(filter)) => Some(both(Some(is_kind), filter)),
             (is_kind, filter) => is_kind.or(filter),
@@ -272,14 +288,16 @@ impl Plan {
             (Partitions::One(_), Some(range)) => range.clone(),
             _ if self.is_whole => {
                 let key = self.row.as_str().to_owned();
-                KeyRange { from: Bound::Included(key.clone()), to: Bound::Included(key) }
+                let to = match self.items {
+                    Some(joint) => before_next(order::successor(&format!("{key}{joint}"))),
+                    None => Bound::Included(key.clone()),
+                };
+                KeyRange { from: Bound::Included(key), to }
             }
             // An entity's rows stand in every partition under the same constant beginning, if any.
             (_, _) => order::prefixed(self.row.as_str()),
         };
-        // What it includes is for who reads the row alone.
-        let pointer = self.layout.index.as_ref().filter(|index| index.holds == Holds::Include);
-        let select = pointer.map(|index| index.pointer.iter().map(|property| property.name).collect());
+        let select = self.selected(self.visible.mark()).map(Into::into);
         Scan { table: self.layout.table.into(), partitions, rows, filter, select, page: limits::PAGE }
     }
 
@@ -321,10 +339,45 @@ impl Plan {
         self.erased
     }
 
+    /// Asks for the properties of a projection alone.
+    pub(super) fn select(&mut self, selection: Option<Selection>) {
+        self.select = selection;
+    }
+
+    /// The properties that are asked of the layout's rows; `None` for all of them. Of the entities' own rows, these are
+    /// seen by some more.
+    pub(super) fn selected(&self, seen_by: &'static [&'static str]) -> Option<Vec<&'static str>> {
+        if self.is_lookup() {
+            // What it includes is for who reads the row alone.
+            let pointer = self.layout.index.as_ref().filter(|index| index.holds == Holds::Include);
+            return pointer.map(|index| index.pointer.iter().map(|property| property.name).collect());
+        }
+        let mut selected = self.select?.of(self.layout);
+        if self.layout.index.is_none() {
+            selected.extend(seen_by);
+        }
+        Some(selected)
+    }
+
+    /// Whether the rows of the layout lead to entities, which are read after them.
+    pub(super) fn is_lookup(&self) -> bool {
+        self.layout.is_lookup() && !self.is_covered()
+    }
+
+    /// Whether the rows of an index that lead to entities hold all that is asked for.
+    pub(super) fn is_covered(&self) -> bool {
+        self.select.is_some_and(|selection| selection.is_covered(self.layout, self.filter.as_ref()))
+    }
+
     /// The filter that no row of the index can tell, where they lead to the entities.
     pub(super) fn entity_filter(&self) -> Option<&Condition> {
-        self.filter.as_ref().filter(|_| self.layout.is_lookup())
+        self.filter.as_ref().filter(|_| self.is_lookup())
     }
+}
+
+/// The upper end before this key; none is after all others.
+fn before_next(key: Option<String>) -> Bound<String> {
+    key.map_or(Bound::Unbounded, Bound::Excluded)
 }
 
 fn both(left: Option<Condition>, right: Condition) -> Condition {

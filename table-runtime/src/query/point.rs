@@ -3,8 +3,9 @@
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use super::{
-    Explain, Found, HasPart, Primary, Query, Rows, View,
+    Explain, Found, HasPart, Primary, Projection, Query, Rows, View,
     plan::{Erased, Plan},
+    projection::Selection,
     source::FoundReader,
     view::Through,
 };
@@ -132,8 +133,20 @@ impl<V: View, W> Point<V, W> {
             item = V::read(found)?;
             Ok(item.is_some())
         };
-        find(&self.plan, tables, None, &mut read).await?;
+        let select = self.plan.selected(self.plan.visible().properties());
+        find(&self.plan, tables, select.as_deref(), &mut read).await?;
         Ok(item)
+    }
+
+    /// Reads the fields of a projection alone.
+    ///
+    /// Through an index see [`Rows::select`].
+    pub fn select<P>(mut self) -> Point<P, W>
+    where
+        P: Projection<V::Entity>,
+    {
+        self.plan.select(Some(Selection::new(P::PROPERTIES, false)));
+        Point::new(self.plan)
     }
 
     /// Whether the row exists, with as many requests as [`get`](Self::get); a single one carries no properties.
@@ -148,6 +161,18 @@ impl<V: View, W> Point<V, W> {
         };
         find(&self.plan, tables, Some(self.plan.seen_by()), &mut read).await?;
         Ok(exists)
+    }
+}
+
+impl<V: View> Point<V, Lookup> {
+    /// Reads the fields of a projection alone, from the row of the index where it holds them: see
+    /// [`Rows::select_unchecked`].
+    pub fn select_unchecked<P>(mut self) -> Point<P, Lookup>
+    where
+        P: Projection<V::Entity>,
+    {
+        self.plan.select(Some(Selection::new(P::PROPERTIES, true)));
+        Point::new(self.plan)
     }
 }
 
@@ -169,17 +194,12 @@ impl Plan {
 }
 
 /// Lends the row of a point to `read`, if readers see it.
-async fn find(
-    plan: &Plan,
-    tables: &Tables,
-    select: Option<&'static [&'static str]>,
-    read: FoundReader<'_>,
-) -> Result<()> {
+async fn find(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>, read: FoundReader<'_>) -> Result<()> {
     let (partition, row) = plan.checked_keys()?;
     let (layout, table) = (plan.layout_number(), plan.row_table()?);
     if let Some(erased) = plan.erased() {
         erased.is_ready(tables).await?;
-        if plan.layout().is_lookup() {
+        if plan.is_lookup() {
             return Box::pin(follow(plan, erased, tables, read)).await;
         }
     }

@@ -8,9 +8,10 @@ use std::{
 
 use super::{
     Access, Bounds, Complete, Done, Entities, Explain, Found, HasPart, OnePoint, Opened, PageOf, Part, PrefixAccess,
-    Query, Reach, Rest, Sorted, View,
+    Projection, Query, Reach, Rest, Sorted, View,
     pages::{OnePage, give},
     plan::Plan,
+    projection::Selection,
     source::Source,
 };
 use crate::{
@@ -95,8 +96,29 @@ impl<V, T: KeyPart, N, R: Rest, A> Rows<V, (Part<T, N>, R), A> {
     }
 }
 
+/// An entity whose properties a query can name.
+#[diagnostic::on_unimplemented(
+    message = "a query of a group has no `filter` and no `select`",
+    label = "a group of entities",
+    note = "its entities have different properties: query one of them, or look at what is read"
+)]
+pub trait OneEntity {
+    /// Its columns.
+    type Columns;
+
+    #[doc(hidden)]
+    const COLUMNS: Self::Columns;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: TableEntity> OneEntity for E {
+    type Columns = E::Columns;
+
+    const COLUMNS: E::Columns = E::COLUMNS;
+}
+
 /// The columns of a view's entity.
-type Columns<V> = <<V as View>::Entity as TableEntity>::Columns;
+type Columns<V> = <<V as View>::Entity as OneEntity>::Columns;
 
 type Encoding<T, N, R> = <(Part<T, N>, R) as Sorted>::Encoding;
 
@@ -142,13 +164,28 @@ impl<V, P, A> Rows<V, P, A> {
     /// It takes an `Option` of a filter as well: `filter(|post| least.map(|least| post.likes.ge(least)))`.
     pub fn filter<F>(mut self, filter: impl FnOnce(Columns<V>) -> F) -> Rows<V, Done, A::Filtered>
     where
-        V: View,
+        V: View<Entity: OneEntity>,
         A: Reach + Opened,
         F: IntoFilter<V::Entity, Presence: Decided>,
     {
         if let Some(filter) = filter(V::Entity::COLUMNS).into_filter() {
             self.plan.filter(filter.condition);
         }
+        Rows::new(self.plan)
+    }
+
+    /// Gives out the fields of a projection, and asks the store for these alone.
+    ///
+    /// Over an index of copies they are read from the copies. Over another index in the entities' own partition, whose
+    /// rows hold all of them, as their keys or by `include(…)`, and what the filter compares by `include(…)`, no entity
+    /// is read. Otherwise the entities are read, whole, since an index's row is taken for true only if its entity has
+    /// the value: [`select_unchecked`](Self::select_unchecked) spares that.
+    pub fn select<S>(mut self) -> Rows<S, P, A>
+    where
+        V: View<Entity: OneEntity>,
+        S: Projection<V::Entity>,
+    {
+        self.plan.select(Some(Selection::new(S::PROPERTIES, false)));
         Rows::new(self.plan)
     }
 
@@ -254,8 +291,13 @@ impl<V, P, A> Rows<V, P, A> {
     where
         A: Opened,
     {
+        let cost = match A::Cost::name() {
+            // The rows of the index say it all.
+            lookups if lookups == cost::Lookups::name() && self.plan.is_covered() => cost::Range::name(),
+            cost => cost,
+        };
         let problem = self.plan.checked_scans(A::REACHED).err().map(|error| error.to_string());
-        Explain::scan(A::Cost::name(), &self.plan.told_scan(A::REACHED), &self.plan, A::REACHED, problem)
+        Explain::scan(cost, &self.plan.told_scan(A::REACHED), &self.plan, A::REACHED, problem)
     }
 
     /// A query of many rows is no point; this says so.
@@ -276,6 +318,21 @@ impl<V, P, A> Rows<V, P, A> {
     }
 }
 
+impl<V: View, P> Rows<V, P, cost::Lookups> {
+    /// As [`select`](Self::select), but takes the rows of an index in other partitions at their word too: where they
+    /// hold all that is asked for, no entity is read.
+    ///
+    /// They are written before and after the entity, by steps, so they may lag behind it; and a write that is under
+    /// way, or that a crash ended, may have left rows whose entity does not have the value, or does not exist.
+    pub fn select_unchecked<S>(mut self) -> Rows<S, P, cost::Lookups>
+    where
+        S: Projection<V::Entity>,
+    {
+        self.plan.select(Some(Selection::new(S::PROPERTIES, true)));
+        Rows::new(self.plan)
+    }
+}
+
 impl<V, P> Rows<V, P, cost::Lookups> {
     /// Counts the rows of the index alone, with one request for each page of them.
     ///
@@ -284,7 +341,8 @@ impl<V, P> Rows<V, P, cost::Lookups> {
     ///
     /// # Errors
     /// As [`all`](Self::all).
-    pub fn count_unchecked<'t>(self, tables: &'t Tables) -> BoxFuture<'t, Result<usize>> {
+    pub fn count_unchecked<'t>(mut self, tables: &'t Tables) -> BoxFuture<'t, Result<usize>> {
+        self.plan.select(None);
         let source = self.source(tables);
         Box::pin(async move { source?.count_pointers().await })
     }

@@ -78,7 +78,7 @@ impl Source {
     pub(super) fn new(plan: &Plan, tables: &Tables, reached: Reached) -> Result<Self> {
         let scans = plan.checked_scans(reached)?;
         let erased = plan.erased();
-        let lookups = erased.filter(|_| plan.layout().is_lookup()).map(|erased| {
+        let lookups = erased.filter(|_| plan.is_lookup()).map(|erased| {
             Lookups::new(tables.clone(), plan.layout(), erased, plan.visible(), plan.entity_filter().cloned())
         });
         let pages = RowPages {

@@ -8,8 +8,8 @@ use crate::{Copied, Result, RowRef, Stored, TableEntity, entity, index};
     note = "add `#[derive(TableEntity)]` to the struct"
 )]
 pub trait View: Sized + 'static {
-    /// The entity whose rows are read.
-    type Entity: TableEntity;
+    /// The entity whose rows are read; a group of entities itself.
+    type Entity;
     /// What is given out of each.
     type Item: Send + 'static;
 

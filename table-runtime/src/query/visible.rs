@@ -1,25 +1,64 @@
 //! Which rows of a table are entities that readers see.
 
-use crate::{LayoutInfo, Result, RowRef, entity};
+use super::group::Member;
+use crate::{Condition, LayoutInfo, Operator, Result, RowRef, Value, entity};
 
 /// What a row has to be, for its entity to be seen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Visible {
     pub(super) table: &'static str,
-    /// Of this kind, where several share the table.
-    pub(super) kind: Option<&'static str>,
+    /// Of one of these kinds, where several share the table.
+    kinds: Kinds,
     /// Committed: asked only where an insert writes rows of indexes in other partitions first.
     pub(super) committed: bool,
 }
 
+#[derive(Clone, Copy, Debug)]
+enum Kinds {
+    One(Option<&'static str>),
+    Group(&'static [Member]),
+}
+
+impl Kinds {
+    fn iter(self) -> impl Iterator<Item = &'static str> {
+        let (one, group) = match self {
+            Self::One(kind) => (kind, [].as_slice()),
+            Self::Group(members) => (None, members),
+        };
+        one.into_iter().chain(group.iter().filter_map(|member| member.kind))
+    }
+
+    const fn is_some(self) -> bool {
+        match self {
+            Self::One(kind) => kind.is_some(),
+            Self::Group(members) => members[0].kind.is_some(),
+        }
+    }
+}
+
 impl Visible {
     pub(super) const fn new(layouts: &[LayoutInfo], kind: Option<&'static str>) -> Self {
+        Self { table: layouts[0].table, kinds: Kinds::One(kind), committed: is_claimed(layouts) }
+    }
+
+    /// What a row has to be, for one of a group's entities to be seen.
+    pub(super) const fn of_group(members: &'static [Member]) -> Self {
         let (mut committed, mut at) = (false, 0);
-        while at < layouts.len() {
-            committed |= layouts[at].is_claimed();
+        while at < members.len() {
+            committed |= is_claimed(members[at].layouts());
             at += 1;
         }
-        Self { table: layouts[0].table, kind, committed }
+        Self { table: members[0].layouts()[0].table, kinds: Kinds::Group(members), committed }
+    }
+
+    /// The condition on the kind.
+    pub(super) fn is_kind(self) -> Option<Condition> {
+        let conditions = self.kinds.iter().map(|kind| Condition::Compare {
+            property: entity::KIND,
+            operator: Operator::Eq,
+            value: Value::String(kind.to_owned()),
+        });
+        conditions.reduce(|left, right| Condition::Or(left.into(), right.into()))
     }
 
     /// Whether readers see the row.
@@ -28,7 +67,11 @@ impl Visible {
     }
 
     fn is_of_kind(self, row: RowRef<'_>) -> Result<bool> {
-        self.kind.map_or(Ok(true), |kind| entity::is_kind(self.table, row, kind))
+        let mut kinds = self.kinds.iter().map(|kind| entity::is_kind(self.table, row, kind));
+        if !self.kinds.is_some() {
+            return Ok(true);
+        }
+        kinds.find(|is_kind| !matches!(is_kind, Ok(false))).unwrap_or(Ok(false))
     }
 
     /// Whether the row is no pending one.
@@ -38,11 +81,11 @@ impl Visible {
 
     /// The properties by which a row [is seen](Self::sees).
     pub(super) const fn properties(self) -> &'static [&'static str] {
-        match (self.kind, self.committed) {
-            (None, false) => &[],
-            (Some(_), false) => &[entity::KIND],
-            (None, true) => &[entity::PENDING],
-            (Some(_), true) => &[entity::KIND, entity::PENDING],
+        match (self.kinds.is_some(), self.committed) {
+            (false, false) => &[],
+            (true, false) => &[entity::KIND],
+            (false, true) => &[entity::PENDING],
+            (true, true) => &[entity::KIND, entity::PENDING],
         }
     }
 
@@ -50,4 +93,16 @@ impl Visible {
     pub(super) const fn mark(self) -> &'static [&'static str] {
         if self.committed { &[entity::PENDING] } else { &[] }
     }
+}
+
+/// Whether an insert writes rows of indexes in other partitions first.
+const fn is_claimed(layouts: &[LayoutInfo]) -> bool {
+    let mut at = 0;
+    while at < layouts.len() {
+        if layouts[at].is_claimed() {
+            return true;
+        }
+        at += 1;
+    }
+    false
 }

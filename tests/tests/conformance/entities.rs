@@ -237,6 +237,7 @@ pub(crate) struct Person {
     pub(crate) status: String,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "a condition is lent its fields")]
 fn is_adult(age: &u8) -> bool {
     *age >= 18
 }

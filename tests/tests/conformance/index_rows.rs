@@ -1,7 +1,10 @@
 //! The rows of indexes, as they are stored.
 
+#![allow(clippy::duplicated_attributes, reason = "indexes may be over the same fields")]
+#![allow(clippy::struct_field_names, reason = "entities are named as in the documentation")]
+
 use anyhow::Result;
-use table_runtime::{TableEntity, Value};
+use table_runtime::{TableEntity, Value, ValueRef};
 use tests::stores::Store;
 use time::{Date, OffsetDateTime};
 use uuid::Uuid;
@@ -276,10 +279,10 @@ async fn pointers_hold_every_kind_of_key(store: &Store) -> Result<()> {
         ("IndexedEntityDate", text("2010-05-28")),
     ];
     for (name, value) in expected {
-        assert_eq!(row.properties.get(name).map(|found| found.to_value()), Some(value), "{name}");
+        assert_eq!(row.properties.get(name).map(ValueRef::to_value), Some(value), "{name}");
     }
     for (name, edm) in [("IndexedEntityId", "Edm.Guid"), ("IndexedEntityTime", "Edm.DateTime")] {
-        assert_eq!(row.properties.get(name).map(|found| found.edm_type()), Some(edm), "{name}");
+        assert_eq!(row.properties.get(name).map(ValueRef::edm_type), Some(edm), "{name}");
     }
     assert_eq!(row.properties.iter().count(), 13, "{row:?}");
     assert_eq!(Keys::by_value("v").get(&store.tables).await?.as_deref(), Some(&keys));

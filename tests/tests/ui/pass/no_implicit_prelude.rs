@@ -75,6 +75,13 @@ fn judge<T>(_: &u32, _: &::std::option::Option<T>) -> ::core::primitive::bool {
     true
 }
 
+#[derive(renamed::Projection)]
+#[projection(of = Post::<f64>, crate = crate::renamed)]
+struct Projected {
+    id: u32,
+    value: f64,
+}
+
 #[derive(renamed::KeyPart, renamed::Property)]
 #[table(crate = crate::renamed)]
 struct Id(u32);
@@ -92,5 +99,6 @@ fn main() {
     let _ = (Post::<::std::string::String>::key("a", 1), Post::<f64>::by_key(), Id(1));
     let _ = (Indexed::<u32>::by_value(1), Indexed::<u32>::by_properties("a"), Indexed::<Id>::by_type("a"));
     let _ = (Indexed::<::std::string::String>::by_part("a").eq("b"), Indexed::<u32>::by_all().eq("abc").eq(5));
+    let _ = Post::<f64>::key("a", 1).select::<Projected>();
     let _ = [Kind::Some, Kind::None, Kind::Ok, Kind::Err];
 }

@@ -1,0 +1,147 @@
+//! A load of many generated rows, with progress, and what it spares against one insert after the other.
+//!
+//! `insert_all` packs the rows of a partition into transactions of 100 and runs 16 of them side by side. It takes its
+//! input as it writes, so that memory stays flat however long the input is. What it could not write comes back with the
+//! reason; `upsert_all` goes on from there.
+//!
+//! ```sh
+//! cargo run --release -p examples --example bulk_load -- --rows 1000000
+//! ```
+//!
+//! It writes to a file that it deletes afterwards, or to the account whose connection string follows `--account`
+//! (`UseDevelopmentStorage=true` for Azurite), into a table of its own that it deletes again.
+
+use std::{path::PathBuf, time::Instant};
+
+use anyhow::{Context as _, Result};
+use clap::Parser;
+use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
+use table_runtime::{
+    Error, TableEntity, Tables,
+    backend::{AzureBackend, Backend as _},
+};
+
+#[derive(Parser)]
+#[command(about = "Loads generated rows, and says how fast that is")]
+struct Options {
+    /// How many rows to load.
+    #[arg(long, default_value_t = 100_000)]
+    rows: u32,
+    /// How many rows to insert one by one, for comparison.
+    #[arg(long, default_value_t = 200)]
+    single: u32,
+    /// The connection string of an account to load into, instead of a file.
+    #[arg(long)]
+    account: Option<String>,
+}
+
+/// What a thermometer said; ten thousand of a partition stand in order of their numbers.
+#[derive(TableEntity, Clone, Debug)]
+#[table(name = "BulkLoadReadings")]
+struct Reading {
+    #[partition_key]
+    sensor: u32,
+    #[row_key]
+    number: u32,
+    celsius: f64,
+    note: String,
+}
+
+const OF_ONE_SENSOR: u32 = 10_000;
+
+fn reading(number: u32) -> Reading {
+    let celsius = f64::from(number % 500) / 10.0 - 10.0;
+    Reading { sensor: number / OF_ONE_SENSOR, number, celsius, note: format!("reading {number} of a generated series") }
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let options = Options::parse();
+    match &options.account {
+        Some(account) => {
+            let backend = AzureBackend::connect(account)?;
+            let loaded = load(&Tables::connect(account)?, &options).await;
+            backend.delete_table("BulkLoadReadings").await?;
+            loaded
+        }
+        None => {
+            let folder = Folder::new()?;
+            let tables = Tables::open(folder.0.join("load.tables"))?;
+            let loaded = load(&tables, &options).await;
+            drop(tables);
+            println!("the file has {} MB", std::fs::metadata(folder.0.join("load.tables"))?.len() / 1_000_000);
+            loaded
+        }
+    }
+}
+
+async fn load(tables: &Tables, options: &Options) -> Result<()> {
+    tables.create::<Reading>().await?;
+
+    let begin = Instant::now();
+    for number in 0..options.single {
+        tables.insert(&reading(number)).await?;
+    }
+    let single = f64::from(options.single) / begin.elapsed().as_secs_f64();
+    println!("one by one: {single:.0} rows/s");
+
+    // Some of them are there already. That is no harm to an upsert; `insert_all` would name each of them.
+    let bar = ProgressBar::new(options.rows.into())
+        .with_style(ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} rows, {per_sec}, {eta} left")?);
+    let begin = Instant::now();
+    let shown = bar.clone();
+    let load = tables.upsert_all((0..options.rows).map(reading));
+    let done = match load.progress(move |progress| shown.set_position(progress.written as u64)).await {
+        Ok(done) => done,
+        Err(Error::Bulk(error)) => {
+            // What failed is told one by one. After a passing error the load goes on where it was.
+            for failure in error.failures.iter().take(3) {
+                eprintln!("row {}: {}", failure.position, failure.error);
+            }
+            eprintln!("going on from row {}", error.resume_from);
+            let rest = (0..options.rows).skip(error.resume_from).map(reading);
+            tables.upsert_all(rest).await?
+        }
+        Err(error) => return Err(error.into()),
+    };
+    bar.finish_and_clear();
+    let (took, rate) = (begin.elapsed(), f64::from(options.rows) / begin.elapsed().as_secs_f64());
+    println!("{} rows in {}: {rate:.0} rows/s", HumanCount(done.written as u64), HumanDuration(took));
+    println!("in bulk: {:.0} times as fast", rate / single);
+    if let Some(peak) = peak_memory() {
+        println!("peak memory: {peak} MB");
+    }
+
+    let last = options.rows.checked_sub(1).context("no rows")?;
+    let found = Reading::key(last / OF_ONE_SENSOR, last).get(tables).await?.context("the last row")?;
+    assert_eq!(found.note, reading(last).note);
+    let first_sensor = Reading::by_key(0).count(tables).await?;
+    assert_eq!(first_sensor, usize::try_from(options.rows.max(options.single).min(OF_ONE_SENSOR))?);
+    println!("sensor 0 has {first_sensor} rows");
+    Ok(())
+}
+
+/// The most memory that this process has had, in MB, where the system says so.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? / 1000)
+}
+
+/// A folder that goes with this value.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("bulk_load-{}", std::process::id()));
+        std::fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left there is the system's to clear.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,169 @@
+//! Expense reports: a master and its items, read by one query and written by one transaction.
+//!
+//! The row key of an item begins with that of its expense, so the two stand beside each other, and nothing else between
+//! them. Expenses count down from the year 9999: the newest report comes first, with its items. Receipts are large and
+//! seldom read, so they stand in a table of their own, under the same keys.
+//!
+//! | table | `PartitionKey` | `RowKey` | other properties |
+//! |---|---|---|---|
+//! | Expenses | `Marcus` | `2521287647999999999_0198a2c4-…` | Title `Conference` |
+//! | Expenses | `Marcus` | `2521287647999999999_0198a2c4-…_0001` | What `Train`, Cents `4250` |
+//! | Receipts | `Marcus` | `2521287647999999999_0198a2c4-…_0001` | Image … |
+
+use anyhow::{Context as _, Result};
+use futures_util::TryStreamExt as _;
+use table_runtime::{EntityGroup, KeyPart, Projection, TableEntity, Tables};
+use time::{Duration, OffsetDateTime, macros::datetime};
+use uuid::Uuid;
+
+#[derive(KeyPart, Clone, Copy, Debug, PartialEq)]
+struct ExpenseId(Uuid);
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Expenses")]
+struct Expense {
+    #[partition_key]
+    user: String,
+    #[row_key(reverse_time)]
+    filed: OffsetDateTime,
+    #[row_key]
+    id: ExpenseId,
+    title: String,
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Expenses")]
+struct ExpenseItem {
+    #[partition_key]
+    user: String,
+    #[row_key(reverse_time)]
+    filed: OffsetDateTime,
+    #[row_key]
+    expense: ExpenseId,
+    #[row_key(pad = 4)]
+    number: u16,
+    what: String,
+    cents: i64,
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Receipts")]
+struct Receipt {
+    #[partition_key]
+    user: String,
+    #[row_key(reverse_time)]
+    filed: OffsetDateTime,
+    #[row_key]
+    expense: ExpenseId,
+    #[row_key(pad = 4)]
+    number: u16,
+    image: Vec<u8>,
+}
+
+/// Rows of one partition, each as what it is.
+#[derive(EntityGroup, Debug)]
+enum Row {
+    Expense(Expense),
+    Item(ExpenseItem),
+}
+
+/// Of an item all that a total needs.
+#[derive(Projection)]
+#[projection(of = ExpenseItem)]
+struct Amount {
+    cents: i64,
+}
+
+/// What a reader wants: an expense with its items.
+#[derive(Debug)]
+struct Report {
+    expense: Expense,
+    items: Vec<ExpenseItem>,
+}
+
+impl Report {
+    fn cents(&self) -> i64 {
+        self.items.iter().map(|item| item.cents).sum()
+    }
+
+    /// Takes the next row in: an expense begins a report, and its items follow it.
+    fn fold(mut reports: Vec<Self>, row: Row) -> Vec<Self> {
+        match row {
+            Row::Expense(expense) => reports.push(Self { expense, items: Vec::new() }),
+            Row::Item(item) => {
+                // Items whose expense was deleted belong to no report.
+                let report = reports.last_mut().filter(|report| report.expense.id == item.expense);
+                if let Some(report) = report {
+                    report.items.push(item);
+                }
+            }
+        }
+        reports
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let tables = Tables::in_memory()?;
+    tables.create::<Expense>().await?;
+    tables.create::<ExpenseItem>().await?;
+    tables.create::<Receipt>().await?;
+
+    let may = datetime!(2010-05-01 00:00 UTC);
+    for (day, title, items) in [
+        (10, "Conference", [("Train", 4_250), ("Hotel", 21_000)].as_slice()),
+        (20, "Customer", &[("Taxi", 1_800), ("Lunch", 5_430), ("Parking", 600)]),
+        (27, "Books", &[("Databases", 4_900)]),
+    ] {
+        file(&tables, may + Duration::days(day), title, items).await?;
+    }
+
+    // One request reads expenses and items of a window, the newest first.
+    let window = Row::by_key("Marcus").range(may..may + Duration::days(25));
+    println!("{}", window.explain());
+    let reports = window
+        .stream(&tables)
+        .try_fold(Vec::new(), |reports, row| async move { Ok(Report::fold(reports, row)) })
+        .await?;
+    for report in &reports {
+        println!("{}: {} items, {} cents", report.expense.title, report.items.len(), report.cents());
+    }
+
+    // One report is a range of its own: the expense, its items and nothing else.
+    let customer = &reports.first().context("a report")?.expense;
+    let rows = Row::by_key(&customer.user).eq(customer.filed).eq(customer.id).all(&tables).await?;
+    println!("{} has {} rows", customer.title, rows.len());
+
+    // Its items alone, or a range of them, are a query of the item; and a total needs but one property.
+    let items = || ExpenseItem::by_key("Marcus").eq(customer.filed).eq(customer.id);
+    let second = items().range(2..).first(&tables).await?.context("an item")?;
+    println!("from the second on: {}", second.what);
+    let cents: i64 = items().select::<Amount>().all(&tables).await?.iter().map(|amount| amount.cents).sum();
+    println!("total: {cents} cents");
+
+    // Children in a table of their own are found by the same keys.
+    let receipts = Receipt::by_key("Marcus").eq(customer.filed).eq(customer.id);
+    println!("{}", receipts.explain().tables().collect::<Vec<_>>().join(", "));
+    let receipts = receipts.all(&tables).await?;
+    println!(
+        "{} receipts, of {} bytes",
+        receipts.len(),
+        receipts.iter().map(|receipt| receipt.image.len()).sum::<usize>()
+    );
+    Ok(())
+}
+
+/// Writes an expense and its items, all or nothing; the receipts before, since another table is another transaction.
+async fn file(tables: &Tables, filed: OffsetDateTime, title: &str, items: &[(&str, i64)]) -> Result<()> {
+    let (user, id) = ("Marcus".to_owned(), ExpenseId(Uuid::new_v4()));
+    let expense = Expense { user: user.clone(), filed, id, title: title.to_owned() };
+    let mut transaction = tables.transaction().insert(&expense);
+    for (number, (what, cents)) in (1..).zip(items) {
+        let image = what.as_bytes().repeat(10);
+        tables.insert(&Receipt { user: user.clone(), filed, expense: id, number, image }).await?;
+        let (user, what) = (user.clone(), (*what).to_owned());
+        transaction = transaction.insert(&ExpenseItem { user, filed, expense: id, number, what, cents: *cents });
+    }
+    transaction.commit().await?;
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! Builds an index of the store that it is given, and says after each page where to go on: `filler STORE INDEX [CURSOR]`.
+
+use std::{
+    env,
+    io::{self, Write},
+};
+
+use anyhow::{Context, Result};
+use table_runtime::Tables;
+use tests::filled::Filled;
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let mut arguments = env::args().skip(1);
+    let (path, index) = (arguments.next().context("a store")?, arguments.next().context("an index")?);
+    let tables = Tables::open(path)?;
+    tables.create::<Filled>().await?;
+    let mut backfill = tables.backfill::<Filled>(&index);
+    if let Some(cursor) = arguments.next() {
+        backfill = backfill.from(&cursor)?;
+    }
+    let told = backfill.progress(|progress| {
+        let cursor = progress.cursor.as_deref().unwrap_or_default();
+        // Whoever listened may be gone; it goes on all the same.
+        let _ = io::stdout().lock().write_all(format!("{} {cursor}\n", progress.entities).as_bytes());
+    });
+    let filled = told.await?;
+    println!("{} entities, {} rows, ready: {}", filled.entities, filled.written, filled.ready);
+    Ok(())
+}

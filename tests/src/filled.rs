@@ -1,0 +1,88 @@
+//! Many entities whose indexes are built late, for the `filler` and its tests.
+
+use std::{path::Path, sync::Arc};
+
+use table_runtime::{
+    Properties, Result, TableEntity, Tables, ValueRef,
+    backend::{Action, Backend, EmbeddedBackend, Group, Operation},
+};
+
+/// How many entities stand in one partition.
+const GROUP: u32 = 1000;
+/// How many values the index that is not unique has.
+pub const CITIES: u32 = 97;
+
+/// An entity with an index of each sort that is built differently.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Filled")]
+pub struct Filled {
+    /// A thousand numbers.
+    #[partition_key]
+    pub group: u32,
+    /// Its number.
+    #[row_key]
+    pub number: u32,
+    /// A name that nobody else has.
+    #[index(name, same_partition, unique)]
+    pub name: String,
+    /// One of [`CITIES`].
+    #[index(city)]
+    pub city: u32,
+}
+
+/// The same entities, by an index of yet another sort.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Filled")]
+pub struct Handled {
+    /// A thousand numbers.
+    #[partition_key]
+    pub group: u32,
+    /// Its number.
+    #[row_key(prefix = "number-")]
+    pub number: u32,
+    /// A name that nobody else has.
+    #[index(handle, unique)]
+    pub name: String,
+}
+
+impl Filled {
+    /// The entity of a number.
+    pub fn new(number: u32) -> Self {
+        Self { group: number / GROUP, number, name: name(number), city: number % CITIES }
+    }
+}
+
+fn name(number: u32) -> String {
+    format!("the name of {number}")
+}
+
+/// Makes a store with so many entities, as programs wrote them that knew no index.
+///
+/// # Errors
+/// What the store says.
+pub async fn load(path: &Path, count: u32) -> Result<()> {
+    let backend = Arc::new(EmbeddedBackend::open(path)?);
+    backend.create_table("Filled").await?;
+    let numbers: Vec<_> = (0..count).collect();
+    let mut loads = tokio::task::JoinSet::new();
+    for numbers in numbers.chunks(100).map(<[u32]>::to_vec) {
+        let backend = backend.clone();
+        loads.spawn(async move { backend.execute(&group(&numbers)).await });
+    }
+    for loaded in loads.join_all().await {
+        loaded?;
+    }
+    Tables::new(backend).create::<Filled>().await
+}
+
+/// Numbers of one group, in one transaction.
+fn group(numbers: &[u32]) -> Group {
+    let operation = |number: &u32| {
+        let mut properties = Properties::default();
+        properties.push("Name", ValueRef::String(&name(*number)));
+        properties.push("City", ValueRef::Int64((number % CITIES).into()));
+        Operation { row_key: format!("number-{number:010}"), action: Action::Insert(properties) }
+    };
+    let partition_key = format!("{:010}", numbers.first().map_or(0, |number| number / GROUP));
+    Group { table: "Filled".into(), partition_key, operations: numbers.iter().map(operation).collect() }
+}

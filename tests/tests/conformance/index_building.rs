@@ -1,0 +1,389 @@
+//! Indexes that are added to an entity that has rows.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use table_runtime::{Error, Finding, Stored, TableEntity, backend::Backend};
+use tests::stores::{Kind, Store};
+use tokio::{sync::mpsc, task::JoinSet};
+
+use crate::index_writes::findings;
+
+crate::conformance! {
+    a_new_table_is_ready_at_once
+    an_index_is_refused_until_it_is_built
+    a_dry_run_counts_and_writes_nothing
+    entities_that_share_a_value_are_named
+    a_conflict_is_not_forgotten_by_going_on
+    a_backfill_goes_on_where_it_was
+    a_backfill_does_no_harm_twice
+    a_backfill_beside_writers_loses_nothing
+    an_index_with_another_layout_is_refused
+    an_index_that_is_not_there_is_named
+}
+
+/// Rooms as they were before anybody asked for an index.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Rooms")]
+struct Plain {
+    #[partition_key]
+    house: String,
+    #[row_key(prefix = "number-")]
+    number: u32,
+    name: String,
+    owner: Option<String>,
+    colour: String,
+}
+
+/// Rooms with an index of every kind.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Rooms")]
+struct Room {
+    #[partition_key]
+    house: String,
+    #[row_key]
+    number: u32,
+    #[index(name, lowercase, same_partition, unique)]
+    name: String,
+    #[index(owner, unique)]
+    #[index(owned, same_table)]
+    owner: Option<String>,
+    #[index(colour, same_partition)]
+    #[index(colours, same_partition, list)]
+    #[index(painted, include(name))]
+    #[index(copied, copy)]
+    #[index(here, same_partition, copy)]
+    colour: String,
+}
+
+const INDEXES: [&str; 8] = ["name", "owner", "owned", "colour", "colours", "painted", "copied", "here"];
+
+/// Another index by a name that there is.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Rooms")]
+struct Changed {
+    #[partition_key]
+    house: String,
+    #[row_key]
+    number: u32,
+    #[index(name, uppercase, same_partition, unique)]
+    name: String,
+    owner: Option<String>,
+    colour: String,
+}
+
+fn room(number: u32) -> Room {
+    let (house, colour) =
+        (["a", "b"][(number % 2) as usize].to_owned(), ["red", "blue", "green"][(number % 3) as usize]);
+    let owner = (!number.is_multiple_of(4)).then(|| format!("owner {number}"));
+    Room { house, number, name: format!("Room {number}"), owner, colour: colour.into() }
+}
+
+async fn insert_plain(store: &Store, rooms: impl IntoIterator<Item = Room>) -> Result<()> {
+    store.tables.create::<Plain>().await?;
+    for Room { house, number, name, owner, colour } in rooms {
+        store.tables.insert(&Plain { house, number, name, owner, colour }).await?;
+    }
+    Ok(())
+}
+
+fn is_building<T>(result: table_runtime::Result<T>, expected: &str) {
+    match result {
+        Err(error @ Error::IndexBuilding { .. }) => {
+            let text = error.to_string();
+            assert!(text.contains(&format!("`{expected}`")) && text.contains("Rooms"), "{text}");
+        }
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("`{expected}` is not built"),
+    }
+}
+
+/// Compares every index with these rooms.
+async fn complete(store: &Store, rooms: &[Room]) -> Result<()> {
+    let tables = &store.tables;
+    let found = findings::<Room>(store).await?;
+    ensure!(found.is_empty(), "{found:?}");
+    for room in rooms {
+        let Room { house, name, owner, colour, .. } = room;
+        assert_eq!(Room::by_name(house).eq(name).get(tables).await?.as_deref(), Some(room));
+        if let Some(owner) = owner {
+            assert_eq!(Room::by_owner(owner).get(tables).await?.as_deref(), Some(room));
+            assert_eq!(*Room::by_owned(owner).all(tables).await?[0], *room);
+        }
+        let of = |here: bool| {
+            rooms.iter().filter(|other| other.colour == *colour && (!here || other.house == *house)).count()
+        };
+        let counts = [
+            Room::by_colour(house).eq(colour).count_unchecked(tables).await?,
+            Room::by_colours(house).eq(colour).count(tables).await?,
+            Room::by_here(house).eq(colour).count(tables).await?,
+            Room::by_painted(colour).count_unchecked(tables).await?,
+            Room::by_copied(colour).count(tables).await?,
+        ];
+        assert_eq!(counts, [of(true), of(true), of(true), of(false), of(false)]);
+    }
+    Ok(())
+}
+
+async fn a_new_table_is_ready_at_once(store: &Store) -> Result<()> {
+    store.tables.create::<Room>().await?;
+    let rooms: Vec<_> = (0..5).map(room).collect();
+    for room in &rooms {
+        store.tables.insert(room).await?;
+    }
+    complete(store, &rooms).await?;
+    // Again, it stays so; and a program that begins later finds it so.
+    store.tables.create::<Room>().await?;
+    store.again().create::<Room>().await?;
+    assert_eq!(Room::by_name("a").count(&store.again()).await?, 3);
+    Ok(())
+}
+
+async fn an_index_is_refused_until_it_is_built(store: &Store) -> Result<()> {
+    let mut rooms: Vec<_> = (0..7).map(room).collect();
+    insert_plain(store, rooms.clone()).await?;
+    let tables = &store.tables;
+    tables.create::<Room>().await?;
+    is_building(Room::by_name("a").eq("Room 0").get(tables).await, "name");
+    is_building(Room::by_owner("owner 1").get(tables).await, "owner");
+    is_building(Room::by_owned("owner 1").all(tables).await, "owned");
+    is_building(Room::by_colour("a").count(tables).await, "colour");
+    is_building(Room::by_colours("a").first(tables).await, "colours");
+    is_building(Room::by_painted("red").page(tables, 5, None).await, "painted");
+    is_building(Room::by_copied("red").all(tables).await, "copied");
+    is_building(Room::by_here("a").count(tables).await, "here");
+    // A program that does not call `create` is refused as well.
+    is_building(Room::by_name("a").eq("Room 0").exists(&store.again()).await, "name");
+    // The primary key is not, and writers keep the index from here on.
+    rooms.push(room(7));
+    tables.insert(&rooms[7]).await?;
+    let mut first = Room::key("a", 0).get(tables).await?.context("it was inserted")?;
+    first.name = "Hall".into();
+    tables.update(&mut first).await?;
+    rooms[0] = Stored::into_inner(first);
+
+    let mut told = 0;
+    for index in INDEXES {
+        let filled = tables.backfill::<Room>(index).await?;
+        assert_eq!((filled.entities, filled.conflicts), (8, vec![]), "{index}");
+        told += filled.written;
+    }
+    // Only two of the rooms had rows.
+    ensure!(told >= 6 * 6, "{told}");
+    complete(store, &rooms).await?;
+    assert_eq!(Room::by_name("a").eq("hall").get(&store.again()).await?.as_deref(), Some(&rooms[0]));
+    Ok(())
+}
+
+async fn a_dry_run_counts_and_writes_nothing(store: &Store) -> Result<()> {
+    insert_plain(store, (0..9).map(room)).await?;
+    store.tables.create::<Room>().await?;
+    store.tables.insert(&room(9)).await?;
+    let mut before = Vec::new();
+    for table in store.backend.list_tables("").await? {
+        before.extend(store.rows(&table).await?);
+    }
+    for index in INDEXES {
+        // Every fourth has no owner.
+        let missing = if index.starts_with("own") { 6 } else { 9 };
+        let filled = store.tables.backfill::<Room>(index).dry_run().await?;
+        assert_eq!((filled.entities, filled.written, filled.conflicts), (10, missing, vec![]), "{index}");
+    }
+    let mut after = Vec::new();
+    for table in store.backend.list_tables("").await? {
+        after.extend(store.rows(&table).await?);
+    }
+    assert_eq!(before, after);
+    is_building(Room::by_name("a").eq("Room 0").get(&store.tables).await, "name");
+    Ok(())
+}
+
+async fn entities_that_share_a_value_are_named(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    let twin = Room { name: "ROOM 1".into(), owner: Some("owner 1".into()), ..room(3) };
+    insert_plain(store, [room(1), twin.clone(), room(5)]).await?;
+    tables.create::<Room>().await?;
+    for (index, row_key) in [("name", "name-room 1"), ("owner", "")] {
+        let filled = tables.backfill::<Room>(index).await?;
+        assert_eq!((filled.entities, filled.written, filled.ready), (3, 2, false), "{index}");
+        let [Finding::TwoOwners { index: named, row, entity, owner }] = filled.conflicts.as_slice() else {
+            panic!("{filled:?}")
+        };
+        assert_eq!((*named, row.row_key.as_str()), (index, row_key));
+        let mut both = [entity.row_key.as_str(), owner.row_key.as_str()];
+        both.sort_unstable();
+        assert_eq!(both, ["number-0000000001", "number-0000000003"]);
+        is_building(Room::by_name("b").eq("Room 1").get(tables).await, "name");
+    }
+    is_building(Room::by_owner("owner 1").get(tables).await, "owner");
+    tables.upsert(&room(3)).await?;
+    for index in INDEXES {
+        assert_eq!(tables.backfill::<Room>(index).await?.conflicts, []);
+    }
+    complete(store, &[room(1), room(3), room(5)]).await
+}
+
+/// So many that a backfill takes several pages.
+const MANY: u32 = 1300;
+
+async fn load(store: &Store) -> Result<()> {
+    store.tables.create::<Plain>().await?;
+    let tasks = (0..13).map(|task| {
+        let tables = store.tables.clone();
+        async move {
+            for number in task * 100..(task + 1) * 100 {
+                let Room { house, number, name, owner, colour } = room(number);
+                tables.insert(&Plain { house, number, name, owner, colour }).await?;
+            }
+            Ok::<_, Error>(())
+        }
+    });
+    for loaded in tasks.collect::<JoinSet<_>>().join_all().await {
+        loaded?;
+    }
+    Ok(())
+}
+
+async fn a_conflict_is_not_forgotten_by_going_on(store: &Store) -> Result<()> {
+    if store.kind != Kind::Memory {
+        return Ok(());
+    }
+    load(store).await?;
+    let tables = &store.tables;
+    // Both stand in the first page.
+    let twin = Room { name: "Room 2".into(), ..room(4) };
+    let Room { house, number, name, owner, colour } = twin;
+    tables.upsert(&Plain { house, number, name, owner, colour }).await?;
+    tables.create::<Room>().await?;
+    let cursor = stopped(store, "name").await?;
+    let filled = tables.backfill::<Room>("name").from(&cursor)?.await?;
+    assert!(!filled.ready && filled.conflicts.is_empty(), "{filled:?}");
+    is_building(Room::by_name("a").eq("Room 2").get(tables).await, "name");
+    tables.upsert(&room(4)).await?;
+    let filled = tables.backfill::<Room>("name").await?;
+    assert!(filled.ready, "{filled:?}");
+    assert_eq!(Room::by_name("a").eq("Room 2").get(tables).await?.as_deref(), Some(&room(2)));
+    Ok(())
+}
+
+/// A cursor of a backfill that is stopped after its first page.
+async fn stopped(store: &Store, index: &str) -> Result<String> {
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let backfill = store.tables.backfill::<Room>(index).progress(move |progress| drop(tell.send(progress.clone())));
+    let progress = tokio::select! {
+        filled = backfill => anyhow::bail!("it ended: {filled:?}"),
+        progress = told.recv() => progress.context("it is told")?,
+    };
+    ensure!(progress.entities == 1000, "{progress:?}");
+    progress.cursor.context("it was told where it is")
+}
+
+async fn a_backfill_goes_on_where_it_was(store: &Store) -> Result<()> {
+    load(store).await?;
+    store.tables.create::<Room>().await?;
+    let indexes: &[&str] = match store.kind {
+        Kind::Memory => &["name", "owner", "owned", "colours"],
+        _ => &["name", "owned"],
+    };
+    for index in indexes {
+        let cursor = stopped(store, index).await?;
+        let filled = store.tables.backfill::<Room>(index).from(&cursor)?.await?;
+        assert_eq!((filled.entities, filled.conflicts), (MANY as usize - 1000, vec![]), "{index}");
+        let found = findings::<Room>(store).await?;
+        ensure!(!found.iter().any(|finding| finding.index() == Some(index)), "{index}");
+    }
+    assert_eq!(Room::by_name("a").count_unchecked(&store.tables).await?, MANY as usize / 2);
+    Ok(())
+}
+
+async fn a_backfill_does_no_harm_twice(store: &Store) -> Result<()> {
+    let rooms: Vec<_> = (0..12).map(room).collect();
+    insert_plain(store, rooms.clone()).await?;
+    store.tables.create::<Room>().await?;
+    for index in INDEXES {
+        store.tables.backfill::<Room>(index).await?;
+        let again = store.tables.backfill::<Room>(index).await?;
+        assert_eq!((again.entities, again.conflicts), (12, vec![]), "{index}");
+    }
+    complete(store, &rooms).await
+}
+
+async fn a_backfill_beside_writers_loses_nothing(store: &Store) -> Result<()> {
+    let (count, times) = if store.kind == Kind::Memory { (200, 60) } else { (24, 6) };
+    insert_plain(store, (0..count).map(room)).await?;
+    store.tables.create::<Room>().await?;
+    let writer = |writer: u32| {
+        let tables = store.tables.clone();
+        async move {
+            let mut own: Vec<_> = (0..count).filter(|number| number % 4 == writer).map(room).collect();
+            for n in 0..times {
+                let at = (n * 7) as usize % own.len();
+                let number = own[at].number;
+                let changed = Room {
+                    owner: Some(format!("{number} of {n}")),
+                    name: format!("Changed {number} {n}"),
+                    ..room(number + n * 2)
+                };
+                let changed = Room { number, house: own[at].house.clone(), ..changed };
+                let written = match n % 3 {
+                    0 => tables.upsert(&changed).await.map(drop),
+                    1 => match Room::key(&changed.house, number).get(&tables).await? {
+                        Some(mut stored) => {
+                            *stored = changed.clone();
+                            tables.update(&mut stored).await.map(drop)
+                        }
+                        None => continue,
+                    },
+                    _ => {
+                        let new = Room { number: 10_000 + writer * 1000 + n, ..changed.clone() };
+                        tables.insert(&new).await?;
+                        own.push(new);
+                        continue;
+                    }
+                };
+                match written {
+                    Ok(()) => own[at] = changed,
+                    // The backfill touches what it indexes.
+                    Err(Error::ConditionNotMet(_)) => {}
+                    Err(error) => return Err(error),
+                }
+                tokio::time::sleep(Duration::from_micros(200)).await;
+            }
+            Ok(own)
+        }
+    };
+    let writers = (0..4).map(writer).collect::<JoinSet<_>>();
+    for index in INDEXES {
+        let filled = store.tables.backfill::<Room>(index).await?;
+        ensure!(filled.conflicts.is_empty(), "{index}: {filled:?}");
+    }
+    let mut rooms = Vec::new();
+    for own in writers.join_all().await {
+        rooms.extend(own?);
+    }
+    complete(store, &rooms).await
+}
+
+async fn an_index_with_another_layout_is_refused(store: &Store) -> Result<()> {
+    store.tables.create::<Room>().await?;
+    store.tables.insert(&room(1)).await?;
+    for tables in [store.tables.clone(), store.again()] {
+        let Err(Error::LayoutChanged(error)) = tables.create::<Changed>().await else { panic!("it does not fit") };
+        assert_eq!((error.table.as_str(), error.layout), ("Rooms", "name"));
+        assert!(error.stored.contains("lowercase") && error.now.contains("uppercase"), "{error}");
+    }
+    let refused = store.tables.backfill::<Changed>("name").await;
+    assert!(matches!(refused, Err(Error::LayoutChanged(_))), "{refused:?}");
+    // Whoever has the layout that is recorded goes on.
+    store.tables.create::<Room>().await?;
+    assert!(Room::by_name("b").eq("ROOM 1").exists(&store.tables).await?);
+    Ok(())
+}
+
+async fn an_index_that_is_not_there_is_named(store: &Store) -> Result<()> {
+    store.probe.requests();
+    let Err(Error::Query(error)) = store.tables.backfill::<Room>("nmae").await else { panic!("there is none") };
+    assert!(error.problem.contains("`nmae`") && error.problem.contains("`name`"), "{error}");
+    assert_eq!(store.probe.requests(), 0);
+    Ok(())
+}

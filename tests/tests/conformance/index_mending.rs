@@ -1,0 +1,496 @@
+//! What is planted is found, and mended: by `verify` and `repair`.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use anyhow::{Context, Result, ensure};
+use futures_util::TryStreamExt;
+use table_runtime::{
+    Error, Finding, Guid, Properties, Row, RowId, Stored, TableEntity, Tables, ValueRef,
+    backend::{Action, Backend, Group, IfMatch, Operation},
+};
+use tests::stores::{Kind, Store};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinSet,
+};
+
+use crate::{
+    entities::Person,
+    index_writes::{TABLES, everything, findings, insert_people, person},
+};
+
+crate::conformance! {
+    a_pending_entity_is_found_and_deleted
+    a_missing_row_is_found_and_written
+    a_row_of_an_entity_that_is_gone_is_found_and_deleted
+    a_row_of_another_value_is_found_and_deleted
+    a_stale_copy_is_found_and_written_anew
+    two_owners_are_found_and_left
+    a_value_is_given_to_one_of_two_owners
+    a_repair_goes_on_where_it_was
+    a_verification_goes_on_where_it_was
+    a_cursor_of_another_sweep_is_refused
+    repairs_beside_writers_do_no_harm
+}
+
+/// A row's table and keys.
+fn id(table: &str, row: &Row) -> RowId {
+    RowId { table: table.into(), partition_key: row.partition_key.clone(), row_key: row.row_key.clone() }
+}
+
+fn entity(table: &str, id: &str) -> RowId {
+    RowId { table: table.into(), partition_key: "Sales".into(), row_key: id.into() }
+}
+
+/// Every row of people, as it stands, by its table.
+async fn all_rows(store: &Store) -> Result<Vec<(&'static str, Row)>> {
+    let mut rows = Vec::new();
+    for table in TABLES {
+        rows.extend(store.rows(table).await?.into_iter().map(|row| (table, row)));
+    }
+    Ok(rows)
+}
+
+/// What rows say, whatever their versions and whoever wrote them.
+fn said(rows: &[(&'static str, Row)]) -> BTreeMap<(String, String, String), Vec<String>> {
+    let said = |row: &Row| {
+        let properties = row.properties.iter().filter(|(name, _)| *name != "WriteId");
+        let mut said: Vec<_> = properties.map(|(name, value)| format!("{name}={value}")).collect();
+        said.sort();
+        said
+    };
+    let keys = |table: &str, row: &Row| (table.to_owned(), row.partition_key.clone(), row.row_key.clone());
+    rows.iter().map(|(table, row)| (keys(table, row), said(row))).collect()
+}
+
+async fn insert(store: &Store, table: &str, row: &Row) -> Result<()> {
+    Ok(store.write(table, (&row.partition_key, &row.row_key), Action::Insert(row.properties.clone())).await?)
+}
+
+/// The index whose row this is.
+fn index_of(table: &str, row: &Row) -> &'static str {
+    let prefixes = ["name", "nickname", "badge", "last_name", "namesakes", "town_copy", "town", "age", "adult"];
+    match table {
+        "PeopleByEmail" => "email",
+        "Lockers" => "locker",
+        "PeopleInCities" => "city",
+        "PeopleByCityCopy" => "city_copy",
+        "GrownUps" => "grown_up",
+        "PeopleByStatus" => "status",
+        _ => prefixes.into_iter().find(|index| row.row_key.starts_with(&format!("{index}-"))).expect("an index's row"),
+    }
+}
+
+/// Mends, and sees that this was what was mended, and that all is well afterwards.
+async fn mends(store: &Store, finding: &Finding, rows: &[(&'static str, Row)]) -> Result<()> {
+    let found = findings::<Person>(store).await?;
+    assert_eq!(found, std::slice::from_ref(finding));
+    let repaired = store.tables.repair::<Person>().await?;
+    assert_eq!((repaired.mended, repaired.left), (found, vec![]));
+    assert_eq!(findings::<Person>(store).await?, []);
+    assert_eq!(said(&all_rows(store).await?), said(rows), "{finding}");
+    Ok(())
+}
+
+/// People, and an entity of one of them that is well known.
+async fn of_dora(store: &Store) -> Result<Vec<(&'static str, Row)>> {
+    let before = all_rows(store).await?;
+    store.tables.insert(&Person::new(4, "Dora", "Essen")).await?;
+    let mut rows = all_rows(store).await?;
+    let keys = said(&before);
+    rows.retain(|(table, row)| {
+        !keys.contains_key(&((*table).to_owned(), row.partition_key.clone(), row.row_key.clone()))
+    });
+    Ok(rows)
+}
+
+async fn a_pending_entity_is_found_and_deleted(store: &Store) -> Result<()> {
+    let all = insert_people(store).await?;
+    let before = all_rows(store).await?;
+    let mut rows = of_dora(store).await?;
+    store.tables.remove(Person::key("Sales", 4)).await?;
+    let at = rows.iter().position(|(_, row)| row.row_key == "id-0000000004").context("her own row")?;
+    let (table, mut own) = rows.swap_remove(at);
+    own.properties.push("IndexPending", ValueRef::Guid(Guid::from_bytes([7; 16])));
+    insert(store, table, &own).await?;
+    // Nobody sees her.
+    everything_but_findings(store, &all).await?;
+    mends(store, &Finding::Pending { entity: id(table, &own) }, &before).await?;
+    // Nor who was further on: her rows go with her.
+    insert(store, table, &own).await?;
+    for (table, row) in &rows {
+        if *table != "People" {
+            insert(store, table, row).await?;
+        }
+    }
+    let repaired = store.tables.repair::<Person>().await?;
+    assert_eq!(repaired.mended[0], Finding::Pending { entity: id(table, &own) });
+    assert_eq!(repaired.left, []);
+    assert_eq!(findings::<Person>(store).await?, []);
+    assert_eq!(said(&all_rows(store).await?), said(&before));
+    everything(store, &all).await
+}
+
+async fn everything_but_findings(store: &Store, all: &[Person]) -> Result<()> {
+    let tables = &store.tables;
+    assert_eq!(Person::key("Sales", 4).get(tables).await?, None);
+    assert_eq!(Person::by_key("Sales").count(tables).await?, all.len());
+    assert_eq!(Person::by_key("Sales").all(tables).await?.len(), all.len());
+    assert_eq!(tables.get_many([Person::key("Sales", 4)]).await?, [None]);
+    Ok(())
+}
+
+async fn a_missing_row_is_found_and_written(store: &Store) -> Result<()> {
+    insert_people(store).await?;
+    of_dora(store).await?;
+    store.tables.remove(Person::key("Sales", 4)).await?;
+    let dora = of_dora(store).await?;
+    let rows = all_rows(store).await?;
+    let mut seen = 0;
+    for (table, row) in dora.iter().filter(|(_, row)| row.row_key != "id-0000000004") {
+        store.write(table, (&row.partition_key, &row.row_key), Action::Delete(IfMatch::Any)).await?;
+        let (index, entity) = (index_of(table, row), entity("People", "id-0000000004"));
+        mends(store, &Finding::MissingRow { index, row: id(table, row), entity }, &rows).await?;
+        seen += 1;
+    }
+    assert_eq!(seen, Person::layout().layouts.len() - 1);
+    everything_found(store).await
+}
+
+async fn everything_found(store: &Store) -> Result<()> {
+    let mut all = crate::index_writes::people();
+    all.push(Person::new(4, "Dora", "Essen"));
+    everything(store, &all).await
+}
+
+async fn a_row_of_an_entity_that_is_gone_is_found_and_deleted(store: &Store) -> Result<()> {
+    let all = insert_people(store).await?;
+    let before = all_rows(store).await?;
+    let dora = of_dora(store).await?;
+    store.tables.remove(Person::key("Sales", 4)).await?;
+    for (table, row) in dora.iter().filter(|(_, row)| row.row_key != "id-0000000004") {
+        insert(store, table, row).await?;
+        // Readers pass over it: but for copies, which are as they were written.
+        let copies = ["city_copy", "town_copy", "age"];
+        let (index, entity) = (index_of(table, row), entity("People", "id-0000000004"));
+        if !copies.contains(&index) {
+            nobody_is_found(store).await.with_context(|| index)?;
+        }
+        mends(store, &Finding::StaleRow { index, row: id(table, row), entity }, &before).await?;
+    }
+    everything(store, &all).await
+}
+
+/// That no index leads to Dora.
+async fn nobody_is_found(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    let points = [
+        Person::by_name("Sales").eq("Dora").exists(tables).await?,
+        Person::by_email("Dora@x.org").exists(tables).await?,
+        Person::by_badge(104).exists(tables).await?,
+        Person::by_locker(104).exists(tables).await?,
+    ];
+    let counts = [
+        Person::by_nickname("Sales").eq("Dor").count(tables).await?,
+        Person::by_last_name("Sales").eq("Dorason").count(tables).await?,
+        Person::by_namesakes("Sales").eq("Dorason").count(tables).await?,
+        Person::by_city("Essen").count(tables).await?,
+        Person::by_town("Essen").count(tables).await?,
+    ];
+    ensure!(points == [false; 4] && counts == [0; 5], "{points:?}, {counts:?}");
+    let found = Person::by_adult("Sales").all(tables).await?.len() + Person::by_grown_up(30).all(tables).await?.len();
+    ensure!(found == 4 && Person::by_status("active").all(tables).await?.len() == 3, "{found}");
+    Ok(())
+}
+
+async fn a_row_of_another_value_is_found_and_deleted(store: &Store) -> Result<()> {
+    insert_people(store).await?;
+    let old = of_dora(store).await?;
+    let mut dora = person(&store.tables, 4).await?;
+    *dora = Person { age: 50, status: "gone".into(), badge: Some(7), ..Person::new(4, "Hera", "Ulm") };
+    store.tables.update(&mut dora).await?;
+    let before = all_rows(store).await?;
+    for (table, row) in old.iter().filter(|(_, row)| row.row_key != "id-0000000004") {
+        insert(store, table, row).await?;
+        let (index, entity) = (index_of(table, row), entity("People", "id-0000000004"));
+        mends(store, &Finding::StaleRow { index, row: id(table, row), entity }, &before).await?;
+    }
+    // Who wants a value does not wait for a repair.
+    for (table, row) in old.iter().filter(|(_, row)| row.row_key != "id-0000000004") {
+        insert(store, table, row).await?;
+    }
+    let mut all = crate::index_writes::people();
+    all.push(Stored::into_inner(person(&store.tables, 4).await?));
+    all.push(Person { badge: Some(104), ..Person::new(5, "Dora", "Essen") });
+    store.tables.insert(&all[4]).await?;
+    assert_eq!(Person::by_name("Sales").eq("dora").get(&store.tables).await?.as_deref(), Some(&all[4]));
+    assert_eq!(Person::by_email("dora@x.org").get(&store.tables).await?.as_deref(), Some(&all[4]));
+    assert_eq!(Person::by_badge(104).get(&store.tables).await?.as_deref(), Some(&all[4]));
+    store.tables.repair::<Person>().await?;
+    everything(store, &all).await
+}
+
+async fn a_stale_copy_is_found_and_written_anew(store: &Store) -> Result<()> {
+    insert_people(store).await?;
+    let dora = of_dora(store).await?;
+    let rows = all_rows(store).await?;
+    let mut seen = Vec::new();
+    for (table, row) in &dora {
+        let name = match row.properties.iter().find(|(name, _)| matches!(*name, "Status" | "Name")) {
+            Some((name, _)) if row.row_key != "id-0000000004" => name,
+            _ => continue,
+        };
+        let mut changed = Properties::default();
+        changed.push(name, ValueRef::String("behind"));
+        store.write(table, (&row.partition_key, &row.row_key), Action::Merge(changed, IfMatch::Any)).await?;
+        let (index, entity) = (index_of(table, row), entity("People", "id-0000000004"));
+        mends(store, &Finding::StaleCopy { index, row: id(table, row), entity }, &rows).await?;
+        seen.push(index);
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, ["age", "badge", "city_copy", "nickname", "status", "town_copy"]);
+    everything_found(store).await
+}
+
+/// A name for each scope.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Chairs")]
+struct Chair {
+    #[partition_key]
+    hall: String,
+    #[row_key]
+    number: u32,
+    #[index(name, lowercase, same_partition, unique)]
+    name: String,
+    #[index(owner, unique)]
+    owner: Option<String>,
+}
+
+fn chair(number: u32, name: &str, owner: Option<&str>) -> Chair {
+    Chair { hall: "Sales".into(), number, name: name.into(), owner: owner.map(str::to_owned) }
+}
+
+async fn two_owners_are_found_and_left(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    for index in ["name", "owner"] {
+        tables.create::<Chair>().await?;
+        tables.insert(&chair(1, "a", Some("x"))).await?;
+        tables.insert(&chair(2, "b", None)).await?;
+        // Somebody else gives the second one what the first one has.
+        let (property, value) = if index == "name" { ("Name", "A") } else { ("Owner", "x") };
+        let mut changed = Properties::default();
+        changed.push(property, ValueRef::String(value));
+        store.write("Chairs", ("Sales", "number-0000000002"), Action::Merge(changed, IfMatch::Any)).await?;
+        if index == "name" {
+            store.write("Chairs", ("Sales", "name-b"), Action::Delete(IfMatch::Any)).await?;
+        }
+        let row = match index {
+            "name" => entity("Chairs", "name-a"),
+            _ => RowId { table: "ChairsByOwner".into(), partition_key: "x".into(), row_key: String::new() },
+        };
+        let (second, owner) = (entity("Chairs", "number-0000000002"), entity("Chairs", "number-0000000001"));
+        let two = Finding::TwoOwners { index, row, entity: second, owner };
+        assert_eq!(findings::<Chair>(store).await?, std::slice::from_ref(&two));
+        let repaired = tables.repair::<Chair>().await?;
+        assert_eq!((repaired.entities, repaired.mended, repaired.left), (2, vec![], vec![two.clone()]));
+        assert_eq!(findings::<Chair>(store).await?, [two]);
+
+        // Somebody decides; what that leaves is mended.
+        tables.upsert(&chair(2, "c", Some("z"))).await?;
+        tables.repair::<Chair>().await?;
+        assert_eq!(findings::<Chair>(store).await?, []);
+        assert_eq!(Chair::by_name("Sales").eq("a").get(tables).await?.as_deref(), Some(&chair(1, "a", Some("x"))));
+        assert_eq!(Chair::by_owner("z").get(tables).await?.as_deref(), Some(&chair(2, "c", Some("z"))));
+        tables.remove(Chair::key("Sales", 1)).await?;
+        tables.remove(Chair::key("Sales", 2)).await?;
+    }
+    Ok(())
+}
+
+async fn a_value_is_given_to_one_of_two_owners(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Chair>().await?;
+    // Both have all of their values from somebody else, who wrote no row of an index.
+    for number in [1, 2] {
+        let mut properties = Properties::default();
+        properties.push("Name", ValueRef::String("a"));
+        properties.push("Owner", ValueRef::String("x"));
+        let own = format!("number-{number:010}");
+        store.write("Chairs", ("Sales", &own), Action::Insert(properties)).await?;
+    }
+    let repaired = tables.repair::<Chair>().await?;
+    let both = |findings: &[Finding]| findings.iter().map(Finding::index).collect::<Vec<_>>();
+    assert_eq!(both(&repaired.mended), [Some("name"), Some("owner")]);
+    assert_eq!(both(&repaired.left), [Some("name"), Some("owner")]);
+    let found = findings::<Chair>(store).await?;
+    assert!(found.iter().all(|finding| matches!(finding, Finding::TwoOwners { .. })) && found.len() == 2, "{found:?}");
+    Ok(())
+}
+
+/// Loads chairs of one hall by hand, a third of them without their names' rows, and gives the faults that there are.
+async fn load_chairs(store: &Store, count: u32) -> Result<Vec<Finding>> {
+    store.tables.create::<Chair>().await?;
+    let mut missing = Vec::new();
+    let numbers: Vec<_> = (0..count).collect();
+    for chunk in numbers.chunks(50) {
+        let mut operations = Vec::new();
+        for number in chunk {
+            let name = format!("{number:05}");
+            let mut properties = Properties::default();
+            properties.push("Name", ValueRef::String(&name));
+            let own = format!("number-{number:010}");
+            operations.push(Operation { row_key: own.clone(), action: Action::Insert(properties) });
+            let row_key = format!("name-{name}");
+            if number % 3 == 0 {
+                let (row, entity) = (entity("Chairs", &row_key), entity("Chairs", &own));
+                missing.push(Finding::MissingRow { index: "name", row, entity });
+            } else {
+                let mut pointer = Properties::default();
+                pointer.push("IndexedEntityNumber", ValueRef::Int64((*number).into()));
+                operations.push(Operation { row_key, action: Action::Insert(pointer) });
+            }
+        }
+        let group = Group { table: "Chairs".into(), partition_key: "Sales".into(), operations };
+        store.backend.execute(&group).await?;
+    }
+    Ok(missing)
+}
+
+/// More than two pages, where a request is cheap.
+fn pages(store: &Store) -> u32 {
+    if matches!(store.kind, Kind::Memory | Kind::Disk) { 2500 } else { 1050 }
+}
+
+async fn a_repair_goes_on_where_it_was(store: &Store) -> Result<()> {
+    let missing = load_chairs(store, pages(store)).await?;
+    // It is stopped when it is past its first page.
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let repair = store.tables.repair::<Chair>().progress(move |progress| drop(tell.send(progress.clone())));
+    let progress = tokio::select! {
+        repaired = repair => anyhow::bail!("it ended: {repaired:?}"),
+        progress = told.recv() => progress.context("it is told")?,
+    };
+    let cursor = progress.cursor.context("it was told where it is")?;
+    assert_eq!((progress.entities, progress.mended), (1000, 334));
+    // It may have got a little further before it was stopped.
+    let left = findings::<Chair>(store).await?;
+    ensure!(left.len() > 10 && missing[334..].ends_with(&left), "{} are left", left.len());
+
+    let repaired = store.tables.repair::<Chair>().from(&cursor)?.await?;
+    ensure!(repaired.mended == left, "{} were mended", repaired.mended.len());
+    assert_eq!(repaired.entities, pages(store) as usize - 1000);
+    assert_eq!(findings::<Chair>(store).await?, []);
+    assert_eq!(Chair::by_name("Sales").count_unchecked(&store.tables).await?, pages(store) as usize);
+    Ok(())
+}
+
+async fn a_verification_goes_on_where_it_was(store: &Store) -> Result<()> {
+    let missing = load_chairs(store, pages(store)).await?;
+    let mut verify = store.tables.verify::<Chair>();
+    assert_eq!(verify.cursor(), None);
+    for finding in &missing[..335] {
+        assert_eq!(verify.try_next().await?.as_ref(), Some(finding));
+    }
+    // All of the first page were given out, and one of the second.
+    let cursor = verify.cursor().context("it is past its first page")?.to_owned();
+    drop(verify);
+    let rest = store.tables.verify::<Chair>().from(&cursor)?.all().await?;
+    assert_eq!(rest, missing[334..]);
+    Ok(())
+}
+
+async fn a_cursor_of_another_sweep_is_refused(store: &Store) -> Result<()> {
+    load_chairs(store, 3).await?;
+    store.tables.create::<Person>().await?;
+    let (tell, mut told) = mpsc::unbounded_channel();
+    store.tables.repair::<Chair>().progress(move |progress| drop(tell.send(progress.clone()))).await?;
+    let mut cursors = Vec::new();
+    while let Some(progress) = told.recv().await {
+        cursors.extend(progress.cursor);
+    }
+    ensure!(!cursors.is_empty(), "a page was told");
+    for cursor in &cursors {
+        store.probe.requests();
+        assert!(matches!(store.tables.repair::<Person>().from(cursor), Err(Error::Cursor(_))), "another entity");
+        assert!(matches!(store.tables.verify::<Person>().from(cursor), Err(Error::Cursor(_))), "another entity");
+        let cut = &cursor[..cursor.len() - 2];
+        assert!(matches!(store.tables.repair::<Chair>().from(cut), Err(Error::Cursor(_))), "damaged");
+        assert_eq!(store.probe.requests(), 0);
+    }
+    // One in the rows of an index is not one of a backfill, which reads entities only.
+    let last = cursors.last().context("a page of an index")?;
+    assert!(matches!(store.tables.backfill::<Chair>("name").from(last), Err(Error::Cursor(_))));
+    let repaired = store.tables.repair::<Chair>().from(last)?.await?;
+    assert_eq!((repaired.entities, repaired.mended), (0, vec![]));
+    Ok(())
+}
+
+/// Writes entities of its own for a while, and gives what was acknowledged.
+async fn write(tables: Tables, writer: u32, times: u32) -> Result<BTreeMap<u32, Person>> {
+    let mut own = BTreeMap::new();
+    for n in 0..times {
+        let id = writer * 100 + n % 4;
+        let city = ["Bonn", "Ulm", "Köln"][(n % 3) as usize];
+        // Some names are wanted by all writers.
+        let name = if n % 5 == 0 { format!("shared {}", n % 2) } else { format!("own {writer} {n}") };
+        let badge = (n % 2 == 0).then_some(id);
+        let age = if n % 7 < 3 { 12 } else { 40 };
+        let new = Person { badge, age, email: Some(format!("{id}@x")), ..Person::new(id, &name, city) };
+        let written = match n % 6 {
+            5 => {
+                tables.remove(Person::key("Sales", id)).await?;
+                own.remove(&id);
+                continue;
+            }
+            0 | 3 => tables.upsert(&new).await,
+            1 => tables.insert(&new).await,
+            _ => match Person::key("Sales", id).get(&tables).await? {
+                Some(mut stored) => {
+                    *stored = new.clone();
+                    tables.update(&mut stored).await
+                }
+                None => continue,
+            },
+        };
+        match written {
+            Ok(_) => drop(own.insert(id, new)),
+            // What a writer beside others is told.
+            Err(
+                Error::UniqueViolation(_) | Error::AlreadyExists(_) | Error::ConditionNotMet(_) | Error::Aborted(_),
+            ) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(own)
+}
+
+async fn repairs_beside_writers_do_no_harm(store: &Store) -> Result<()> {
+    store.tables.create::<Person>().await?;
+    let (writers, times) = match store.kind {
+        Kind::Memory | Kind::Plain => (8, 150),
+        Kind::Disk => (4, 30),
+        Kind::Azurite | Kind::Live => (3, 12),
+    };
+    let (stop, mut stopped) = watch::channel(false);
+    let repairs = tokio::spawn({
+        let tables = store.tables.clone();
+        async move {
+            while !*stopped.borrow_and_update() {
+                let repaired = tables.repair::<Person>().await?;
+                assert_eq!(repaired.left, []);
+                tables.verify::<Person>().all().await?;
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            Ok::<_, Error>(())
+        }
+    });
+    let begun = (0..writers).map(|writer| write(store.tables.clone(), writer, times));
+    let mut all = BTreeMap::new();
+    for own in begun.collect::<JoinSet<_>>().join_all().await {
+        all.extend(own?);
+    }
+    stop.send(true)?;
+    repairs.await??;
+    let all: Vec<_> = all.into_values().collect();
+    everything(store, &all).await
+}

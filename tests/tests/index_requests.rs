@@ -1,0 +1,258 @@
+//! How many requests each write and read takes for each kind of index: measured, and compared with the table in the
+//! documentation of `table_runtime::index`. `REQUESTS=overwrite` writes the table anew.
+
+use std::{env, fmt::Write as _, fs, ops::RangeInclusive, path::Path};
+
+use anyhow::{Context, Result};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use table_runtime::{ETag, TableEntity, Tables, backend::BoxFuture};
+use tests::stores::{Kind, Store};
+
+/// An entity with one kind of index, or several.
+trait Indexed: TableEntity + Clone {
+    /// What the table calls it.
+    const TITLE: &'static str;
+    const UNIQUE: bool;
+    fn new(id: u32, value: &str) -> Self;
+    fn change(&mut self, value: Option<&str>);
+    fn key_of(id: u32) -> table_runtime::Point<Self>;
+    /// A patch, where there is a property to set.
+    fn patch(tables: &Tables) -> Option<BoxFuture<'static, table_runtime::Result<ETag>>>;
+    /// Reads all of a value, and says how many there are.
+    fn read_all<'t>(tables: &'t Tables, value: &'t str) -> BoxFuture<'t, Result<usize>>;
+}
+
+macro_rules! indexed {
+    ($name:ident, $title:literal, [$(#[$index:meta])*], unique: $unique:literal, patch: $patch:ident,
+     |$tables:ident, $value:ident| $read:expr) => {
+        #[derive(TableEntity, Clone, Debug)]
+        struct $name {
+            #[partition_key]
+            team: String,
+            #[row_key]
+            id: u32,
+            $(#[$index])*
+            value: String,
+            included: u32,
+            free: u32,
+        }
+
+        impl Indexed for $name {
+            const TITLE: &'static str = $title;
+            const UNIQUE: bool = $unique;
+
+            fn new(id: u32, value: &str) -> Self {
+                Self { team: "t".into(), id, value: value.into(), included: 0, free: 0 }
+            }
+
+            fn change(&mut self, value: Option<&str>) {
+                self.included += 1;
+                self.value = value.map_or_else(|| self.value.clone(), Into::into);
+            }
+
+            fn key_of(id: u32) -> table_runtime::Point<Self> {
+                Self::key("t", id)
+            }
+
+            fn patch(tables: &Tables) -> Option<BoxFuture<'static, table_runtime::Result<ETag>>> {
+                indexed!(@$patch $name, tables)
+            }
+
+            fn read_all<'t>($tables: &'t Tables, $value: &'t str) -> BoxFuture<'t, Result<usize>> {
+                Box::pin(async move { Ok($read) })
+            }
+        }
+    };
+    (@some $name:ident, $tables:ident) => {
+        Some($tables.patch($name::key("t", 1), |row| [row.free.set(1)]))
+    };
+    // A whole copy holds every property, so that none can be set alone.
+    (@none $name:ident, $tables:ident) => {{
+        let _ = $tables;
+        None
+    }};
+}
+
+indexed!(Plain, "none", [], unique: true, patch: some, |tables, _value| usize::from(Plain::key("t", 1).get(tables).await?.is_some())
+);
+indexed!(Pointer, "`same_partition`", [#[index(value, same_partition)]], unique: false, patch: some, |tables, value| Pointer::by_value("t").eq(value).all(tables).await?.len());
+indexed!(
+    Include, "`same_partition, include(…)`", [#[index(value, same_partition, include(included))]],
+    unique: false, patch: some,
+    |tables, value| Include::by_value("t").eq(value).all(tables).await?.len()
+);
+indexed!(CopyHere, "`same_partition, copy`", [#[index(value, same_partition, copy)]], unique: false, patch: none, |tables, value| CopyHere::by_value("t").eq(value).all(tables).await?.len()
+);
+indexed!(List, "`same_partition, list`", [#[index(value, same_partition, list)]], unique: false, patch: some, |tables, value| List::by_value("t").eq(value).all(tables).await?.len());
+indexed!(
+    UniqueHere, "`same_partition, unique`", [#[index(value, same_partition, unique)]], unique: true, patch: some,
+    |tables, value| usize::from(UniqueHere::by_value("t").eq(value).get(tables).await?.is_some())
+);
+indexed!(
+    UniqueCopy, "`same_partition, unique, copy`", [#[index(value, same_partition, unique, copy)]],
+    unique: true, patch: none,
+    |tables, value| usize::from(UniqueCopy::by_value("t").eq(value).get(tables).await?.is_some())
+);
+indexed!(Elsewhere, "elsewhere", [#[index(value)]], unique: false, patch: some, |tables, value| Elsewhere::by_value(value).all(tables).await?.len()
+);
+indexed!(SameTable, "elsewhere", [#[index(value, same_table)]], unique: false, patch: some, |tables, value| SameTable::by_value(value).all(tables).await?.len());
+indexed!(
+    IncludeElsewhere, "elsewhere, `include(…)`", [#[index(value, include(included))]], unique: false, patch: some,
+    |tables, value| IncludeElsewhere::by_value(value).all(tables).await?.len()
+);
+indexed!(CopyElsewhere, "elsewhere, `copy`", [#[index(value, copy)]], unique: false, patch: none, |tables, value| CopyElsewhere::by_value(value).all(tables).await?.len()
+);
+indexed!(UniqueElsewhere, "elsewhere, `unique`", [#[index(value, unique)]], unique: true, patch: some, |tables, value| usize::from(UniqueElsewhere::by_value(value).get(tables).await?.is_some()));
+indexed!(
+    Two, "elsewhere, two of them", [#[index(value, unique)] #[index(other)]], unique: true, patch: some,
+    |tables, value| usize::from(Two::by_value(value).get(tables).await?.is_some())
+);
+indexed!(
+    Three, "elsewhere, three of them", [#[index(value, unique)] #[index(other)] #[index(third, same_table)]],
+    unique: true, patch: some,
+    |tables, value| usize::from(Three::by_value(value).get(tables).await?.is_some())
+);
+
+const HEADER: &str = "\
+| index | insert | update | update, moved | upsert, new | upsert, moved | patch | delete | remove | read one | read *n* |
+|---|---|---|---|---|---|---|---|---|---|---|
+";
+
+/// The line of a kind in the table.
+async fn line<E: Indexed>() -> Result<String> {
+    let store = Kind::Memory.open()?;
+    let tables = &store.tables;
+    tables.create::<E>().await?;
+    let requests = || store.probe.requests();
+    requests();
+
+    let mut counts = Vec::new();
+    tables.insert(&E::new(1, "a")).await?;
+    counts.push(requests());
+    let mut stored = E::key_of(1).get(tables).await?.context("it was inserted")?;
+    requests();
+    stored.change(None);
+    tables.update(&mut stored).await?;
+    counts.push(requests());
+    stored.change(Some("b"));
+    tables.update(&mut stored).await?;
+    counts.push(requests());
+    tables.upsert(&E::new(2, "c")).await?;
+    counts.push(requests());
+    tables.upsert(&E::new(2, "d")).await?;
+    counts.push(requests());
+    let patch = E::patch(tables);
+    let mut columns: Vec<_> = counts.iter().map(ToString::to_string).collect();
+    columns.push(match patch {
+        Some(patch) => {
+            patch.await?;
+            requests().to_string()
+        }
+        None => String::new(),
+    });
+    let stored = E::key_of(1).get(tables).await?.context("it was inserted")?;
+    requests();
+    tables.delete(&stored).await?;
+    columns.push(requests().to_string());
+    assert!(tables.remove(E::key_of(2)).await?);
+    columns.push(requests().to_string());
+    columns.push(read::<E>(&store, 1..=1).await?.to_string());
+    columns.push(if E::UNIQUE { String::new() } else { formula::<E>(&store).await?.to_owned() });
+    assert_eq!(tables.verify::<E>().all().await?, []);
+    Ok(format!("| {} | {} |\n", E::TITLE, columns.join(" | ")))
+}
+
+/// What it takes to read entities of one value, once there are these.
+async fn read<E: Indexed>(store: &Store, ids: RangeInclusive<u32>) -> Result<usize> {
+    let count = *ids.end() as usize;
+    let inserts = stream::iter(ids).map(|id| store.tables.insert(&E::new(id, "all")));
+    // Side by side, but for lists, where each waits for the one before.
+    let side_by_side = if E::TITLE.contains("list") { 1 } else { 64 };
+    inserts.buffer_unordered(side_by_side).try_for_each(|_| async { Ok(()) }).await?;
+    store.probe.requests();
+    assert_eq!(E::read_all(&store.tables, "all").await?, count);
+    Ok(store.probe.requests())
+}
+
+/// What it takes to read any number of them: the one that holds for a few and for many.
+async fn formula<E: Indexed>(store: &Store) -> Result<&'static str> {
+    let (few, many) = (read::<E>(store, 2..=10).await?, read::<E>(store, 11..=1001).await?);
+    Ok(match (few, many) {
+        (1, 2) => "⌈*n* ÷ 1000⌉",
+        (11, 1003) => "⌈*n* ÷ 1000⌉ + *n*",
+        (11, 1002) => "1 + *n*",
+        other => panic!("{}: {other:?}", E::TITLE),
+    })
+}
+
+async fn table() -> Result<String> {
+    let elsewhere = line::<Elsewhere>().await?;
+    assert_eq!(elsewhere, line::<SameTable>().await?, "other partitions cost the same, in whichever table");
+    let lines = [
+        line::<Plain>().await?,
+        line::<Pointer>().await?,
+        line::<Include>().await?,
+        line::<UniqueHere>().await?,
+        line::<CopyHere>().await?,
+        line::<UniqueCopy>().await?,
+        line::<List>().await?,
+        elsewhere,
+        line::<IncludeElsewhere>().await?,
+        line::<UniqueElsewhere>().await?,
+        line::<Two>().await?,
+        line::<Three>().await?,
+        line::<CopyElsewhere>().await?,
+    ];
+    Ok(HEADER.to_owned() + &lines.concat())
+}
+
+/// The figures that hold whatever else is said: in each line, what a write of this kind takes.
+fn check(table: &str) {
+    let column = |title: &str, column: usize| -> usize {
+        let line = table.lines().find(|line| line.starts_with(&format!("| {title} |"))).expect(title);
+        line.split(" | ").nth(column).and_then(|count| count.trim_end_matches(" |").parse().ok()).expect(line)
+    };
+    for here in
+        ["`same_partition`", "`same_partition, include(…)`", "`same_partition, unique`", "`same_partition, copy`"]
+    {
+        let writes = [1, 2, 3, 7].map(|at| column(here, at));
+        assert_eq!(writes, [1, 1, 1, 1], "{here}");
+        assert_eq!([4, 5, 8].map(|at| column(here, at)), [2, 2, 2], "{here}");
+    }
+    for (title, moved) in [
+        ("elsewhere", 1),
+        ("elsewhere, `include(…)`", 1),
+        ("elsewhere, `unique`", 1),
+        ("elsewhere, two of them", 2),
+        ("elsewhere, three of them", 3),
+    ] {
+        let (insert, update, delete) = (2 + moved, 1 + 3 * moved, 1 + 2 * moved);
+        let expected = [insert, update, insert + 1, update + 1, delete, delete + 1];
+        assert_eq!([1, 3, 4, 5, 7, 8].map(|at| column(title, at)), expected, "{title}");
+    }
+    assert_eq!(column("`same_partition`", 6), 1, "a patch");
+    assert_eq!([column("`same_partition, unique`", 9), column("elsewhere, `unique`", 9)], [2, 2], "a pointer");
+    assert_eq!([column("`same_partition, unique, copy`", 9), column("elsewhere, `copy`", 9)], [1, 1], "a copy");
+}
+
+#[tokio::test]
+async fn the_documentation_says_what_requests_there_are() -> Result<()> {
+    let table = table().await?;
+    check(&table);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../table-runtime/src/index.rs");
+    let source = fs::read_to_string(&path)?;
+    let (begin, end) = ("//! <!-- requests: begin -->\n", "//! <!-- requests: end -->\n");
+    let (before, rest) = source.split_once(begin).context("the table begins")?;
+    let (stored, after) = rest.split_once(end).context("the table ends")?;
+    let mut lines = String::from("//!\n");
+    for line in table.lines() {
+        writeln!(lines, "//! {line}")?;
+    }
+    lines.push_str("//!\n");
+    if env::var("REQUESTS").is_ok_and(|value| value == "overwrite") {
+        fs::write(&path, [before, begin, &lines, end, after].concat())?;
+        return Ok(());
+    }
+    assert_eq!(stored, lines, "`REQUESTS=overwrite cargo test -p tests --test index_requests` writes the table anew");
+    Ok(())
+}

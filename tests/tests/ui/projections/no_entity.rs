@@ -1,0 +1,31 @@
+use table_runtime::{Projection, TableEntity};
+
+#[derive(TableEntity)]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    title: String,
+    likes: u32,
+    #[property(skip)]
+    cached: bool,
+}
+
+#[derive(Projection)]
+#[projection(of = Posts)]
+struct Unknown {
+    title: String,
+}
+
+struct Plain {
+    title: String,
+}
+
+#[derive(Projection)]
+#[projection(of = Plain)]
+struct OfPlain {
+    title: String,
+}
+
+fn main() {}
