@@ -151,7 +151,7 @@ impl SliceInfo {
     }
 
     /// Of a key, what begins with this part of it; `None` if the parts before it are not whole.
-    pub(crate) fn from_part<'k>(&self, layout: &LayoutInfo, part: TimePart, key: &'k str) -> Option<&'k str> {
+    pub(crate) fn begun_by<'k>(&self, layout: &LayoutInfo, part: TimePart, key: &'k str) -> Option<&'k str> {
         let (prefix, parts) = if part.in_partition {
             (layout.partition_prefix, layout.partition)
         } else {
@@ -167,7 +167,7 @@ impl SliceInfo {
     fn time(&self, layout: &LayoutInfo, partition_key: &str, row_key: &str) -> Option<Ticks> {
         let part = self.place(layout)?;
         let key = if part.in_partition { partition_key } else { row_key };
-        let (digits, _) = part.digits(self.from_part(layout, part, key)?)?;
+        let (digits, _) = part.digits(self.begun_by(layout, part, key)?)?;
         part.time(digits)
     }
 }
@@ -213,23 +213,17 @@ impl LayoutInfo {
 
 /// Carries out a write of entities of this layout: if they are new, it makes the slice that is missing.
 pub(crate) async fn execute(backend: &dyn Backend, layout: &LayoutInfo, group: &Group) -> Result<Vec<Option<ETag>>> {
-    let missing = match backend.execute(group).await {
-        Err(Error::TableNotFound(_)) if layout.slice.is_some() => group,
-        executed => return executed,
-    };
-    let makes = |action: &Action| matches!(action, Action::Insert(_) | Action::Upsert(_));
-    let other = missing.operations.iter().find(|operation| !makes(&operation.action));
-    match other {
-        Some(operation) => Err(Error::NotFound(Box::new(RowId {
-            table: missing.table.to_string(),
-            partition_key: missing.partition_key.clone(),
-            row_key: operation.row_key.clone(),
-        }))),
-        None => {
-            backend.create_table(&missing.table).await?;
-            backend.execute(missing).await
-        }
+    let executed = backend.execute(group).await;
+    if layout.slice.is_none() || !matches!(executed, Err(Error::TableNotFound(_))) {
+        return executed;
     }
+    let is_new = |action: &Action| matches!(action, Action::Insert(_) | Action::Upsert(_));
+    if let Some(operation) = group.operations.iter().find(|operation| !is_new(&operation.action)) {
+        let (table, partition_key) = (group.table.to_string(), group.partition_key.clone());
+        return Err(Error::NotFound(Box::new(RowId { table, partition_key, row_key: operation.row_key.clone() })));
+    }
+    backend.create_table(&group.table).await?;
+    backend.execute(group).await
 }
 
 impl Tables {
@@ -252,7 +246,7 @@ impl Tables {
     ///
     /// # futures::executor::block_on(async {
     /// let tables = Tables::in_memory()?;
-    /// let day = |number| SystemTime::UNIX_EPOCH + Duration::from_secs(86_400 * number);
+    /// let day = |number: u64| SystemTime::UNIX_EPOCH + Duration::from_secs(86_400 * number);
     /// for at in [day(0), day(40)] {
     ///     tables.insert(&Log { machine: "a".into(), at, text: "started".into() }).await?;
     /// }

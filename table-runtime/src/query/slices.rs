@@ -48,11 +48,11 @@ impl Slices {
         };
         let (partition, row) = plan.keys();
         if part.in_partition {
-            let digits = info.from_part(layout, part, partition).and_then(|key| part.digits(key));
+            let digits = info.begun_by(layout, part, partition).and_then(|key| part.digits(key));
             let time = digits.and_then(|(digits, _)| part.time(digits));
             return Some(Self { from: time, to: time, ..all });
         }
-        let Some(rest) = info.from_part(layout, part, row) else { return Some(all) };
+        let Some(rest) = info.begun_by(layout, part, row) else { return Some(all) };
         // What the row keys begin with before the time.
         let before = &row[..row.len() - rest.len()];
         let after = After { joint: info.joint(), is_last: part.number + 1 == layout.row.len() };

@@ -136,7 +136,9 @@ impl Source {
                 slices.stages(&tables, &scans, rest.as_deref().map(|rest| (rest, at)))
             }
         };
-        stages.into_iter().for_each(|stage| self.pages.stages.push(stage));
+        for stage in stages {
+            self.pages.stages.push(stage);
+        }
         Ok(())
     }
 

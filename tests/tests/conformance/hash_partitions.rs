@@ -28,7 +28,7 @@ crate::conformance! {
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Devices")]
 #[index(owners, partition(owner(hash = 4)), row(owner))]
-#[index(places, partition(owner(hash = 8)), row(place), copy)]
+#[index(places, partition(color(hash = 8)), row(place), copy)]
 struct Device {
     #[partition_key]
     tenant: String,

@@ -123,7 +123,7 @@ async fn writes_go_to_the_slice_of_their_time(store: &Store) -> Result<()> {
     assert_eq!(found.map(Stored::into_inner), Some(line(MAY, 1)));
 
     let mut stored = Line::key("a", JUNE, 1).get(tables).await?.expect("it was inserted");
-    stored.text = "changed".to_owned();
+    "changed".clone_into(&mut stored.text);
     tables.update(&mut stored).await?;
     tables.patch(Line::key("a", MAY, 1), |line| line.text.set("patched")).await?;
     let texts = [Line::key("a", JUNE, 1), Line::key("a", MAY, 1)];
@@ -378,7 +378,7 @@ async fn transactions_stay_in_one_slice(store: &Store) -> Result<()> {
     assert!(error.contains("Log201005") && error.contains("Log201006"), "{error}");
     assert_eq!(slices::<Line>(tables).await?, ["Log201006"]);
     let mut stored = Line::key("a", JUNE, 1).get(tables).await?.expect("it was inserted");
-    stored.text = "changed".to_owned();
+    "changed".clone_into(&mut stored.text);
     let transaction = tables.transaction().update(&mut stored).remove(Line::key("a", JUNE, 2));
     transaction.patch(Line::key("a", JUNE, 2), |line| line.text.set("x")).commit().await.expect_err("twice one row");
     tables.transaction().update(&mut stored).remove(Line::key("a", JUNE, 2)).commit().await?;
