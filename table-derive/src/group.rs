@@ -165,6 +165,12 @@ fn check(group: &Group<'_>, number: usize, item: &Variant<'_>) -> TokenStream {
             format!("`{name}` stands in another table than `{master}`; write `#[table(name = …)]`, the same on both"),
         ),
         (
+            "Slice",
+            format!(
+                "`{master}` or `{name}` stands in table slices, where a group is not read by one query; remove `slice`"
+            ),
+        ),
+        (
             "Partition",
             format!(
                 "the partition key of `{name}` is not made as that of `{master}`; give both the same parts, of the same \

@@ -129,6 +129,8 @@ pub enum Misfit {
     No,
     /// It stands in another table than the master.
     Table,
+    /// It or the master stands in table slices: its items may stand in others.
+    Slice,
     /// Its partition key is made otherwise.
     Partition,
     /// Its row key does not begin with the master's.
@@ -185,6 +187,9 @@ pub const fn member_misfit(members: &[Member], number: usize) -> Misfit {
     };
     if !same(first.table, key.table) {
         return Misfit::Table;
+    }
+    if first.slice.is_some() || key.slice.is_some() {
+        return Misfit::Slice;
     }
     let partition = first.partition.len();
     if !separated

@@ -23,6 +23,8 @@ entities! {
     OfText table(name = "Expenses") { #[partition_key] user: String, #[row_key] text: String, #[row_key] id: u32 }
     Constant table(name = "Expenses", row = "details") { #[partition_key] user: String }
     Indexed table(name = "Expenses") { #[partition_key] user: String, #[row_key] id: u32, #[index(name, same_partition)] name: String }
+    Sliced table(name = "Expenses", slice = month(at)) { #[partition_key] user: String, #[row_key(time)] at: std::time::SystemTime }
+    InSlices table(name = "Expenses", slice = month(at)) { #[partition_key] user: String, #[row_key(time)] at: std::time::SystemTime, #[row_key] id: u32 }
     Same table(name = "Expenses", kind = "Kinded") { #[partition_key] user: String, #[row_key] id: u32 }
 }
 
@@ -44,6 +46,7 @@ groups! {
     MoreShapes: Expense Noted Deeper;
     Texts: Text OfText;
     Indexes: Constant Indexed;
+    Slices: Sliced InSlices;
     SameKinds: Kinded Same;
     OneKind: Same Kinded;
 }
