@@ -6,6 +6,7 @@ pub mod faulty;
 pub mod filled;
 pub mod form;
 pub mod isolated;
+pub mod items;
 pub mod load;
 pub mod plain;
 pub mod probed;

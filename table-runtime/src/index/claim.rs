@@ -138,8 +138,12 @@ impl Upkeep {
                 return;
             }
             let Ok(found) = self.entity(owner).await else { return };
-            let Some(found) = found else { return self.delete_written(&rows).await };
+            let Some(found) = found else {
+                rows = self.delete_written(owner, rows).await;
+                continue;
+            };
             let has = |row: &Written| found.encoded.keys(row.layout) == Some(&row.keys);
+            let mut rewritten = Vec::new();
             if !rows.iter().all(has) {
                 match self.touch(&found).await {
                     Ok(touched) => {
@@ -148,8 +152,8 @@ impl Upkeep {
                         {
                             **etag = touched;
                         }
-                        let given_up: Vec<_> = rows.extract_if(.., |row| !has(row)).collect();
-                        self.delete_written(&given_up).await;
+                        let given_up = rows.extract_if(.., |row| !has(row)).collect();
+                        rewritten = self.delete_written(owner, given_up).await;
                     }
                     Err(Error::NotFound(_) | Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => continue,
                     Err(_) => return,
@@ -157,15 +161,14 @@ impl Upkeep {
             }
             // What stays is the entity's, but what it includes may be of the write that did not come to pass.
             rows.retain(|row| self.schema.holds(row.layout) == Holds::Include);
-            if !self.include_again(&found, &mut rows).await {
-                return;
-            }
+            self.include_again(&found, &mut rows).await;
+            rows.extend(rewritten);
         }
     }
 
-    /// Writes into these rows what they include of the entity, and says whether there is anything to look at again: a
-    /// row that others have written since is theirs.
-    async fn include_again(&self, found: &Found, rows: &mut Vec<Written>) -> bool {
+    /// Writes into these rows what they include of the entity, and leaves those that are to be looked at again: a row
+    /// that others have written since is theirs.
+    async fn include_again(&self, found: &Found, rows: &mut Vec<Written>) {
         let mut mine = Vec::new();
         for mut row in std::mem::take(rows) {
             let Some(now) = found.encoded.row(row.layout) else { continue };
@@ -183,19 +186,33 @@ impl Upkeep {
             }
         }
         *rows = mine;
-        !rows.is_empty()
     }
 
-    /// Deletes rows in the versions that are known, side by side. A row that is another one by now stays, and one that
-    /// stays for another reason is found by a repair.
-    pub(super) async fn delete_written(&self, rows: &[Written]) {
-        let deletions = rows.iter().map(|row| async move {
+    /// Gives up rows that an entity had, in the versions that were read before it was changed.
+    ///
+    /// A writer that did not come to its commit may have written such a row meanwhile, and left it since it was the
+    /// entity's then: it is looked at like one that this write wrote.
+    pub(super) async fn give_up(&self, owner: &RowKeys, rows: Vec<Written>, etag: Option<&mut ETag>) {
+        let rewritten = self.delete_written(owner, rows).await;
+        self.take_back(owner, rewritten, etag).await;
+    }
+
+    /// Deletes rows in the versions that are known, side by side, and gives those that were written again since for the
+    /// same entity, in their versions now. A row that stays for another reason is found by a repair.
+    async fn delete_written(&self, owner: &RowKeys, rows: Vec<Written>) -> Vec<Written> {
+        let deletions = rows.into_iter().map(|row| async move {
             let table = self.schema.layouts[row.layout].table;
-            if let Err(error) = self.delete_row(table, &row.keys, &row.etag).await {
+            let deleted = match self.backend.execute(&self.deletion(table, &row.keys, &row.etag)).await {
+                Ok(_) | Err(Error::NotFound(_)) => Ok(None),
+                Err(Error::ConditionNotMet(_)) => self.own_row(row.layout, &row.keys, owner).await,
+                Err(error) => Err(error),
+            };
+            deleted.unwrap_or_else(|error| {
                 tracing::warn!(table, index = self.schema.layouts[row.layout].name, %error, "an index row was left");
-            }
+                None
+            })
         });
-        join_all(deletions).await;
+        join_all(deletions).await.into_iter().flatten().collect()
     }
 }
 

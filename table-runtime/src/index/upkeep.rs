@@ -157,27 +157,38 @@ impl Upkeep {
     ) -> Result<ETag> {
         let keys = &new.primary().keys;
         let (mut etag, mut properties) = (begun, self.properties(new));
-        let error = loop {
+        let mut doubt = None;
+        let mut error = Error::Aborted(Box::new(self.row_id(self.schema.table(), keys)));
+        for _ in 0..TRIES {
             let committed = Action::Replace(properties.clone(), IfMatch::ETag(etag.clone()));
-            let error = match self.commit(change, keys, committed).await {
+            let found = match self.commit(change, keys, committed).await {
                 Ok(etag) => return etag.ok_or_else(|| self.unknown("insert", keys)),
-                Err(error) => error,
+                Err(unknown @ Error::OutcomeUnknown(_)) => {
+                    doubt = Some(unknown);
+                    self.entity(keys).await
+                }
+                Err(Error::ConditionNotMet(_) | Error::NotFound(_)) => self.entity(keys).await,
+                Err(error) => Err(error),
             };
-            let found = match &error {
-                Error::OutcomeUnknown(_) | Error::ConditionNotMet(_) | Error::NotFound(_) => self.entity(keys).await?,
-                _ => break error,
-            };
-            match (found, error) {
+            match found {
                 // Another writer touched it: a fence, or a patch, which stays.
-                (Some(found), _) if found.pending == Some(self.id) => {
+                Ok(Some(found)) if found.pending == Some(self.id) => {
+                    // What was sent under the version before cannot be applied any more.
+                    doubt = doubt.filter(|_| found.row.etag == etag);
                     etag = found.row.etag;
                     properties = committed_properties(&found.row.properties);
                 }
-                // It may be this write that committed it, so its index rows stay.
-                (_, unknown @ Error::OutcomeUnknown(_)) => return Err(unknown),
-                _ => break Error::Aborted(Box::new(self.row_id(self.schema.table(), keys))),
+                Ok(_) => break,
+                Err(other) => {
+                    error = other;
+                    break;
+                }
             }
-        };
+        }
+        // It may be this write that committed it, so its index rows stay.
+        if let Some(unknown) = doubt {
+            return Err(unknown);
+        }
         self.abort(new, written).await;
         Err(error)
     }
@@ -199,7 +210,7 @@ impl Upkeep {
         let (claims, rows): (Vec<_>, Vec<_>) =
             written.into_iter().partition(|written| self.schema.is_unique(written.layout));
         // Whoever took such a claim since has written it anew, so its version is another one.
-        self.delete_written(&claims).await;
+        self.give_up(keys, claims, None).await;
         self.take_back(keys, rows, None).await;
     }
 
@@ -228,7 +239,7 @@ impl Upkeep {
                 return Err(error);
             }
         }
-        self.delete_written(&left).await;
+        self.give_up(keys, left, Some(etag)).await;
         self.follow(&change, keys, Some(etag)).await;
         Ok(())
     }
@@ -240,7 +251,7 @@ impl Upkeep {
         let claimed: Vec<_> = self.schema.claimed().collect();
         let left = self.own_rows(&change, &claimed, &keys).await?;
         self.commit(&change, &keys, Action::Delete(IfMatch::ETag(etag.clone()))).await?;
-        self.delete_written(&left).await;
+        self.give_up(&keys, left, None).await;
         self.follow(&change, &keys, None).await;
         Ok(())
     }
@@ -320,16 +331,17 @@ impl Upkeep {
 
     /// The rows that the entity has in these indexes, as they stand.
     async fn own_rows(&self, change: &Change<'_>, layouts: &[usize], owner: &RowKeys) -> Result<Vec<Written>> {
-        let reads = layouts.iter().filter_map(|layout| {
-            let keys = change.old_keys(*layout)?.clone();
-            Some(async move {
-                let Some(row) = self.get(self.schema.layouts[*layout].table, &keys).await? else { return Ok(None) };
-                let own = self.schema.owner(*layout, &row)? == *owner;
-                Ok(own.then_some(Written { layout: *layout, keys, etag: row.etag }))
-            })
-        });
+        let rows = layouts.iter().filter_map(|layout| Some((*layout, change.old_keys(*layout)?)));
+        let reads = rows.map(|(layout, keys)| self.own_row(layout, keys, owner));
         let rows: Result<Vec<_>> = join_all(reads).await.into_iter().collect();
         Ok(rows?.into_iter().flatten().collect())
+    }
+
+    /// A row of an index as it stands, if it leads to this entity.
+    pub(super) async fn own_row(&self, layout: usize, keys: &RowKeys, owner: &RowKeys) -> Result<Option<Written>> {
+        let Some(row) = self.get(self.schema.layouts[layout].table, keys).await? else { return Ok(None) };
+        let own = self.schema.owner(layout, &row)? == *owner;
+        Ok(own.then_some(Written { layout, keys: keys.clone(), etag: row.etag }))
     }
 
     /// Writes the entity's rows in these indexes, side by side. An error comes with what was written all the same.

@@ -1,0 +1,286 @@
+//! Every write of every kind of index, with a fault at every request: what readers may rely on holds after it, and a
+//! repair leaves nothing wrong.
+
+use std::{cell::RefCell, collections::BTreeMap};
+
+use anyhow::{Context, Result, ensure};
+use table_runtime::{
+    Error, LayoutInfo, Tables,
+    backend::{Action, Backend, Group, IfMatch, Operation},
+};
+use tests::{
+    faulty::{Run, for_each_fault},
+    items::{self, Fields, Item, clashes, contents, mended, promised, sound, store},
+    plain::Plain,
+};
+
+/// A write. Items are written with the key, the value and the other value.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Insert(u32, u32, u32),
+    Upsert(u32, u32, u32),
+    Update(u32, u32, u32),
+    /// An update of the note alone.
+    Note(u32),
+    Patch(u32),
+    Delete(u32),
+    Remove(u32),
+    Repair,
+}
+
+/// What there is at first.
+const START: [Fields; 2] = [Fields::new(1, 1, 1), Fields::new(2, 2, 2)];
+
+/// Each write, also where it clashes with what there is.
+const ACTS: [Act; 19] = [
+    Act::Insert(3, 3, 3),
+    Act::Insert(3, 1, 3),
+    Act::Insert(3, 3, 1),
+    Act::Insert(3, 1, 2),
+    Act::Insert(1, 3, 3),
+    Act::Upsert(3, 3, 3),
+    Act::Upsert(1, 3, 3),
+    Act::Upsert(1, 1, 1),
+    Act::Upsert(1, 3, 2),
+    Act::Update(1, 3, 3),
+    Act::Update(1, 3, 1),
+    Act::Update(1, 2, 1),
+    Act::Update(1, 3, 2),
+    Act::Note(1),
+    Act::Patch(1),
+    Act::Delete(1),
+    Act::Remove(1),
+    Act::Remove(3),
+    Act::Repair,
+];
+
+/// Those that leave the most behind when they fail.
+const DAMAGING: [Act; 5] =
+    [Act::Insert(3, 3, 3), Act::Update(1, 3, 3), Act::Update(1, 3, 2), Act::Note(1), Act::Delete(1)];
+
+/// Those that meet it: they take what was left, and leave more.
+const MEETING: [Act; 8] = [
+    Act::Insert(3, 3, 3),
+    Act::Insert(4, 3, 4),
+    Act::Insert(4, 1, 3),
+    Act::Upsert(1, 3, 3),
+    Act::Update(2, 3, 1),
+    Act::Update(1, 4, 1),
+    Act::Delete(1),
+    Act::Repair,
+];
+
+async fn run<I: Item>(tables: &Tables, act: Act) -> table_runtime::Result<()> {
+    match act {
+        Act::Insert(id, value, other) => tables.insert(&I::new(Fields::new(id, value, other))).await.map(drop),
+        Act::Upsert(id, value, other) => {
+            tables.upsert(&I::new(Fields { note: 1, ..Fields::new(id, value, other) })).await.map(drop)
+        }
+        Act::Update(id, value, other) => {
+            let Some(mut stored) = I::get(tables, id).await? else { return Ok(()) };
+            let fields = Fields { value, other, note: 2, ..stored.fields() };
+            *stored = I::new(fields);
+            tables.update(&mut stored).await.map(drop)
+        }
+        Act::Note(id) => {
+            let Some(mut stored) = I::get(tables, id).await? else { return Ok(()) };
+            *stored = I::new(Fields { note: 3, ..stored.fields() });
+            tables.update(&mut stored).await.map(drop)
+        }
+        Act::Patch(id) => I::patch(tables, id, 4).await,
+        Act::Delete(id) => match I::get(tables, id).await? {
+            Some(stored) => tables.delete(&stored).await,
+            None => Ok(()),
+        },
+        Act::Remove(id) => I::remove(tables, id).await.map(drop),
+        Act::Repair => tables.repair::<I>().await.map(drop),
+    }
+}
+
+/// What readers see after a write that nothing disturbs; `None` if it is refused.
+fn after<I: Item>(before: &[Fields], act: Act) -> Option<Vec<Fields>> {
+    let mut items: BTreeMap<_, _> = before.iter().map(|fields| (fields.id, *fields)).collect();
+    let id = match act {
+        Act::Insert(id, value, other) => {
+            if items.insert(id, Fields::new(id, value, other)).is_some() {
+                return None;
+            }
+            id
+        }
+        Act::Upsert(id, value, other) => {
+            items.insert(id, Fields { note: 1, ..Fields::new(id, value, other) });
+            id
+        }
+        Act::Update(id, value, other) => {
+            items.entry(id).and_modify(|fields| *fields = Fields { value, other, note: 2, ..*fields });
+            id
+        }
+        Act::Note(id) => {
+            items.entry(id).and_modify(|fields| fields.note = 3);
+            id
+        }
+        Act::Patch(id) if I::IS_PATCHED => {
+            items.entry(id).and_modify(|fields| fields.likes = 4);
+            id
+        }
+        Act::Delete(id) | Act::Remove(id) => {
+            items.remove(&id);
+            id
+        }
+        Act::Patch(_) | Act::Repair => return Some(before.to_vec()),
+    };
+    let clashes = |fields| items.values().any(|other| clashes::<I>(fields, other));
+    if items.get(&id).is_some_and(clashes) { None } else { Some(items.into_values().collect()) }
+}
+
+/// Runs a write with every fault, each time on a copy of the store, and checks what it leaves; gives how many there
+/// were.
+async fn check<I: Item>(start: &Plain, act: Act, left: impl Fn(&Plain), is_undamaged: bool) -> Result<usize> {
+    let before = promised::<I>(&start.tables()).await?;
+    let expected = after::<I>(&before, act);
+    let program = async |tables: Tables| run::<I>(&tables, act).await;
+    for_each_fault(
+        async || Ok(start.copy()),
+        program,
+        async |run: Run<Plain, _>| {
+            left(&run.store);
+            let seen = promised::<I>(&run.tables).await?;
+            match &run.result {
+                Ok(()) => ensure!(Some(&seen) == expected.as_ref(), "it succeeded, and readers see {seen:?}"),
+                Err(Error::OutcomeUnknown(error)) => {
+                    ensure!(run.fault.is_some(), "{error}");
+                    ensure!(seen == before || Some(&seen) == expected.as_ref(), "{error}; readers see {seen:?}");
+                }
+                Err(error) => {
+                    let is_expected = matches!(error, Error::UniqueViolation(_) | Error::AlreadyExists(_));
+                    ensure!(run.fault.is_some() || expected.is_none() && is_expected, "{error}");
+                    ensure!(seen == before, "{error}; readers see {seen:?} instead of {before:?}");
+                }
+            }
+            if run.fault.is_none() && is_undamaged {
+                sound::<I>(&run.tables, &seen).await.context("before a repair")?;
+            }
+            mended::<I>(&run.tables, &seen)
+                .await
+                .with_context(|| format!("it gave {:?}; it left\n{}", run.result, run.store))
+        },
+    )
+    .await
+    .with_context(|| format!("{act:?} after\n{start}"))
+}
+
+async fn every_write<I: Item>() -> Result<()> {
+    let start = store::<I>(&START).await?;
+    let mut failed = 0;
+    for act in ACTS {
+        failed += check::<I>(&start, act, |_| {}, true).await?;
+    }
+    println!("{failed} faults");
+    Ok(())
+}
+
+/// The stores that a write leaves when it meets a fault, each once.
+async fn damaged<I: Item>() -> Result<Vec<Plain>> {
+    let start = store::<I>(&START).await?;
+    let damaged = RefCell::new(BTreeMap::new());
+    for act in DAMAGING {
+        let left = |store: &Plain| drop(damaged.borrow_mut().insert(contents(store), store.copy()));
+        check::<I>(&start, act, left, true).await?;
+    }
+    Ok(damaged.into_inner().into_values().collect())
+}
+
+async fn every_write_after_a_fault<I: Item>() -> Result<()> {
+    let damaged = damaged::<I>().await?;
+    let mut failed = 0;
+    for start in &damaged {
+        for act in MEETING {
+            failed += check::<I>(start, act, |_| {}, false).await?;
+        }
+    }
+    println!("{} damaged stores, {failed} faults", damaged.len());
+    Ok(())
+}
+
+/// Deletes all index rows, and what is recorded of the indexes.
+async fn strip<I: Item>(store: &Plain) -> Result<()> {
+    let LayoutInfo { table: entities, partition_prefix, row_prefix, .. } = I::LAYOUTS[0];
+    for (table, row) in store.rows() {
+        let is_entity =
+            table == entities && row.partition_key.starts_with(partition_prefix) && row.row_key.starts_with(row_prefix);
+        if !is_entity {
+            let operations = vec![Operation { row_key: row.row_key, action: Action::Delete(IfMatch::Any) }];
+            store.execute(&Group { table: table.into(), partition_key: row.partition_key, operations }).await?;
+        }
+    }
+    store.tables().create::<I>().await?;
+    Ok(())
+}
+
+async fn fill<I: Item>(tables: &Tables) -> table_runtime::Result<()> {
+    for layout in &I::LAYOUTS[1..] {
+        tables.backfill::<I>(layout.name).await?;
+    }
+    Ok(())
+}
+
+async fn every_backfill<I: Item>() -> Result<()> {
+    let items = [START[0], START[1], Fields::new(3, 3, 3)];
+    let start = store::<I>(&items).await?;
+    strip::<I>(&start).await?;
+    ensure!(start.rows().len() == items.len() + I::LAYOUTS.len() - 1, "{start}");
+    let program = async |tables: Tables| fill::<I>(&tables).await;
+    let failed = for_each_fault(
+        async || Ok(start.copy()),
+        program,
+        async |run: Run<Plain, _>| {
+            // An index is not read before it is complete.
+            let is_refused = async |at| matches!(I::find(&run.tables, at, 1).await, Err(Error::IndexBuilding { .. }));
+            let mut refused = 0;
+            for at in 1..I::LAYOUTS.len() {
+                if is_refused(at).await {
+                    refused += 1;
+                } else {
+                    ensure!(I::find(&run.tables, at, 1).await? == items[..1], "what `{}` gives", I::LAYOUTS[at].name);
+                }
+            }
+            ensure!(run.result.is_err() || refused == 0, "it succeeded, and {refused} indexes are not ready");
+            ensure!(run.fault.is_some() || run.result.is_ok(), "{:?}", run.result);
+            fill::<I>(&run.tables).await.context("again")?;
+            sound::<I>(&run.tables, &items).await
+        },
+    )
+    .await?;
+    println!("{failed} faults");
+    Ok(())
+}
+
+macro_rules! each {
+    ($($kind:ident)+) => {$(
+        mod $kind {
+            use super::{Result, items::$kind::Item};
+
+            #[tokio::test]
+            async fn every_write() -> Result<()> {
+                super::every_write::<Item>().await
+            }
+
+            #[tokio::test]
+            async fn every_write_after_a_fault() -> Result<()> {
+                super::every_write_after_a_fault::<Item>().await
+            }
+
+            #[tokio::test]
+            async fn every_backfill() -> Result<()> {
+                super::every_backfill::<Item>().await
+            }
+        }
+    )+};
+}
+
+each! {
+    pointer_in_partition unique_in_partition copy_in_partition unique_copy_in_partition include_in_partition
+    list_in_partition two_in_partition
+    pointer_in_table unique_in_table copy_in_table include_in_table unique_include_in_table two_in_table
+    pointer_elsewhere unique_elsewhere copy_elsewhere include_elsewhere unique_include_elsewhere two_elsewhere
+}
