@@ -23,7 +23,7 @@ use crate::{
     index::{self, Encoded, Schema, Upkeep},
     limits,
     query::{OwnKey, Primary},
-    transaction::{What, Write, attempt},
+    transaction::{What, Write, read, send},
     write,
 };
 
@@ -67,12 +67,13 @@ pub struct BulkProgress {
 
 /// A bulk write that did not write everything.
 #[derive(Debug, thiserror::Error)]
-#[error("{} of {} entities were not written; the first: {first}", progress.failed, progress.read)]
+#[error("{} of {} entities were not written; the first: {first}", progress.read - progress.written, progress.read)]
 #[non_exhaustive]
 pub struct BulkError {
     /// What was done all the same.
     pub progress: BulkProgress,
-    /// What failed, and why.
+    /// What was tried and failed, and why. What was taken from the input and not tried, after an error that ended it,
+    /// is not among them.
     pub failures: Vec<BulkFailure>,
     /// Of the input, so many entities are done: written, or among the failures that concern themselves alone. To go on
     /// after what stopped it is gone, skip so many; some of the entities after them may have been written already.
@@ -390,7 +391,9 @@ impl<'a> Load<'a> {
         for keys in &rows {
             self.flying_rows.remove(keys);
         }
-        let by_themselves = failed.iter().filter(|_| !fatal).map(|failure| &failure.position);
+        // What may have been written, or may yet be, is not done.
+        let is_done = |failure: &&BulkFailure| !fatal && !matches!(*failure.error, Error::OutcomeUnknown(_));
+        let by_themselves = failed.iter().filter(is_done).map(|failure| &failure.position);
         for position in written.iter().chain(by_themselves) {
             self.outstanding.remove(position);
         }
@@ -483,29 +486,42 @@ async fn write_batch(writes: Vec<Placed>) -> Flown {
     let mut flown = Flown { rows, written: Vec::new(), failed: Vec::new(), fatal: false };
     // What is too much for one transaction is written by halves.
     let mut parts = vec![writes];
-    let mut lost = 0;
+    let (mut lost, mut delays) = (0, index::delays());
     while let Some(part) = parts.pop() {
         let (positions, mut writes): (Vec<_>, Vec<_>) =
             part.into_iter().map(|placed| (placed.position, placed.write)).unzip();
         if writes.is_empty() {
             continue;
         }
-        let Err(error) = attempt(&writes).await else {
-            flown.written.extend(positions);
-            continue;
+        let (error, sent) = match read(&writes).await {
+            Ok(read) => match send(&writes, &read).await {
+                Ok(_) => {
+                    flown.written.extend(positions);
+                    continue;
+                }
+                Err(error) => (error, true),
+            },
+            Err(error) => (error, false),
         };
         let mut part: Vec<_> =
             positions.into_iter().zip(writes.drain(..)).map(|(position, write)| Placed { position, write }).collect();
         match culprit(&part, &error) {
             // What was read for it has changed since.
-            Some((_, true)) => parts.push(part),
-            Some((at, false)) => {
-                let placed = part.remove(at);
-                if matches!((&placed.write.what, &error), (What::Remove, Error::NotFound(_))) {
-                    flown.written.push(placed.position);
-                } else {
-                    flown.failed.push(placed.failed(&Arc::new(error)));
+            Some((at, true)) if sent => match index::wait(&mut delays, error).await {
+                Ok(()) => parts.push(part),
+                Err(error) => {
+                    flown.failed.push(part.remove(at).failed(&Arc::new(error)));
+                    parts.push(part);
                 }
+            },
+            // Where one is missing, more may be.
+            Some((at, _)) if is_missing(&part[at], &error) => {
+                let (there, missing) = split_missing(part, at).await;
+                flown.written.extend(missing);
+                parts.push(there);
+            }
+            Some((at, _)) => {
+                flown.failed.push(part.remove(at).failed(&Arc::new(error)));
                 parts.push(part);
             }
             // To write it twice does no harm.
@@ -529,6 +545,29 @@ async fn write_batch(writes: Vec<Placed>) -> Flown {
         }
     }
     flown
+}
+
+/// Whether it was to be removed, and is not there.
+fn is_missing(placed: &Placed, error: &Error) -> bool {
+    matches!((&placed.write.what, error), (What::Remove, Error::NotFound(_)))
+}
+
+/// Of what is to be removed, what is there, and the places of what is not; that one of them is missing is known.
+async fn split_missing(part: Vec<Placed>, known: usize) -> (Vec<Placed>, Vec<usize>) {
+    let mut looks: Vec<BoxFuture<'_, Result<bool>>> = Vec::with_capacity(part.len());
+    for (at, placed) in part.iter().enumerate() {
+        looks.push(Box::pin(async move {
+            let removes = matches!(placed.write.what, What::Remove);
+            // One that cannot be looked at is left to the transaction, which tells why.
+            Ok(at == known || removes && matches!(placed.write.upkeep.exists(&placed.write.keys).await, Ok(false)))
+        }));
+    }
+    let missing = index::side_by_side(looks).await.unwrap_or_default();
+    let (mut there, mut gone) = (Vec::new(), Vec::new());
+    for (placed, missing) in part.into_iter().zip(missing) {
+        if missing { gone.push(placed.position) } else { there.push(placed) }
+    }
+    (there, gone)
 }
 
 fn has_inserts(part: &[Placed]) -> bool {

@@ -47,14 +47,27 @@ impl Write<'_> {
     }
 
     /// What stands there, where index rows depend on it and it is not known.
-    async fn read(&self) -> Result<Option<(Keys, IfMatch)>> {
-        let found = match self.what {
-            What::Upsert(_) | What::Remove if self.indexed => self.upkeep.committed(&self.keys).await?,
-            _ => None,
-        };
-        Ok(found.map(|found| (found.encoded.all_keys(), IfMatch::ETag(found.row.etag))))
+    ///
+    /// # Errors
+    /// An entity of another kind stands there, or none that could be removed.
+    async fn read(&self) -> Result<Read> {
+        if !self.indexed || !matches!(self.what, What::Upsert(_) | What::Remove) {
+            return Ok(None);
+        }
+        match (self.upkeep.committed(&self.keys).await?, &self.what) {
+            (Some(found), _) => Ok(Some((found.encoded.all_keys(), IfMatch::ETag(found.row.etag)))),
+            (None, What::Remove) => Err(Error::NotFound(Box::new(self.row_id()?))),
+            (None, _) if self.upkeep.is_foreign(&self.keys).await? => {
+                Err(Error::AlreadyExists(Box::new(self.row_id()?)))
+            }
+            (None, _) => Ok(None),
+        }
     }
 }
+
+/// What stands at the keys of a write, where that has to be known: the keys of its rows, and the condition that it is
+/// still there.
+pub(crate) type Read = Option<(Keys, IfMatch)>;
 
 /// What takes note that it was written.
 pub(crate) trait Written {
@@ -187,7 +200,8 @@ impl<'a> Transaction<'a> {
         check_place(&writes)?;
         let mut delays = crate::index::delays();
         let etags = loop {
-            match attempt(&writes).await {
+            let read = read(&writes).await?;
+            match send(&writes, &read).await {
                 // What was read for an upsert or a removal has changed since.
                 Err(error @ (Error::ConditionNotMet(_) | Error::AlreadyExists(_) | Error::NotFound(_)))
                     if is_of_read(&writes, &error) =>
@@ -237,15 +251,18 @@ fn is_of_read(writes: &[Write<'_>], error: &Error) -> bool {
     writes.iter().filter(is_read).any(|write| write.keys.1 == row.row_key && !missing(write))
 }
 
-/// Reads what has to be read, and sends the transaction.
-pub(crate) async fn attempt(writes: &[Write<'_>]) -> Result<Vec<Option<ETag>>> {
-    // The rows that are there of what is written over, whatever it is.
-    let mut reads: Vec<BoxFuture<'_, Result<Option<(Keys, IfMatch)>>>> = Vec::with_capacity(writes.len());
+/// Reads what has to be known before a transaction is sent.
+pub(crate) async fn read(writes: &[Write<'_>]) -> Result<Vec<Read>> {
+    let mut reads: Vec<BoxFuture<'_, Result<Read>>> = Vec::with_capacity(writes.len());
     for write in writes {
         reads.push(Box::pin(write.read()));
     }
-    let read = side_by_side(reads).await?;
-    let planned = writes.iter().zip(&read).map(|(write, read)| {
+    side_by_side(reads).await
+}
+
+/// Sends the transaction.
+pub(crate) async fn send(writes: &[Write<'_>], read: &[Read]) -> Result<Vec<Option<ETag>>> {
+    let planned = writes.iter().zip(read).map(|(write, read)| {
         let (upkeep, keys) = (&write.upkeep, &write.keys);
         let whole = |new: &Encoded| upkeep.properties(new);
         let (change, action) = match (&write.what, read) {

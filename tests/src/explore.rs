@@ -25,6 +25,7 @@ use std::{
     collections::HashSet,
     fmt::{self, Write},
     panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
     task::{Context, Poll, Waker},
     thread,
     time::{Duration, Instant},
@@ -39,6 +40,9 @@ use crate::{
     plain::Plain,
     scheduled::{Desk, Event, Scheduled},
 };
+
+/// How often a check may give others their turn.
+const TURNS: usize = 10_000;
 
 /// An operation, which can be begun again and again.
 pub struct Op<T> {
@@ -252,10 +256,14 @@ impl<T: fmt::Debug, C: AsyncFn(&Seen<'_, T>) -> Result<()>> Search<'_, T, C> {
             State::Crashed => Progress::Crashed,
         });
         let seen = Seen { tables: store.tables(), store, ops: ops.collect() };
-        match caught(|| (self.check)(&seen).now_or_never())? {
-            Some(checked) => checked,
-            None => bail!("the check waits for something other than the store"),
+        let mut check = pin!((self.check)(&seen));
+        // A plain store answers at once; a check may still give others their turn now and then.
+        for _ in 0..TURNS {
+            if let Some(checked) = caught(|| check.as_mut().now_or_never())? {
+                return checked;
+            }
         }
+        bail!("the check waits for something other than the store")
     }
 
     /// The error with the steps that led to it.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::{
     transaction::{Change, Seen},
-    upkeep::{TRIES, Upkeep},
+    upkeep::Upkeep,
 };
 use crate::{
     ETag, Error, LimitError, OutcomeUnknownError, Result, RowId, RowNow, ValueRef,
@@ -74,7 +74,7 @@ pub(crate) async fn commit(planned: &[Planned<'_>]) -> Result<Vec<Option<ETag>>>
         };
         let own = |row: &RowId| planned.iter().any(|planned| planned.keys.1 == row.row_key);
         match error {
-            Error::NotFound(row) if !own(&row) && seen.len() < TRIES => {
+            Error::NotFound(row) if !own(&row) && !matches!(seen.get(&row.row_key), Some(Seen::Missing)) => {
                 seen.insert(row.row_key, Seen::Missing);
             }
             Error::AlreadyExists(row) if !own(&row) && writer(planned, &row).is_some() => {
@@ -85,8 +85,8 @@ pub(crate) async fn commit(planned: &[Planned<'_>]) -> Result<Vec<Option<ETag>>>
                 }
             }
             // Another writer was faster at a list, or at a stale row.
-            error @ (Error::ConditionNotMet(_) | Error::AlreadyExists(_)) => {
-                if let Error::ConditionNotMet(row) | Error::AlreadyExists(row) = &error {
+            error @ (Error::ConditionNotMet(_) | Error::AlreadyExists(_) | Error::NotFound(_)) => {
+                if let Error::ConditionNotMet(row) | Error::AlreadyExists(row) | Error::NotFound(row) = &error {
                     if own(row) {
                         return Err(error);
                     }

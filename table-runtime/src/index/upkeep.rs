@@ -109,11 +109,18 @@ impl Upkeep {
 
     /// Makes way for an insert: what stands there may be pending, of a writer that is slow or dead.
     async fn clear_pending(&self, keys: &RowKeys, row: Box<RowId>) -> Result<()> {
-        match self.entity(keys).await? {
-            None => Ok(()),
+        let Some(stands) = self.get(self.schema.table(), keys).await? else { return Ok(()) };
+        match self.schema.read(stands)? {
             Some(found) if found.pending.is_some() => self.delete_row(self.schema.table(), keys, &found.row.etag).await,
-            Some(_) => Err(Error::AlreadyExists(row)),
+            // An entity, of this kind or another one.
+            _ => Err(Error::AlreadyExists(row)),
         }
+    }
+
+    /// Whether an entity of another kind has these keys, in whose place this one cannot be written.
+    pub(crate) async fn is_foreign(&self, keys: &RowKeys) -> Result<bool> {
+        let stands = self.get(self.schema.table(), keys).await?;
+        Ok(stands.map(|row| self.schema.read(row)).transpose()?.is_some_and(|found| found.is_none()))
     }
 
     /// Writes the entity with the pending mark, which no reader sees.
@@ -171,6 +178,7 @@ impl Upkeep {
                 Err(error) => Err(error),
             };
             match found {
+                Ok(Some(found)) if self.is_own(&found) => return Ok(found.row.etag),
                 // Another writer touched it: a fence, or a patch, which stays.
                 Ok(Some(found)) if found.pending == Some(self.id) => {
                     // What was sent under the version before cannot be applied any more.
@@ -191,6 +199,12 @@ impl Upkeep {
         }
         self.abort(new, written).await;
         Err(error)
+    }
+
+    /// Whether an entity is as this very write committed it, which only a `WriteId` can prove.
+    fn is_own(&self, found: &Found) -> bool {
+        let id = Some(ValueRef::Guid(self.id));
+        self.schema.write_id && found.pending.is_none() && found.row.properties.get(entity::WRITE_ID) == id
     }
 
     /// Clears away an insert that does not come to its commit. What it fails to clear, a repair does.
@@ -270,6 +284,9 @@ impl Upkeep {
                 }
             };
             match written {
+                Err(Error::AlreadyExists(row)) if write.is_foreign(keys).await? => {
+                    return Err(Error::AlreadyExists(row));
+                }
                 Err(
                     error @ (Error::AlreadyExists(_)
                     | Error::NotFound(_)
@@ -314,6 +331,15 @@ impl Upkeep {
 
     pub(super) async fn get(&self, table: &str, (partition_key, row_key): &RowKeys) -> Result<Option<Row>> {
         self.backend.get(table, partition_key, row_key, None).await
+    }
+
+    /// Whether there is a row with these keys.
+    pub(crate) async fn exists(&self, keys: &RowKeys) -> Result<bool> {
+        let table = self.table_of(keys)?;
+        match self.backend.get(&table, &keys.0, &keys.1, Some(&[])).await {
+            Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => Ok(false),
+            row => Ok(row?.is_some()),
+        }
     }
 
     /// The entity with these keys, pending or not.

@@ -112,6 +112,16 @@ async fn removals_pass_over_what_is_missing(store: &Store) -> Result<()> {
     for sensor in ["s0", "s1", "s2"] {
         assert_eq!(Reading::by_key(sensor).count(tables).await?, 10);
     }
+    // What is gone costs no more than a look each.
+    store.probe.requests();
+    tables.remove_all((0..60).map(|number| Reading::key(&format!("s{}", number % 3), number))).await?;
+    assert_eq!(store.probe.requests(), 60);
+    tables.create::<Member>().await?;
+    tables.insert_all((0..20).map(member)).await?;
+    let done = tables.remove_all((0..40).map(|id| Member::key("chess", id))).await?;
+    assert_eq!(done.written, 40);
+    assert_eq!(tables.verify::<Member>().all().await?, []);
+    assert_eq!(Member::by_year("chess").count(tables).await?, 0);
     Ok(())
 }
 
@@ -163,6 +173,8 @@ async fn a_lost_answer_is_asked_for_again(store: &Store) -> Result<()> {
     let error = failed(tables.insert_all((60..63).map(reading)).side_by_side(1).await);
     assert_eq!(error.failures.len(), 1);
     assert!(matches!(&*error.failures[0].error, Error::OutcomeUnknown(_)));
+    // It may be there or not: whoever goes on writes it again.
+    assert_eq!(error.resume_from, error.failures[0].position);
     Ok(())
 }
 

@@ -18,6 +18,8 @@ crate::conformance! {
     upserts_and_removals_move_index_rows
     what_is_no_transaction_is_not_sent
     a_hundred_rows_and_no_more
+    another_kind_is_not_written_over
+    nothing_is_removed_but_what_was_read
 }
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
@@ -254,5 +256,68 @@ async fn a_hundred_rows_and_no_more(store: &Store) -> Result<()> {
     assert_eq!(store.probe.requests(), 0);
     insert(100).commit().await?;
     assert_eq!(Note::by_key("p").count(tables).await?, 100);
+    Ok(())
+}
+
+/// Two entities whose keys may meet in one table.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Parties", kind)]
+struct Person {
+    #[partition_key]
+    country: String,
+    #[row_key(prefix = "id-")]
+    id: u32,
+    #[index(email, lowercase, unique)]
+    email: String,
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Parties", kind)]
+struct Company {
+    #[partition_key]
+    country: String,
+    #[row_key]
+    id: u32,
+    #[index(name, lowercase, same_partition, unique)]
+    name: String,
+}
+
+async fn another_kind_is_not_written_over(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Person>().await?;
+    tables.create::<Company>().await?;
+    let (country, id) = ("de".to_owned(), 1);
+    let company = Company { country: country.clone(), id, name: "ACME".into() };
+    let person = Person { country: country.clone(), id, email: "a@b.c".into() };
+    tables.insert(&company).await?;
+    let exists = |result: table_runtime::Result<()>| {
+        assert!(matches!(&result, Err(Error::AlreadyExists(row)) if row.row_key == "id-0000000001"), "{result:?}");
+    };
+    exists(tables.insert(&person).await.map(drop));
+    exists(tables.upsert(&person).await.map(drop));
+    assert_eq!(Person::by_email("a@b.c").get(tables).await?, None);
+    assert_eq!(Company::key("de", 1).get(tables).await?.as_deref(), Some(&company));
+
+    tables.remove(Company::key("de", 1)).await?;
+    tables.insert(&person).await?;
+    exists(tables.upsert(&company).await.map(drop));
+    exists(tables.transaction().upsert(&company).commit().await.map(drop));
+    let Err(Error::Bulk(error)) = tables.upsert_all([company.clone(), Company { id: 2, ..company }]).await else {
+        panic!("one of them cannot be written")
+    };
+    assert_eq!((error.progress.written, error.failures[0].position), (1, 0));
+    assert_eq!(Person::by_email("a@b.c").get(tables).await?.as_deref(), Some(&person));
+    Ok(())
+}
+
+async fn nothing_is_removed_but_what_was_read(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    members(store, &[]).await?;
+    store.probe.requests();
+    let gone = tables.transaction().remove(Member::key("chess", 1)).insert(&member(2, "Bob")).commit().await;
+    assert!(matches!(&gone, Err(Error::NotFound(row)) if row.row_key == "id-0000000001"), "{gone:?}");
+    // It was read, and nothing was sent that could meet an entity that came since.
+    assert_eq!(store.probe.requests(), 1);
+    assert_eq!(Member::by_key("chess").count(tables).await?, 0);
     Ok(())
 }
