@@ -132,7 +132,7 @@ fn explore<I: Item>(start: &[Fields], acts: &[Act]) -> Result<Explored> {
     let check = Check { start, acts, met: RefCell::default() };
     let plain = store::<I>(start).now_or_never().context("a plain store does not wait")??;
     let ops: Vec<Op<_>> =
-        acts.iter().map(|act| *act).map(|act| op(format!("{act:?}"), move |tables| run::<I>(tables, act))).collect();
+        acts.iter().copied().map(|act| op(format!("{act:?}"), move |tables| run::<I>(tables, act))).collect();
     let explored = Explorer::default().explore(&plain, &ops, async |seen| check.check::<I>(seen).await);
     let explored = explored.with_context(|| format!("{acts:?} on {start:?}"))?;
     println!("{start:?} {acts:?} {explored:?} {} stores {:?}", check.met.borrow().len(), begun.elapsed());

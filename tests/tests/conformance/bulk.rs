@@ -34,9 +34,9 @@ fn reading(number: u32) -> Reading {
     Reading { sensor: format!("s{}", number % 3), number, value: 1 }
 }
 
-fn failed<T: std::fmt::Debug>(result: table_runtime::Result<T>) -> Box<BulkError> {
+fn failed<T: std::fmt::Debug>(result: table_runtime::Result<T>) -> BulkError {
     match result {
-        Err(Error::Bulk(error)) => error,
+        Err(Error::Bulk(error)) => *error,
         other => panic!("{other:?}"),
     }
 }
