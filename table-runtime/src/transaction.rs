@@ -54,12 +54,10 @@ impl Write<'_> {
         if !self.indexed || !matches!(self.what, What::Upsert(_) | What::Remove) {
             return Ok(None);
         }
-        match (self.upkeep.committed(&self.keys).await?, &self.what) {
-            (Some(found), _) => Ok(Some((found.encoded.all_keys(), IfMatch::ETag(found.row.etag)))),
-            (None, What::Remove) => Err(Error::NotFound(Box::new(self.row_id()?))),
-            (None, _) if self.upkeep.is_foreign(&self.keys).await? => {
-                Err(Error::AlreadyExists(Box::new(self.row_id()?)))
-            }
+        match (self.upkeep.stands(&self.keys).await?, &self.what) {
+            (Some(Some(found)), _) => Ok(Some((found.encoded.all_keys(), IfMatch::ETag(found.row.etag)))),
+            (_, What::Remove) => Err(Error::NotFound(Box::new(self.row_id()?))),
+            (Some(None), _) => Err(Error::AlreadyExists(Box::new(self.row_id()?))),
             (None, _) => Ok(None),
         }
     }

@@ -109,18 +109,21 @@ impl Upkeep {
 
     /// Makes way for an insert: what stands there may be pending, of a writer that is slow or dead.
     async fn clear_pending(&self, keys: &RowKeys, row: Box<RowId>) -> Result<()> {
-        let Some(stands) = self.get(self.schema.table(), keys).await? else { return Ok(()) };
-        match self.schema.read(stands)? {
-            Some(found) if found.pending.is_some() => self.delete_row(self.schema.table(), keys, &found.row.etag).await,
+        match self.stands(keys).await? {
+            None => Ok(()),
+            Some(Some(found)) if found.pending.is_some() => {
+                self.delete_row(self.schema.table(), keys, &found.row.etag).await
+            }
             // An entity, of this kind or another one.
-            _ => Err(Error::AlreadyExists(row)),
+            Some(_) => Err(Error::AlreadyExists(row)),
         }
     }
 
-    /// Whether an entity of another kind has these keys, in whose place this one cannot be written.
-    pub(crate) async fn is_foreign(&self, keys: &RowKeys) -> Result<bool> {
-        let stands = self.get(self.schema.table(), keys).await?;
-        Ok(stands.map(|row| self.schema.read(row)).transpose()?.is_some_and(|found| found.is_none()))
+    /// What stands at these keys: nothing, an entity, or, `Some(None)`, one of another kind, in whose place this one
+    /// cannot be written.
+    pub(crate) async fn stands(&self, keys: &RowKeys) -> Result<Option<Option<Found>>> {
+        let row = self.get(self.schema.table(), keys).await?;
+        row.map(|row| self.schema.read(row)).transpose()
     }
 
     /// Writes the entity with the pending mark, which no reader sees.
@@ -284,7 +287,7 @@ impl Upkeep {
                 }
             };
             match written {
-                Err(Error::AlreadyExists(row)) if write.is_foreign(keys).await? => {
+                Err(Error::AlreadyExists(row)) if matches!(write.stands(keys).await?, Some(None)) => {
                     return Err(Error::AlreadyExists(row));
                 }
                 Err(
@@ -344,10 +347,7 @@ impl Upkeep {
 
     /// The entity with these keys, pending or not.
     pub(super) async fn entity(&self, keys: &RowKeys) -> Result<Option<Found>> {
-        match self.get(self.schema.table(), keys).await? {
-            Some(row) => self.schema.read(row),
-            None => Ok(None),
-        }
+        Ok(self.stands(keys).await?.flatten())
     }
 
     /// The entity with these keys that readers see.
