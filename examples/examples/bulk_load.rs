@@ -60,8 +60,9 @@ async fn main() -> Result<()> {
     if let Some(account) = &options.account {
         let backend = AzureBackend::connect(account)?;
         let loaded = load(&Tables::connect(account)?, &options).await;
-        backend.delete_table("BulkLoadReadings").await?;
-        return loaded;
+        let deleted = backend.delete_table("BulkLoadReadings").await;
+        loaded?;
+        return Ok(deleted.map(drop)?);
     }
     let folder = Folder::new()?;
     let file = folder.0.join("load.tables");
