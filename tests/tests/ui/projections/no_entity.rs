@@ -12,6 +12,22 @@ struct Post {
     cached: bool,
 }
 
+// Of more than nine entities the compiler names eight, by the alphabet: these, whatever others there are.
+macro_rules! entities {
+    ($($name:ident)*) => {
+        $(
+            #[derive(TableEntity)]
+            #[table(partition = "all")]
+            struct $name {
+                #[row_key]
+                id: u32,
+            }
+        )*
+    };
+}
+
+entities!(Ant Bat Cat Dog Elk Fox Gnu Hen Ibis);
+
 #[derive(Projection)]
 #[projection(of = Posts)]
 struct Unknown {
