@@ -18,6 +18,7 @@ crate::conformance! {
     a_backfill_goes_on_where_it_was
     a_backfill_does_no_harm_twice
     a_backfill_beside_writers_loses_nothing
+    rows_whose_answer_is_lost_are_written
     an_index_with_another_layout_is_refused
     an_index_that_is_not_there_is_named
 }
@@ -360,6 +361,23 @@ async fn a_backfill_beside_writers_loses_nothing(store: &Store) -> Result<()> {
     let mut rooms = Vec::new();
     for own in writers.join_all().await {
         rooms.extend(own?);
+    }
+    complete(store, &rooms).await
+}
+
+async fn rows_whose_answer_is_lost_are_written(store: &Store) -> Result<()> {
+    let rooms: Vec<_> = (0..6).map(room).collect();
+    insert_plain(store, rooms.clone()).await?;
+    store.tables.create::<Room>().await?;
+    for (n, index) in INDEXES.into_iter().enumerate() {
+        // The first write of each.
+        if n % 2 == 0 {
+            store.probe.lose()
+        } else {
+            store.probe.apply_and_lose()
+        }
+        let filled = store.tables.backfill::<Room>(index).await?;
+        assert!(filled.ready && filled.conflicts.is_empty(), "{index}: {filled:?}");
     }
     complete(store, &rooms).await
 }
