@@ -302,7 +302,8 @@ impl Upkeep {
         }
     }
 
-    /// The rows of an index that is not unique, by their entities.
+    /// The rows of an index that is not unique, by their entities; of those without one, the transaction did not go
+    /// through, or nobody knows whether it did.
     async fn fill_rows(&self, layout: usize, found: &[Found]) -> Result<HashMap<RowKeys, Written>> {
         let table = self.schema.layouts[layout].table;
         let mut partitions: BTreeMap<&str, Vec<(&Found, &EncodedRow)>> = BTreeMap::new();
@@ -316,7 +317,7 @@ impl Upkeep {
         Ok(side_by_side(groups).await?.into_iter().flatten().collect())
     }
 
-    /// Rows of one partition, in one transaction.
+    /// Rows of one partition, in one transaction; none, if it can be tried in parts.
     async fn fill_row_group(
         &self,
         layout: usize,
@@ -330,7 +331,14 @@ impl Upkeep {
         let operations = rows.iter().map(|(_, row)| operation(row)).collect();
         let partition_key = rows.first().map(|(_, row)| row.keys.0.clone()).unwrap_or_default();
         let group = Group { table: table.into(), partition_key, operations };
-        let etags = self.backend.execute(&group).await?;
+        if limits::check_group(&group).is_err() {
+            return Ok(Vec::new());
+        }
+        let etags = match self.backend.execute(&group).await {
+            Ok(etags) => etags,
+            Err(Error::Limit(_) | Error::OutcomeUnknown(_)) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
         let written = rows.iter().zip(etags).filter_map(|((found, row), etag)| {
             let written = Written { layout, keys: row.keys.clone(), etag: etag? };
             Some((found.encoded.primary().keys.clone(), written))

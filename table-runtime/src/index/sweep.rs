@@ -74,11 +74,17 @@ impl Sweep {
         }
         self.open();
         let Some(scan) = self.scans.pop_front() else { return Ok(()) };
+        // A cursor is text that went through other hands: it never leads out of the layout.
+        if !holds(&scan, &place) {
+            return Err(ParseCursorError::OtherQuery);
+        }
         // First the rest of the row's partition, then the partitions after it: an `or` would be another scan.
-        let after = Scan { partitions: Partitions::After(place.partition_key.clone()), ..scan.clone() };
-        let mut rest = Scan { partitions: Partitions::One(place.partition_key.clone()), ..scan };
+        let mut rest = Scan { partitions: Partitions::One(place.partition_key.clone()), ..scan.clone() };
         rest.rows.from = Bound::Excluded(place.row_key.clone());
-        self.scans.extend([rest, after]);
+        self.scans.push_back(rest);
+        if !matches!(scan.partitions, Partitions::One(_)) {
+            self.scans.push_back(Scan { partitions: Partitions::After(place.partition_key.clone()), ..scan });
+        }
         self.left = place.left;
         self.last = Some(place);
         Ok(())
@@ -135,6 +141,12 @@ impl Sweep {
         }
         Ok(None)
     }
+}
+
+/// Whether a row that a sweep was at is one of its layout's.
+fn holds(scan: &Scan, place: &Place) -> bool {
+    let before = matches!(&scan.rows.from, Bound::Included(from) if order::compare(&place.row_key, from).is_lt());
+    !before && !matches!(&scan.partitions, Partitions::One(own) if *own != place.partition_key)
 }
 
 /// Every row of a layout: all partitions of its table, and what its row keys begin with.

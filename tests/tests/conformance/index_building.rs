@@ -11,6 +11,8 @@ use crate::index_writes::findings;
 
 crate::conformance! {
     a_new_table_is_ready_at_once
+    another_kind_in_the_table_is_no_entity
+    an_entity_behind_another_kind_is_seen
     an_index_is_refused_until_it_is_built
     a_dry_run_counts_and_writes_nothing
     entities_that_share_a_value_are_named
@@ -18,6 +20,7 @@ crate::conformance! {
     a_backfill_goes_on_where_it_was
     a_backfill_does_no_harm_twice
     a_backfill_beside_writers_loses_nothing
+    rows_whose_answer_is_lost_are_written
     an_index_with_another_layout_is_refused
     an_index_that_is_not_there_is_named
 }
@@ -136,6 +139,64 @@ async fn a_new_table_is_ready_at_once(store: &Store) -> Result<()> {
     store.tables.create::<Room>().await?;
     store.again().create::<Room>().await?;
     assert_eq!(Room::by_name("a").count(&store.again()).await?, 3);
+    Ok(())
+}
+
+/// One kind of several in a table.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Things", kind)]
+struct Lamp {
+    #[partition_key]
+    hall: String,
+    #[row_key(prefix = "number-")]
+    number: u32,
+}
+
+/// Another one, as it was before anybody asked for an index.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Things", kind = "Bulb")]
+struct PlainBulb {
+    #[partition_key]
+    hall: String,
+    #[row_key(prefix = "number-")]
+    number: u32,
+    name: String,
+}
+
+/// The same with an index.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Things", kind = "Bulb")]
+struct Bulb {
+    #[partition_key]
+    hall: String,
+    #[row_key]
+    number: u32,
+    #[index(name, same_partition)]
+    name: String,
+}
+
+async fn another_kind_in_the_table_is_no_entity(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Lamp>().await?;
+    for number in 0..3 {
+        tables.insert(&Lamp { hall: "a".into(), number }).await?;
+    }
+    tables.create::<Bulb>().await?;
+    tables.insert(&Bulb { hall: "a".into(), number: 3, name: "x".into() }).await?;
+    assert_eq!(Bulb::by_name("a").eq("x").count(tables).await?, 1);
+    assert_eq!(Bulb::by_name("a").eq("x").count(&store.again()).await?, 1);
+    Ok(())
+}
+
+async fn an_entity_behind_another_kind_is_seen(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Lamp>().await?;
+    for number in 0..3 {
+        tables.insert(&Lamp { hall: "a".into(), number }).await?;
+    }
+    tables.insert(&PlainBulb { hall: "b".into(), number: 3, name: "x".into() }).await?;
+    tables.create::<Bulb>().await?;
+    assert!(matches!(Bulb::by_name("b").count(tables).await, Err(Error::IndexBuilding { .. })));
     Ok(())
 }
 
@@ -360,6 +421,23 @@ async fn a_backfill_beside_writers_loses_nothing(store: &Store) -> Result<()> {
     let mut rooms = Vec::new();
     for own in writers.join_all().await {
         rooms.extend(own?);
+    }
+    complete(store, &rooms).await
+}
+
+async fn rows_whose_answer_is_lost_are_written(store: &Store) -> Result<()> {
+    let rooms: Vec<_> = (0..6).map(room).collect();
+    insert_plain(store, rooms.clone()).await?;
+    store.tables.create::<Room>().await?;
+    for (n, index) in INDEXES.into_iter().enumerate() {
+        // The first write of each.
+        if n % 2 == 0 {
+            store.probe.lose()
+        } else {
+            store.probe.apply_and_lose()
+        }
+        let filled = store.tables.backfill::<Room>(index).await?;
+        assert!(filled.ready && filled.conflicts.is_empty(), "{index}: {filled:?}");
     }
     complete(store, &rooms).await
 }

@@ -29,6 +29,7 @@ crate::conformance! {
     a_value_is_given_to_one_of_two_owners
     a_repair_goes_on_where_it_was
     a_verification_goes_on_where_it_was
+    a_cursor_stays_in_a_constant_partition
     a_cursor_of_another_sweep_is_refused
     repairs_beside_writers_do_no_harm
 }
@@ -396,6 +397,63 @@ async fn a_verification_goes_on_where_it_was(store: &Store) -> Result<()> {
     drop(verify);
     let rest = store.tables.verify::<Chair>().from(&cursor)?.all().await?;
     assert_eq!(rest, missing[334..]);
+    Ok(())
+}
+
+/// An entity of one partition, in a table that has others.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Flags", partition = "all")]
+struct Flag {
+    #[row_key]
+    number: u32,
+    #[index(name, same_partition)]
+    name: String,
+}
+
+/// Its neighbours, whose rows look the same.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Flags")]
+struct Neighbour {
+    #[partition_key]
+    hall: String,
+    #[row_key]
+    number: u32,
+    #[index(name, same_partition)]
+    name: String,
+}
+
+async fn a_cursor_stays_in_a_constant_partition(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Flag>().await?;
+    for number in [1, 2] {
+        tables.insert(&Flag { number, name: "a".into() }).await?;
+        tables.insert(&Neighbour { hall: "beside".into(), number: number + 2, name: "a".into() }).await?;
+    }
+    let before = store.rows("Flags").await?;
+
+    let (tell, mut told) = mpsc::unbounded_channel();
+    tables.repair::<Flag>().progress(move |progress| drop(tell.send(progress.clone()))).await?;
+    let mut cursors = 0;
+    while let Some(progress) = told.recv().await {
+        let cursor = progress.cursor.context("it was told where it is")?;
+        let repaired = tables.repair::<Flag>().from(&cursor)?.await?;
+        assert_eq!((repaired.entities, repaired.mended, repaired.left), (0, vec![], vec![]));
+        assert_eq!(tables.verify::<Flag>().from(&cursor)?.all().await?, []);
+        cursors += 1;
+    }
+    assert_eq!(cursors, 2);
+    assert_eq!(store.rows("Flags").await?, before);
+
+    let (tell, mut told) = mpsc::unbounded_channel();
+    tables.backfill::<Flag>("name").progress(move |progress| drop(tell.send(progress.clone()))).await?;
+    let cursor = told.recv().await.and_then(|progress| progress.cursor).context("it was told where it is")?;
+    let filled = tables.backfill::<Flag>("name").from(&cursor)?.await?;
+    assert_eq!((filled.entities, filled.written, filled.ready), (0, 0, true));
+    // Nor does one of the neighbours lead there.
+    let (tell, mut told) = mpsc::unbounded_channel();
+    tables.repair::<Neighbour>().progress(move |progress| drop(tell.send(progress.clone()))).await?;
+    let cursor = told.recv().await.and_then(|progress| progress.cursor).context("it was told where it is")?;
+    assert!(matches!(tables.repair::<Flag>().from(&cursor), Err(Error::Cursor(_))));
     Ok(())
 }
 
