@@ -6,8 +6,8 @@
 use std::{collections::HashSet, fmt::Display, ops::Bound};
 
 use crate::{
-    Error, LimitError, PropertiesRef, Result, RowId, Ticks, ValueRef,
-    backend::{Group, KeyRange, Partitions, Scan},
+    Error, LimitError, Properties, PropertiesRef, Result, RowId, Ticks, ValueRef,
+    backend::{Group, KeyRange, Operation, Partitions, Scan},
 };
 
 /// The most UTF-16 units of a partition key or a row key (1 KiB).
@@ -24,6 +24,8 @@ pub const BINARY_BYTES: usize = 64 * 1024;
 pub const ROW_BYTES: usize = 1024 * 1024;
 /// The most operations of an entity group transaction.
 pub const OPERATIONS: usize = 100;
+/// The most bytes of an entity group transaction's request, its lines and addresses included.
+pub const TRANSACTION_BYTES: usize = 4 * 1024 * 1024;
 /// The most comparisons of a query's filter, those of the keys included.
 pub const COMPARISONS: usize = 15;
 /// The most bytes of a request's address, in which a query's filter stands.
@@ -169,7 +171,43 @@ pub fn check_group(group: &Group) -> Result<()> {
             check_row(table, &group.partition_key, &operation.row_key, properties.as_ref())?;
         }
     }
+    check_request(group)
+}
+
+/// The request of a transaction. Its exact size depends on the account's address, which the backend for the service
+/// knows and counts; here it is what it has at least.
+fn check_request(group: &Group) -> Result<()> {
+    let properties = |operation: &Operation| operation.action.properties().map_or(0, |it| it.as_bytes().len());
+    // Nearly always small enough, whatever is in it: a unit takes no more than `\u20AC` for each of its bytes.
+    let most = group.operations.iter().map(|it| 2048 + 7 * (properties(it) + it.row_key.len())).sum::<usize>();
+    if group.operations.len() == 1 || most + 7 * group.partition_key.len() * group.operations.len() < TRANSACTION_BYTES
+    {
+        return Ok(());
+    }
+    /// The lines that stand around each row.
+    const LINES: usize = 150;
+    let bytes = |operation: &Operation| {
+        let keys = 2 * (group.partition_key.len() + operation.row_key.len());
+        let written = operation.action.properties().into_iter().flat_map(Properties::iter);
+        LINES + keys + written.map(|(name, value)| name.len() + 4 + json_bytes(value)).sum::<usize>()
+    };
+    let bytes = group.operations.iter().map(bytes).sum::<usize>();
+    if bytes > TRANSACTION_BYTES {
+        let found = format_args!("at least {bytes} bytes");
+        return Err(broken(&group.table, "the transaction's request has", found, "4194304 bytes"));
+    }
     Ok(())
+}
+
+/// What a value has in JSON at least.
+fn json_bytes(value: ValueRef<'_>) -> usize {
+    match value {
+        ValueRef::String(text) => {
+            text.len() + text.bytes().filter(|byte| matches!(byte, b'"' | b'\\' | ..b' ')).count()
+        }
+        ValueRef::Binary(data) => data.len().div_ceil(3) * 4,
+        _ => 1,
+    }
 }
 
 /// The keys and the filter of a read.

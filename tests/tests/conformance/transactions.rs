@@ -18,6 +18,7 @@ crate::conformance! {
     upserts_and_removals_move_index_rows
     what_is_no_transaction_is_not_sent
     a_hundred_rows_and_no_more
+    four_mebibytes_and_no_more
     another_kind_is_not_written_over
     nothing_is_removed_but_what_was_read
 }
@@ -319,5 +320,50 @@ async fn nothing_is_removed_but_what_was_read(store: &Store) -> Result<()> {
     // It was read, and nothing was sent that could meet an entity that came since.
     assert_eq!(store.probe.requests(), 1);
     assert_eq!(Member::by_key("chess").count(tables).await?, 0);
+    Ok(())
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Pages")]
+struct Page {
+    #[partition_key]
+    book: String,
+    #[row_key]
+    number: u32,
+    left: String,
+    right: String,
+}
+
+/// A transaction of a hundred pages; the last of them has so much more, or less, text.
+async fn print(store: &Store, more: usize) -> table_runtime::Result<()> {
+    let page = |number: u32| {
+        let right = if number == 99 { more } else { 20_840 };
+        Page { book: "b".into(), number, left: "l".repeat(20_840), right: "r".repeat(right) }
+    };
+    let print = (0..100).fold(store.tables.transaction(), |print, number| print.upsert(&page(number)));
+    print.commit().await.map(drop)
+}
+
+/// The bytes that were too many.
+fn too_many(printed: table_runtime::Result<()>) -> usize {
+    let Err(Error::Limit(limit)) = printed else { panic!("{printed:?}") };
+    assert_eq!((limit.what.as_str(), limit.limit), ("the transaction's request has", "4194304 bytes"));
+    let bytes = limit.found.trim_start_matches("at least ").trim_end_matches(" bytes");
+    bytes.parse::<usize>().expect("a number") - 4_194_304
+}
+
+async fn four_mebibytes_and_no_more(store: &Store) -> Result<()> {
+    store.tables.create::<Page>().await?;
+    let mut fits = 32_000;
+    while let Err(error) = print(store, fits).await {
+        // What a request has at least is told before its exact size is known.
+        fits -= too_many(Err(error));
+    }
+    assert_eq!(Page::by_key("b").count(&store.tables).await?, 100);
+    assert!(fits < 32_000);
+    assert_eq!(too_many(print(store, fits + 1).await), 1);
+    store.probe.requests();
+    too_many(print(store, 32_700).await);
+    assert_eq!(store.probe.requests(), 0);
     Ok(())
 }

@@ -10,10 +10,7 @@ use super::{
     failure::{Failure, Refusal},
     operation::{self, Address},
 };
-use crate::{ETag, Guid, LimitError, Result, backend::Group};
-
-/// The most bytes that the service takes.
-const BYTES: usize = 4 * 1024 * 1024;
+use crate::{ETag, Guid, LimitError, Result, backend::Group, limits};
 
 /// A transaction's request.
 pub(super) struct Batch {
@@ -47,11 +44,11 @@ impl Batch {
             line(&mut body, format_args!(""));
         }
         line(&mut body, format_args!("--{changeset}--\r\n--{batch}--"));
-        if body.len() > BYTES {
+        if body.len() > limits::TRANSACTION_BYTES {
             return Err(Box::new(LimitError {
                 table: group.table.to_string(),
                 row: None,
-                what: "the transaction's body has".to_owned(),
+                what: "the transaction's request has".to_owned(),
                 found: format!("{} bytes", body.len()),
                 limit: "4194304 bytes",
             })
