@@ -12,7 +12,7 @@ use super::{
     verify::Fault,
 };
 use crate::{
-    Error, Properties, Result, TableEntity, Tables,
+    ETag, Error, Properties, Result, TableEntity, Tables,
     backend::{Action, BoxFuture, IfMatch},
     entity::{Keys, RowKeys},
     layout::{Holds, Scope},
@@ -34,7 +34,8 @@ pub struct Repaired {
     pub entities: usize,
     /// What was mended.
     pub mended: Vec<Finding>,
-    /// What it takes somebody to decide on: two entities with one value of a unique index.
+    /// What it takes somebody to decide on, two entities with one value of a unique index; and what the store did not
+    /// let it clear away, which the next repair tries again.
     pub left: Vec<Finding>,
 }
 
@@ -143,7 +144,20 @@ impl Upkeep {
                 reindexed => reindexed.map(drop)?,
             },
         }
-        Ok(None)
+        match seen {
+            Some((keys, etag)) if self.is_left(*layout, entity, keys, etag).await? => Ok(Some(finding.clone())),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether a row stands as it was seen, though it should not: it could not be cleared away.
+    async fn is_left(&self, layout: usize, entity: &RowKeys, keys: &RowKeys, etag: &ETag) -> Result<bool> {
+        let row = self.get(self.schema.layouts[layout].table, keys).await?;
+        if row.is_none_or(|row| row.etag != *etag) {
+            return Ok(false);
+        }
+        // The entity may have come to have it.
+        Ok(layout == 0 || self.entity(entity).await?.is_none_or(|found| found.encoded.keys(layout) != Some(keys)))
     }
 
     /// Writes the rows of an entity in these indexes, as an update would that changes nothing, and says whether there
