@@ -21,6 +21,8 @@ use crate::{
 struct Stored {
     version: Option<ETag>,
     rows: Vec<Vec<String>>,
+    /// Which of the rows there are: one that others have deleted is written again with the next change.
+    there: Vec<bool>,
 }
 
 /// The operations on the lists that the changes take entities from, and add them to: each list is read once.
@@ -75,9 +77,12 @@ impl Upkeep {
                 (0, None, Some(version)) => Action::Delete(IfMatch::ETag(version.clone())),
                 (0, None, None) => continue,
                 // The first row is their lock.
-                (_, Some(row), _) if stored.rows.get(at) == Some(row) => continue,
+                (_, Some(row), _) if stored.there.get(at) == Some(&true) && stored.rows.get(at) == Some(row) => {
+                    continue;
+                }
                 (_, Some(_), _) => Action::Upsert(properties(at)),
-                (_, None, _) => Action::Delete(IfMatch::Any),
+                (_, None, _) if stored.there.get(at) == Some(&true) => Action::Delete(IfMatch::Any),
+                (_, None, _) => continue,
             };
             operations.push(Operation { row_key: list::nth_key(&keys.1, at + 1), action });
         }
@@ -87,20 +92,19 @@ impl Upkeep {
     async fn read_list(&self, (partition_key, row_key): &RowKeys) -> Result<Stored> {
         let table = self.schema.table();
         let Some(first) = self.backend.get(table, partition_key, row_key, None).await? else {
-            return Ok(Stored { version: None, rows: Vec::new() });
+            return Ok(Stored { version: None, rows: Vec::new(), there: Vec::new() });
         };
         let begun = list::read(table, first.as_ref())?;
         let others = (2..=begun.rows).map(|n| async move {
             let key = list::nth_key(row_key, n);
             match self.backend.get(table, partition_key, &key, None).await? {
-                Some(row) => Ok(list::read(table, row.as_ref())?.entities),
-                None => Ok(Vec::new()),
+                Some(row) => Ok((list::read(table, row.as_ref())?.entities, true)),
+                None => Ok((Vec::new(), false)),
             }
         });
         let others: Result<Vec<_>> = join_all(others).await.into_iter().collect();
-        let mut rows = vec![begun.entities];
-        rows.extend(others?);
-        Ok(Stored { version: Some(first.etag), rows })
+        let (rows, there) = [(begun.entities, true)].into_iter().chain(others?).unzip();
+        Ok(Stored { version: Some(first.etag), rows, there })
     }
 
     /// Whether the list of these keys names the entity.

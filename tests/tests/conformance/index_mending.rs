@@ -20,6 +20,7 @@ use crate::{
 };
 
 crate::conformance! {
+    a_list_with_a_hole_is_written_on
     a_pending_entity_is_found_and_deleted
     a_missing_row_is_found_and_written
     a_row_of_an_entity_that_is_gone_is_found_and_deleted
@@ -553,4 +554,28 @@ async fn repairs_beside_writers_do_no_harm(store: &Store) -> Result<()> {
     repairs.await??;
     let all: Vec<_> = all.into_values().collect();
     everything(store, &all).await
+}
+
+async fn a_list_with_a_hole_is_written_on(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    let all = insert_people(store).await?;
+    // Somebody has deleted the second row of a list.
+    let first = &all[0];
+    let mut rows = Properties::default();
+    rows.push("IndexedRows", ValueRef::Int32(2));
+    let row_key = format!("namesakes-{}", first.last_name.to_lowercase());
+    let operations = vec![Operation { row_key, action: Action::Merge(rows, IfMatch::Any) }];
+    let group = Group { table: "People".into(), partition_key: first.team.clone(), operations };
+    store.backend.execute(&group).await?;
+    let mut stored = Person::key(&first.team, first.id).get(tables).await?.expect("it was inserted");
+    stored.last_name = "Other".into();
+    tables.update(&mut stored).await?;
+    tables.repair::<Person>().await?;
+    assert_eq!(findings::<Person>(store).await?, []);
+    for person in &all {
+        tables.remove(Person::key(&person.team, person.id)).await?;
+    }
+    assert_eq!(Person::by_namesakes(&first.team).count(tables).await?, 0);
+    assert_eq!(findings::<Person>(store).await?, []);
+    Ok(())
 }
