@@ -8,18 +8,17 @@
 //! cargo run --release -p examples --example bulk_load -- --rows 1000000
 //! ```
 //!
-//! It writes to a file that it deletes afterwards, or to the account whose connection string follows `--account`
-//! (`UseDevelopmentStorage=true` for Azurite), into a table of its own that it deletes again.
+//! It writes to a file that it deletes afterwards. With `--features azure` it writes to the account whose connection
+//! string follows `--account` (`UseDevelopmentStorage=true` for Azurite), into a table of its own that it deletes again.
 
 use std::{path::PathBuf, time::Instant};
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
-use table_runtime::{
-    Error, TableEntity, Tables,
-    backend::{AzureBackend, Backend as _},
-};
+#[cfg(feature = "azure")]
+use table_runtime::backend::{AzureBackend, Backend as _};
+use table_runtime::{Error, TableEntity, Tables};
 
 #[derive(Parser)]
 #[command(about = "Loads generated rows, and says how fast that is")]
@@ -31,6 +30,7 @@ struct Options {
     #[arg(long, default_value_t = 200)]
     single: u32,
     /// The connection string of an account to load into, instead of a file.
+    #[cfg(feature = "azure")]
     #[arg(long)]
     account: Option<String>,
 }
@@ -57,6 +57,7 @@ fn reading(number: u32) -> Reading {
 #[tokio::main]
 async fn main() -> Result<()> {
     let options = Options::parse();
+    #[cfg(feature = "azure")]
     if let Some(account) = &options.account {
         let backend = AzureBackend::connect(account)?;
         let loaded = load(&Tables::connect(account)?, &options).await;

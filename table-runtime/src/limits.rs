@@ -177,6 +177,8 @@ pub fn check_group(group: &Group) -> Result<()> {
 /// The request of a transaction. Its exact size depends on the account's address, which the backend for the service
 /// knows and counts; here it is what it has at least.
 fn check_request(group: &Group) -> Result<()> {
+    /// The lines that stand around each row.
+    const LINES: usize = 150;
     let properties = |operation: &Operation| operation.action.properties().map_or(0, |it| it.as_bytes().len());
     // Nearly always small enough, whatever is in it: a unit takes no more than `\u20AC` for each of its bytes.
     let most = group.operations.iter().map(|it| 2048 + 7 * (properties(it) + it.row_key.len())).sum::<usize>();
@@ -184,8 +186,6 @@ fn check_request(group: &Group) -> Result<()> {
     {
         return Ok(());
     }
-    /// The lines that stand around each row.
-    const LINES: usize = 150;
     let bytes = |operation: &Operation| {
         let keys = 2 * (group.partition_key.len() + operation.row_key.len());
         let written = operation.action.properties().into_iter().flat_map(Properties::iter);

@@ -434,9 +434,9 @@ async fn rows_whose_answer_is_lost_are_written(store: &Store) -> Result<()> {
     for (n, index) in INDEXES.into_iter().enumerate() {
         // The first write of each.
         if n % 2 == 0 {
-            store.probe.lose()
+            store.probe.lose();
         } else {
-            store.probe.apply_and_lose()
+            store.probe.apply_and_lose();
         }
         let filled = store.tables.backfill::<Room>(index).await?;
         assert!(filled.ready && filled.conflicts.is_empty(), "{index}: {filled:?}");
