@@ -66,6 +66,13 @@ pub enum Holds {
     List,
 }
 
+impl PartInfo {
+    /// What stands between this part and the next: the key's separator, where it has one.
+    pub(crate) fn joint(&self, separator: Option<char>) -> char {
+        separator.unwrap_or(if self.self_delimiting { '_' } else { ' ' })
+    }
+}
+
 impl LayoutInfo {
     /// Whether the layout is that of an index whose rows are written by steps before the entity is committed.
     pub(crate) const fn is_claimed(&self) -> bool {

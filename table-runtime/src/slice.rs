@@ -159,7 +159,7 @@ impl SliceInfo {
         };
         // No part holds the joint that ends it.
         parts[..part.number].iter().try_fold(key.strip_prefix(prefix)?, |rest, part| {
-            let joint = self.separator.unwrap_or(if part.self_delimiting { '_' } else { ' ' });
+            let joint = part.joint(self.separator);
             rest.split_once(joint).map(|(_, rest)| rest)
         })
     }

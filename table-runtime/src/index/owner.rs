@@ -72,7 +72,7 @@ impl<'a> OwnerReader<'a> {
             .ok_or_else(|| self.error("", malformed(format!("a key that begins with `{prefix}`").into())))?;
         for (at, part) in parts.iter().enumerate() {
             let last = at + 1 == parts.len();
-            let joint = separator.unwrap_or(if part.self_delimiting { '_' } else { ' ' });
+            let joint = part.joint(separator);
             let (text, after) = match rest.split_once(joint) {
                 _ if last => (rest, ""),
                 Some(split) => split,

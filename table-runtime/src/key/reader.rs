@@ -83,7 +83,7 @@ impl<'a> KeyReader<'a> {
     /// Passes over so many parts.
     pub(crate) fn skip_to(&mut self, count: usize, separator: Option<char>) -> Result<()> {
         for part in self.parts.by_ref().take(count) {
-            let joint = separator.unwrap_or(if part.self_delimiting { '_' } else { ' ' });
+            let joint = part.joint(separator);
             let Some((_, rest)) = self.rest.split_once(joint) else {
                 let problem = KeyProblem::malformed(format!("a part that ends with {joint:?}"), self.rest);
                 return Err(self.error(part.field, problem));

@@ -41,6 +41,7 @@ pub(crate) fn copy_part(
     separator: Option<char>,
     out: &mut KeyBuffer,
 ) -> Result<(), KeyProblem> {
+    let joint = part.joint(separator);
     // The derive takes ASCII punctuation only.
     let separator = separator.and_then(|separator| u8::try_from(separator).ok());
     if part.self_delimiting {
@@ -54,7 +55,7 @@ pub(crate) fn copy_part(
         }
     }
     if !last {
-        out.push_byte(separator.unwrap_or(if part.self_delimiting { b'_' } else { b' ' }));
+        out.push(joint);
     }
     Ok(())
 }

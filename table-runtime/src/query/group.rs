@@ -170,8 +170,10 @@ impl Member {
         let layout = self.key();
         let Some(rest) = row_key.strip_prefix(layout.row_prefix) else { return false };
         let Some((_, before)) = layout.row.split_last() else { return rest.is_empty() };
-        let joint = |part: &PartInfo| self.separator.unwrap_or(if part.self_delimiting { '_' } else { ' ' });
-        before.iter().try_fold(rest, |rest, part| rest.split_once(joint(part)).map(|(_, rest)| rest)).is_some()
+        before
+            .iter()
+            .try_fold(rest, |rest, part| rest.split_once(part.joint(self.separator)).map(|(_, rest)| rest))
+            .is_some()
     }
 }
 
