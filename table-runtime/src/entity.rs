@@ -28,6 +28,8 @@ pub trait TableEntity: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     const PROPERTIES: &'static [PropertyInfo];
     #[doc(hidden)]
+    const NAME: &'static str;
+    #[doc(hidden)]
     const KIND: Option<&'static str>;
     #[doc(hidden)]
     const WRITE_ID: bool;
@@ -67,6 +69,7 @@ pub trait TableEntity: Sized + Send + Sync + 'static {
     /// How the entity is stored: its keys and properties.
     fn layout() -> Layout {
         Layout {
+            entity: Self::KIND.unwrap_or(Self::NAME),
             layouts: Self::LAYOUTS,
             properties: Self::PROPERTIES,
             kind: Self::KIND,

@@ -66,9 +66,13 @@ pub enum Error {
         index: String,
     },
 
-    /// An index is recorded with another layout than the program's, which would not find its rows.
+    /// The primary key or an index is recorded with another layout than the program's, which would not find its rows.
     #[error(transparent)]
     LayoutChanged(#[from] Box<LayoutChangedError>),
+
+    /// [`create`](crate::Tables::create) found another entity's rows in the table, of which an index's cannot be told.
+    #[error(transparent)]
+    RowsMeet(#[from] Box<RowsMeetError>),
 
     /// An update found the entity's primary key changed. Nothing was sent; delete the one and insert the other.
     #[error(transparent)]
@@ -204,22 +208,50 @@ pub struct UniqueViolationError {
     pub owner: RowId,
 }
 
-/// An index whose layout is not the one that the store has recorded.
+/// A key or an index whose layout is not the one that the store has recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the index `{layout}` of {table} is stored with another layout; give the changed index another name, and \
-     `backfill` it\n  stored: {stored}\n  now:    {now}"
-)]
+#[error("{} of {table} is stored with another layout, by which its rows would not be found: {changes}; {}", Self::what(.layout), Self::mend(.layout))]
 #[non_exhaustive]
 pub struct LayoutChangedError {
     /// The entity's table.
     pub table: String,
-    /// The index.
+    /// `key`, or the index's name.
     pub layout: &'static str,
-    /// The layout that is recorded, as JSON.
-    pub stored: String,
-    /// The program's layout.
-    pub now: String,
+    /// What differs from the layout that is recorded: each place with what was there, and what is.
+    pub changes: String,
+}
+
+impl LayoutChangedError {
+    fn what(layout: &str) -> String {
+        if layout == "key" { "the primary key".to_owned() } else { format!("the index `{layout}`") }
+    }
+
+    fn mend(layout: &str) -> &'static str {
+        if layout == "key" {
+            "keep the layout, or give the changed entity another table, and insert there what a struct of the old layout \
+             reads"
+        } else {
+            "give the changed index another name, and `backfill` it"
+        }
+    }
+}
+
+/// An index that shares a table with rows of another entity, and does not tell them apart.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "in {table}, rows of `{layout}` could be taken for those of `{other_layout}` of {entity}: give the index a prefix of \
+     its own, such as `prefix = \"{layout}-\"`, or a table of its own"
+)]
+#[non_exhaustive]
+pub struct RowsMeetError {
+    /// The table.
+    pub table: String,
+    /// The index, or `key`.
+    pub layout: &'static str,
+    /// The other entity: its kind, or the struct's name.
+    pub entity: String,
+    /// Its index, or `key`.
+    pub other_layout: String,
 }
 
 /// An update of an entity whose primary key is not the one that it was read with.

@@ -1,6 +1,13 @@
 //! Layouts: where the rows of an entity stand.
 
+mod assertion;
+mod change;
+mod record;
+
 use std::fmt;
+
+pub use assertion::assert_layout;
+pub(crate) use record::Ready;
 
 use crate::slice::SliceInfo;
 
@@ -41,6 +48,7 @@ pub struct IndexInfo {
     /// The properties of the entity that they include.
     pub included: &'static [PropertyInfo],
     /// The properties of the entity that its own keys hold whole: the part, counted over both keys, and the name.
+    #[serde(skip)]
     pub values: &'static [(usize, &'static str)],
 }
 
@@ -127,6 +135,8 @@ pub struct PropertyInfo {
 /// ```
 #[derive(Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Layout {
+    /// The value of the property `EntityType`, or the struct's name where there is none.
+    pub entity: &'static str,
     /// The primary key, then every index.
     pub layouts: &'static [LayoutInfo],
     /// The stored properties, in the order of the struct.

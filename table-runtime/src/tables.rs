@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use crate::{Point, Result, TableEntity, View, backend::Backend, index::Ready, slice};
+use crate::{Point, Result, TableEntity, View, backend::Backend, index::Schema, layout::Ready, slice};
 
 /// The tables of one store: an account of Azure Table storage, or an embedded store.
 ///
@@ -98,11 +98,14 @@ impl Tables {
 
     /// Makes every table that the entity needs; those that exist stay as they are. Slices are made by the writes to them.
     ///
-    /// The indexes of an entity are recorded in the table `TableLayouts`. One that is new to a table with rows is
-    /// recorded as building, and refused by queries until [`backfill`](Self::backfill) has built it.
+    /// The entity's keys and indexes are recorded in the table `TableLayouts`, and a program by whose layouts stored rows
+    /// would not be found is refused. An index that is new to a table with rows is recorded as building, and refused by
+    /// queries until [`backfill`](Self::backfill) has built it. An entity is known there by its kind, or else by the
+    /// struct's name; fields may be renamed.
     ///
     /// # Errors
-    /// [`Error::LayoutChanged`](crate::Error::LayoutChanged) for an index that is recorded with another layout,
+    /// [`Error::LayoutChanged`](crate::Error::LayoutChanged) for keys or an index that are recorded with another layout,
+    /// [`Error::RowsMeet`](crate::Error::RowsMeet) for an index whose rows could be taken for those of another entity,
     /// [`Error::Limit`](crate::Error::Limit) for a name that no table can have,
     /// [`Error::TableBeingDeleted`](crate::Error::TableBeingDeleted), and what the store says.
     pub async fn create<E: TableEntity>(&self) -> Result<()> {
@@ -118,7 +121,7 @@ impl Tables {
                 is_new |= created && at == 0;
             }
         }
-        self.record_indexes::<E>(is_new).await
+        self.record_layouts(Schema::of::<E>(), is_new).await
     }
 
     /// Reads rows by their keys, or through a unique index: a point each, side by side, never an `or`. The answers

@@ -34,6 +34,8 @@ mod index_unique;
 mod index_writes;
 #[path = "conformance/keys.rs"]
 mod keys;
+#[path = "conformance/layouts.rs"]
+mod layouts;
 #[path = "conformance/pages.rs"]
 mod pages;
 #[path = "conformance/points.rs"]
@@ -96,6 +98,7 @@ const MODULES: &[&[Case]] = &[
     index_unique::CASES,
     index_writes::CASES,
     keys::CASES,
+    layouts::CASES,
     pages::CASES,
     points::CASES,
     projections::CASES,

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::spanned::Spanned as _;
+use syn::{ext::IdentExt as _, spanned::Spanned as _};
 
 use super::{Context, columns, indexes, local, option, queries::parts, strategy_type, this};
 use crate::model::{Entity, Field, Index, Key, Layout, Part, Slice, Source, Strategy, Text};
@@ -51,7 +51,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
         let (field, name) = (&field.name, &name.value);
         quote!(#t::PropertyInfo { field: #field, name: #name })
     });
-    let kind = option(entity.kind.as_ref());
+    let (name, kind) = (entity.ident.unraw().to_string(), option(entity.kind.as_ref()));
     let separator = separator(entity);
     let write_id = entity.write_id;
     let columns_value = columns::value(context);
@@ -64,6 +64,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
         impl #parameters #t::TableEntity for #ident #arguments #bounds {
             const LAYOUTS: &'static [#t::LayoutInfo] = &[#(#layouts),*];
             const PROPERTIES: &'static [#t::PropertyInfo] = &[#(#properties),*];
+            const NAME: &'static ::core::primitive::str = #name;
             const KIND: ::core::option::Option<&'static ::core::primitive::str> = #kind;
             const WRITE_ID: ::core::primitive::bool = #write_id;
             const SEPARATOR: ::core::option::Option<::core::primitive::char> = #separator;

@@ -86,7 +86,7 @@ async fn run(Backfill { tables, schema, layout, mut sweep, dry_run, mut told }: 
     let upkeep = Upkeep::new(tables.backend().clone(), schema)?;
     let info = &schema.layouts[layout];
     if !dry_run {
-        tables.begin_index(schema.table(), info).await?;
+        tables.begin_index(schema, info).await?;
     }
     let (mut filled, mut progress) = (Backfilled::default(), Progress::default());
     while let Some(swept) = sweep.next().await? {
@@ -112,7 +112,7 @@ async fn run(Backfill { tables, schema, layout, mut sweep, dry_run, mut told }: 
         super::breathe().await;
     }
     if !dry_run && !sweep.left() {
-        tables.complete_index(schema.table(), info).await?;
+        tables.complete_index(schema, info).await?;
         filled.ready = true;
     }
     Ok(filled)

@@ -1,7 +1,8 @@
 //! An entity's rows in all of its layouts, without its type.
 
+use super::{breathe, sweep::Sweep};
 use crate::{
-    Error, Guid, LayoutInfo, Properties, Result, Row, RowRef, TableEntity, ValueRef,
+    Error, Guid, Layout, LayoutInfo, Properties, Result, Row, RowRef, TableEntity, Tables, ValueRef,
     entity::{self, Keys, PENDING, RowKeys},
     layout::{Holds, Scope},
     limits,
@@ -13,6 +14,7 @@ pub(crate) struct Schema {
     pub(crate) layouts: &'static [LayoutInfo],
     pub(crate) write_id: bool,
     kind: Option<&'static str>,
+    describe: fn() -> Layout,
     rows: fn(RowRef<'_>) -> Result<Encoded>,
     owner: fn(usize, RowRef<'_>) -> Result<RowKeys>,
 }
@@ -113,6 +115,7 @@ impl Schema {
             layouts: E::LAYOUTS,
             write_id: E::WRITE_ID,
             kind: E::KIND,
+            describe: E::layout,
             rows: |row| Encoded::unchecked(&*entity::read::<E>(E::LAYOUTS[0].table, row)?),
             owner: super::owner::<E>,
         }
@@ -121,6 +124,26 @@ impl Schema {
     /// Whether there are lists, at which writers to one partition meet.
     pub(crate) fn has_lists(&self) -> bool {
         (1..self.layouts.len()).any(|layout| self.holds(layout) == Holds::List)
+    }
+
+    /// How the entity is stored.
+    pub(crate) fn describe(&self) -> Layout {
+        (self.describe)()
+    }
+
+    /// Whether the entity's table has none of its type: those of other kinds may share it.
+    pub(crate) async fn has_no_entity(self, tables: &Tables) -> Result<bool> {
+        // Without kinds, the first row says it.
+        let page = if self.kind.is_some() { limits::PAGE } else { 1 };
+        let mut sweep = Sweep::new(tables.backend().clone(), self, [0]).of_pages(page);
+        while let Some(swept) = sweep.next().await? {
+            // What does not fit the struct is there all the same.
+            if swept.rows.iter().any(|row| !matches!(self.read(row.to_row()), Ok(None))) {
+                return Ok(false);
+            }
+            breathe().await;
+        }
+        Ok(true)
     }
 
     /// The entity's table.

@@ -450,7 +450,7 @@ async fn an_index_with_another_layout_is_refused(store: &Store) -> Result<()> {
     for tables in [store.tables.clone(), store.again()] {
         let Err(Error::LayoutChanged(error)) = tables.create::<Changed>().await else { panic!("it does not fit") };
         assert_eq!((error.table.as_str(), error.layout), ("Rooms", "name"));
-        assert!(error.stored.contains("lowercase") && error.now.contains("uppercase"), "{error}");
+        assert!(error.changes.contains("lowercase") && error.changes.contains("uppercase"), "{error}");
     }
     let refused = store.tables.backfill::<Changed>("name").await;
     assert!(matches!(refused, Err(Error::LayoutChanged(_))), "{refused:?}");

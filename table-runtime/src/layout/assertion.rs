@@ -1,0 +1,167 @@
+//! `assert_layout!`: an entity's layout beside the one that was written down.
+
+use std::{env, fmt::Write, fs, io, path::Path};
+
+use serde_json::Value;
+
+use super::{
+    Layout,
+    change::{Fields, written},
+};
+
+/// Asserts that an entity is stored as a file says, which [`TableEntity::layout`](crate::TableEntity::layout) was
+/// written to: so that a change of the struct by which stored rows would no longer be found, or read, fails a test
+/// before it reaches the data. The path is relative to the package's folder.
+///
+/// Keep the file with the source. Where there is none, it is written, and the assertion fails this once. To accept a
+/// change, run the test with `TABLE_LAYOUTS=overwrite`, and commit the file with what the change asks for.
+///
+/// Fields can be renamed as long as the names of their properties stay.
+///
+/// ```
+/// # use table_runtime::TableEntity;
+/// #[derive(TableEntity)]
+/// #[table(name = "Posts")]
+/// struct Post {
+///     #[partition_key]
+///     author: String,
+///     #[row_key]
+///     number: u32,
+///     title: String,
+/// }
+///
+/// // In a test:
+/// table_runtime::assert_layout!(Post, "layouts/post.json");
+/// ```
+///
+/// # Panics
+/// The layout differs: the message says what has changed, what that does to stored rows, and what to run. The file is
+/// missing, or is no layout.
+#[macro_export]
+macro_rules! assert_layout {
+    ($entity:ty, $path:expr $(,)?) => {
+        $crate::__private::assert_layout(
+            &<$entity as $crate::TableEntity>::layout(),
+            ::core::env!("CARGO_MANIFEST_DIR"),
+            ::core::convert::AsRef::<::std::path::Path>::as_ref($path),
+        )
+    };
+}
+
+/// Compares a layout with the one in a file of the package in `folder`.
+///
+/// # Panics
+/// They differ, or there is none.
+#[track_caller]
+pub fn assert_layout(layout: &Layout, folder: &str, path: &Path) {
+    let overwrite = env::var_os("TABLE_LAYOUTS").is_some_and(|value| value == "overwrite");
+    if let Err(problem) = compare(layout, &Path::new(folder).join(path), overwrite) {
+        panic!("{problem}");
+    }
+}
+
+fn compare(layout: &Layout, path: &Path, overwrite: bool) -> Result<(), String> {
+    let (shown, name) = (path.display(), layout.entity);
+    let write = || {
+        let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+        let text = serde_json::to_string_pretty(layout).unwrap_or_default() + "\n";
+        folder.and_then(|()| fs::write(path, text)).map_err(|error| format!("{shown} cannot be written: {error}"))
+    };
+    let stored = match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            write()?;
+            return Err(format!("there was no {shown}: the layout of `{name}` is written there now, to be committed"));
+        }
+        Err(error) => return Err(format!("{shown} cannot be read: {error}")),
+        Ok(stored) => stored,
+    };
+    let stored: Value = serde_json::from_str(&stored)
+        .ok()
+        .filter(|stored: &Value| stored["layouts"].is_array())
+        .ok_or_else(|| format!("{shown} is no layout; delete it to have it written"))?;
+    let changes = changes(layout, &stored);
+    if changes.is_empty() {
+        return Ok(());
+    }
+    if overwrite {
+        return write();
+    }
+    let mut text = format!("`{name}` is not stored as {shown} says:\n");
+    for change in changes {
+        // A text takes whatever is written to it.
+        let _ = writeln!(text, "- {change}");
+    }
+    text.push_str("To accept that, run this test with TABLE_LAYOUTS=overwrite, and commit the file.");
+    Err(text)
+}
+
+/// What differs from a layout that was written down, with what it does to stored rows.
+fn changes(layout: &Layout, stored: &Value) -> Vec<String> {
+    let (fields, entity) = (Fields::of(layout), layout.entity);
+    let empty = Vec::new();
+    let list = |name: &str| stored[name].as_array().unwrap_or(&empty);
+    let (layouts, properties) = (list("layouts"), list("properties"));
+    let mut changes = Vec::new();
+    for info in layout.layouts {
+        let name = info.name;
+        let Some(was) = layouts.iter().find(|was| was["name"] == name) else {
+            changes.push(format!(
+                "the index `{name}` is new: rows that are stored have none in it until `tables.backfill::<{entity}>\
+                 (\"{name}\")` has run"
+            ));
+            continue;
+        };
+        let differs = fields.changes(&with_entity(was, stored), &written(layout, info)).join("; ");
+        if differs.is_empty() {
+            continue;
+        }
+        if info.index.is_none() {
+            changes.push(format!(
+                "the primary key has changed: {differs}; rows that are stored are not found by it, and `create` refuses \
+                 it: keep it, or insert what the old struct reads into another table"
+            ));
+        } else {
+            changes.push(format!(
+                "the index `{name}` has changed: {differs}; its rows that are stored are not found, and `create` refuses \
+                 it: give it another name, then run `tables.backfill` for that"
+            ));
+        }
+    }
+    for was in layouts {
+        let name = was["name"].as_str().unwrap_or_default();
+        if layout.layouts.iter().all(|info| info.name != name) {
+            changes.push(format!("the index `{name}` is gone: no write keeps its rows, which stay where they are"));
+        }
+    }
+    let had = |name: &str| properties.iter().any(|was| was["name"] == name);
+    for property in layout.properties.iter().filter(|property| !had(property.name)) {
+        let name = property.name;
+        changes.push(format!(
+            "the property `{name}` is new: rows that are stored have none, and are read if it is an `Option` or has a \
+             `#[property(default)]`"
+        ));
+    }
+    for name in properties.iter().filter_map(|was| was["name"].as_str()) {
+        if layout.properties.iter().all(|property| property.name != name) {
+            changes
+                .push(format!("the property `{name}` is gone: what is stored in it is not read, and lost by updates"));
+        }
+    }
+    if stored["write_id"] != layout.write_id {
+        let now = if layout.write_id { "is new" } else { "is gone" };
+        changes.push(format!("the property `WriteId` {now}: rows that are stored are read as before"));
+    }
+    changes
+}
+
+/// A layout of a file with what the whole entity decides of its rows, as [`written`] has it.
+fn with_entity(layout: &Value, entity: &Value) -> Value {
+    let mut layout = layout.clone();
+    let is_primary = layout["index"].is_null();
+    for name in ["separator", "kind"] {
+        if !entity[name].is_null() && (name != "kind" || is_primary) {
+            layout[name] = entity[name].clone();
+        }
+    }
+    layout
+}

@@ -1,0 +1,104 @@
+//! What differs between a layout that was written down and the program's, as far as stored rows depend on it.
+
+use serde_json::Value;
+
+use super::{Layout, LayoutInfo, PropertyInfo};
+
+/// The fields of an entity, in whose light a field of another name was renamed or is another one.
+pub(crate) struct Fields(Vec<&'static str>);
+
+impl Fields {
+    pub(crate) fn of(layout: &Layout) -> Self {
+        let parts = layout.layouts.iter().flat_map(|layout| layout.partition.iter().chain(layout.row));
+        let properties = layout.properties.iter().map(|PropertyInfo { field, .. }| *field);
+        Self(parts.map(|part| part.field).chain(properties).collect())
+    }
+
+    /// Whether a field that stood somewhere only has another name now: names of fields are not stored.
+    fn renamed(&self, was: &Value) -> bool {
+        was.as_str().is_some_and(|was| !self.0.contains(&was))
+    }
+
+    /// What differs: each place with what stood there and what stands there now.
+    pub(crate) fn changes(&self, was: &Value, is: &Value) -> Vec<String> {
+        let mut changes = Vec::new();
+        self.compare("", Some(was), Some(is), &mut changes);
+        changes
+    }
+
+    fn compare(&self, place: &str, was: Option<&Value>, is: Option<&Value>, changes: &mut Vec<String>) {
+        match (was, is) {
+            (Some(Value::Object(was)), Some(Value::Object(is))) => {
+                let gone = was.keys().filter(|name| !is.contains_key(*name));
+                for name in is.keys().chain(gone) {
+                    let (was, is) = (was.get(name), is.get(name));
+                    if name == "field" && was.is_some_and(|was| self.renamed(was)) {
+                        continue;
+                    }
+                    let dot = if place.is_empty() { "" } else { "." };
+                    self.compare(&format!("{place}{dot}{name}"), was, is, changes);
+                }
+            }
+            (Some(Value::Array(was)), Some(Value::Array(is))) => {
+                for at in 0..was.len().max(is.len()) {
+                    self.compare(&format!("{place}[{at}]"), was.get(at), is.get(at), changes);
+                }
+            }
+            (Some(was), Some(is)) if was == is => {}
+            (Some(was), Some(is)) => changes.push(format!("`{place}` was {was} and is {is}")),
+            (Some(was), None) => changes.push(format!("`{place}` was {was} and is gone")),
+            (None, Some(is)) => changes.push(format!("`{place}` is new: {is}")),
+            (None, None) => {}
+        }
+    }
+}
+
+/// What is written down of one layout: with what the whole entity decides of its rows.
+pub(crate) fn written(entity: &Layout, layout: &LayoutInfo) -> Value {
+    // They hold text, numbers and bools only.
+    let mut value = serde_json::to_value(layout).unwrap_or_default();
+    if let Value::Object(value) = &mut value {
+        value.extend(entity.separator.map(|separator| ("separator".to_owned(), separator.to_string().into())));
+        // A row of an index needs no kind: it is its own.
+        if layout.index.is_none() {
+            value.extend(entity.kind.map(|kind| ("kind".to_owned(), kind.into())));
+        }
+    }
+    value
+}
+
+/// Whether both are keys of the same fields under the same prefixes, of which one is encoded in another way.
+pub(crate) fn are_alike(one: &Value, other: &Value) -> bool {
+    let fields = |value: &Value, key: &str| -> Vec<Value> {
+        let parts = value[key].as_array();
+        parts.into_iter().flatten().map(|part| part["field"].clone()).collect()
+    };
+    ["table", "kind", "partition_prefix", "row_prefix"].into_iter().all(|name| one[name] == other[name])
+        && ["partition", "row"].into_iter().all(|key| fields(one, key) == fields(other, key))
+}
+
+/// Whether rows of two entities' layouts in one table could be taken for each other, where one of them is an index.
+pub(crate) fn may_meet(one: &Value, other: &Value) -> bool {
+    let [one_is_index, other_is_index] = [one, other].map(|layout| !layout["index"].is_null());
+    let text = |layout: &Value, name: &str| layout[name].as_str().unwrap_or_default().to_owned();
+    let related = |key: &str, prefix: &str| {
+        let [(one, one_is_whole), (other, other_is_whole)] =
+            [one, other].map(|layout| (text(layout, prefix), layout[key].as_array().is_none_or(Vec::is_empty)));
+        match (one_is_whole, other_is_whole) {
+            (true, true) => one == other,
+            (true, false) => one.starts_with(&other),
+            (false, true) => other.starts_with(&one),
+            (false, false) => one.starts_with(&other) || other.starts_with(&one),
+        }
+    };
+    // An entity with a kind is known by it, and parts that are no text do not begin as a prefix does.
+    let is_apart = |layout: &Value| {
+        !layout["kind"].is_null()
+            || text(layout, "row_prefix").is_empty() && layout["row"][0]["self_delimiting"] == true
+    };
+    let is_told = !one_is_index && is_apart(one) || !other_is_index && is_apart(other);
+    (one_is_index || other_is_index)
+        && !is_told
+        && related("partition", "partition_prefix")
+        && related("row", "row_prefix")
+}

@@ -1,0 +1,544 @@
+//! Layouts that are recorded: a program by which stored rows would not be found is refused.
+
+use anyhow::{Result, ensure};
+use table_runtime::{Error, TableEntity, Tables};
+use tests::stores::Store;
+use time::OffsetDateTime;
+
+crate::conformance! {
+    a_key_with_another_layout_is_refused
+    a_struct_by_another_name_is_known_by_its_key
+    a_renamed_field_fits
+    a_renamed_struct_fits
+    properties_come_and_go
+    entities_that_share_a_table_are_recorded_apart
+    indexes_that_share_a_table_are_told_apart
+    an_index_is_told_from_an_entity_of_its_table
+    programs_that_begin_at_once_record_once
+    what_is_refused_records_nothing
+}
+
+/// A struct as it was first.
+mod first {
+    use super::{OffsetDateTime, TableEntity};
+
+    #[derive(TableEntity, Clone, Debug, PartialEq)]
+    #[table(name = "Posts")]
+    pub struct Post {
+        #[partition_key(hash = 16)]
+        pub author: String,
+        #[row_key]
+        pub number: u32,
+        #[row_key]
+        pub title: String,
+        pub note: String,
+    }
+
+    #[derive(TableEntity, Clone, Debug, PartialEq)]
+    #[table(slice = month(at))]
+    pub struct Log {
+        #[partition_key]
+        pub source: String,
+        #[row_key(time)]
+        pub at: OffsetDateTime,
+        #[row_key]
+        pub number: u32,
+    }
+}
+
+/// Declares the struct as it could be later, once for each way.
+macro_rules! later {
+    ($($name:ident { $($item:tt)* })*) => {$(
+        mod $name {
+            #[allow(unused_imports)]
+            use super::{OffsetDateTime, TableEntity};
+
+            #[derive(TableEntity, Clone, Debug, PartialEq)]
+            $($item)*
+        }
+    )*};
+}
+
+later! {
+    more_buckets {
+        #[table(name = "Posts")]
+        pub struct Post {
+            #[partition_key(hash = 32)]
+            pub author: String,
+            #[row_key]
+            pub number: u32,
+            #[row_key]
+            pub title: String,
+            pub note: String,
+        }
+    }
+    no_buckets {
+        #[table(name = "Posts")]
+        pub struct Post {
+            #[partition_key]
+            pub author: String,
+            #[row_key]
+            pub number: u32,
+            #[row_key]
+            pub title: String,
+            pub note: String,
+        }
+    }
+    wider {
+        #[table(name = "Posts")]
+        pub struct Post {
+            #[partition_key(hash = 16)]
+            pub author: String,
+            #[row_key]
+            pub number: u64,
+            #[row_key]
+            pub title: String,
+            pub note: String,
+        }
+    }
+    folded {
+        #[table(name = "Posts")]
+        pub struct Post {
+            #[partition_key(hash = 16)]
+            pub author: String,
+            #[row_key]
+            pub number: u32,
+            #[row_key(lowercase)]
+            pub title: String,
+            pub note: String,
+        }
+    }
+    turned {
+        #[table(name = "Posts")]
+        pub struct Post {
+            #[partition_key(hash = 16)]
+            pub author: String,
+            #[row_key]
+            pub title: String,
+            #[row_key]
+            pub number: u32,
+            pub note: String,
+        }
+    }
+    shorter {
+        #[table(name = "Posts")]
+        pub struct Post {
+            #[partition_key(hash = 16)]
+            pub author: String,
+            #[row_key]
+            pub number: u32,
+            pub title: String,
+            pub note: String,
+        }
+    }
+    another_field {
+        #[table(name = "Posts")]
+        pub struct Post {
+            #[partition_key(hash = 16)]
+            pub author: String,
+            #[row_key]
+            pub number: u32,
+            #[row_key]
+            pub note: String,
+            pub title: String,
+        }
+    }
+    separated {
+        #[table(name = "Posts", separator = "+")]
+        pub struct Post {
+            #[partition_key(hash = 16)]
+            pub author: String,
+            #[row_key]
+            pub number: u32,
+            #[row_key]
+            pub title: String,
+            pub note: String,
+        }
+    }
+    of_a_kind {
+        #[table(name = "Posts", kind)]
+        pub struct Post {
+            #[partition_key(hash = 16)]
+            pub author: String,
+            #[row_key]
+            pub number: u32,
+            #[row_key]
+            pub title: String,
+            pub note: String,
+        }
+    }
+    prefixed {
+        #[table(name = "Posts")]
+        pub struct Post {
+            #[partition_key(hash = 16)]
+            pub author: String,
+            #[row_key(prefix = "n-")]
+            pub number: u32,
+            #[row_key]
+            pub title: String,
+            pub note: String,
+        }
+    }
+    // The first index in the partition gives the entity's own rows a prefix.
+    indexed {
+        #[table(name = "Posts")]
+        pub struct Post {
+            #[partition_key(hash = 16)]
+            pub author: String,
+            #[row_key]
+            pub number: u32,
+            #[row_key]
+            pub title: String,
+            #[index(note, same_table)]
+            pub note: String,
+        }
+    }
+    other_slices {
+        #[table(slice = day(at))]
+        pub struct Log {
+            #[partition_key]
+            pub source: String,
+            #[row_key(time)]
+            pub at: OffsetDateTime,
+            #[row_key]
+            pub number: u32,
+        }
+    }
+    other_order {
+        #[table(slice = month(at))]
+        pub struct Log {
+            #[partition_key]
+            pub source: String,
+            #[row_key(reverse_time)]
+            pub at: OffsetDateTime,
+            #[row_key]
+            pub number: u32,
+        }
+    }
+    by_another_name {
+        #[table(name = "Posts")]
+        pub struct Article {
+            #[partition_key(hash = 32)]
+            pub author: String,
+            #[row_key]
+            pub number: u32,
+            #[row_key]
+            pub title: String,
+            pub note: String,
+        }
+    }
+    renamed {
+        #[table(name = "Posts")]
+        pub struct Post {
+            #[partition_key(hash = 16)]
+            #[property(rename = "Author")]
+            pub writer: String,
+            #[row_key]
+            pub n: u32,
+            #[row_key]
+            pub headline: String,
+            pub note: String,
+        }
+    }
+    other_properties {
+        #[table(name = "Posts", write_id)]
+        pub struct Post {
+            #[partition_key(hash = 16)]
+            pub author: String,
+            #[row_key]
+            #[property]
+            pub number: u32,
+            #[row_key]
+            pub title: String,
+            pub likes: Option<i64>,
+        }
+    }
+}
+
+/// Checks that a program with the entity is refused, and what it is told.
+async fn is_refused<E: TableEntity>(store: &Store, table: &str, said: &[&str]) -> Result<()> {
+    let (name, tables) = (std::any::type_name::<E>(), store.again());
+    let Err(Error::LayoutChanged(error)) = tables.create::<E>().await else { panic!("{name} does not fit") };
+    assert_eq!((error.table.as_str(), error.layout), (table, "key"), "{name}");
+    let text = error.to_string();
+    for said in said.iter().chain([&"the primary key", &table]) {
+        ensure!(text.contains(said), "{name}: no `{said}` in: {text}");
+    }
+    Ok(())
+}
+
+async fn a_key_with_another_layout_is_refused(store: &Store) -> Result<()> {
+    store.tables.create::<first::Post>().await?;
+    store.tables.create::<first::Log>().await?;
+    is_refused::<more_buckets::Post>(store, "Posts", &["hash = 16", "hash = 32"]).await?;
+    is_refused::<no_buckets::Post>(store, "Posts", &["hash = 16", "plain"]).await?;
+    is_refused::<wider::Post>(store, "Posts", &["u32", "u64"]).await?;
+    is_refused::<folded::Post>(store, "Posts", &["plain", "lowercase"]).await?;
+    is_refused::<turned::Post>(store, "Posts", &["number", "title"]).await?;
+    is_refused::<shorter::Post>(store, "Posts", &["row[1]", "is gone"]).await?;
+    is_refused::<another_field::Post>(store, "Posts", &["title", "note"]).await?;
+    is_refused::<separated::Post>(store, "Posts", &["separator"]).await?;
+    is_refused::<of_a_kind::Post>(store, "Posts", &["kind"]).await?;
+    is_refused::<prefixed::Post>(store, "Posts", &["row_prefix", "n-"]).await?;
+    is_refused::<indexed::Post>(store, "Posts", &["row_prefix", "number-"]).await?;
+    is_refused::<other_slices::Log>(store, "Log", &["month", "day"]).await?;
+    is_refused::<other_order::Log>(store, "Log", &["time", "reverse_time"]).await?;
+    // Whoever has the layouts that are recorded goes on.
+    store.again().create::<first::Post>().await?;
+    store.again().create::<first::Log>().await?;
+    Ok(())
+}
+
+async fn a_struct_by_another_name_is_known_by_its_key(store: &Store) -> Result<()> {
+    store.tables.create::<first::Post>().await?;
+    is_refused::<by_another_name::Article>(store, "Posts", &["hash = 16", "hash = 32"]).await
+}
+
+async fn a_renamed_field_fits(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<first::Post>().await?;
+    let post = first::Post { author: "Marcus".into(), number: 1, title: "a".into(), note: "b".into() };
+    tables.insert(&post).await?;
+    tables.create::<renamed::Post>().await?;
+    let found = renamed::Post::key("Marcus", 1, "a").get(tables).await?;
+    assert_eq!(found.map(|post| post.note.clone()).as_deref(), Some("b"));
+    Ok(())
+}
+
+async fn properties_come_and_go(store: &Store) -> Result<()> {
+    store.tables.create::<first::Post>().await?;
+    store.again().create::<other_properties::Post>().await?;
+    store.again().create::<first::Post>().await?;
+    Ok(())
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Rooms")]
+struct Room {
+    #[partition_key]
+    house: String,
+    #[row_key(prefix = "number-")]
+    number: u32,
+    name: String,
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Rooms")]
+struct NamedRoom {
+    #[partition_key]
+    house: String,
+    #[row_key]
+    number: u32,
+    #[index(name, same_partition)]
+    name: String,
+}
+
+/// That, renamed.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Rooms")]
+struct Chamber {
+    #[partition_key]
+    house: String,
+    #[row_key]
+    number: u32,
+    #[index(name, same_partition)]
+    name: String,
+}
+
+async fn a_renamed_struct_fits(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Room>().await?;
+    tables.insert(&Room { house: "a".into(), number: 1, name: "x".into() }).await?;
+    tables.create::<NamedRoom>().await?;
+    // What is being built is so by another name too, and what is ready.
+    for tables in [store.tables.clone(), store.again()] {
+        tables.create::<Chamber>().await?;
+        let refused = Chamber::by_name("a").eq("x").count(&tables).await;
+        assert!(matches!(refused, Err(Error::IndexBuilding { .. })), "{refused:?}");
+    }
+    assert!(tables.backfill::<Chamber>("name").await?.ready);
+    assert_eq!(Chamber::by_name("a").eq("x").count(&store.again()).await?, 1);
+    Ok(())
+}
+
+/// Entities of one table that are told apart by prefixes, by kinds, and by the parts of their keys.
+mod sharing {
+    use super::TableEntity;
+
+    #[derive(TableEntity)]
+    #[table(name = "Shop")]
+    pub struct User {
+        #[partition_key]
+        pub shop: String,
+        #[row_key(prefix = "user-")]
+        pub id: u32,
+    }
+
+    #[derive(TableEntity)]
+    #[table(name = "Shop")]
+    pub struct Order {
+        #[partition_key]
+        pub shop: String,
+        #[row_key(prefix = "order-")]
+        pub id: u64,
+    }
+
+    #[derive(TableEntity)]
+    #[table(name = "Shop")]
+    pub struct Item {
+        #[partition_key]
+        pub shop: String,
+        #[row_key(prefix = "order-")]
+        pub id: u64,
+        #[row_key]
+        pub item: u32,
+    }
+
+    #[derive(TableEntity)]
+    #[table(name = "Shop", partition = "settings")]
+    pub struct Setting {
+        #[row_key]
+        pub name: String,
+    }
+
+    #[derive(TableEntity)]
+    #[table(name = "Things", kind)]
+    pub struct Lamp {
+        #[partition_key]
+        pub hall: String,
+        #[row_key(prefix = "n-")]
+        pub number: u32,
+        #[index(name, lowercase, same_partition, prefix = "lamp-")]
+        pub name: String,
+    }
+
+    #[derive(TableEntity)]
+    #[table(name = "Things", kind)]
+    pub struct Bulb {
+        #[partition_key]
+        pub hall: String,
+        #[row_key(prefix = "n-")]
+        pub number: u64,
+        #[index(name, same_partition, unique, prefix = "bulb-")]
+        pub name: String,
+    }
+}
+
+async fn entities_that_share_a_table_are_recorded_apart(store: &Store) -> Result<()> {
+    use sharing::{Bulb, Item, Lamp, Order, Setting, User};
+    for tables in [store.tables.clone(), store.again()] {
+        tables.create::<User>().await?;
+        tables.create::<Order>().await?;
+        tables.create::<Item>().await?;
+        tables.create::<Setting>().await?;
+        tables.create::<Lamp>().await?;
+        tables.create::<Bulb>().await?;
+    }
+    // A kind is an entity of its own, and so is its index.
+    store.tables.insert(&Lamp { hall: "a".into(), number: 1, name: "X".into() }).await?;
+    store.tables.insert(&Bulb { hall: "a".into(), number: 2, name: "x".into() }).await?;
+    assert_eq!(Lamp::by_name("a").eq("x").count(&store.again()).await?, 1);
+    assert!(Bulb::by_name("a").eq("x").exists(&store.again()).await?);
+    Ok(())
+}
+
+macro_rules! owners {
+    ($($name:ident, $table:literal, [$($option:tt)*];)*) => {$(
+        #[derive(TableEntity, Clone, Debug, PartialEq)]
+        #[table(name = $table)]
+        struct $name {
+            #[partition_key]
+            id: u32,
+            #[row_key]
+            name: String,
+            #[index(email, lowercase, table = "Logins", unique $($option)*)]
+            email: String,
+        }
+    )*};
+}
+
+owners! {
+    User, "Users", [];
+    Admin, "Admins", [];
+    Guest, "Guests", [, prefix = "guest-"];
+    Robot, "Robots", [, prefix = "robot-"];
+    Rival, "Rivals", [, prefix = "robot-"];
+}
+
+async fn meets<E: TableEntity>(tables: &Tables, entity: &str, layout: &str) {
+    let Err(Error::RowsMeet(error)) = tables.create::<E>().await else { panic!("they meet") };
+    assert_eq!((&*error.table, error.layout), ("Logins", layout), "{error}");
+    assert_eq!(error.entity, entity, "{error}");
+    assert!(error.to_string().contains("prefix"), "{error}");
+}
+
+async fn indexes_that_share_a_table_are_told_apart(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Guest>().await?;
+    tables.create::<Robot>().await?;
+    meets::<Rival>(tables, "Robot", "email").await;
+    let email = || "a@b.c".to_owned();
+    tables.insert(&Guest { id: 1, name: "g".into(), email: email() }).await?;
+    tables.insert(&Robot { id: 1, name: "r".into(), email: email() }).await?;
+    let guest = Guest::by_email("A@b.c").get(tables).await?.map(|guest| guest.name.clone());
+    let robot = Robot::by_email("A@b.c").get(tables).await?.map(|robot| robot.name.clone());
+    assert_eq!((guest.as_deref(), robot.as_deref()), (Some("g"), Some("r")));
+
+    // Without a prefix the row is the value's alone.
+    tables.create::<User>().await?;
+    meets::<Admin>(&store.again(), "User", "email").await;
+    Ok(())
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Logins")]
+struct Login {
+    #[partition_key(lowercase)]
+    email: String,
+    #[row_key]
+    kind: String,
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Logins")]
+struct Attempt {
+    #[partition_key(lowercase)]
+    email: String,
+    #[row_key]
+    at: OffsetDateTime,
+}
+
+async fn an_index_is_told_from_an_entity_of_its_table(store: &Store) -> Result<()> {
+    store.tables.create::<Login>().await?;
+    // A login may be of any kind, also of one that begins as a prefix does.
+    meets::<Guest>(&store.tables, "Login", "email").await;
+    let again = store.again();
+    store.clean().await?;
+    again.create::<Guest>().await?;
+    meets::<Login>(&again, "Guest", "key").await;
+    // A time does not.
+    again.create::<Attempt>().await?;
+    Ok(())
+}
+
+async fn programs_that_begin_at_once_record_once(store: &Store) -> Result<()> {
+    let programs = (0..16).map(|_| {
+        let tables = store.again();
+        async move { tables.create::<NamedRoom>().await }
+    });
+    for created in futures_util::future::join_all(programs).await {
+        created?;
+    }
+    let rows = store.rows("TableLayouts").await?;
+    let keys: Vec<_> = rows.iter().map(|row| (&*row.partition_key, &*row.row_key)).collect();
+    assert_eq!(keys, [("Rooms", "Rooms NamedRoom key"), ("Rooms", "Rooms NamedRoom name")]);
+    Ok(())
+}
+
+async fn what_is_refused_records_nothing(store: &Store) -> Result<()> {
+    store.tables.create::<first::Post>().await?;
+    let before = store.rows("TableLayouts").await?;
+    is_refused::<indexed::Post>(store, "Posts", &[]).await?;
+    assert_eq!(store.rows("TableLayouts").await?, before);
+    Ok(())
+}
