@@ -199,7 +199,9 @@ impl Tables {
                 Err(Error::AlreadyExists(_)) => records = self.records(table).await?,
                 Err(error) => return Err(error),
                 Ok(_) => {
-                    new.iter().for_each(|(id, record)| self.ready().note(*id, record.state));
+                    for (id, record) in new {
+                        self.ready().note(id, record.state);
+                    }
                     return Ok(());
                 }
             }
