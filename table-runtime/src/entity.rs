@@ -11,6 +11,7 @@ use crate::{
     PropertyError, PropertyInfo, Result, RowId, RowRef, Ticks, ValueRef,
     index::OwnerReader,
     key::{KeyProblem, KeyReader, Place},
+    layout::Holds,
     property::PropertyProblem,
 };
 
@@ -116,7 +117,8 @@ pub(crate) fn keys_in<E: TableEntity>(entity: &E, layout: usize) -> Result<Optio
     keys.finish(written)
 }
 
-pub(crate) fn all_keys<E: TableEntity>(entity: &E) -> Result<Keys, Box<KeyError>> {
+/// The keys of an entity's rows, in the order of its layouts; `None` where a sparse index has none.
+pub(crate) fn all_keys<E: TableEntity>(entity: &E) -> Result<Vec<Option<RowKeys>>, Box<KeyError>> {
     (0..E::LAYOUTS.len()).map(|layout| keys_in(entity, layout)).collect()
 }
 
@@ -264,14 +266,34 @@ impl<'a> RowReader<'a> {
 /// A partition key and a row key.
 pub(crate) type RowKeys = (String, String);
 
-/// The keys of an entity's rows, in the order of its layouts; `None` where a sparse index has none.
-pub(crate) type Keys = Vec<Option<RowKeys>>;
+/// A row that an entity had when it was loaded, as far as a later write has to know it.
+#[derive(Clone, Debug)]
+pub(crate) struct LoadedRow {
+    pub(crate) keys: RowKeys,
+    /// What an index's row includes, where it is known.
+    pub(crate) included: Option<Properties>,
+}
+
+/// The rows that an entity had when it was loaded, in the order of its layouts; `None` where a sparse index has none.
+pub(crate) type LoadedRows = Vec<Option<LoadedRow>>;
+
+/// The rows of an entity as it was loaded.
+fn loaded_rows<E: TableEntity>(entity: &E) -> Result<LoadedRows, Box<KeyError>> {
+    let rows = all_keys(entity)?.into_iter().zip(E::LAYOUTS).enumerate().map(|(at, (keys, layout))| {
+        let keys = keys?;
+        let includes = layout.index.as_ref().is_some_and(|index| index.holds == Holds::Include);
+        // What no property holds is not known; a write of it tells why.
+        let included = includes.then(|| index_properties(entity, at, &keys, Properties::default()).ok()).flatten();
+        Some(LoadedRow { keys, included })
+    });
+    Ok(rows.collect())
+}
 
 /// An entity as the table holds it: it derefs to the entity, and knows its version.
 ///
 /// Change it through `DerefMut`, then [`update`](crate::Tables::update) writes it back, if the row has not changed
 /// meanwhile. Reading through it costs nothing; the first mutable access keeps the keys that the entity was loaded
-/// with.
+/// with, and what its indexes include.
 ///
 /// Its functions are associated ones, `Stored::etag(&stored)`, so that the entity's own are never hidden.
 #[derive(Clone)]
@@ -279,14 +301,19 @@ pub struct Stored<T> {
     entity: T,
     etag: ETag,
     timestamp: Ticks,
-    /// The keys before the first mutable access.
-    loaded: Option<Result<Keys, Box<KeyError>>>,
+    /// The entity's rows before the first mutable access.
+    loaded: Option<Result<LoadedRows, Box<KeyError>>>,
+    /// Whether it was made by [`new`](Self::new): the table may hold another entity in this version.
+    made: bool,
 }
 
 impl<T> Stored<T> {
     /// An entity as it stands in the row of this version, after an insert, or kept from a read: to
-    /// [`update`](crate::Tables::update) or [`delete`](crate::Tables::delete) it without reading it again. Change it
-    /// afterwards, through the `Stored`, which keeps the keys that it began with.
+    /// [`update`](crate::Tables::update) or [`delete`](crate::Tables::delete) it without reading it again.
+    ///
+    /// An entity with indexes is read all the same, with one request more: it may have been changed before it came here,
+    /// and its index rows are those of what the table holds. After an update that is known, and the next one takes no
+    /// more than any other.
     ///
     /// ```
     /// # use table_runtime::{Result, Stored, TableEntity, Tables};
@@ -301,7 +328,7 @@ impl<T> Stored<T> {
     /// ```
     pub fn new(entity: T, etag: ETag) -> Self {
         let timestamp = etag.timestamp().unwrap_or(Ticks::UNIX_EPOCH);
-        Self { entity, etag, timestamp, loaded: None }
+        Self { entity, etag, timestamp, loaded: None, made: true }
     }
 
     /// The version of the row.
@@ -331,13 +358,28 @@ impl<T> Stored<T> {
         }
         self.etag = etag;
         self.loaded = None;
+        self.made = false;
     }
 }
 
 impl<T: TableEntity> Stored<T> {
-    /// The keys that the entity was loaded with.
-    pub(crate) fn loaded_keys(&self) -> Result<Keys, Box<KeyError>> {
-        self.loaded.clone().unwrap_or_else(|| all_keys(&self.entity))
+    /// The primary key that the entity was loaded with.
+    pub(crate) fn loaded_key(&self) -> Result<RowKeys, Box<KeyError>> {
+        match &self.loaded {
+            Some(Ok(rows)) => {
+                Ok(rows.first().into_iter().flatten().next().map(|row| row.keys.clone()).unwrap_or_default())
+            }
+            Some(Err(error)) => Err(error.clone()),
+            None => keys(&self.entity),
+        }
+    }
+
+    /// The rows that the entity was loaded with; `None` if only the table knows them.
+    pub(crate) fn loaded_rows(&self) -> Result<Option<LoadedRows>, Box<KeyError>> {
+        if self.made && T::LAYOUTS.len() > 1 {
+            return Ok(None);
+        }
+        self.loaded.clone().unwrap_or_else(|| loaded_rows(&self.entity)).map(Some)
     }
 }
 
@@ -352,7 +394,7 @@ impl<T> Deref for Stored<T> {
 impl<T: TableEntity> DerefMut for Stored<T> {
     fn deref_mut(&mut self) -> &mut T {
         if self.loaded.is_none() {
-            self.loaded = Some(all_keys(&self.entity));
+            self.loaded = Some(loaded_rows(&self.entity));
         }
         &mut self.entity
     }
@@ -389,7 +431,7 @@ pub(crate) fn read<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<Store
     let mut reader = RowReader::new(&E::LAYOUTS[0], table, row);
     let entity = E::read(&mut reader)?;
     reader.finish()?;
-    Ok(Stored { entity, etag: row.etag.clone(), timestamp: row.timestamp, loaded: None })
+    Ok(Stored { entity, etag: row.etag.clone(), timestamp: row.timestamp, loaded: None, made: false })
 }
 
 /// Whether the row in `table` is an entity of this kind.

@@ -16,26 +16,28 @@
 //! # Requests
 //!
 //! What each write and read asks of the store, where no other writer is in the way. An `update` or `upsert` *moves* the
-//! rows of an index if the entity's value for it changes; *k* indexes elsewhere cost a write what is said of one of them
-//! *k* times, beside the entity's own requests, three round trips in all, since steps of one kind run side by side.
+//! rows of an index if the entity's value for it changes, and writes those that stay if what they include changes, or
+//! they are copies; *k* indexes elsewhere cost a write what is said of one of them *k* times, beside the entity's own
+//! requests, three round trips in all, since steps of one kind run side by side. The first `update` or `delete` of a
+//! [`Stored::new`](crate::Stored::new) reads the entity, which is a request more.
 //!
 //! <!-- requests: begin -->
 //!
-//! | index | insert | update | update, moved | upsert, new | upsert, moved | patch | delete | remove | read one | read *n* |
-//! |---|---|---|---|---|---|---|---|---|---|---|
-//! | none | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 1 |  |
-//! | `same_partition` | 1 | 1 | 1 | 2 | 2 | 1 | 1 | 2 | 2 | ⌈*n* ÷ 1000⌉ + *n* |
-//! | `same_partition, include(…)` | 1 | 1 | 1 | 2 | 2 | 1 | 1 | 2 | 2 | ⌈*n* ÷ 1000⌉ + *n* |
-//! | `same_partition, unique` | 1 | 1 | 1 | 2 | 2 | 1 | 1 | 2 | 2 |  |
-//! | `same_partition, copy` | 1 | 1 | 1 | 2 | 2 |  | 1 | 2 | 1 | ⌈*n* ÷ 1000⌉ |
-//! | `same_partition, unique, copy` | 1 | 1 | 1 | 2 | 2 |  | 1 | 2 | 1 |  |
-//! | `same_partition, list` | 2 | 1 | 3 | 3 | 4 | 1 | 2 | 3 | 2 | 1 + *n* |
-//! | elsewhere | 3 | 1 | 4 | 4 | 5 | 1 | 3 | 4 | 2 | ⌈*n* ÷ 1000⌉ + *n* |
-//! | elsewhere, `include(…)` | 3 | 3 | 4 | 4 | 5 | 1 | 3 | 4 | 2 | ⌈*n* ÷ 1000⌉ + *n* |
-//! | elsewhere, `unique` | 3 | 1 | 4 | 4 | 5 | 1 | 3 | 4 | 2 |  |
-//! | elsewhere, two of them | 4 | 1 | 7 | 5 | 8 | 1 | 5 | 6 | 2 |  |
-//! | elsewhere, three of them | 5 | 1 | 10 | 6 | 11 | 1 | 7 | 8 | 2 |  |
-//! | elsewhere, `copy` | 3 | 3 | 4 | 4 | 5 |  | 3 | 4 | 1 | ⌈*n* ÷ 1000⌉ |
+//! | index | insert | update | update, included | update, moved | upsert, new | upsert, moved | patch | delete | remove | read one | read *n* |
+//! |---|---|---|---|---|---|---|---|---|---|---|---|
+//! | none | 1 | 1 |  | 1 | 1 | 1 | 1 | 1 | 1 | 1 |  |
+//! | `same_partition` | 1 | 1 |  | 1 | 2 | 2 | 1 | 1 | 2 | 2 | ⌈*n* ÷ 1000⌉ + *n* |
+//! | `same_partition, include(…)` | 1 | 1 | 1 | 1 | 2 | 2 | 1 | 1 | 2 | 2 | ⌈*n* ÷ 1000⌉ + *n* |
+//! | `same_partition, unique` | 1 | 1 |  | 1 | 2 | 2 | 1 | 1 | 2 | 2 |  |
+//! | `same_partition, copy` | 1 | 1 |  | 1 | 2 | 2 |  | 1 | 2 | 1 | ⌈*n* ÷ 1000⌉ |
+//! | `same_partition, unique, copy` | 1 | 1 |  | 1 | 2 | 2 |  | 1 | 2 | 1 |  |
+//! | `same_partition, list` | 2 | 1 |  | 3 | 3 | 4 | 1 | 2 | 3 | 2 | 1 + *n* |
+//! | elsewhere | 3 | 1 |  | 4 | 4 | 5 | 1 | 3 | 4 | 2 | ⌈*n* ÷ 1000⌉ + *n* |
+//! | elsewhere, `include(…)` | 3 | 1 | 3 | 4 | 4 | 5 | 1 | 3 | 4 | 2 | ⌈*n* ÷ 1000⌉ + *n* |
+//! | elsewhere, `unique` | 3 | 1 |  | 4 | 4 | 5 | 1 | 3 | 4 | 2 |  |
+//! | elsewhere, two of them | 4 | 1 |  | 7 | 5 | 8 | 1 | 5 | 6 | 2 |  |
+//! | elsewhere, three of them | 5 | 1 |  | 10 | 6 | 11 | 1 | 7 | 8 | 2 |  |
+//! | elsewhere, `copy` | 3 | 3 |  | 4 | 4 | 5 |  | 3 | 4 | 1 | ⌈*n* ÷ 1000⌉ |
 //!
 //! <!-- requests: end -->
 //!
@@ -56,8 +58,8 @@
 //! |---|---|---|---|
 //! | 1. the old index rows are read | nothing | the entity as it was | |
 //! | 2. the new index rows | rows of values that the entity does not have | the entity as it was; the rows are passed over | [`repair`]; who wants the unique value; the same update, again |
-//! | 3. the entity, if unchanged: **the commit** | rows of values that it had; copies, and what rows include, as they were | the entity as it is; the rows are passed over; copies as they were | [`repair`]; who wants the unique value; of copies, the next update |
-//! | 4. the old index rows are deleted, in the versions of step 1 | copies, and what rows include, as they were | copies as they were | [`repair`]; the next update |
+//! | 3. the entity, if unchanged: **the commit** | rows of values that it had; copies, and what rows include, as they were | the entity as it is; the rows are passed over; copies as they were | [`repair`]; who wants the unique value; of copies, the next update; of what rows include, the next that changes it |
+//! | 4. the old index rows are deleted, in the versions of step 1 | copies, and what rows include, as they were | copies as they were | [`repair`]; of copies, the next update; of what rows include, the next that changes it |
 //! | 5. copies and included properties elsewhere | nothing | the entity as it is | |
 //!
 //! | delete | a crash after it leaves | a reader sees | who mends it |

@@ -6,7 +6,7 @@ use crate::{
     ETag, Error, LimitError, OnePartition, Properties, Result, RowId, Stored, TableEntity, Tables,
     backend::{Action, BoxFuture, IfMatch},
     column::Set,
-    entity::{Keys, RowKeys},
+    entity::{LoadedRows, RowKeys},
     index::{Change, Encoded, Planned, Schema, Upkeep, commit, side_by_side},
     query::{OfEntity, OwnKey},
     write,
@@ -34,9 +34,11 @@ pub(crate) struct Write<'a> {
 pub(crate) enum What {
     Insert(Encoded),
     Upsert(Encoded),
-    Update(Keys, ETag, Encoded),
+    /// Over the rows that it had; `None` if they have to be read.
+    Update(Option<LoadedRows>, ETag, Encoded),
     Patch(Properties),
-    Delete(Keys, ETag),
+    /// Likewise.
+    Delete(Option<LoadedRows>, ETag),
     Remove,
 }
 
@@ -49,13 +51,17 @@ impl Write<'_> {
     /// What stands there, where index rows depend on it and it is not known.
     ///
     /// # Errors
-    /// An entity of another kind stands there, or none that could be removed.
+    /// An entity of another kind stands there, or none that could be removed; or not the one of that version.
     async fn read(&self) -> Result<Read> {
+        if let What::Update(None, etag, _) | What::Delete(None, etag) = &self.what {
+            let old = self.upkeep.loaded_rows(&self.keys, etag).await?;
+            return Ok(Some((old, IfMatch::ETag(etag.clone()))));
+        }
         if !self.indexed || !matches!(self.what, What::Upsert(_) | What::Remove) {
             return Ok(None);
         }
         match (self.upkeep.stands(&self.keys).await?, &self.what) {
-            (Some(Some(found)), _) => Ok(Some((found.encoded.all_keys(), IfMatch::ETag(found.row.etag)))),
+            (Some(Some(found)), _) => Ok(Some((found.encoded.into_loaded(), IfMatch::ETag(found.row.etag)))),
             (_, What::Remove) => Err(Error::NotFound(Box::new(self.row_id()?))),
             (Some(None), _) => Err(Error::AlreadyExists(Box::new(self.row_id()?))),
             (None, _) => Ok(None),
@@ -63,9 +69,8 @@ impl Write<'_> {
     }
 }
 
-/// What stands at the keys of a write, where that has to be known: the keys of its rows, and the condition that it is
-/// still there.
-pub(crate) type Read = Option<(Keys, IfMatch)>;
+/// What stands at the keys of a write, where that has to be known: its rows, and the condition that it is still there.
+pub(crate) type Read = Option<(LoadedRows, IfMatch)>;
 
 /// What takes note that it was written.
 pub(crate) trait Written {
@@ -140,9 +145,9 @@ impl<'a> Transaction<'a> {
     /// the transaction is committed.
     pub fn update<E: OnePartition>(self, stored: &'a mut Stored<E>) -> Self {
         let update = || {
-            let old = write::changed(stored)?;
+            write::changed(stored)?;
             let (keys, new) = encoded(&**stored)?;
-            Ok((keys, What::Update(old, Stored::etag(stored).clone(), new)))
+            Ok((keys, What::Update(stored.loaded_rows()?, Stored::etag(stored).clone(), new)))
         };
         let update = update();
         self.add::<E>(|| update, Some(stored))
@@ -164,11 +169,7 @@ impl<'a> Transaction<'a> {
 
     /// Deletes the row of the entity, if it has not changed since it was read.
     pub fn delete<E: OnePartition>(self, stored: &Stored<E>) -> Self {
-        let delete = || {
-            let old = stored.loaded_keys()?;
-            let keys = old.first().cloned().flatten().unwrap_or_default();
-            Ok((keys, What::Delete(old, Stored::etag(stored).clone())))
-        };
+        let delete = || Ok((stored.loaded_key()?, What::Delete(stored.loaded_rows()?, Stored::etag(stored).clone())));
         self.add::<E>(delete, None)
     }
 
@@ -182,8 +183,8 @@ impl<'a> Transaction<'a> {
         self.add::<K::Entity>(|| Ok((write::point(key.plan())?, What::Remove)), None)
     }
 
-    /// Carries all of it out, with one request and one for each upsert and removal of an entity with indexes, and gives
-    /// the new ETags in order, `None` for what was deleted.
+    /// Carries all of it out, with one request and one for each upsert and removal of an entity with indexes, and for
+    /// each of its [`Stored::new`], and gives the new ETags in order, `None` for what was deleted.
     ///
     /// # Errors
     /// The first that concerns any of the writes: those of [`insert`](Tables::insert), [`update`](Tables::update) and
@@ -272,14 +273,16 @@ pub(crate) async fn send(writes: &[Write<'_>], read: &[Read]) -> Result<Vec<Opti
                 let write = if write.indexed { Action::Insert } else { Action::Upsert };
                 (Change { old: None, new: Some(new) }, write(whole(new)))
             }
-            (What::Update(old, etag, new), _) => {
-                (Change { old: Some(old), new: Some(new) }, Action::Replace(whole(new), IfMatch::ETag(etag.clone())))
+            (What::Update(old, etag, new), read) => {
+                let old = old.as_ref().or(read.as_ref().map(|(old, _)| old));
+                (Change { old, new: Some(new) }, Action::Replace(whole(new), IfMatch::ETag(etag.clone())))
             }
             (What::Patch(properties), _) => {
                 (Change { old: None, new: None }, Action::Merge(upkeep.with_id(properties.clone()), IfMatch::Any))
             }
-            (What::Delete(old, etag), _) => {
-                (Change { old: Some(old), new: None }, Action::Delete(IfMatch::ETag(etag.clone())))
+            (What::Delete(old, etag), read) => {
+                let old = old.as_ref().or(read.as_ref().map(|(old, _)| old));
+                (Change { old, new: None }, Action::Delete(IfMatch::ETag(etag.clone())))
             }
             (What::Remove, Some((old, version))) => {
                 (Change { old: Some(old), new: None }, Action::Delete(version.clone()))

@@ -7,7 +7,7 @@ use crate::{
     TableEntity, Tables, ValueRef,
     backend::{Action, Backend, BoxFuture, Group, IfMatch, Operation},
     column::Set,
-    entity::{self, Keys},
+    entity::{self, RowKeys},
     index::{Encoded, Schema, Upkeep},
     limits,
     query::{OfEntity, OwnKey, Plan},
@@ -71,10 +71,14 @@ impl Tables {
     /// ETag is another one where the update had to touch the row to take index rows back.
     pub fn update<'a, E: TableEntity>(&'a self, stored: &'a mut Stored<E>) -> BoxFuture<'a, Result<ETag>> {
         if has_indexes::<E>() {
-            let begun = changed(stored).and_then(|old| Ok((old, self.encoded(&**stored)?)));
+            let begun = changed(stored).and_then(|keys| Ok((keys, stored.loaded_rows()?, self.encoded(&**stored)?)));
             return Box::pin(async move {
-                let (old, (upkeep, new)) = begun?;
+                let (keys, old, (upkeep, new)) = begun?;
                 let mut etag = Stored::etag(stored).clone();
+                let old = match old {
+                    Some(old) => old,
+                    None => upkeep.loaded_rows(&keys, &etag).await?,
+                };
                 let updated = upkeep.update(&old, &mut etag, &new).await;
                 match updated {
                     Ok(()) => stored.written(etag.clone()),
@@ -130,8 +134,15 @@ impl Tables {
     pub fn delete<E: TableEntity>(&self, stored: &Stored<E>) -> BoxFuture<'static, Result<()>> {
         let backend = self.backend().clone();
         if has_indexes::<E>() {
-            let (old, etag) = (stored.loaded_keys(), Stored::etag(stored).clone());
-            return Box::pin(async move { Upkeep::new(backend, Schema::of::<E>())?.delete(&old?, &etag).await });
+            let (keys, old, etag) = (stored.loaded_key(), stored.loaded_rows(), Stored::etag(stored).clone());
+            return Box::pin(async move {
+                let (keys, upkeep) = (keys?, Upkeep::new(backend, Schema::of::<E>())?);
+                let old = match old? {
+                    Some(old) => old,
+                    None => upkeep.loaded_rows(&keys, &etag).await?,
+                };
+                upkeep.delete(&keys, &old, &etag).await
+            });
         }
         let group = delete(stored);
         Box::pin(async move { send(&*backend, &E::LAYOUTS[0], &group?, None).await.map(drop) })
@@ -224,29 +235,27 @@ fn write_id<E: TableEntity>(properties: &mut Properties) -> Result<Option<Guid>>
 }
 
 fn update<E: TableEntity>(stored: &Stored<E>) -> Result<Write> {
-    let keys = changed(stored)?.swap_remove(0).unwrap_or_default();
+    let keys = changed(stored)?;
     let (properties, id) = all_properties(&**stored, &keys)?;
     let action = Action::Replace(properties, IfMatch::ETag(Stored::etag(stored).clone()));
     let layout = &E::LAYOUTS[0];
     Ok(Write { layout, group: single(layout, keys, action)?, id })
 }
 
-/// The keys that a changed entity was loaded with, of which the primary one is the same.
-pub(crate) fn changed<E: TableEntity>(stored: &Stored<E>) -> Result<Keys> {
-    let loaded = stored.loaded_keys()?;
-    let (partition_key, row_key) = entity::keys(&**stored)?;
-    match loaded.first() {
-        Some(Some(was)) if (&was.0, &was.1) != (&partition_key, &row_key) => {
-            let (table, was) = (E::LAYOUTS[0].table_of(&was.0, &was.1)?.into_owned(), was.clone());
-            let was = RowId { table, partition_key: was.0, row_key: was.1 };
-            Err(Box::new(KeyChangedError { was, partition_key, row_key }).into())
-        }
-        _ => Ok(loaded),
+/// The primary key of a changed entity, which is the one that it was loaded with.
+pub(crate) fn changed<E: TableEntity>(stored: &Stored<E>) -> Result<RowKeys> {
+    let (was, keys) = (stored.loaded_key()?, entity::keys(&**stored)?);
+    if was == keys {
+        return Ok(keys);
     }
+    let table = E::LAYOUTS[0].table_of(&was.0, &was.1)?.into_owned();
+    let was = RowId { table, partition_key: was.0, row_key: was.1 };
+    let (partition_key, row_key) = keys;
+    Err(Box::new(KeyChangedError { was, partition_key, row_key }).into())
 }
 
 fn delete<E: TableEntity>(stored: &Stored<E>) -> Result<Group> {
-    let keys = stored.loaded_keys()?.swap_remove(0).unwrap_or_default();
+    let keys = stored.loaded_key()?;
     single(&E::LAYOUTS[0], keys, Action::Delete(IfMatch::ETag(Stored::etag(stored).clone())))
 }
 

@@ -26,8 +26,9 @@ impl Upkeep {
             let (old, new) = (change.old_keys(layout), change.new.and_then(|new| new.row(layout)));
             let moves = change.moves(layout);
             match self.schema.holds(layout) {
-                // It is a pointer too, which the steps for those move.
-                Holds::Include if moves => {}
+                // It is a pointer too, which the steps for those move. Who changed before what it includes follows that
+                // change, or a repair does.
+                Holds::Include if moves || !change.alters(&self.schema, layout) => {}
                 Holds::Include => includes.extend(new.map(|new| (layout, new))),
                 _ => {
                     copies.extend(new.map(|new| (layout, new)));

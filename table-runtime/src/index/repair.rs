@@ -14,7 +14,7 @@ use super::{
 use crate::{
     ETag, Error, Properties, Result, TableEntity, Tables,
     backend::{Action, BoxFuture, IfMatch},
-    entity::{Keys, RowKeys},
+    entity::RowKeys,
     layout::{Holds, Scope},
 };
 
@@ -188,9 +188,10 @@ impl Upkeep {
             }
         };
         // To the indexes that are written anew, the entity is a new one.
-        let old: Keys = (0..self.schema.layouts.len())
-            .map(|layout| found.encoded.keys(layout).filter(|_| !layouts.contains(&layout)).cloned())
-            .collect();
+        let mut old = found.encoded.clone().into_loaded();
+        for (_, row) in old.iter_mut().enumerate().filter(|(layout, _)| layouts.contains(layout)) {
+            *row = None;
+        }
         let change = Change { old: Some(&old), new: Some(&found.encoded) };
         let touch = Action::Merge(Properties::default(), IfMatch::ETag(etag.clone()));
         let copies = layouts.iter().any(|layout| {

@@ -3,7 +3,7 @@
 use super::{breathe, sweep::Sweep};
 use crate::{
     Error, Guid, Layout, LayoutInfo, Properties, Result, Row, RowRef, TableEntity, Tables, ValueRef,
-    entity::{self, Keys, PENDING, RowKeys},
+    entity::{self, LoadedRow, LoadedRows, PENDING, RowKeys},
     layout::{Holds, Scope},
     limits,
 };
@@ -90,8 +90,10 @@ impl Encoded {
         self.row(layout).map(|row| &row.keys)
     }
 
-    pub(crate) fn all_keys(&self) -> Keys {
-        self.rows.iter().map(|row| row.as_ref().map(|row| row.keys.clone())).collect()
+    /// The rows, as what a write of the entity changes.
+    pub(crate) fn into_loaded(self) -> LoadedRows {
+        let loaded = |EncodedRow { keys, properties }| LoadedRow { keys, included: Some(properties) };
+        self.rows.into_iter().map(|row| row.map(loaded)).collect()
     }
 }
 

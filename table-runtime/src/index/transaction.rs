@@ -6,14 +6,14 @@ use super::schema::{Encoded, Schema};
 use crate::{
     ETag,
     backend::{Action, IfMatch, Operation},
-    entity::Keys,
+    entity::{LoadedRow, LoadedRows, RowKeys},
     layout::Holds,
 };
 
-/// What a write makes of an entity: its keys before, and its rows after.
+/// What a write makes of an entity: its rows before, and after.
 #[derive(Clone, Copy)]
 pub(crate) struct Change<'a> {
-    pub(crate) old: Option<&'a Keys>,
+    pub(crate) old: Option<&'a LoadedRows>,
     pub(crate) new: Option<&'a Encoded>,
 }
 
@@ -31,8 +31,25 @@ impl Change<'_> {
         self.old_keys(layout) != self.new.and_then(|new| new.keys(layout))
     }
 
-    pub(crate) fn old_keys(&self, layout: usize) -> Option<&crate::entity::RowKeys> {
-        self.old.and_then(|keys| keys.get(layout)).and_then(Option::as_ref)
+    /// Whether a row that stays where it is holds something else than before.
+    pub(crate) fn alters(&self, schema: &Schema, layout: usize) -> bool {
+        match schema.holds(layout) {
+            // What leads to the same entity says the same.
+            Holds::Pointer | Holds::List => false,
+            Holds::Include => {
+                let included = self.old_row(layout).and_then(|old| old.included.as_ref());
+                included.is_none() || included != self.new.and_then(|new| new.row(layout)).map(|new| &new.properties)
+            }
+            Holds::Copy => true,
+        }
+    }
+
+    pub(crate) fn old_keys(&self, layout: usize) -> Option<&RowKeys> {
+        self.old_row(layout).map(|row| &row.keys)
+    }
+
+    fn old_row(&self, layout: usize) -> Option<&LoadedRow> {
+        self.old.and_then(|rows| rows.get(layout)).and_then(Option::as_ref)
     }
 
     /// The operations on the rows of indexes in the same partition, but for lists.
@@ -49,8 +66,7 @@ impl Change<'_> {
             if let Some(new) = new {
                 let (row_key, properties) = (new.keys.1.clone(), new.properties.clone());
                 let action = match seen.get(&row_key) {
-                    // A pointer to the same entity says the same.
-                    _ if !moves && schema.holds(layout) == Holds::Pointer => continue,
+                    _ if !moves && !self.alters(schema, layout) => continue,
                     Some(Seen::Stale(etag)) => Action::Replace(properties, IfMatch::ETag(etag.clone())),
                     _ if moves && schema.is_unique(layout) => Action::Insert(properties),
                     _ => Action::Upsert(properties),

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     ETag, Error, Guid, OutcomeUnknownError, Properties, Result, Row, RowId, UniqueViolationError, ValueRef,
     backend::{Action, Backend, Group, IfMatch, Operation},
-    entity::{self, Keys, PENDING, RowKeys},
+    entity::{self, LoadedRows, PENDING, RowKeys},
     limits,
 };
 
@@ -234,7 +234,7 @@ impl Upkeep {
     /// Writes an entity over the one that was read.
     ///
     /// `etag` is what was read and becomes the entity's new version, also where a failed update had to touch it.
-    pub(crate) async fn update(&self, old: &Keys, etag: &mut ETag, new: &Encoded) -> Result<()> {
+    pub(crate) async fn update(&self, old: &LoadedRows, etag: &mut ETag, new: &Encoded) -> Result<()> {
         let change = Change { old: Some(old), new: Some(new) };
         let keys = &new.primary().keys;
         let moved: Vec<_> = self.schema.claimed().filter(|layout| change.moves(*layout)).collect();
@@ -262,14 +262,13 @@ impl Upkeep {
     }
 
     /// Deletes the entity that was read.
-    pub(crate) async fn delete(&self, old: &Keys, etag: &ETag) -> Result<()> {
+    pub(crate) async fn delete(&self, keys: &RowKeys, old: &LoadedRows, etag: &ETag) -> Result<()> {
         let change = Change { old: Some(old), new: None };
-        let keys = old.first().cloned().flatten().unwrap_or_default();
         let claimed: Vec<_> = self.schema.claimed().collect();
-        let left = self.own_rows(&change, &claimed, &keys).await?;
-        self.commit(&change, &keys, Action::Delete(IfMatch::ETag(etag.clone()))).await?;
-        self.give_up(&keys, left, None).await;
-        self.follow(&change, &keys, None).await;
+        let left = self.own_rows(&change, &claimed, keys).await?;
+        self.commit(&change, keys, Action::Delete(IfMatch::ETag(etag.clone()))).await?;
+        self.give_up(keys, left, None).await;
+        self.follow(&change, keys, None).await;
         Ok(())
     }
 
@@ -283,7 +282,7 @@ impl Upkeep {
                 None => write.insert(new).await,
                 Some(found) => {
                     let mut etag = found.row.etag;
-                    write.update(&found.encoded.all_keys(), &mut etag, new).await.map(|()| etag)
+                    write.update(&found.encoded.into_loaded(), &mut etag, new).await.map(|()| etag)
                 }
             };
             match written {
@@ -306,7 +305,7 @@ impl Upkeep {
         let mut delays = super::delays();
         loop {
             let Some(found) = self.committed(keys).await? else { return Ok(false) };
-            match self.delete(&found.encoded.all_keys(), &found.row.etag).await {
+            match self.delete(keys, &found.encoded.into_loaded(), &found.row.etag).await {
                 Err(Error::NotFound(_)) => return Ok(false),
                 Err(error @ Error::ConditionNotMet(_)) => super::wait(&mut delays, error).await?,
                 deleted => return deleted.map(|()| true),
@@ -348,6 +347,16 @@ impl Upkeep {
     /// The entity with these keys, pending or not.
     pub(super) async fn entity(&self, keys: &RowKeys) -> Result<Option<Found>> {
         Ok(self.stands(keys).await?.flatten())
+    }
+
+    /// The rows of an entity of which a writer knows the version alone.
+    pub(crate) async fn loaded_rows(&self, keys: &RowKeys, etag: &ETag) -> Result<LoadedRows> {
+        let row = || Box::new(self.row_id(self.schema.table(), keys));
+        match self.committed(keys).await? {
+            Some(found) if found.row.etag == *etag => Ok(found.encoded.into_loaded()),
+            Some(_) => Err(Error::ConditionNotMet(row())),
+            None => Err(Error::NotFound(row())),
+        }
     }
 
     /// The entity with these keys that readers see.
