@@ -200,7 +200,8 @@ pub struct QueryError {
 pub struct UniqueViolationError {
     /// The index.
     pub index: &'static str,
-    /// The value, as the index's key holds it.
+    /// The value, as it is indexed: of each field, folded where the index folds it; numbers and times as keys hold them.
+    /// Several fields have a space between them.
     pub value: String,
     /// The row that would have been written; of the index, not of the entity.
     pub row: RowId,

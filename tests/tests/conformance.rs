@@ -20,6 +20,8 @@ mod index_backfill;
 mod index_building;
 #[path = "conformance/index_mending.rs"]
 mod index_mending;
+#[path = "conformance/index_others.rs"]
+mod index_others;
 #[path = "conformance/index_programs.rs"]
 mod index_programs;
 #[path = "conformance/index_races.rs"]
@@ -92,6 +94,7 @@ const MODULES: &[&[Case]] = &[
     index_reads::CASES,
     index_building::CASES,
     index_mending::CASES,
+    index_others::CASES,
     index_programs::CASES,
     index_races::CASES,
     index_rows::CASES,

@@ -141,10 +141,7 @@ impl Planned<'_> {
         let at = (row.partition_key.clone(), row.row_key.clone());
         let Some(found) = upkeep.get(upkeep.schema.table(), &at).await? else { return Ok(None) };
         let owner = upkeep.schema.owner(layout, &found)?;
-        if owner != *self.keys
-            && let Some(other) = upkeep.committed(&owner).await?
-            && other.encoded.keys(layout) == Some(&at)
-        {
+        if owner != *self.keys && upkeep.is_taken(layout, &at, &owner).await? {
             return Err(upkeep.violation(layout, &at, &owner));
         }
         Ok(Some(found.etag))

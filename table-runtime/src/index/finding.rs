@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::{RowId, UniqueViolationError};
 
-/// Something that a crash left, or that others did to the rows: what [`verify`](crate::Tables::verify) finds and
-/// [`repair`](crate::Tables::repair) mends. `Display` says it in a line.
+/// Something that a crash left, or that others did to the rows: what [`verify`](crate::Tables::verify) finds, and
+/// [`repair`](crate::Tables::repair) mends unless it says otherwise. `Display` says it in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Finding {
@@ -53,6 +53,17 @@ pub enum Finding {
         /// The entity that the row leads to.
         owner: RowId,
     },
+    /// A row among those of the entity, or of an index, that is none of them: it is damaged, another program wrote it,
+    /// or it leads to an entity of another kind. A repair leaves it, since it takes somebody to say whose it is; an
+    /// entity that needs a unique row in its place cannot be written as long as it stands there.
+    Foreign {
+        /// The index; `None` for a row among the entities.
+        index: Option<&'static str>,
+        /// The row.
+        row: RowId,
+        /// What is wrong with it.
+        problem: String,
+    },
 }
 
 impl Finding {
@@ -62,10 +73,11 @@ impl Finding {
         Self::TwoOwners { index, row, entity, owner }
     }
 
-    /// The index; `None` for a pending entity.
+    /// The index; `None` for what is wrong with an entity's own row.
     pub const fn index(&self) -> Option<&'static str> {
         match self {
             Self::Pending { .. } => None,
+            Self::Foreign { index, .. } => *index,
             Self::MissingRow { index, .. }
             | Self::StaleRow { index, .. }
             | Self::StaleCopy { index, .. }
@@ -73,14 +85,15 @@ impl Finding {
         }
     }
 
-    /// The entity's row.
-    pub const fn entity(&self) -> &RowId {
+    /// The entity's row; `None` for a foreign row, which is no entity's.
+    pub const fn entity(&self) -> Option<&RowId> {
         match self {
+            Self::Foreign { .. } => None,
             Self::Pending { entity }
             | Self::MissingRow { entity, .. }
             | Self::StaleRow { entity, .. }
             | Self::StaleCopy { entity, .. }
-            | Self::TwoOwners { entity, .. } => entity,
+            | Self::TwoOwners { entity, .. } => Some(entity),
         }
     }
 }
@@ -97,6 +110,10 @@ impl fmt::Display for Finding {
             Self::TwoOwners { index, row, entity, owner } => {
                 write!(f, "index `{index}`: {entity} and {owner} both have the value of {row}")
             }
+            Self::Foreign { index: Some(index), row, problem } => {
+                write!(f, "index `{index}`: {row} is none of its rows: {problem}")
+            }
+            Self::Foreign { index: None, row, problem } => write!(f, "{row} is no entity: {problem}"),
         }
     }
 }

@@ -7,7 +7,13 @@ use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
 
-use super::{commit::Planned, finding::Finding, list, upkeep::Upkeep, verify::Fault};
+use super::{
+    commit::Planned,
+    finding::Finding,
+    list,
+    upkeep::Upkeep,
+    verify::{Fault, Leads, is_of_row},
+};
 use crate::{
     ETag, LimitError, Result, Row, RowId,
     backend::{Action, IfMatch, Operation},
@@ -117,11 +123,23 @@ impl Upkeep {
     pub(super) async fn faults_of_list(&self, layout: usize, row: Row) -> Result<Vec<Fault>> {
         let info = &self.schema.layouts[layout];
         let keys = (row.partition_key.clone(), row.row_key.clone());
+        let stored = match self.read_list(&keys).await {
+            // Of a list with several rows, the others are met here alone.
+            Err(problem) if is_of_row(&problem) => {
+                return Ok(vec![self.foreign(layout, &keys, problem.to_string())]);
+            }
+            stored => stored?,
+        };
         let mut faults = Vec::new();
-        for listed in self.read_list(&keys).await?.rows.into_iter().flatten() {
+        for listed in stored.rows.into_iter().flatten() {
             let entity = (keys.0.clone(), listed);
-            if self.is_of_list(layout, &keys, &entity).await? {
-                continue;
+            match self.leads(layout, &keys, &entity).await? {
+                Leads::Rightly => continue,
+                Leads::ToAnotherKind(problem) => {
+                    faults.push(self.foreign(layout, &keys, problem));
+                    continue;
+                }
+                Leads::Astray => {}
             }
             // A writer may have been under way.
             if !self.is_listed(&keys, &entity).await? || self.is_of_list(layout, &keys, &entity).await? {

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use crate::{
     KeyPart, KeyWriter, LayoutInfo, PartInfo, Result, RowRef, TableEntity,
-    entity::{PropertyWriter, RowReader, damaged, id, misfit},
-    key::{KeyProblem, Kind, copy_part},
+    entity::{PropertyWriter, RowKeys, RowReader, damaged, id, misfit},
+    key::{Decode, Escape, KeyProblem, Kind, Plain, copy_part, kind},
     layout::Scope,
     property::PropertyProblem,
 };
@@ -26,10 +26,9 @@ pub(crate) fn owner<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<(S
     let same_partition = index.index.as_ref().is_some_and(|index| index.scope == Scope::SamePartition);
     if same_partition {
         reader.keys.set_partition(row.partition_key);
-    } else {
-        reader.split(index.partition_prefix, index.partition, row.partition_key, separator, &mut segments)?;
     }
-    reader.split(index.row_prefix, index.row, row.row_key, separator, &mut segments)?;
+    let split = split(index, row.partition_key, row.row_key, separator, &mut segments);
+    split.map_err(|(field, problem)| reader.error(field, problem))?;
     let partition_parts = primary.partition.len();
     let parts = primary.partition.iter().chain(primary.row).enumerate();
     for (at, part) in parts.skip(if same_partition { partition_parts } else { 0 }) {
@@ -57,36 +56,65 @@ struct Segment<'a> {
     last: bool,
 }
 
-impl<'a> OwnerReader<'a> {
-    fn split(
-        &self,
-        prefix: &'static str,
-        parts: &'static [PartInfo],
-        key: &'a str,
-        separator: Option<char>,
-        segments: &mut Vec<Segment<'a>>,
-    ) -> Result<()> {
-        let malformed = |expected: Cow<'static, str>| KeyProblem::malformed(expected, key);
-        let mut rest = key
-            .strip_prefix(prefix)
-            .ok_or_else(|| self.error("", malformed(format!("a key that begins with `{prefix}`").into())))?;
+impl<'a> Segment<'a> {
+    /// Whether the part holds the field whole, or folded.
+    fn is_whole(&self) -> bool {
+        !self
+            .part
+            .encoding
+            .split(", ")
+            .any(|encoding| encoding.starts_with("hash =") || encoding.starts_with("first ="))
+    }
+
+    /// The text that the part was made of; of what is no text, as it stands in the key.
+    fn value(&self, separator: Option<char>) -> Cow<'a, str> {
+        let separator = separator.and_then(|separator| u8::try_from(separator).ok());
+        let escape = Escape { last: self.last, separator };
+        let text = || <Plain as Decode<kind::Text>>::read(self.text, escape).ok();
+        if self.part.self_delimiting { self.text.into() } else { text().unwrap_or(self.text.into()) }
+    }
+}
+
+/// Splits the keys of a row of an index, but for a partition key that is the entity's own. An error names the field.
+fn split<'a>(
+    index: &'static LayoutInfo,
+    partition_key: &'a str,
+    row_key: &'a str,
+    separator: Option<char>,
+    segments: &mut Vec<Segment<'a>>,
+) -> Result<(), (&'static str, KeyProblem)> {
+    let keys = [(index.partition_prefix, index.partition, partition_key), (index.row_prefix, index.row, row_key)];
+    let same_partition = index.index.as_ref().is_some_and(|index| index.scope == Scope::SamePartition);
+    for (prefix, parts, key) in keys.into_iter().skip(usize::from(same_partition)) {
+        let malformed = |expected| KeyProblem::malformed(expected, key);
+        let begun = key.strip_prefix(prefix);
+        let mut rest = begun.ok_or_else(|| ("", malformed(format!("a key that begins with `{prefix}`"))))?;
         for (at, part) in parts.iter().enumerate() {
             let last = at + 1 == parts.len();
             let joint = part.joint(separator);
             let (text, after) = match rest.split_once(joint) {
                 _ if last => (rest, ""),
                 Some(split) => split,
-                None => {
-                    let expected = format!("a part that ends with {joint:?}");
-                    return Err(self.error(part.field, malformed(expected.into())));
-                }
+                None => return Err((part.field, malformed(format!("a part that ends with {joint:?}")))),
             };
             segments.push(Segment { part, text, last });
             rest = after;
         }
-        Ok(())
     }
+    Ok(())
+}
 
+/// The value that the keys of a row of a unique index hold, to be told: every field stands there whole.
+pub(crate) fn value(index: &'static LayoutInfo, keys: &RowKeys, separator: Option<char>) -> String {
+    let mut segments = Vec::with_capacity(index.partition.len() + index.row.len());
+    if split(index, &keys.0, &keys.1, separator, &mut segments).is_err() {
+        return format!("{} {}", keys.0, keys.1);
+    }
+    let told = segments.iter().filter(|segment| segment.is_whole());
+    told.map(|segment| segment.value(separator)).collect::<Vec<_>>().join(" ")
+}
+
+impl<'a> OwnerReader<'a> {
     #[cold]
     fn error(&self, field: &'static str, problem: KeyProblem) -> crate::Error {
         let mut error = self.index.key_error(field, problem);

@@ -34,8 +34,8 @@ pub struct Repaired {
     pub entities: usize,
     /// What was mended.
     pub mended: Vec<Finding>,
-    /// What it takes somebody to decide on, two entities with one value of a unique index; and what the store did not
-    /// let it clear away, which the next repair tries again.
+    /// What it takes somebody to decide on: two entities with one value of a unique index, and rows that are not the
+    /// entity's or cannot be read. And what the store did not let it clear away, which the next repair tries again.
     pub left: Vec<Finding>,
 }
 
@@ -75,11 +75,7 @@ async fn run(Repair { upkeep, mut sweep, mut told }: Repair) -> Result<Repaired>
                 Some(left) => repaired.left.push(left),
             }
         }
-        if swept.layout == 0 {
-            progress.entities += swept.rows.len();
-        } else {
-            progress.rows += swept.rows.len();
-        }
+        progress.add(&swept);
         progress.mended = repaired.mended.len();
         progress.cursor = sweep.cursor();
         if let Some(told) = &mut told {
@@ -117,7 +113,7 @@ impl Tables {
     /// ```
     ///
     /// # Errors
-    /// What the store says, and rows that do not fit the struct; what was mended before stays mended.
+    /// What the store says; what was mended before stays mended.
     pub fn repair<E: TableEntity>(&self) -> Repair {
         let (schema, backend) = (Schema::of::<E>(), self.backend().clone());
         let sweep = Sweep::new(backend.clone(), schema, 0..schema.layouts.len());
@@ -126,8 +122,8 @@ impl Tables {
 }
 
 impl Upkeep {
-    /// Mends a fault, and says what is left: two owners of a value, which there may be only since the row before was
-    /// mended.
+    /// Mends a fault, and says what is left: what is for somebody to decide on, or was not to be cleared away. There may
+    /// be two owners of a value only since the row before was mended.
     async fn mend(&self, Fault { finding, layout, entity, seen }: &Fault) -> Result<Option<Finding>> {
         match (finding, seen) {
             (Finding::Pending { .. }, Some((keys, etag))) => self.delete_row(self.schema.table(), keys, etag).await?,
@@ -136,7 +132,7 @@ impl Upkeep {
                 self.take_back(entity, vec![written], None).await;
             }
             (Finding::StaleRow { row, .. }, None) => self.unlist(*layout, entity, row).await?,
-            (Finding::TwoOwners { .. }, _) => return Ok(Some(finding.clone())),
+            (Finding::TwoOwners { .. } | Finding::Foreign { .. }, _) => return Ok(Some(finding.clone())),
             _ => match self.reindex(entity, &[*layout]).await {
                 Err(Error::UniqueViolation(violation)) => {
                     return Ok(Some(Finding::two_owners(*violation, self.row_id(self.schema.table(), entity))));

@@ -14,6 +14,7 @@ pub(crate) struct Schema {
     pub(crate) layouts: &'static [LayoutInfo],
     pub(crate) write_id: bool,
     kind: Option<&'static str>,
+    separator: Option<char>,
     describe: fn() -> Layout,
     rows: fn(RowRef<'_>) -> Result<Encoded>,
     owner: fn(usize, RowRef<'_>) -> Result<RowKeys>,
@@ -117,6 +118,7 @@ impl Schema {
             layouts: E::LAYOUTS,
             write_id: E::WRITE_ID,
             kind: E::KIND,
+            separator: E::SEPARATOR,
             describe: E::layout,
             rows: |row| Encoded::unchecked(&*entity::read::<E>(E::LAYOUTS[0].table, row)?),
             owner: super::owner::<E>,
@@ -184,6 +186,11 @@ impl Schema {
 
     pub(crate) fn holds(&self, layout: usize) -> Holds {
         self.layouts[layout].index.as_ref().map_or(Holds::Pointer, |index| index.holds)
+    }
+
+    /// The value that the keys of a row of an index hold, to be told.
+    pub(crate) fn value(&self, layout: usize, keys: &RowKeys) -> String {
+        super::owner::value(&self.layouts[layout], keys, self.separator)
     }
 
     /// The entity to which a row of an index leads.

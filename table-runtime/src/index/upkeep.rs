@@ -349,6 +349,16 @@ impl Upkeep {
         Ok(self.stands(keys).await?.flatten())
     }
 
+    /// Whether a row of a unique index is its owner's: an entity that has it and that readers see, or one of another
+    /// kind, of which nobody here knows what rows it has.
+    pub(super) async fn is_taken(&self, layout: usize, at: &RowKeys, owner: &RowKeys) -> Result<bool> {
+        Ok(match self.stands(owner).await? {
+            None => false,
+            Some(None) => true,
+            Some(Some(found)) => found.pending.is_none() && found.encoded.keys(layout) == Some(at),
+        })
+    }
+
     /// The rows of an entity of which a writer knows the version alone.
     pub(crate) async fn loaded_rows(&self, keys: &RowKeys, etag: &ETag) -> Result<LoadedRows> {
         let row = || Box::new(self.row_id(self.schema.table(), keys));
@@ -431,11 +441,7 @@ impl Upkeep {
     }
 
     pub(super) fn violation(&self, layout: usize, at: &RowKeys, owner: &RowKeys) -> Error {
-        let info = &self.schema.layouts[layout];
-        let same_partition = self.schema.same_partition().any(|same| same == layout);
-        let partition = if same_partition { "" } else { at.0.strip_prefix(info.partition_prefix).unwrap_or(&at.0) };
-        let row = at.1.strip_prefix(info.row_prefix).unwrap_or(&at.1);
-        let value = [partition, row].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+        let (info, value) = (&self.schema.layouts[layout], self.schema.value(layout, at));
         let (row, owner) = (self.row_id(info.table, at), self.row_id(self.schema.table(), owner));
         Box::new(UniqueViolationError { index: info.name, value, row, owner }).into()
     }

@@ -12,13 +12,14 @@ use futures_util::TryStreamExt;
 
 use super::{
     finding::Finding,
+    progress::{Progress, Told},
     schema::{EncodedRow, Found, Schema},
     side_by_side,
     sweep::{Sweep, Swept},
     upkeep::Upkeep,
 };
 use crate::{
-    ETag, Properties, Result, Row, TableEntity, Tables,
+    ETag, Error, Properties, Result, Row, TableEntity, Tables,
     backend::BoxFuture,
     entity::{self, RowKeys},
     layout::Holds,
@@ -45,17 +46,29 @@ impl Upkeep {
     }
 
     async fn faults_of(&self, layout: usize, row: Row) -> Result<Vec<Fault>> {
-        match layout {
+        let faults = match layout {
             0 => self.faults_of_entity(row).await,
             _ if self.schema.holds(layout) == Holds::List => self.faults_of_list(layout, row).await,
             _ => self.fault_of_row(layout, row).await.map(Vec::from_iter),
-        }
+        };
+        passed_over(faults)
+    }
+
+    /// A row that is none of the layout's, or cannot be taken for one.
+    pub(super) fn foreign(&self, layout: usize, keys: &RowKeys, problem: String) -> Fault {
+        let info = &self.schema.layouts[layout];
+        let (index, row) = (info.index.as_ref().map(|_| info.name), self.row_id(info.table, keys));
+        Fault { finding: Finding::Foreign { index, row, problem }, layout, entity: keys.clone(), seen: None }
     }
 
     /// What is wrong with the index rows of an entity.
     async fn faults_of_entity(&self, row: Row) -> Result<Vec<Fault>> {
-        let Some(mut found) = self.schema.read(row)? else { return Ok(Vec::new()) };
-        let keys = found.encoded.primary().keys.clone();
+        let keys = (row.partition_key.clone(), row.row_key.clone());
+        let mut found = match self.schema.read(row) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(Vec::new()),
+            Err(problem) => return Ok(vec![self.foreign(0, &keys, problem.to_string())]),
+        };
         // A writer may be under way: what it has changed meanwhile is looked at again.
         for _ in 0..super::upkeep::TRIES {
             if found.pending.is_some() {
@@ -63,7 +76,10 @@ impl Upkeep {
                 let seen = Some((keys.clone(), found.row.etag));
                 return Ok(vec![Fault { finding, layout: 0, entity: keys, seen }]);
             }
-            let faults = self.missing(&found, 1..self.schema.layouts.len()).await?;
+            let mut faults = Vec::new();
+            for layout in 1..self.schema.layouts.len() {
+                faults.extend(passed_over(self.missing(&found, layout..=layout).await)?);
+            }
             if faults.is_empty() {
                 return Ok(faults);
             }
@@ -104,13 +120,11 @@ impl Upkeep {
         let seen = Some((row.keys.clone(), stored.etag.clone()));
         let owner = self.schema.owner(layout, &stored)?;
         if owner != *entity {
-            return Ok(match self.committed(&owner).await? {
-                Some(other) if other.encoded.keys(layout) == Some(&row.keys) => {
-                    let ((row, entity), owner) = (ids(), self.row_id(self.schema.table(), &owner));
-                    fault(Finding::TwoOwners { index, row, entity, owner }, seen)
-                }
-                _ => missing(seen),
-            });
+            if !self.is_taken(layout, &row.keys, &owner).await? {
+                return Ok(missing(seen));
+            }
+            let ((row, entity), owner) = (ids(), self.row_id(self.schema.table(), &owner));
+            return Ok(fault(Finding::TwoOwners { index, row, entity, owner }, seen));
         }
         if self.schema.holds(layout) != Holds::Pointer && !same(&stored.properties, &row.properties) {
             let (row, entity) = ids();
@@ -123,20 +137,60 @@ impl Upkeep {
     async fn fault_of_row(&self, layout: usize, row: Row) -> Result<Option<Fault>> {
         let info = &self.schema.layouts[layout];
         let keys = (row.partition_key.clone(), row.row_key.clone());
-        let owner = self.schema.owner(layout, &row)?;
-        // A pending entity is a finding of its own, and its rows with it.
-        if self.entity(&owner).await?.is_some_and(|found| found.encoded.keys(layout) == Some(&keys)) {
+        let owner = match self.schema.owner(layout, &row) {
+            Ok(owner) => owner,
+            Err(problem) => return Ok(Some(self.foreign(layout, &keys, problem.to_string()))),
+        };
+        if let Leads::Rightly = self.leads(layout, &keys, &owner).await? {
             return Ok(None);
         }
         // A writer may have been under way: then it has changed the row, or the entity, by now.
         let Some(now) = self.get(info.table, &keys).await?.filter(|now| now.etag == row.etag) else { return Ok(None) };
-        if self.entity(&owner).await?.is_some_and(|found| found.encoded.keys(layout) == Some(&keys)) {
-            return Ok(None);
+        match self.leads(layout, &keys, &owner).await? {
+            Leads::Rightly => return Ok(None),
+            Leads::ToAnotherKind(problem) => return Ok(Some(self.foreign(layout, &keys, problem))),
+            Leads::Astray => {}
         }
         let (row, entity) = (self.row_id(info.table, &keys), self.row_id(self.schema.table(), &owner));
         let finding = Finding::StaleRow { index: info.name, row, entity };
         Ok(Some(Fault { finding, layout, entity: owner, seen: Some((keys, now.etag)) }))
     }
+}
+
+/// Where a row of an index leads.
+pub(super) enum Leads {
+    /// To an entity that has it. A pending entity is a finding of its own, and its rows with it.
+    Rightly,
+    /// To a row that is no entity of this kind, of which nobody here knows what index rows it has.
+    ToAnotherKind(String),
+    /// To an entity that is gone, or has another value.
+    Astray,
+}
+
+impl Upkeep {
+    pub(super) async fn leads(&self, layout: usize, keys: &RowKeys, entity: &RowKeys) -> Result<Leads> {
+        Ok(match self.stands(entity).await? {
+            Some(Some(found)) if found.encoded.keys(layout) == Some(keys) => Leads::Rightly,
+            Some(None) => {
+                let entity = self.row_id(self.schema.table(), entity);
+                Leads::ToAnotherKind(format!("it leads to {entity}, which is of another kind"))
+            }
+            _ => Leads::Astray,
+        })
+    }
+}
+
+/// What was found beside a row that cannot be read, which the sweep comes to by itself.
+fn passed_over(faults: Result<Vec<Fault>>) -> Result<Vec<Fault>> {
+    match faults {
+        Err(error) if is_of_row(&error) => Ok(Vec::new()),
+        faults => faults,
+    }
+}
+
+/// Whether a row cannot be read for what it holds, which says nothing of others.
+pub(super) const fn is_of_row(error: &Error) -> bool {
+    matches!(error, Error::Key(_) | Error::Property(_) | Error::Damaged { .. })
 }
 
 /// Whether two rows have the same properties, but for whose write they were.
@@ -149,8 +203,8 @@ pub(super) fn same(stored: &Properties, expected: &Properties) -> bool {
     stored == expected
 }
 
-/// What a page of a verification was found to have, and what goes on with the next one.
-type Page = Result<Option<(Vec<Finding>, Upkeep, Sweep)>>;
+/// What a page of a verification was found to have, how far it is then, and what goes on with the next one.
+type Page = Result<Option<(Vec<Finding>, Progress, Upkeep, Sweep)>>;
 
 /// The findings of a verification, a [`Stream`]: see [`Tables::verify`].
 #[must_use = "a stream does nothing until it is polled"]
@@ -159,12 +213,15 @@ pub struct Verify {
     next: Option<(Result<Upkeep>, Sweep)>,
     page: Option<BoxFuture<'static, Page>>,
     findings: VecDeque<Finding>,
+    /// How far it is once these findings were given out.
+    progress: Progress,
+    told: Told,
     cursor: Option<String>,
 }
 
 impl Verify {
-    /// Goes on where another verification of the same entity was: after everything of which it had given out the
-    /// findings.
+    /// Goes on where another verification of the same entity was, by its [`cursor`](Self::cursor): after everything of
+    /// which it had given out the findings.
     ///
     /// # Errors
     /// [`Error::Cursor`](crate::Error::Cursor) for a text that is no such cursor.
@@ -175,7 +232,14 @@ impl Verify {
         Ok(self)
     }
 
-    /// Reads all findings.
+    /// Tells how far it is, after each page, once its findings were given out.
+    pub fn progress(mut self, told: impl FnMut(&Progress) + Send + 'static) -> Self {
+        self.told = Some(Box::new(told));
+        self
+    }
+
+    /// Reads all findings. An error takes those before it along: to go on after one, read the stream and keep its
+    /// [`cursor`](Self::cursor).
     ///
     /// # Errors
     /// The first one of the stream.
@@ -183,17 +247,28 @@ impl Verify {
         self.try_collect().await
     }
 
-    /// Where to go on after the findings that were given out so far; `None` before the first page.
+    /// Where to go on after the findings that were given out so far, page by page: those of a page that was begun come
+    /// again. `None` before the first page.
     pub fn cursor(&self) -> Option<&str> {
         self.cursor.as_deref()
     }
+
+    fn tell(&mut self) {
+        // Before the first page there is nothing to tell.
+        if let (Some(told), true) = (&mut self.told, self.progress.cursor.is_some()) {
+            told(&self.progress);
+        }
+    }
 }
 
-async fn page(upkeep: Result<Upkeep>, mut sweep: Sweep) -> Page {
+async fn page(upkeep: Result<Upkeep>, mut sweep: Sweep, mut progress: Progress) -> Page {
     let upkeep = upkeep?;
     let Some(swept) = sweep.next().await? else { return Ok(None) };
-    let findings = upkeep.faults(&swept).await?.into_iter().map(|fault| fault.finding).collect();
-    Ok(Some((findings, upkeep, sweep)))
+    let findings: Vec<_> = upkeep.faults(&swept).await?.into_iter().map(|fault| fault.finding).collect();
+    progress.add(&swept);
+    progress.mended += findings.len();
+    progress.cursor = sweep.cursor();
+    Ok(Some((findings, progress, upkeep, sweep)))
 }
 
 impl Stream for Verify {
@@ -207,14 +282,15 @@ impl Stream for Verify {
             if let Some((upkeep, sweep)) = self.next.take() {
                 // What the sweep is past of was given out.
                 self.cursor = sweep.cursor();
-                self.page = Some(Box::pin(page(upkeep, sweep)));
+                self.tell();
+                self.page = Some(Box::pin(page(upkeep, sweep, self.progress.clone())));
             }
             let Some(reading) = &mut self.page else { return Poll::Ready(None) };
             let read = std::task::ready!(reading.as_mut().poll(context));
             self.page = None;
             match read {
-                Ok(Some((findings, upkeep, sweep))) => {
-                    self.findings = findings.into();
+                Ok(Some((findings, progress, upkeep, sweep))) => {
+                    (self.findings, self.progress) = (findings.into(), progress);
                     self.next = Some((Ok(upkeep), sweep));
                 }
                 Ok(None) => return Poll::Ready(None),
@@ -238,7 +314,7 @@ impl Tables {
     /// It reads every row, with a point for each row of an index.
     ///
     /// # Errors
-    /// What the store says, and rows that do not fit the struct.
+    /// What the store says. A row that cannot be read is a [finding](Finding::Foreign).
     pub fn verify<E: TableEntity>(&self) -> Verify {
         let (schema, backend) = (Schema::of::<E>(), self.backend().clone());
         let sweep = Sweep::new(backend.clone(), schema, 0..schema.layouts.len());
@@ -246,6 +322,8 @@ impl Tables {
             next: Some((Upkeep::new(backend, schema), sweep)),
             page: None,
             findings: VecDeque::new(),
+            progress: Progress::default(),
+            told: None,
             cursor: None,
         }
     }

@@ -43,7 +43,7 @@ async fn insert_before(store: &Store, members: &[(&str, u32, &str)]) -> Result<(
 /// The row keys of the entities that share a value with another one.
 fn losers(findings: &[Finding]) -> Vec<&str> {
     let two_owners = findings.iter().filter(|finding| matches!(finding, Finding::TwoOwners { index: "email", .. }));
-    two_owners.map(|finding| finding.entity().row_key.as_str()).collect()
+    two_owners.filter_map(Finding::entity).map(|entity| entity.row_key.as_str()).collect()
 }
 
 async fn a_backfill_tells_of_a_value_with_two_owners(store: &Store) -> Result<()> {
@@ -58,9 +58,9 @@ async fn a_backfill_tells_of_a_value_with_two_owners(store: &Store) -> Result<()
     let refused = Member::by_email("c@x.org").get(tables).await;
     assert!(matches!(&refused, Err(Error::IndexBuilding { index, .. }) if index == "email"), "{refused:?}");
 
-    for finding in filled.conflicts {
-        let team = &finding.entity().partition_key;
-        let id: u32 = finding.entity().row_key.parse()?;
+    for entity in filled.conflicts.iter().filter_map(Finding::entity) {
+        let team = &entity.partition_key;
+        let id: u32 = entity.row_key.parse()?;
         let mut member = Member::key(team, id).get(tables).await?.expect("it is there");
         member.email = Some(format!("{id}@x.org"));
         tables.update(&mut member).await?;

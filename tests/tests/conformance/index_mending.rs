@@ -1,6 +1,10 @@
 //! What is planted is found, and mended: by `verify` and `repair`.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use anyhow::{Context, Result, ensure};
 use futures_util::TryStreamExt;
@@ -30,6 +34,7 @@ crate::conformance! {
     a_value_is_given_to_one_of_two_owners
     a_repair_goes_on_where_it_was
     a_verification_goes_on_where_it_was
+    a_verification_tells_how_far_it_is
     a_cursor_stays_in_a_constant_partition
     a_cursor_of_another_sweep_is_refused
     repairs_beside_writers_do_no_harm
@@ -400,6 +405,24 @@ async fn a_verification_goes_on_where_it_was(store: &Store) -> Result<()> {
     drop(verify);
     let rest = store.tables.verify::<Chair>().from(&cursor)?.all().await?;
     assert_eq!(rest, missing[334..]);
+    Ok(())
+}
+
+async fn a_verification_tells_how_far_it_is(store: &Store) -> Result<()> {
+    let missing = load_chairs(store, pages(store)).await?;
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let tell = told.clone();
+    let verify = store.tables.verify::<Chair>().progress(move |progress| tell.lock().unwrap().push(progress.clone()));
+    assert_eq!(verify.all().await?, missing);
+    let told = std::mem::take(&mut *told.lock().unwrap());
+    let (first, last) = told.first().zip(told.last()).context("there are pages")?;
+    let count = pages(store) as usize;
+    assert_eq!((last.entities, last.mended), (count, missing.len()));
+    assert_eq!(last.rows, count - missing.len());
+    // The first page is told once its findings were given out, and no others.
+    assert_eq!((first.entities, first.rows, first.mended), (1000, 0, 334));
+    let cursor = first.cursor.as_deref().context("it says where to go on")?;
+    assert_eq!(store.tables.verify::<Chair>().from(cursor)?.all().await?, missing[334..]);
     Ok(())
 }
 

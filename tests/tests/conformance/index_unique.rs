@@ -1,7 +1,7 @@
 //! Unique indexes: who comes second is told, and leaves nothing.
 
 use anyhow::Result;
-use table_runtime::{Error, Row, Stored, UniqueViolationError};
+use table_runtime::{Error, Row, Stored, TableEntity, UniqueViolationError};
 use tests::stores::Store;
 
 use crate::{
@@ -11,6 +11,7 @@ use crate::{
 
 crate::conformance! {
     a_violation_names_index_value_and_owner
+    a_violation_tells_the_value_as_text
     who_comes_second_leaves_nothing
     a_failed_update_can_be_tried_again
     a_value_moves_from_one_entity_to_the_next
@@ -78,6 +79,61 @@ async fn a_violation_names_index_value_and_owner(store: &Store) -> Result<()> {
         let text = taken.to_string();
         assert!(text.contains(taken.index) && text.contains(value) && text.contains("id-0000000001"), "{text}");
     }
+    Ok(())
+}
+
+/// A place whose unique indexes have keys of several parts.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Places")]
+#[index(named, partition(name(hash = 8)), row(name(lowercase)), unique)]
+#[index(spot, partition(town(first = 2)), row(town, number), unique)]
+struct Place {
+    #[partition_key]
+    region: String,
+    #[row_key]
+    id: u32,
+    name: String,
+    town: String,
+    number: u16,
+}
+
+/// A part of which every joint is written as others do.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Parts", separator = "_")]
+#[index(label, partition(kit), row(label, number), unique)]
+struct Part {
+    #[partition_key]
+    kit: String,
+    #[row_key]
+    id: u32,
+    label: String,
+    number: u16,
+}
+
+async fn a_violation_tells_the_value_as_text(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Place>().await?;
+    let place = |id, name: &str, town: &str| Place {
+        region: "West".into(),
+        id,
+        name: name.into(),
+        town: town.into(),
+        number: 7,
+    };
+    tables.insert(&place(1, "North Hall/1", "Bad Ems!")).await?;
+    for (index, value, second) in [
+        ("named", "north hall/1", place(2, "North Hall/1", "Ulm")),
+        ("spot", "Bad Ems! 00007", place(2, "South Hall", "Bad Ems!")),
+    ] {
+        let taken = violation(tables.insert(&second).await.unwrap_err());
+        assert_eq!((taken.index, taken.value.as_str()), (index, value));
+    }
+
+    tables.create::<Part>().await?;
+    let part = |id| Part { kit: "a_b".into(), id, label: "c_d e".into(), number: 7 };
+    tables.insert(&part(1)).await?;
+    let taken = violation(tables.insert(&part(2)).await.unwrap_err());
+    assert_eq!(taken.value, "a_b c_d e 00007");
     Ok(())
 }
 

@@ -1,0 +1,172 @@
+//! What others wrote among an entity's rows: entities of another kind, rows of other programs, and damaged ones.
+
+use anyhow::Result;
+use table_runtime::{
+    Error, Finding, Properties, RowId, TableEntity, ValueRef,
+    backend::{Action, IfMatch},
+};
+use tests::stores::Store;
+
+use crate::{index_unique::violation, index_writes::findings};
+
+crate::conformance! {
+    an_entity_of_another_kind_keeps_its_rows
+    a_row_that_cannot_be_read_stops_nobody
+    an_entity_that_does_not_fit_is_found
+}
+
+/// A kind whose index rows stand among those of another one, which `create` would refuse.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Parties", kind)]
+struct Company {
+    #[partition_key]
+    district: String,
+    #[row_key]
+    id: u32,
+    #[index(email, lowercase, unique)]
+    email: String,
+    #[index(alias, same_partition, unique)]
+    alias: String,
+    #[index(tag, same_partition)]
+    #[index(tags, same_partition, list)]
+    tag: String,
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Parties", kind)]
+struct Citizen {
+    #[partition_key]
+    district: String,
+    #[row_key]
+    id: u32,
+    #[index(email, lowercase, unique)]
+    email: String,
+    #[index(alias, same_partition, unique)]
+    alias: String,
+    #[index(tag, same_partition)]
+    #[index(tags, same_partition, list)]
+    tag: String,
+}
+
+fn company(id: u32, email: &str, alias: &str) -> Company {
+    Company { district: "d".into(), id, email: email.into(), alias: alias.into(), tag: "t".into() }
+}
+
+fn citizen(id: u32, email: &str, alias: &str) -> Citizen {
+    Citizen { district: "d".into(), id, email: email.into(), alias: alias.into(), tag: "t".into() }
+}
+
+const TABLES: [&str; 2] = ["Parties", "PartiesByEmail"];
+
+/// Every row, with its version.
+async fn rows(store: &Store) -> Result<Vec<table_runtime::Row>> {
+    let mut rows = Vec::new();
+    for table in TABLES {
+        rows.extend(store.rows(table).await?);
+    }
+    Ok(rows)
+}
+
+fn id(table: &str, partition_key: &str, row_key: &str) -> RowId {
+    RowId { table: table.into(), partition_key: partition_key.into(), row_key: row_key.into() }
+}
+
+/// The foreign rows among findings, of which there are no others.
+fn foreign(findings: &[Finding]) -> Vec<(Option<&'static str>, RowId)> {
+    let foreign = findings.iter().map(|finding| match finding {
+        Finding::Foreign { index, row, problem } => {
+            assert!(finding.to_string().contains(problem.as_str()) && finding.entity().is_none(), "{finding}");
+            (*index, row.clone())
+        }
+        other => panic!("{other}"),
+    });
+    foreign.collect()
+}
+
+async fn an_entity_of_another_kind_keeps_its_rows(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Citizen>().await?;
+    tables.insert(&citizen(1, "a@x.org", "Al")).await?;
+    let owner = id("Parties", "d", "id-0000000001");
+    for (index, taken) in [("email", company(2, "A@x.org", "Inc")), ("alias", company(2, "inc@x.org", "Al"))] {
+        let taken = violation(tables.insert(&taken).await.unwrap_err());
+        assert_eq!((taken.index, &taken.owner), (index, &owner));
+    }
+    tables.insert(&company(2, "inc@x.org", "Inc")).await?;
+
+    let before = rows(store).await?;
+    let found = findings::<Company>(store).await?;
+    let of_citizen = [
+        (Some("email"), id("PartiesByEmail", "a@x.org", "")),
+        (Some("alias"), id("Parties", "d", "alias-Al")),
+        (Some("tag"), id("Parties", "d", "tag-t 0000000001")),
+        (Some("tags"), id("Parties", "d", "tags-t")),
+    ];
+    assert_eq!(foreign(&found), of_citizen);
+    let repaired = tables.repair::<Company>().await?;
+    assert_eq!((repaired.mended, repaired.left), (vec![], found));
+    assert_eq!(rows(store).await?, before);
+    assert_eq!(Citizen::by_email("a@x.org").get(tables).await?.as_deref(), Some(&citizen(1, "a@x.org", "Al")));
+    // Whose value it is may have it again.
+    tables.upsert(&citizen(1, "A@X.org", "Al")).await?;
+    tables.remove(Company::key("d", 2)).await?;
+    assert_eq!(findings::<Citizen>(store).await?, []);
+    Ok(())
+}
+
+async fn a_row_that_cannot_be_read_stops_nobody(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Citizen>().await?;
+    tables.insert(&citizen(1, "a@x.org", "Al")).await?;
+    // Somebody deletes a row, and writes others that say nothing.
+    store.write("Parties", ("d", "tag-t 0000000001"), Action::Delete(IfMatch::Any)).await?;
+    let nonsense = [
+        (Some("email"), id("PartiesByEmail", "z@x.org", "")),
+        (Some("alias"), id("Parties", "d", "alias-Zoe")),
+        (Some("tag"), id("Parties", "d", "tag-t")),
+        (Some("tags"), id("Parties", "d", "tags-z")),
+    ];
+    for (_, row) in &nonsense {
+        let mut properties = Properties::default();
+        properties.push("Nonsense", ValueRef::Boolean(true));
+        store.write(&row.table, (&row.partition_key, &row.row_key), Action::Insert(properties)).await?;
+    }
+    let found = findings::<Citizen>(store).await?;
+    let (missing, rest) = found.split_first().expect("there are findings");
+    assert!(matches!(missing, Finding::MissingRow { index: "tag", .. }), "{missing}");
+    assert_eq!(foreign(rest), nonsense);
+    let repaired = tables.repair::<Citizen>().await?;
+    assert_eq!((repaired.mended.as_slice(), repaired.left.as_slice()), (std::slice::from_ref(missing), rest));
+    assert_eq!(findings::<Citizen>(store).await?, rest);
+
+    // Who needs their places is told which they are; nobody else hears of them.
+    let (_, row) = &nonsense[0];
+    let error = tables.insert(&citizen(2, "z@x.org", "Bo")).await.unwrap_err();
+    assert!(matches!(&error, Error::Property(error) if error.row == *row), "{error}");
+    tables.insert(&citizen(2, "b@x.org", "Bo")).await?;
+    assert_eq!(Citizen::by_email("b@x.org").get(tables).await?.as_deref(), Some(&citizen(2, "b@x.org", "Bo")));
+    Ok(())
+}
+
+async fn an_entity_that_does_not_fit_is_found(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Citizen>().await?;
+    for (number, alias) in [(1, "Al"), (2, "Bo")] {
+        tables.insert(&citizen(number, &format!("{alias}@x.org"), alias)).await?;
+    }
+    let mut damage = Properties::default();
+    damage.push("Email", ValueRef::Boolean(true));
+    store.write("Parties", ("d", "id-0000000001"), Action::Merge(damage, IfMatch::Any)).await?;
+    store.write("PartiesByEmail", ("bo@x.org", ""), Action::Delete(IfMatch::Any)).await?;
+
+    // What leads to it is not known to be wrong.
+    let found = findings::<Citizen>(store).await?;
+    assert_eq!(foreign(&found[..1]), [(None, id("Parties", "d", "id-0000000001"))]);
+    assert!(matches!(found[1..], [Finding::MissingRow { index: "email", .. }]), "{found:?}");
+    let before = store.rows("Parties").await?.len();
+    let repaired = tables.repair::<Citizen>().await?;
+    assert_eq!((repaired.mended.as_slice(), repaired.left.as_slice()), (&found[1..], &found[..1]));
+    assert_eq!(store.rows("Parties").await?.len(), before);
+    assert_eq!(store.rows("PartiesByEmail").await?.len(), 2);
+    Ok(())
+}
