@@ -239,6 +239,25 @@ items! {
     unique_include_elsewhere patched {
         [value, unique, include(note)] one |value: u32| Item::by_value(value);
     }
+    "A unique index and a list in the entity's partition, a unique index and an include elsewhere."
+    mixed_one patched {
+        [value, same_partition, unique] one |value: u32| Item::by_value("a").eq(value);
+        [other, unique] one |other: u32| Item::by_other(other);
+        [listed, row(value), same_partition, list] rows |value: u32| Item::by_listed("a").eq(value);
+        [noted, partition(value), include(note)] rows |value: u32| Item::by_noted(value);
+    }
+    "A unique index and copies elsewhere, copies and a list in the entity's partition."
+    mixed_two copied {
+        [value, unique] one |value: u32| Item::by_value(value);
+        [copied, partition(value), copy] rows |value: u32| Item::by_copied(value);
+        [here, row(value), same_partition, copy] rows |value: u32| Item::by_here("a").eq(value);
+        [listed, row(value), same_partition, list] rows |value: u32| Item::by_listed("a").eq(value);
+    }
+    "A unique index in the entity's partition, and one elsewhere."
+    mixed_three patched {
+        [value, same_partition, unique] one |value: u32| Item::by_value("a").eq(value);
+        [other, unique] one |other: u32| Item::by_other(other);
+    }
     "Two unique indexes in tables of their own."
     two_elsewhere patched {
         [value, unique] one |value: u32| Item::by_value(value);
