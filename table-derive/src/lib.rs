@@ -96,6 +96,12 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// Elsewhere the value is the partition key, and the row key all parts of the entity's key, or empty. What
 /// `partition(…)` and `row(…)` spell out stands in place of the value; with `same_partition`, `row(…)` alone.
 ///
+/// A row that leads to its entity holds as properties the fields of the entity's key that its own key does not. So a time
+/// there is, like any property, one of 1601-01-01 or later: an entity with an earlier one is refused when it is written.
+///
+/// A field of an index is a property of the entity as well. A type that is a part of keys and no property, as `char` and
+/// `u64` are, takes `#[property(text)]` or `#[property(json)]`.
+///
 /// Clippy takes an option that two `#[index]` on one struct share for a duplicate: write them on fields, or allow
 /// `clippy::duplicated_attributes`.
 ///

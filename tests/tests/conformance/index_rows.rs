@@ -4,9 +4,9 @@
 #![allow(clippy::struct_field_names, reason = "entities are named as in the documentation")]
 
 use anyhow::Result;
-use table_runtime::{TableEntity, Value, ValueRef};
+use table_runtime::{Error, TableEntity, Value, ValueRef};
 use tests::stores::Store;
-use time::{Date, OffsetDateTime};
+use time::{Date, OffsetDateTime, macros::datetime};
 use uuid::Uuid;
 
 use crate::entities::{Standing, at};
@@ -19,6 +19,8 @@ crate::conformance! {
     rows_with_keys_spelled_out
     pointers_hold_every_kind_of_key
     a_pointers_properties_are_renamed
+    a_pointer_holds_no_time_before_1601
+    fields_that_are_no_properties_are_indexed_as_text
     prefixes_are_what_is_declared
 }
 
@@ -335,5 +337,68 @@ async fn prefixes_are_what_is_declared(store: &Store) -> Result<()> {
     expect(store, "PrefixedByCity", &[("C", "c:u 001", "")]).await?;
     assert_eq!(*Prefixed::by_city("C").all(&store.tables).await?[0], prefixed);
     assert_eq!(store.tables.verify::<Prefixed>().all().await?, []);
+    Ok(())
+}
+
+/// An entity with a time in its key, to which an index leads from another partition.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Charters")]
+struct Charter {
+    #[partition_key]
+    town: String,
+    #[row_key(time)]
+    sealed: OffsetDateTime,
+    #[index(seal, unique)]
+    seal: Option<String>,
+}
+
+async fn a_pointer_holds_no_time_before_1601(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Charter>().await?;
+    let charter = |sealed, seal: Option<&str>| Charter { town: "Ulm".into(), sealed, seal: seal.map(Into::into) };
+    let (early, first) = (datetime!(1600-12-31 23:59:59 UTC), datetime!(1601-01-01 00:00 UTC));
+    tables.insert(&charter(first, Some("lion"))).await?;
+    let found = Charter::by_seal("lion").get(tables).await?;
+    assert_eq!(found.as_deref(), Some(&charter(first, Some("lion"))));
+
+    let error = tables.insert(&charter(early, Some("bear"))).await.expect_err("no property holds it");
+    assert!(matches!(&error, Error::Limit(limit) if limit.limit.contains("1601-01-01")), "{error}");
+    // Where nothing leads to it, it is but a key.
+    tables.insert(&charter(early, None)).await?;
+    assert_eq!(Charter::by_key("Ulm").count(tables).await?, 2);
+    Ok(())
+}
+
+/// What is a part of keys, and by itself no property.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Exams")]
+struct Exam {
+    #[partition_key]
+    course: String,
+    #[row_key]
+    id: u32,
+    #[index(grade, same_partition)]
+    #[property(text)]
+    grade: char,
+    #[index(day)]
+    #[property(text)]
+    day: chrono::NaiveDate,
+    #[index(ticket, unique)]
+    #[property(text)]
+    ticket: u64,
+}
+
+async fn fields_that_are_no_properties_are_indexed_as_text(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Exam>().await?;
+    let day = chrono::NaiveDate::from_ymd_opt(2010, 5, 28).expect("a day");
+    let exam = Exam { course: "Sums".into(), id: 1, grade: 'A', day, ticket: u64::MAX };
+    tables.insert(&exam).await?;
+    let properties = "Day='2010-05-28' Grade='A' Ticket='18446744073709551615'";
+    let rows = [("Sums", "grade-A 0000000001", ""), ("Sums", "id-0000000001", properties)];
+    expect(store, "Exams", &rows).await?;
+    assert_eq!(*Exam::by_grade("Sums").eq('A').first(tables).await?.expect("the exam"), exam);
+    assert_eq!(*Exam::by_day(day).first(tables).await?.expect("the exam"), exam);
+    assert_eq!(Exam::by_ticket(u64::MAX).get(tables).await?.as_deref(), Some(&exam));
     Ok(())
 }
