@@ -3,11 +3,13 @@
 mod assertion;
 mod change;
 mod record;
+mod shape;
 
 use std::fmt;
 
 pub use assertion::assert_layout;
 pub(crate) use record::Ready;
+pub(crate) use shape::Shape;
 
 use crate::slice::SliceInfo;
 
