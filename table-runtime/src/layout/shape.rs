@@ -23,21 +23,32 @@ impl Shape {
         }
     }
 
-    /// Whether a row key is not one of another entity. One that is none at all may still be of this shape: who reads it
-    /// says what is wrong.
+    /// Whether a row key is not one of another entity: one with the same parts, and more or fewer of them. What is no key
+    /// of any of them fits too, and who reads it says what is wrong.
     pub(crate) fn fits(&self, row_key: &str) -> bool {
         let Some(mut rest) = row_key.strip_prefix(self.prefix) else { return false };
         for (at, part) in self.parts.iter().enumerate() {
-            if !part.self_delimiting {
+            let is_last = at + 1 == self.parts.len();
+            let (text, after) = match rest.split_once(part.joint(self.separator)) {
+                Some((text, after)) => (text, Some(after)),
+                None => (rest, None),
+            };
+            if !part.self_delimiting || !may_be(part, text) {
                 return true;
             }
-            let is_last = at + 1 == self.parts.len();
-            match rest.split_once(part.joint(self.separator)) {
+            match after {
                 None => return is_last,
                 Some(_) if is_last => return false,
-                Some((_, after)) => rest = after,
+                Some(after) => rest = after,
             }
         }
         true
     }
+}
+
+/// Whether a text may be that of a part that tells its own end.
+fn may_be(part: &PartInfo, text: &str) -> bool {
+    let is_guid = part.kind == "guid";
+    let may_hold = |byte: u8| byte == b'-' || if is_guid { byte.is_ascii_hexdigit() } else { byte.is_ascii_digit() };
+    !text.is_empty() && text.bytes().all(may_hold)
 }

@@ -150,6 +150,12 @@ async fn a_key_that_is_none_is_still_an_error(store: &Store) -> Result<()> {
     assert!(matches!(Report::by_key("b").all(tables).await, Err(Error::Key(_))), "too short for a number");
     // It has the parts of a report, not of an item.
     assert_eq!(Item::by_key("b").all(tables).await?.len(), 0);
+    for stray in ["stray", "stray_1", "_", "0000000001_", "0000000001_x"] {
+        store.write("Reports", (stray, stray), Action::Insert(Properties::default())).await?;
+        let item = Item::by_key(stray).all(tables).await;
+        assert!(matches!(item, Err(Error::Key(_))), "{stray}: {item:?}");
+        assert!(tables.verify::<Item>().all().await.is_err(), "{stray}");
+    }
     Ok(())
 }
 
