@@ -41,8 +41,15 @@ const SEED: u64 = 0x6375_7273_6F72;
 const HASH: usize = size_of::<u64>();
 
 impl Cursor {
-    /// What the cursors of a query are known by; `filter` is the one that the store does not see.
-    pub(crate) fn query(layout: &LayoutInfo, scan: &Scan, take: Option<usize>, filter: Option<&Condition>) -> u64 {
+    /// What the cursors of a query are known by; `filter` is the one that the store does not see, `view` what is read of
+    /// the rows.
+    pub(crate) fn query(
+        layout: &LayoutInfo,
+        scan: &Scan,
+        take: Option<usize>,
+        filter: Option<&Condition>,
+        view: &str,
+    ) -> u64 {
         let parts = |parts: &[crate::PartInfo]| {
             let parts: Vec<_> = parts.iter().map(|part| format!("{}:{}", part.field, part.encoding)).collect();
             parts.join(";")
@@ -52,7 +59,7 @@ impl Cursor {
         let layout = [layout.table, layout.name, &partition, &row, &slice.unwrap_or_default()].join("\n");
         let select = scan.select.as_ref().map(|select| select.join(","));
         let filter = filter.map(Condition::to_string);
-        let asked = format!("{}\n{}\n{filter:?}\n{select:?}\n{take:?}", scan.table, scan.odata());
+        let asked = format!("{}\n{}\n{filter:?}\n{select:?}\n{take:?}\n{view}", scan.table, scan.odata());
         XxHash3_64::oneshot(format!("{layout}\n{asked}").as_bytes())
     }
 

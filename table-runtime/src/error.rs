@@ -66,6 +66,18 @@ pub enum Error {
         index: String,
     },
 
+    /// Nothing is recorded of an index, so that it is not known whether every entity has a row in it:
+    /// [`create`](crate::Tables::create) records it.
+    #[error(
+        "nothing is recorded of the index `{index}` of {table}: `create` does it, and says whether it has to be built"
+    )]
+    IndexNotRecorded {
+        /// The entity's table.
+        table: String,
+        /// The index.
+        index: String,
+    },
+
     /// The primary key or an index is recorded with another layout than the program's, which would not find its rows.
     #[error(transparent)]
     LayoutChanged(#[from] Box<LayoutChangedError>),

@@ -3,11 +3,13 @@
 mod assertion;
 mod change;
 mod record;
+mod shape;
 
 use std::fmt;
 
 pub use assertion::assert_layout;
 pub(crate) use record::Ready;
+pub(crate) use shape::Shape;
 
 use crate::slice::SliceInfo;
 
@@ -41,6 +43,8 @@ pub struct IndexInfo {
     pub scope: Scope,
     /// Whether a value has one entity at most.
     pub unique: bool,
+    /// Whether a predicate says which entities have one.
+    pub when: bool,
     /// What they hold.
     pub holds: Holds,
     /// The primary key's fields that the index's own keys do not imply, and the property that holds each.

@@ -50,6 +50,8 @@ mod properties;
 mod ranges;
 #[path = "conformance/requests.rs"]
 mod requests;
+#[path = "conformance/shapes.rs"]
+mod shapes;
 #[path = "conformance/slices.rs"]
 mod slices;
 #[path = "conformance/transactions.rs"]
@@ -108,6 +110,7 @@ const MODULES: &[&[Case]] = &[
     properties::CASES,
     ranges::CASES,
     requests::CASES,
+    shapes::CASES,
     slices::CASES,
     transactions::CASES,
     writes::CASES,

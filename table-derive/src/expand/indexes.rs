@@ -24,7 +24,7 @@ pub(super) fn info(context: &Context<'_>, layout: Layout<'_>, index: &Index) -> 
         Holds::Copy => quote!(Copy),
         Holds::List => quote!(List),
     };
-    let unique = index.unique.is_some();
+    let (unique, when) = (index.unique.is_some(), index.when.is_some());
     let pointer = index.pointer.iter().map(|(field, name)| {
         let (field, name) = (&context.entity.fields[*field].name, &name.value);
         quote!(#t::PropertyInfo { field: #field, name: #name })
@@ -41,6 +41,7 @@ pub(super) fn info(context: &Context<'_>, layout: Layout<'_>, index: &Index) -> 
         #t::IndexInfo {
             scope: #t::Scope::#scope,
             unique: #unique,
+            when: #when,
             holds: #t::Holds::#holds,
             pointer: &[#(#pointer),*],
             included: &[#(#included),*],

@@ -4,7 +4,7 @@ use super::{breathe, sweep::Sweep};
 use crate::{
     Error, Guid, Layout, LayoutInfo, Properties, Result, Row, RowRef, TableEntity, Tables, ValueRef,
     entity::{self, LoadedRow, LoadedRows, PENDING, RowKeys},
-    layout::{Holds, Scope},
+    layout::{Holds, Scope, Shape},
     limits,
 };
 
@@ -15,6 +15,8 @@ pub(crate) struct Schema {
     pub(crate) write_id: bool,
     kind: Option<&'static str>,
     separator: Option<char>,
+    /// What tells the entity's rows from those of others in its table, where it has no kind.
+    shape: Option<Shape>,
     describe: fn() -> Layout,
     rows: fn(RowRef<'_>) -> Result<Encoded>,
     owner: fn(usize, RowRef<'_>) -> Result<RowKeys>,
@@ -119,6 +121,7 @@ impl Schema {
             write_id: E::WRITE_ID,
             kind: E::KIND,
             separator: E::SEPARATOR,
+            shape: if E::KIND.is_some() { None } else { Shape::of(&E::LAYOUTS[0], E::SEPARATOR) },
             describe: E::layout,
             rows: |row| Encoded::unchecked(&*entity::read::<E>(E::LAYOUTS[0].table, row)?),
             owner: super::owner::<E>,
@@ -137,8 +140,8 @@ impl Schema {
 
     /// Whether the entity's table has none of its type: those of other kinds may share it.
     pub(crate) async fn has_no_entity(self, tables: &Tables) -> Result<bool> {
-        // Without kinds, the first row says it.
-        let page = if self.kind.is_some() { limits::PAGE } else { 1 };
+        // Where no others share the table, the first row says it.
+        let page = if self.kind.is_some() || self.shape.is_some() { limits::PAGE } else { 1 };
         let mut sweep = Sweep::new(tables.backend().clone(), self, [0]).of_pages(page);
         while let Some(swept) = sweep.next().await? {
             // What does not fit the struct is there all the same.
@@ -198,8 +201,11 @@ impl Schema {
         (self.owner)(layout, row.as_ref())
     }
 
-    /// The entity in a row of its table; `None` for one of another kind.
+    /// The entity in a row of its table; `None` for a row of another entity.
     pub(crate) fn read(&self, row: Row) -> Result<Option<Found>> {
+        if self.shape.is_some_and(|shape| !shape.fits(&row.row_key)) {
+            return Ok(None);
+        }
         if let Some(kind) = self.kind
             && !entity::is_kind(self.table(), row.as_ref(), kind)?
         {

@@ -51,7 +51,7 @@ struct Id {
     name: &'static str,
 }
 
-/// The indexes that are known to be ready. That changes only where one was read that nothing was recorded of.
+/// The indexes that are known to be ready: they stay so.
 #[derive(Debug, Default)]
 pub(crate) struct Ready(Mutex<HashSet<Id>>);
 
@@ -134,11 +134,13 @@ impl Tables {
             Err(Error::TableNotFound(_)) => None,
             record => record?,
         };
-        if record.is_some_and(|record| record.state == State::Building) {
-            return Err(Error::IndexBuilding { table: id.entity_table.to_owned(), index: id.name.to_owned() });
+        let (table, index) = (id.entity_table.to_owned(), id.name.to_owned());
+        match record.map(|record| record.state) {
+            Some(State::Ready) => self.ready().note(id, State::Ready),
+            Some(State::Building) => return Err(Error::IndexBuilding { table, index }),
+            // Rows may have been there before the index.
+            None => return Err(Error::IndexNotRecorded { table, index }),
         }
-        // Where nothing is recorded, nobody added an index to rows that were there.
-        self.ready().note(id, State::Ready);
         Ok(())
     }
 

@@ -92,7 +92,7 @@ impl Plan {
         let mut plan = Self {
             layout,
             layout_number,
-            visible: const { Visible::new(E::LAYOUTS, E::KIND) },
+            visible: const { Visible::new(E::LAYOUTS, E::KIND, E::SEPARATOR) },
             erased: erased.filter(|_| layout.index.is_some()),
             partition: KeyBuffer::new(),
             row: KeyBuffer::new(),
@@ -342,6 +342,11 @@ impl Plan {
     /// Asks for the properties of a projection alone.
     pub(super) fn select(&mut self, selection: Option<Selection>) {
         self.select = selection;
+    }
+
+    /// The projection, where it is not the whole of each row that is read.
+    pub(super) fn selection(&self) -> Option<Selection> {
+        self.select
     }
 
     /// The properties that are asked of the layout's rows; `None` for all of them. Of the entities' own rows, these are

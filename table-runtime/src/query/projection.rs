@@ -139,6 +139,11 @@ impl Selection {
         Self { properties, unchecked }
     }
 
+    /// The properties of the projection's fields; empty for one that the key alone holds.
+    pub(super) const fn properties(self) -> &'static [&'static str] {
+        self.properties
+    }
+
     /// What it asks of rows of the layout.
     pub(super) fn of(self, layout: &'static LayoutInfo) -> Vec<&'static str> {
         let in_key = |name: &str| values(layout).any(|(_, other)| other == name);

@@ -6,13 +6,14 @@ use super::{
     Reached,
     lookups::Lookups,
     plan::{Erased, Plan},
+    projection::Selection,
     slices::Slices,
     stages::{Stages, TableReader, Wanted, after},
     view::Found,
     visible::Visible,
 };
 use crate::{
-    LayoutInfo, Result, RowRef, Tables,
+    Error, LayoutInfo, Result, RowRef, Tables,
     backend::{Backend, Scan},
     cursor::Cursor,
     limits,
@@ -26,8 +27,11 @@ pub(super) struct Source {
     pub(super) pages: RowPages,
     layout: usize,
     entities: Visible,
+    selection: Option<Selection>,
     /// Whether the rows are the entities' own.
     is_primary: bool,
+    /// Whether rows may be read without a look at their keys.
+    is_keyless: bool,
     /// What is to be done before the first row is read.
     begins: Option<Beginning>,
     /// The way to the entities, where the rows only lead there.
@@ -96,7 +100,9 @@ impl Source {
             pages,
             layout: plan.layout_number(),
             entities: plan.visible(),
+            selection: plan.selection(),
             is_primary: plan.layout().index.is_none(),
+            is_keyless: false,
             begins: Some(Beginning { scans, resumed: None, index, slices }),
             lookups,
         })
@@ -124,6 +130,7 @@ impl Source {
 
     async fn begin(&mut self) -> Result<()> {
         let Some(Beginning { scans, resumed, index, slices }) = self.begins.take() else { return Ok(()) };
+        self.is_keyless = scans.first().is_some_and(|scan| scan.select.is_some());
         if let Some((tables, erased)) = index {
             erased.is_ready(&tables).await?;
         }
@@ -143,18 +150,24 @@ impl Source {
     }
 
     async fn next_rows(&mut self, read: FoundReader<'_>) -> Result<bool> {
-        let (layout, entities, is_primary) = (self.layout, self.entities, self.is_primary);
+        let Self { layout, entities, is_primary, is_keyless, .. } = *self;
         let pages = &mut self.pages;
         while pages.left > 0 {
             let (mut given, left, mut dropped, mut cut) = (0, pages.left, false, false);
             let mut one = |table: &str, row: RowRef<'_>| {
-                if is_primary && !entities.is_committed(row)? {
+                let is_other = |row: RowRef<'_>| is_primary && !entities.has_shape(row);
+                if is_primary && !entities.is_committed(row)? || is_keyless && is_other(row) {
                     dropped = true;
                 } else if given == left {
                     // The size of a page is asked for, and not enforced; and more was asked for if any was dropped.
                     cut = true;
-                } else if read(Found { layout, table, row, through: None })? {
-                    given += 1;
+                } else {
+                    match read(Found { layout, table, row, through: None }) {
+                        Ok(is_match) => given += usize::from(is_match),
+                        // Most tables have one entity: its rows are read without asking first.
+                        Err(Error::Key(_)) if is_other(row) => dropped = true,
+                        Err(error) => return Err(error),
+                    }
                 }
                 Ok(())
             };
@@ -233,7 +246,9 @@ impl Source {
     pub(super) fn query(&self, layout: &LayoutInfo) -> u64 {
         let filter = self.lookups.as_ref().and_then(Lookups::filter);
         let scan = self.begins.as_ref().and_then(|begins| begins.scans.first());
-        scan.map_or(0, |scan| Cursor::query(layout, scan, self.pages.taken, filter))
+        // A projection of key fields asks for no property, but is another query.
+        let view = format!("{}\n{:?}", self.entities.told(), self.selection.map(Selection::properties));
+        scan.map_or(0, |scan| Cursor::query(layout, scan, self.pages.taken, filter, &view))
     }
 
     /// Checks the query as it goes on after the row of a cursor.

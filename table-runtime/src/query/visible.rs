@@ -1,7 +1,7 @@
 //! Which rows of a table are entities that readers see.
 
 use super::group::Member;
-use crate::{Condition, LayoutInfo, Operator, Result, RowRef, Value, entity};
+use crate::{Condition, LayoutInfo, Operator, Result, RowRef, Value, entity, layout::Shape};
 
 /// What a row has to be, for its entity to be seen.
 #[derive(Clone, Copy, Debug)]
@@ -9,6 +9,8 @@ pub(super) struct Visible {
     pub(super) table: &'static str,
     /// Of one of these kinds, where several share the table.
     kinds: Kinds,
+    /// Of this shape, where it has no kind.
+    shape: Option<Shape>,
     /// Committed: asked only where an insert writes rows of indexes in other partitions first.
     pub(super) committed: bool,
 }
@@ -37,8 +39,9 @@ impl Kinds {
 }
 
 impl Visible {
-    pub(super) const fn new(layouts: &[LayoutInfo], kind: Option<&'static str>) -> Self {
-        Self { table: layouts[0].table, kinds: Kinds::One(kind), committed: is_claimed(layouts) }
+    pub(super) const fn new(layouts: &[LayoutInfo], kind: Option<&'static str>, separator: Option<char>) -> Self {
+        let shape = if kind.is_some() { None } else { Shape::of(&layouts[0], separator) };
+        Self { table: layouts[0].table, kinds: Kinds::One(kind), shape, committed: is_claimed(layouts) }
     }
 
     /// What a row has to be, for one of a group's entities to be seen.
@@ -48,7 +51,7 @@ impl Visible {
             committed |= is_claimed(members[at].layouts());
             at += 1;
         }
-        Self { table: members[0].layouts()[0].table, kinds: Kinds::Group(members), committed }
+        Self { table: members[0].layouts()[0].table, kinds: Kinds::Group(members), shape: None, committed }
     }
 
     /// The condition on the kind.
@@ -59,6 +62,21 @@ impl Visible {
             value: Value::String(kind.to_owned()),
         });
         conditions.reduce(|left, right| Condition::Or(left.into(), right.into()))
+    }
+
+    /// Which entities these are, of those that share the table: for cursors.
+    pub(super) fn told(self) -> String {
+        match self.kinds {
+            Kinds::One(kind) => format!("{kind:?}"),
+            Kinds::Group(members) => {
+                let key = |member: &Member| {
+                    let key = &member.layouts()[0];
+                    let parts: Vec<_> = key.row.iter().map(|part| part.field).collect();
+                    format!("{:?} {}{}", member.kind, key.row_prefix, parts.join(";"))
+                };
+                members.iter().map(key).collect::<Vec<_>>().join("\n")
+            }
+        }
     }
 
     /// Whether readers see the row.
@@ -72,6 +90,11 @@ impl Visible {
             return Ok(true);
         }
         kinds.find(|is_kind| !matches!(is_kind, Ok(false))).unwrap_or(Ok(false))
+    }
+
+    /// Whether the row is not one of another entity, as its key shows it.
+    pub(super) fn has_shape(self, row: RowRef<'_>) -> bool {
+        self.shape.is_none_or(|shape| shape.fits(row.row_key))
     }
 
     /// Whether the row is no pending one.

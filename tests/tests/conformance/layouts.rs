@@ -8,6 +8,7 @@ use time::OffsetDateTime;
 crate::conformance! {
     a_key_with_another_layout_is_refused
     a_struct_by_another_name_is_known_by_its_key
+    an_index_with_another_layout_is_refused
     a_renamed_field_fits
     a_renamed_struct_fits
     properties_come_and_go
@@ -292,6 +293,80 @@ async fn a_key_with_another_layout_is_refused(store: &Store) -> Result<()> {
 async fn a_struct_by_another_name_is_known_by_its_key(store: &Store) -> Result<()> {
     store.tables.create::<first::Post>().await?;
     is_refused::<by_another_name::Article>(store, "Posts", &["hash = 16", "hash = 32"]).await
+}
+
+mod indexed_first {
+    use super::TableEntity;
+
+    #[derive(TableEntity)]
+    #[table(name = "Cities")]
+    pub struct City {
+        #[partition_key]
+        pub land: String,
+        #[row_key]
+        pub number: u32,
+        #[index(name, lowercase)]
+        pub name: String,
+        pub note: String,
+        pub people: i64,
+    }
+}
+
+/// Declares a struct with another index by that name, once for each way.
+macro_rules! index {
+    ($($name:ident [$($index:tt)*])*) => {$(
+        mod $name {
+            use super::TableEntity;
+
+            #[derive(TableEntity)]
+            #[table(name = "Cities")]
+            #[index($($index)*)]
+            pub struct City {
+                #[partition_key]
+                pub land: String,
+                #[row_key]
+                pub number: u32,
+                pub name: String,
+                pub note: String,
+                pub people: i64,
+            }
+
+            pub fn is_named(name: &str) -> bool {
+                !name.is_empty()
+            }
+        }
+    )*};
+}
+
+index! {
+    index_upper [name, uppercase]
+    index_unique [name, lowercase, unique]
+    index_copy [name, lowercase, copy]
+    index_include [name, lowercase, include(note)]
+    index_when [name, lowercase, when(name, self::is_named)]
+    index_row [name, partition(name(lowercase)), row(people)]
+    index_prefix [name, lowercase, prefix = "c-"]
+}
+
+async fn an_index_with_another_layout_is_refused(store: &Store) -> Result<()> {
+    async fn is_refused<E: TableEntity>(store: &Store, said: &str) -> Result<()> {
+        let name = std::any::type_name::<E>();
+        let Err(Error::LayoutChanged(error)) = store.again().create::<E>().await else { panic!("{name} does not fit") };
+        assert_eq!((error.table.as_str(), error.layout), ("Cities", "name"), "{name}");
+        let text = error.to_string();
+        ensure!(text.contains(said) && text.contains("another name"), "{name}: no `{said}` in: {text}");
+        Ok(())
+    }
+    store.tables.create::<indexed_first::City>().await?;
+    is_refused::<index_upper::City>(store, "uppercase").await?;
+    is_refused::<index_unique::City>(store, "unique").await?;
+    is_refused::<index_copy::City>(store, "Copy").await?;
+    is_refused::<index_include::City>(store, "Include").await?;
+    is_refused::<index_when::City>(store, "when").await?;
+    is_refused::<index_row::City>(store, "people").await?;
+    is_refused::<index_prefix::City>(store, "c-").await?;
+    store.again().create::<indexed_first::City>().await?;
+    Ok(())
 }
 
 async fn a_renamed_field_fits(store: &Store) -> Result<()> {

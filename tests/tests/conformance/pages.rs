@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use futures_util::{StreamExt, TryStreamExt};
-use table_runtime::{Error, ParseCursorError};
+use table_runtime::{EntityGroup, Error, ParseCursorError, Projection, TableEntity};
 use tests::stores::Store;
+use time::OffsetDateTime;
 
 use crate::entities::{Article, Name, Post, Word, at};
 
@@ -66,6 +67,45 @@ async fn a_cursor_resumes_after_its_row(store: &Store) -> Result<()> {
     Ok(())
 }
 
+#[derive(Projection, Debug)]
+#[projection(of = Post)]
+struct Titled {
+    #[allow(dead_code)]
+    title: String,
+}
+
+/// The same properties, and a field of the key.
+#[derive(Projection, Debug)]
+#[projection(of = Post)]
+struct TitledBy {
+    #[allow(dead_code)]
+    author: String,
+    #[allow(dead_code)]
+    title: String,
+}
+
+#[derive(TableEntity, Debug)]
+#[table(name = "Posts")]
+struct Comment {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: OffsetDateTime,
+    #[row_key]
+    id: u32,
+    #[row_key]
+    number: u32,
+}
+
+/// The posts and what belongs to them.
+#[derive(EntityGroup, Debug)]
+enum Posts {
+    #[allow(dead_code)]
+    Post(Post),
+    #[allow(dead_code)]
+    Comment(Comment),
+}
+
 async fn a_cursor_is_of_one_query(store: &Store) -> Result<()> {
     posts(store, 5).await?;
     store.tables.create::<Name>().await?;
@@ -85,7 +125,14 @@ async fn a_cursor_is_of_one_query(store: &Store) -> Result<()> {
     refused(query().filter(|post| post.likes.ge(1)).page(tables, 2, cursor).await.map(|page| page.entities.len()));
     refused(Name::by_key("Marcus").page(tables, 2, cursor).await.map(|page| page.entities.len()));
     refused(Article::scan().page(tables, 2, cursor).await.map(|page| page.entities.len()));
+    refused(query().select::<Titled>().page(tables, 2, cursor).await.map(|page| page.entities.len()));
     assert_eq!(store.probe.requests(), 0);
+    let whole = Post::by_key("Marcus").page(tables, 2, None).await?.next;
+    let with_comments = Posts::by_key("Marcus").page(tables, 2, whole.as_deref());
+    refused(with_comments.await.map(|page| page.entities.len()));
+    let titles = query().select::<Titled>().page(tables, 2, None).await?.next;
+    let with_author = query().select::<TitledBy>().page(tables, 2, titles.as_deref());
+    refused(with_author.await.map(|page| page.entities.len()));
     // The size of a page is the caller's to change.
     assert_eq!(query().page(tables, 3, cursor).await?.entities.len(), 3);
     Ok(())
