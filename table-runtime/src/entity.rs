@@ -281,9 +281,13 @@ pub(crate) type LoadedRows = Vec<Option<LoadedRow>>;
 fn loaded_rows<E: TableEntity>(entity: &E) -> Result<LoadedRows, Box<KeyError>> {
     let rows = all_keys(entity)?.into_iter().zip(E::LAYOUTS).enumerate().map(|(at, (keys, layout))| {
         let keys = keys?;
-        let includes = layout.index.as_ref().is_some_and(|index| index.holds == Holds::Include);
         // What no property holds is not known; a write of it tells why.
-        let included = includes.then(|| index_properties(entity, at, &keys, Properties::default()).ok()).flatten();
+        let included = match &layout.index {
+            Some(index) if index.holds == Holds::Include => {
+                index_properties(entity, at, &keys, Properties::default()).ok()
+            }
+            _ => None,
+        };
         Some(LoadedRow { keys, included })
     });
     Ok(rows.collect())
@@ -367,7 +371,8 @@ impl<T: TableEntity> Stored<T> {
     pub(crate) fn loaded_key(&self) -> Result<RowKeys, Box<KeyError>> {
         match &self.loaded {
             Some(Ok(rows)) => {
-                Ok(rows.first().into_iter().flatten().next().map(|row| row.keys.clone()).unwrap_or_default())
+                let primary = rows.first().and_then(Option::as_ref);
+                Ok(primary.map(|row| row.keys.clone()).unwrap_or_default())
             }
             Some(Err(error)) => Err(error.clone()),
             None => keys(&self.entity),

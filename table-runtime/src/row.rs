@@ -80,6 +80,13 @@ pub struct RowId {
     pub row_key: String,
 }
 
+impl RowId {
+    /// The row with these keys.
+    pub(crate) fn of(table: &str, (partition_key, row_key): &(String, String)) -> Self {
+        Self { table: table.to_owned(), partition_key: partition_key.clone(), row_key: row_key.clone() }
+    }
+}
+
 /// `Posts(PartitionKey='Marcus',RowKey='1')`, as the service's addresses write it.
 impl fmt::Display for RowId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

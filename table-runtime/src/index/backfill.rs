@@ -15,7 +15,7 @@ use super::{
     upkeep::{Mine, Upkeep, Written},
 };
 use crate::{
-    Error, Properties, QueryError, Result, RowRef, TableEntity, Tables,
+    Error, Properties, QueryError, Result, RowId, RowRef, TableEntity, Tables,
     backend::{Action, BoxFuture, Group, IfMatch, Operation},
     entity::RowKeys,
     layout::{Holds, Scope},
@@ -218,7 +218,7 @@ impl Upkeep {
             match self.reindex(keys, &[layout]).await {
                 Ok(written) => count += usize::from(written),
                 Err(Error::UniqueViolation(violation)) => {
-                    conflicts.push(Finding::two_owners(*violation, self.row_id(self.schema.table(), keys)));
+                    conflicts.push(Finding::two_owners(*violation, RowId::of(self.schema.table(), keys)));
                 }
                 Err(error) => return Err(error),
             }

@@ -4,11 +4,11 @@ use futures_util::future::join_all;
 
 use super::{
     schema::{EncodedRow, Found},
-    upkeep::{Mine, TRIES, Upkeep, Written, first},
+    upkeep::{Mine, TRIES, Upkeep, Written, deletion, first, group},
     verify::same,
 };
 use crate::{
-    ETag, Error, Properties, Result, Row, ValueRef,
+    ETag, Error, Properties, Result, Row, RowId, ValueRef,
     backend::{Action, IfMatch},
     entity::{self, RowKeys},
     layout::Holds,
@@ -30,7 +30,7 @@ impl Upkeep {
     pub(super) async fn claim(&self, layout: usize, row: &EncodedRow, me: &RowKeys, mine: Mine<'_>) -> Result<ETag> {
         let table = self.schema.layouts[layout].table;
         let properties = self.index_properties(layout, row);
-        let insert = self.group(table, &row.keys, Action::Insert(properties.clone()))?;
+        let insert = group(table, &row.keys, Action::Insert(properties.clone()))?;
         let mut last = None;
         for _ in 0..TRIES {
             match self.backend.execute(&insert).await {
@@ -53,7 +53,7 @@ impl Upkeep {
                 self.settle(layout, &row.keys, &owner).await?;
             }
             let replace = Action::Replace(properties.clone(), IfMatch::ETag(claim.etag));
-            match self.backend.execute(&self.group(table, &row.keys, replace)?).await {
+            match self.backend.execute(&group(table, &row.keys, replace)?).await {
                 Ok(etags) => {
                     if let Some(etag) = first(etags) {
                         return Ok(etag);
@@ -71,13 +71,13 @@ impl Upkeep {
                 Err(error) => return Err(error),
             }
         }
-        Err(last.unwrap_or_else(|| Error::ConditionNotMet(Box::new(self.row_id(table, &row.keys)))))
+        Err(last.unwrap_or_else(|| Error::ConditionNotMet(Box::new(RowId::of(table, &row.keys)))))
     }
 
     /// Whether the entity that this write works on is still the one that it wrote or read.
     async fn check_mine(&self, me: &RowKeys, mine: Mine<'_>) -> Result<()> {
         let found = self.entity(me).await?;
-        let row = || Box::new(self.row_id(self.schema.table(), me));
+        let row = || Box::new(RowId::of(self.schema.table(), me));
         match (mine, found) {
             (Mine::Pending, Some(found)) if found.pending == Some(self.id) => Ok(()),
             (Mine::Version(etag), Some(found)) if found.row.etag == *etag => Ok(()),
@@ -105,12 +105,12 @@ impl Upkeep {
                 return Ok(());
             }
         }
-        Err(Error::ConditionNotMet(Box::new(self.row_id(self.schema.table(), owner))))
+        Err(Error::ConditionNotMet(Box::new(RowId::of(self.schema.table(), owner))))
     }
 
     /// Clears away an insert that is slow or dead, which cannot be told apart; a slow one is told so.
     async fn remove_pending(&self, keys: &RowKeys, found: &Found) -> Result<Owner> {
-        match self.backend.execute(&self.deletion(self.schema.table(), keys, &found.row.etag)).await {
+        match self.backend.execute(&deletion(self.schema.table(), keys, &found.row.etag)).await {
             Ok(_) | Err(Error::NotFound(_)) => Ok(Owner::Gone),
             Err(Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => Ok(Owner::Changed),
             Err(error) => Err(error),
@@ -129,7 +129,7 @@ impl Upkeep {
     pub(super) async fn touch(&self, found: &Found) -> Result<Option<ETag>> {
         let keys = &found.encoded.primary().keys;
         let merge = Action::Merge(Properties::default(), IfMatch::ETag(found.row.etag.clone()));
-        Ok(first(self.backend.execute(&self.group(self.schema.table(), keys, merge)?).await?))
+        Ok(first(self.backend.execute(&group(self.schema.table(), keys, merge)?).await?))
     }
 
     /// Gives up rows that this write wrote for an entity that it did not change: those that the entity, as it now is,
@@ -183,7 +183,7 @@ impl Upkeep {
                 && !same(&stored.properties, &now.properties)
             {
                 let replace = Action::Replace(self.index_properties(row.layout, now), IfMatch::ETag(row.etag));
-                let Ok(group) = self.group(table, &row.keys, replace) else { continue };
+                let Ok(group) = group(table, &row.keys, replace) else { continue };
                 if let Ok(Some(etag)) = self.backend.execute(&group).await.map(first) {
                     row.etag = etag;
                     mine.push(row);
@@ -207,7 +207,7 @@ impl Upkeep {
     async fn delete_written(&self, owner: &RowKeys, rows: Vec<Written>) -> Vec<Written> {
         let deletions = rows.into_iter().map(|row| async move {
             let table = self.schema.layouts[row.layout].table;
-            let deleted = match self.backend.execute(&self.deletion(table, &row.keys, &row.etag)).await {
+            let deleted = match self.backend.execute(&deletion(table, &row.keys, &row.etag)).await {
                 Ok(_) | Err(Error::NotFound(_)) => Ok(None),
                 Err(Error::ConditionNotMet(_)) => self.own_row(row.layout, &row.keys, owner).await,
                 Err(error) => Err(error),

@@ -211,7 +211,7 @@ impl Planned<'_> {
     /// The entity's row.
     fn row_id(&self) -> RowId {
         let table = self.upkeep.table_of(self.keys).unwrap_or_else(|_| self.upkeep.table().into());
-        self.upkeep.row_id(&table, self.keys)
+        RowId::of(&table, self.keys)
     }
 
     async fn now(&self) -> RowNow {

@@ -9,10 +9,10 @@ use futures_util::future::{join, join_all};
 use super::{
     schema::{EncodedRow, pending},
     transaction::Change,
-    upkeep::{TRIES, Upkeep, Written, first},
+    upkeep::{TRIES, Upkeep, Written, first, group},
 };
 use crate::{
-    ETag, Error, Result,
+    ETag, Error, Result, RowId,
     backend::{Action, IfMatch},
     entity::{PENDING, RowKeys},
     layout::Holds,
@@ -71,7 +71,7 @@ impl Upkeep {
             return Ok(None);
         }
         let replace = Action::Replace(self.index_properties(layout, row), IfMatch::ETag(claim.etag));
-        match self.backend.execute(&self.group(table, &keys, replace)?).await {
+        match self.backend.execute(&group(table, &keys, replace)?).await {
             Ok(etags) => Ok(first(etags).map(|etag| Written { layout, keys, etag })),
             Err(Error::ConditionNotMet(_) | Error::NotFound(_)) => Ok(None),
             Err(error) => Err(error),
@@ -93,7 +93,7 @@ impl Upkeep {
             }
             wrote = writes.into_iter().map(|(layout, row)| (layout, row.keys.clone())).collect();
         }
-        Err(Error::ConditionNotMet(Box::new(self.row_id(self.schema.table(), keys))))
+        Err(Error::ConditionNotMet(Box::new(RowId::of(self.schema.table(), keys))))
     }
 
     async fn write_copies(&self, writes: &[(usize, &EncodedRow)], deletions: &[(usize, RowKeys)]) -> Result<()> {
@@ -105,7 +105,7 @@ impl Upkeep {
     }
 
     async fn delete_copy(&self, layout: usize, keys: &RowKeys) -> Result<()> {
-        let group = self.group(self.schema.layouts[layout].table, keys, Action::Delete(IfMatch::Any))?;
+        let group = group(self.schema.layouts[layout].table, keys, Action::Delete(IfMatch::Any))?;
         match self.backend.execute(&group).await {
             Ok(_) | Err(Error::NotFound(_)) => Ok(()),
             Err(error) => Err(error),

@@ -69,7 +69,7 @@ impl Upkeep {
             return Ok(Vec::new());
         }
         if rows.len() > limits::OPERATIONS {
-            let row = self.row_id(self.schema.table(), keys);
+            let row = RowId::of(self.schema.table(), keys);
             let found = format!("{} rows", rows.len());
             let (table, what) = (row.table.clone(), "a list has".to_owned());
             return Err(Box::new(LimitError { table, row: Some(row), what, found, limit: "100 rows" }).into());
@@ -145,7 +145,7 @@ impl Upkeep {
             if !self.is_listed(&keys, &entity).await? || self.is_of_list(layout, &keys, &entity).await? {
                 continue;
             }
-            let (row, id) = (self.row_id(info.table, &keys), self.row_id(self.schema.table(), &entity));
+            let (row, id) = (RowId::of(info.table, &keys), RowId::of(self.schema.table(), &entity));
             let finding = Finding::StaleRow { index: info.name, row, entity: id };
             faults.push(Fault { finding, layout, entity, seen: None });
         }

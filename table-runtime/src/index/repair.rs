@@ -12,7 +12,7 @@ use super::{
     verify::Fault,
 };
 use crate::{
-    ETag, Error, Properties, Result, TableEntity, Tables,
+    ETag, Error, Properties, Result, RowId, TableEntity, Tables,
     backend::{Action, BoxFuture, IfMatch},
     entity::RowKeys,
     layout::{Holds, Scope},
@@ -135,7 +135,7 @@ impl Upkeep {
             (Finding::TwoOwners { .. } | Finding::Foreign { .. }, _) => return Ok(Some(finding.clone())),
             _ => match self.reindex(entity, &[*layout]).await {
                 Err(Error::UniqueViolation(violation)) => {
-                    return Ok(Some(Finding::two_owners(*violation, self.row_id(self.schema.table(), entity))));
+                    return Ok(Some(Finding::two_owners(*violation, RowId::of(self.schema.table(), entity))));
                 }
                 reindexed => reindexed.map(drop)?,
             },

@@ -131,7 +131,7 @@ impl Upkeep {
         let keys = &new.primary().keys;
         let mut properties = self.properties(new);
         properties.push(PENDING, ValueRef::Guid(self.id));
-        let group = self.group(self.schema.table(), keys, Action::Insert(properties))?;
+        let group = group(self.schema.table(), keys, Action::Insert(properties))?;
         let mut lost = 0;
         loop {
             match self.backend.execute(&group).await {
@@ -168,7 +168,7 @@ impl Upkeep {
         let keys = &new.primary().keys;
         let (mut etag, mut properties) = (begun, self.properties(new));
         let mut doubt = None;
-        let mut error = Error::Aborted(Box::new(self.row_id(self.schema.table(), keys)));
+        let mut error = Error::Aborted(Box::new(RowId::of(self.schema.table(), keys)));
         for _ in 0..TRIES {
             let committed = Action::Replace(properties.clone(), IfMatch::ETag(etag.clone()));
             let found = match self.commit(change, keys, committed).await {
@@ -216,7 +216,7 @@ impl Upkeep {
         for _ in 0..TRIES {
             let deleted = match self.entity(keys).await {
                 Ok(Some(found)) if found.pending == Some(self.id) => {
-                    self.backend.execute(&self.deletion(self.schema.table(), keys, &found.row.etag)).await
+                    self.backend.execute(&deletion(self.schema.table(), keys, &found.row.etag)).await
                 }
                 _ => break,
             };
@@ -361,7 +361,7 @@ impl Upkeep {
 
     /// The rows of an entity of which a writer knows the version alone.
     pub(crate) async fn loaded_rows(&self, keys: &RowKeys, etag: &ETag) -> Result<LoadedRows> {
-        let row = || Box::new(self.row_id(self.schema.table(), keys));
+        let row = || Box::new(RowId::of(self.schema.table(), keys));
         match self.committed(keys).await? {
             Some(found) if found.row.etag == *etag => Ok(found.encoded.into_loaded()),
             Some(_) => Err(Error::ConditionNotMet(row())),
@@ -424,7 +424,7 @@ impl Upkeep {
     /// Writes a row of an index that is not unique. To write it twice does no harm.
     pub(super) async fn upsert_row(&self, layout: usize, row: &EncodedRow) -> Result<ETag> {
         let table = self.schema.layouts[layout].table;
-        let group = self.group(table, &row.keys, Action::Upsert(row.properties.clone()))?;
+        let group = group(table, &row.keys, Action::Upsert(row.properties.clone()))?;
         let mut lost = 0;
         loop {
             match self.backend.execute(&group).await {
@@ -442,28 +442,14 @@ impl Upkeep {
 
     pub(super) fn violation(&self, layout: usize, at: &RowKeys, owner: &RowKeys) -> Error {
         let (info, value) = (&self.schema.layouts[layout], self.schema.value(layout, at));
-        let (row, owner) = (self.row_id(info.table, at), self.row_id(self.schema.table(), owner));
+        let (row, owner) = (RowId::of(info.table, at), RowId::of(self.schema.table(), owner));
         Box::new(UniqueViolationError { index: info.name, value, row, owner }).into()
-    }
-
-    #[allow(clippy::unused_self, reason = "as its neighbours")]
-    pub(super) fn row_id(&self, table: &str, (partition_key, row_key): &RowKeys) -> RowId {
-        RowId { table: table.to_owned(), partition_key: partition_key.clone(), row_key: row_key.clone() }
     }
 
     /// A write that was answered without an ETag.
     fn unknown(&self, operation: &'static str, keys: &RowKeys) -> Error {
-        let row = self.row_id(self.schema.table(), keys);
+        let row = RowId::of(self.schema.table(), keys);
         Box::new(OutcomeUnknownError::new(operation, row, "the answer has no ETag")).into()
-    }
-
-    /// A group of one operation.
-    #[allow(clippy::unused_self, reason = "as its neighbours")]
-    pub(super) fn group(&self, table: &'static str, keys: &RowKeys, action: Action) -> Result<Group> {
-        let operations = vec![Operation { row_key: keys.1.clone(), action }];
-        let group = Group { table: table.into(), partition_key: keys.0.clone(), operations };
-        limits::check_group(&group)?;
-        Ok(group)
     }
 
     /// A transaction in a partition of the entity's table.
@@ -474,20 +460,28 @@ impl Upkeep {
         Ok(group)
     }
 
-    #[allow(clippy::unused_self, reason = "as its neighbours")]
-    pub(super) fn deletion(&self, table: &'static str, keys: &RowKeys, etag: &ETag) -> Group {
-        let action = Action::Delete(IfMatch::ETag(etag.clone()));
-        let operations = vec![Operation { row_key: keys.1.clone(), action }];
-        Group { table: table.into(), partition_key: keys.0.clone(), operations }
-    }
-
     /// Deletes a row in this version, if it is still there.
     pub(super) async fn delete_row(&self, table: &'static str, keys: &RowKeys, etag: &ETag) -> Result<()> {
-        match self.backend.execute(&self.deletion(table, keys, etag)).await {
+        match self.backend.execute(&deletion(table, keys, etag)).await {
             Ok(_) | Err(Error::NotFound(_) | Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => Ok(()),
             Err(error) => Err(error),
         }
     }
+}
+
+/// A group of one operation.
+pub(super) fn group(table: &'static str, keys: &RowKeys, action: Action) -> Result<Group> {
+    let operations = vec![Operation { row_key: keys.1.clone(), action }];
+    let group = Group { table: table.into(), partition_key: keys.0.clone(), operations };
+    limits::check_group(&group)?;
+    Ok(group)
+}
+
+/// The deletion of a row in this version.
+pub(super) fn deletion(table: &'static str, keys: &RowKeys, etag: &ETag) -> Group {
+    let action = Action::Delete(IfMatch::ETag(etag.clone()));
+    let operations = vec![Operation { row_key: keys.1.clone(), action }];
+    Group { table: table.into(), partition_key: keys.0.clone(), operations }
 }
 
 pub(super) fn first(etags: Vec<Option<ETag>>) -> Option<ETag> {

@@ -19,7 +19,7 @@ use super::{
     upkeep::Upkeep,
 };
 use crate::{
-    ETag, Error, Properties, Result, Row, TableEntity, Tables,
+    ETag, Error, Properties, Result, Row, RowId, TableEntity, Tables,
     backend::BoxFuture,
     entity::{self, RowKeys},
     layout::Holds,
@@ -57,7 +57,7 @@ impl Upkeep {
     /// A row that is none of the layout's, or cannot be taken for one.
     pub(super) fn foreign(&self, layout: usize, keys: &RowKeys, problem: String) -> Fault {
         let info = &self.schema.layouts[layout];
-        let (index, row) = (info.index.as_ref().map(|_| info.name), self.row_id(info.table, keys));
+        let (index, row) = (info.index.as_ref().map(|_| info.name), RowId::of(info.table, keys));
         Fault { finding: Finding::Foreign { index, row, problem }, layout, entity: keys.clone(), seen: None }
     }
 
@@ -72,7 +72,7 @@ impl Upkeep {
         // A writer may be under way: what it has changed meanwhile is looked at again.
         for _ in 0..super::upkeep::TRIES {
             if found.pending.is_some() {
-                let finding = Finding::Pending { entity: self.row_id(self.schema.table(), &keys) };
+                let finding = Finding::Pending { entity: RowId::of(self.schema.table(), &keys) };
                 let seen = Some((keys.clone(), found.row.etag));
                 return Ok(vec![Fault { finding, layout: 0, entity: keys, seen }]);
             }
@@ -106,7 +106,7 @@ impl Upkeep {
     async fn fault_of_entity(&self, layout: usize, entity: &RowKeys, row: &EncodedRow) -> Result<Option<Fault>> {
         let info = &self.schema.layouts[layout];
         let index = info.name;
-        let ids = || (self.row_id(info.table, &row.keys), self.row_id(self.schema.table(), entity));
+        let ids = || (RowId::of(info.table, &row.keys), RowId::of(self.schema.table(), entity));
         let fault = |finding, seen| Some(Fault { finding, layout, entity: entity.clone(), seen });
         let missing = |seen| {
             let (row, entity) = ids();
@@ -123,7 +123,7 @@ impl Upkeep {
             if !self.is_taken(layout, &row.keys, &owner).await? {
                 return Ok(missing(seen));
             }
-            let ((row, entity), owner) = (ids(), self.row_id(self.schema.table(), &owner));
+            let ((row, entity), owner) = (ids(), RowId::of(self.schema.table(), &owner));
             return Ok(fault(Finding::TwoOwners { index, row, entity, owner }, seen));
         }
         if self.schema.holds(layout) != Holds::Pointer && !same(&stored.properties, &row.properties) {
@@ -151,7 +151,7 @@ impl Upkeep {
             Leads::ToAnotherKind(problem) => return Ok(Some(self.foreign(layout, &keys, problem))),
             Leads::Astray => {}
         }
-        let (row, entity) = (self.row_id(info.table, &keys), self.row_id(self.schema.table(), &owner));
+        let (row, entity) = (RowId::of(info.table, &keys), RowId::of(self.schema.table(), &owner));
         let finding = Finding::StaleRow { index: info.name, row, entity };
         Ok(Some(Fault { finding, layout, entity: owner, seen: Some((keys, now.etag)) }))
     }
@@ -172,7 +172,7 @@ impl Upkeep {
         Ok(match self.stands(entity).await? {
             Some(Some(found)) if found.encoded.keys(layout) == Some(keys) => Leads::Rightly,
             Some(None) => {
-                let entity = self.row_id(self.schema.table(), entity);
+                let entity = RowId::of(self.schema.table(), entity);
                 Leads::ToAnotherKind(format!("it leads to {entity}, which is of another kind"))
             }
             _ => Leads::Astray,
