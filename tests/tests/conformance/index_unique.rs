@@ -1,5 +1,7 @@
 //! Unique indexes: who comes second is told, and leaves nothing.
 
+#![allow(clippy::duplicated_attributes, reason = "indexes of one struct share options")]
+
 use anyhow::Result;
 use table_runtime::{Error, Row, Stored, TableEntity, UniqueViolationError};
 use tests::stores::Store;
