@@ -254,8 +254,10 @@ const CROSSINGS: [(&[Fields], &[Act]); 4] = [
 ];
 
 /// Threes in which writers of one row's properties overtake each other.
-const FOLLOWING: [(&[Fields], &[Act]); 3] = [
+const FOLLOWING: [(&[Fields], &[Act]); 4] = [
     (ONE, &[Note(1, 7), Note(1, 8), Note(1, 9)]),
+    // One of them may find the note as it writes it, and then writes no other row.
+    (ONE, &[Note(1, 7), Note(1, 7), Note(1, 0)]),
     (ONE, &[Update(1, 2, 2), Delete(1), Insert(1, 1, 1)]),
     (ONE, &[Note(1, 7), Delete(1), Insert(1, 1, 1)]),
 ];
