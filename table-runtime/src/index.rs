@@ -71,7 +71,7 @@
 //!
 //! | a unique value is taken over | a crash after it leaves | a reader sees | who mends it |
 //! |---|---|---|---|
-//! | 1. the row and its entity are read; a committed entity that has the value is a violation | nothing | as before | |
+//! | 1. the row and its entity are read; a committed entity that has the value, or one of another kind, is a violation | nothing | as before | |
 //! | 2. a pending entity is deleted; one that has another value gets a new version, so that its writers cannot have it back unnoticed | the row, as it was | as before; a [`Stored`](crate::Stored) of the entity is out of date | [`repair`]; who wants the value |
 //! | 3. the row is replaced, if unchanged | as step 2 of an insert or update | as there | as there |
 //!

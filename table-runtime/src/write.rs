@@ -62,7 +62,8 @@ impl Tables {
     /// `stored` then has too. Properties that the struct does not know are removed.
     ///
     /// It takes one request; with k index rows in other partitions that move 1 + 3k, and a copy there takes a write, two
-    /// if it moves, and a read more.
+    /// if it moves, and a read more, as does a row whose included properties change. A [`Stored::new`] of an entity with
+    /// indexes takes a read more.
     ///
     /// # Errors
     /// [`Error::ConditionNotMet`] if the row has changed, [`Error::NotFound`] if it is gone, [`Error::KeyChanged`] if
@@ -126,7 +127,7 @@ impl Tables {
     }
 
     /// Deletes the row of the entity, if it has not changed since it was read, with one request; with k index rows in
-    /// other partitions 1 + 2k.
+    /// other partitions 1 + 2k. A [`Stored::new`] of an entity with indexes takes a read more.
     ///
     /// # Errors
     /// [`Error::ConditionNotMet`] if the row has changed, [`Error::NotFound`] if it is gone;
