@@ -6,12 +6,12 @@ mod slice;
 use crate::{
     encoding::Encoding,
     errors::Errors,
-    model::{Entity, Index, Key, Source, Storage, Text},
+    model::{Entity, Index, Key, Part, Source, Storage, Text},
 };
 
 /// Every rule, in the order of the attributes.
 pub(crate) fn check(entity: &Entity, errors: &mut Errors) {
-    let rules: [fn(&Entity, &mut Errors); 17] = [
+    let rules: [fn(&Entity, &mut Errors); 18] = [
         table_name,
         separator,
         partition_key_exists,
@@ -20,6 +20,7 @@ pub(crate) fn check(entity: &Entity, errors: &mut Errors) {
         constants_are_legal,
         kind_is_not_empty,
         hash_is_last_in_partition,
+        partition_follows_from_row,
         raw_is_last,
         prefix_is_first,
         prefix_is_legal,
@@ -125,6 +126,31 @@ fn hash_is_last_in_partition(entity: &Entity, errors: &mut Errors) {
         for part in before.iter().filter(|part| is_hash(&part.encoding)) {
             errors
                 .at(part.span, "`hash` must be the last part of the partition key; move this field behind the others");
+        }
+    }
+}
+
+/// Rows of one value stand in one partition, where the value leads to it, and where it is unique in all of them.
+fn partition_follows_from_row(entity: &Entity, errors: &mut Errors) {
+    for layout in entity.layouts() {
+        let Some(partition) = layout.partition.parts.last() else { continue };
+        let rows = match layout.leading() {
+            Some(first) => vec![first],
+            None => indexes::values_beyond_buckets(layout),
+        };
+        let follows = |row: &&Part| partition.encoding.following(&row.encoding) == partition.encoding;
+        if let Some(row) = rows.first()
+            && !rows.iter().any(follows)
+        {
+            let message = format_args!(
+                "rows of one value (`{}`) would stand in several partitions (`{}`), of which a query reads one; write \
+                 `{}` for the partition",
+                row.encoding,
+                partition.encoding,
+                partition.encoding.following(&row.encoding)
+            );
+            let is_entitys = layout.index.is_some() && !partition.sparse;
+            errors.at(if is_entitys { row.span } else { partition.span }, message);
         }
     }
 }

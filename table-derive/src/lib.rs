@@ -72,7 +72,12 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// | `pad = N` | integers | so many digits |
 /// | `reverse` | integers and dates | descending |
 /// | `time`, `reverse_time` | times | ticks: oldest or newest first |
-/// | `hash = N` | all | one of so many partitions; last in the partition key |
+/// | `hash = N` | all | one of so many partitions, of the value's plain or folded text; last in the partition key |
+///
+/// Where the last part of the partition key and the first of the row key are one field, its value leads to the
+/// partition. So the partition is made of what the row key tells: beside `lowercase` it is `lowercase` too,
+/// `hash = 16, lowercase` or `first = 2, lowercase`, and beside `first = N` it has no more characters. Of a row key that
+/// holds the field whole any partition can be made.
 ///
 /// # Indexes
 /// An index is queried with `by_NAME`; a name is a Rust name, and not `key`. Its rows stand beside the entity's and
@@ -95,6 +100,9 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// In the entity's own partition the row key is the value, then, unless the index is unique, the entity's row key.
 /// Elsewhere the value is the partition key, and the row key all parts of the entity's key, or empty. What
 /// `partition(…)` and `row(…)` spell out stands in place of the value; with `same_partition`, `row(…)` alone.
+///
+/// With `same_partition`, `unique` holds within a partition, which a query names. Nobody names a `hash` partition, so an
+/// entity of such has no index of both, unless the hash is of the index's own value.
 ///
 /// Clippy takes an option that two `#[index]` on one struct share for a duplicate: write them on fields, or allow
 /// `clippy::duplicated_attributes`.
