@@ -46,6 +46,10 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// | `#[index(NAME, partition(f, g(ENCODING)), row(h), …)]` | an index whose two keys are spelled out |
 /// | `#[index(FIELD, …)]` | the same as on that field |
 ///
+/// A kind tells rows apart, and not their keys: entities of two kinds with one partition key and one row key are one
+/// row, which `insert` refuses and `upsert` writes over. Keys of different fields, numbers of parts or prefixes,
+/// `#[row_key(prefix = "note-")]`, never meet; nor do random ids.
+///
 /// # On a field
 /// | attribute | meaning |
 /// |---|---|
@@ -150,10 +154,22 @@ pub fn derive_projection(input: proc_macro::TokenStream) -> proc_macro::TokenStr
 ///
 /// Each variant holds an entity, or `Stored<…>` of one. The first is the master: the row keys of the others begin with
 /// its own, as `{id}_{item}` does with `{id}`, and those parts tell their own end (a text belongs into the partition
-/// key). Rows are told apart by `#[table(kind)]` on every entity, or else by the number of their key parts.
+/// key, and that has no `hash`). Of their indexes in one table no prefix may begin another.
 ///
-/// `by_key(…)` opens the partition: its argument is that of the partition's one field, a tuple for several, `()` for
-/// none. Narrowing follows the master's row key; `by_key(user).eq(id)` is the master `id` and its items, in key order.
+/// Rows are told apart by `#[table(kind)]` on every entity, or else by the number of their key parts. With kinds, two
+/// entities may have parts alike, as `Note { expense, id }` and `Cost { expense, id }`; then it is for their values to
+/// differ, such as random ids do: with one key they would be one row, which `insert` refuses and `upsert` writes over.
+///
+/// `by_key(…)` opens the partition. What the fields of an entity are, the enum's derive does not see, so it takes the
+/// partition's parts as one argument: that of the one field, a tuple for several, `()` for none.
+///
+/// ```text
+/// Report::by_key("Marcus")            // #[partition_key] user: String
+/// Report::by_key(("acme", "Marcus"))  // #[partition_key] tenant: String, #[partition_key] user: String
+/// Report::by_key(())                  // #[table(partition = "all")]
+/// ```
+///
+/// Narrowing follows the master's row key; `by_key(user).eq(id)` is the master `id` and its items, in key order.
 ///
 /// `#[table(crate = path)]` says where `table_runtime` is found.
 #[proc_macro_derive(EntityGroup, attributes(table))]

@@ -24,6 +24,7 @@ crate::conformance! {
     pending_members_are_not_seen
     pages_and_streams_of_a_group
     rows_of_no_variant_are_told
+    a_partition_of_six_parts
 }
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
@@ -413,6 +414,9 @@ struct Login {
     email: String,
     #[row_key(prefix = "login-")]
     number: u32,
+    /// Its rows stand in another table, so not among those of the group.
+    #[index(handle)]
+    handle: String,
 }
 
 #[derive(EntityGroup, Debug, PartialEq)]
@@ -424,9 +428,11 @@ enum Account {
 async fn constant_masters_and_composite_partitions(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Details>().await?;
+    tables.create::<Login>().await?;
     let details = Details { tenant: 1, user: "Ann".into(), name: "Ann A.".into() };
-    let login = Login { company: 1, email: "ANN".into(), number: 5 };
-    tables.transaction().insert(&details).insert(&login).commit().await?;
+    let login = Login { company: 1, email: "ANN".into(), number: 5, handle: "ann".into() };
+    tables.insert(&details).await?;
+    tables.insert(&login).await?;
     tables.insert(&Login { company: 2, ..login.clone() }).await?;
     let found = Account::by_key((1, "aNN")).all(tables).await?;
     assert_eq!(found, [Account::Details(details), Account::Login(login)]);
@@ -541,5 +547,53 @@ async fn rows_of_no_variant_are_told(store: &Store) -> Result<()> {
     backend::Backend::execute(&store.backend, &group).await?;
     let error = Report::by_key("u").all(&store.tables).await.expect_err("no key of the group");
     assert!(matches!(error, Error::Key(_)) && error.to_string().contains("Expenses"), "{error}");
+    Ok(())
+}
+
+macro_rules! in_site {
+    ($($name:ident { $($fields:tt)* })*) => {$(
+        #[derive(TableEntity, Clone, Debug, PartialEq)]
+        #[table(name = "Sites")]
+        struct $name {
+            #[partition_key]
+            country: String,
+            #[partition_key(lowercase)]
+            city: String,
+            #[partition_key(pad = 2)]
+            floor: u8,
+            #[partition_key]
+            offset: i8,
+            #[partition_key]
+            open: bool,
+            #[partition_key(uppercase)]
+            wing: String,
+            $($fields)*
+        }
+    )*};
+}
+
+in_site! {
+    Room { #[row_key] number: u16 }
+    Desk { #[row_key] room: u16, #[row_key] number: u16 }
+}
+
+#[derive(EntityGroup, Debug, PartialEq)]
+enum Site {
+    Room(Room),
+    Desk(Desk),
+}
+
+async fn a_partition_of_six_parts(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Room>().await?;
+    let (country, city, wing) = (String::from("ch"), String::from("Bern"), String::from("a b"));
+    let room = Room { country, city, floor: 3, offset: -1, open: true, wing, number: 7 };
+    let Room { country, city, wing, .. } = room.clone();
+    let desk = Desk { country, city, floor: 3, offset: -1, open: true, wing, room: 7, number: 1 };
+    tables.transaction().insert(&room).insert(&desk).commit().await?;
+    tables.insert(&Room { wing: "A".into(), ..room.clone() }).await?;
+    let found = Site::by_key(("ch", "BERN", 3, -1, true, "A b")).eq(7).all(tables).await?;
+    assert_eq!(found, [Site::Room(room), Site::Desk(desk)]);
+    assert_eq!(Site::by_key(("ch", "BERN", 3, -1, false, "A b")).count(tables).await?, 0);
     Ok(())
 }
