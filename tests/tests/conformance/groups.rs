@@ -25,6 +25,7 @@ crate::conformance! {
     pages_and_streams_of_a_group
     rows_of_no_variant_are_told
     a_partition_of_six_parts
+    groups_of_many_kinds
 }
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
@@ -595,5 +596,79 @@ async fn a_partition_of_six_parts(store: &Store) -> Result<()> {
     let found = Site::by_key(("ch", "BERN", 3, -1, true, "A b")).eq(7).all(tables).await?;
     assert_eq!(found, [Site::Room(room), Site::Desk(desk)]);
     assert_eq!(Site::by_key(("ch", "BERN", 3, -1, false, "A b")).count(tables).await?, 0);
+    Ok(())
+}
+
+macro_rules! many_kinds {
+    ($($kind:ident)*) => {
+        $(
+            #[derive(TableEntity, Clone, Debug, PartialEq)]
+            #[table(name = "Kinds", kind)]
+            struct $kind {
+                #[partition_key]
+                user: String,
+                #[row_key]
+                id: u32,
+            }
+        )*
+
+        /// More kinds than a filter compares.
+        #[derive(EntityGroup, Clone, Debug, PartialEq)]
+        enum Kinds {
+            $($kind($kind)),*
+        }
+
+        fn kinds(user: &str) -> Vec<Kinds> {
+            let mut ids = 0..;
+            let mut id = || ids.next().unwrap_or_default();
+            vec![$(Kinds::$kind($kind { user: user.into(), id: id() })),*]
+        }
+
+        async fn insert_kinds(store: &Store) -> Result<()> {
+            for kind in kinds("u") {
+                match kind {
+                    $(Kinds::$kind(entity) => store.tables.insert(&entity).await?,)*
+                };
+            }
+            Ok(())
+        }
+    };
+}
+
+many_kinds!(One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve Thirteen Fourteen);
+
+/// In the same partition, and in no group.
+#[derive(TableEntity)]
+#[table(name = "Kinds", kind)]
+struct Other {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+}
+
+async fn groups_of_many_kinds(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<One>().await?;
+    insert_kinds(store).await?;
+    for id in [100, 101, 102] {
+        tables.insert(&Other { user: "u".into(), id }).await?;
+    }
+    assert_eq!(Kinds::by_key("u").all(tables).await?, kinds("u"));
+    assert_eq!(Kinds::by_key("u").range(3..).take(5).all(tables).await?, kinds("u")[3..8]);
+    assert_eq!(Kinds::by_key("u").eq(13).all(tables).await?, kinds("u")[13..]);
+    assert_eq!(Kinds::by_key("u").eq(100).all(tables).await?, []);
+    assert_eq!(Kinds::by_key("u").count(tables).await?, 14);
+    assert_eq!(Kinds::by_key("u").range(12..).count(tables).await?, 2);
+    let (mut found, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = Kinds::by_key("u").page(tables, 4, cursor.as_deref()).await?;
+        found.extend(page.entities);
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(found, kinds("u"));
     Ok(())
 }
