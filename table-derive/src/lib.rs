@@ -143,7 +143,7 @@ pub fn derive_property(input: proc_macro::TokenStream) -> proc_macro::TokenStrea
 /// `select::<Headline>()` asks the store for these fields alone, and gives out `Headline`s: plain ones, since what is
 /// not the whole entity cannot be written back.
 ///
-/// Of an entity with parameters it says which: `#[projection(of = Item::<String>)]`; one that has parameters itself
+/// Of an entity with parameters it says which: `#[projection(of = Item<String>)]`; one that has parameters itself
 /// states their bounds. `#[projection(crate = path)]` says where `table_runtime` is found.
 #[proc_macro_derive(Projection, attributes(projection, table, partition_key, row_key, property, index))]
 pub fn derive_projection(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
