@@ -41,18 +41,26 @@ pub(crate) fn check(entity: &Entity, errors: &mut Errors) {
 /// The service's rule for tables.
 fn table_name(entity: &Entity, errors: &mut Errors) {
     let Text { value, span } = &entity.table;
-    if !is_table_name(value) {
+    // Of slices it is only the beginning of a name: how long it may be, their own rules say.
+    let (is_legal, message) = if entity.slice.is_some() {
+        (begins_table_name(value), "begins no table name: it needs ASCII letters and digits, a letter first")
+    } else {
         let message =
             "is no table name: it needs 3 to 63 ASCII letters and digits, a letter first, and is not `tables`";
+        (is_table_name(value), message)
+    };
+    if !is_legal {
         errors.at(*span, format_args!("`{value}` {message}\nhelp: write `#[table(name = \"…\")]` on the struct"));
     }
 }
 
 fn is_table_name(name: &str) -> bool {
+    begins_table_name(name) && (3..=63).contains(&name.len()) && !name.eq_ignore_ascii_case("tables")
+}
+
+fn begins_table_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_alphabetic())
         && name.chars().all(|other| other.is_ascii_alphanumeric())
-        && (3..=63).contains(&name.len())
-        && !name.eq_ignore_ascii_case("tables")
 }
 
 /// A joint is one character that keys may hold and that no encoding writes by itself.

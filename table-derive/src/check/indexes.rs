@@ -61,14 +61,18 @@ fn rows_cannot_meet(entity: &Entity, errors: &mut Errors) {
         "" => "have no prefix".to_owned(),
         prefix => format!("begin with `{prefix}`"),
     };
+    let says_nothing = |layout: &Layout<'_>| layout.row.prefix.as_ref().is_some_and(|prefix| prefix.value.is_empty());
     for (at, layout) in layouts.iter().enumerate() {
         let (Some(index), prefix) = (layout.index, layout.row.prefix()) else { continue };
-        if names_own_table(entity, index) {
+        if names_own_table(entity, index) || says_nothing(layout) {
             continue;
         }
         let meets = |other: &&Layout<'_>| {
+            // What another rule says first is not said here too.
+            let is_refused = says_nothing(other) || other.name() == layout.name();
             // Tables are named regardless of case.
-            other.table.value.eq_ignore_ascii_case(&layout.table.value)
+            !is_refused
+                && other.table.value.eq_ignore_ascii_case(&layout.table.value)
                 && (other.row.prefix().starts_with(prefix) || prefix.starts_with(other.row.prefix()))
         };
         if let Some(other) = layouts[..at].iter().find(meets) {

@@ -60,6 +60,8 @@ fn of_names() {
     }
     both_refused! {
         index(name, same_partition), index(name, table = "Names") => "an index is called `name` already";
+        index(name, same_partition), index(name, lowercase, same_table) => "an index is called `name` already";
+        index(name), index(name, lowercase) => "an index is called `name` already";
     }
     refuses(
         &parse_quote!(
@@ -204,6 +206,7 @@ fn of_places() {
         index(id, same_partition) => "rows of the index `id` begin with `id-`";
         index(name, same_partition, prefix = "a/") => "a prefix cannot hold '/'";
         index(name, table = "Names", prefix = "") => "an empty prefix says nothing";
+        index(name, same_table, prefix = "") => "an empty prefix says nothing";
     }
     both_refused! {
         index(name, table = "Names"), index(email, table = "names") => "the rows of the index `email` have no prefix";
@@ -231,6 +234,13 @@ fn of_places() {
             struct User { #[partition_key] user: String, name: String }
         },
         "help: write another text as `#[table(row = \"…\")]`",
+    );
+    refuses(
+        &parse_quote! {
+            #[index(name, same_table)]
+            struct User { #[partition_key] user: String, #[row_key(prefix = "")] id: u32, name: String }
+        },
+        "an empty prefix says nothing; remove it",
     );
     let long = "A".repeat(60);
     refuses(

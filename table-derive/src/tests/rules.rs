@@ -88,6 +88,10 @@ fn of_slices() {
         table(slice = week(id)) => "no unit is called `week`; there are `year`, `month` and `day`";
         table(slice = month(idd)) => "no field is called `idd`; did you mean `id`?";
         table(slice = month(id), name = "Log20") => "`Log20` and 6 digits; end it with a letter";
+        table(slice = month(id), name = "1Ev") => "`1Ev` begins no table name";
+        table(slice = month(id), name = "Ev-") => "a letter first\nhelp: write `#[table(name = \"…\")]` on the struct";
+        table(slice = year(id), name = "Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa") =>
+            "with the 4 digits of a slice, the name has at most 59 letters";
         table(slice = year(id), name = "Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa") =>
             "with the 4 digits of a slice, the name has at most 59 letters";
     }
@@ -102,6 +106,18 @@ fn of_slices() {
         }
     ));
     assert!(entity.is_empty(), "{entity:?}");
+    for short in ["E", "Ev", "Tables"] {
+        let entity = self::entity(&parse_quote!(
+            #[table(slice = month(at), name = #short)]
+            struct Event {
+                #[partition_key]
+                author: String,
+                #[row_key(time)]
+                at: SystemTime,
+            }
+        ));
+        assert!(entity.is_empty(), "{entity:?}");
+    }
     refuses(
         &parse_quote!(
             #[table(slice = month(at))]
