@@ -7,8 +7,11 @@ use std::ops::RangeInclusive;
 
 use proc_macro2::Span;
 use syn::{
-    Attribute, Expr, ExprLit, ExprPath, Ident, Lit, LitStr, Meta, MetaList, Path, Token, ext::IdentExt as _,
-    parse::Parse, punctuated::Punctuated, spanned::Spanned as _,
+    Attribute, Expr, ExprLit, ExprPath, Ident, Lit, LitStr, Meta, MetaList, MetaNameValue, Path, Token,
+    ext::IdentExt as _,
+    parse::{Parse, ParseStream, discouraged::Speculative as _},
+    punctuated::Punctuated,
+    spanned::Spanned as _,
 };
 
 use crate::{errors::Errors, model::Text};
@@ -94,7 +97,9 @@ impl Keys {
                 errors.on(pair, format_args!("`#[{name}]` takes its keys in parentheses: `#[{name}(…)]`"));
                 false
             }
-            Meta::List(list) => match list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated) {
+            Meta::List(list) => match list.parse_args_with(|input: ParseStream<'_>| {
+                Punctuated::<Meta, Token![,]>::parse_terminated_with(input, given)
+            }) {
                 Ok(metas) if metas.is_empty() => {
                     let mend = if name == "table" { "remove it" } else { "remove the parentheses" };
                     errors.on(list, format_args!("`#[{name}()]` says nothing; write a key into it, or {mend}"));
@@ -392,6 +397,23 @@ pub(crate) fn refuse(attributes: &[Attribute], names: &[&str], here: &str, error
         for found in attributes.iter().filter(|found| found.path().is_ident(name)) {
             errors.on(found.path(), format_args!("`#[{name}]` has no meaning {here}; put it {place}"));
         }
+    }
+}
+
+/// A key of an attribute. Its value may be a path as it stands in types, `of = Item<String>`, which no expression is.
+fn given(input: ParseStream<'_>) -> syn::Result<Meta> {
+    let pair = |input: ParseStream<'_>| -> syn::Result<Meta> {
+        let (path, eq_token) = (input.call(Path::parse_mod_style)?, input.parse()?);
+        let value = ExprPath { attrs: Vec::new(), qself: None, path: input.parse()? };
+        Ok(Meta::NameValue(MetaNameValue { path, eq_token, value: Expr::Path(value) }))
+    };
+    let ahead = input.fork();
+    match pair(&ahead) {
+        Ok(pair) if ahead.is_empty() || ahead.peek(Token![,]) => {
+            input.advance_to(&ahead);
+            Ok(pair)
+        }
+        _ => input.parse(),
     }
 }
 

@@ -6,12 +6,12 @@ mod slice;
 use crate::{
     encoding::Encoding,
     errors::Errors,
-    model::{Entity, Index, Key, Source, Storage, Text},
+    model::{Entity, Index, Key, Part, Source, Storage, Text},
 };
 
 /// Every rule, in the order of the attributes.
 pub(crate) fn check(entity: &Entity, errors: &mut Errors) {
-    let rules: [fn(&Entity, &mut Errors); 17] = [
+    let rules: [fn(&Entity, &mut Errors); 18] = [
         table_name,
         separator,
         partition_key_exists,
@@ -20,6 +20,7 @@ pub(crate) fn check(entity: &Entity, errors: &mut Errors) {
         constants_are_legal,
         kind_is_not_empty,
         hash_is_last_in_partition,
+        partition_follows_from_row,
         raw_is_last,
         prefix_is_first,
         prefix_is_legal,
@@ -40,18 +41,26 @@ pub(crate) fn check(entity: &Entity, errors: &mut Errors) {
 /// The service's rule for tables.
 fn table_name(entity: &Entity, errors: &mut Errors) {
     let Text { value, span } = &entity.table;
-    if !is_table_name(value) {
+    // Of slices it is only the beginning of a name: how long it may be, their own rules say.
+    let (is_legal, message) = if entity.slice.is_some() {
+        (begins_table_name(value), "begins no table name: it needs ASCII letters and digits, a letter first")
+    } else {
         let message =
             "is no table name: it needs 3 to 63 ASCII letters and digits, a letter first, and is not `tables`";
+        (is_table_name(value), message)
+    };
+    if !is_legal {
         errors.at(*span, format_args!("`{value}` {message}\nhelp: write `#[table(name = \"…\")]` on the struct"));
     }
 }
 
 fn is_table_name(name: &str) -> bool {
+    begins_table_name(name) && (3..=63).contains(&name.len()) && !name.eq_ignore_ascii_case("tables")
+}
+
+fn begins_table_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_alphabetic())
         && name.chars().all(|other| other.is_ascii_alphanumeric())
-        && (3..=63).contains(&name.len())
-        && !name.eq_ignore_ascii_case("tables")
 }
 
 /// A joint is one character that keys may hold and that no encoding writes by itself.
@@ -125,6 +134,31 @@ fn hash_is_last_in_partition(entity: &Entity, errors: &mut Errors) {
         for part in before.iter().filter(|part| is_hash(&part.encoding)) {
             errors
                 .at(part.span, "`hash` must be the last part of the partition key; move this field behind the others");
+        }
+    }
+}
+
+/// Rows of one value stand in one partition, where the value leads to it, and where it is unique in all of them.
+fn partition_follows_from_row(entity: &Entity, errors: &mut Errors) {
+    for layout in entity.layouts() {
+        let Some(partition) = layout.partition.parts.last() else { continue };
+        let rows = match layout.leading() {
+            Some(first) => vec![first],
+            None => indexes::values_beyond_buckets(layout),
+        };
+        let follows = |row: &&Part| partition.encoding.following(&row.encoding) == partition.encoding;
+        if let Some(row) = rows.first()
+            && !rows.iter().any(follows)
+        {
+            let message = format_args!(
+                "rows of one value (`{}`) would stand in several partitions (`{}`), of which a query reads one; write \
+                 `{}` for the partition",
+                row.encoding,
+                partition.encoding,
+                partition.encoding.following(&row.encoding)
+            );
+            let is_entitys = layout.index.is_some() && !partition.sparse;
+            errors.at(if is_entitys { row.span } else { partition.span }, message);
         }
     }
 }

@@ -46,6 +46,34 @@ impl Encoding {
         matches!(self, Self::Lowercase | Self::Uppercase | Self::First(..) | Self::Hash(..))
     }
 
+    /// How it folds a text: `lowercase`, `uppercase` or plain.
+    pub(crate) fn fold(&self) -> &Self {
+        match self {
+            Self::First(_, of) | Self::Hash(_, of) => of.fold(),
+            Self::Lowercase | Self::Uppercase => self,
+            _ => &Self::Plain,
+        }
+    }
+
+    /// This encoding of a partition, as far as it follows from what `row` writes of the same value, so that values that
+    /// are one in the row key have one partition: a folded text tells that fold alone, its first characters no more of
+    /// them.
+    pub(crate) fn following(&self, row: &Self) -> Self {
+        if !row.is_lossy() {
+            return self.clone();
+        }
+        let most = if let Self::First(count, _) = row { Some(*count) } else { None };
+        let fold = if *row.fold() == Self::Plain { self.fold() } else { row.fold() };
+        let first = |count| Self::First(count, Box::new(fold.clone()));
+        match self {
+            Self::Hash(buckets, of) => Self::Hash(*buckets, Box::new(of.following(row))),
+            Self::First(count, _) => first(most.map_or(*count, |most| most.min(*count))),
+            Self::Plain | Self::Lowercase | Self::Uppercase | Self::Raw => most.map_or_else(|| fold.clone(), first),
+            // Of other types than text, whose encodings lose nothing.
+            Self::Pad(_) | Self::Reverse(_) | Self::Time | Self::ReverseTime => self.clone(),
+        }
+    }
+
     /// Pulls the encoding's options; the span is the first one's.
     pub(crate) fn read(keys: &mut Keys, errors: &mut Errors) -> (Self, Option<Span>) {
         let lowercase = keys.flag("lowercase", errors);
@@ -144,6 +172,8 @@ fn conflict(one: &str, other: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use proc_macro2::TokenStream;
+
     use super::*;
 
     fn read(attribute: &syn::Attribute) -> Result<String, String> {
@@ -163,6 +193,52 @@ mod tests {
         assert_eq!(text(syn::parse_quote!(#[row_key(pad = 8, reverse)])), "reverse, pad = 8");
         assert_eq!(text(syn::parse_quote!(#[row_key(lowercase, hash = 16)])), "hash = 16, lowercase");
         assert_eq!(text(syn::parse_quote!(#[row_key(raw)])), "raw");
+    }
+
+    /// Each encoding of a row key beside one of the partition, and what of that one follows from it.
+    #[test]
+    fn a_partition_follows_from_what_the_row_tells() {
+        let parse = |text: &str| {
+            let options: TokenStream = text.parse().unwrap();
+            let attribute: syn::Attribute = match text {
+                "plain" => syn::parse_quote!(#[row_key]),
+                _ => syn::parse_quote!(#[row_key(#options)]),
+            };
+            let mut errors = Errors::default();
+            let mut keys = Keys::read(std::slice::from_ref(&attribute), "row_key", &mut errors);
+            Encoding::read(&mut keys, &mut errors).0
+        };
+        for (partition, row, follows) in [
+            // What the row holds whole tells everything.
+            ("hash = 16", "plain", "hash = 16"),
+            ("hash = 16, lowercase", "plain", "hash = 16, lowercase"),
+            ("first = 1, uppercase", "plain", "first = 1, uppercase"),
+            ("first = 1", "raw", "first = 1"),
+            ("hash = 16", "reverse, pad = 4", "hash = 16"),
+            ("hash = 16", "time", "hash = 16"),
+            ("pad = 4", "reverse", "pad = 4"),
+            ("time", "reverse_time", "time"),
+            // A folded text tells no other one.
+            ("plain", "lowercase", "lowercase"),
+            ("raw", "uppercase", "uppercase"),
+            ("uppercase", "lowercase", "lowercase"),
+            ("hash = 16", "lowercase", "hash = 16, lowercase"),
+            ("hash = 16, lowercase", "lowercase", "hash = 16, lowercase"),
+            ("hash = 16, uppercase", "lowercase", "hash = 16, lowercase"),
+            ("hash = 16, first = 2", "uppercase", "hash = 16, first = 2, uppercase"),
+            ("first = 1", "uppercase", "first = 1, uppercase"),
+            ("first = 1, uppercase", "uppercase", "first = 1, uppercase"),
+            // Nor the first characters more of them.
+            ("plain", "first = 2", "first = 2"),
+            ("first = 3", "first = 2", "first = 2"),
+            ("first = 2", "first = 2", "first = 2"),
+            ("first = 1, uppercase", "first = 2", "first = 1, uppercase"),
+            ("first = 3", "first = 2, lowercase", "first = 2, lowercase"),
+            ("hash = 16", "first = 2, lowercase", "hash = 16, first = 2, lowercase"),
+            ("hash = 16, lowercase", "first = 2", "hash = 16, first = 2, lowercase"),
+        ] {
+            assert_eq!(parse(partition).following(&parse(row)).to_string(), follows, "{partition} beside {row}");
+        }
     }
 
     #[test]

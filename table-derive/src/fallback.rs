@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::DeriveInput;
+use syn::{DeriveInput, ext::IdentExt as _};
 
 use crate::{expand::Runtime, model};
 
@@ -13,6 +13,7 @@ pub(crate) fn table_entity(input: &DeriveInput) -> TokenStream {
     }
     let t = Runtime::new(model::runtime(&input.attrs)).here();
     let ident = &input.ident;
+    let name = ident.unraw().to_string();
     let (parameters, arguments, clause) = input.generics.split_for_impl();
     let predicates = clause.map(|clause| &clause.predicates);
     quote! {
@@ -25,6 +26,7 @@ pub(crate) fn table_entity(input: &DeriveInput) -> TokenStream {
             {
                 const LAYOUTS: &'static [#t::LayoutInfo] = &[];
                 const PROPERTIES: &'static [#t::PropertyInfo] = &[];
+                const NAME: &'static ::core::primitive::str = #name;
                 const KIND: ::core::option::Option<&'static ::core::primitive::str> = ::core::option::Option::None;
                 const WRITE_ID: ::core::primitive::bool = false;
                 const SEPARATOR: ::core::option::Option<::core::primitive::char> = ::core::option::Option::None;

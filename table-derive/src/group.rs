@@ -178,6 +178,13 @@ fn check(group: &Group<'_>, number: usize, item: &Variant<'_>) -> TokenStream {
             ),
         ),
         (
+            "Hash",
+            format!(
+                "the partition key of `{master}` has a `hash`, and a group is read from one partition, where only some of \
+                 its rows stand; remove `hash`, or query `{master}` and `{name}` each by itself"
+            ),
+        ),
+        (
             "Row",
             format!(
                 "the row key of `{name}` does not begin as that of `{master}`; let it begin with the same prefix and the \
@@ -195,7 +202,7 @@ fn check(group: &Group<'_>, number: usize, item: &Variant<'_>) -> TokenStream {
             "Indexes",
             format!(
                 "the row key of `{master}` is a constant, so index rows would stand among those of the group; give it a \
-                 key field, or move the indexes of both out of the partition"
+                 key field, or move the indexes of both into other tables"
             ),
         ),
         (
@@ -210,7 +217,7 @@ fn check(group: &Group<'_>, number: usize, item: &Variant<'_>) -> TokenStream {
             "Alike",
             format!(
                 "rows of `{name}` can be taken for those of another variant, as their keys have parts alike; write \
-                 `#[table(kind)]` on all of them"
+                 `#[table(kind)]` on all of them, and give no two of them one key, for they would be one row"
             ),
         ),
     ];
@@ -218,10 +225,15 @@ fn check(group: &Group<'_>, number: usize, item: &Variant<'_>) -> TokenStream {
         let misfit = Ident::new(misfit, place);
         quote_spanned!(place=> #t::Misfit::#misfit => ::core::panic!(#message))
     });
+    let (members, meeting) = (quote_spanned!(place=> <#ident as #t::EntityGroup>::MEMBERS), local("meeting"));
+    let names = group.variants().map(|variant| variant.ident.unraw().to_string());
     quote_spanned! {place=>
-        const _: () = match #t::member_misfit(<#ident as #t::EntityGroup>::MEMBERS, #number) {
+        const _: () = match #t::member_misfit(#members, #number) {
             #t::Misfit::No => {}
             #(#arms,)*
+            #t::Misfit::Meeting(#meeting) => {
+                ::core::panic!("{}", #meeting.message(#members, &[#(#names),*]).as_str())
+            }
         };
     }
 }

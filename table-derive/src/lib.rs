@@ -46,6 +46,10 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// | `#[index(NAME, partition(f, g(ENCODING)), row(h), …)]` | an index whose two keys are spelled out |
 /// | `#[index(FIELD, …)]` | the same as on that field |
 ///
+/// A kind tells rows apart, and not their keys: entities of two kinds with one partition key and one row key are one
+/// row, which `insert` refuses and `upsert` writes over. Keys of different fields, numbers of parts or prefixes,
+/// `#[row_key(prefix = "note-")]`, never meet; nor do random ids.
+///
 /// # On a field
 /// | attribute | meaning |
 /// |---|---|
@@ -72,7 +76,12 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// | `pad = N` | integers | so many digits |
 /// | `reverse` | integers and dates | descending |
 /// | `time`, `reverse_time` | times | ticks: oldest or newest first |
-/// | `hash = N` | all | one of so many partitions; last in the partition key |
+/// | `hash = N` | all | one of so many partitions, of the value's plain or folded text; last in the partition key |
+///
+/// Where the last part of the partition key and the first of the row key are one field, its value leads to the
+/// partition. So the partition is made of what the row key tells: beside `lowercase` it is `lowercase` too,
+/// `hash = 16, lowercase` or `first = 2, lowercase`, and beside `first = N` it has no more characters. Of a row key that
+/// holds the field whole any partition can be made.
 ///
 /// # Indexes
 /// An index is queried with `by_NAME`; a name is a Rust name, and not `key`. Its rows stand beside the entity's and
@@ -101,6 +110,9 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 ///
 /// A field of an index is a property of the entity as well. A type that is a part of keys and no property, as `char` and
 /// `u64` are, takes `#[property(text)]` or `#[property(json)]`.
+///
+/// With `same_partition`, `unique` holds within a partition, which a query names. Nobody names a `hash` partition, so an
+/// entity of such has no index of both, unless the hash is of the index's own value.
 ///
 /// Clippy takes an option that two `#[index]` on one struct share for a duplicate: write them on fields, or allow
 /// `clippy::duplicated_attributes`.
@@ -137,7 +149,7 @@ pub fn derive_property(input: proc_macro::TokenStream) -> proc_macro::TokenStrea
 /// `select::<Headline>()` asks the store for these fields alone, and gives out `Headline`s: plain ones, since what is
 /// not the whole entity cannot be written back.
 ///
-/// Of an entity with parameters it says which: `#[projection(of = Item::<String>)]`; one that has parameters itself
+/// Of an entity with parameters it says which: `#[projection(of = Item<String>)]`; one that has parameters itself
 /// states their bounds. `#[projection(crate = path)]` says where `table_runtime` is found.
 #[proc_macro_derive(Projection, attributes(projection, table, partition_key, row_key, property, index))]
 pub fn derive_projection(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
@@ -148,10 +160,22 @@ pub fn derive_projection(input: proc_macro::TokenStream) -> proc_macro::TokenStr
 ///
 /// Each variant holds an entity, or `Stored<…>` of one. The first is the master: the row keys of the others begin with
 /// its own, as `{id}_{item}` does with `{id}`, and those parts tell their own end (a text belongs into the partition
-/// key). Rows are told apart by `#[table(kind)]` on every entity, or else by the number of their key parts.
+/// key, and that has no `hash`). Of their indexes in one table no prefix may begin another.
 ///
-/// `by_key(…)` opens the partition: its argument is that of the partition's one field, a tuple for several, `()` for
-/// none. Narrowing follows the master's row key; `by_key(user).eq(id)` is the master `id` and its items, in key order.
+/// Rows are told apart by `#[table(kind)]` on every entity, or else by the number of their key parts. With kinds, two
+/// entities may have parts alike, as `Note { expense, id }` and `Cost { expense, id }`; then it is for their values to
+/// differ, such as random ids do: with one key they would be one row, which `insert` refuses and `upsert` writes over.
+///
+/// `by_key(…)` opens the partition. What the fields of an entity are, the enum's derive does not see, so it takes the
+/// partition's parts as one argument: that of the one field, a tuple for several, `()` for none.
+///
+/// ```text
+/// Report::by_key("Marcus")            // #[partition_key] user: String
+/// Report::by_key(("acme", "Marcus"))  // #[partition_key] tenant: String, #[partition_key] user: String
+/// Report::by_key(())                  // #[table(partition = "all")]
+/// ```
+///
+/// Narrowing follows the master's row key; `by_key(user).eq(id)` is the master `id` and its items, in key order.
 ///
 /// `#[table(crate = path)]` says where `table_runtime` is found.
 #[proc_macro_derive(EntityGroup, attributes(table))]

@@ -296,6 +296,15 @@ impl<'a> Layout<'a> {
     pub(crate) fn name(self) -> &'a str {
         self.index.map_or("key", |index| &index.name.value)
     }
+
+    /// The first part of the row key, where the last one of the partition key is of the same field: its value leads to
+    /// the partition.
+    pub(crate) fn leading(self) -> Option<&'a Part> {
+        let last = self.partition.parts.last()?;
+        // In an index the parts of the primary key only tell rows apart.
+        let leads = |first: &&Part| first.field == last.field && (first.sparse || self.index.is_none());
+        self.row.parts.first().filter(leads)
+    }
 }
 
 impl Key {

@@ -21,7 +21,8 @@ use crate::{
 /// partition as [`Rows`](crate::Rows), `T::by_NAME(…)`, the same of each index, and `T::scan()`, which compiles under `#[table(allow_scan)]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a table entity",
-    note = "add `#[derive(TableEntity)]` to the struct"
+    note = "add `#[derive(TableEntity)]` to the struct; of a group (`#[derive(EntityGroup)]`), create and write each of its \
+            entities"
 )]
 pub trait TableEntity: Sized + Send + Sync + 'static {
     #[doc(hidden)]

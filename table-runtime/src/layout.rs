@@ -2,12 +2,14 @@
 
 mod assertion;
 mod change;
+mod meeting;
 mod record;
 mod shape;
 
 use std::fmt;
 
 pub use assertion::assert_layout;
+pub(crate) use meeting::{Standing, begins, same};
 pub(crate) use record::Ready;
 pub(crate) use shape::Shape;
 

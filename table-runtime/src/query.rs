@@ -26,7 +26,8 @@ pub use access::{Access, Complete, Opened, PrefixAccess, Reach, Reached, Spread,
 pub use bounds::Bounds;
 pub use explain::Explain;
 pub use group::{
-    EntityGroup, Keyed, Member, Misfit, PartitionParts, SharedParts, Variant, group_rows, member_misfit, variant,
+    EntityGroup, Keyed, Meeting, Member, Message, Misfit, PartitionParts, SharedParts, Variant, group_rows,
+    member_misfit, variant,
 };
 pub use opening::Opening;
 pub use pages::{Entities, PageOf};

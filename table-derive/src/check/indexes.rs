@@ -12,7 +12,7 @@ pub(super) fn check(entity: &Entity, errors: &mut Errors) {
     names_differ(entity, errors);
     rows_cannot_meet(entity, errors);
     transaction_fits(entity, errors);
-    let rules: [fn(&Entity, &Index, &mut Errors); 17] = [
+    let rules: [fn(&Entity, &Index, &mut Errors); 18] = [
         name_is_free,
         table_name,
         table_is_another,
@@ -20,6 +20,7 @@ pub(super) fn check(entity: &Entity, errors: &mut Errors) {
         hash_is_last_in_partition,
         hash_is_not_all,
         unique_value_is_whole,
+        unique_is_of_more_than_a_bucket,
         unique_is_no_copy,
         list_is_in_partition,
         list_holds_ids,
@@ -60,14 +61,18 @@ fn rows_cannot_meet(entity: &Entity, errors: &mut Errors) {
         "" => "have no prefix".to_owned(),
         prefix => format!("begin with `{prefix}`"),
     };
+    let says_nothing = |layout: &Layout<'_>| layout.row.prefix.as_ref().is_some_and(|prefix| prefix.value.is_empty());
     for (at, layout) in layouts.iter().enumerate() {
         let (Some(index), prefix) = (layout.index, layout.row.prefix()) else { continue };
-        if names_own_table(entity, index) {
+        if names_own_table(entity, index) || says_nothing(layout) {
             continue;
         }
         let meets = |other: &&Layout<'_>| {
+            // What another rule says first is not said here too.
+            let is_refused = says_nothing(other) || other.name() == layout.name();
             // Tables are named regardless of case.
-            other.table.value.eq_ignore_ascii_case(&layout.table.value)
+            !is_refused
+                && other.table.value.eq_ignore_ascii_case(&layout.table.value)
                 && (other.row.prefix().starts_with(prefix) || prefix.starts_with(other.row.prefix()))
         };
         if let Some(other) = layouts[..at].iter().find(meets) {
@@ -158,9 +163,13 @@ fn hash_is_not_all(entity: &Entity, index: &Index, errors: &mut Errors) {
         && index.is_elsewhere()
     {
         let (name, field) = (&index.name.value, &entity.fields[part.field].name);
+        let whole = match part.encoding.fold() {
+            Encoding::Plain => String::new(),
+            fold => format!("({fold})"),
+        };
         let message = format_args!(
             "a hash alone finds no value; on the struct, spell the keys out: `#[index({name}, partition({field}({})), \
-             row({field}))]`",
+             row({field}{whole}))]`",
             part.encoding
         );
         errors.at(part.span, message);
@@ -184,6 +193,31 @@ fn unique_value_is_whole(entity: &Entity, index: &Index, errors: &mut Errors) {
         );
         errors.at(part.span, message);
     }
+}
+
+/// A bucket is nobody's: what is unique in the entity's own partition alone would not be unique to any reader.
+fn unique_is_of_more_than_a_bucket(entity: &Entity, index: &Index, errors: &mut Errors) {
+    if let Some(unique) = index.unique
+        && let Some(part) = index.partition.parts.last()
+        && matches!(part.encoding, Encoding::Hash(..))
+        && index.values().all(|value| value.field != part.field)
+    {
+        let (name, field) = (&index.name.value, &entity.fields[part.field].name);
+        let message = format_args!(
+            "a hash partition (of `{field}`) is no scope for `unique`; write the index `{name}` elsewhere: remove \
+             `same_partition`, or `unique`"
+        );
+        errors.at(unique, message);
+    }
+}
+
+/// Of a unique index over hash partitions the parts of its row key that hold the hashed field: in whichever partition
+/// a row would stand, its value is there once.
+pub(super) fn values_beyond_buckets(layout: Layout<'_>) -> Vec<&Part> {
+    let is_unique = layout.index.is_some_and(|index| index.unique.is_some());
+    let last = layout.partition.parts.last().filter(|last| is_unique && matches!(last.encoding, Encoding::Hash(..)));
+    let own = layout.row.parts.iter().filter(|part| part.sparse);
+    own.filter(|part| last.is_some_and(|last| last.field == part.field)).collect()
 }
 
 /// Elsewhere a unique value is claimed before the entity is written, and a copy follows after it.

@@ -122,9 +122,7 @@ fn by(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
 /// How a layout's partitions are reached, and the encoding from which they follow.
 fn way(context: &Context<'_>, layout: Layout<'_>) -> (Way, Option<TokenStream>) {
     let Some(last) = layout.partition.parts.last() else { return (Way::Opened, None) };
-    // In an index the parts of the primary key only tell rows apart.
-    let leads = |first: &Part| first.field == last.field && (first.sparse || layout.index.is_none());
-    let row_leads = layout.row.parts.first().is_some_and(leads);
+    let row_leads = layout.leading().is_some();
     let way = match &last.encoding {
         Encoding::Hash(buckets, _) if row_leads => Way::Spread(*buckets),
         Encoding::Hash(buckets, _) => Way::FanOut(*buckets),

@@ -173,7 +173,7 @@ fn generic_indexes() {
 #[test]
 fn projection() {
     snapshot!(pretty(crate::projection(&parse_quote! {
-        #[projection(of = Item::<T>)]
+        #[projection(of = Item<T>)]
         struct Headline<T: Property + Send> {
             title: T,
             r#type: u32,

@@ -60,6 +60,8 @@ fn of_names() {
     }
     both_refused! {
         index(name, same_partition), index(name, table = "Names") => "an index is called `name` already";
+        index(name, same_partition), index(name, lowercase, same_table) => "an index is called `name` already";
+        index(name), index(name, lowercase) => "an index is called `name` already";
     }
     refuses(
         &parse_quote!(
@@ -118,12 +120,77 @@ fn of_encodings() {
         index(name, first = 3, unique, table = "Names") => "two values with the same `first = 3` would be one";
         index(name, first = 3, lowercase, unique, same_partition) => "add `name` to it whole, or remove `unique`";
         index(full, partition(id, name(hash = 4)), row(id), unique) => "the same `hash = 4` would be one";
+        index(name, hash = 4, lowercase) => "`#[index(name, partition(name(hash = 4, lowercase)), row(name(lowercase)))]`";
     }
     let whole: DeriveInput = parse_quote! {
         #[index(full, partition(name(first = 1, uppercase)), row(name(uppercase)), unique)]
         struct User { #[partition_key] user: String, #[row_key] id: u32, name: String }
     };
     assert!(entity(&whole).is_empty());
+}
+
+/// Rows of one value stand in one partition.
+#[test]
+fn of_partitions_that_follow_from_rows() {
+    refused! {
+        index(full, partition(name(hash = 4)), row(name(lowercase))) =>
+            "rows of one value (`lowercase`) would stand in several partitions (`hash = 4`), of which a query reads one; write `hash = 4, lowercase` for the partition";
+        index(full, partition(name(hash = 4)), row(name(lowercase)), unique) => "write `hash = 4, lowercase`";
+        index(full, partition(name(hash = 4, uppercase)), row(name(lowercase))) => "write `hash = 4, lowercase`";
+        index(full, partition(id, name(hash = 4)), row(name(lowercase), email)) => "write `hash = 4, lowercase`";
+        index(full, partition(id, name(hash = 4)), row(email, name(lowercase)), unique) => "write `hash = 4, lowercase`";
+        index(full, partition(name), row(name(first = 2))) => "write `first = 2` for the partition";
+        index(full, partition(name(first = 3)), row(name(first = 2, lowercase))) => "write `first = 2, lowercase`";
+    }
+    for attribute in [
+        parse_quote!(index(full, partition(name(hash = 4)), row(name), unique)),
+        parse_quote!(index(full, partition(name(hash = 4, lowercase)), row(name), unique)),
+        parse_quote!(index(full, partition(name(hash = 4, lowercase)), row(name(lowercase)), unique)),
+        parse_quote!(index(full, partition(name(hash = 4, first = 2)), row(name(first = 3)))),
+        parse_quote!(index(full, partition(name(first = 1, uppercase)), row(name), unique)),
+        parse_quote!(index(full, partition(id, name(hash = 4)), row(email, name(lowercase), name), unique)),
+        // The partition is read whole, or named by the query.
+        parse_quote!(index(full, partition(name(hash = 4)), row(email, name(lowercase)))),
+        parse_quote!(index(full, partition(name(first = 1), id), row(name(lowercase)))),
+    ] as [syn::Meta; 8]
+    {
+        let user: DeriveInput = parse_quote! {
+            #[#attribute]
+            struct User { #[partition_key] user: String, #[row_key] id: u32, name: String, email: String }
+        };
+        assert!(entity(&user).is_empty(), "{:?}", entity(&user));
+    }
+}
+
+/// A hash partition of the entity is no scope that a reader names.
+#[test]
+fn of_unique_in_buckets() {
+    let user = |attribute: syn::Meta| -> DeriveInput {
+        parse_quote! {
+            #[#attribute]
+            struct User { #[partition_key] tenant: u8, #[partition_key(hash = 4)] mail: String, #[row_key] id: u32, name: String }
+        }
+    };
+    let own = "a hash partition (of `mail`) is no scope for `unique`; write the index `name` elsewhere";
+    refuses(&user(parse_quote!(index(name, same_partition, unique))), own);
+    refuses(&user(parse_quote!(index(name, lowercase, same_partition, unique, copy))), own);
+    refuses(
+        &user(parse_quote!(index(mail, lowercase, same_partition, unique))),
+        "write `hash = 4, lowercase` for the partition",
+    );
+    refuses(
+        &user(parse_quote!(index(full, row(name, mail(lowercase)), same_partition, unique))),
+        "write `hash = 4, lowercase` for the partition",
+    );
+    for attribute in [
+        parse_quote!(index(name, same_partition)),
+        parse_quote!(index(name, same_table, unique)),
+        parse_quote!(index(mail, same_partition, unique)),
+        parse_quote!(index(full, row(name, mail), same_partition, unique)),
+    ] as [syn::Meta; 4]
+    {
+        assert!(entity(&user(attribute)).is_empty());
+    }
 }
 
 #[test]
@@ -139,6 +206,7 @@ fn of_places() {
         index(id, same_partition) => "rows of the index `id` begin with `id-`";
         index(name, same_partition, prefix = "a/") => "a prefix cannot hold '/'";
         index(name, table = "Names", prefix = "") => "an empty prefix says nothing";
+        index(name, same_table, prefix = "") => "an empty prefix says nothing";
     }
     both_refused! {
         index(name, table = "Names"), index(email, table = "names") => "the rows of the index `email` have no prefix";
@@ -166,6 +234,13 @@ fn of_places() {
             struct User { #[partition_key] user: String, name: String }
         },
         "help: write another text as `#[table(row = \"…\")]`",
+    );
+    refuses(
+        &parse_quote! {
+            #[index(name, same_table)]
+            struct User { #[partition_key] user: String, #[row_key(prefix = "")] id: u32, name: String }
+        },
+        "an empty prefix says nothing; remove it",
     );
     let long = "A".repeat(60);
     refuses(

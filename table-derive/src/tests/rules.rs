@@ -88,6 +88,10 @@ fn of_slices() {
         table(slice = week(id)) => "no unit is called `week`; there are `year`, `month` and `day`";
         table(slice = month(idd)) => "no field is called `idd`; did you mean `id`?";
         table(slice = month(id), name = "Log20") => "`Log20` and 6 digits; end it with a letter";
+        table(slice = month(id), name = "1Ev") => "`1Ev` begins no table name";
+        table(slice = month(id), name = "Ev-") => "a letter first\nhelp: write `#[table(name = \"…\")]` on the struct";
+        table(slice = year(id), name = "Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa") =>
+            "with the 4 digits of a slice, the name has at most 59 letters";
         table(slice = year(id), name = "Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa") =>
             "with the 4 digits of a slice, the name has at most 59 letters";
     }
@@ -102,6 +106,18 @@ fn of_slices() {
         }
     ));
     assert!(entity.is_empty(), "{entity:?}");
+    for short in ["E", "Ev", "Tables"] {
+        let entity = self::entity(&parse_quote!(
+            #[table(slice = month(at), name = #short)]
+            struct Event {
+                #[partition_key]
+                author: String,
+                #[row_key(time)]
+                at: SystemTime,
+            }
+        ));
+        assert!(entity.is_empty(), "{entity:?}");
+    }
     refuses(
         &parse_quote!(
             #[table(slice = month(at))]
@@ -148,6 +164,9 @@ fn of_keys() {
         { #[partition_key] #[row_key(pad = "8")] a: u8 } => "a whole number from 1 to 39; write `pad = 8`";
         { #[partition_key] #[row_key(pad)] a: u8 } => "write `pad = 1`";
         { #[partition_key(hash = 1)] #[row_key] a: u8 } => "a whole number from 2 to 65536";
+        { #[partition_key(hash = 4)] #[row_key(lowercase)] a: String } => "several partitions (`hash = 4`), of which a query reads one; write `hash = 4, lowercase` for the partition";
+        { #[partition_key(first = 1)] #[row_key(uppercase)] a: String } => "write `first = 1, uppercase` for the partition";
+        { #[partition_key] t: u8, #[partition_key(hash = 4)] #[row_key(first = 2)] a: String } => "write `hash = 4, first = 2`";
         { #[partition_key] a: u8, #[row_key(hash = 4)] b: u8 } => "`hash` spreads rows over partitions";
         { #[partition_key(hash = 4)] a: u8, #[partition_key] #[row_key] b: u8 } => "`hash` must be the last part";
         { #[partition_key] a: u8, #[row_key(raw)] b: String, #[row_key] c: u8 } => "where it ends before `c`";

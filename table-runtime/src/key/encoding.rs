@@ -176,10 +176,11 @@ pub trait Ordered<K: Kind>: Encode<K> {
 
 /// An encoding that keeps the order of values also where other parts follow.
 #[diagnostic::on_unimplemented(
-    message = "no `range` over a text part that another key part follows in a key with a separator",
-    label = "in this key the separator, not the text's order, decides which row comes first",
-    note = "narrow it with `eq` or `starts_with`, or leave out `#[table(separator = \"…\")]`, whose keys have no such \
-            joints"
+    message = "no `range` over this text part, which another key part follows",
+    label = "in this key it does not decide alone which row comes first",
+    note = "before other parts a text has a `range` where it is whole, not `first = N`, and where its end is not a \
+            `#[table(separator = \"…\")]`",
+    note = "narrow it with `eq` or `starts_with`"
 )]
 pub trait Ranged<K: Kind>: Ordered<K> {}
 

@@ -76,29 +76,3 @@ pub(crate) fn are_alike(one: &Value, other: &Value) -> bool {
     ["table", "kind", "partition_prefix", "row_prefix"].into_iter().all(|name| one[name] == other[name])
         && ["partition", "row"].into_iter().all(|key| fields(one, key) == fields(other, key))
 }
-
-/// Whether rows of two entities' layouts in one table could be taken for each other, where one of them is an index.
-pub(crate) fn may_meet(one: &Value, other: &Value) -> bool {
-    let [one_is_index, other_is_index] = [one, other].map(|layout| !layout["index"].is_null());
-    let text = |layout: &Value, name: &str| layout[name].as_str().unwrap_or_default().to_owned();
-    let related = |key: &str, prefix: &str| {
-        let [(one, one_is_whole), (other, other_is_whole)] =
-            [one, other].map(|layout| (text(layout, prefix), layout[key].as_array().is_none_or(Vec::is_empty)));
-        match (one_is_whole, other_is_whole) {
-            (true, true) => one == other,
-            (true, false) => one.starts_with(&other),
-            (false, true) => other.starts_with(&one),
-            (false, false) => one.starts_with(&other) || other.starts_with(&one),
-        }
-    };
-    // An entity with a kind is known by it, and parts that are no text do not begin as a prefix does.
-    let is_apart = |layout: &Value| {
-        !layout["kind"].is_null()
-            || text(layout, "row_prefix").is_empty() && layout["row"][0]["self_delimiting"] == true
-    };
-    let is_told = !one_is_index && is_apart(one) || !other_is_index && is_apart(other);
-    (one_is_index || other_is_index)
-        && !is_told
-        && related("partition", "partition_prefix")
-        && related("row", "row_prefix")
-}

@@ -12,7 +12,10 @@ use std::{
 
 use serde_json::Value;
 
-use super::change::{Fields, are_alike, may_meet, written};
+use super::{
+    change::{Fields, are_alike, written},
+    meeting::Standing,
+};
 use crate::{
     Error, Layout, LayoutChangedError, LayoutInfo, Property, Result, RowsMeetError, Stored, TableEntity, Tables,
     index::Schema,
@@ -104,7 +107,7 @@ impl Id {
             } else if has_name && (is_own || are_alike(&stored, &now)) {
                 let (table, layout) = (self.entity_table.to_owned(), self.name);
                 return Err(Box::new(LayoutChangedError { table, layout, changes: changes.join("; ") }).into());
-            } else if !is_own && may_meet(&stored, &now) {
+            } else if !is_own && Standing::recorded(&stored).may_meet(Standing::recorded(&now)) {
                 let (table, layout) = (self.table.to_owned(), self.name);
                 let (entity, other_layout) = (record.entity.clone(), record.name.clone());
                 return Err(Box::new(RowsMeetError { table, layout, entity, other_layout }).into());

@@ -34,8 +34,8 @@ pub trait Reach {
 #[diagnostic::on_unimplemented(
     message = "the partition is not known yet",
     label = "narrow the query with `eq`, or with `starts_with`, first",
-    note = "the partition of this key follows from the value of its row key: `by_key().eq(…)`, or \
-            `by_key().starts_with(\"…\")` where it is made of the first characters"
+    note = "the partition of this key follows from the value of its row key: write `.eq(…)` before this call, or \
+            `.starts_with(\"…\")` where it is made of the first characters"
 )]
 pub trait Opened: Reach {
     /// What it costs.

@@ -4,6 +4,7 @@ use super::{Done, Found, Opening, Part, Primary, Rows, View, plan::Plan, visible
 use crate::{
     LayoutInfo, PartInfo, Result, RowRef, Stored, TableEntity, ValueRef, entity,
     key::{Encode, KeyPart},
+    layout::{Standing, begins, same},
 };
 
 /// An enum of entities that share a table and a partition: `#[derive(EntityGroup)]`.
@@ -87,6 +88,21 @@ partition_parts!(
     (Part<A, M>, (Part<B, N>, (Part<C, O>, ()))), (A::Arg<'a>, B::Arg<'a>, C::Arg<'a>);
     A M a false, B N b false, C O c true
 );
+partition_parts!(
+    (Part<A, M>, (Part<B, N>, (Part<C, O>, (Part<D, P>, ())))),
+    (A::Arg<'a>, B::Arg<'a>, C::Arg<'a>, D::Arg<'a>);
+    A M a false, B N b false, C O c false, D P d true
+);
+partition_parts!(
+    (Part<A, M>, (Part<B, N>, (Part<C, O>, (Part<D, P>, (Part<F, Q>, ()))))),
+    (A::Arg<'a>, B::Arg<'a>, C::Arg<'a>, D::Arg<'a>, F::Arg<'a>);
+    A M a false, B N b false, C O c false, D P d false, F Q f true
+);
+partition_parts!(
+    (Part<A, M>, (Part<B, N>, (Part<C, O>, (Part<D, P>, (Part<F, Q>, (Part<G, R>, ())))))),
+    (A::Arg<'a>, B::Arg<'a>, C::Arg<'a>, D::Arg<'a>, F::Arg<'a>, G::Arg<'a>);
+    A M a false, B N b false, C O c false, D P d false, F Q f false, G R g true
+);
 
 /// The parts of the master's row key, with which its items' begin.
 pub trait SharedParts {
@@ -133,11 +149,13 @@ pub enum Misfit {
     Slice,
     /// Its partition key is made otherwise.
     Partition,
+    /// Its partition is a bucket of a hash, and a master's rows in others are not read.
+    Hash,
     /// Its row key does not begin with the master's.
     Row,
     /// The master's row key does not tell its end.
     Open,
-    /// Index rows stand among the rows of a master whose key is a constant.
+    /// Index rows stand in the table of a master whose key is a constant, among its items'.
     Indexes,
     /// It has a kind and the master has none, or the other way round.
     Kinds,
@@ -145,6 +163,17 @@ pub enum Misfit {
     SameKind,
     /// Its rows may look like those of a variant before it.
     Alike,
+    /// Rows of an index may look like those of an index of a variant before it.
+    Meeting(Meeting),
+}
+
+/// Two indexes of which rows may be taken for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meeting {
+    /// The variant, and the index's number among its layouts.
+    one: (usize, usize),
+    /// Those of a variant before it.
+    other: (usize, usize),
 }
 
 impl Member {
@@ -163,6 +192,18 @@ impl Member {
 
     pub(super) const fn layouts(&self) -> &'static [LayoutInfo] {
         self.layouts
+    }
+
+    /// Whether rows of its indexes stand in the group's table.
+    const fn has_index_rows(&self) -> bool {
+        let mut at = 1;
+        while at < self.layouts.len() {
+            if same(self.layouts[at].table, self.key().table) {
+                return true;
+            }
+            at += 1;
+        }
+        false
     }
 
     /// Whether the row key is of this shape.
@@ -201,6 +242,9 @@ pub const fn member_misfit(members: &[Member], number: usize) -> Misfit {
     {
         return Misfit::Partition;
     }
+    if is_hashed(first.partition) {
+        return Misfit::Hash;
+    }
     let begins = shared == 0
         || same(first.row_prefix, key.row_prefix) && shared <= key.row.len() && begin_alike(first.row, key.row, shared);
     if !begins {
@@ -209,7 +253,7 @@ pub const fn member_misfit(members: &[Member], number: usize) -> Misfit {
     if !self_delimiting(first.row, shared) {
         return Misfit::Open;
     }
-    if shared == 0 && (master.layouts.len() > 1 || member.layouts.len() > 1) {
+    if shared == 0 && (master.has_index_rows() || member.has_index_rows()) {
         return Misfit::Indexes;
     }
     if master.kind.is_some() != member.kind.is_some() {
@@ -224,7 +268,85 @@ pub const fn member_misfit(members: &[Member], number: usize) -> Misfit {
         }
         before += 1;
     }
-    Misfit::No
+    match meeting(members, number) {
+        Some(meeting) => Misfit::Meeting(meeting),
+        None => Misfit::No,
+    }
+}
+
+/// The first index of the variant of which rows may be taken for those of an index of one before it. The variants' own
+/// rows begin alike, and no index of one of them begins so.
+const fn meeting(members: &[Member], number: usize) -> Option<Meeting> {
+    let member = &members[number];
+    let mut before = 0;
+    while before < number {
+        let mut own = 1;
+        while own < member.layouts.len() {
+            let mut other = 1;
+            while other < members[before].layouts.len() {
+                let (one, another) = (&member.layouts[own], &members[before].layouts[other]);
+                if same(one.table, another.table) && Standing::of(one, false).may_meet(Standing::of(another, false)) {
+                    return Some(Meeting { one: (number, own), other: (before, other) });
+                }
+                other += 1;
+            }
+            own += 1;
+        }
+        before += 1;
+    }
+    None
+}
+
+impl Meeting {
+    /// What to change, where the variants have these names.
+    pub const fn message(&self, members: &[Member], names: &[&str]) -> Message {
+        let (one, other) = (&members[self.one.0].layouts[self.one.1], &members[self.other.0].layouts[self.other.1]);
+        Message::new()
+            .and("in the table `")
+            .and(one.table)
+            .and("` rows of ")
+            .and_rows(one, names[self.one.0])
+            .and(" could be taken for rows of ")
+            .and_rows(other, names[self.other.0])
+            .and("; write `prefix = \"…\"` in the indexes: of two prefixes neither may begin with the other")
+    }
+}
+
+/// A text that is made while a program is compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct Message {
+    text: [u8; 1024],
+    len: usize,
+}
+
+impl Message {
+    const fn new() -> Self {
+        Self { text: [0; 1024], len: 0 }
+    }
+
+    /// The text, with this after it if there is room.
+    const fn and(mut self, more: &str) -> Self {
+        if self.len + more.len() <= self.text.len() {
+            let (_, rest) = self.text.split_at_mut(self.len);
+            rest.split_at_mut(more.len()).0.copy_from_slice(more.as_bytes());
+            self.len += more.len();
+        }
+        self
+    }
+
+    /// Of which index rows are, and what they begin with.
+    const fn and_rows(self, index: &LayoutInfo, variant: &str) -> Self {
+        self.and("the index `").and(index.name).and("` of `").and(variant).and("` (`").and(index.row_prefix).and("…`)")
+    }
+
+    /// The whole of it.
+    pub const fn as_str(&self) -> &str {
+        // Whole texts were put together.
+        match std::str::from_utf8(self.text.split_at(self.len).0) {
+            Ok(text) => text,
+            Err(_) => "rows of two indexes could meet",
+        }
+    }
 }
 
 /// Whether no row key of the one can be taken for one of the other: `_` stands between parts that tell their own end,
@@ -236,6 +358,11 @@ const fn differ(one: &LayoutInfo, other: &LayoutInfo) -> bool {
     let (shorter, longer) = if one.row.len() < other.row.len() { (one, other) } else { (other, one) };
     let count = shorter.row.len();
     count < longer.row.len() && self_delimiting(shorter.row, count) && self_delimiting(longer.row, count)
+}
+
+/// Whether the last part only spreads rows over partitions.
+const fn is_hashed(partition: &[PartInfo]) -> bool {
+    matches!(partition.last(), Some(last) if begins(last.encoding, "hash = "))
 }
 
 const fn self_delimiting(parts: &[PartInfo], count: usize) -> bool {
@@ -254,26 +381,6 @@ const fn begin_alike(one: &[PartInfo], other: &[PartInfo], count: usize) -> bool
     let mut at = 0;
     while at < count {
         if !same(one[at].kind, other[at].kind) || !same(one[at].encoding, other[at].encoding) {
-            return false;
-        }
-        at += 1;
-    }
-    true
-}
-
-const fn same(one: &str, other: &str) -> bool {
-    one.len() == other.len() && begins(one, other)
-}
-
-/// Whether `text` begins with `prefix`.
-const fn begins(text: &str, prefix: &str) -> bool {
-    let (text, prefix) = (text.as_bytes(), prefix.as_bytes());
-    if prefix.len() > text.len() {
-        return false;
-    }
-    let mut at = 0;
-    while at < prefix.len() {
-        if text[at] != prefix[at] {
             return false;
         }
         at += 1;

@@ -297,7 +297,7 @@ impl Plan {
             // An entity's rows stand in every partition under the same constant beginning, if any.
             (_, _) => order::prefixed(self.row.as_str()),
         };
-        let select = self.selected(self.visible.mark()).map(Into::into);
+        let select = self.selected(self.visible.properties_of_found()).map(Into::into);
         Scan { table: self.layout.table.into(), partitions, rows, filter, select, page: limits::PAGE }
     }
 

@@ -111,7 +111,7 @@ impl Source {
     /// These rows, with the properties alone by which they are counted. Those that lead to entities stay as they are.
     pub(super) fn for_count(mut self) -> Self {
         if self.lookups.is_none() {
-            self.select(if self.is_primary { self.entities.mark() } else { &[] });
+            self.select(if self.is_primary { self.entities.properties_of_found() } else { &[] });
         }
         self
     }
@@ -156,7 +156,7 @@ impl Source {
             let (mut given, left, mut dropped, mut cut) = (0, pages.left, false, false);
             let mut one = |table: &str, row: RowRef<'_>| {
                 let is_other = |row: RowRef<'_>| is_primary && !entities.has_shape(row);
-                if is_primary && !entities.is_committed(row)? || is_keyless && is_other(row) {
+                if is_primary && !entities.sees_found(row)? || is_keyless && is_other(row) {
                     dropped = true;
                 } else if given == left {
                     // The size of a page is asked for, and not enforced; and more was asked for if any was dropped.

@@ -1,7 +1,10 @@
 //! Which rows of a table are entities that readers see.
 
 use super::group::Member;
-use crate::{Condition, LayoutInfo, Operator, Result, RowRef, Value, entity, layout::Shape};
+use crate::{Condition, LayoutInfo, Operator, Result, RowRef, Value, entity, layout::Shape, limits};
+
+/// The most kinds that a query's filter compares: three of its comparisons are those of the keys.
+const FILTERED_KINDS: usize = limits::COMPARISONS - 3;
 
 /// What a row has to be, for its entity to be seen.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +39,11 @@ impl Kinds {
             Self::Group(members) => members[0].kind.is_some(),
         }
     }
+
+    /// Whether there are more than a filter compares, so that they are told when the rows are there.
+    const fn are_many(self) -> bool {
+        matches!(self, Self::Group(members) if members[0].kind.is_some() && members.len() > FILTERED_KINDS)
+    }
 }
 
 impl Visible {
@@ -54,9 +62,10 @@ impl Visible {
         Self { table: members[0].layouts()[0].table, kinds: Kinds::Group(members), shape: None, committed }
     }
 
-    /// The condition on the kind.
+    /// The condition on the kind, unless there are too many of them.
     pub(super) fn is_kind(self) -> Option<Condition> {
-        let conditions = self.kinds.iter().map(|kind| Condition::Compare {
+        let kinds = Some(self.kinds).filter(|kinds| !kinds.are_many());
+        let conditions = kinds.into_iter().flat_map(Kinds::iter).map(|kind| Condition::Compare {
             property: entity::KIND,
             operator: Operator::Eq,
             value: Value::String(kind.to_owned()),
@@ -84,6 +93,11 @@ impl Visible {
         Ok(self.is_of_kind(row)? && self.is_committed(row)?)
     }
 
+    /// Whether readers see a row that [is of a kind](Self::is_kind) as far as the query has asked.
+    pub(super) fn sees_found(self, row: RowRef<'_>) -> Result<bool> {
+        if self.kinds.are_many() { self.sees(row) } else { self.is_committed(row) }
+    }
+
     fn is_of_kind(self, row: RowRef<'_>) -> Result<bool> {
         let mut kinds = self.kinds.iter().map(|kind| entity::is_kind(self.table, row, kind));
         if !self.kinds.is_some() {
@@ -98,23 +112,27 @@ impl Visible {
     }
 
     /// Whether the row is no pending one.
-    pub(super) fn is_committed(self, row: RowRef<'_>) -> Result<bool> {
+    fn is_committed(self, row: RowRef<'_>) -> Result<bool> {
         Ok(!self.committed || !entity::is_pending(self.table, row)?)
     }
 
     /// The properties by which a row [is seen](Self::sees).
     pub(super) const fn properties(self) -> &'static [&'static str] {
-        match (self.kinds.is_some(), self.committed) {
+        self.properties_of(self.kinds.is_some())
+    }
+
+    /// The properties by which a row that the query found [is seen](Self::sees_found).
+    pub(super) const fn properties_of_found(self) -> &'static [&'static str] {
+        self.properties_of(self.kinds.are_many())
+    }
+
+    const fn properties_of(self, kind: bool) -> &'static [&'static str] {
+        match (kind, self.committed) {
             (false, false) => &[],
             (true, false) => &[entity::KIND],
             (false, true) => &[entity::PENDING],
             (true, true) => &[entity::KIND, entity::PENDING],
         }
-    }
-
-    /// The properties by which a row [is committed](Self::is_committed).
-    pub(super) const fn mark(self) -> &'static [&'static str] {
-        if self.committed { &[entity::PENDING] } else { &[] }
     }
 }
 

@@ -24,6 +24,8 @@ crate::conformance! {
     pending_members_are_not_seen
     pages_and_streams_of_a_group
     rows_of_no_variant_are_told
+    a_partition_of_six_parts
+    groups_of_many_kinds
 }
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
@@ -413,6 +415,9 @@ struct Login {
     email: String,
     #[row_key(prefix = "login-")]
     number: u32,
+    /// Its rows stand in another table, so not among those of the group.
+    #[index(handle)]
+    handle: String,
 }
 
 #[derive(EntityGroup, Debug, PartialEq)]
@@ -424,9 +429,11 @@ enum Account {
 async fn constant_masters_and_composite_partitions(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Details>().await?;
+    tables.create::<Login>().await?;
     let details = Details { tenant: 1, user: "Ann".into(), name: "Ann A.".into() };
-    let login = Login { company: 1, email: "ANN".into(), number: 5 };
-    tables.transaction().insert(&details).insert(&login).commit().await?;
+    let login = Login { company: 1, email: "ANN".into(), number: 5, handle: "ann".into() };
+    tables.insert(&details).await?;
+    tables.insert(&login).await?;
     tables.insert(&Login { company: 2, ..login.clone() }).await?;
     let found = Account::by_key((1, "aNN")).all(tables).await?;
     assert_eq!(found, [Account::Details(details), Account::Login(login)]);
@@ -541,5 +548,127 @@ async fn rows_of_no_variant_are_told(store: &Store) -> Result<()> {
     backend::Backend::execute(&store.backend, &group).await?;
     let error = Report::by_key("u").all(&store.tables).await.expect_err("no key of the group");
     assert!(matches!(error, Error::Key(_)) && error.to_string().contains("Expenses"), "{error}");
+    Ok(())
+}
+
+macro_rules! in_site {
+    ($($name:ident { $($fields:tt)* })*) => {$(
+        #[derive(TableEntity, Clone, Debug, PartialEq)]
+        #[table(name = "Sites")]
+        struct $name {
+            #[partition_key]
+            country: String,
+            #[partition_key(lowercase)]
+            city: String,
+            #[partition_key(pad = 2)]
+            floor: u8,
+            #[partition_key]
+            offset: i8,
+            #[partition_key]
+            open: bool,
+            #[partition_key(uppercase)]
+            wing: String,
+            $($fields)*
+        }
+    )*};
+}
+
+in_site! {
+    Room { #[row_key] number: u16 }
+    Desk { #[row_key] room: u16, #[row_key] number: u16 }
+}
+
+#[derive(EntityGroup, Debug, PartialEq)]
+enum Site {
+    Room(Room),
+    Desk(Desk),
+}
+
+async fn a_partition_of_six_parts(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Room>().await?;
+    let (country, city, wing) = (String::from("ch"), String::from("Bern"), String::from("a b"));
+    let room = Room { country, city, floor: 3, offset: -1, open: true, wing, number: 7 };
+    let Room { country, city, wing, .. } = room.clone();
+    let desk = Desk { country, city, floor: 3, offset: -1, open: true, wing, room: 7, number: 1 };
+    tables.transaction().insert(&room).insert(&desk).commit().await?;
+    tables.insert(&Room { wing: "A".into(), ..room.clone() }).await?;
+    let found = Site::by_key(("ch", "BERN", 3, -1, true, "A b")).eq(7).all(tables).await?;
+    assert_eq!(found, [Site::Room(room), Site::Desk(desk)]);
+    assert_eq!(Site::by_key(("ch", "BERN", 3, -1, false, "A b")).count(tables).await?, 0);
+    Ok(())
+}
+
+macro_rules! many_kinds {
+    ($($kind:ident)*) => {
+        $(
+            #[derive(TableEntity, Clone, Debug, PartialEq)]
+            #[table(name = "Kinds", kind)]
+            struct $kind {
+                #[partition_key]
+                user: String,
+                #[row_key]
+                id: u32,
+            }
+        )*
+
+        /// More kinds than a filter compares.
+        #[derive(EntityGroup, Clone, Debug, PartialEq)]
+        enum Kinds {
+            $($kind($kind)),*
+        }
+
+        fn kinds(user: &str) -> Vec<Kinds> {
+            let mut ids = 0..;
+            let mut id = || ids.next().unwrap_or_default();
+            vec![$(Kinds::$kind($kind { user: user.into(), id: id() })),*]
+        }
+
+        async fn insert_kinds(store: &Store) -> Result<()> {
+            for kind in kinds("u") {
+                match kind {
+                    $(Kinds::$kind(entity) => store.tables.insert(&entity).await?,)*
+                };
+            }
+            Ok(())
+        }
+    };
+}
+
+many_kinds!(One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve Thirteen Fourteen);
+
+/// In the same partition, and in no group.
+#[derive(TableEntity)]
+#[table(name = "Kinds", kind)]
+struct Other {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+}
+
+async fn groups_of_many_kinds(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<One>().await?;
+    insert_kinds(store).await?;
+    for id in [100, 101, 102] {
+        tables.insert(&Other { user: "u".into(), id }).await?;
+    }
+    assert_eq!(Kinds::by_key("u").all(tables).await?, kinds("u"));
+    assert_eq!(Kinds::by_key("u").range(3..).take(5).all(tables).await?, kinds("u")[3..8]);
+    assert_eq!(Kinds::by_key("u").eq(13).all(tables).await?, kinds("u")[13..]);
+    assert_eq!(Kinds::by_key("u").eq(100).all(tables).await?, []);
+    assert_eq!(Kinds::by_key("u").count(tables).await?, 14);
+    assert_eq!(Kinds::by_key("u").range(12..).count(tables).await?, 2);
+    let (mut found, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = Kinds::by_key("u").page(tables, 4, cursor.as_deref()).await?;
+        found.extend(page.entities);
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(found, kinds("u"));
     Ok(())
 }

@@ -22,6 +22,7 @@ crate::conformance! {
     lists_in_hash_partitions_have_cursors
     one_request_for_each_partition
     a_fan_out_explains_itself
+    a_folded_value_has_one_partition
 }
 
 /// The hash of the row key's own field.
@@ -259,5 +260,42 @@ async fn a_fan_out_explains_itself(_: &Store) -> Result<()> {
     assert_eq!(bounded(&Event::by_key()), "fan-out over 8 of Events, 8 requests at least: PartitionKey eq '{0..7}'");
     let one = Device::by_key("acme").eq(5).explain();
     assert_eq!((one.cost(), one.requests()), ("point", 1));
+    Ok(())
+}
+
+/// The partition is the hash of what the row key tells.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Members")]
+#[index(city, partition(city(hash = 16, lowercase)), row(city(lowercase)))]
+#[index(mail, partition(mail(hash = 16, lowercase)), row(mail(lowercase)), unique)]
+struct Member {
+    #[partition_key(hash = 16, lowercase)]
+    #[row_key(lowercase)]
+    name: String,
+    city: String,
+    mail: String,
+}
+
+async fn a_folded_value_has_one_partition(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Member>().await?;
+    let member =
+        |name: &str, city: &str, mail: &str| Member { name: name.into(), city: city.into(), mail: mail.into() };
+    for (number, city) in ["Bonn", "BONN", "bonn", "bOnN"].into_iter().enumerate() {
+        tables.insert(&member(&format!("Member {number}"), city, &format!("{number}@x.org"))).await?;
+    }
+    for spelled in ["Bonn", "BONN", "bonn", "bONN"] {
+        assert_eq!(Member::by_city().eq(spelled).count(tables).await?, 4, "{spelled}");
+    }
+    for spelled in ["member 1", "MEMBER 1", "Member 1"] {
+        let by_eq = Member::by_key().eq(spelled).get(tables).await?;
+        assert_eq!(by_eq, Member::key(spelled).get(tables).await?);
+        assert_eq!(by_eq.map(|member| member.mail.clone()).as_deref(), Some("1@x.org"), "{spelled}");
+    }
+    for spelled in ["1@x.org", "1@X.ORG"] {
+        let taken = tables.insert(&member("another", "Bern", spelled)).await;
+        assert!(matches!(taken, Err(Error::UniqueViolation(_))), "{taken:?}");
+        assert!(Member::by_mail().eq(spelled).exists(tables).await?);
+    }
     Ok(())
 }

@@ -25,6 +25,7 @@ crate::conformance! {
     the_first_and_the_last_year_have_slices
     a_scan_reads_slice_after_slice
     sliced_queries_explain_themselves
+    a_short_name_begins_those_of_slices
 }
 
 /// Newest first, a table each month.
@@ -482,5 +483,28 @@ async fn sliced_queries_explain_themselves(_: &Store) -> Result<()> {
     let point = Line::key("a", JUNE, 1).explain();
     assert_eq!((tables(&point), point.requests()), (vec!["Log201006".to_owned()], 1));
     assert_eq!(Line::layout().to_string().lines().next(), Some("Log, a table for each month of at"),);
+    Ok(())
+}
+
+/// No table could be called so, but its slices can.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Ev", slice = month(at))]
+struct Event {
+    #[partition_key]
+    source: String,
+    #[row_key(time)]
+    at: OffsetDateTime,
+}
+
+async fn a_short_name_begins_those_of_slices(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Event>().await?;
+    for at in [JUNE, MAY] {
+        tables.insert(&Event { source: "a".to_owned(), at }).await?;
+    }
+    assert_eq!(slices::<Event>(tables).await?, ["Ev201005", "Ev201006"]);
+    let found = Event::by_key("a").all(tables).await?;
+    assert_eq!(found.iter().map(|event| event.at).collect::<Vec<_>>(), [MAY, JUNE]);
+    assert_eq!(Event::by_key("a").range(JUNE..).count(tables).await?, 1);
     Ok(())
 }

@@ -25,6 +25,12 @@ entities! {
     Indexed table(name = "Expenses") { #[partition_key] user: String, #[row_key] id: u32, #[index(name, same_partition)] name: String }
     Sliced table(name = "Expenses", slice = month(at)) { #[partition_key] user: String, #[row_key(time)] at: std::time::SystemTime }
     InSlices table(name = "Expenses", slice = month(at)) { #[partition_key] user: String, #[row_key(time)] at: std::time::SystemTime, #[row_key] id: u32 }
+    Hashed table(name = "Expenses") { #[partition_key(hash = 4)] #[row_key] id: u32 }
+    InBuckets table(name = "Expenses") { #[partition_key(hash = 4)] #[row_key] expense: u32, #[row_key] id: u32 }
+    Titled table(name = "Expenses") { #[partition_key] user: String, #[row_key(prefix = "id-")] id: u32, #[index(title, same_partition)] title: String }
+    TitledItem table(name = "Expenses") { #[partition_key] user: String, #[row_key(prefix = "id-")] expense: u32, #[row_key] id: u32, #[index(title, same_table)] title: String }
+    Mailed table(name = "Expenses") { #[partition_key] user: String, #[row_key] id: u32, #[index(mail, table = "Mails")] mail: String }
+    MailedItem table(name = "Expenses") { #[partition_key] user: String, #[row_key] expense: u32, #[row_key] id: u32, #[index(to, table = "Mails", prefix = "to-")] to: String }
     Same table(name = "Expenses", kind = "Kinded") { #[partition_key] user: String, #[row_key] id: u32 }
 }
 
@@ -47,6 +53,9 @@ groups! {
     Texts: Text OfText;
     Indexes: Constant Indexed;
     Slices: Sliced InSlices;
+    Hashes: Hashed InBuckets;
+    IndexesOfOneName: Titled TitledItem;
+    IndexesInOneTable: Mailed MailedItem;
     SameKinds: Kinded Same;
     OneKind: Same Kinded;
 }

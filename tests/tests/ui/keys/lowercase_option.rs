@@ -3,7 +3,7 @@ use table_runtime::TableEntity;
 #[derive(TableEntity)]
 struct Post {
     #[partition_key(lowercase)]
-    #[row_key(uppercase)]
+    #[row_key(lowercase)]
     author: Option<String>,
 }
 

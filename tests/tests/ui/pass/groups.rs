@@ -23,8 +23,8 @@ use ::std::{clone::Clone, marker::Copy, prelude::rust_2024::derive};
 pub struct Expense<T> {
     #[partition_key]
     user: Id,
-    #[partition_key(hash = 4)]
-    bucket: ::std::string::String,
+    #[partition_key(lowercase)]
+    place: ::std::string::String,
     #[row_key]
     id: Id,
     value: T,
@@ -36,8 +36,8 @@ pub struct Expense<T> {
 pub struct Item {
     #[partition_key]
     owner: Id,
-    #[partition_key(hash = 4)]
-    bucket: ::std::string::String,
+    #[partition_key(lowercase)]
+    place: ::std::string::String,
     #[row_key]
     expense: u32,
     #[row_key(raw)]
@@ -52,6 +52,62 @@ pub enum Report {
     r#Self_(Expense<bool>),
     /// The others.
     Item(renamed::Stored<Item>),
+}
+
+/// Six parts, and indexes that do not meet.
+#[derive(renamed::TableEntity)]
+#[table(crate = crate::renamed, name = "Deep")]
+pub struct Deep {
+    #[partition_key]
+    a: Id,
+    #[partition_key]
+    b: ::std::primitive::bool,
+    #[partition_key]
+    c: ::std::primitive::char,
+    #[partition_key(lowercase)]
+    d: ::std::string::String,
+    #[partition_key(pad = 2)]
+    e: u8,
+    #[partition_key]
+    f: i64,
+    #[row_key(prefix = "id-")]
+    id: u32,
+    #[index(note, same_partition)]
+    note: ::std::string::String,
+}
+
+/// Its items.
+#[derive(renamed::TableEntity)]
+#[table(crate = crate::renamed, name = "Deep")]
+pub struct Deeper {
+    #[partition_key]
+    a: Id,
+    #[partition_key]
+    b: ::std::primitive::bool,
+    #[partition_key]
+    c: ::std::primitive::char,
+    #[partition_key(lowercase)]
+    d: ::std::string::String,
+    #[partition_key(pad = 2)]
+    e: u8,
+    #[partition_key]
+    f: i64,
+    #[row_key(prefix = "id-")]
+    id: u32,
+    #[row_key]
+    number: u32,
+    #[index(note, same_partition, prefix = "item-note-")]
+    note: ::std::string::String,
+}
+
+/// Both.
+#[derive(renamed::EntityGroup)]
+#[table(crate = crate::renamed)]
+pub enum Depth {
+    /// The master.
+    Deep(Deep),
+    /// Its items.
+    Deeper(Deeper),
 }
 
 mod inner {
@@ -76,6 +132,9 @@ pub async fn queries(tables: &renamed::Tables) -> renamed::Result<()> {
     let window = inner::Report::by_key((Id(1), "x")).range(Id(1)..Id(2)).take(1);
     for report in window.all(tables).await? {
         let (inner::Report::Item(Expense { .. }) | inner::Report::Expense(Item { .. })) = report;
+    }
+    for depth in Depth::by_key((Id(1), true, 'c', "d", 5, -6)).eq(1).all(tables).await? {
+        let (Depth::Deep(Deep { .. }) | Depth::Deeper(Deeper { .. })) = depth;
     }
     ::std::result::Result::Ok(())
 }

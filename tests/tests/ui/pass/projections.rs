@@ -19,14 +19,14 @@ pub struct Item<V> {
 
 /// Of one kind of them.
 #[derive(Projection, Clone, Debug, PartialEq)]
-#[projection(of = Item::<String>)]
+#[projection(of = Item<String>)]
 pub struct Numbered {
     pub number: u32,
     pub(crate) value: Option<String>,
 }
 
 #[derive(Projection)]
-#[projection(of = Item::<V>)]
+#[projection(of = crate::Item<V>)]
 struct Anything<V: table_runtime::KeyPart + Property + Send + Sync + 'static>
 where
     table_runtime::key::Plain: table_runtime::key::Encode<V::Kind>,
@@ -35,6 +35,18 @@ where
     value: Option<V>,
     r#type: Option<String>,
 }
+
+macro_rules! rest {
+    ($name:ident, $of:ty) => {
+        #[derive(Projection)]
+        #[projection(of = $of)]
+        struct $name {
+            more: Vec<u8>,
+        }
+    };
+}
+
+rest!(Rest, Item<String>);
 
 mod inner {
     #[derive(table_runtime::Projection)]
@@ -50,6 +62,7 @@ async fn queries(tables: &Tables) -> Result<()> {
     let _: Option<Anything<u32>> = Item::<u32>::key(1).select::<Anything<u32>>().get(tables).await?;
     let found = Item::<u32>::by_both().eq(5).select::<Anything<u32>>().first(tables).await?;
     let _ = found.map(|found| (found.more, found.value, found.r#type));
+    let _ = Item::<String>::by_key().select::<Rest>().first(tables).await?.map(|rest| rest.more);
     let _ = Item::<u32>::by_key().select::<inner::Typed>().first(tables).await?.map(|typed| typed.r#type);
     Ok(())
 }
