@@ -21,19 +21,27 @@ use load::Load;
 
 /// How many transactions are under way at most, if nothing else is asked for.
 const SIDE_BY_SIDE: usize = 16;
+/// After how many failures it gives up.
+const FAILURES: usize = 10_000;
 
 /// Writes of many entities, which run when they are awaited: see [`Tables::insert_all`].
 #[must_use = "nothing is written until it is awaited"]
 pub struct Bulk<'a> {
     tables: Tables,
-    entities: Pin<Box<dyn Stream<Item = Result<Item>> + Send + 'a>>,
+    entities: Input<'a>,
     schema: Schema,
     side_by_side: usize,
-    told: Option<Box<dyn FnMut(&BulkProgress) + Send + 'a>>,
+    told: Option<Told<'a>>,
 }
+
+/// What is written, as it comes.
+type Input<'a> = Pin<Box<dyn Stream<Item = Result<Item>> + Send + 'a>>;
 
 /// An entity, or the key of one, encoded.
 type Item = (RowKeys, What);
+
+/// What is told how far it is.
+type Told<'a> = Box<dyn FnMut(&BulkProgress) + Send + 'a>;
 
 /// How far a bulk write is; also what it did in the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -109,6 +117,10 @@ impl Tables {
     }
 
     /// As [`insert_all`](Self::insert_all), from a stream.
+    ///
+    /// A stream that has nothing to give yet keeps nothing waiting: what it gave is then sent as soon as no other
+    /// transaction is under way, full or not. So the stream may wait until what it gave is written, as
+    /// [`progress`](Bulk::progress) tells.
     pub fn insert_all_from<'a, E: TableEntity>(&self, entities: impl Stream<Item = E> + Send + 'a) -> Bulk<'a> {
         self.bulk::<E>(entities.map(|entity| encoded(&entity, What::Insert)))
     }
@@ -181,17 +193,8 @@ impl<'a> IntoFuture for Bulk<'a> {
     type IntoFuture = BoxFuture<'a, Result<BulkProgress>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let Self { tables, mut entities, schema, side_by_side, told } = self;
-            let mut load = Load::new(tables, schema, side_by_side, told);
-            while let Some(item) = entities.next().await {
-                load.take(item).await;
-                if load.gives_up() {
-                    break;
-                }
-            }
-            load.finish().await
-        })
+        let Self { tables, entities, schema, side_by_side, told } = self;
+        Box::pin(Load::new(tables, schema, side_by_side, told, entities).run())
     }
 }
 

@@ -1,16 +1,22 @@
 //! Packing: which entities are written in one transaction, and when it is sent.
+//!
+//! A batch is *open* while it waits for more entities of its partition, *packed* while it waits for its turn, and then
+//! under way. Entities are taken from the input while nothing is packed, so that the store is what bounds the speed.
 
 use std::{
     borrow::Cow,
-    collections::{BTreeSet, HashMap, HashSet},
+    cmp::Reverse,
+    collections::{BTreeSet, HashMap, HashSet, VecDeque},
+    future::poll_fn,
+    mem,
     sync::Arc,
-    task::Poll,
+    task::{Context, Poll},
 };
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 
 use super::{
-    BulkError, BulkFailure, BulkProgress, Item,
+    BulkError, BulkFailure, BulkProgress, FAILURES, Input, Item, Told,
     send::{Flown, Placed, write_alone, write_batch},
 };
 use crate::{
@@ -26,10 +32,11 @@ use crate::{
 const WAITING: usize = 20_000;
 /// How many bytes they have, about.
 const WAITING_BYTES: usize = 64 * 1024 * 1024;
+/// What part of the open transactions is sent where too much waits: the fullest ones. It takes a look at each of them,
+/// which is little for each entity if so many go at once.
+const SHARE: usize = 8;
 /// What a transaction may have by the estimate, which is below what is sent.
 const TRANSACTION_BYTES: usize = 3 * 1024 * 1024;
-/// After how many failures it gives up.
-const FAILURES: usize = 10_000;
 
 /// A bulk write under way.
 pub(super) struct Load<'a> {
@@ -40,9 +47,14 @@ pub(super) struct Load<'a> {
     /// Whether transactions of one partition would meet at a list.
     one_by_one: bool,
     side_by_side: usize,
-    told: Option<Box<dyn FnMut(&BulkProgress) + Send + 'a>>,
+    told: Option<Told<'a>>,
+    /// Where the entities come from; `None` once it has ended.
+    input: Option<Input<'a>>,
     /// What waits for its transaction to be full, by table and partition.
     open: HashMap<Place, Batch>,
+    /// What is to be sent, in this order, as soon as there is room for it.
+    packed: VecDeque<Batch>,
+    /// The entities of the open batches, and their bytes.
     waiting: usize,
     waiting_bytes: usize,
     flying: FuturesUnordered<BoxFuture<'static, Flown>>,
@@ -69,12 +81,25 @@ struct Batch {
     bytes: usize,
 }
 
+/// What happens next.
+enum Event {
+    /// The input gives an entity.
+    Given(Result<Item>),
+    /// The input has ended.
+    Ended,
+    /// The input has nothing to give yet, and nothing is under way.
+    Quiet,
+    /// A transaction is done.
+    Landed(Flown),
+}
+
 impl<'a> Load<'a> {
     pub(super) fn new(
         tables: Tables,
         schema: Schema,
         side_by_side: usize,
-        told: Option<Box<dyn FnMut(&BulkProgress) + Send + 'a>>,
+        told: Option<Told<'a>>,
+        input: Input<'a>,
     ) -> Self {
         let alone = schema.claimed().next().is_some() || schema.following().next().is_some();
         Self {
@@ -84,7 +109,9 @@ impl<'a> Load<'a> {
             one_by_one: schema.has_lists(),
             side_by_side,
             told,
+            input: Some(input),
             open: HashMap::new(),
+            packed: VecDeque::new(),
             waiting: 0,
             waiting_bytes: 0,
             flying: FuturesUnordered::new(),
@@ -97,12 +124,53 @@ impl<'a> Load<'a> {
         }
     }
 
-    pub(super) fn gives_up(&self) -> bool {
+    pub(super) async fn run(mut self) -> Result<BulkProgress> {
+        while !self.gives_up() && !self.is_done() {
+            let launched = self.launch();
+            match poll_fn(|context| self.poll_event(context)).await {
+                Event::Given(item) => self.take(item),
+                // Nobody knows whether more is to come: the producer may be waiting for what it gave to be written.
+                Event::Quiet => self.pack_all(),
+                Event::Ended => {
+                    self.input = None;
+                    self.pack_all();
+                }
+                Event::Landed(flown) => self.note(flown),
+            }
+            if launched || self.progress.read.is_multiple_of(limits::OPERATIONS) {
+                index::breathe().await;
+            }
+        }
+        while let Some(flown) = self.flying.next().await {
+            self.note(flown);
+        }
+        self.finish()
+    }
+
+    fn gives_up(&self) -> bool {
         self.fatal || self.failures.len() >= FAILURES
     }
 
+    fn is_done(&self) -> bool {
+        self.input.is_none() && self.packed.is_empty() && self.flying.is_empty()
+    }
+
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Event> {
+        // What was sent is under way from here on, while the next ones are packed.
+        if let Poll::Ready(Some(flown)) = self.flying.poll_next_unpin(context) {
+            return Poll::Ready(Event::Landed(flown));
+        }
+        let Some(input) = self.input.as_mut().filter(|_| self.packed.is_empty()) else { return Poll::Pending };
+        match input.poll_next_unpin(context) {
+            Poll::Ready(Some(item)) => Poll::Ready(Event::Given(item)),
+            Poll::Ready(None) => Poll::Ready(Event::Ended),
+            Poll::Pending if self.flying.is_empty() && !self.open.is_empty() => Poll::Ready(Event::Quiet),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
     /// Takes the next entity of the input.
-    pub(super) async fn take(&mut self, item: Result<Item>) {
+    fn take(&mut self, item: Result<Item>) {
         let position = self.progress.read;
         self.progress.read += 1;
         let begun = item.and_then(|(keys, what)| {
@@ -127,7 +195,7 @@ impl<'a> Load<'a> {
                 || open.row_keys.contains(&row_key)
         });
         if full {
-            self.send(&place).await;
+            self.pack(&place);
         }
         let open = self.open.entry(place.clone()).or_default();
         open.rows += rows;
@@ -137,44 +205,67 @@ impl<'a> Load<'a> {
         self.waiting += 1;
         self.waiting_bytes += bytes;
         if self.alone {
-            self.send(&place).await;
+            self.pack(&place);
         }
         while self.waiting > WAITING || self.waiting_bytes > WAITING_BYTES {
-            // The fullest one: what is nearly a transaction costs least.
-            let Some((fullest, _)) = self.open.iter().max_by_key(|(_, open)| open.rows) else { break };
-            let fullest = fullest.clone();
-            self.send(&fullest).await;
+            self.pack_fullest();
         }
     }
 
-    /// Sends what waits of a partition.
-    async fn send(&mut self, place: &Place) {
-        let Some(Batch { writes, bytes, .. }) = self.open.remove(place) else { return };
-        let (_, partition_key) = place;
-        self.waiting -= writes.len();
-        self.waiting_bytes -= bytes;
-        let meets = |load: &Self| {
-            (load.one_by_one && load.flying_partitions.contains_key(partition_key))
-                || writes.iter().any(|placed| load.flying_rows.contains(&placed.write.keys))
-        };
-        while self.flying.len() >= self.side_by_side || meets(self) {
-            self.land().await;
-        }
-        self.flying_rows.extend(writes.iter().map(|placed| placed.write.keys.clone()));
-        *self.flying_partitions.entry(partition_key.to_owned()).or_default() += 1;
-        self.flying.push(if self.alone { Box::pin(write_alone(writes)) } else { Box::pin(write_batch(writes)) });
-        // It is under way from here on, while the next ones are packed.
-        while let Poll::Ready(Some(flown)) = futures_util::poll!(self.flying.next()) {
-            self.note(flown);
-        }
-        index::breathe().await;
+    /// Has sent what waits of a partition.
+    fn pack(&mut self, place: &Place) {
+        let Some(batch) = self.open.remove(place) else { return };
+        self.waiting -= batch.writes.len();
+        self.waiting_bytes -= batch.bytes;
+        self.packed.push_back(batch);
     }
 
-    /// Waits for the next transaction that is done.
-    async fn land(&mut self) {
-        if let Some(flown) = self.flying.next().await {
-            self.note(flown);
+    /// Has sent what is nearly a transaction, which costs least.
+    fn pack_fullest(&mut self) {
+        let mut places: Vec<_> = self.open.iter().map(|(place, open)| (Reverse(open.rows), place)).collect();
+        let share = places.len().div_ceil(SHARE);
+        if share < places.len() {
+            places.select_nth_unstable_by_key(share, |(rows, _)| *rows);
         }
+        let fullest: Vec<_> = places[..share].iter().map(|(_, place)| (*place).clone()).collect();
+        for place in &fullest {
+            self.pack(place);
+        }
+    }
+
+    /// Has sent everything that waits.
+    fn pack_all(&mut self) {
+        (self.waiting, self.waiting_bytes) = (0, 0);
+        self.packed.extend(mem::take(&mut self.open).into_values());
+    }
+
+    /// Sends what is packed, as far as there is room for it, and says whether there was something to send.
+    fn launch(&mut self) -> bool {
+        let mut launched = false;
+        while self.flying.len() < self.side_by_side
+            && let Some(batch) = self.packed.pop_front()
+        {
+            if self.meets(&batch) {
+                self.packed.push_front(batch);
+                break;
+            }
+            let writes = batch.writes;
+            self.flying_rows.extend(writes.iter().map(|placed| placed.write.keys.clone()));
+            if let Some(placed) = writes.first() {
+                *self.flying_partitions.entry(placed.write.keys.0.clone()).or_default() += 1;
+            }
+            self.flying.push(if self.alone { Box::pin(write_alone(writes)) } else { Box::pin(write_batch(writes)) });
+            launched = true;
+        }
+        launched
+    }
+
+    /// Whether something is under way that has to be done before this is sent.
+    fn meets(&self, batch: &Batch) -> bool {
+        let mut keys = batch.writes.iter().map(|placed| &placed.write.keys);
+        keys.any(|keys| {
+            self.flying_rows.contains(keys) || self.one_by_one && self.flying_partitions.contains_key(&keys.0)
+        })
     }
 
     fn note(&mut self, Flown { rows, written, failed, fatal }: Flown) {
@@ -204,14 +295,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    pub(super) async fn finish(mut self) -> Result<BulkProgress> {
-        while !self.gives_up() {
-            let Some(place) = self.open.keys().next().cloned() else { break };
-            self.send(&place).await;
-        }
-        while !self.flying.is_empty() {
-            self.land().await;
-        }
+    fn finish(mut self) -> Result<BulkProgress> {
         self.failures.sort_by_key(|failure| failure.position);
         match self.failures.first() {
             None => Ok(self.progress),
