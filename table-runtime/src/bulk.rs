@@ -51,13 +51,20 @@ pub struct BulkProgress {
     pub read: usize,
     /// The entities that were written, or removed.
     pub written: usize,
+    /// Those that were to be removed, and were not there.
+    pub missing: usize,
     /// Those that failed.
     pub failed: usize,
 }
 
 /// A bulk write that did not write everything.
 #[derive(Debug, thiserror::Error)]
-#[error("{} of {} entities were not written; the first: {first}", progress.read - progress.written, progress.read)]
+#[error(
+    "{} of {} entities were not written{}; the first: {first}",
+    progress.read - progress.written - progress.missing,
+    progress.read,
+    if *ended_early { ", and the rest of the input was not tried" } else { "" }
+)]
 #[non_exhaustive]
 pub struct BulkError {
     /// What was done all the same.
@@ -68,6 +75,9 @@ pub struct BulkError {
     /// Of the input, so many entities are done: written, or among the failures that concern themselves alone. To go on
     /// after what stopped it is gone, skip so many; some of the entities after them may have been written already.
     pub resume_from: usize,
+    /// Whether it ended before all of the input was tried: at an error that is not about one entity, or after 10,000
+    /// failures.
+    pub ended_early: bool,
     first: Arc<Error>,
 }
 
@@ -106,8 +116,9 @@ impl Tables {
     ///
     /// # Errors
     /// [`Error::Bulk`] with everything that was not written, and why. An error that is not about one entity, such as a
-    /// store that does not answer, ends it early; [`resume_from`](BulkError::resume_from) says where to go on, best
-    /// with [`upsert_all`](Self::upsert_all), which can write what is there already.
+    /// store that does not answer, [ends it early](BulkError::ended_early), and so do 10,000 failures, of whatever
+    /// kind; [`resume_from`](BulkError::resume_from) says where to go on, best with
+    /// [`upsert_all`](Self::upsert_all), which can write what is there already.
     pub fn insert_all<'a, E, I>(&self, entities: I) -> Bulk<'a>
     where
         E: TableEntity,
@@ -143,7 +154,8 @@ impl Tables {
         self.bulk::<E>(entities.map(|entity| encoded(&entity, What::Upsert)))
     }
 
-    /// Removes the entities with these keys; one that is not there is none to remove, and no failure.
+    /// Removes the entities with these keys; one that is not there is no failure, and counted as
+    /// [`missing`](BulkProgress::missing).
     ///
     /// # Errors
     /// As [`insert_all`](Self::insert_all).

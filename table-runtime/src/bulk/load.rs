@@ -268,7 +268,7 @@ impl<'a> Load<'a> {
         })
     }
 
-    fn note(&mut self, Flown { rows, written, failed, fatal }: Flown) {
+    fn note(&mut self, Flown { rows, written, missing, failed, fatal }: Flown) {
         if let Some((partition_key, _)) = rows.first()
             && let Some(count) = self.flying_partitions.get_mut(partition_key)
         {
@@ -283,10 +283,11 @@ impl<'a> Load<'a> {
         // What may have been written, or may yet be, is not done.
         let is_done = |failure: &&BulkFailure| !fatal && !matches!(*failure.error, Error::OutcomeUnknown(_));
         let by_themselves = failed.iter().filter(is_done).map(|failure| &failure.position);
-        for position in written.iter().chain(by_themselves) {
+        for position in written.iter().chain(&missing).chain(by_themselves) {
             self.outstanding.remove(position);
         }
         self.progress.written += written.len();
+        self.progress.missing += missing.len();
         self.progress.failed += failed.len();
         self.failures.extend(failed);
         self.fatal |= fatal;
@@ -301,9 +302,10 @@ impl<'a> Load<'a> {
             None => Ok(self.progress),
             Some(first) => {
                 let resume_from = self.outstanding.first().copied().unwrap_or(self.progress.read);
+                let ended_early = self.input.is_some() || !self.open.is_empty() || !self.packed.is_empty();
                 let first = first.error.clone();
                 let (progress, failures) = (self.progress, self.failures);
-                Err(Error::Bulk(Box::new(BulkError { progress, failures, resume_from, first })))
+                Err(Error::Bulk(Box::new(BulkError { progress, failures, resume_from, ended_early, first })))
             }
         }
     }

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use super::BulkFailure;
 use crate::{
-    Error, Result, RowId,
-    backend::BoxFuture,
+    Error, RowId,
     entity::RowKeys,
     index,
     transaction::{What, Write, read, send},
@@ -24,29 +23,44 @@ pub(super) struct Placed {
 pub(super) struct Flown {
     pub(super) rows: Vec<RowKeys>,
     pub(super) written: Vec<usize>,
+    /// What was to be removed and was not there.
+    pub(super) missing: Vec<usize>,
     pub(super) failed: Vec<BulkFailure>,
     pub(super) fatal: bool,
+}
+
+impl Flown {
+    fn of(writes: &[Placed]) -> Self {
+        let rows = writes.iter().map(|placed| placed.write.keys.clone()).collect();
+        Self { rows, written: Vec::new(), missing: Vec::new(), failed: Vec::new(), fatal: false }
+    }
 }
 
 impl Placed {
     fn failed(&self, error: &Arc<Error>) -> BulkFailure {
         BulkFailure { position: self.position, row: self.write.row_id().ok(), error: error.clone() }
     }
+
+    /// It was to be inserted, and its row is there.
+    fn exists(&self) -> BulkFailure {
+        let error = self.write.row_id().map_or_else(|error| error, |row| Error::AlreadyExists(Box::new(row)));
+        self.failed(&Arc::new(error))
+    }
 }
 
 /// Writes entities that have rows in other partitions too.
 pub(super) async fn write_alone(writes: Vec<Placed>) -> Flown {
-    let rows = writes.iter().map(|placed| placed.write.keys.clone()).collect();
-    let mut flown = Flown { rows, written: Vec::new(), failed: Vec::new(), fatal: false };
+    let mut flown = Flown::of(&writes);
     for placed in writes {
         let upkeep = &placed.write.upkeep;
         let written = match &placed.write.what {
-            What::Insert(new) => upkeep.insert(new).await.map(drop),
-            What::Upsert(new) => upkeep.upsert(new).await.map(drop),
-            _ => upkeep.remove(&placed.write.keys).await.map(drop),
+            What::Insert(new) => upkeep.insert(new).await.map(|_| true),
+            What::Upsert(new) => upkeep.upsert(new).await.map(|_| true),
+            _ => upkeep.remove(&placed.write.keys).await,
         };
         match written {
-            Ok(()) => flown.written.push(placed.position),
+            Ok(true) => flown.written.push(placed.position),
+            Ok(false) => flown.missing.push(placed.position),
             Err(error) => {
                 flown.fatal |= !is_of_entity(&error);
                 flown.failed.push(placed.failed(&Arc::new(error)));
@@ -58,8 +72,7 @@ pub(super) async fn write_alone(writes: Vec<Placed>) -> Flown {
 
 /// Writes a transaction, without those of its entities that fail.
 pub(super) async fn write_batch(writes: Vec<Placed>) -> Flown {
-    let rows = writes.iter().map(|placed| placed.write.keys.clone()).collect();
-    let mut flown = Flown { rows, written: Vec::new(), failed: Vec::new(), fatal: false };
+    let mut flown = Flown::of(&writes);
     // What is too much for one transaction is written by halves.
     let mut parts = vec![writes];
     let (mut lost, mut delays) = (0, index::delays());
@@ -90,11 +103,16 @@ pub(super) async fn write_batch(writes: Vec<Placed>) -> Flown {
                     parts.push(part);
                 }
             },
-            // Where one is missing, more may be.
+            // Where one is missing, more may be; and where one is in the way.
             Some((at, _)) if is_missing(&part[at], &error) => {
-                let (there, missing) = split_missing(part, at).await;
-                flown.written.extend(missing);
-                parts.push(there);
+                let (missing, rest) = part_off(part, at, false).await;
+                flown.missing.extend(missing.iter().map(|placed| placed.position));
+                parts.push(rest);
+            }
+            Some((at, _)) if is_in_the_way(&part[at], &error) => {
+                let (there, rest) = part_off(part, at, true).await;
+                flown.failed.extend(there.iter().map(Placed::exists));
+                parts.push(rest);
             }
             Some((at, _)) => {
                 flown.failed.push(part.remove(at).failed(&Arc::new(error)));
@@ -128,22 +146,27 @@ fn is_missing(placed: &Placed, error: &Error) -> bool {
     matches!((&placed.write.what, error), (What::Remove, Error::NotFound(_)))
 }
 
-/// Of what is to be removed, what is there, and the places of what is not; that one of them is missing is known.
-async fn split_missing(part: Vec<Placed>, known: usize) -> (Vec<Placed>, Vec<usize>) {
-    let mut looks: Vec<BoxFuture<'_, Result<bool>>> = Vec::with_capacity(part.len());
-    for (at, placed) in part.iter().enumerate() {
-        looks.push(Box::pin(async move {
-            let removes = matches!(placed.write.what, What::Remove);
-            // One that cannot be looked at is left to the transaction, which tells why.
-            Ok(at == known || removes && matches!(placed.write.upkeep.exists(&placed.write.keys).await, Ok(false)))
-        }));
+/// Whether it was to be inserted, and its row is there.
+fn is_in_the_way(placed: &Placed, error: &Error) -> bool {
+    matches!((&placed.write.what, error), (What::Insert(_), Error::AlreadyExists(_)))
+}
+
+/// Parts those whose rows stand in the table, or do not, from the others. Of the one at `known` that is known; what
+/// cannot be looked at is left to the transaction, which tells why.
+async fn part_off(part: Vec<Placed>, known: usize, stand: bool) -> (Vec<Placed>, Vec<Placed>) {
+    let looks = match part.first() {
+        Some(first) if part.len() > 1 => {
+            let keys: Vec<_> = part.iter().map(|placed| &placed.write.keys).collect();
+            first.write.upkeep.standing(&keys).await.unwrap_or_default()
+        }
+        _ => Vec::new(),
+    };
+    let (mut parted, mut rest) = (Vec::new(), Vec::new());
+    for (at, placed) in part.into_iter().enumerate() {
+        let is_so = at == known || looks.get(at) == Some(&stand);
+        if is_so { parted.push(placed) } else { rest.push(placed) }
     }
-    let missing = index::side_by_side(looks).await.unwrap_or_default();
-    let (mut there, mut gone) = (Vec::new(), Vec::new());
-    for (placed, missing) in part.into_iter().zip(missing) {
-        if missing { gone.push(placed.position) } else { there.push(placed) }
-    }
-    (there, gone)
+    (parted, rest)
 }
 
 fn has_inserts(part: &[Placed]) -> bool {
