@@ -98,9 +98,7 @@ async fn what_is_there_is_found_with_one_look(store: &Store) -> Result<()> {
     store.probe.requests();
     let error = failed(tables.insert_all((0..300).map(reading)).await);
     assert_eq!((error.progress.written, error.failures.len()), (150, 150));
-    let is_it = |number: usize, error: &Error| {
-        matches!(error, Error::AlreadyExists(row) if row.row_key == format!("{number:010}"))
-    };
+    let is_it = |number: usize, error: &Error| matches!(error, Error::AlreadyExists(row) if row.row_key == format!("{number:010}"));
     for (failure, number) in error.failures.iter().zip((0..300).step_by(2)) {
         assert_eq!(failure.position, number);
         assert!(is_it(number, &failure.error), "{failure:?}");
