@@ -34,6 +34,29 @@ pub struct Bulk<'a> {
     told: Option<Told<'a>>,
 }
 
+/// An entity or a reference to one, as [`Tables::insert_all`] and [`Tables::upsert_all`] take them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a table entity, nor a reference to one",
+    note = "add `#[derive(TableEntity)]` to the struct",
+    note = "entities as they were read are given by reference: `.iter().map(|stored| &**stored)`"
+)]
+pub trait AsEntity<E: TableEntity> {
+    /// The entity.
+    fn as_entity(&self) -> &E;
+}
+
+impl<E: TableEntity> AsEntity<E> for E {
+    fn as_entity(&self) -> &E {
+        self
+    }
+}
+
+impl<E: TableEntity> AsEntity<E> for &E {
+    fn as_entity(&self) -> &E {
+        self
+    }
+}
+
 /// What is written, as it comes.
 type Input<'a> = Pin<Box<dyn Stream<Item = Result<Item>> + Send + 'a>>;
 
@@ -97,9 +120,9 @@ impl Tables {
     /// Writes new entities, many at once: those of one partition in transactions of up to 100 rows, their index rows
     /// included, the transactions side by side. Await it.
     ///
-    /// It takes the input as it writes, so that an endless one needs no more memory than a short one. Each transaction
-    /// is written as a whole; what an entity that fails would take down with it is written without it. Entities with
-    /// indexes in other partitions are written one by one, side by side.
+    /// It takes entities, or references to them, as it writes, so that an endless input needs no more memory than a
+    /// short one. Each transaction is written as a whole; what an entity that fails would take down with it is written
+    /// without it. Entities with indexes in other partitions are written one by one, side by side.
     ///
     /// ```
     /// # use table_runtime::{Error, Result, TableEntity, Tables};
@@ -122,7 +145,7 @@ impl Tables {
     pub fn insert_all<'a, E, I>(&self, entities: I) -> Bulk<'a>
     where
         E: TableEntity,
-        I: IntoIterator<Item = E, IntoIter: Send + 'a>,
+        I: IntoIterator<Item: AsEntity<E>, IntoIter: Send + 'a>,
     {
         self.insert_all_from(stream::iter(entities))
     }
@@ -132,8 +155,12 @@ impl Tables {
     /// A stream that has nothing to give yet keeps nothing waiting: what it gave is then sent as soon as no other
     /// transaction is under way, full or not. So the stream may wait until what it gave is written, as
     /// [`progress`](Bulk::progress) tells.
-    pub fn insert_all_from<'a, E: TableEntity>(&self, entities: impl Stream<Item = E> + Send + 'a) -> Bulk<'a> {
-        self.bulk::<E>(entities.map(|entity| encoded(&entity, What::Insert)))
+    pub fn insert_all_from<'a, E, S>(&self, entities: S) -> Bulk<'a>
+    where
+        E: TableEntity,
+        S: Stream<Item: AsEntity<E>> + Send + 'a,
+    {
+        self.bulk::<E>(entities.map(|entity| encoded(entity.as_entity(), What::Insert)))
     }
 
     /// Writes entities, new or in place of those with their keys: as [`insert_all`](Self::insert_all), but repeating it
@@ -144,14 +171,18 @@ impl Tables {
     pub fn upsert_all<'a, E, I>(&self, entities: I) -> Bulk<'a>
     where
         E: TableEntity,
-        I: IntoIterator<Item = E, IntoIter: Send + 'a>,
+        I: IntoIterator<Item: AsEntity<E>, IntoIter: Send + 'a>,
     {
         self.upsert_all_from(stream::iter(entities))
     }
 
     /// As [`upsert_all`](Self::upsert_all), from a stream.
-    pub fn upsert_all_from<'a, E: TableEntity>(&self, entities: impl Stream<Item = E> + Send + 'a) -> Bulk<'a> {
-        self.bulk::<E>(entities.map(|entity| encoded(&entity, What::Upsert)))
+    pub fn upsert_all_from<'a, E, S>(&self, entities: S) -> Bulk<'a>
+    where
+        E: TableEntity,
+        S: Stream<Item: AsEntity<E>> + Send + 'a,
+    {
+        self.bulk::<E>(entities.map(|entity| encoded(entity.as_entity(), What::Upsert)))
     }
 
     /// Removes the entities with these keys; one that is not there is no failure, and counted as

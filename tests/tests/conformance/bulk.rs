@@ -14,6 +14,7 @@ use tokio::{sync::watch, time::timeout};
 crate::conformance! {
     transactions_are_packed_by_partition
     what_fails_does_not_take_others_down
+    entities_are_taken_by_reference_too
     what_is_there_is_found_with_one_look
     rows_far_apart_are_looked_for_one_by_one
     ten_thousand_failures_end_it
@@ -88,6 +89,21 @@ async fn what_fails_does_not_take_others_down(store: &Store) -> Result<()> {
     let told = error.to_string();
     assert!(told.starts_with("3 of 103 entities were not written; the first: "), "{told}");
     assert!(told.ends_with("Readings(PartitionKey='s0',RowKey='0000000030') already exists"), "{told}");
+    Ok(())
+}
+
+async fn entities_are_taken_by_reference_too(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Reading>().await?;
+    let readings: Vec<_> = (0..9).map(reading).collect();
+    tables.insert_all(&readings[..3]).await?;
+    tables.insert_all(readings[3..6].iter()).await?;
+    tables.insert_all_from(stream::iter(&readings[6..])).await?;
+    let stored = Reading::by_key("s1").all(tables).await?;
+    tables.upsert_all(stored.iter().map(|stored| &**stored)).await?;
+    tables.upsert_all(&readings).await?;
+    let first = Reading::by_key("s0").all(tables).await?;
+    assert_eq!(first.iter().map(|stored| (**stored).clone()).collect::<Vec<_>>(), [0, 3, 6].map(reading));
     Ok(())
 }
 
