@@ -5,11 +5,12 @@
 //! reason; `upsert_all` goes on from there.
 //!
 //! ```sh
-//! cargo run --release -p examples --example bulk_load -- --rows 1000000
+//! cargo run --release -p examples --example bulk_load
 //! ```
 //!
-//! It writes to a file that it deletes afterwards. With `--features azure` it writes to the account whose connection
-//! string follows `--account` (`UseDevelopmentStorage=true` for Azurite), into a table of its own that it deletes again.
+//! It writes a million rows, or as many as `--rows` says, to a file that it deletes afterwards. With `--features azure`
+//! it writes to the account whose connection string follows `--account` (`UseDevelopmentStorage=true` for Azurite, with
+//! fewer rows), into a table of its own that it deletes again.
 
 use std::{path::PathBuf, time::Instant};
 
@@ -24,7 +25,7 @@ use table_runtime::{Error, TableEntity, Tables};
 #[command(about = "Loads generated rows, and says how fast that is")]
 struct Options {
     /// How many rows to load.
-    #[arg(long, default_value_t = 100_000)]
+    #[arg(long, default_value_t = 1_000_000)]
     rows: u32,
     /// How many rows to insert one by one, for comparison.
     #[arg(long, default_value_t = 200)]

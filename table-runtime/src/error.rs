@@ -177,10 +177,10 @@ pub struct PropertyError {
 
 /// A row, a transaction or a query breaks a limit of the service.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {what} {found}; the limit is {limit}", row.as_ref().map_or_else(|| table.clone(), ToString::to_string))]
+#[error("{}{what} {found}; the limit is {limit}", self.place())]
 #[non_exhaustive]
 pub struct LimitError {
-    /// The table.
+    /// The table; empty for a transaction without writes, which has none.
     pub table: String,
     /// The row, if it is one.
     pub row: Option<RowId>,
@@ -190,6 +190,16 @@ pub struct LimitError {
     pub found: String,
     /// The limit, such as `32768 UTF-16 units`.
     pub limit: &'static str,
+}
+
+impl LimitError {
+    fn place(&self) -> String {
+        match &self.row {
+            Some(row) => format!("{row}: "),
+            None if self.table.is_empty() => String::new(),
+            None => format!("{}: ", self.table),
+        }
+    }
 }
 
 /// A query that cannot be run.

@@ -110,7 +110,7 @@ use std::{future::poll_fn, task::Poll, time::Duration};
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder, FuturesTimerSleeper, Sleeper};
 
 pub use backfill::{Backfill, Backfilled};
-pub(crate) use commit::{Planned, commit};
+pub(crate) use commit::{Planned, check, commit};
 pub use copied::Copied;
 pub use finding::Finding;
 pub(crate) use owner::{OwnerReader, owner, read_copy};

@@ -37,7 +37,7 @@ mod transaction;
 mod value;
 mod write;
 
-pub use bulk::{Bulk, BulkError, BulkFailure, BulkProgress};
+pub use bulk::{AsEntity, Bulk, BulkError, BulkFailure, BulkProgress};
 pub use column::{Column, Decided, Filter, IntoFilter, Set};
 pub use cursor::ParseCursorError;
 pub use entity::{AllowScan, OnePartition, Stored, TableEntity};

@@ -7,7 +7,7 @@ use crate::{
     backend::{Action, BoxFuture, IfMatch},
     column::Set,
     entity::{LoadedRows, RowKeys},
-    index::{Change, Encoded, Planned, Schema, Upkeep, commit, side_by_side},
+    index::{Change, Encoded, Planned, Schema, Upkeep, check, commit, side_by_side},
     query::{OfEntity, OwnKey},
     write,
 };
@@ -48,7 +48,12 @@ impl Write<'_> {
         Ok(RowId { table: table.into_owned(), partition_key, row_key })
     }
 
-    /// What stands there, where index rows depend on it and it is not known.
+    /// Whether it has to be known what stands there, whatever that is, since index rows depend on it.
+    fn reads(&self) -> bool {
+        self.indexed && matches!(self.what, What::Upsert(_) | What::Remove)
+    }
+
+    /// What stands there, where that has to be known.
     ///
     /// # Errors
     /// An entity of another kind stands there, or none that could be removed; or not the one of that version.
@@ -57,7 +62,7 @@ impl Write<'_> {
             let old = self.upkeep.loaded_rows(&self.keys, etag).await?;
             return Ok(Some((old, IfMatch::ETag(etag.clone()))));
         }
-        if !self.indexed || !matches!(self.what, What::Upsert(_) | What::Remove) {
+        if !self.reads() {
             return Ok(None);
         }
         match (self.upkeep.stands(&self.keys).await?, &self.what) {
@@ -65,6 +70,15 @@ impl Write<'_> {
             (_, What::Remove) => Err(Error::NotFound(Box::new(self.row_id()?))),
             (Some(None), _) => Err(Error::AlreadyExists(Box::new(self.row_id()?))),
             (None, _) => Ok(None),
+        }
+    }
+
+    /// What would be read if the very same entity stood there.
+    fn unchanged(&self) -> Read {
+        match &self.what {
+            What::Upsert(new) if self.reads() => Some((new.clone().into_loaded(), IfMatch::Any)),
+            What::Update(None, etag, new) => Some((new.clone().into_loaded(), IfMatch::ETag(etag.clone()))),
+            _ => None,
         }
     }
 }
@@ -186,17 +200,28 @@ impl<'a> Transaction<'a> {
     /// Carries all of it out, with one request and one for each upsert and removal of an entity with indexes, and for
     /// each of its [`Stored::new`], and gives the new ETags in order, `None` for what was deleted.
     ///
+    /// If the answer is lost, one row with a `write_id` proves that all of it was applied. The ETags of rows without one
+    /// are not known then, `None`: read such a row again before it is updated.
+    ///
     /// # Errors
     /// The first that concerns any of the writes: those of [`insert`](Tables::insert), [`update`](Tables::update) and
     /// the others, which name the row; [`Error::Limit`] for writes to several partitions or tables, for none at all,
-    /// for more than 100 rows or 4 MiB, and for two writes to one row. Nothing was written then, unless it is
-    /// [`Error::OutcomeUnknown`].
+    /// for more than 100 rows or 4 MiB, and for two writes to one row, before anything is sent as far as it is known
+    /// by then. Nothing was written, unless it is [`Error::OutcomeUnknown`].
     pub async fn commit(self) -> Result<Vec<Option<ETag>>> {
         let Self { mut writes, problem, .. } = self;
         if let Some(problem) = problem {
             return Err(problem);
         }
         check_place(&writes)?;
+        if writes
+            .iter()
+            .any(|write| write.reads() || matches!(write.what, What::Update(None, ..) | What::Delete(None, _)))
+        {
+            // At the least, an upsert or an update changes nothing.
+            let unchanged: Vec<_> = writes.iter().map(Write::unchanged).collect();
+            check(&plan(&writes, &unchanged))?;
+        }
         let mut delays = crate::index::delays();
         let etags = loop {
             let read = read(&writes).await?;
@@ -228,7 +253,7 @@ fn encoded<E: TableEntity>(entity: &E) -> Result<(RowKeys, Encoded)> {
 fn check_place(writes: &[Write<'_>]) -> Result<()> {
     let what = "the transaction has".to_owned();
     let Some(first) = writes.first() else {
-        let (table, found) = ("an empty one".to_owned(), "no writes".to_owned());
+        let (table, found) = (String::new(), "no writes".to_owned());
         return Err(Box::new(LimitError { table, row: None, what, found, limit: "1 to 100" }).into());
     };
     let first = first.row_id()?;
@@ -245,9 +270,8 @@ fn check_place(writes: &[Write<'_>]) -> Result<()> {
 /// Whether the error is about a row that was read for this transaction alone.
 fn is_of_read(writes: &[Write<'_>], error: &Error) -> bool {
     let (Error::ConditionNotMet(row) | Error::AlreadyExists(row) | Error::NotFound(row)) = error else { return false };
-    let is_read = |write: &&Write<'_>| write.indexed && matches!(write.what, What::Upsert(_) | What::Remove);
     let missing = |write: &Write<'_>| matches!((&write.what, error), (What::Remove, Error::NotFound(_)));
-    writes.iter().filter(is_read).any(|write| write.keys.1 == row.row_key && !missing(write))
+    writes.iter().filter(|write| write.reads()).any(|write| write.keys.1 == row.row_key && !missing(write))
 }
 
 /// Reads what has to be known before a transaction is sent.
@@ -261,6 +285,10 @@ pub(crate) async fn read(writes: &[Write<'_>]) -> Result<Vec<Read>> {
 
 /// Sends the transaction.
 pub(crate) async fn send(writes: &[Write<'_>], read: &[Read]) -> Result<Vec<Option<ETag>>> {
+    commit(&plan(writes, read)).await
+}
+
+fn plan<'p>(writes: &'p [Write<'_>], read: &'p [Read]) -> Vec<Planned<'p>> {
     let planned = writes.iter().zip(read).map(|(write, read)| {
         let (upkeep, keys) = (&write.upkeep, &write.keys);
         let whole = |new: &Encoded| upkeep.properties(new);
@@ -291,8 +319,7 @@ pub(crate) async fn send(writes: &[Write<'_>], read: &[Read]) -> Result<Vec<Opti
         };
         Planned { upkeep, change, keys, action }
     });
-    let planned: Vec<_> = planned.collect();
-    commit(&planned).await
+    planned.collect()
 }
 
 impl fmt::Debug for Transaction<'_> {

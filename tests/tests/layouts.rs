@@ -15,7 +15,7 @@ mod first {
 
     #[derive(TableEntity)]
     #[table(name = "Posts")]
-    pub struct Post {
+    pub(crate) struct Post {
         #[partition_key]
         pub author: String,
         #[row_key]
@@ -33,7 +33,7 @@ mod renamed {
 
     #[derive(TableEntity)]
     #[table(name = "Posts")]
-    pub struct Article {
+    pub(crate) struct Article {
         #[partition_key]
         pub writer: String,
         #[row_key]
@@ -52,7 +52,7 @@ mod changed {
 
     #[derive(TableEntity)]
     #[table(name = "Posts", write_id)]
-    pub struct Post {
+    pub(crate) struct Post {
         #[partition_key(lowercase)]
         pub author: String,
         #[row_key]

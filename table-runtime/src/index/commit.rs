@@ -4,7 +4,7 @@
 //! the values of a unique index, and one can be deleted and inserted again. An index row that turns out to be missing,
 //! or to belong to no entity, is planned again as what it is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{
     transaction::{Change, Seen},
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     ETag, Error, LimitError, OutcomeUnknownError, Result, RowId, RowNow, ValueRef,
-    backend::{Action, Group, Operation},
+    backend::{Action, BoxFuture, Group, Operation},
     entity::{self, RowKeys},
     limits, slice,
 };
@@ -99,12 +99,31 @@ pub(crate) async fn commit(planned: &[Planned<'_>]) -> Result<Vec<Option<ETag>>>
     }
 }
 
+/// Checks what is known of a transaction before anything is read for it: that it is not too much, and has one write for
+/// each row. What is read only adds to it.
+pub(crate) fn check(planned: &[Planned<'_>]) -> Result<()> {
+    let Some(first) = planned.first() else { return Ok(()) };
+    let (Operations { operations, .. }, _) = known(planned, &HashMap::new())?;
+    let (table, partition_key) = (first.upkeep.table_of(first.keys)?, first.keys.0.clone());
+    limits::check_group(&Group { table, partition_key, operations })
+}
+
 /// The operations, and where each entity's own one is among them.
 async fn operations(planned: &[Planned<'_>], seen: &HashMap<String, Seen>) -> Result<(Vec<Operation>, Vec<usize>)> {
+    let (mut operations, places) = known(planned, seen)?;
+    for Operation { row_key, action } in super::list_upkeep::operations(planned).await? {
+        let _ = operations.add(row_key, action);
+    }
+    check_count(planned, operations.operations.len())?;
+    Ok((operations.operations, places))
+}
+
+/// The operations but for those on lists, which have to be read.
+fn known(planned: &[Planned<'_>], seen: &HashMap<String, Seen>) -> Result<(Operations, Vec<usize>)> {
     let (mut operations, mut places) = (Operations::default(), Vec::with_capacity(planned.len()));
     for planned in planned {
-        let deletes = matches!(planned.action, Action::Delete(_));
-        if deletes && operations.places.contains_key(&planned.keys.1) {
+        let before = operations.places.get(&planned.keys.1).map(|at| &operations.operations[*at].action);
+        if !matches!((before, &planned.action), (None, _) | (Some(Action::Delete(_)), Action::Insert(_))) {
             return Err(planned.twice());
         }
         let place = operations.add(planned.keys.1.clone(), planned.action.clone());
@@ -117,10 +136,20 @@ async fn operations(planned: &[Planned<'_>], seen: &HashMap<String, Seen>) -> Re
             }
         }
     }
-    for Operation { row_key, action } in super::list_upkeep::operations(planned).await? {
-        let _ = operations.add(row_key, action);
+    check_count(planned, operations.operations.len() + super::list_upkeep::least(planned))?;
+    Ok((operations, places))
+}
+
+fn check_count(planned: &[Planned<'_>], operations: usize) -> Result<()> {
+    if operations <= limits::OPERATIONS {
+        return Ok(());
     }
-    Ok((operations.operations, places))
+    let entities = planned.iter().map(|planned| planned.keys).collect::<HashSet<_>>().len();
+    let of = if entities == 1 { "entity" } else { "entities" };
+    let table = planned.first().map_or_else(String::new, |first| first.row_id().table);
+    let (what, found) = ("the transaction has".to_owned(), format!("{operations} operations of {entities} {of}"));
+    let limit = "100 operations, those on index rows included";
+    Err(Box::new(LimitError { table, row: None, what, found, limit }).into())
 }
 
 /// Which entity has this row in which unique index.
@@ -176,30 +205,22 @@ impl Planned<'_> {
     }
 }
 
-/// After a lost answer: the writes' own ids are the only proof that they were applied.
+/// After a lost answer: the writes' own ids are the only proof that they were applied, and one of them proves it of all.
+///
+/// What has no id of its own, or another's by now, may have been written again since, so its ETag is not told.
 async fn proven(planned: &[Planned<'_>], group: &Group, reason: String) -> Result<Vec<Option<ETag>>> {
-    let Some(first) = planned.first() else { return Ok(Vec::new()) };
+    let Some((first, others)) = planned.split_first() else { return Ok(Vec::new()) };
     let now = first.now().await;
-    let mut etags = Vec::with_capacity(planned.len());
-    let mut any = false;
-    for (at, planned) in planned.iter().enumerate() {
-        if matches!(planned.action, Action::Delete(_)) {
-            etags.push(None);
-            continue;
-        }
-        let later = if at == 0 { None } else { Some(planned.now().await) };
-        match later.as_ref().unwrap_or(&now) {
-            RowNow::Present(row) if planned.is_of(row) => {
-                any = true;
-                etags.push(Some(row.etag.clone()));
-            }
-            _ => {
-                any = false;
-                break;
-            }
-        }
+    let mut looks: Vec<BoxFuture<'_, Result<Option<ETag>>>> = Vec::with_capacity(others.len());
+    for other in others {
+        looks.push(Box::pin(async move {
+            let now = if other.leaves_id() { Some(other.now().await) } else { None };
+            Ok(now.and_then(|now| other.own_version(&now)))
+        }));
     }
-    if any {
+    let mut etags = vec![first.own_version(&now)];
+    etags.extend(super::side_by_side(looks).await?);
+    if etags.iter().any(Option::is_some) {
         return Ok(etags);
     }
     let (operation, row) = (group.name(), first.row_id());
@@ -222,11 +243,17 @@ impl Planned<'_> {
         }
     }
 
-    /// Whether the row is as this very write left it.
-    fn is_of(&self, row: &crate::Row) -> bool {
+    /// Whether the row that it writes has its id.
+    fn leaves_id(&self) -> bool {
+        self.upkeep.schema.write_id && !matches!(self.action, Action::Delete(_))
+    }
+
+    /// The row's version, if it is as this very write left it.
+    fn own_version(&self, now: &RowNow) -> Option<ETag> {
+        let RowNow::Present(row) = now else { return None };
         let id = Some(ValueRef::Guid(self.upkeep.id));
-        self.upkeep.schema.write_id
-            && row.properties.get(entity::WRITE_ID) == id
-            && super::schema::pending(row).is_none()
+        let is_own =
+            self.leaves_id() && row.properties.get(entity::WRITE_ID) == id && super::schema::pending(row).is_none();
+        is_own.then(|| row.etag.clone())
     }
 }

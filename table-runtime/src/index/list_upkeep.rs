@@ -31,9 +31,25 @@ struct Stored {
     there: Vec<bool>,
 }
 
+/// Lists, each with the entities that are put into it, `true`, or taken out.
+type Changes<'a> = BTreeMap<&'a RowKeys, (&'a Upkeep, Vec<(&'a RowKeys, bool)>)>;
+
 /// The operations on the lists that the changes take entities from, and add them to: each list is read once.
 pub(super) async fn operations(planned: &[Planned<'_>]) -> Result<Vec<Operation>> {
-    let mut lists: BTreeMap<&RowKeys, (&Upkeep, Vec<(&RowKeys, bool)>)> = BTreeMap::new();
+    let mut operations = Vec::new();
+    for (list, (upkeep, changes)) in changes(planned) {
+        operations.extend(upkeep.put(list, &changes).await?);
+    }
+    Ok(operations)
+}
+
+/// How many operations these are at least: the first row of a list is written whenever an entity is put into it.
+pub(super) fn least(planned: &[Planned<'_>]) -> usize {
+    changes(planned).values().filter(|(_, changes)| changes.iter().any(|(_, present)| *present)).count()
+}
+
+fn changes<'a>(planned: &'a [Planned<'_>]) -> Changes<'a> {
+    let mut lists = Changes::new();
     for Planned { upkeep, change, keys, .. } in planned {
         for layout in upkeep.lists().filter(|layout| change.moves(*layout)) {
             let old = change.old_keys(layout).map(|list| (list, false));
@@ -43,11 +59,7 @@ pub(super) async fn operations(planned: &[Planned<'_>]) -> Result<Vec<Operation>
             }
         }
     }
-    let mut operations = Vec::new();
-    for (list, (upkeep, changes)) in lists {
-        operations.extend(upkeep.put(list, &changes).await?);
-    }
-    Ok(operations)
+    lists
 }
 
 impl Upkeep {

@@ -1,6 +1,6 @@
 //! Keeping an entity's indexes true.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, collections::HashSet, ops::Bound, sync::Arc};
 
 use futures_util::future::join_all;
 
@@ -10,9 +10,10 @@ use super::{
     transaction::Change,
 };
 use crate::{
-    ETag, Error, Guid, OutcomeUnknownError, Properties, Result, Row, RowId, UniqueViolationError, ValueRef,
-    backend::{Action, Backend, Group, IfMatch, Operation},
+    ETag, Error, Guid, OutcomeUnknownError, Properties, Result, Row, RowId, RowRef, UniqueViolationError, ValueRef,
+    backend::{Action, Backend, BoxFuture, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
     entity::{self, LoadedRows, PENDING, RowKeys},
+    key::order,
     limits,
 };
 
@@ -335,8 +336,39 @@ impl Upkeep {
         self.backend.get(table, partition_key, row_key, None).await
     }
 
-    /// Whether there is a row with these keys.
-    pub(crate) async fn exists(&self, keys: &RowKeys) -> Result<bool> {
+    /// Which of these rows of one partition there are: with one request if few others stand between them, and with one
+    /// more for each that it does not tell of.
+    pub(crate) async fn standing(&self, keys: &[&RowKeys]) -> Result<Vec<bool>> {
+        let row_keys = || keys.iter().map(|keys| &keys.1);
+        let by_order = |left: &&String, right: &&String| order::compare(left, right);
+        let (Some(from), Some(to)) = (row_keys().min_by(by_order), row_keys().max_by(by_order)) else {
+            return Ok(Vec::new());
+        };
+        let partitions = Partitions::One(keys[0].0.clone());
+        let rows = KeyRange { from: Bound::Included(from.clone()), to: Bound::Included(to.clone()) };
+        let (table, select) = (self.table_of(keys[0])?, Some(Cow::Borrowed(&[][..])));
+        let scan = Scan { table, partitions, rows, filter: None, select, page: limits::PAGE };
+        let (mut seen, mut all) = (HashSet::new(), false);
+        // Keys that are too long for one address are looked for one by one.
+        if limits::check_scan(&scan).is_ok() {
+            let mut note = |row: RowRef<'_>| {
+                seen.insert(row.row_key.to_owned());
+                Ok(())
+            };
+            match self.backend.query_with(&scan, None, &mut note).await {
+                Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => all = true,
+                next => all = next?.is_none(),
+            }
+        }
+        let mut looks: Vec<BoxFuture<'_, Result<bool>>> = Vec::with_capacity(keys.len());
+        for keys in keys {
+            let seen = seen.contains(&keys.1);
+            looks.push(Box::pin(async move { Ok(seen || !all && self.exists(keys).await?) }));
+        }
+        super::side_by_side(looks).await
+    }
+
+    async fn exists(&self, keys: &RowKeys) -> Result<bool> {
         let table = self.table_of(keys)?;
         match self.backend.get(&table, &keys.0, &keys.1, Some(&[])).await {
             Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => Ok(false),

@@ -1,19 +1,28 @@
 //! Many entities at once.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use anyhow::Result;
 use futures_util::{StreamExt, stream};
 use table_runtime::{BulkError, Error, TableEntity};
 use tests::stores::Store;
+use tokio::{sync::watch, time::timeout};
 
 crate::conformance! {
     transactions_are_packed_by_partition
     what_fails_does_not_take_others_down
+    entities_are_taken_by_reference_too
+    what_is_there_is_found_with_one_look
+    rows_far_apart_are_looked_for_one_by_one
+    ten_thousand_failures_end_it
     upserts_repeat_harmlessly_and_in_order
     removals_pass_over_what_is_missing
     an_error_of_the_store_ends_it_and_says_where_to_go_on
     endless_input_is_taken_as_it_is_written
+    a_quiet_input_keeps_nothing_waiting
     a_lost_answer_is_asked_for_again
     index_rows_are_counted_and_written
     indexes_elsewhere_are_kept
@@ -76,10 +85,80 @@ async fn what_fails_does_not_take_others_down(store: &Store) -> Result<()> {
     assert!(matches!(failures[1], (100, Error::Key(_))), "{failures:?}");
     // It came twice.
     assert!(matches!(failures[2], (102, Error::AlreadyExists(_))), "{failures:?}");
-    assert_eq!(error.resume_from, 103);
+    assert_eq!((error.resume_from, error.ended_early), (103, false));
     let told = error.to_string();
     assert!(told.starts_with("3 of 103 entities were not written; the first: "), "{told}");
     assert!(told.ends_with("Readings(PartitionKey='s0',RowKey='0000000030') already exists"), "{told}");
+    Ok(())
+}
+
+async fn entities_are_taken_by_reference_too(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Reading>().await?;
+    let readings: Vec<_> = (0..9).map(reading).collect();
+    tables.insert_all(&readings[..3]).await?;
+    tables.insert_all(readings[3..6].iter()).await?;
+    tables.insert_all_from(stream::iter(&readings[6..])).await?;
+    let stored = Reading::by_key("s1").all(tables).await?;
+    tables.upsert_all(stored.iter().map(|stored| &**stored)).await?;
+    tables.upsert_all(&readings).await?;
+    let first = Reading::by_key("s0").all(tables).await?;
+    assert_eq!(first.iter().map(|stored| (**stored).clone()).collect::<Vec<_>>(), [0, 3, 6].map(reading));
+    Ok(())
+}
+
+async fn what_is_there_is_found_with_one_look(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Reading>().await?;
+    tables.insert_all((0..300).filter(|number| number % 2 == 0).map(reading)).await?;
+    store.probe.requests();
+    let error = failed(tables.insert_all((0..300).map(reading)).await);
+    assert_eq!((error.progress.written, error.failures.len()), (150, 150));
+    let is_it = |number: usize, error: &Error| matches!(error, Error::AlreadyExists(row) if row.row_key == format!("{number:010}"));
+    for (failure, number) in error.failures.iter().zip((0..300).step_by(2)) {
+        assert_eq!(failure.position, number);
+        assert!(is_it(number, &failure.error), "{failure:?}");
+    }
+    // A transaction, the look, and a transaction of the others, for each of three partitions.
+    assert_eq!(store.probe.requests(), 9);
+    let error = failed(tables.insert_all((0..300).map(reading)).await);
+    assert_eq!((error.progress.written, error.failures.len()), (0, 300));
+    assert_eq!(store.probe.requests(), 6);
+    Ok(())
+}
+
+async fn rows_far_apart_are_looked_for_one_by_one(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Reading>().await?;
+    let of_one = |number: u32| Reading { sensor: "s".into(), ..reading(number) };
+    tables.insert_all((0..2_500).map(of_one)).await?;
+    let apart = || [0, 1_500, 2_000, 3_000, 2_499, 4_000].map(of_one);
+    store.probe.requests();
+    let error = failed(tables.insert_all(apart()).await);
+    let failed: Vec<_> = error.failures.iter().map(|failure| failure.position).collect();
+    assert_eq!((error.progress.written, failed), (2, vec![0, 1, 2, 4]));
+    // What the look at a thousand rows did not tell is looked for: all but the first.
+    assert_eq!(store.probe.requests(), 8);
+    let done = tables.remove_all(apart().map(|of| Reading::key(&of.sensor, of.number))).await?;
+    assert_eq!((done.written, done.missing), (6, 0));
+    let done = tables.remove_all([0, 2_400].map(|number| Reading::key("s", number))).await?;
+    assert_eq!((done.written, done.missing), (1, 1));
+    Ok(())
+}
+
+async fn ten_thousand_failures_end_it(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Reading>().await?;
+    // None of them has a row.
+    let input = |count: u32| (0..count).map(|number| Reading { sensor: "x".repeat(513), ..reading(number) });
+    let error = failed(tables.insert_all(input(9_999)).await);
+    assert_eq!((error.progress.read, error.failures.len(), error.ended_early), (9_999, 9_999, false));
+    let error = failed(tables.insert_all(input(20_000)).await);
+    assert_eq!((error.progress.read, error.failures.len(), error.ended_early), (10_000, 10_000, true));
+    assert_eq!(error.resume_from, 10_000);
+    let told = error.to_string();
+    let says = "10000 of 10000 entities were not written, and the rest of the input was not tried; the first: ";
+    assert!(told.starts_with(says), "{told}");
     Ok(())
 }
 
@@ -108,18 +187,19 @@ async fn removals_pass_over_what_is_missing(store: &Store) -> Result<()> {
     tables.remove(Reading::key("s0", 30)).await?;
     let keys: Vec<_> = (0..60).map(reading).map(|reading| Reading::key(&reading.sensor, reading.number)).collect();
     let done = tables.remove_all(keys).await?;
-    assert_eq!((done.read, done.written), (60, 60));
+    assert_eq!((done.read, done.written, done.missing), (60, 59, 1));
     for sensor in ["s0", "s1", "s2"] {
         assert_eq!(Reading::by_key(sensor).count(tables).await?, 10);
     }
-    // What is gone costs no more than a look each.
+    // What is gone costs one look for each transaction.
     store.probe.requests();
-    tables.remove_all((0..60).map(|number| Reading::key(&format!("s{}", number % 3), number))).await?;
-    assert_eq!(store.probe.requests(), 60);
+    let done = tables.remove_all((0..60).map(|number| Reading::key(&format!("s{}", number % 3), number))).await?;
+    assert_eq!((done.written, done.missing), (0, 60));
+    assert_eq!(store.probe.requests(), 6);
     tables.create::<Member>().await?;
     tables.insert_all((0..20).map(member)).await?;
     let done = tables.remove_all((0..40).map(|id| Member::key("chess", id))).await?;
-    assert_eq!(done.written, 40);
+    assert_eq!((done.written, done.missing), (20, 20));
     assert_eq!(tables.verify::<Member>().all().await?, []);
     assert_eq!(Member::by_year("chess").count(tables).await?, 0);
     Ok(())
@@ -130,7 +210,7 @@ async fn an_error_of_the_store_ends_it_and_says_where_to_go_on(store: &Store) ->
     let error = failed(tables.insert_all((0..100_000).map(reading)).side_by_side(2).await);
     assert!(error.failures.iter().all(|failure| matches!(&*failure.error, Error::TableNotFound(_))));
     assert!(error.progress.read < 5_000, "{:?}", error.progress);
-    assert_eq!((error.resume_from, error.progress.written), (0, 0));
+    assert_eq!((error.resume_from, error.progress.written, error.ended_early), (0, 0, true));
     tables.create::<Reading>().await?;
     tables.upsert_all((0..300).skip(error.resume_from).map(reading)).await?;
     assert_eq!(Reading::by_key("s0").count(tables).await?, 100);
@@ -146,6 +226,8 @@ async fn endless_input_is_taken_as_it_is_written(store: &Store) -> Result<()> {
     let tell = written.clone();
     let load = tables.insert_all_from(endless).progress(move |progress| {
         assert!(progress.read < 25_000 + progress.written, "{progress:?}");
+        // What is too much goes in large shares: to look through all that waits for each entity would take its time.
+        assert!(progress.written > 100 || progress.read == 20_001, "{progress:?}");
         *tell.lock().expect("no panic") = progress.written;
     });
     let mut load = load.into_future();
@@ -157,6 +239,29 @@ async fn endless_input_is_taken_as_it_is_written(store: &Store) -> Result<()> {
         if *written.lock().expect("no panic") > 100 { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
     });
     enough.await;
+    Ok(())
+}
+
+async fn a_quiet_input_keeps_nothing_waiting(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Reading>().await?;
+    store.probe.requests();
+    let (tell, told) = watch::channel(0);
+    // The producer gives some, goes on once all of them are written, and never gives enough for a full transaction.
+    let input = stream::iter([0, 30, 60]).then(move |from| {
+        let mut told = told.clone();
+        async move {
+            let _ = told.wait_for(|written| *written == from as usize).await;
+            stream::iter((from..from + 30).map(reading))
+        }
+    });
+    let load = tables.insert_all_from(input.flatten()).progress(move |progress| {
+        tell.send_replace(progress.written);
+    });
+    let done = timeout(Duration::from_secs(120), load.into_future()).await??;
+    assert_eq!(done.written, 90);
+    // What waited was sent by partition all the same.
+    assert_eq!(store.probe.requests(), 9);
     Ok(())
 }
 

@@ -87,7 +87,7 @@ async fn a_violation_names_index_value_and_owner(store: &Store) -> Result<()> {
 /// A place whose unique indexes have keys of several parts.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Places")]
-#[index(named, partition(name(hash = 8)), row(name(lowercase)), unique)]
+#[index(named, partition(name(hash = 8, lowercase)), row(name(lowercase)), unique)]
 #[index(spot, partition(town(first = 2)), row(town, number), unique)]
 struct Place {
     #[partition_key]

@@ -18,6 +18,8 @@ crate::conformance! {
     upserts_and_removals_move_index_rows
     what_is_no_transaction_is_not_sent
     a_hundred_rows_and_no_more
+    what_is_known_is_checked_before_it_is_read
+    a_write_id_proves_the_whole
     four_mebibytes_and_no_more
     another_kind_is_not_written_over
     nothing_is_removed_but_what_was_read
@@ -231,7 +233,7 @@ async fn what_is_no_transaction_is_not_sent(store: &Store) -> Result<()> {
     let member = member(7, "Zoe");
     let too_long = note("p", &"x".repeat(513), 1);
     for (transaction, says) in [
-        (tables.transaction(), "the transaction has no writes"),
+        (tables.transaction(), "the transaction has no writes; the limit is 1 to 100"),
         (tables.transaction().insert(&one).insert(&other), "one partition of one table"),
         (tables.transaction().insert(&one).insert(&member), "one partition of one table"),
         (tables.transaction().insert(&one).upsert(&one), "more than one operation on this row"),
@@ -253,10 +255,83 @@ async fn a_hundred_rows_and_no_more(store: &Store) -> Result<()> {
     };
     store.probe.requests();
     let error = insert(101).commit().await.expect_err("too many").to_string();
-    assert!(error.contains("101 operations"), "{error}");
+    assert_eq!(
+        error,
+        "Notes: the transaction has 101 operations of 101 entities; the limit is 100 operations, those on index rows \
+         included"
+    );
     assert_eq!(store.probe.requests(), 0);
     insert(100).commit().await?;
     assert_eq!(Note::by_key("p").count(tables).await?, 100);
+    Ok(())
+}
+
+async fn what_is_known_is_checked_before_it_is_read(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    let [alice] = members(store, &["Alice"]).await?.try_into().expect("one");
+    store.probe.requests();
+    let each = |count: u32| (0..count).map(|id| member(id, &format!("N{id}")));
+    let too_much = |write: table_runtime::Result<_>, operations: &str| {
+        let Err(Error::Limit(limit)) = write else { panic!("{write:?}") };
+        assert_eq!(limit.found, operations);
+    };
+    // An upsert writes the entity and the copy at least, an insert every row, but a list of several only once.
+    let upserts = each(51).fold(tables.transaction(), |all, member| all.upsert(&member));
+    too_much(upserts.commit().await, "102 operations of 51 entities");
+    let inserts = each(34).fold(tables.transaction(), |all, member| all.insert(&member));
+    too_much(inserts.commit().await, "103 operations of 34 entities");
+    let removals = (0..101).fold(tables.transaction(), |all, id| all.remove(Member::key("chess", id)));
+    too_much(removals.commit().await, "101 operations of 101 entities");
+
+    let (new, key) = (member(1, "Alan"), || Member::key("chess", 1));
+    for twice in [
+        tables.transaction().upsert(&new).upsert(&new),
+        tables.transaction().insert(&new).remove(key()),
+        tables.transaction().upsert(&new).remove(key()),
+        tables.transaction().remove(key()).remove(key()),
+        tables.transaction().remove(key()).upsert(&new),
+        tables.transaction().remove(key()).insert(&new).remove(key()),
+        tables.transaction().delete(&alice).remove(key()),
+        tables.transaction().upsert(&member(7, "Zoe")).insert(&new).delete(&alice),
+    ] {
+        let Err(Error::Limit(limit)) = twice.commit().await else { panic!("it has two writes of one row") };
+        assert_eq!(limit.found, "more than one operation on this row");
+        assert_eq!(limit.row.as_ref().map(|row| row.row_key.as_str()), Some("id-0000000001"));
+    }
+    assert_eq!(store.probe.requests(), 0);
+    Ok(())
+}
+
+/// A note that leaves its write's id.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Notes", write_id)]
+struct SignedNote {
+    #[partition_key]
+    book: String,
+    #[row_key]
+    row: String,
+    count: u32,
+}
+
+async fn a_write_id_proves_the_whole(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Note>().await?;
+    tables.insert(&note("p", "changed", 1)).await?;
+    let mut changed = Note::key("p", "changed").get(tables).await?.expect("it was inserted");
+    let before = Stored::etag(&changed).clone();
+    changed.count = 2;
+    let signed = |row: &str| SignedNote { book: "p".into(), row: row.into(), count: 1 };
+    store.probe.apply_and_lose();
+    let (new, last) = (note("p", "new", 1), signed("last"));
+    let etags = tables.transaction().insert(&new).update(&mut changed).insert(&last).commit().await?;
+    let last = SignedNote::key("p", "last").get(tables).await?.expect("it was written");
+    // Whose the other rows are by now, nobody knows.
+    assert_eq!(etags, [None, None, Some(Stored::etag(&last).clone())]);
+    assert_eq!((Stored::etag(&changed), Note::by_key("p").count(tables).await?), (&before, 3));
+
+    store.probe.lose();
+    let lost = tables.transaction().insert(&signed("lost")).insert(&note("p", "lost, too", 1)).commit().await;
+    assert!(matches!(lost, Err(Error::OutcomeUnknown(_))), "{lost:?}");
     Ok(())
 }
 

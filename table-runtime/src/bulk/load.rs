@@ -1,0 +1,337 @@
+//! Packing: which entities are written in one transaction, and when it is sent.
+//!
+//! A batch is *open* while it waits for more entities of its partition, *packed* while it waits for its turn, and then
+//! under way. Entities are taken from the input while nothing is packed, so that the store is what bounds the speed.
+
+use std::{
+    borrow::Cow,
+    cmp::Reverse,
+    collections::{BTreeSet, HashMap, HashSet, VecDeque},
+    future::poll_fn,
+    mem,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+
+use super::{
+    BulkError, BulkFailure, BulkProgress, FAILURES, Input, Item, Told,
+    send::{Flown, Placed, write_alone, write_batch},
+};
+use crate::{
+    Error, Result, Tables,
+    backend::BoxFuture,
+    entity::RowKeys,
+    index::{self, Schema, Upkeep},
+    limits,
+    transaction::{What, Write},
+};
+
+/// How many entities wait for their transaction to be full, at most.
+const WAITING: usize = 20_000;
+/// How many bytes they have, about.
+const WAITING_BYTES: usize = 64 * 1024 * 1024;
+/// What part of the open transactions is sent where too much waits: the fullest ones. It takes a look at each of them,
+/// which is little for each entity if so many go at once.
+const SHARE: usize = 8;
+/// What a transaction may have by the estimate, which is below what is sent.
+const TRANSACTION_BYTES: usize = 3 * 1024 * 1024;
+
+/// A bulk write under way.
+pub(super) struct Load<'a> {
+    tables: Tables,
+    schema: Schema,
+    /// Whether an entity has rows in other partitions: then it is written by itself.
+    alone: bool,
+    /// Whether transactions of one partition would meet at a list.
+    one_by_one: bool,
+    side_by_side: usize,
+    told: Option<Told<'a>>,
+    /// Where the entities come from; `None` once it has ended.
+    input: Option<Input<'a>>,
+    /// What waits for its transaction to be full, by table and partition.
+    open: HashMap<Place, Batch>,
+    /// What is to be sent, in this order, as soon as there is room for it.
+    packed: VecDeque<Batch>,
+    /// The entities of the open batches, and their bytes.
+    waiting: usize,
+    waiting_bytes: usize,
+    flying: FuturesUnordered<BoxFuture<'static, Flown>>,
+    /// The rows of what is under way: a row's next write waits for the one before.
+    flying_rows: HashSet<RowKeys>,
+    flying_partitions: HashMap<String, usize>,
+    /// The places of what is neither written nor failed by itself.
+    outstanding: BTreeSet<usize>,
+    progress: BulkProgress,
+    failures: Vec<BulkFailure>,
+    /// An error that is not about one entity.
+    fatal: bool,
+}
+
+/// A table, which is one of several where it is sliced, and a partition key.
+type Place = (Cow<'static, str>, String);
+
+/// The writes of one transaction.
+#[derive(Default)]
+struct Batch {
+    writes: Vec<Placed>,
+    row_keys: HashSet<String>,
+    rows: usize,
+    bytes: usize,
+}
+
+/// What happens next.
+enum Event {
+    /// The input gives an entity.
+    Given(Result<Item>),
+    /// The input has ended.
+    Ended,
+    /// The input has nothing to give yet, and nothing is under way.
+    Quiet,
+    /// A transaction is done.
+    Landed(Flown),
+}
+
+impl<'a> Load<'a> {
+    pub(super) fn new(
+        tables: Tables,
+        schema: Schema,
+        side_by_side: usize,
+        told: Option<Told<'a>>,
+        input: Input<'a>,
+    ) -> Self {
+        let alone = schema.claimed().next().is_some() || schema.following().next().is_some();
+        Self {
+            tables,
+            schema,
+            alone,
+            one_by_one: schema.has_lists(),
+            side_by_side,
+            told,
+            input: Some(input),
+            open: HashMap::new(),
+            packed: VecDeque::new(),
+            waiting: 0,
+            waiting_bytes: 0,
+            flying: FuturesUnordered::new(),
+            flying_rows: HashSet::new(),
+            flying_partitions: HashMap::new(),
+            outstanding: BTreeSet::new(),
+            progress: BulkProgress::default(),
+            failures: Vec::new(),
+            fatal: false,
+        }
+    }
+
+    pub(super) async fn run(mut self) -> Result<BulkProgress> {
+        while !self.gives_up() && !self.is_done() {
+            let launched = self.launch();
+            match poll_fn(|context| self.poll_event(context)).await {
+                Event::Given(item) => self.take(item),
+                // Nobody knows whether more is to come: the producer may be waiting for what it gave to be written.
+                Event::Quiet => self.pack_all(),
+                Event::Ended => {
+                    self.input = None;
+                    self.pack_all();
+                }
+                Event::Landed(flown) => self.note(flown),
+            }
+            if launched || self.progress.read.is_multiple_of(limits::OPERATIONS) {
+                index::breathe().await;
+            }
+        }
+        while let Some(flown) = self.flying.next().await {
+            self.note(flown);
+        }
+        self.finish()
+    }
+
+    fn gives_up(&self) -> bool {
+        self.fatal || self.failures.len() >= FAILURES
+    }
+
+    fn is_done(&self) -> bool {
+        self.input.is_none() && self.packed.is_empty() && self.flying.is_empty()
+    }
+
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Event> {
+        // What was sent is under way from here on, while the next ones are packed.
+        if let Poll::Ready(Some(flown)) = self.flying.poll_next_unpin(context) {
+            return Poll::Ready(Event::Landed(flown));
+        }
+        let Some(input) = self.input.as_mut().filter(|_| self.packed.is_empty()) else { return Poll::Pending };
+        match input.poll_next_unpin(context) {
+            Poll::Ready(Some(item)) => Poll::Ready(Event::Given(item)),
+            Poll::Ready(None) => Poll::Ready(Event::Ended),
+            Poll::Pending if self.flying.is_empty() && !self.open.is_empty() => Poll::Ready(Event::Quiet),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// Takes the next entity of the input.
+    fn take(&mut self, item: Result<Item>) {
+        let position = self.progress.read;
+        self.progress.read += 1;
+        let begun = item.and_then(|(keys, what)| {
+            let upkeep = Upkeep::new(self.tables.backend().clone(), self.schema)?;
+            let table = upkeep.table_of(&keys)?;
+            Ok((table, Write { upkeep, keys, what, indexed: self.schema.layouts.len() > 1, stored: None }))
+        });
+        let (table, write) = match begun {
+            Ok(begun) => begun,
+            Err(error) => {
+                self.progress.failed += 1;
+                return self.failures.push(BulkFailure { position, row: None, error: Arc::new(error) });
+            }
+        };
+        self.outstanding.insert(position);
+        let (partition_key, row_key) = write.keys.clone();
+        let place = (table, partition_key);
+        let (rows, bytes) = (write.most_rows(), write.bytes());
+        let full = self.open.get(&place).is_some_and(|open| {
+            open.rows + rows > limits::OPERATIONS
+                || open.bytes + bytes > TRANSACTION_BYTES
+                || open.row_keys.contains(&row_key)
+        });
+        if full {
+            self.pack(&place);
+        }
+        let open = self.open.entry(place.clone()).or_default();
+        open.rows += rows;
+        open.bytes += bytes;
+        open.row_keys.insert(row_key);
+        open.writes.push(Placed { position, write });
+        self.waiting += 1;
+        self.waiting_bytes += bytes;
+        if self.alone {
+            self.pack(&place);
+        }
+        while self.waiting > WAITING || self.waiting_bytes > WAITING_BYTES {
+            self.pack_fullest();
+        }
+    }
+
+    /// Has sent what waits of a partition.
+    fn pack(&mut self, place: &Place) {
+        let Some(batch) = self.open.remove(place) else { return };
+        self.waiting -= batch.writes.len();
+        self.waiting_bytes -= batch.bytes;
+        self.packed.push_back(batch);
+    }
+
+    /// Has sent what is nearly a transaction, which costs least.
+    fn pack_fullest(&mut self) {
+        let mut places: Vec<_> = self.open.iter().map(|(place, open)| (Reverse(open.rows), place)).collect();
+        let share = places.len().div_ceil(SHARE);
+        if share < places.len() {
+            places.select_nth_unstable_by_key(share, |(rows, _)| *rows);
+        }
+        let fullest: Vec<_> = places[..share].iter().map(|(_, place)| (*place).clone()).collect();
+        for place in &fullest {
+            self.pack(place);
+        }
+    }
+
+    /// Has sent everything that waits.
+    fn pack_all(&mut self) {
+        (self.waiting, self.waiting_bytes) = (0, 0);
+        self.packed.extend(mem::take(&mut self.open).into_values());
+    }
+
+    /// Sends what is packed, as far as there is room for it, and says whether there was something to send.
+    fn launch(&mut self) -> bool {
+        let mut launched = false;
+        while self.flying.len() < self.side_by_side
+            && let Some(batch) = self.packed.pop_front()
+        {
+            if self.meets(&batch) {
+                self.packed.push_front(batch);
+                break;
+            }
+            let writes = batch.writes;
+            self.flying_rows.extend(writes.iter().map(|placed| placed.write.keys.clone()));
+            if let Some(placed) = writes.first() {
+                *self.flying_partitions.entry(placed.write.keys.0.clone()).or_default() += 1;
+            }
+            self.flying.push(if self.alone { Box::pin(write_alone(writes)) } else { Box::pin(write_batch(writes)) });
+            launched = true;
+        }
+        launched
+    }
+
+    /// Whether something is under way that has to be done before this is sent.
+    fn meets(&self, batch: &Batch) -> bool {
+        let mut keys = batch.writes.iter().map(|placed| &placed.write.keys);
+        keys.any(|keys| {
+            self.flying_rows.contains(keys) || self.one_by_one && self.flying_partitions.contains_key(&keys.0)
+        })
+    }
+
+    fn note(&mut self, Flown { rows, written, missing, failed, fatal }: Flown) {
+        if let Some((partition_key, _)) = rows.first()
+            && let Some(count) = self.flying_partitions.get_mut(partition_key)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.flying_partitions.remove(partition_key);
+            }
+        }
+        for keys in &rows {
+            self.flying_rows.remove(keys);
+        }
+        // What may have been written, or may yet be, is not done.
+        let is_done = |failure: &&BulkFailure| !fatal && !matches!(*failure.error, Error::OutcomeUnknown(_));
+        let by_themselves = failed.iter().filter(is_done).map(|failure| &failure.position);
+        for position in written.iter().chain(&missing).chain(by_themselves) {
+            self.outstanding.remove(position);
+        }
+        self.progress.written += written.len();
+        self.progress.missing += missing.len();
+        self.progress.failed += failed.len();
+        self.failures.extend(failed);
+        self.fatal |= fatal;
+        if let Some(told) = &mut self.told {
+            told(&self.progress);
+        }
+    }
+
+    fn finish(mut self) -> Result<BulkProgress> {
+        self.failures.sort_by_key(|failure| failure.position);
+        match self.failures.first() {
+            None => Ok(self.progress),
+            Some(first) => {
+                let resume_from = self.outstanding.first().copied().unwrap_or(self.progress.read);
+                let ended_early = self.input.is_some() || !self.open.is_empty() || !self.packed.is_empty();
+                let first = first.error.clone();
+                let (progress, failures) = (self.progress, self.failures);
+                Err(Error::Bulk(Box::new(BulkError { progress, failures, resume_from, ended_early, first })))
+            }
+        }
+    }
+}
+
+impl Write<'_> {
+    /// The rows that it may write.
+    fn most_rows(&self) -> usize {
+        let (each, lists) = match self.what {
+            What::Insert(_) => (1, 2),
+            // An index row may go and another come.
+            _ => (2, 4),
+        };
+        let listed = self.upkeep.list_count();
+        1 + each * (self.upkeep.same_partition_count() - listed) + lists * listed
+    }
+
+    /// About how many bytes it is, as it is sent.
+    fn bytes(&self) -> usize {
+        const LINES: usize = 700;
+        let properties = match &self.what {
+            What::Insert(new) | What::Upsert(new) => {
+                new.rows.iter().flatten().map(|row| row.properties.as_bytes().len() * 2).sum()
+            }
+            _ => 0,
+        };
+        LINES * self.most_rows() + properties
+    }
+}

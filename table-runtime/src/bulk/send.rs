@@ -1,0 +1,217 @@
+//! Sending: a transaction, without those of its entities that fail.
+
+use std::sync::Arc;
+
+use super::BulkFailure;
+use crate::{
+    Error, RowId,
+    entity::RowKeys,
+    index,
+    transaction::{What, Write, read, send},
+};
+
+/// How often a transaction is sent again whose answer was lost.
+const TRIES: usize = 5;
+
+/// A write and its place in the input.
+pub(super) struct Placed {
+    pub(super) position: usize,
+    pub(super) write: Write<'static>,
+}
+
+/// What became of a transaction.
+pub(super) struct Flown {
+    pub(super) rows: Vec<RowKeys>,
+    pub(super) written: Vec<usize>,
+    /// What was to be removed and was not there.
+    pub(super) missing: Vec<usize>,
+    pub(super) failed: Vec<BulkFailure>,
+    pub(super) fatal: bool,
+}
+
+impl Flown {
+    fn of(writes: &[Placed]) -> Self {
+        let rows = writes.iter().map(|placed| placed.write.keys.clone()).collect();
+        Self { rows, written: Vec::new(), missing: Vec::new(), failed: Vec::new(), fatal: false }
+    }
+}
+
+impl Placed {
+    fn failed(&self, error: &Arc<Error>) -> BulkFailure {
+        BulkFailure { position: self.position, row: self.write.row_id().ok(), error: error.clone() }
+    }
+
+    /// It was to be inserted, and its row is there.
+    fn exists(&self) -> BulkFailure {
+        let error = self.write.row_id().map_or_else(|error| error, |row| Error::AlreadyExists(Box::new(row)));
+        self.failed(&Arc::new(error))
+    }
+}
+
+/// Writes entities that have rows in other partitions too.
+pub(super) async fn write_alone(writes: Vec<Placed>) -> Flown {
+    let mut flown = Flown::of(&writes);
+    for placed in writes {
+        let upkeep = &placed.write.upkeep;
+        let written = match &placed.write.what {
+            What::Insert(new) => upkeep.insert(new).await.map(|_| true),
+            What::Upsert(new) => upkeep.upsert(new).await.map(|_| true),
+            _ => upkeep.remove(&placed.write.keys).await,
+        };
+        match written {
+            Ok(true) => flown.written.push(placed.position),
+            Ok(false) => flown.missing.push(placed.position),
+            Err(error) => {
+                flown.fatal |= !is_of_entity(&error);
+                flown.failed.push(placed.failed(&Arc::new(error)));
+            }
+        }
+    }
+    flown
+}
+
+/// Writes a transaction, without those of its entities that fail.
+pub(super) async fn write_batch(writes: Vec<Placed>) -> Flown {
+    let mut flown = Flown::of(&writes);
+    // What is too much for one transaction is written by halves.
+    let mut parts = vec![writes];
+    let (mut lost, mut delays) = (0, index::delays());
+    while let Some(part) = parts.pop() {
+        let (positions, mut writes): (Vec<_>, Vec<_>) =
+            part.into_iter().map(|placed| (placed.position, placed.write)).unzip();
+        if writes.is_empty() {
+            continue;
+        }
+        let (error, sent) = match read(&writes).await {
+            Ok(read) => match send(&writes, &read).await {
+                Ok(_) => {
+                    flown.written.extend(positions);
+                    continue;
+                }
+                Err(error) => (error, true),
+            },
+            Err(error) => (error, false),
+        };
+        let mut part: Vec<_> =
+            positions.into_iter().zip(writes.drain(..)).map(|(position, write)| Placed { position, write }).collect();
+        match culprit(&part, &error) {
+            // What was read for it has changed since.
+            Some((at, true)) if sent => match index::wait(&mut delays, error).await {
+                Ok(()) => parts.push(part),
+                Err(error) => {
+                    flown.failed.push(part.remove(at).failed(&Arc::new(error)));
+                    parts.push(part);
+                }
+            },
+            // Where one is missing, more may be; and where one is in the way.
+            Some((at, _)) if is_missing(&part[at], &error) => {
+                let (missing, rest) = part_off(part, at, false).await;
+                flown.missing.extend(missing.iter().map(|placed| placed.position));
+                parts.push(rest);
+            }
+            Some((at, _)) if is_in_the_way(&part[at], &error) => {
+                let (there, rest) = part_off(part, at, true).await;
+                flown.failed.extend(there.iter().map(Placed::exists));
+                parts.push(rest);
+            }
+            Some((at, _)) => {
+                flown.failed.push(part.remove(at).failed(&Arc::new(error)));
+                parts.push(part);
+            }
+            // To write it twice does no harm.
+            None if matches!(error, Error::OutcomeUnknown(_)) && lost < TRIES && !has_inserts(&part) => {
+                lost += 1;
+                parts.push(part);
+            }
+            None if matches!(error, Error::Limit(_)) && part.len() > 1 => {
+                let half = part.split_off(part.len() / 2);
+                parts.extend([half, part]);
+            }
+            None => {
+                flown.fatal |= !is_of_entity(&error);
+                let error = Arc::new(error);
+                flown.failed.extend(part.iter().map(|placed| placed.failed(&error)));
+                if flown.fatal {
+                    flown.failed.extend(parts.iter().flatten().map(|placed| placed.failed(&error)));
+                    break;
+                }
+            }
+        }
+    }
+    flown
+}
+
+/// Whether it was to be removed, and is not there.
+fn is_missing(placed: &Placed, error: &Error) -> bool {
+    matches!((&placed.write.what, error), (What::Remove, Error::NotFound(_)))
+}
+
+/// Whether it was to be inserted, and its row is there.
+fn is_in_the_way(placed: &Placed, error: &Error) -> bool {
+    matches!((&placed.write.what, error), (What::Insert(_), Error::AlreadyExists(_)))
+}
+
+/// Parts those whose rows stand in the table, or do not, from the others. Of the one at `known` that is known; what
+/// cannot be looked at is left to the transaction, which tells why.
+async fn part_off(part: Vec<Placed>, known: usize, stand: bool) -> (Vec<Placed>, Vec<Placed>) {
+    let looks = match part.first() {
+        Some(first) if part.len() > 1 => {
+            let keys: Vec<_> = part.iter().map(|placed| &placed.write.keys).collect();
+            first.write.upkeep.standing(&keys).await.unwrap_or_default()
+        }
+        _ => Vec::new(),
+    };
+    let (mut parted, mut rest) = (Vec::new(), Vec::new());
+    for (at, placed) in part.into_iter().enumerate() {
+        let is_so = at == known || looks.get(at) == Some(&stand);
+        if is_so { parted.push(placed) } else { rest.push(placed) }
+    }
+    (parted, rest)
+}
+
+fn has_inserts(part: &[Placed]) -> bool {
+    part.iter().any(|placed| matches!(placed.write.what, What::Insert(_)))
+}
+
+/// The write that a transaction failed at, and whether it can be tried again as it is.
+fn culprit(part: &[Placed], error: &Error) -> Option<(usize, bool)> {
+    let by_row_key = |row: &RowId| part.iter().position(|placed| placed.write.keys.1 == row.row_key);
+    match error {
+        Error::AlreadyExists(row) | Error::ConditionNotMet(row) | Error::NotFound(row) => {
+            let at = by_row_key(row)?;
+            let write = &part[at].write;
+            let read = write.indexed && !matches!(write.what, What::Insert(_));
+            let gone = matches!((&write.what, error), (What::Remove, Error::NotFound(_)));
+            Some((at, read && !gone))
+        }
+        Error::UniqueViolation(violation) => {
+            let has = |placed: &Placed| match &placed.write.what {
+                What::Insert(new) | What::Upsert(new) => {
+                    new.rows.iter().flatten().any(|row| row.keys.1 == violation.row.row_key)
+                }
+                _ => false,
+            };
+            // Of two in one transaction, the later one.
+            Some((part.iter().rposition(has)?, false))
+        }
+        Error::Limit(limit) => Some((by_row_key(limit.row.as_ref()?)?, false)),
+        _ => None,
+    }
+}
+
+/// Whether an error is about the entities that were written, and not about the store.
+fn is_of_entity(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Key(_)
+            | Error::Property(_)
+            | Error::Limit(_)
+            | Error::AlreadyExists(_)
+            | Error::NotFound(_)
+            | Error::ConditionNotMet(_)
+            | Error::UniqueViolation(_)
+            | Error::Aborted(_)
+            | Error::OutcomeUnknown(_)
+            | Error::Damaged { .. }
+    )
+}
