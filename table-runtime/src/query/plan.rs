@@ -298,7 +298,12 @@ impl Plan {
             (_, _) => order::prefixed(self.row.as_str()),
         };
         let select = self.selected(self.visible.properties_of_found()).map(Into::into);
-        Scan { table: self.layout.table.into(), partitions, rows, filter, select, page: limits::PAGE }
+        // Each slice has a name of this length.
+        let table = match &self.layout.slice {
+            Some(slice) => slice.pattern(self.layout.table).into(),
+            None => self.layout.table.into(),
+        };
+        Scan { table, partitions, rows, filter, select, page: limits::PAGE }
     }
 
     /// The scans, checked.
