@@ -222,11 +222,15 @@ const CLAIMS: [(&[Fields], &[Act]); 3] = [
     (NONE, &[Insert(1, 1, 1), Insert(2, 1, 1), Repair]),
 ];
 
-/// More of them, which take long where the claims are in other partitions.
-const MORE_CLAIMS: [(&[Fields], &[Act]); 9] = [
+/// Those that take long where the claims are in other partitions.
+const LONG_CLAIMS: [(&[Fields], &[Act]); 2] = [
     (NONE, &[Insert(1, 1, 1), Insert(1, 1, 1), Insert(2, 1, 1)]),
-    (ONE, &[Update(1, 2, 2), Insert(2, 1, 1), Repair]),
     (ONE, &[Update(1, 2, 2), Update(1, 2, 2), Insert(2, 2, 2)]),
+];
+
+/// Others, and those in which values change hands between items that stay.
+const MORE_CLAIMS: [(&[Fields], &[Act]); 7] = [
+    (ONE, &[Update(1, 2, 2), Insert(2, 1, 1), Repair]),
     (ONE, &[Update(1, 2, 2), Update(1, 1, 1), Insert(2, 1, 1)]),
     (ONE, &[Delete(1), Insert(1, 1, 1), Insert(2, 1, 1)]),
     (ONE, &[Update(1, 2, 2), Patch(1), Insert(2, 2, 2)]),
@@ -243,6 +247,18 @@ const POINTERS: [(&[Fields], &[Act]); 6] = [
     (ONE, &[Update(1, 2, 2), Delete(1), Insert(1, 2, 2)]),
     (ONE, &[Delete(1), Insert(1, 1, 1), Repair]),
     (ONE, &[Update(1, 2, 2), Patch(1), Repair]),
+];
+
+/// Twos in which they do.
+const CROSSING_TWOS: [(&[Fields], &[Act]); 8] = [
+    (NONE, &[Insert(1, 1, 1), Insert(2, 1, 1)]),
+    (ONE, &[Insert(2, 1, 1), Insert(2, 1, 2)]),
+    (ONE, &[Insert(2, 1, 2), Insert(2, 2, 1)]),
+    (ONE, &[Insert(2, 1, 1), Delete(1)]),
+    (ONE, &[Insert(2, 2, 1), Update(1, 3, 2)]),
+    (ONE, &[Update(1, 2, 2), Update(1, 3, 2)]),
+    (ONE, &[Update(1, 2, 2), Delete(1)]),
+    (TWO, &[Update(1, 3, 2), Update(2, 1, 3)]),
 ];
 
 /// Threes in which writers of two unique indexes meet crosswise.
@@ -270,7 +286,9 @@ const OVERTAKING: [(&[Fields], &[Act]); 3] = [
 ];
 
 mod unique_elsewhere {
-    use super::{ACTS, CLAIMS, MORE_CLAIMS, Result, STARTS, every, has_time, items::unique_elsewhere::Item, these};
+    use super::{
+        ACTS, CLAIMS, LONG_CLAIMS, MORE_CLAIMS, Result, STARTS, every, has_time, items::unique_elsewhere::Item, these,
+    };
 
     #[test]
     fn every_two() -> Result<()> {
@@ -279,28 +297,47 @@ mod unique_elsewhere {
 
     #[test]
     fn three() -> Result<()> {
-        these::<Item>(CLAIMS)?;
+        these::<Item>(CLAIMS.into_iter().chain(MORE_CLAIMS))?;
         if !has_time() {
             return Ok(());
         }
-        these::<Item>(MORE_CLAIMS)?;
+        these::<Item>(LONG_CLAIMS)?;
         every::<Item>(&STARTS, &ACTS, 3)
     }
 }
 
 mod two_elsewhere {
-    use super::{CROSSINGS, CROSSWISE, Result, STARTS, every, has_time, items::two_elsewhere::Item, these};
+    use super::{
+        CROSSING_TWOS, CROSSINGS, CROSSWISE, Result, STARTS, every, has_time, items::two_elsewhere::Item, these,
+    };
+
+    #[test]
+    fn every_two() -> Result<()> {
+        // Their claims go side by side, in every order, so that the others take long.
+        if has_time() { every::<Item>(&STARTS, &CROSSWISE, 2) } else { these::<Item>(CROSSING_TWOS) }
+    }
 
     #[test]
     fn three() -> Result<()> {
-        // Their claims go side by side, in every order, so that the others take long, twos too.
         let [first, others @ ..] = CROSSINGS;
         these::<Item>([first])?;
-        if !has_time() {
-            return Ok(());
-        }
-        these::<Item>(others)?;
-        every::<Item>(&STARTS, &CROSSWISE, 2)
+        if has_time() { these::<Item>(others) } else { Ok(()) }
+    }
+}
+
+mod mixed_three {
+    use super::{ACTS, CROSSINGS, Result, STARTS, every, has_time, items::mixed_three::Item, these};
+
+    #[test]
+    fn every_two() -> Result<()> {
+        every::<Item>(&STARTS, &ACTS, 2)
+    }
+
+    #[test]
+    fn three() -> Result<()> {
+        let [first, second, third, fourth] = CROSSINGS;
+        these::<Item>([first, third])?;
+        if has_time() { these::<Item>([second, fourth]) } else { Ok(()) }
     }
 }
 
@@ -319,7 +356,7 @@ mod pointer_elsewhere {
 }
 
 mod unique_in_partition {
-    use super::{ACTS, CLAIMS, MORE_CLAIMS, Result, STARTS, every, has_time, items::unique_in_partition::Item, these};
+    use super::{ACTS, CLAIMS, Result, STARTS, every, items::unique_in_partition::Item, these};
 
     #[test]
     fn every_two() -> Result<()> {
@@ -327,9 +364,9 @@ mod unique_in_partition {
     }
 
     #[test]
-    fn three() -> Result<()> {
-        these::<Item>(CLAIMS.into_iter().chain(MORE_CLAIMS))?;
-        if has_time() { every::<Item>(&STARTS, &ACTS, 3) } else { Ok(()) }
+    fn every_three() -> Result<()> {
+        these::<Item>(CLAIMS)?;
+        every::<Item>(&STARTS, &ACTS, 3)
     }
 }
 

@@ -25,7 +25,7 @@ mod first {
 
     #[derive(TableEntity, Clone, Debug, PartialEq)]
     #[table(name = "Posts")]
-    pub struct Post {
+    pub(super) struct Post {
         #[partition_key(hash = 16)]
         pub author: String,
         #[row_key]
@@ -37,7 +37,7 @@ mod first {
 
     #[derive(TableEntity, Clone, Debug, PartialEq)]
     #[table(slice = month(at))]
-    pub struct Log {
+    pub(super) struct Log {
         #[partition_key]
         pub source: String,
         #[row_key(time)]
@@ -63,7 +63,7 @@ macro_rules! later {
 later! {
     more_buckets {
         #[table(name = "Posts")]
-        pub struct Post {
+        pub(super) struct Post {
             #[partition_key(hash = 32)]
             pub author: String,
             #[row_key]
@@ -75,7 +75,7 @@ later! {
     }
     no_buckets {
         #[table(name = "Posts")]
-        pub struct Post {
+        pub(super) struct Post {
             #[partition_key]
             pub author: String,
             #[row_key]
@@ -87,7 +87,7 @@ later! {
     }
     wider {
         #[table(name = "Posts")]
-        pub struct Post {
+        pub(super) struct Post {
             #[partition_key(hash = 16)]
             pub author: String,
             #[row_key]
@@ -99,7 +99,7 @@ later! {
     }
     folded {
         #[table(name = "Posts")]
-        pub struct Post {
+        pub(super) struct Post {
             #[partition_key(hash = 16)]
             pub author: String,
             #[row_key]
@@ -111,7 +111,7 @@ later! {
     }
     turned {
         #[table(name = "Posts")]
-        pub struct Post {
+        pub(super) struct Post {
             #[partition_key(hash = 16)]
             pub author: String,
             #[row_key]
@@ -123,7 +123,7 @@ later! {
     }
     shorter {
         #[table(name = "Posts")]
-        pub struct Post {
+        pub(super) struct Post {
             #[partition_key(hash = 16)]
             pub author: String,
             #[row_key]
@@ -134,7 +134,7 @@ later! {
     }
     another_field {
         #[table(name = "Posts")]
-        pub struct Post {
+        pub(super) struct Post {
             #[partition_key(hash = 16)]
             pub author: String,
             #[row_key]
@@ -146,7 +146,7 @@ later! {
     }
     separated {
         #[table(name = "Posts", separator = "+")]
-        pub struct Post {
+        pub(super) struct Post {
             #[partition_key(hash = 16)]
             pub author: String,
             #[row_key]
@@ -158,7 +158,7 @@ later! {
     }
     of_a_kind {
         #[table(name = "Posts", kind)]
-        pub struct Post {
+        pub(super) struct Post {
             #[partition_key(hash = 16)]
             pub author: String,
             #[row_key]
@@ -170,7 +170,7 @@ later! {
     }
     prefixed {
         #[table(name = "Posts")]
-        pub struct Post {
+        pub(super) struct Post {
             #[partition_key(hash = 16)]
             pub author: String,
             #[row_key(prefix = "n-")]
@@ -183,7 +183,7 @@ later! {
     // The first index in the partition gives the entity's own rows a prefix.
     indexed {
         #[table(name = "Posts")]
-        pub struct Post {
+        pub(super) struct Post {
             #[partition_key(hash = 16)]
             pub author: String,
             #[row_key]
@@ -196,7 +196,7 @@ later! {
     }
     other_slices {
         #[table(slice = day(at))]
-        pub struct Log {
+        pub(super) struct Log {
             #[partition_key]
             pub source: String,
             #[row_key(time)]
@@ -207,7 +207,7 @@ later! {
     }
     other_order {
         #[table(slice = month(at))]
-        pub struct Log {
+        pub(super) struct Log {
             #[partition_key]
             pub source: String,
             #[row_key(reverse_time)]
@@ -218,7 +218,7 @@ later! {
     }
     by_another_name {
         #[table(name = "Posts")]
-        pub struct Article {
+        pub(super) struct Article {
             #[partition_key(hash = 32)]
             pub author: String,
             #[row_key]
@@ -230,7 +230,7 @@ later! {
     }
     renamed {
         #[table(name = "Posts")]
-        pub struct Post {
+        pub(super) struct Post {
             #[partition_key(hash = 16)]
             #[property(rename = "Author")]
             pub writer: String,
@@ -243,7 +243,7 @@ later! {
     }
     other_properties {
         #[table(name = "Posts", write_id)]
-        pub struct Post {
+        pub(super) struct Post {
             #[partition_key(hash = 16)]
             pub author: String,
             #[row_key]
@@ -300,7 +300,7 @@ mod indexed_first {
 
     #[derive(TableEntity)]
     #[table(name = "Cities")]
-    pub struct City {
+    pub(super) struct City {
         #[partition_key]
         pub land: String,
         #[row_key]
@@ -321,7 +321,7 @@ macro_rules! index {
             #[derive(TableEntity)]
             #[table(name = "Cities")]
             #[index($($index)*)]
-            pub struct City {
+            pub(super) struct City {
                 #[partition_key]
                 pub land: String,
                 #[row_key]
@@ -331,7 +331,8 @@ macro_rules! index {
                 pub people: i64,
             }
 
-            pub fn is_named(name: &str) -> bool {
+            #[allow(dead_code)]
+            pub(super) fn is_named(name: &str) -> bool {
                 !name.is_empty()
             }
         }
@@ -442,7 +443,7 @@ mod sharing {
 
     #[derive(TableEntity)]
     #[table(name = "Shop")]
-    pub struct User {
+    pub(super) struct User {
         #[partition_key]
         pub shop: String,
         #[row_key(prefix = "user-")]
@@ -451,7 +452,7 @@ mod sharing {
 
     #[derive(TableEntity)]
     #[table(name = "Shop")]
-    pub struct Order {
+    pub(super) struct Order {
         #[partition_key]
         pub shop: String,
         #[row_key(prefix = "order-")]
@@ -460,25 +461,25 @@ mod sharing {
 
     #[derive(TableEntity)]
     #[table(name = "Shop")]
-    pub struct Item {
+    pub(super) struct Item {
         #[partition_key]
         pub shop: String,
         #[row_key(prefix = "order-")]
         pub id: u64,
         #[row_key]
-        pub item: u32,
+        pub(super) line: u32,
     }
 
     #[derive(TableEntity)]
     #[table(name = "Shop", partition = "settings")]
-    pub struct Setting {
+    pub(super) struct Setting {
         #[row_key]
         pub name: String,
     }
 
     #[derive(TableEntity)]
     #[table(name = "Things", kind)]
-    pub struct Lamp {
+    pub(super) struct Lamp {
         #[partition_key]
         pub hall: String,
         #[row_key(prefix = "n-")]
@@ -489,7 +490,7 @@ mod sharing {
 
     #[derive(TableEntity)]
     #[table(name = "Things", kind)]
-    pub struct Bulb {
+    pub(super) struct Bulb {
         #[partition_key]
         pub hall: String,
         #[row_key(prefix = "n-")]

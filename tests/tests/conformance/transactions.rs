@@ -330,8 +330,8 @@ async fn a_write_id_proves_the_whole(store: &Store) -> Result<()> {
     assert_eq!((Stored::etag(&changed), Note::by_key("p").count(tables).await?), (&before, 3));
 
     store.probe.lose();
-    let lost = tables.transaction().insert(&signed("lost")).insert(&note("p", "lost, too", 1)).commit().await;
-    assert!(matches!(lost, Err(Error::OutcomeUnknown(_))), "{lost:?}");
+    let unknown = tables.transaction().insert(&signed("lost")).insert(&note("p", "lost, too", 1)).commit().await;
+    assert!(matches!(unknown, Err(Error::OutcomeUnknown(_))), "{unknown:?}");
     Ok(())
 }
 
