@@ -467,7 +467,7 @@ mod sharing {
         #[row_key(prefix = "order-")]
         pub id: u64,
         #[row_key]
-        pub(super) line: u32,
+        pub line: u32,
     }
 
     #[derive(TableEntity)]
