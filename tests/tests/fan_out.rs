@@ -99,25 +99,25 @@ impl Backend for Pages {
 }
 
 const PARTITIONS: usize = 16;
-/// The merge asks for the same pages of many rows and of few; many take long to write without optimisation.
-const ROWS: u32 = if cfg!(debug_assertions) { 5_000 } else { 100_000 };
+const ROWS: u32 = 100_000;
 
 /// So many rows in each partition, written below the types.
 async fn fill(backend: &Pages) -> Result<()> {
     backend.create_table("Lines").await?;
-    for bucket in 0..u32::try_from(PARTITIONS)? {
-        for numbers in (0..ROWS).collect::<Vec<_>>().chunks(100) {
-            let operations = numbers.iter().map(|number| {
+    // Side by side, since commits then hold several groups.
+    let partitions = (0..u32::try_from(PARTITIONS)?).map(|bucket| async move {
+        for first in (0..ROWS).step_by(100) {
+            let operations = (first..first + 100).map(|number| {
                 let number = number * 16 + bucket;
                 let properties = [("Source", Value::Int64(7)), ("Text", Value::String("text".to_owned()))];
                 Operation { row_key: format!("{number:010}"), action: Action::Insert(properties.into_iter().collect()) }
             });
-            let operations = operations.collect();
-            let partition_key = format!("{bucket:02}");
-            backend.execute(&Group { table: "Lines".into(), partition_key, operations }).await?;
+            let (table, partition_key) = ("Lines".into(), format!("{bucket:02}"));
+            backend.execute(&Group { table, partition_key, operations: operations.collect() }).await?;
         }
-    }
-    Ok(())
+        anyhow::Ok(())
+    });
+    futures_util::future::try_join_all(partitions).await.map(drop)
 }
 
 /// `take` is pushed into each partition: of however many rows, 16 requests of 10 rows.
