@@ -233,11 +233,13 @@ pub struct UniqueViolationError {
 
 /// A key or an index whose layout is not the one that the store has recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} of {table} is stored with another layout, by which its rows would not be found: {changes}; {}", Self::what(.layout), Self::mend(.layout))]
+#[error("{} of {entity} in {table} is recorded with another layout, by which this one would not find its rows: {changes}; {}", Self::what(.layout), Self::mend(.layout))]
 #[non_exhaustive]
 pub struct LayoutChangedError {
     /// The entity's table.
     pub table: String,
+    /// The entity that is recorded: its kind, or the struct's name.
+    pub entity: String,
     /// `key`, or the index's name.
     pub layout: &'static str,
     /// What differs from the layout that is recorded: each place with what was there, and what is.
@@ -251,19 +253,22 @@ impl LayoutChangedError {
 
     fn mend(layout: &str) -> &'static str {
         if layout == "key" {
-            "keep the layout, or give the changed entity another table, and insert there what a struct of the old layout \
-             reads"
+            "keep the layout (the beginning of its row keys by `#[row_key(prefix = \"…\")]`), or give the changed entity \
+             another table, and insert there what a struct of the old layout reads; an entity that is another one needs \
+             a kind, or a prefix, of its own"
         } else {
-            "give the changed index another name, and `backfill` it"
+            "keep the layout (the names of a pointer's properties by `rename(…)`), or give the changed index another name, \
+             and `backfill` it"
         }
     }
 }
 
-/// An index that shares a table with rows of another entity, and does not tell them apart.
+/// An index that shares a table with rows of another entity, where both could have one key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "in {table}, rows of `{layout}` could be taken for those of `{other_layout}` of {entity}: give the index a prefix of \
-     its own, such as `prefix = \"{layout}-\"`, or a table of its own"
+    "in {table}, a row of `{layout}` could have the key of one of `{other_layout}` of {entity}: give the index a table of \
+     its own, or each of them a prefix, with `prefix = \"…\"` in `#[index(…)]` and `#[row_key(…)]`; of two prefixes \
+     neither may begin with the other"
 )]
 #[non_exhaustive]
 pub struct RowsMeetError {

@@ -109,7 +109,7 @@ impl Tables {
     /// [`Error::Limit`](crate::Error::Limit) for a name that no table can have,
     /// [`Error::TableBeingDeleted`](crate::Error::TableBeingDeleted), and what the store says.
     pub async fn create<E: TableEntity>(&self) -> Result<()> {
-        let mut is_new = false;
+        let mut created = Vec::new();
         for (at, layout) in E::LAYOUTS.iter().enumerate() {
             slice::check_name(layout)?;
             if layout.slice.is_some() {
@@ -117,11 +117,10 @@ impl Tables {
             }
             let made = E::LAYOUTS[..at].iter().any(|before| before.table == layout.table);
             if !made {
-                let created = self.backend.create_table(layout.table).await?;
-                is_new |= created && at == 0;
+                created.extend(self.backend.create_table(layout.table).await?.then_some(layout.table));
             }
         }
-        self.record_layouts(Schema::of::<E>(), is_new).await
+        self.record_layouts(Schema::of::<E>(), &created).await
     }
 
     /// Reads rows by their keys, or through a unique index: a point each, side by side, never an `or`. The answers

@@ -19,7 +19,14 @@ impl Fields {
         was.as_str().is_some_and(|was| !self.0.contains(&was))
     }
 
-    /// What differs: each place with what stood there and what stands there now.
+    /// Whether a layout that was recorded is one of this entity: its primary key, or an index beside the same one.
+    pub(crate) fn are_of(&self, recorded: &Value, primary: &Value) -> bool {
+        let of = if recorded[OF].is_null() { recorded } else { &recorded[OF] };
+        self.changes(of, primary).is_empty()
+    }
+
+    /// What differs: each place with what stood there and what stands there now. Of an index, that is not the primary
+    /// key, which is looked at for itself.
     pub(crate) fn changes(&self, was: &Value, is: &Value) -> Vec<String> {
         let mut changes = Vec::new();
         self.compare("", Some(was), Some(is), &mut changes);
@@ -32,7 +39,7 @@ impl Fields {
                 let gone = was.keys().filter(|name| !is.contains_key(*name));
                 for name in is.keys().chain(gone) {
                     let (was, is) = (was.get(name), is.get(name));
-                    if name == "field" && was.is_some_and(|was| self.renamed(was)) {
+                    if name == OF || name == "field" && was.is_some_and(|was| self.renamed(was)) {
                         continue;
                     }
                     let dot = if place.is_empty() { "" } else { "." };
@@ -53,15 +60,20 @@ impl Fields {
     }
 }
 
-/// What is written down of one layout: with what the whole entity decides of its rows.
+/// Under this name the record of an index holds the entity's primary key.
+const OF: &str = "of";
+
+/// What is written down of one layout: with what the whole entity decides of its rows, and of an index whose it is.
 pub(crate) fn written(entity: &Layout, layout: &LayoutInfo) -> Value {
     // They hold text, numbers and bools only.
     let mut value = serde_json::to_value(layout).unwrap_or_default();
     if let Value::Object(value) = &mut value {
         value.extend(entity.separator.map(|separator| ("separator".to_owned(), separator.to_string().into())));
-        // A row of an index needs no kind: it is its own.
-        if layout.index.is_none() {
-            value.extend(entity.kind.map(|kind| ("kind".to_owned(), kind.into())));
+        match (&layout.index, entity.layouts) {
+            (None, _) => value.extend(entity.kind.map(|kind| ("kind".to_owned(), kind.into()))),
+            // Whose index it is.
+            (Some(_), [primary, ..]) => value.extend([(OF.to_owned(), written(entity, primary))]),
+            _ => {}
         }
     }
     value

@@ -3,15 +3,12 @@
 
 use serde_json::Value;
 
-use super::LayoutInfo;
+use super::{LayoutInfo, PartInfo};
 
-/// How the rows of a layout are told from others in their table.
+/// Where the rows of a layout stand, as far as others in their table depend on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing<'a> {
     is_index: bool,
-    /// Whether each row says what it is: an entity with a kind is known by it, and a row key that begins with a part
-    /// that is no text does not begin as a prefix does.
-    is_told: bool,
     partition: Beginning<'a>,
     row: Beginning<'a>,
 }
@@ -20,57 +17,88 @@ pub(crate) struct Standing<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Beginning<'a> {
     text: &'a str,
-    /// Whether it is the whole of them.
-    is_whole: bool,
+    first: First,
+}
+
+/// What follows.
+#[derive(Clone, Copy, Debug)]
+enum First {
+    Nothing,
+    Text,
+    /// A part that tells its own end: digits and `-`.
+    Digits,
+    /// Likewise, with hexadecimal digits.
+    Guid,
 }
 
 impl<'a> Standing<'a> {
-    /// Of a layout of an entity that has a kind or not.
-    pub(crate) const fn of(layout: &'a LayoutInfo, has_kind: bool) -> Self {
-        let begins_otherwise = match layout.row {
-            [first, ..] => layout.row_prefix.is_empty() && first.self_delimiting,
-            [] => false,
-        };
+    pub(crate) const fn of(layout: &'a LayoutInfo) -> Self {
         Self {
             is_index: layout.index.is_some(),
-            is_told: layout.index.is_none() && (has_kind || begins_otherwise),
-            partition: Beginning { text: layout.partition_prefix, is_whole: layout.partition.is_empty() },
-            row: Beginning { text: layout.row_prefix, is_whole: layout.row.is_empty() },
+            partition: Beginning::of(layout.partition_prefix, layout.partition),
+            row: Beginning::of(layout.row_prefix, layout.row),
         }
     }
 
     /// Of a layout that was written down.
     pub(crate) fn recorded(layout: &'a Value) -> Self {
-        let beginning = |key: &str, prefix: &str| Beginning {
-            text: layout[prefix].as_str().unwrap_or_default(),
-            is_whole: layout[key].as_array().is_none_or(Vec::is_empty),
+        let beginning = |key: &str, prefix: &str| {
+            let first = match layout[key].get(0) {
+                None => First::Nothing,
+                Some(part) => First::of(part["kind"].as_str().unwrap_or_default(), part["self_delimiting"] == true),
+            };
+            Beginning { text: layout[prefix].as_str().unwrap_or_default(), first }
         };
         let (partition, row) = (beginning("partition", "partition_prefix"), beginning("row", "row_prefix"));
-        let begins_otherwise = row.text.is_empty() && layout["row"][0]["self_delimiting"] == true;
-        let is_index = !layout["index"].is_null();
-        Self { is_index, is_told: !is_index && (!layout["kind"].is_null() || begins_otherwise), partition, row }
+        Self { is_index: !layout["index"].is_null(), partition, row }
     }
 
-    /// Whether rows of two entities' layouts in one table could be taken for each other, where one of them is an
-    /// index.
+    /// Whether rows of two entities' layouts in one table could have one key, where one of them is an index. Kinds do
+    /// not keep keys apart.
     pub(crate) const fn may_meet(self, other: Self) -> bool {
-        (self.is_index || other.is_index)
-            && !self.is_told
-            && !other.is_told
-            && self.partition.is_related(other.partition)
-            && self.row.is_related(other.row)
+        (self.is_index || other.is_index) && self.partition.may_be(other.partition) && self.row.may_be(other.row)
     }
 }
 
-impl Beginning<'_> {
-    /// Whether one key can begin with both.
-    const fn is_related(self, other: Self) -> bool {
-        match (self.is_whole, other.is_whole) {
-            (true, true) => same(self.text, other.text),
-            (true, false) => begins(self.text, other.text),
-            (false, true) => begins(other.text, self.text),
-            (false, false) => begins(self.text, other.text) || begins(other.text, self.text),
+impl First {
+    const fn of(kind: &str, self_delimiting: bool) -> Self {
+        match (self_delimiting, same(kind, "guid")) {
+            (false, _) => Self::Text,
+            (true, false) => Self::Digits,
+            (true, true) => Self::Guid,
         }
+    }
+
+    /// Whether what follows may begin with the rest of another key's beginning.
+    const fn may_begin(self, rest: &[u8]) -> bool {
+        match (self, rest) {
+            (_, []) | (Self::Text, _) => true,
+            (Self::Nothing, _) => false,
+            (Self::Digits, [b'0'..=b'9' | b'-', rest @ ..]) => self.may_begin(rest),
+            (Self::Guid, [b'0'..=b'9' | b'a'..=b'f' | b'-', rest @ ..]) => self.may_begin(rest),
+            // It may be what stands between two parts.
+            (_, [byte, ..]) => byte.is_ascii_punctuation(),
+        }
+    }
+}
+
+impl<'a> Beginning<'a> {
+    const fn of(text: &'a str, parts: &[PartInfo]) -> Self {
+        let first = match parts {
+            [] => First::Nothing,
+            [first, ..] => First::of(first.kind, first.self_delimiting),
+        };
+        Self { text, first }
+    }
+
+    /// Whether one key can begin with both.
+    const fn may_be(self, other: Self) -> bool {
+        let (shorter, longer) = if self.text.len() < other.text.len() { (self, other) } else { (other, self) };
+        if !begins(longer.text, shorter.text) {
+            return false;
+        }
+        let (_, rest) = longer.text.as_bytes().split_at(shorter.text.len());
+        shorter.first.may_begin(rest)
     }
 }
 
@@ -97,18 +125,20 @@ pub(crate) const fn begins(text: &str, prefix: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Holds, IndexInfo, Layout, PartInfo, Scope, layout::change::written};
+    use crate::{Holds, IndexInfo, Layout, Scope, layout::change::written};
 
     const TEXT: PartInfo = PartInfo { field: "text", kind: "text", encoding: "plain", self_delimiting: false };
     const NUMBER: PartInfo = PartInfo { field: "number", kind: "u32", encoding: "plain", self_delimiting: true };
+
+    const GUID: PartInfo = PartInfo { field: "guid", kind: "guid", encoding: "plain", self_delimiting: true };
 
     /// Layouts of every shape that the rule looks at.
     fn layouts() -> Vec<&'static LayoutInfo> {
         let mut layouts = Vec::new();
         for partition_prefix in ["", "all"] {
             for partition in [[].as_slice(), &[TEXT]] {
-                for row_prefix in ["", "id-", "id-x", "name-"] {
-                    for row in [[].as_slice(), &[TEXT], &[NUMBER, TEXT]] {
+                for row_prefix in ["", "id-", "id-x", "name-", "bed-"] {
+                    for row in [[].as_slice(), &[TEXT], &[NUMBER, TEXT], &[GUID]] {
                         for is_index in [false, true] {
                             let index = is_index.then_some(IndexInfo {
                                 scope: Scope::SamePartition,
@@ -144,12 +174,11 @@ mod tests {
         let layouts = layouts();
         let standings: Vec<_> = layouts
             .iter()
-            .flat_map(|layout| [None, Some("Kind")].map(|kind| (*layout, kind)))
-            .map(|(layout, kind)| {
-                let layouts = std::slice::from_ref(layout);
+            .map(|layout| {
+                let layouts = std::slice::from_ref(*layout);
                 let entity =
-                    Layout { entity: "Entity", layouts, properties: &[], kind, write_id: false, separator: None };
-                (Standing::of(layout, kind.is_some()), written(&entity, layout))
+                    Layout { entity: "Entity", layouts, properties: &[], kind: None, write_id: false, separator: None };
+                (Standing::of(layout), written(&entity, layout))
             })
             .collect();
         let mut meetings = 0;
@@ -166,15 +195,23 @@ mod tests {
 
     #[test]
     fn prefixes_tell_rows_apart() {
-        let index = |prefix: &str| serde_json::json!({ "index": {}, "row_prefix": prefix, "row": [{}] });
-        let own =
-            |prefix: &str, kind: Option<&str>| serde_json::json!({ "row_prefix": prefix, "row": [{}], "kind": kind });
+        let index = |prefix: &str| serde_json::json!({ "index": {}, "row_prefix": prefix, "row": [TEXT] });
+        let own = |prefix: &str, parts: &[PartInfo]| serde_json::json!({ "row_prefix": prefix, "row": parts });
         let meet = |one: &Value, other: &Value| Standing::recorded(one).may_meet(Standing::recorded(other));
         assert!(meet(&index("name-"), &index("name-")));
         assert!(meet(&index("name-"), &index("na")));
         assert!(!meet(&index("name-"), &index("mail-")));
-        assert!(meet(&index("name-"), &own("", None)));
-        assert!(!meet(&index("name-"), &own("", Some("Post"))));
-        assert!(!meet(&own("id-", None), &own("id-", None)), "they are told apart by their shapes, or are one kind");
+        assert!(meet(&index("name-"), &own("", &[TEXT])));
+        assert!(!meet(&index("name-"), &own("id-", &[TEXT])));
+        assert!(!meet(&index("name-"), &own("", &[])), "the one row without a key");
+        assert!(!meet(&index("name-"), &own("", &[NUMBER])), "no number begins so");
+        assert!(!meet(&index("bed-"), &own("", &[NUMBER])));
+        assert!(meet(&index("bed-"), &own("", &[GUID])));
+        assert!(meet(&index(""), &own("", &[NUMBER])), "a text may be of digits");
+        assert!(meet(&index("1_"), &own("", &[NUMBER, TEXT])));
+        assert!(
+            !meet(&own("id-", &[TEXT]), &own("id-", &[TEXT])),
+            "they are told apart by their shapes, or are one kind"
+        );
     }
 }

@@ -92,22 +92,27 @@ impl Id {
     /// By a changed layout, what is stored would not be found; and rows that meet others' would be taken for them.
     fn find(self, entity: &Layout, layout: &'static LayoutInfo, records: &[Record]) -> Result<Known> {
         let (fields, now) = (Fields::of(entity), written(entity, layout));
+        let primary = entity.layouts.first().map(|primary| written(entity, primary));
         let mut known = Known::Not;
         for record in records {
             let stored: Value = serde_json::from_str(&record.layout).unwrap_or_default();
-            let of_this_table = record.entity_table == self.entity_table;
+            let of_this_table = record.entity_table.eq_ignore_ascii_case(self.entity_table);
             let is_own = of_this_table && record.entity == self.entity;
-            let has_name = of_this_table && record.name == self.name;
-            let changes = fields.changes(&stored, &now);
-            if has_name && changes.is_empty() {
-                if is_own {
-                    return Ok(Known::Own(record.state));
-                }
-                known = Known::Renamed(record.state);
-            } else if has_name && (is_own || are_alike(&stored, &now)) {
-                let (table, layout) = (self.entity_table.to_owned(), self.name);
-                return Err(Box::new(LayoutChangedError { table, layout, changes: changes.join("; ") }).into());
-            } else if !is_own && Standing::recorded(&stored).may_meet(Standing::recorded(&now)) {
+            // A struct that was renamed has the same primary key.
+            let is_same =
+                is_own || of_this_table && primary.as_ref().is_some_and(|primary| fields.are_of(&stored, primary));
+            let (has_name, changes) = (record.name == self.name, fields.changes(&stored, &now));
+            if is_same && has_name && changes.is_empty() {
+                known = match known {
+                    Known::Own(state) => Known::Own(state),
+                    _ if is_own => Known::Own(record.state),
+                    _ => Known::Renamed(record.state),
+                };
+            } else if has_name && of_this_table && (is_same || layout.index.is_none() && are_alike(&stored, &now)) {
+                let (table, entity, layout) = (self.entity_table.to_owned(), record.entity.clone(), self.name);
+                let changes = changes.join("; ");
+                return Err(Box::new(LayoutChangedError { table, entity, layout, changes }).into());
+            } else if !is_same && Standing::recorded(&stored).may_meet(Standing::recorded(&now)) {
                 let (table, layout) = (self.table.to_owned(), self.name);
                 let (entity, other_layout) = (record.entity.clone(), record.name.clone());
                 return Err(Box::new(RowsMeetError { table, layout, entity, other_layout }).into());
@@ -120,7 +125,9 @@ impl Id {
 impl Record {
     fn new(entity: &Layout, layout: &'static LayoutInfo, state: State) -> Self {
         let Id { table, entity_table, entity: own, name } = Id::of(entity, layout);
-        let [table, entity_table, own, name] = [table, entity_table, own, name].map(str::to_owned);
+        // The service takes no notice of case in the names of tables.
+        let [table, entity_table] = [table, entity_table].map(str::to_ascii_lowercase);
+        let (own, name) = (own.to_owned(), name.to_owned());
         Self { table, entity_table, entity: own, name, layout: written(entity, layout).to_string(), state }
     }
 }
@@ -133,7 +140,8 @@ impl Tables {
         if self.ready().has(id) {
             return Ok(());
         }
-        let record = match Record::key(id.table, id.entity_table, id.entity, id.name).get(self).await {
+        let [table, entity_table] = [id.table, id.entity_table].map(str::to_ascii_lowercase);
+        let record = match Record::key(&*table, &*entity_table, id.entity, id.name).get(self).await {
             Err(Error::TableNotFound(_)) => None,
             record => record?,
         };
@@ -148,74 +156,113 @@ impl Tables {
     }
 
     /// Records the layouts of an entity that are not recorded yet; an index as ready where there is no entity, else as
-    /// building. Those that are recorded have to fit.
+    /// building. Those that are recorded have to fit: before that is known of all of them, none is recorded.
     ///
-    /// `is_new` says that the entity's table was made just now.
-    pub(crate) async fn record_layouts(&self, schema: Schema, is_new: bool) -> Result<()> {
+    /// `created` are the tables that were made just now.
+    pub(crate) async fn record_layouts(&self, schema: Schema, created: &[&'static str]) -> Result<()> {
         let entity = schema.describe();
         // Where there was no table of records, there are none to read.
-        let has_records = !self.backend().create_table(Record::LAYOUTS[0].table).await?;
-        let mut is_empty = is_new.then_some(true);
-        for (at, LayoutInfo { table, .. }) in entity.layouts.iter().enumerate() {
-            if !entity.layouts[..at].iter().any(|before| before.table == *table) {
-                let records = if has_records { self.records(table).await? } else { Vec::new() };
-                self.record_layouts_in(table, schema, records, &mut is_empty).await?;
+        let mut has_records = !self.backend().create_table(Record::LAYOUTS[0].table).await?;
+        let mut is_empty = created.contains(&schema.table()).then_some(true);
+        loop {
+            let mut new = Vec::new();
+            for (at, LayoutInfo { table, .. }) in entity.layouts.iter().enumerate() {
+                if entity.layouts[..at].iter().any(|before| before.table == *table) {
+                    continue;
+                }
+                let mut records = if has_records { self.records(table).await? } else { Vec::new() };
+                self.forget_gone(schema, table, created.contains(table), &mut records).await?;
+                new.push(self.unrecorded(schema, table, &records, &mut is_empty).await?);
             }
+            if self.record(&new).await? {
+                return Ok(());
+            }
+            has_records = true;
+        }
+    }
+
+    /// Removes the records that do not fit the entity, where the rows are gone of which they told: those of a table that
+    /// was deleted and made anew, or of slices that were dropped.
+    async fn forget_gone(
+        &self,
+        schema: Schema,
+        table: &'static str,
+        is_new: bool,
+        records: &mut Vec<Record>,
+    ) -> Result<()> {
+        let entity = schema.describe();
+        let fits = |record: &Record| {
+            let mut layouts = entity.layouts.iter().filter(|layout| layout.table == table);
+            layouts.all(|layout| Id::of(&entity, layout).find(&entity, layout, std::slice::from_ref(record)).is_ok())
+        };
+        if records.iter().all(fits) || !(is_new || self.has_no_slice(&entity).await?) {
+            return Ok(());
+        }
+        for record in records.extract_if(.., |record| !fits(record)) {
+            self.remove(Record::key(&*record.table, &*record.entity_table, &*record.entity, &*record.name)).await?;
         }
         Ok(())
     }
 
-    /// Records those whose rows stand in one table.
-    async fn record_layouts_in(
+    /// Whether the entity has slices, of which there are none, of whatever length.
+    async fn has_no_slice(&self, entity: &Layout) -> Result<bool> {
+        let Some(LayoutInfo { table, slice: Some(_), .. }) = entity.layouts.first() else { return Ok(false) };
+        let is_slice = |name: &String| {
+            let digits = name.get(table.len()..).unwrap_or_default();
+            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        Ok(!self.backend().list_tables(table).await?.iter().any(is_slice))
+    }
+
+    /// The records that are missing of those layouts whose rows stand in one table.
+    async fn unrecorded(
         &self,
-        table: &'static str,
         schema: Schema,
-        mut records: Vec<Record>,
+        table: &'static str,
+        records: &[Record],
         is_empty: &mut Option<bool>,
-    ) -> Result<()> {
+    ) -> Result<Vec<(Id, Record)>> {
         let entity = schema.describe();
-        loop {
-            let mut new = Vec::new();
-            for layout in entity.layouts.iter().filter(|layout| layout.table == table) {
-                let state = match Id::of(&entity, layout).find(&entity, layout, &records)? {
-                    Known::Own(state) => {
-                        self.ready().note(Id::of(&entity, layout), state);
-                        continue;
-                    }
-                    Known::Renamed(state) => state,
-                    Known::Not if layout.index.is_none() => State::Ready,
-                    Known::Not => {
-                        let no_entity = match *is_empty {
-                            Some(is_empty) => is_empty,
-                            None => schema.has_no_entity(self).await?,
-                        };
-                        *is_empty = Some(no_entity);
-                        if no_entity { State::Ready } else { State::Building }
-                    }
-                };
-                new.push((Id::of(&entity, layout), Record::new(&entity, layout, state)));
-            }
-            if new.is_empty() {
-                return Ok(());
-            }
-            let begun = new.iter().fold(self.transaction(), |begun, (_, record)| begun.insert(record));
-            match begun.commit().await {
-                // Others recorded some of them meanwhile.
-                Err(Error::AlreadyExists(_)) => records = self.records(table).await?,
-                Err(error) => return Err(error),
-                Ok(_) => {
-                    for (id, record) in new {
-                        self.ready().note(id, record.state);
-                    }
-                    return Ok(());
+        let mut new = Vec::new();
+        for layout in entity.layouts.iter().filter(|layout| layout.table == table) {
+            let id = Id::of(&entity, layout);
+            let state = match id.find(&entity, layout, records)? {
+                Known::Own(state) => {
+                    self.ready().note(id, state);
+                    continue;
                 }
+                Known::Renamed(state) => state,
+                Known::Not if layout.index.is_none() => State::Ready,
+                Known::Not => {
+                    let no_entity = match *is_empty {
+                        Some(is_empty) => is_empty,
+                        None => schema.has_no_entity(self).await?,
+                    };
+                    *is_empty = Some(no_entity);
+                    if no_entity { State::Ready } else { State::Building }
+                }
+            };
+            new.push((id, Record::new(&entity, layout, state)));
+        }
+        Ok(new)
+    }
+
+    /// Records these, those of each table in a transaction; `false` if others recorded some of them meanwhile.
+    async fn record(&self, new: &[Vec<(Id, Record)>]) -> Result<bool> {
+        for of_table in new.iter().filter(|of_table| !of_table.is_empty()) {
+            let begun = of_table.iter().fold(self.transaction(), |begun, (_, record)| begun.insert(record));
+            match begun.commit().await {
+                Err(Error::AlreadyExists(_)) => return Ok(false),
+                Err(error) => return Err(error),
+                Ok(_) => of_table.iter().for_each(|(id, record)| self.ready().note(*id, record.state)),
             }
         }
+        Ok(true)
     }
 
     /// What is recorded of the layouts whose rows stand in a table.
     async fn records(&self, table: &str) -> Result<Vec<Record>> {
-        let records = Record::by_key(table).all(self).await?;
+        let records = Record::by_key(&*table.to_ascii_lowercase()).all(self).await?;
         Ok(records.into_iter().map(Stored::into_inner).collect())
     }
 

@@ -285,7 +285,7 @@ const fn meeting(members: &[Member], number: usize) -> Option<Meeting> {
             let mut other = 1;
             while other < members[before].layouts.len() {
                 let (one, another) = (&member.layouts[own], &members[before].layouts[other]);
-                if same(one.table, another.table) && Standing::of(one, false).may_meet(Standing::of(another, false)) {
+                if same(one.table, another.table) && Standing::of(one).may_meet(Standing::of(another)) {
                     return Some(Meeting { one: (number, own), other: (before, other) });
                 }
                 other += 1;
