@@ -58,8 +58,8 @@
 //! |---|---|---|---|
 //! | 1. the old index rows are read | nothing | the entity as it was | |
 //! | 2. the new index rows | rows of values that the entity does not have | the entity as it was; the rows are passed over | [`repair`]; who wants the unique value; the same update, again |
-//! | 3. the entity, if unchanged: **the commit** | rows of values that it had; copies, and what rows include, as they were | the entity as it is; the rows are passed over; copies as they were | [`repair`]; who wants the unique value; of copies, the next update; of what rows include, the next that changes it |
-//! | 4. the old index rows are deleted, in the versions of step 1 | copies, and what rows include, as they were | copies as they were | [`repair`]; of copies, the next update; of what rows include, the next that changes it |
+//! | 3. the entity, if unchanged: **the commit** | rows of values that it had; copies, and what rows include, as they were | the entity as it is; the rows are passed over; copies as they were | [`repair`]; who wants the unique value; of copies, the next update; of what rows include, the next that changes it, or an upsert |
+//! | 4. the old index rows are deleted, in the versions of step 1 | copies, and what rows include, as they were | copies as they were | [`repair`]; of copies, the next update; of what rows include, the next that changes it, or an upsert |
 //! | 5. copies and included properties elsewhere | nothing | the entity as it is | |
 //!
 //! | delete | a crash after it leaves | a reader sees | who mends it |
@@ -71,7 +71,7 @@
 //!
 //! | a unique value is taken over | a crash after it leaves | a reader sees | who mends it |
 //! |---|---|---|---|
-//! | 1. the row and its entity are read; a committed entity that has the value, or one of another kind, is a violation | nothing | as before | |
+//! | 1. the row and its entity are read; a committed entity that has the value is a violation | nothing | as before | |
 //! | 2. a pending entity is deleted; one that has another value gets a new version, so that its writers cannot have it back unnoticed | the row, as it was | as before; a [`Stored`](crate::Stored) of the entity is out of date | [`repair`]; who wants the value |
 //! | 3. the row is replaced, if unchanged | as step 2 of an insert or update | as there | as there |
 //!

@@ -80,6 +80,15 @@ pub enum Holds {
     List,
 }
 
+/// Whether the parts may be written as no text at all: one text alone, which no joint follows.
+pub(crate) const fn may_be_empty(parts: &[PartInfo]) -> bool {
+    match parts {
+        [] => true,
+        [only] => meeting::same(only.kind, "text"),
+        _ => false,
+    }
+}
+
 impl PartInfo {
     /// What stands between this part and the next: the key's separator, where it has one.
     pub(crate) fn joint(&self, separator: Option<char>) -> char {

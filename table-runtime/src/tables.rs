@@ -101,7 +101,8 @@ impl Tables {
     /// The entity's keys and indexes are recorded in the table `TableLayouts`, and a program by whose layouts stored rows
     /// would not be found is refused. An index that is new to a table with rows is recorded as building, and refused by
     /// queries until [`backfill`](Self::backfill) has built it. An entity is known there by its kind, or else by the
-    /// struct's name; fields may be renamed.
+    /// struct's name or the same primary key; fields may be renamed. Records of a table that was deleted are forgotten
+    /// when it is made anew.
     ///
     /// # Errors
     /// [`Error::LayoutChanged`](crate::Error::LayoutChanged) for keys or an index that are recorded with another layout,

@@ -89,12 +89,7 @@ impl Upkeep {
     /// Sees to it that the owner of a claim does not have its value, and cannot come to have it unnoticed.
     async fn settle(&self, layout: usize, at: &RowKeys, owner: &RowKeys) -> Result<()> {
         for _ in 0..TRIES {
-            let found = match self.stands(owner).await? {
-                None => return Ok(()),
-                Some(Some(found)) => found,
-                // What rows one of another kind has is not known here.
-                Some(None) => return Err(self.violation(layout, at, owner)),
-            };
+            let Some(found) = self.entity(owner).await? else { return Ok(()) };
             let has_value = found.encoded.keys(layout) == Some(at);
             if has_value && found.pending.is_none() {
                 return Err(self.violation(layout, at, owner));

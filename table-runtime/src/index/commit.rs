@@ -68,7 +68,14 @@ pub(crate) async fn commit(planned: &[Planned<'_>]) -> Result<Vec<Option<ETag>>>
         let group = Group { table: table.clone(), partition_key: partition_key.clone(), operations };
         limits::check_group(&group)?;
         let error = match slice::execute(&*first.upkeep.backend, &schema.layouts[0], &group).await {
-            Ok(etags) => return Ok(places.iter().map(|at| etags.get(*at).cloned().flatten()).collect()),
+            Ok(etags) => {
+                let left = |(planned, at): (&Planned<'_>, &usize)| {
+                    // A row that is deleted and inserted again is one operation, whose ETag is the new entity's.
+                    let is_deleted = matches!(planned.action, Action::Delete(_));
+                    etags.get(*at).filter(|_| !is_deleted).cloned().flatten()
+                };
+                return Ok(planned.iter().zip(&places).map(left).collect());
+            }
             Err(Error::OutcomeUnknown(error)) => return proven(planned, &group, error.reason).await,
             Err(error) => error,
         };

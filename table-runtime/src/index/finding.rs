@@ -53,9 +53,8 @@ pub enum Finding {
         /// The entity that the row leads to.
         owner: RowId,
     },
-    /// A row among those of the entity, or of an index, that is none of them: it is damaged, another program wrote it,
-    /// or it leads to an entity of another kind. A repair leaves it, since it takes somebody to say whose it is; an
-    /// entity that needs a unique row in its place cannot be written as long as it stands there.
+    /// A row among those of the entity, or of an index, that is none of them: it is damaged, or another program wrote
+    /// it. A repair leaves it, since it takes somebody to say whose it is; an entity that needs a unique row in its place cannot be written as long as it stands there.
     Foreign {
         /// The index; `None` for a row among the entities.
         index: Option<&'static str>,

@@ -282,8 +282,14 @@ impl Upkeep {
             let written = match write.committed(keys).await? {
                 None => write.insert(new).await,
                 Some(found) => {
-                    let mut etag = found.row.etag;
-                    write.update(&found.encoded.into_loaded(), &mut etag, new).await.map(|()| etag)
+                    let (mut etag, mut old) = (found.row.etag, found.encoded.into_loaded());
+                    // What a writer that died has left of these is mended by doing it again.
+                    for layout in self.schema.following() {
+                        if let Some(Some(row)) = old.get_mut(layout) {
+                            row.included = None;
+                        }
+                    }
+                    write.update(&old, &mut etag, new).await.map(|()| etag)
                 }
             };
             match written {
@@ -381,14 +387,9 @@ impl Upkeep {
         Ok(self.stands(keys).await?.flatten())
     }
 
-    /// Whether a row of a unique index is its owner's: an entity that has it and that readers see, or one of another
-    /// kind, of which nobody here knows what rows it has.
+    /// Whether a row of a unique index is its owner's: an entity that has it and that readers see.
     pub(super) async fn is_taken(&self, layout: usize, at: &RowKeys, owner: &RowKeys) -> Result<bool> {
-        Ok(match self.stands(owner).await? {
-            None => false,
-            Some(None) => true,
-            Some(Some(found)) => found.pending.is_none() && found.encoded.keys(layout) == Some(at),
-        })
+        Ok(self.committed(owner).await?.is_some_and(|found| found.encoded.keys(layout) == Some(at)))
     }
 
     /// The rows of an entity of which a writer knows the version alone.

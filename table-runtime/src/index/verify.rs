@@ -141,15 +141,13 @@ impl Upkeep {
             Ok(owner) => owner,
             Err(problem) => return Ok(Some(self.foreign(layout, &keys, problem.to_string()))),
         };
-        if let Leads::Rightly = self.leads(layout, &keys, &owner).await? {
+        if self.leads(layout, &keys, &owner).await? {
             return Ok(None);
         }
         // A writer may have been under way: then it has changed the row, or the entity, by now.
         let Some(now) = self.get(info.table, &keys).await?.filter(|now| now.etag == row.etag) else { return Ok(None) };
-        match self.leads(layout, &keys, &owner).await? {
-            Leads::Rightly => return Ok(None),
-            Leads::ToAnotherKind(problem) => return Ok(Some(self.foreign(layout, &keys, problem))),
-            Leads::Astray => {}
+        if self.leads(layout, &keys, &owner).await? {
+            return Ok(None);
         }
         let (row, entity) = (RowId::of(info.table, &keys), RowId::of(self.schema.table(), &owner));
         let finding = Finding::StaleRow { index: info.name, row, entity };
@@ -157,26 +155,11 @@ impl Upkeep {
     }
 }
 
-/// Where a row of an index leads.
-pub(super) enum Leads {
-    /// To an entity that has it. A pending entity is a finding of its own, and its rows with it.
-    Rightly,
-    /// To a row that is no entity of this kind, of which nobody here knows what index rows it has.
-    ToAnotherKind(String),
-    /// To an entity that is gone, or has another value.
-    Astray,
-}
-
 impl Upkeep {
-    pub(super) async fn leads(&self, layout: usize, keys: &RowKeys, entity: &RowKeys) -> Result<Leads> {
-        Ok(match self.stands(entity).await? {
-            Some(Some(found)) if found.encoded.keys(layout) == Some(keys) => Leads::Rightly,
-            Some(None) => {
-                let entity = RowId::of(self.schema.table(), entity);
-                Leads::ToAnotherKind(format!("it leads to {entity}, which is of another kind"))
-            }
-            _ => Leads::Astray,
-        })
+    /// Whether a row of an index leads to an entity that has it. A pending entity is a finding of its own, and its rows
+    /// with it.
+    pub(super) async fn leads(&self, layout: usize, keys: &RowKeys, entity: &RowKeys) -> Result<bool> {
+        Ok(self.entity(entity).await?.is_some_and(|found| found.encoded.keys(layout) == Some(keys)))
     }
 }
 

@@ -10,8 +10,8 @@ use super::{
 };
 
 /// Asserts that an entity is stored as a file says, which [`TableEntity::layout`](crate::TableEntity::layout) was
-/// written to: so that a change of the struct by which stored rows would no longer be found, or read, fails a test
-/// before it reaches the data. The path is relative to the package's folder.
+/// written to: so that a change of the struct by which stored rows would no longer be found fails a test before it
+/// reaches the data. The types of properties are not written down. The path is relative to the package's folder.
 ///
 /// Keep the file with the source. Where there is none, it is written, and the assertion fails this once. To accept a
 /// change, run the test with `TABLE_LAYOUTS=overwrite`, and commit the file with what the change asks for.

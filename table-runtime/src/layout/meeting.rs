@@ -18,6 +18,8 @@ pub(crate) struct Standing<'a> {
 struct Beginning<'a> {
     text: &'a str,
     first: First,
+    /// Whether it may be all of a key.
+    may_be_all: bool,
 }
 
 /// What follows.
@@ -47,7 +49,12 @@ impl<'a> Standing<'a> {
                 None => First::Nothing,
                 Some(part) => First::of(part["kind"].as_str().unwrap_or_default(), part["self_delimiting"] == true),
             };
-            Beginning { text: layout[prefix].as_str().unwrap_or_default(), first }
+            let may_be_all = match (first, layout[key].get(1)) {
+                (First::Nothing, _) => true,
+                (_, None) => layout[key][0]["kind"] == "text",
+                _ => false,
+            };
+            Beginning { text: layout[prefix].as_str().unwrap_or_default(), first, may_be_all }
         };
         let (partition, row) = (beginning("partition", "partition_prefix"), beginning("row", "row_prefix"));
         Self { is_index: !layout["index"].is_null(), partition, row }
@@ -88,7 +95,7 @@ impl<'a> Beginning<'a> {
             [] => First::Nothing,
             [first, ..] => First::of(first.kind, first.self_delimiting),
         };
-        Self { text, first }
+        Self { text, first, may_be_all: super::may_be_empty(parts) }
     }
 
     /// Whether one key can begin with both.
@@ -98,7 +105,12 @@ impl<'a> Beginning<'a> {
             return false;
         }
         let (_, rest) = longer.text.as_bytes().split_at(shorter.text.len());
-        shorter.first.may_begin(rest)
+        match (shorter.first, longer.first) {
+            // The one key.
+            (First::Nothing, _) => rest.is_empty() && longer.may_be_all,
+            (_, First::Nothing) if rest.is_empty() => shorter.may_be_all,
+            (first, _) => first.may_begin(rest),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! How a row key shows whose it is, where several entities share a table and have no kinds.
 
-use super::{LayoutInfo, PartInfo};
+use super::{LayoutInfo, PartInfo, may_be_empty};
 
 /// The row keys of an entity, as the number of their parts tells them from those of others: a master's `{id}` from its
 /// items' `{id}_{item id}`.
@@ -17,16 +17,13 @@ impl Shape {
     /// That of the rows of a layout; `None` if any row may be of it.
     pub(crate) const fn of(layout: &LayoutInfo, separator: Option<char>) -> Option<Self> {
         let (prefix, parts) = (layout.row_prefix, layout.row);
-        match parts {
-            [PartInfo { self_delimiting: true, .. }, ..] => Some(Self { prefix, parts, separator }),
-            _ => None,
-        }
+        if may_be_empty(parts) { None } else { Some(Self { prefix, parts, separator }) }
     }
 
     /// Whether a row key is not one of another entity: one with the same parts, and more or fewer of them. What is no key
     /// of any of them fits too, and who reads it says what is wrong.
     pub(crate) fn fits(&self, row_key: &str) -> bool {
-        let Some(mut rest) = row_key.strip_prefix(self.prefix) else { return false };
+        let Some(mut rest) = row_key.strip_prefix(self.prefix).filter(|rest| !rest.is_empty()) else { return false };
         for (at, part) in self.parts.iter().enumerate() {
             let is_last = at + 1 == self.parts.len();
             let (text, after) = match rest.split_once(part.joint(self.separator)) {

@@ -17,6 +17,7 @@ crate::conformance! {
     an_index_is_told_from_an_entity_of_its_table
     an_index_is_told_from_that_of_another_kind
     an_index_row_never_has_an_entitys_key
+    an_index_stands_beside_an_entity_whose_keys_are_never_empty
     programs_that_begin_at_once_record_once
     what_is_refused_records_nothing
     what_is_gone_may_change
@@ -783,4 +784,58 @@ struct Post {
 async fn names_of_tables_have_no_case(store: &Store) -> Result<()> {
     store.tables.create::<first::Post>().await?;
     is_refused::<Post>(store, "posts", &["hash = 16", "hash = 32"]).await
+}
+
+/// A login, which is itself an index, and a user whose index stands in its table.
+mod logins {
+    use super::TableEntity;
+    use table_runtime::{KeyPart, Property};
+
+    #[derive(KeyPart, Property, Clone, Copy, Debug, PartialEq)]
+    pub(super) enum Kind {
+        Password,
+        Token,
+    }
+
+    #[derive(TableEntity, Debug, PartialEq)]
+    #[table(name = "Logins")]
+    pub(super) struct Login {
+        #[partition_key(lowercase)]
+        pub email: String,
+        #[row_key]
+        pub kind: Kind,
+        pub user: u32,
+    }
+
+    #[derive(TableEntity, Debug, PartialEq)]
+    pub(super) struct User {
+        #[partition_key]
+        pub land: String,
+        #[row_key]
+        pub id: u32,
+        #[index(email, lowercase, table = "Logins", unique)]
+        pub email: String,
+    }
+}
+
+async fn an_index_stands_beside_an_entity_whose_keys_are_never_empty(store: &Store) -> Result<()> {
+    use logins::{Kind, Login, User};
+    let tables = &store.tables;
+    tables.create::<User>().await?;
+    tables.create::<Login>().await?;
+    let user = User { land: "de".into(), id: 1, email: "A@x.org".into() };
+    tables.insert(&user).await?;
+    let logins = [Kind::Password, Kind::Token].map(|kind| Login { email: "a@x.org".into(), kind, user: 1 });
+    for login in &logins {
+        tables.insert(login).await?;
+    }
+    let keys: Vec<_> = store.rows("Logins").await?.into_iter().map(|row| (row.partition_key, row.row_key)).collect();
+    let expected = ["", "Password", "Token"].map(|row_key| ("a@x.org".to_owned(), row_key.to_owned()));
+    assert_eq!(keys, expected);
+    // Neither is taken for the other.
+    assert_eq!(Login::by_key("a@X.org").all(tables).await?, logins);
+    assert_eq!(Login::by_key("a@X.org").count(tables).await?, 2);
+    assert_eq!(User::by_email("a@x.ORG").get(tables).await?.as_deref(), Some(&user));
+    ensure!(tables.verify::<User>().all().await?.is_empty());
+    Ok(())
 }
