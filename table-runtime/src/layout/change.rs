@@ -72,7 +72,9 @@ pub(crate) fn written(entity: &Layout, layout: &LayoutInfo) -> Value {
         match (&layout.index, entity.layouts) {
             (None, _) => value.extend(entity.kind.map(|kind| ("kind".to_owned(), kind.into()))),
             // Whose index it is.
-            (Some(_), [primary, ..]) => value.extend([(OF.to_owned(), written(entity, primary))]),
+            (Some(_), [primary, ..]) if primary.index.is_none() => {
+                value.extend([(OF.to_owned(), written(entity, primary))])
+            }
             _ => {}
         }
     }

@@ -81,8 +81,9 @@ impl First {
         match (self, rest) {
             (_, []) | (Self::Text, _) => true,
             (Self::Nothing, _) => false,
-            (Self::Digits, [b'0'..=b'9' | b'-', rest @ ..]) => self.may_begin(rest),
-            (Self::Guid, [b'0'..=b'9' | b'a'..=b'f' | b'-', rest @ ..]) => self.may_begin(rest),
+            (Self::Digits | Self::Guid, [b'0'..=b'9' | b'-', rest @ ..]) | (Self::Guid, [b'a'..=b'f', rest @ ..]) => {
+                self.may_begin(rest)
+            }
             // It may be what stands between two parts.
             (_, [byte, ..]) => byte.is_ascii_punctuation(),
         }
@@ -216,6 +217,9 @@ mod tests {
         assert!(meet(&index("name-"), &own("", &[TEXT])));
         assert!(!meet(&index("name-"), &own("id-", &[TEXT])));
         assert!(!meet(&index("name-"), &own("", &[])), "the one row without a key");
+        let whole = serde_json::json!({ "index": {}, "row_prefix": "", "row": [] });
+        assert!(meet(&whole, &own("", &[])) && meet(&whole, &own("", &[TEXT])));
+        assert!(!meet(&whole, &own("", &[NUMBER])) && !meet(&whole, &own("", &[TEXT, TEXT])), "never without a text");
         assert!(!meet(&index("name-"), &own("", &[NUMBER])), "no number begins so");
         assert!(!meet(&index("bed-"), &own("", &[NUMBER])));
         assert!(meet(&index("bed-"), &own("", &[GUID])));
