@@ -73,7 +73,7 @@ pub(crate) fn written(entity: &Layout, layout: &LayoutInfo) -> Value {
             (None, _) => value.extend(entity.kind.map(|kind| ("kind".to_owned(), kind.into()))),
             // Whose index it is.
             (Some(_), [primary, ..]) if primary.index.is_none() => {
-                value.extend([(OF.to_owned(), written(entity, primary))])
+                value.extend([(OF.to_owned(), written(entity, primary))]);
             }
             _ => {}
         }
