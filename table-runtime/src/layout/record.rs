@@ -227,6 +227,11 @@ impl Tables {
         for layout in entity.layouts.iter().filter(|layout| layout.table == table) {
             let id = Id::of(&entity, layout);
             let state = match id.find(&entity, layout, records)? {
+                // Nothing is left to build.
+                Known::Own(State::Building) if *is_empty == Some(true) => {
+                    self.note(schema, layout, State::Ready).await?;
+                    continue;
+                }
                 Known::Own(state) => {
                     self.ready().note(id, state);
                     continue;

@@ -757,8 +757,12 @@ async fn what_is_gone_may_change(store: &Store) -> Result<()> {
     tables.create::<first::Log>().await?;
     let log = first::Log { source: "a".into(), at: OffsetDateTime::UNIX_EPOCH, number: 1 };
     tables.insert(&log).await?;
-    store.backend.delete_table("Posts").await?;
-    store.backend.delete_table("Log197001").await?;
+    tables.create::<Room>().await?;
+    tables.insert(&Room { house: "a".into(), number: 1, name: "x".into() }).await?;
+    tables.create::<NamedRoom>().await?;
+    for table in ["Posts", "Log197001", "Rooms"] {
+        store.backend.delete_table(table).await?;
+    }
     if store.kind == Kind::Live {
         // The service takes a minute to delete a table.
         return Ok(());
@@ -766,6 +770,11 @@ async fn what_is_gone_may_change(store: &Store) -> Result<()> {
     store.again().create::<more_buckets::Post>().await?;
     store.again().create::<other_slices::Log>().await?;
     is_refused::<first::Post>(store, "Posts", &["hash = 32"]).await?;
+    // What was to be built is gone as well.
+    let tables = store.again();
+    tables.create::<NamedRoom>().await?;
+    assert_eq!(NamedRoom::by_name("a").count(&tables).await?, 0);
+    assert_eq!(NamedRoom::by_name("a").count(&store.again()).await?, 0);
     Ok(())
 }
 
