@@ -52,6 +52,8 @@ mod ranges;
 mod requests;
 #[path = "conformance/shapes.rs"]
 mod shapes;
+#[path = "conformance/sharing.rs"]
+mod sharing;
 #[path = "conformance/slices.rs"]
 mod slices;
 #[path = "conformance/transactions.rs"]
@@ -111,6 +113,7 @@ const MODULES: &[&[Case]] = &[
     ranges::CASES,
     requests::CASES,
     shapes::CASES,
+    sharing::CASES,
     slices::CASES,
     transactions::CASES,
     writes::CASES,
