@@ -15,7 +15,7 @@ crate::conformance! {
 }
 
 /// Entities of one table that are told apart by prefixes, by kinds, and by the parts of their keys.
-mod sharing {
+mod shop {
     use super::TableEntity;
 
     #[derive(TableEntity)]
@@ -78,7 +78,7 @@ mod sharing {
 }
 
 async fn entities_that_share_a_table_are_recorded_apart(store: &Store) -> Result<()> {
-    use sharing::{Bulb, Item, Lamp, Order, Setting, User};
+    use shop::{Bulb, Item, Lamp, Order, Setting, User};
     for tables in [store.tables.clone(), store.again()] {
         tables.create::<User>().await?;
         tables.create::<Order>().await?;
