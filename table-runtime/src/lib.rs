@@ -56,7 +56,7 @@ pub use query::{
     Bounds, Done, Entities, EntityGroup, Explain, Lookup, Opened, PageOf, Point, Primary, Projection, Query, Rows,
     Unique, Variant, View,
 };
-pub use row::{ETag, Row, RowId, RowRef, RowSet};
+pub use row::{ETag, ParseETagError, Row, RowId, RowRef, RowSet};
 pub use slice::{Slice, SliceInfo, SliceTime, SliceUnit, Sliced};
 pub use tables::Tables;
 pub use ticks::{ParseTicksError, Ticks};

@@ -1,12 +1,22 @@
 //! Rows: what a backend stores and gives back, knowing nothing of entities.
 
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 use crate::{Properties, PropertiesRef, Ticks};
 
 /// The version of a row, new at every write of it; a conditional write names it (`If-Match`).
 ///
-/// It is opaque: compare it, store it, give it back. `Display` writes it as the service sends it.
+/// It is opaque: compare it, store it, give it back. `Display` writes it as the service sends it, and it is parsed from
+/// that text, which a web service may have from a client's `If-Match`.
+///
+/// ```
+/// use table_runtime::ETag;
+/// let etag: ETag = "W/\"datetime'2010-05-28T00%3A00%3A00Z'\"".parse()?;
+/// assert_eq!(etag.to_string(), "W/\"datetime'2010-05-28T00%3A00%3A00Z'\"");
+/// // `*` means any version: a write with it would be unconditional.
+/// assert!("*".parse::<ETag>().is_err());
+/// # Ok::<(), table_runtime::ParseETagError>(())
+/// ```
 #[derive(Clone)]
 pub struct ETag(Repr);
 
@@ -23,10 +33,40 @@ impl From<Ticks> for ETag {
     }
 }
 
-impl From<&str> for ETag {
-    /// The ETag of a text that [`Display`](fmt::Display) wrote or a service sent.
-    fn from(text: &str) -> Self {
-        Self(Repr::Text(text.into()))
+/// A text is not an [`ETag`]: a text of visible ASCII in double quotes, with or without `W/` before them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not an ETag: expected a text in double quotes, with or without `W/` before them")]
+pub struct ParseETagError;
+
+impl FromStr for ETag {
+    type Err = ParseETagError;
+
+    /// Reads an ETag that [`Display`](fmt::Display) wrote or a service sent: `"…"` or `W/"…"`. Neither `*` nor a list
+    /// of ETags is one.
+    fn from_str(text: &str) -> Result<Self, ParseETagError> {
+        let quoted = text.strip_prefix("W/").unwrap_or(text);
+        let opaque = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).ok_or(ParseETagError)?;
+        let fits = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"';
+        if opaque.is_empty() || !opaque.bytes().all(fits) {
+            return Err(ParseETagError);
+        }
+        Ok(Self(Repr::Text(text.into())))
+    }
+}
+
+impl TryFrom<&str> for ETag {
+    type Error = ParseETagError;
+
+    fn try_from(text: &str) -> Result<Self, ParseETagError> {
+        text.parse()
+    }
+}
+
+impl TryFrom<String> for ETag {
+    type Error = ParseETagError;
+
+    fn try_from(text: String) -> Result<Self, ParseETagError> {
+        text.parse()
     }
 }
 
@@ -237,5 +277,54 @@ impl<'a> Extend<RowRef<'a>> for RowSet {
 impl fmt::Debug for RowSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_etag_is_quoted_and_names_one_version() {
+        for text in ["\"a\"", "W/\"a\"", "\"*\"", "W/\"datetime'2010-05-28T00%3A00%3A00.0000000Z'\"", "W/\"0x5B1\""] {
+            assert_eq!(text.parse::<ETag>().map(|etag| etag.to_string()).as_deref(), Ok(text));
+            assert_eq!(ETag::try_from(text.to_owned()), ETag::try_from(text));
+        }
+        for text in [
+            "",
+            " ",
+            "*",
+            "a",
+            "\"",
+            "\"\"",
+            "W/",
+            "W/*",
+            "W/\"",
+            "W/\"\"",
+            "w/\"a\"",
+            "W/ \"a\"",
+            " \"a\"",
+            "\"a\" ",
+            "\"a",
+            "a\"",
+            "\"a\"b\"",
+            "\"a\", \"b\"",
+            "\"a\",*",
+            "\"a\nb\"",
+            "\"a\r\nPrefer: return-content\"",
+            "\"a\u{7F}\"",
+            "\"é\"",
+        ] {
+            assert_eq!(text.parse::<ETag>(), Err(ParseETagError), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_embedded_store_makes_etags_of_the_same_form() {
+        for ticks in [Ticks::default(), Ticks::UNIX_EPOCH, Ticks::MAX] {
+            let etag = ETag::from(ticks);
+            assert_eq!(etag.to_string().parse(), Ok(etag.clone()));
+            assert_eq!(etag.to_string().parse().map(|etag: ETag| etag.timestamp()), Ok(Some(ticks)));
+        }
     }
 }

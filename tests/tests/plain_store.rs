@@ -187,7 +187,7 @@ proptest! {
                 let mut answers = Vec::new();
                 let mut after = Vec::new();
                 for store in stores {
-                    let group = group(script, store, &ETag::from("W/\"stale\"")).await;
+                    let group = group(script, store, &"W/\"stale\"".parse().expect("an ETag")).await;
                     answers.push(said(store, &group).await);
                     after.push(pages(store, &all).await);
                 }

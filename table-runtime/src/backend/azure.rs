@@ -27,8 +27,8 @@ use self::{
     operation::Address,
     retry::{Repeat, Retry},
 };
-use super::{Action, Backend, BoxFuture, Continuation, Group, IfMatch, Operation, Page, Scan};
-use crate::{ETag, Error, Result, Row, RowId, ValueRef, key::order};
+use super::{Backend, BoxFuture, Continuation, Group, Operation, Page, Scan};
+use crate::{ETag, Result, Row, ValueRef, key::order};
 
 mod batch;
 mod builder;
@@ -282,20 +282,6 @@ impl AzureBackend {
     }
 
     async fn write(&self, group: &Group) -> Result<Vec<Option<ETag>>> {
-        for one in &group.operations {
-            // An ETag becomes a header; one that no header can hold is no row's.
-            if let Action::Replace(_, IfMatch::ETag(etag))
-            | Action::Merge(_, IfMatch::ETag(etag))
-            | Action::Delete(IfMatch::ETag(etag)) = &one.action
-                && !etag.to_string().bytes().all(|byte| (b' '..=b'~').contains(&byte))
-            {
-                return Err(Error::ConditionNotMet(Box::new(RowId {
-                    table: group.table.to_string(),
-                    partition_key: group.partition_key.clone(),
-                    row_key: one.row_key.clone(),
-                })));
-            }
-        }
         let answer = match group.operations.as_slice() {
             [] => return Ok(Vec::new()),
             [one] => self.write_one(group, one).await,
@@ -327,7 +313,10 @@ impl AzureBackend {
         let deleted = one.action.properties().is_none();
         self.send(Repeat::Harmful, &call, |answer| match answer.headers().get_optional_str(&headers::ETAG) {
             _ if deleted => Ok(vec![None]),
-            Some(etag) => Ok(vec![Some(ETag::from(etag))]),
+            Some(etag) => match etag.parse() {
+                Ok(etag) => Ok(vec![Some(etag)]),
+                Err(_) => Err(Failure::Lost("the answer's ETag is malformed".to_owned())),
+            },
             None => Err(Failure::Lost("the answer has no ETag".to_owned())),
         })
         .await

@@ -135,7 +135,7 @@ mod tests {
     use crate::{ETag, Row, Ticks};
 
     fn row((row_key, properties): (String, Properties)) -> Row {
-        let (etag, timestamp) = (ETag::from("e"), Ticks::UNIX_EPOCH);
+        let (etag, timestamp) = (ETag::from(Ticks::UNIX_EPOCH), Ticks::UNIX_EPOCH);
         Row { partition_key: "p".to_owned(), row_key, properties, etag, timestamp }
     }
 

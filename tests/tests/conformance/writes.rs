@@ -1,7 +1,7 @@
 //! Writing one row.
 
 use anyhow::Result;
-use table_runtime::{Error, RowNow, Stored, TableEntity};
+use table_runtime::{ETag, Error, RowNow, Stored, TableEntity};
 use tests::stores::Store;
 
 use crate::entities::{Counter, Everything, Note, Post, Standing, UserId, Word, at};
@@ -11,6 +11,7 @@ crate::conformance! {
     an_upsert_writes_either_way
     an_update_needs_the_row_as_it_was_read
     what_was_inserted_is_updated_without_reading_it
+    a_text_that_is_no_etag_writes_nothing
     an_update_cannot_move_the_row
     an_update_removes_what_the_entity_no_longer_has
     a_patch_keeps_what_it_does_not_set
@@ -85,17 +86,32 @@ async fn what_was_inserted_is_updated_without_reading_it(store: &Store) -> Resul
     let post = Post::numbered("Marcus", 1);
     let etag = store.tables.insert(&post).await?;
     // As a client may send it back, in a header.
-    let mut stored = Stored::new(post, table_runtime::ETag::from(etag.to_string().as_str()));
+    let mut stored = Stored::new(post, etag.to_string().parse()?);
     stored.likes = 9;
     let etag = store.tables.update(&mut stored).await?;
     let found = Post::by_key("Marcus").first(&store.tables).await?.expect("it was inserted");
     assert_eq!((&found, Stored::etag(&found)), (&stored, &etag));
 
-    let mut stale = Stored::new(Post::numbered("Marcus", 1), table_runtime::ETag::from("W/\"another\""));
+    let mut stale = Stored::new(Post::numbered("Marcus", 1), "W/\"another\"".parse()?);
     stale.likes = 1;
     let error = store.tables.update(&mut stale).await.expect_err("it is another version");
     assert!(matches!(error, Error::ConditionNotMet(_)), "{error}");
     store.tables.delete(&stored).await?;
+    Ok(())
+}
+
+async fn a_text_that_is_no_etag_writes_nothing(store: &Store) -> Result<()> {
+    store.tables.create::<Post>().await?;
+    let post = Post::numbered("Marcus", 1);
+    store.tables.insert(&post).await?;
+    for text in ["*", "", " ", "W/", "W/*", "none", "\"\"", "\"a\",*", "W/\"a\", W/\"b\"", "W/\"a\nb\"", "w/\"a\""] {
+        // What a web service does with a client's `If-Match`.
+        let Ok(etag) = text.parse::<ETag>() else { continue };
+        let mut stale = Stored::new(Post { likes: 99, ..post.clone() }, etag);
+        let written = store.tables.update(&mut stale).await;
+        panic!("{text:?} is an ETag, with which an update gives {written:?}");
+    }
+    assert_eq!(Post::by_key("Marcus").first(&store.tables).await?.as_deref(), Some(&post));
     Ok(())
 }
 

@@ -93,7 +93,7 @@ pub(super) fn read(content_type: &str, body: &[u8], group: &Group) -> Result<Vec
     }
     let etags = answers.iter().zip(&group.operations).map(|(answer, one)| match header(answer.head, "etag") {
         _ if one.action.properties().is_none() => Ok(None),
-        Some(etag) => Ok(Some(ETag::from(etag))),
+        Some(etag) => etag.parse().map(Some).map_err(|_| lost("an ETag is malformed")),
         None => Err(lost("an ETag is missing")),
     });
     etags.collect()

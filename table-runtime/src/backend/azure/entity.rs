@@ -281,7 +281,7 @@ impl Parts<'_> {
                 (_, Json::Null) => {}
                 ("PartitionKey", Json::Text(key)) => partition_key = Some(key),
                 ("RowKey", Json::Text(key)) => row_key = Some(key),
-                ("odata.etag", Json::Text(text)) => etag = Some(ETag::from(text.as_ref())),
+                ("odata.etag", Json::Text(text)) => etag = Some(text.as_ref()),
                 ("Timestamp", Json::Text(text)) => timestamp = Some(text),
                 (name, value) => {
                     let (before, rest) = self.types.split_at(after);
@@ -302,7 +302,11 @@ impl Parts<'_> {
         let text = timestamp.ok_or("a row without a Timestamp")?;
         let timestamp: Ticks = text.parse().map_err(|_| "a row whose Timestamp is not a time")?;
         // The ETag is the time stamp in other clothes, which Microsoft's own clients know too.
-        let etag = etag.unwrap_or_else(|| ETag::from(format!("W/\"datetime'{}'\"", text.replace(':', "%3A")).as_str()));
+        let etag = match etag {
+            Some(etag) => etag.parse(),
+            None => ETag::try_from(format!("W/\"datetime'{}'\"", text.replace(':', "%3A"))),
+        };
+        let etag = etag.map_err(|_| "a row whose ETag is malformed")?;
         Ok(Row { partition_key, row_key, properties, etag, timestamp })
     }
 }

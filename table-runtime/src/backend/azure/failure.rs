@@ -39,6 +39,7 @@ impl Refusal {
     pub(super) fn read(status: u16, headers: &Headers, body: &[u8]) -> Self {
         let (code, message) = json(body).or_else(|| xml(body)).unwrap_or_default();
         let code = headers.get_optional_string(&headers::ERROR_CODE).unwrap_or(code);
+        let message = message.trim().to_owned();
         Self { status, code, message, retry_after: retry_after(headers) }
     }
 

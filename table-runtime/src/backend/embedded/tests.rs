@@ -182,7 +182,7 @@ fn a_deleted_row_is_gone_and_its_etags_with_it() {
 fn an_etag_that_was_text_is_the_same_etag() {
     let store = memory();
     let etag = write(&store, "1", Action::Insert(likes(1))).expect("a new row").expect("an ETag");
-    let text = ETag::from(etag.to_string().as_str());
+    let text = etag.to_string().parse().expect("an ETag");
     write(&store, "1", Action::Replace(likes(2), IfMatch::ETag(text))).expect("its own ETag");
 }
 
@@ -642,6 +642,11 @@ fn units(key: &str) -> Vec<u16> {
     key.encode_utf16().collect()
 }
 
+/// The ETag of no row.
+fn none() -> ETag {
+    "\"none\"".parse().expect("an ETag")
+}
+
 /// What a store should do, in a map.
 #[derive(Default)]
 struct Model {
@@ -655,8 +660,8 @@ impl Model {
         let current = self.rows.get(&(units(partition_key), units(row_key))).map(|(_, etag)| etag.clone());
         let condition = match kind % 3 {
             0 => IfMatch::Any,
-            1 => IfMatch::ETag(current.unwrap_or_else(|| ETag::from("none"))),
-            _ => IfMatch::ETag(self.stale.last().cloned().unwrap_or_else(|| ETag::from("none"))),
+            1 => IfMatch::ETag(current.unwrap_or_else(none)),
+            _ => IfMatch::ETag(self.stale.last().cloned().unwrap_or_else(none)),
         };
         let properties = if value % 2 == 0 { likes(*value) } else { titled(&value.to_string()) };
         let action = match kind {
