@@ -5,6 +5,7 @@ use std::{fmt, iter, marker::PhantomData, ops};
 use crate::{
     Condition, Operator, Value,
     entity::RowReader,
+    limits,
     property::{Always, ByEquality, ByOrder, Maybe, Native, PropertyProblem, Store},
 };
 
@@ -117,7 +118,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
             operator,
             value,
         });
-        Filter::new(condition.map_err(|problem| (self.name, problem)))
+        Filter::new(condition.map_err(|problem| Problem::Value(self.name, problem)), 1)
     }
 
     /// Rows that have the property, with this value.
@@ -199,17 +200,34 @@ fn finite(value: Value) -> Result<Value, PropertyProblem> {
     }
 }
 
-/// What a filter or a patch makes of a value that no property holds.
-pub(crate) type Problem = (&'static str, PropertyProblem);
+/// Why a filter is no condition.
+#[derive(Clone, Debug)]
+pub(crate) enum Problem {
+    /// It compares a property with a value that no property holds.
+    Value(&'static str, PropertyProblem),
+    /// It has more comparisons than the service takes.
+    TooMany,
+}
 
 /// A condition on the properties of `E`.
 ///
 /// Built from columns: `post.title.eq("x").and(post.likes.ge(10))`. A row without a compared property does not match,
 /// whatever the operator; so a query takes a [`not`](ops::Not) only over properties that every row has (`P` =
 /// [`Always`]), where it says what it seems to say.
+///
+/// A filter has at most 15 comparisons, those of the query's keys included, which is the service's limit. One with more
+/// can be built, of a list of any length; the query that takes it gives [`Error::Limit`](crate::Error::Limit). Read
+/// many keys with [`get_many`](crate::Tables::get_many).
+///
+/// Numbers that other programs wrote as `Edm.Int32`, `Edm.Int64` or `Edm.Double` are read by any numeric field that holds
+/// them exactly. The embedded store compares them by value, whatever their types. The service compares by the type of
+/// the field, and does not find a number of another type; Azurite answers some such comparisons with status 500.
+/// Write such rows once with this program where a filter has to find them.
 #[must_use = "a filter does nothing until a query has it"]
 pub struct Filter<E, P = Always> {
     pub(crate) condition: Result<Condition, Problem>,
+    /// Number of comparisons, also of a condition that was dropped since it had too many.
+    pub(crate) comparisons: usize,
     types: PhantomData<fn() -> (E, P)>,
 }
 
@@ -283,16 +301,22 @@ impl<P> Join<P> for Unclear {
 }
 
 impl<E, P> Filter<E, P> {
-    const fn new(condition: Result<Condition, Problem>) -> Self {
-        Self { condition, types: PhantomData }
+    const fn new(condition: Result<Condition, Problem>, comparisons: usize) -> Self {
+        Self { condition, comparisons, types: PhantomData }
     }
 
     fn join<Q>(self, other: Filter<E, Q>, with: fn(Box<Condition>, Box<Condition>) -> Condition) -> Filter<E, P::Joined>
     where
         P: Join<Q>,
     {
-        let both = self.condition.and_then(|left| Ok((left, other.condition?)));
-        Filter::new(both.map(|(left, right)| with(left.into(), right.into())))
+        let comparisons = self.comparisons.saturating_add(other.comparisons);
+        let both = match (self.condition, other.condition) {
+            (Err(problem @ Problem::Value(..)), _) | (_, Err(problem @ Problem::Value(..))) => Err(problem),
+            // A condition that no query takes is not kept: it would be as deep as the list that it is made of.
+            (Ok(left), Ok(right)) if comparisons <= limits::COMPARISONS => Ok(with(left.into(), right.into())),
+            _ => Err(Problem::TooMany),
+        };
+        Filter::new(both, comparisons)
     }
 
     /// Rows for which both hold.
@@ -325,7 +349,7 @@ impl<E, P: Negate> ops::Not for Filter<E, P> {
     type Output = Filter<E, P::Negated>;
 
     fn not(self) -> Filter<E, P::Negated> {
-        Filter::new(self.condition.map(|condition| Condition::Not(condition.into())))
+        Filter::new(self.condition.map(Condition::negated), self.comparisons)
     }
 }
 
@@ -334,14 +358,15 @@ impl<E, P> fmt::Debug for Filter<E, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.condition {
             Ok(condition) => write!(f, "Filter({condition})"),
-            Err((name, problem)) => write!(f, "Filter({name}: {problem:?})"),
+            Err(Problem::Value(name, problem)) => write!(f, "Filter({name}: {problem:?})"),
+            Err(Problem::TooMany) => write!(f, "Filter({} comparisons)", self.comparisons),
         }
     }
 }
 
 impl<E, P> Clone for Filter<E, P> {
     fn clone(&self) -> Self {
-        Self::new(self.condition.clone())
+        Self::new(self.condition.clone(), self.comparisons)
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn units(text: &str) -> usize {
 }
 
 /// Whether a text has more than `limit` UTF-16 units; a text has no more units than bytes, which are known.
-fn longer(text: &str, limit: usize) -> bool {
+pub(crate) fn longer(text: &str, limit: usize) -> bool {
     text.len() > limit && units(text) > limit
 }
 
@@ -210,6 +210,14 @@ fn json_bytes(value: ValueRef<'_>) -> usize {
     }
 }
 
+const MOST_COMPARISONS: &str = "15 comparisons, those of its keys included";
+
+/// The error of a query whose filter alone has more comparisons than the service takes.
+pub(crate) fn too_many_comparisons(table: &str, comparisons: usize) -> Box<LimitError> {
+    let (what, found) = ("the query's filter has".to_owned(), format!("{comparisons} comparisons"));
+    Box::new(LimitError { table: table.to_owned(), row: None, what, found, limit: MOST_COMPARISONS })
+}
+
 /// The keys and the filter of a read.
 pub fn check_scan(scan: &Scan) -> Result<()> {
     let table = &*scan.table;
@@ -225,7 +233,7 @@ pub fn check_scan(scan: &Scan) -> Result<()> {
     }
     if scan.comparisons() > COMPARISONS {
         let found = format_args!("{} comparisons", scan.comparisons());
-        return Err(broken(table, "the query has", found, "15 comparisons, those of its keys included"));
+        return Err(broken(table, "the query has", found, MOST_COMPARISONS));
     }
     check_address(scan)
 }
@@ -248,6 +256,16 @@ fn check_address(scan: &Scan) -> Result<()> {
         return Ok(());
     }
     let select = scan.select.iter().flat_map(|select| select.iter()).map(|name| name.len() + 3).sum::<usize>();
+    // Many negations are not written out, which takes a stack as deep as they are: `not (`, and `)`.
+    let negations = 12 * scan.filter.as_ref().map_or(0, |filter| filter.size().negations);
+    if negations > ADDRESS_BYTES {
+        return Err(broken(
+            &scan.table,
+            "the query's address has",
+            format_args!("over {negations} bytes"),
+            "8192 bytes",
+        ));
+    }
     let encoded = |byte: u8| if byte.is_ascii_alphanumeric() { 1 } else { 3 };
     let bytes = REST + select + scan.odata().bytes().map(encoded).sum::<usize>();
     if bytes > ADDRESS_BYTES {

@@ -861,6 +861,131 @@ ranges! {
         |value| units(&escaped(&folded::<Uppercase>(value), LAST)), false;
 }
 
+/// For each: the type, its attribute, the values that keys hold, those that bounds may have, and its place in the order
+/// of rows.
+macro_rules! open_ranges {
+    ($(
+        $name:ident: $type:ty, [$($encoding:tt)*], $values:expr, $bounds:expr, |$value:ident| $rank:expr,
+        $descending:literal;
+    )*) => {$(
+        mod $name {
+            use super::*;
+
+            #[derive(TableEntity)]
+            struct Alone {
+                #[partition_key]
+                case: u32,
+                #[row_key $($encoding)*]
+                value: $type,
+            }
+
+            #[derive(TableEntity)]
+            struct Before {
+                #[partition_key]
+                case: u32,
+                #[row_key]
+                begin: String,
+                #[row_key $($encoding)*]
+                value: $type,
+                #[row_key]
+                other: u8,
+            }
+
+            fn rank($value: &$type) -> impl Ord + Clone + fmt::Debug + use<> {
+                $rank
+            }
+
+            #[test]
+            fn ranges() {
+                let (runtime, tables) = store();
+                runtime.block_on(async {
+                    tables.create::<Alone>().await?;
+                    tables.create::<Before>().await
+                }).unwrap();
+                let cases = std::cell::Cell::new(0);
+                check(150, (vec($values, 0..6), $bounds, $bounds, form()), |(values, from, to, form)| {
+                    cases.set(cases.get() + 1);
+                    let case = cases.get();
+                    let (alone, before) = runtime.block_on(async {
+                        for value in &values {
+                            tables.upsert(&Alone { case, value: *value }).await?;
+                            for begin in ["a", "a ", "b"] {
+                                tables.upsert(&Before { case, begin: begin.into(), value: *value, other: 7 }).await?;
+                            }
+                        }
+                        Ok::<_, table_runtime::Error>((
+                            narrow!(Alone::by_key(case), form, from, to).all(&tables).await?,
+                            narrow!(Before::by_key(case).eq("a"), form, from, to).all(&tables).await?,
+                        ))
+                    }).unwrap();
+                    let within = bounds(form, rank(&from), rank(&to));
+                    let mut expected: Vec<_> = values.iter().map(rank).filter(|rank| within.contains(rank)).collect();
+                    expected.sort();
+                    expected.dedup();
+                    if $descending {
+                        expected.reverse();
+                    }
+                    prop_assert_eq!(alone.iter().map(|row| rank(&row.value)).collect::<Vec<_>>(), &expected[..]);
+                    prop_assert!(before.iter().all(|row| row.begin == "a" && row.other == 7));
+                    prop_assert_eq!(before.iter().map(|row| rank(&row.value)).collect::<Vec<_>>(), expected);
+                    Ok(())
+                });
+            }
+        }
+    )*};
+}
+
+/// Times of chrono, most of which no key holds.
+fn any_chrono() -> impl Strategy<Value = chrono::DateTime<chrono::Utc>> {
+    let (min, max) = (chrono::DateTime::<chrono::Utc>::MIN_UTC, chrono::DateTime::<chrono::Utc>::MAX_UTC);
+    let last = of_chrono(253_402_300_799_999_999_999);
+    let edges = select(vec![min, max, last, last + chrono::TimeDelta::nanoseconds(1)]);
+    let seconds = min.timestamp()..=max.timestamp();
+    prop_oneof![
+        edges,
+        seconds.prop_map(|seconds| chrono::DateTime::from_timestamp(seconds, 0).unwrap()),
+        near().prop_map(of_chrono)
+    ]
+}
+
+fn any_chrono_date() -> impl Strategy<Value = chrono::NaiveDate> {
+    let edge = |year, month, day| chrono::NaiveDate::from_ymd_opt(year, month, day).unwrap();
+    let (first, last) = (edge(0, 12, 31), edge(10_000, 1, 1));
+    prop_oneof![
+        select(vec![chrono::NaiveDate::MIN, chrono::NaiveDate::MAX, first, last]),
+        civil().prop_map(chrono_date)
+    ]
+}
+
+fn any_jiff_date() -> impl Strategy<Value = jiff::civil::Date> {
+    prop_oneof![select(vec![jiff::civil::Date::MIN, jiff::civil::Date::ZERO]), civil().prop_map(jiff_date)]
+}
+
+fn any_system() -> impl Strategy<Value = SystemTime> {
+    let far = Duration::from_secs(1 << 40);
+    let edges = select(vec![SystemTime::UNIX_EPOCH - far, SystemTime::UNIX_EPOCH + far]);
+    prop_oneof![edges, near().prop_map(of_system)]
+}
+
+open_ranges! {
+    open_u32_pad: u32, [(pad = 3)], 0..1000_u32, prop_oneof![0..1100_u32, u32()], |value| *value, false;
+    open_u32_reverse_pad: u32, [(reverse, pad = 3)], 0..1000_u32, prop_oneof![0..1100_u32, u32()], |value| *value, true;
+    open_u128_pad: u128, [(pad = 20)], 0..1000_u128, u128(), |value| *value, false;
+    open_i16_pad: i16, [(pad = 3)], -1000..1000_i16, prop_oneof![-1100..1100_i16, i16()], |value| *value, false;
+    open_i16_reverse_pad: i16, [(reverse, pad = 3)], -1000..1000_i16, prop_oneof![-1100..1100_i16, i16()],
+        |value| *value, true;
+    open_time: chrono::DateTime<chrono::Utc>, [(time)], near().prop_map(of_chrono), any_chrono(),
+        |value| (value.timestamp(), value.timestamp_subsec_nanos() / 100), false;
+    open_reverse_time: chrono::DateTime<chrono::Utc>, [(reverse_time)], near().prop_map(of_chrono), any_chrono(),
+        |value| (value.timestamp(), value.timestamp_subsec_nanos() / 100), true;
+    open_system_time: SystemTime, [(reverse_time)], near().prop_map(of_system), any_system(),
+        |value| since_epoch(*value).div_euclid(100), true;
+    open_date: chrono::NaiveDate, [], civil().prop_map(chrono_date), any_chrono_date(), |value| *value, false;
+    open_date_reverse: chrono::NaiveDate, [(reverse)], civil().prop_map(chrono_date), any_chrono_date(),
+        |value| *value, true;
+    open_jiff_date: jiff::civil::Date, [(reverse)], civil().prop_map(jiff_date), any_jiff_date(), |value| *value, true;
+}
+
 /// Nanoseconds of Unix time.
 fn since_epoch(time: SystemTime) -> i128 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).map(|after| after.as_nanos().cast_signed());

@@ -1,5 +1,7 @@
 //! Dates of the calendar.
 
+use std::cmp::Ordering;
+
 use super::{Decode, Encode, Escape, KeyBuffer, KeyProblem, Ordered, Plain, Reverse, integer::write_u64, kind};
 
 /// A date, as the crates for time give it; years outside 0001 to 9999 are refused when it is written.
@@ -20,6 +22,10 @@ fn parts(date: Date) -> Result<[u64; 3], KeyProblem> {
         Ok(year @ 1..=9999) => Ok([year, month.into(), day.into()]),
         _ => Err(KeyProblem::Date { year, month, day }),
     }
+}
+
+fn outside(date: Date) -> Option<Ordering> {
+    parts(date).is_err().then(|| date.year.cmp(&1))
 }
 
 fn write([year, month, day]: [u64; 3], out: &mut KeyBuffer) {
@@ -70,7 +76,11 @@ impl Decode<kind::Date> for Plain {
     }
 }
 
-impl Ordered<kind::Date> for Plain {}
+impl Ordered<kind::Date> for Plain {
+    fn outside(value: Date) -> Option<Ordering> {
+        outside(value)
+    }
+}
 
 impl Encode<kind::Date> for Reverse<Plain> {
     const SELF_DELIMITING: bool = true;
@@ -89,4 +99,8 @@ impl Decode<kind::Date> for Reverse<Plain> {
 
 impl Ordered<kind::Date> for Reverse<Plain> {
     const DESCENDING: bool = true;
+
+    fn outside(value: Date) -> Option<Ordering> {
+        outside(value)
+    }
 }

@@ -1,6 +1,6 @@
 //! The encodings, and what each promises.
 
-use std::marker::PhantomData;
+use std::{cmp::Ordering, marker::PhantomData};
 
 use super::{KeyBuffer, KeyProblem, KeyReader, KeyWriter, Kind, kind};
 use crate::query::Opening;
@@ -172,6 +172,13 @@ pub trait Decode<K: Kind>: Encode<K> {
 pub trait Ordered<K: Kind>: Encode<K> {
     /// Whether the last value comes first.
     const DESCENDING: bool = false;
+
+    /// Returns the side on which a value is outside of those that it writes: `Less` if the value is before all of them,
+    /// `Greater` if it is after all of them. As the bound of a range such a value is an open end.
+    fn outside(value: K::Value<'_>) -> Option<Ordering> {
+        let _ = value;
+        None
+    }
 }
 
 /// An encoding that keeps the order of values also where other parts follow.
@@ -223,6 +230,10 @@ impl<K: Kind, Of: Decode<K>, const SEPARATOR: char> Decode<K> for Separated<Of, 
 
 impl<K: Kind, Of: Ordered<K>, const SEPARATOR: char> Ordered<K> for Separated<Of, SEPARATOR> {
     const DESCENDING: bool = Of::DESCENDING;
+
+    fn outside(value: K::Value<'_>) -> Option<Ordering> {
+        Of::outside(value)
+    }
 }
 
 impl<Of: Prefixed, const SEPARATOR: char> Prefixed for Separated<Of, SEPARATOR> {}

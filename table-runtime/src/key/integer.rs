@@ -3,7 +3,7 @@
 //! A negative number is `-` and the nine's complement of each digit of `!v`, so that it stands before zero and before
 //! greater negative ones: −1 of an `i32` is `-9999999999`, its least `-7852516352`.
 
-use std::fmt::Display;
+use std::{cmp::Ordering, fmt::Display};
 
 use super::{Decode, Encode, Escape, KeyBuffer, KeyProblem, Ordered, Pad, Plain, Reverse, kind};
 
@@ -248,7 +248,16 @@ fn read<T: Integer>(text: &str, width: usize) -> Result<T, KeyProblem> {
 }
 
 fn write_mirrored<T: Integer>(value: T, width: usize, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
-    write(value.mirror(width).ok_or_else(|| overflow(value, width))?, width, out)
+    // A mirrored number is not the one that was given, and is not named in an error.
+    let mirrored = value.mirror(width).ok_or_else(|| overflow(value, width))?;
+    write(mirrored, width, out).map_err(|_| overflow(value, width))
+}
+
+/// Returns the side on which a value has more digits than `width`. Its mirror has as many digits as itself.
+fn outside<T: Integer>(value: T, width: usize) -> Option<Ordering> {
+    let (negative, number) = value.split();
+    let digits = number.checked_ilog10().map_or(1, |log| log as usize + 1);
+    (digits > width).then_some(if negative { Ordering::Less } else { Ordering::Greater })
 }
 
 fn read_mirrored<T: Integer>(text: &str, width: usize) -> Result<T, KeyProblem> {
@@ -275,6 +284,10 @@ macro_rules! encodings {
 
         impl<T: Integer, $($n)*> Ordered<kind::Integer<T>> for $encoding {
             const DESCENDING: bool = $descending;
+
+            fn outside(value: T) -> Option<Ordering> {
+                outside(value, $width)
+            }
         }
     )*};
 }

@@ -5,7 +5,10 @@
 
 use std::{cmp::Ordering, ops::Bound};
 
-use crate::{backend::KeyRange, limits::forbidden_in_keys};
+use crate::{
+    backend::KeyRange,
+    limits::{KEY_UNITS, forbidden_in_keys, longer},
+};
 
 /// The order of two keys.
 pub(crate) fn compare(left: &str, right: &str) -> Ordering {
@@ -55,10 +58,13 @@ pub(crate) fn prefixed(prefix: &str) -> KeyRange {
     if prefix.is_empty() {
         return KeyRange::ALL;
     }
-    KeyRange {
-        from: Bound::Included(prefix.to_owned()),
-        to: successor(prefix).map_or(Bound::Unbounded, Bound::Excluded),
-    }
+    let to = match successor(prefix) {
+        // The successor of U+D7FF has a unit more. A prefix that is as long as a key can be begins no other key.
+        Some(next) if longer(&next, KEY_UNITS) => Bound::Included(prefix.to_owned()),
+        Some(next) => Bound::Excluded(next),
+        None => Bound::Unbounded,
+    };
+    KeyRange { from: Bound::Included(prefix.to_owned()), to }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Moments and GUIDs.
 
+use std::cmp::Ordering;
+
 use super::{
     Decode, Encode, Escape, KeyBuffer, KeyProblem, Ordered, Plain, ReverseTime, Time,
     integer::{read_u64, write_u64},
@@ -56,6 +58,10 @@ macro_rules! ticks {
 
         impl Ordered<kind::Instant> for $encoding {
             const DESCENDING: bool = $descending;
+
+            fn outside(value: UnixTime) -> Option<Ordering> {
+                value.ticks().is_err().then(|| value.seconds.cmp(&0))
+            }
         }
     )*};
 }

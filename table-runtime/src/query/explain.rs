@@ -54,7 +54,7 @@ impl Explain {
             filter: scan.odata(),
             entity_filter: plan.entity_filter().map(ToString::to_string).unwrap_or_default(),
             // There may be no row, and then no entity is read.
-            requests: if take == Some(0) { 0 } else { least },
+            requests: if take == Some(0) || plan.is_nothing() { 0 } else { least },
             take,
             keys: None,
             problem,

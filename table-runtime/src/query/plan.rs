@@ -1,14 +1,15 @@
 //! What a query has gathered, without its types.
 
-use std::ops::Bound;
+use std::{cmp::Ordering, ops::Bound};
 
 use super::{Reached, projection::Selection, visible::Visible};
 use crate::{
-    Condition, Error, Holds, KeyError, LayoutInfo, QueryError, Result, RowRef, TableEntity, Tables,
+    Condition, Error, Holds, KeyError, LayoutInfo, LimitError, QueryError, Result, RowRef, TableEntity, Tables,
     backend::{BoxFuture, KeyRange, Partitions, Scan},
+    column,
     entity::RowKeys,
     index,
-    key::{Encode, Escape, KeyBuffer, KeyProblem, Kind, check_length, hash, order, write_part},
+    key::{Encode, Escape, KeyBuffer, KeyProblem, Kind, Ordered, check_length, hash, order, write_part},
     limits,
     property::PropertyProblem,
 };
@@ -33,6 +34,8 @@ pub struct Plan {
     items: Option<char>,
     /// The row keys, where they are not all that begin with `row`.
     range: Option<KeyRange>,
+    /// Whether no key is in the range, so that nothing has to be read.
+    is_nothing: bool,
     filter: Option<Condition>,
     /// What is asked for, where it is not the whole of each row.
     select: Option<Selection>,
@@ -45,6 +48,7 @@ pub struct Plan {
 enum Problem {
     Key(Box<KeyError>),
     Query(Box<QueryError>),
+    Limit(Box<LimitError>),
 }
 
 impl From<Problem> for Error {
@@ -52,6 +56,7 @@ impl From<Problem> for Error {
         match problem {
             Problem::Key(error) => error.into(),
             Problem::Query(error) => error.into(),
+            Problem::Limit(error) => error.into(),
         }
     }
 }
@@ -101,6 +106,7 @@ impl Plan {
             is_whole: layout.row.is_empty(),
             items: None,
             range: None,
+            is_nothing: false,
             filter: None,
             select: None,
             take: None,
@@ -185,13 +191,23 @@ impl Plan {
         self.row_parts += 1;
     }
 
-    /// Narrows the next part of the row key to the values between two.
-    pub(super) fn push_range<K: Kind, N: Encode<K>>(
+    /// Narrows the next part of the row key to the values between two. A bound that no key holds is an open end, or, of
+    /// the other end, leaves nothing.
+    pub(super) fn push_range<K: Kind, N: Ordered<K>>(
         &mut self,
         (from, to): (Bound<K::Value<'_>>, Bound<K::Value<'_>>),
         last: bool,
         descending: bool,
     ) {
+        let from = held::<K, N>(from, Ordering::Less);
+        let to = held::<K, N>(to, Ordering::Greater);
+        let (Some(from), Some(to)) = (from, to) else {
+            let key = self.row.as_str().to_owned();
+            self.range = Some(KeyRange { from: Bound::Included(key.clone()), to: Bound::Excluded(key) });
+            self.is_nothing = true;
+            self.row_parts += 1;
+            return;
+        };
         let prefix = order::prefixed(self.row.as_str());
         let mut from = self.bound::<K, N>(from, last);
         let mut to = self.bound::<K, N>(to, last);
@@ -233,10 +249,15 @@ impl Plan {
         })
     }
 
-    pub(super) fn filter(&mut self, condition: Result<Condition, crate::column::Problem>) {
+    /// Adds a condition of so many comparisons.
+    pub(super) fn filter(&mut self, condition: Result<Condition, column::Problem>, comparisons: usize) {
+        let all = self.filter.as_ref().map_or(0, Condition::comparisons).saturating_add(comparisons);
         match condition {
-            Ok(condition) => self.filter = Some(both(self.filter.take(), condition)),
-            Err((name, problem)) => {
+            Ok(condition) if all <= limits::COMPARISONS => self.filter = Some(both(self.filter.take(), condition)),
+            Ok(_) | Err(column::Problem::TooMany) => {
+                self.fail(Problem::Limit(limits::too_many_comparisons(self.layout.table, all)));
+            }
+            Err(column::Problem::Value(name, problem)) => {
                 let PropertyProblem { expected, found } = problem;
                 self.refuse(format!("the filter compares the property `{name}` with {found}; expected {expected}"));
             }
@@ -246,6 +267,11 @@ impl Plan {
     /// The partition, of `count` hash partitions the one of this `bucket`.
     fn partition(&self, bucket: &str) -> Partitions {
         Partitions::One([self.partition.as_str(), bucket].concat())
+    }
+
+    /// Whether the query finds nothing, whatever is stored.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.is_nothing
     }
 
     pub(super) fn problem(&self) -> Option<Error> {
@@ -382,6 +408,15 @@ impl Plan {
     /// The filter that no row of the index can tell, where they lead to the entities.
     pub(super) fn entity_filter(&self) -> Option<&Condition> {
         self.filter.as_ref().filter(|_| self.is_lookup())
+    }
+}
+
+/// A bound as keys hold it: open if its value is outside of them on this side, `None` if it is on the other.
+fn held<K: Kind, N: Ordered<K>>(bound: Bound<K::Value<'_>>, open: Ordering) -> Option<Bound<K::Value<'_>>> {
+    let (Bound::Included(value) | Bound::Excluded(value)) = bound else { return Some(bound) };
+    match N::outside(value) {
+        None => Some(bound),
+        Some(side) => (side == open).then_some(Bound::Unbounded),
     }
 }
 

@@ -84,7 +84,8 @@ impl<V, T: KeyPart, N, R: Rest, A> Rows<V, (Part<T, N>, R), A> {
     /// too, the lesser one is written first.
     ///
     /// Text is compared as the key holds it: folded, escaped, by UTF-16 unit. Times are rounded down to a tick, bounds
-    /// like values, so that windows that meet do not overlap.
+    /// like values, so that windows that meet do not overlap. A bound that no key holds, such as a time after the year
+    /// 9999 or a number of more digits than `pad`, is an open end.
     pub fn range<'a>(mut self, bounds: impl Bounds<T::Arg<'a>>) -> Rows<V, Done, A>
     where
         (Part<T, N>, R): Sorted<Encoding: Ordered<T::Kind>>,
@@ -169,7 +170,7 @@ impl<V, P, A> Rows<V, P, A> {
         F: IntoFilter<V::Entity, Presence: Decided>,
     {
         if let Some(filter) = filter(V::Entity::COLUMNS).into_filter() {
-            self.plan.filter(filter.condition);
+            self.plan.filter(filter.condition, filter.comparisons);
         }
         Rows::new(self.plan)
     }

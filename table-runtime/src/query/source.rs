@@ -48,6 +48,8 @@ struct Beginning {
     index: Option<(Tables, Erased)>,
     /// The tables, where there are several.
     slices: Option<Slices>,
+    /// Whether there is nothing to read.
+    is_nothing: bool,
 }
 
 /// The rows of a query, page by page.
@@ -103,7 +105,7 @@ impl Source {
             selection: plan.selection(),
             is_primary: plan.layout().index.is_none(),
             is_keyless: false,
-            begins: Some(Beginning { scans, resumed: None, index, slices }),
+            begins: Some(Beginning { scans, resumed: None, index, slices, is_nothing: plan.is_nothing() }),
             lookups,
         })
     }
@@ -129,10 +131,13 @@ impl Source {
     }
 
     async fn begin(&mut self) -> Result<()> {
-        let Some(Beginning { scans, resumed, index, slices }) = self.begins.take() else { return Ok(()) };
+        let Some(Beginning { scans, resumed, index, slices, is_nothing }) = self.begins.take() else { return Ok(()) };
         self.is_keyless = scans.first().is_some_and(|scan| scan.select.is_some());
         if let Some((tables, erased)) = index {
             erased.is_ready(&tables).await?;
+        }
+        if is_nothing {
+            return Ok(());
         }
         let rest = resumed.as_ref().map(|cursor| after(&scans, cursor));
         let stages = match slices {

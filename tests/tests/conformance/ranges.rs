@@ -19,6 +19,8 @@ crate::conformance! {
     a_value_is_not_its_prefix
     rows_stand_in_the_order_of_utf16
     what_others_wrote_is_narrowed_by_its_separator
+    a_prefix_may_be_as_long_as_a_key
+    a_bound_that_no_key_holds_is_an_open_end
 }
 
 fn ids(posts: &[Stored<Post>]) -> Vec<u32> {
@@ -211,5 +213,70 @@ async fn what_others_wrote_is_narrowed_by_its_separator(store: &Store) -> Result
     assert_eq!(query().eq("a").range(2..).count(&store.tables).await?, 1);
     assert_eq!(query().starts_with("a").count(&store.tables).await?, 4);
     assert_eq!(query().eq("a").eq(2).range("y"..).count(&store.tables).await?, 1);
+    Ok(())
+}
+
+async fn a_prefix_may_be_as_long_as_a_key(store: &Store) -> Result<()> {
+    store.tables.create::<Word>().await?;
+    let begin = "a".repeat(510);
+    let texts = ["\u{D7FF}", "\u{D7FF}\u{D7FF}", "\u{D7FF}\u{E000}", "\u{10000}", "\u{E000}"];
+    let texts = texts.map(|end| format!("{begin}{end}"));
+    for text in &texts {
+        store.tables.insert(&Word { language: "x".into(), text: text.clone() }).await?;
+    }
+    for prefix in &texts {
+        let found = Word::by_key("x").starts_with(prefix).all(&store.tables).await?;
+        let found: Vec<_> = found.iter().map(|word| word.text.as_str()).collect();
+        let expected: Vec<_> = texts.iter().filter(|text| text.starts_with(prefix)).collect();
+        assert_eq!(found, expected);
+    }
+    Ok(())
+}
+
+async fn a_bound_that_no_key_holds_is_an_open_end(store: &Store) -> Result<()> {
+    use chrono::{DateTime, Utc};
+
+    #[derive(table_runtime::TableEntity, Debug)]
+    struct Visit {
+        #[partition_key]
+        site: String,
+        #[row_key(reverse_time)]
+        at: DateTime<Utc>,
+    }
+
+    #[derive(table_runtime::TableEntity, Debug)]
+    struct Badge {
+        #[partition_key]
+        team: String,
+        #[row_key(pad = 3)]
+        number: u32,
+    }
+
+    store.tables.create::<Visit>().await?;
+    store.tables.create::<Badge>().await?;
+    let now = DateTime::from_timestamp(1_275_004_800, 0).expect("a time");
+    store.tables.insert(&Visit { site: "x".into(), at: now }).await?;
+    let (first, last) = (DateTime::<Utc>::MIN_UTC, DateTime::<Utc>::MAX_UTC);
+    let visits = || Visit::by_key("x");
+    assert_eq!(visits().range(now..last).count(&store.tables).await?, 1);
+    assert_eq!(visits().range(first..=last).count(&store.tables).await?, 1);
+    assert_eq!(visits().range(first..now).count(&store.tables).await?, 0);
+    assert_eq!(visits().range(last..).count(&store.tables).await?, 0);
+    assert_eq!(visits().range(..first).count(&store.tables).await?, 0);
+    assert_eq!(visits().range(last..first).count(&store.tables).await?, 0);
+    let page = visits().range(last..).page(&store.tables, 1, None).await?;
+    assert_eq!((page.entities.len(), page.next), (0, None));
+    // A value is no bound.
+    let error = visits().eq(last).get(&store.tables).await.expect_err("no key holds it");
+    assert!(matches!(error, Error::Key(_)), "{error}");
+    let error = store.tables.insert(&Visit { site: "x".into(), at: last }).await.expect_err("no key holds it");
+    assert!(matches!(error, Error::Key(_)), "{error}");
+
+    store.tables.insert(&Badge { team: "a".into(), number: 999 }).await?;
+    let badges = || Badge::by_key("a");
+    assert_eq!(badges().range(5..u32::MAX).count(&store.tables).await?, 1);
+    assert_eq!(badges().range(5..=1000).count(&store.tables).await?, 1);
+    assert_eq!(badges().range(1000..).count(&store.tables).await?, 0);
+    assert_eq!(badges().range((Bound::Excluded(1000), Bound::Unbounded)).count(&store.tables).await?, 0);
     Ok(())
 }

@@ -16,6 +16,7 @@ crate::conformance! {
     only_slices_are_read
     pages_go_on_in_their_slice
     a_cursor_outlives_its_slice
+    a_bound_that_no_key_holds_reads_the_slices_there_are
     old_slices_are_dropped
     rows_of_another_order_are_merged
     hash_partitions_of_slices_are_merged
@@ -444,11 +445,11 @@ async fn the_first_and_the_last_year_have_slices(store: &Store) -> Result<()> {
     let before = first - Duration::nanoseconds(100);
     let error = tables.insert(&line(before, 1)).await.expect_err("the year 0");
     assert!(matches!(&error, Error::Key(error) if error.to_string().contains("0001 to 9999")), "{error}");
-    let error = Line::by_key("a").range(before..).all(tables).await.expect_err("the year 0");
-    assert!(matches!(error, Error::Key(_)), "{error}");
     let error = tables.drop_slices::<Line>(..before).await.expect_err("the year 0");
     assert!(matches!(error, Error::Key(_)), "{error}");
     assert_eq!(store.probe.requests(), 0);
+    // As the bound of a range, it is an open end.
+    assert_eq!(Line::by_key("a").range(before..).count(tables).await?, 2);
     Ok(())
 }
 
@@ -507,5 +508,35 @@ async fn a_short_name_begins_those_of_slices(store: &Store) -> Result<()> {
     let found = Event::by_key("a").all(tables).await?;
     assert_eq!(found.iter().map(|event| event.at).collect::<Vec<_>>(), [MAY, JUNE]);
     assert_eq!(Event::by_key("a").range(JUNE..).count(tables).await?, 1);
+    Ok(())
+}
+
+/// Sliced by a time whose type reaches past the years of the service.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Beats", slice = month(at))]
+struct Beat {
+    #[partition_key]
+    machine: String,
+    #[row_key(reverse_time)]
+    at: chrono::DateTime<chrono::Utc>,
+}
+
+async fn a_bound_that_no_key_holds_reads_the_slices_there_are(store: &Store) -> Result<()> {
+    use chrono::{DateTime, Utc};
+
+    let tables = &store.tables;
+    let at = |moment: OffsetDateTime| DateTime::from_timestamp(moment.unix_timestamp(), 0).expect("a time");
+    for moment in [MAY, JUNE, AUGUST, JANUARY] {
+        tables.insert(&Beat { machine: "a".into(), at: at(moment) }).await?;
+    }
+    let beats = || Beat::by_key("a");
+    let (first, last) = (DateTime::<Utc>::MIN_UTC, DateTime::<Utc>::MAX_UTC);
+    assert_eq!(beats().range(at(JUNE)..last).count(tables).await?, 3);
+    assert_eq!(beats().range(first..=at(JUNE)).count(tables).await?, 2);
+    assert_eq!(beats().range(first..last).count(tables).await?, 4);
+    store.probe.requests();
+    assert_eq!(beats().range(last..).count(tables).await?, 0);
+    assert_eq!(beats().range(..first).all(tables).await?.len(), 0);
+    assert_eq!(store.probe.requests(), 0, "there is nothing to read");
     Ok(())
 }
