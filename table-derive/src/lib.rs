@@ -57,7 +57,7 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// | `#[row_key]`, `#[row_key(ENCODING, prefix = "id-")]` | a part of the row key, likewise |
 /// | `#[index(NAME, ENCODING, …)]` | an index over the field; there may be several |
 /// | `#[property(rename = "…")]` | the property's name |
-/// | `#[property(json)]` | any serde type, as the text of its JSON |
+/// | `#[property(json)]` | any serde type, as the text of its JSON, which is parsed again when it is written |
 /// | `#[property(text)]` | a `Display` and `FromStr` type, or an `Option` of one, as text |
 /// | `#[property(default)]` | `Default` where a row has no such property |
 /// | `#[property(skip)]` | not stored; `Default` when read |

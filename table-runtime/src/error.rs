@@ -107,7 +107,7 @@ pub enum Error {
     Service(#[from] Box<ServiceError>),
 
     /// The service could not be reached, or a read's answer was lost. Nothing was written.
-    #[error("{operation} of {table}: no answer: {reason}")]
+    #[error("{}: no answer{}", Request { operation, table }, After(": ", reason))]
     NoAnswer {
         /// The table.
         table: String,
@@ -126,7 +126,7 @@ pub enum Error {
     InUse(PathBuf),
 
     /// The embedded store's file could not be read or written.
-    #[error("the embedded store: {0}")]
+    #[error("the embedded store{}", After(": ", &.0.to_string()))]
     Store(#[source] Box<dyn std::error::Error + Send + Sync>),
 
     /// The stored bytes of a row are damaged.
@@ -162,7 +162,7 @@ pub struct KeyError {
 
 /// A property of a stored row does not fit its field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{row}, property `{property}`: expected {expected}, found {found}")]
+#[error("{row}, property `{property}`{}{}", After(": expected ", expected), After(", found ", found))]
 #[non_exhaustive]
 pub struct PropertyError {
     /// The row.
@@ -216,8 +216,11 @@ pub struct QueryError {
 }
 
 /// A unique index has another entity for a value.
+///
+/// `Display` names the index, its table and the value, not the entity that has it, which may be another tenant's: that
+/// is [`owner`](Self::owner).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the unique index `{index}` of {} has `{value}` for {owner} already", row.table)]
+#[error("the unique index `{index}` of {} has `{value}` already", row.table)]
 #[non_exhaustive]
 pub struct UniqueViolationError {
     /// The index.
@@ -227,7 +230,7 @@ pub struct UniqueViolationError {
     pub value: String,
     /// The row that would have been written; of the index, not of the entity.
     pub row: RowId,
-    /// The entity that has the value.
+    /// The entity that has the value. `Display` does not name it.
     pub owner: RowId,
 }
 
@@ -299,7 +302,10 @@ pub struct KeyChangedError {
 
 /// A write whose answer was lost.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{operation} of {row}: the answer was lost ({reason}), so it may have been applied; {now}")]
+#[error(
+    "{operation} of {row}: the answer was lost{}{}, so it may have been applied; {now}",
+    After(" (", reason), if reason.is_empty() { "" } else { ")" }
+)]
 #[non_exhaustive]
 pub struct OutcomeUnknownError {
     /// What was asked.
@@ -335,14 +341,14 @@ impl fmt::Display for RowNow {
         match self {
             Self::Present(row) => write!(f, "the row now exists with ETag {}", row.etag),
             Self::Absent => f.write_str("the row now does not exist"),
-            Self::Unread(reason) => write!(f, "the row could not be read either: {reason}"),
+            Self::Unread(reason) => write!(f, "the row could not be read either{}", After(": ", reason)),
         }
     }
 }
 
 /// An answer of the service that is an error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{operation} of {table}: the service answered {status} {code}: {message}")]
+#[error("{}: the service answered {status}{}{}", Request { operation, table }, After(" ", code), After(": ", message))]
 #[non_exhaustive]
 pub struct ServiceError {
     /// The table.
@@ -353,6 +359,146 @@ pub struct ServiceError {
     pub status: u16,
     /// The service's error code, such as `InvalidInput`; empty where it sent none.
     pub code: String,
-    /// The service's message.
+    /// The service's message; empty where it sent none.
     pub message: String,
+}
+
+/// A part of a message that may be empty, after what separates it from the parts before.
+pub(crate) struct After<'a>(pub(crate) &'static str, pub(crate) &'a str);
+
+impl fmt::Display for After<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(separator, text) = self;
+        if text.is_empty() { Ok(()) } else { write!(f, "{separator}{text}") }
+    }
+}
+
+/// What was asked, and of which table, if it is about one.
+struct Request<'a> {
+    operation: &'a str,
+    table: &'a str,
+}
+
+impl fmt::Display for Request<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { operation, table } = self;
+        write!(f, "{operation}{}", After(" of ", table))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Properties;
+
+    #[allow(clippy::unnecessary_box_returns, reason = "as errors hold it")]
+    fn row(key: &str) -> Box<RowId> {
+        Box::new(RowId { table: "Posts".to_owned(), partition_key: key.to_owned(), row_key: key.to_owned() })
+    }
+
+    /// An error of every kind, which says these words where it quotes what others said.
+    fn every_kind(words: &'static str) -> Vec<Error> {
+        let (name, quoted) = (|| "Posts".to_owned(), || words.to_owned());
+        let key = |row: Option<RowId>| KeyError {
+            table: name(),
+            row,
+            layout: "key",
+            field: "posted",
+            problem: KeyProblem::Malformed { expected: "a time".into(), found: quoted() },
+        };
+        let limit = |row: Option<RowId>| LimitError {
+            table: quoted(),
+            row,
+            what: "it has".to_owned(),
+            found: "2 rows".to_owned(),
+            limit: "1 row",
+        };
+        let unknown =
+            |now: RowNow| OutcomeUnknownError { operation: "insert", row: *row(words), reason: quoted(), now };
+        let service = |code: &str, message: &str| ServiceError {
+            table: quoted(),
+            operation: "insert",
+            status: 409,
+            code: code.to_owned(),
+            message: message.to_owned(),
+        };
+        let property = |expected: &'static str| PropertyError {
+            row: *row(words),
+            property: name(),
+            expected: expected.to_owned(),
+            found: quoted(),
+        };
+        let present = Row {
+            partition_key: quoted(),
+            row_key: quoted(),
+            properties: Properties::default(),
+            etag: crate::Ticks::UNIX_EPOCH.into(),
+            timestamp: crate::Ticks::UNIX_EPOCH,
+        };
+        let layout_changed =
+            |layout| LayoutChangedError { table: name(), entity: name(), layout, changes: "a part".to_owned() };
+        vec![
+            Box::new(key(None)).into(),
+            Box::new(key(Some(*row(words)))).into(),
+            Box::new(property("Edm.Int32")).into(),
+            Box::new(property(words)).into(),
+            Box::new(limit(None)).into(),
+            Box::new(limit(Some(*row(words)))).into(),
+            Box::new(QueryError { table: name(), layout: "key", problem: "too short".to_owned() }).into(),
+            Error::Cursor(ParseCursorError::Damaged),
+            Error::Cursor(ParseCursorError::OtherQuery),
+            Error::AlreadyExists(row(words)),
+            Error::NotFound(row(words)),
+            Error::ConditionNotMet(row(words)),
+            Error::Aborted(row(words)),
+            Box::new(UniqueViolationError { index: "email", value: quoted(), row: *row(words), owner: *row(words) })
+                .into(),
+            Error::IndexBuilding { table: name(), index: name() },
+            Error::IndexNotRecorded { table: name(), index: name() },
+            Box::new(layout_changed("email")).into(),
+            Box::new(layout_changed("key")).into(),
+            Box::new(RowsMeetError { table: name(), layout: "key", entity: name(), other_layout: name() }).into(),
+            Box::new(KeyChangedError { was: *row(words), partition_key: quoted(), row_key: quoted() }).into(),
+            Box::new(unknown(RowNow::Absent)).into(),
+            Box::new(unknown(RowNow::Present(Box::new(present)))).into(),
+            Box::new(unknown(RowNow::Unread(quoted()))).into(),
+            Error::TableNotFound(name()),
+            Error::TableBeingDeleted(name()),
+            Box::new(service(words, words)).into(),
+            Box::new(service("Code", words)).into(),
+            Box::new(service(words, "Message")).into(),
+            Error::NoAnswer { table: quoted(), operation: "insert", reason: quoted() },
+            Error::Configuration(name()),
+            Error::InUse(PathBuf::from("posts.tables")),
+            Error::Store(words.into()),
+            Error::Damaged { row: row(words), damage: DamagedProperties },
+            Error::Random(getrandom::Error::UNSUPPORTED),
+        ]
+    }
+
+    #[test]
+    fn no_error_ends_in_nothing() {
+        for words in ["", "x"] {
+            for error in every_kind(words) {
+                let told = error.to_string();
+                assert_eq!(told, told.trim(), "{error:?}");
+                assert!(!told.contains("  ") && !told.contains(" :") && !told.contains("()"), "{told}");
+                assert!(!told.contains(" ,") && !told.contains(" ;"), "{told}");
+                assert!(!told.ends_with([':', ',', ';', '(']) && !told.starts_with([':', ',', '(']), "{told}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_without_words_is_told_by_its_status() {
+        let told = |table: &str, code: &str, message: &str| {
+            let (table, code, message) = (table.to_owned(), code.to_owned(), message.to_owned());
+            ServiceError { table, operation: "insert", status: 409, code, message }.to_string()
+        };
+        assert_eq!(told("Posts", "", ""), "insert of Posts: the service answered 409");
+        assert_eq!(told("Posts", "Conflict", ""), "insert of Posts: the service answered 409 Conflict");
+        assert_eq!(told("Posts", "", "No."), "insert of Posts: the service answered 409: No.");
+        assert_eq!(told("Posts", "Conflict", "No."), "insert of Posts: the service answered 409 Conflict: No.");
+        assert_eq!(told("", "", ""), "insert: the service answered 409");
+    }
 }

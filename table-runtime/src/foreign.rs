@@ -36,7 +36,7 @@ macro_rules! moment {
         }
 
         by_value! {
-            $type: ByOrder, "Edm.DateTime",
+            $type: ByOrder, concat!("Edm.DateTime in the range of `", stringify!($type), "`"),
                 |value| match KeyPart::to_value(&value).ticks() {
                     Ok(ticks) => Ok(ValueRef::DateTime(ticks)),
                     Err(problem) => {

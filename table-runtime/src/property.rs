@@ -1,5 +1,7 @@
 //! Properties: how fields are stored beside the keys.
 
+mod json;
+
 use std::{borrow::Cow, fmt::Display, marker::PhantomData, str::FromStr};
 
 use serde::{Serialize, de::DeserializeOwned};
@@ -7,6 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     Guid, Properties, Ticks, Value, ValueRef,
     entity::{PropertyWriter, RowReader},
+    error::After,
     key::one_of,
 };
 
@@ -24,7 +27,7 @@ use crate::{
 /// | `Vec<u8>` | `Edm.Binary` |
 /// | [`Guid`], `uuid::Uuid` | `Edm.Guid` |
 /// | `SystemTime`, `time::OffsetDateTime`, `chrono::DateTime<Utc>`, `jiff::Timestamp` | `Edm.DateTime`, to the tick |
-/// | `Option` of these | the same, or no property |
+/// | `Option` of these, not of an `Option` | the same, or no property |
 ///
 /// A number is also read from a property of another numeric type that holds it exactly, since other writers choose
 /// otherwise.
@@ -95,13 +98,14 @@ impl PropertyProblem {
     }
 }
 
-/// What a row holds, for errors: a number with its type, of the rest the type alone.
+/// What a row holds, for errors: a number or a time with its type, of the rest the type alone.
 fn found(value: Option<ValueRef<'_>>) -> String {
     match value {
         None => "nothing".to_owned(),
         Some(ValueRef::Int32(value)) => format!("Edm.Int32 {value}"),
         Some(ValueRef::Int64(value)) => format!("Edm.Int64 {value}"),
         Some(ValueRef::Double(value)) => format!("Edm.Double {value}"),
+        Some(ValueRef::DateTime(value)) => format!("Edm.DateTime {value}"),
         Some(value) => value.edm_type().to_owned(),
     }
 }
@@ -158,6 +162,10 @@ pub struct Text;
 /// An `Option` of what [`Text`] stores.
 pub struct OptionText;
 /// A field stored as `Edm.String` of JSON, through serde.
+///
+/// When a field is written, its JSON is parsed again and compared with the field. A value that does not read back as
+/// the same is refused: one with NaN or an infinity in it, one nested more than 127 deep, `Some(None)` of an
+/// `Option<Option<T>>`, for which JSON writes `null` as for `None`.
 pub struct Json;
 /// A field that is `Default` where the row has no such property.
 pub struct Defaulted<S>(PhantomData<S>);
@@ -222,9 +230,9 @@ impl<T: AsText> Store<T> for Text {
     fn read(value: Option<ValueRef<'_>>) -> Result<T, PropertyProblem> {
         let expected = || format!("Edm.String of a `{}`", std::any::type_name::<T>()).into();
         match value {
-            Some(ValueRef::String(text)) => text.parse().map_err(|error| PropertyProblem {
+            Some(ValueRef::String(text)) => text.parse().map_err(|error: T::Err| PropertyProblem {
                 expected: expected(),
-                found: format!("a text that is none: {error}"),
+                found: format!("a text that is none{}", After(": ", &error.to_string())),
             }),
             other => Err(PropertyProblem { expected: expected(), found: found(other) }),
         }
@@ -253,56 +261,6 @@ impl<T: AsText> Store<Option<T>> for OptionText {
     }
 }
 
-/// What serde writes for `None` and `()`: no property.
-const NULL: &str = "null";
-
-fn json<T: Serialize + DeserializeOwned>(value: &T) -> Result<Option<String>, PropertyProblem> {
-    match serde_json::to_string(value) {
-        // No property is read as `null`, which must then be such a value: NaN, for one, is written so and is none.
-        Ok(text) if text == NULL && serde_json::from_str::<T>(NULL).is_ok() => Ok(None),
-        Ok(text) if text == NULL => Err(PropertyProblem {
-            expected: format!("a `{}` that JSON can give back", std::any::type_name::<T>()).into(),
-            found: "one that it writes as `null`".to_owned(),
-        }),
-        Ok(text) => Ok(Some(text)),
-        Err(error) => Err(PropertyProblem {
-            expected: format!("a `{}` that has a JSON form", std::any::type_name::<T>()).into(),
-            found: error.to_string(),
-        }),
-    }
-}
-
-impl<T: AsJson> Store<T> for Json {
-    type Arg<'a> = T;
-    // An `Option` writes no property for `None`.
-    type Presence = Maybe;
-    type Order = Opaque;
-
-    fn write(value: &T, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
-        if let Some(text) = json(value)? {
-            properties.push(name, ValueRef::String(&text));
-        }
-        Ok(())
-    }
-
-    fn read(value: Option<ValueRef<'_>>) -> Result<T, PropertyProblem> {
-        let expected = || format!("Edm.String of the JSON of a `{}`", std::any::type_name::<T>()).into();
-        let text = match value {
-            Some(ValueRef::String(text)) => text,
-            None => NULL,
-            other => return Err(PropertyProblem { expected: expected(), found: found(other) }),
-        };
-        serde_json::from_str(text).map_err(|error| PropertyProblem {
-            expected: expected(),
-            found: value.map_or_else(|| found(None), |_| format!("another text: {error}")),
-        })
-    }
-
-    fn arg_value(arg: T) -> Result<Option<Value>, PropertyProblem> {
-        Ok(json(&arg)?.map(Value::String))
-    }
-}
-
 impl<T: Default, S: Store<T>> Store<T> for Defaulted<S> {
     type Arg<'a> = S::Arg<'a>;
     type Presence = Maybe;
@@ -321,7 +279,19 @@ impl<T: Default, S: Store<T>> Store<T> for Defaulted<S> {
     }
 }
 
-impl<T: Property> Property for Option<T> {
+/// The presence of a property that an `Option` may be made of: [`Always`].
+#[diagnostic::on_unimplemented(
+    message = "an `Option` of a type that may be without a value cannot be a property",
+    label = "`Some(None)` and `None` would both be stored as no property",
+    note = "write one `Option`: `Option<T>` in place of `Option<Option<T>>`, and a newtype of an `Option` without another \
+            `Option` around it"
+)]
+pub trait Present {}
+
+#[diagnostic::do_not_recommend]
+impl Present for Always {}
+
+impl<T: Property<Presence: Present>> Property for Option<T> {
     type Pass<'a, P: 'a> = T::Pass<'a, P>;
     // A merge cannot remove a property, and no comparison finds a missing one: there is nothing to do with a `None`.
     type Arg<'a> = T::Arg<'a>;

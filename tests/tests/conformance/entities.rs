@@ -205,6 +205,18 @@ pub(crate) struct Boxed<T: Clone> {
     pub(crate) content: T,
 }
 
+/// Any serde type as JSON.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Papers")]
+pub(crate) struct Paper<T: Clone + Serialize + serde::de::DeserializeOwned> {
+    #[partition_key]
+    pub(crate) shelf: u8,
+    #[row_key]
+    pub(crate) number: u8,
+    #[property(json)]
+    pub(crate) content: T,
+}
+
 /// Every kind of index in every scope.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "People")]

@@ -1,19 +1,19 @@
 //! What fields are stored as, and rows that others wrote.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap, HashSet},
     time::{Duration, SystemTime},
 };
 
 use anyhow::Result;
 use table_runtime::{
     Error, Guid, Properties, Value,
-    backend::{Action, Backend, Group, Operation},
+    backend::{Action, Backend, Group, IfMatch, Operation},
 };
 use tests::stores::Store;
 use time::macros::datetime;
 
-use crate::entities::{Boxed, Email, Everything, Post, Settings, Standing, UserId, at};
+use crate::entities::{Boxed, Email, Everything, Paper, Post, Settings, Standing, UserId, at};
 
 crate::conformance! {
     every_type_round_trips
@@ -24,6 +24,9 @@ crate::conformance! {
     rows_of_other_writers_read_well
     a_row_that_does_not_fit_is_named
     a_property_added_later_has_its_default
+    json_reads_back_as_it_was_written
+    json_that_would_not_read_back_is_refused
+    a_time_that_the_field_cannot_hold_is_shown
 }
 
 pub(crate) fn everything(user: UserId, standing: Standing) -> Everything {
@@ -282,5 +285,102 @@ async fn a_property_added_later_has_its_default(store: &Store) -> Result<()> {
     store.backend.execute(&group).await?;
     let found = Everything::key(user(), Standing::LockedOut).get(&store.tables).await?.expect("it is there");
     assert_eq!(found.added_later, 0);
+    Ok(())
+}
+
+/// Inserts the content as JSON, and reads it back.
+async fn through_json<T>(store: &Store, content: T) -> table_runtime::Result<T>
+where
+    T: serde::Serialize + serde::de::DeserializeOwned + Clone + Send + Sync + 'static,
+{
+    let paper = Paper { shelf: 1, number: 1, content };
+    store.tables.upsert(&paper).await?;
+    let found = Paper::<T>::key(1, 1).get(&store.tables).await?.expect("it was written");
+    Ok(found.content.clone())
+}
+
+async fn json_reads_back_as_it_was_written(store: &Store) -> Result<()> {
+    store.tables.create::<Paper<bool>>().await?;
+    macro_rules! same {
+        ($($value:expr;)*) => {$({
+            let value = $value;
+            assert_eq!(through_json(store, value.clone()).await?, value);
+        })*};
+    }
+    let mut deep = serde_json::json!("the bottom");
+    for _ in 0..100 {
+        deep = serde_json::json!([deep]);
+    }
+    same! {
+        deep;
+        serde_json::Value::Null;
+        serde_json::json!({ "none": null, "text": "null", "numbers": [1, -1, 1.0, -0.0, 1e300, u64::MAX, i64::MIN] });
+        (0..1000).map(|number| (number.to_string(), number)).collect::<HashMap<_, _>>();
+        (0..1000).collect::<HashSet<i32>>();
+        vec![Some(1.5_f32), None, Some(0.1), Some(f32::MIN_POSITIVE)];
+        BTreeMap::from([("a".to_owned(), Some(f64::MAX)), ("b".to_owned(), None)]);
+        None::<f64>;
+        Some(Some(1));
+        None::<Option<i32>>;
+        ();
+        (1_u8, 'c', "text".to_owned(), [1.5_f64; 3], Some(()).is_some());
+        (u128::MAX, i128::MIN);
+        Some("null".to_owned());
+    }
+    Ok(())
+}
+
+async fn json_that_would_not_read_back_is_refused(store: &Store) -> Result<()> {
+    async fn refused<T>(store: &Store, content: T, word: &str)
+    where
+        T: serde::Serialize + serde::de::DeserializeOwned + Clone + Send + Sync + 'static,
+    {
+        store.probe.requests();
+        let told = std::any::type_name::<T>();
+        let error = through_json(store, content).await.err().expect(told);
+        let text = error.to_string();
+        assert!(matches!(error, Error::Property(_)) && text.contains("`Content`"), "{told}: {text}");
+        assert!(text.contains(word), "{told}: {text}");
+        assert_eq!(store.probe.requests(), 0, "{told}");
+    }
+    store.tables.create::<Paper<bool>>().await?;
+    for double in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        refused(store, vec![1.5, double], &double.to_string()).await;
+        refused(store, double, &double.to_string()).await;
+        refused(store, Some(double), &double.to_string()).await;
+    }
+    refused(store, BTreeMap::from([("rate".to_owned(), Some(f32::INFINITY))]), "inf").await;
+    for depth in [128, 1_000] {
+        let mut deep = serde_json::json!("the bottom");
+        for _ in 0..depth {
+            deep = serde_json::json!([deep]);
+        }
+        refused(store, deep, "deep").await;
+    }
+    // No value, or a value that is none: JSON has one word for both.
+    refused(store, Some(None::<i32>), "read back").await;
+    refused(store, vec![Some(None::<i32>)], "read back").await;
+    refused(store, Some(serde_json::Value::Null), "read back").await;
+    refused(store, Some(()), "read back").await;
+    // A patch writes as an insert does.
+    store.tables.insert(&Paper { shelf: 1, number: 1, content: vec![1.5] }).await?;
+    let patch = store.tables.patch(Paper::<Vec<f64>>::key(1, 1), |paper| paper.content.set(vec![f64::NAN]));
+    let error = patch.await.expect_err("JSON has no NaN");
+    assert!(matches!(error, Error::Property(_)), "{error}");
+    Ok(())
+}
+
+async fn a_time_that_the_field_cannot_hold_is_shown(store: &Store) -> Result<()> {
+    store.tables.create::<Everything>().await?;
+    store.tables.insert(&everything(user(), Standing::LockedOut)).await?;
+    let last = Value::DateTime("9999-12-31T23:59:59.9999999Z".parse()?);
+    let action = Action::Merge([("Jiff", last)].into_iter().collect(), IfMatch::Any);
+    store.write("Everything", ("00000000-0000-0000-0000-000000000001", "locked-out"), action).await?;
+    // jiff ends a day earlier.
+    let error = Everything::by_key(user()).all(&store.tables).await.expect_err("jiff has no such time");
+    let text = error.to_string();
+    assert!(matches!(error, Error::Property(_)) && text.contains("`Jiff`"), "{text}");
+    assert!(text.contains("found Edm.DateTime 9999-12-31T23:59:59.9999999Z"), "{text}");
+    assert!(text.contains("jiff::Timestamp"), "{text}");
     Ok(())
 }
