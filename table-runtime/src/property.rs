@@ -102,6 +102,7 @@ fn found(value: Option<ValueRef<'_>>) -> String {
         Some(ValueRef::Int32(value)) => format!("Edm.Int32 {value}"),
         Some(ValueRef::Int64(value)) => format!("Edm.Int64 {value}"),
         Some(ValueRef::Double(value)) => format!("Edm.Double {value}"),
+        Some(ValueRef::Unreadable(found)) => found.to_owned(),
         Some(value) => value.edm_type().to_owned(),
     }
 }

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    Condition, Operator, Properties, RowRef, Ticks, Value, ValueRef,
+    Condition, Operator, Properties, PropertiesRef, RowRef, Ticks, Value, ValueRef,
     backend::{IfMatch, KeyRange, Operation, Partitions},
 };
 
@@ -198,6 +198,40 @@ fn a_merge_that_would_leave_too_much_is_refused() {
     let error = write(&store, "1", Action::Merge(many(200), IfMatch::Any)).expect_err("400 properties");
     assert!(matches!(error, Error::Limit(_)), "{error}");
     assert_eq!(read(&store, "1").expect("the row").properties, many(0));
+}
+
+/// Properties of which one is there twice.
+fn twice() -> Properties {
+    let (first, second) = (likes(1), likes(2));
+    let both = [first.as_bytes(), second.as_bytes()].concat();
+    PropertiesRef::from_bytes(&both).expect("two properties").to_properties()
+}
+
+#[test]
+fn a_property_that_is_there_twice_is_an_error_that_names_it() {
+    let mut properties = likes(1);
+    properties.push("Likes", ValueRef::Int32(2));
+    assert_eq!(properties, twice());
+    let error = crate::limits::check_row("Posts", "Marcus", "1", twice().as_ref()).expect_err("it is there twice");
+    let expected = "Posts(PartitionKey='Marcus',RowKey='1'): the property `Likes` is there 2 times; the limit is 1";
+    assert!(error.to_string().starts_with(expected), "{error}");
+    let many: Properties = (0..200).map(|n| (format!("P{n}"), n)).fold(Properties::default(), |mut all, (name, n)| {
+        all.push(&name, ValueRef::Int32(n));
+        all
+    });
+    assert!(crate::limits::check_row("Posts", "Marcus", "1", many.as_ref()).is_ok());
+    let many = [many.as_bytes(), twice().as_bytes()].concat();
+    let many = PropertiesRef::from_bytes(&many).expect("properties");
+    let error = crate::limits::check_row("Posts", "Marcus", "1", many).expect_err("it is there twice");
+    assert!(error.to_string().starts_with(expected), "{error}");
+
+    // Below the limits, as a file of another program may have it.
+    let store = memory();
+    write(&store, "1", Action::Upsert(twice())).expect("a row");
+    let error = write(&store, "1", Action::Merge(titled("x"), IfMatch::Any)).expect_err("it is there twice");
+    assert!(error.to_string().starts_with(expected), "{error}");
+    write(&store, "1", Action::Merge(likes(3), IfMatch::Any)).expect_err("it is there twice");
+    write(&store, "1", Action::Upsert(likes(3))).expect("the committer goes on");
 }
 
 #[test]
