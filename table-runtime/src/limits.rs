@@ -64,6 +64,16 @@ pub fn check_table_name(table: &str) -> Result<()> {
     Err(broken(table, "the table's name is", format_args!("`{table}`"), limit))
 }
 
+/// Checks that a table, or the beginning of its slices' names, is not the one of the records that
+/// [`create`](crate::Tables::create) keeps. Names of tables are the same in either case.
+pub(crate) fn check_not_reserved(table: &str) -> Result<()> {
+    if table.eq_ignore_ascii_case("TableLayouts") {
+        let limit = "a name other than `TableLayouts`, in which `create` records layouts";
+        return Err(broken(table, "the table's name is", format_args!("`{table}`"), limit));
+    }
+    Ok(())
+}
+
 /// A partition key or a row key, as `name` says.
 pub fn check_key(table: &str, name: &str, key: &str) -> Result<()> {
     if longer(key, KEY_UNITS) {
