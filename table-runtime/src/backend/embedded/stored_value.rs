@@ -133,8 +133,12 @@ mod tests {
         let mut value = Vec::new();
         encode_into(&mut value, &[("A", Value::Int32(1))].into_iter().collect());
         stamp(b"p\x00r", &mut value, Ticks::UNIX_EPOCH);
-        let hex: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(hex, "02089f7ff5f7b5800001410302c444117f8b5bad37");
+        let expected = [
+            0x02, 0x08, 0x9F, 0x7F, 0xF5, 0xF7, 0xB5, 0x80, 0x00, // the version and the time stamp
+            0x01, 0x41, 0x03, 0x02, // the properties
+            0xC4, 0x44, 0x11, 0x7F, 0x8B, 0x5B, 0xAD, 0x37, // the checksum
+        ];
+        assert_eq!(value, expected);
     }
 
     proptest! {
