@@ -11,8 +11,9 @@ use crate::{
 
 /// Every rule, in the order of the attributes.
 pub(crate) fn check(entity: &Entity, errors: &mut Errors) {
-    let rules: [fn(&Entity, &mut Errors); 18] = [
+    let rules: [fn(&Entity, &mut Errors); 19] = [
         table_name,
+        table_is_not_reserved,
         separator,
         partition_key_exists,
         row_key_exists,
@@ -52,6 +53,23 @@ fn table_name(entity: &Entity, errors: &mut Errors) {
     if !is_legal {
         errors.at(*span, format_args!("`{value}` {message}\nhelp: write `#[table(name = \"…\")]` on the struct"));
     }
+}
+
+/// A table, or the beginning of its slices' names, is not that of the runtime itself, which is its own `crate`.
+fn table_is_not_reserved(entity: &Entity, errors: &mut Errors) {
+    if entity.runtime.is_ident("crate") {
+        return;
+    }
+    let Text { value, span } = &entity.table;
+    if let Some(what) = reserved(value) {
+        let help = "help: write another `#[table(name = \"…\")]` on the struct";
+        errors.at(*span, format_args!("`{value}` is {what}\n{help}"));
+    }
+}
+
+/// Returns what a reserved table is for. Names of tables are the same in either case.
+fn reserved(table: &str) -> Option<&'static str> {
+    table.eq_ignore_ascii_case("TableLayouts").then_some("the table in which `create` records layouts")
 }
 
 fn is_table_name(name: &str) -> bool {

@@ -64,6 +64,16 @@ pub fn check_table_name(table: &str) -> Result<()> {
     Err(broken(table, "the table's name is", format_args!("`{table}`"), limit))
 }
 
+/// Checks that a table, or the beginning of its slices' names, is not the one of the records that
+/// [`create`](crate::Tables::create) keeps. Names of tables are the same in either case.
+pub(crate) fn check_not_reserved(table: &str) -> Result<()> {
+    if table.eq_ignore_ascii_case("TableLayouts") {
+        let limit = "a name other than `TableLayouts`, in which `create` records layouts";
+        return Err(broken(table, "the table's name is", format_args!("`{table}`"), limit));
+    }
+    Ok(())
+}
+
 /// A partition key or a row key, as `name` says.
 pub fn check_key(table: &str, name: &str, key: &str) -> Result<()> {
     if longer(key, KEY_UNITS) {
@@ -92,20 +102,37 @@ pub fn check_row(table: &str, partition_key: &str, row_key: &str, properties: Pr
 }
 
 fn check_properties(table: &str, partition_key: &str, row_key: &str, properties: PropertiesRef<'_>) -> Result<()> {
-    let mut count = 0;
+    let mut names = Vec::with_capacity(16);
     let mut bytes = 4 + 2 * (units(partition_key) + units(row_key));
     for (name, value) in properties {
-        count += 1;
+        names.push(name);
         check_property(table, name, value)?;
         bytes += 8 + 2 * units(name) + value_bytes(value);
     }
-    if count > PROPERTIES {
-        return Err(broken(table, "the row has", format_args!("{count} properties"), "252 properties"));
+    if names.len() > PROPERTIES {
+        return Err(broken(table, "the row has", format_args!("{} properties", names.len()), "252 properties"));
+    }
+    if let Some((name, times)) = repeated(&names) {
+        return Err(broken(table, format!("the property `{name}` is there"), format_args!("{times} times"), "1"));
     }
     if bytes > ROW_BYTES {
         return Err(broken(table, "the row has about", format_args!("{bytes} bytes"), "1048576 bytes"));
     }
     Ok(())
+}
+
+/// The first name that is there more than once, and how often.
+fn repeated<'a>(names: &[&'a str]) -> Option<(&'a str, usize)> {
+    /// Up to this many names, comparing them all takes less time than sorting them.
+    const FEW: usize = 24;
+    let found = if names.len() <= FEW {
+        names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)).map(|(_, name)| *name)
+    } else {
+        let mut sorted = names.to_owned();
+        sorted.sort_unstable();
+        sorted.windows(2).find(|two| two[0] == two[1]).map(|two| two[0])
+    };
+    found.map(|found| (found, names.iter().filter(|name| **name == found).count()))
 }
 
 fn check_property(table: &str, name: &str, value: ValueRef<'_>) -> Result<()> {
@@ -135,6 +162,9 @@ fn check_property(table: &str, name: &str, value: ValueRef<'_>) -> Result<()> {
         ValueRef::DateTime(time) if time < Ticks::FIRST_PROPERTY => {
             Err(broken(table, format!("the property `{name}` is"), time, "1601-01-01 or later"))
         }
+        ValueRef::Unreadable(found) => {
+            Err(broken(table, format!("the property `{name}` is"), found, "a value of one of the service's types"))
+        }
         _ => Ok(()),
     }
 }
@@ -148,6 +178,7 @@ fn value_bytes(value: ValueRef<'_>) -> usize {
         ValueRef::Int32(_) => 4,
         ValueRef::Int64(_) | ValueRef::Double(_) | ValueRef::DateTime(_) => 8,
         ValueRef::Guid(_) => 16,
+        ValueRef::Unreadable(_) => 0,
     }
 }
 

@@ -35,9 +35,9 @@ impl Properties {
         Self(Vec::with_capacity(bytes))
     }
 
-    /// Adds a property after the others. The name must not be there yet: see [`set`](Self::set).
+    /// Adds a property after the others. The name should not be there yet (see [`set`](Self::set)): a row with two
+    /// properties of one name is refused when it is written.
     pub fn push(&mut self, name: &str, value: ValueRef<'_>) {
-        debug_assert!(self.get(name).is_none(), "the property {name} is there twice");
         // Neither a text nor a value can fail to serialise, and a `Vec` takes what it is given.
         self.0 = postcard::to_extend(&(name, value), std::mem::take(&mut self.0)).unwrap_or_default();
     }

@@ -106,6 +106,7 @@ fn found(value: Option<ValueRef<'_>>) -> String {
         Some(ValueRef::Int64(value)) => format!("Edm.Int64 {value}"),
         Some(ValueRef::Double(value)) => format!("Edm.Double {value}"),
         Some(ValueRef::DateTime(value)) => format!("Edm.DateTime {value}"),
+        Some(ValueRef::Unreadable(found)) => found.to_owned(),
         Some(value) => value.edm_type().to_owned(),
     }
 }

@@ -305,8 +305,9 @@ impl Tables {
     }
 }
 
-/// Whether the slices of a table can have names.
+/// Checks that a program may have this table, or tables of this name with the digits of a slice.
 pub(crate) fn check_name(layout: &LayoutInfo) -> Result<()> {
+    limits::check_not_reserved(layout.table)?;
     let name = layout.slice.as_ref().map(|slice| slice.at(layout.table, Ticks::UNIX_EPOCH).table);
     limits::check_table_name(name.as_deref().unwrap_or(layout.table))
 }

@@ -56,6 +56,10 @@ impl Tables {
     /// # Errors
     /// [`Error::InUse`](crate::Error::InUse) if another process, or this one, has it open;
     /// [`Error::Store`](crate::Error::Store) if it cannot be opened or is no store.
+    ///
+    /// After an I/O error, as on a full disk, every write is [`Error::Store`](crate::Error::Store) until the store is
+    /// opened again: drop every clone, make room, and open it. So it is after the engine below panicked at a damaged file,
+    /// for reads too.
     #[cfg(feature = "embedded")]
     pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self> {
         crate::backend::EmbeddedBackend::open(path).map(Self::new)

@@ -23,6 +23,9 @@ pub enum Value {
     Guid(Guid),
     /// `Edm.DateTime`: not before 1601-01-01 UTC.
     DateTime(Ticks),
+    /// A value of a service's answer that is of none of these types, or not of the type that it claims; the text says
+    /// what was found. It is an error of every field that reads it, and cannot be written.
+    Unreadable(String),
 }
 
 /// A property's value, borrowed from its row.
@@ -38,6 +41,7 @@ pub enum ValueRef<'a> {
     Double(f64),
     Guid(Guid),
     DateTime(Ticks),
+    Unreadable(&'a str),
 }
 
 impl Value {
@@ -52,6 +56,7 @@ impl Value {
             Self::Double(value) => ValueRef::Double(*value),
             Self::Guid(value) => ValueRef::Guid(*value),
             Self::DateTime(value) => ValueRef::DateTime(*value),
+            Self::Unreadable(found) => ValueRef::Unreadable(found),
         }
     }
 }
@@ -68,10 +73,11 @@ impl ValueRef<'_> {
             Self::Double(value) => Value::Double(value),
             Self::Guid(value) => Value::Guid(value),
             Self::DateTime(value) => Value::DateTime(value),
+            Self::Unreadable(found) => Value::Unreadable(found.to_owned()),
         }
     }
 
-    /// The service's name of the type, such as `Edm.Int64`.
+    /// The service's name of the type, such as `Edm.Int64`; `unreadable` if the value cannot be read.
     pub const fn edm_type(self) -> &'static str {
         match self {
             Self::String(_) => "Edm.String",
@@ -82,6 +88,7 @@ impl ValueRef<'_> {
             Self::Double(_) => "Edm.Double",
             Self::Guid(_) => "Edm.Guid",
             Self::DateTime(_) => "Edm.DateTime",
+            Self::Unreadable(_) => "unreadable",
         }
     }
 }
@@ -105,6 +112,8 @@ impl fmt::Display for ValueRef<'_> {
             Self::Double(value) => write!(f, "{value}"),
             Self::Guid(value) => write!(f, "guid'{value}'"),
             Self::DateTime(value) => write!(f, "datetime'{value}'"),
+            // No value is equal to it, as to itself.
+            Self::Unreadable(_) => f.write_str("null"),
         }
     }
 }

@@ -180,20 +180,19 @@ impl State {
             from.map(|from| (Key::from(&*from.partition_key), Key::from(from.row_key.as_deref().unwrap_or(""))));
         let range =
             (scan.rows.from.as_ref().map(|key| Key::from(&**key)), scan.rows.to.as_ref().map(|key| Key::from(&**key)));
-        let mut rows = self.table(&scan.table)?.rows.iter().filter(|(keys, _)| {
+        let mut rows = self.table(&scan.table)?.rows.iter().filter(|(keys, stored)| {
             let in_partitions = match &scan.partitions {
                 Partitions::One(key) => keys.0.0 == *key,
                 Partitions::After(key) => keys.0 > Key::from(&**key),
                 Partitions::All => true,
             };
-            in_partitions && range.contains(&keys.1) && after.as_ref().is_none_or(|after| *keys > after)
+            let holds = || scan.filter.as_ref().is_none_or(|filter| filter.holds(stored.properties.as_ref()));
+            in_partitions && range.contains(&keys.1) && after.as_ref().is_none_or(|after| *keys > after) && holds()
         });
         let mut page = Page::default();
         let limit = usize::try_from(scan.page).unwrap_or(usize::MAX);
         while let Some((keys, stored)) = rows.next() {
-            if scan.filter.as_ref().is_none_or(|filter| filter.holds(stored.properties.as_ref())) {
-                page.rows.push(stored.row(keys, scan.select.as_deref()).as_ref());
-            }
+            page.rows.push(stored.row(keys, scan.select.as_deref()).as_ref());
             if page.rows.len() == limit {
                 let (partition_key, row_key) = (keys.0.0.clone(), Some(keys.1.0.clone()));
                 page.next = rows.next().map(|_| Continuation { partition_key, row_key });

@@ -11,11 +11,12 @@ use std::{
 use anyhow::{Context, Result};
 use azure_core::auth::{AccessToken, TokenCredential};
 use table_runtime::{
-    ETag, Error, Properties, RowNow, Value, ValueRef,
+    ETag, Error, Guid, Properties, RowNow, TableEntity, Tables, Ticks, Value, ValueRef,
     backend::{
         Action, AzureBackend, AzureBuilder, Backend, Continuation, Group, IfMatch, KeyRange, Operation, Partitions,
         Scan,
     },
+    property::Always,
 };
 use tests::scripted::{Answer, Request, Scripted, Step};
 
@@ -867,4 +868,236 @@ fn what_cannot_work_is_told_when_it_is_built() {
         assert!(!format!("{error:?} {error}").contains("s3cr3t"), "{error:?}");
         assert!(!shown.contains(KEY) && !shown.contains("s3cr3t"), "{shown}");
     }
+}
+
+// Values in other forms.
+
+/// A page of two rows, of which the second has these members too.
+fn page_with(members: &str) -> Answer {
+    let row = |row_key: &str, members: &str| {
+        let time = r#""Timestamp":"2024-03-01T10:11:12.1234567Z""#;
+        format!(r#"{{"PartitionKey":"p","RowKey":"{row_key}",{time},"Title":"T"{members}}}"#)
+    };
+    let (first, second) = (row("0000000001", ""), row("0000000002", &format!(",{members}")));
+    Answer::new(200).json(format!(r#"{{"value":[{first},{second}]}}"#))
+}
+
+#[tokio::test]
+async fn values_in_other_forms_are_read() -> Result<()> {
+    let (server, service) = scripted().await?;
+    let time = |text: &str| text.parse::<Ticks>().map(Value::DateTime);
+    let guid = || "c9da6455-213d-42c9-9a79-3e9149a57833".parse::<Guid>().map(Value::Guid);
+    for (members, expected) in [
+        (r#""A@odata.type":"Edm.DateTime","A":"2020-01-01T00:00:00+02:00""#, time("2019-12-31T22:00:00Z")?),
+        (r#""A@odata.type":"Edm.DateTime","A":"2020-01-01T00:00:00.5-00:30""#, time("2020-01-01T00:30:00.5Z")?),
+        (r#""A@odata.type":"Edm.DateTime","A":"2020-01-01T00:00:00""#, time("2020-01-01T00:00:00Z")?),
+        (r#""A@odata.type":"Edm.DateTime","A":"2020-01-01T00:00Z""#, time("2020-01-01T00:00:00Z")?),
+        (r#""A@odata.type":"Edm.DateTime","A":"2020-01-01T00:00:00Z""#, time("2020-01-01T00:00:00Z")?),
+        (
+            r#""A@odata.type":"Edm.DateTime","A":"2020-01-01T00:00:00.123456789Z""#,
+            time("2020-01-01T00:00:00.1234567Z")?,
+        ),
+        (r#""A@odata.type":"Edm.Guid","A":"c9da6455213d42c99a793e9149a57833""#, guid()?),
+        (r#""A@odata.type":"Edm.Guid","A":"{C9DA6455-213D-42C9-9A79-3E9149A57833}""#, guid()?),
+        (r#""A@odata.type":"Edm.Guid","A":"(c9da6455-213d-42c9-9a79-3e9149a57833)""#, guid()?),
+        (r#""A@odata.type":"Edm.Int32","A":5.0"#, Value::Int32(5)),
+        (r#""A@odata.type":"Edm.Int32","A":5e0"#, Value::Int32(5)),
+        (r#""A@odata.type":"Edm.Int32","A":"5""#, Value::Int32(5)),
+        (r#""A@odata.type":"Edm.Int64","A":5.0"#, Value::Int64(5)),
+        (r#""A@odata.type":"Edm.Int64","A":"+5""#, Value::Int64(5)),
+        (r#""A@odata.type":"Edm.Double","A":"5""#, Value::Double(5.0)),
+        (r#""A@odata.type":"Edm.Boolean","A":"True""#, Value::Boolean(true)),
+        (r#""A@odata.type":"Edm.Binary","A":"/w""#, Value::Binary(vec![255])),
+    ] {
+        server.then(page_with(members));
+        let page = service.query(&scan(), None).await.with_context(|| members.to_owned())?;
+        let found = page.rows.get(1).and_then(|row| row.properties.get("A").map(ValueRef::to_value));
+        assert_eq!(found, Some(expected), "{members}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_value_that_cannot_be_read_matters_to_its_field_alone() -> Result<()> {
+    /// The rows without the property.
+    #[derive(TableEntity, Debug)]
+    #[table(name = "Posts")]
+    struct Titled {
+        #[partition_key]
+        author: String,
+        #[row_key]
+        number: u32,
+        title: String,
+    }
+
+    /// The same rows, with the property.
+    #[derive(TableEntity, Debug)]
+    #[table(name = "Posts")]
+    struct Whole<T: table_runtime::Property<Presence = Always> + Send + Sync + 'static> {
+        #[partition_key]
+        author: String,
+        #[row_key]
+        number: u32,
+        title: String,
+        a: Option<T>,
+    }
+
+    async fn field<T>(tables: &Tables) -> Result<(), Error>
+    where
+        T: table_runtime::Property<Presence = Always> + Send + Sync + 'static,
+    {
+        Whole::<T>::by_key("p").all(tables).await.map(drop)
+    }
+
+    let server = Scripted::start().await?;
+    let tables = Tables::new(builder(&server).build()?);
+    for member in [
+        r#""A@odata.type":"Edm.DateTime","A":"2020-13-01T00:00:00Z""#,
+        r#""A@odata.type":"Edm.DateTime","A":"0001-01-01T00:00:00+02:00""#,
+        r#""A@odata.type":"Edm.DateTime","A":5"#,
+        r#""A@odata.type":"Edm.Guid","A":"c9da6455""#,
+        r#""A@odata.type":"Edm.Guid","A":"{c9da6455-213d-42c9-9a79-3e9149a57833)""#,
+        r#""A@odata.type":"Edm.Int32","A":5.5"#,
+        r#""A@odata.type":"Edm.Int32","A":2147483648"#,
+        r#""A@odata.type":"Edm.Int64","A":"9223372036854775808""#,
+        r#""A@odata.type":"Edm.Int64","A":9007199254740993.0"#,
+        r#""A@odata.type":"Edm.Double","A":"1e999""#,
+        r#""A":1e999"#,
+        r#""A@odata.type":"Edm.Binary","A":"!""#,
+        r#""A@odata.type":"Edm.New","A":"x""#,
+        r#""A":["x"]"#,
+        r#""A":{"x":"\ud800"}"#,
+        r#""A":"before \ud800 after""#,
+        r#""A":"\uDC00\ud800\u0041""#,
+        r#""A@odata.type":"Edm.String","A":"\\\ud800""#,
+        r#""A":"x","A":"y""#,
+        r#""A":5,"A":5"#,
+        r#""A@odata.type":5,"A":"x""#,
+    ] {
+        let answer = page_with(member);
+        server.then(answer.clone());
+        let titles = Titled::by_key("p").all(&tables).await.with_context(|| member.to_owned())?;
+        assert_eq!(titles.iter().map(|row| row.title.as_str()).collect::<Vec<_>>(), ["T", "T"], "{member}");
+        for result in [
+            (server.then(answer.clone()), field::<String>(&tables).await).1,
+            (server.then(answer.clone()), field::<i32>(&tables).await).1,
+            (server.then(answer.clone()), field::<f64>(&tables).await).1,
+            (server.then(answer.clone()), field::<Guid>(&tables).await).1,
+            (server.then(answer.clone()), field::<std::time::SystemTime>(&tables).await).1,
+            (server.then(answer.clone()), field::<Vec<u8>>(&tables).await).1,
+        ] {
+            let error = result.err().with_context(|| format!("{member} was read"))?;
+            let Error::Property(problem) = &error else { panic!("{member}: {error:?}") };
+            assert_eq!(problem.row.to_string(), "Posts(PartitionKey='p',RowKey='0000000002')", "{member}");
+            assert_eq!(problem.property, "A", "{member}");
+        }
+    }
+    // Characters that are two units are whole, and a backslash may stand before the letters of an escape.
+    server.then(page_with(r#""A":"\ud834\udd1e \\ud800 \"\ud834\udd1e", "B":"\ud800""#));
+    let rows = Whole::<String>::by_key("p").all(&tables).await?;
+    assert_eq!(rows[1].a.as_deref(), Some("\u{1D11E} \\ud800 \"\u{1D11E}"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_is_named() -> Result<()> {
+    let (server, service) = scripted().await?;
+    let time = r#""Timestamp":"2024-03-01T10:11:12.1234567Z""#;
+    for (row, named) in [
+        (
+            format!(r#"{{"PartitionKey":"p","RowKey":"\ud800x",{time}}}"#),
+            "the row (PartitionKey='p',RowKey='\u{FFFD}x'",
+        ),
+        (format!(r#"{{"PartitionKey":"p","RowKey":5,{time}}}"#), "PartitionKey='p'"),
+        (
+            format!(r#"{{"PartitionKey":"p","RowKey":"r","RowKey":"s",{time}}}"#),
+            "the row (PartitionKey='p',RowKey='r')",
+        ),
+        (r#"{"PartitionKey":"p","RowKey":"r","Timestamp":"now"}"#.to_owned(), "the row (PartitionKey='p',RowKey='r')"),
+        (r#"{"PartitionKey":"p","RowKey":"r"}"#.to_owned(), "the row (PartitionKey='p',RowKey='r')"),
+    ] {
+        server.then(Answer::new(200).json(format!(r#"{{"value":[{ROW},{row}]}}"#)));
+        let error = service.query(&scan(), None).await.unwrap_err().to_string();
+        assert!(error.contains(" of Posts") && error.contains(named), "{row}: {error}");
+        server.then(Answer::new(200).json(row.clone()));
+        let error = service.get("Posts", "p", "r", None).await.unwrap_err().to_string();
+        assert!(error.contains(" of Posts") && error.contains(named), "{row}: {error}");
+    }
+    Ok(())
+}
+
+// Endless answers.
+
+#[tokio::test]
+async fn a_continuation_that_stands_still_is_an_error() -> Result<()> {
+    let (server, service) = scripted().await?;
+    let page = || {
+        Answer::new(200)
+            .json(r#"{"value":[]}"#)
+            .header("x-ms-continuation-NextPartitionKey", "1!4!cA--")
+            .header("x-ms-continuation-NextRowKey", "1!4!cg--")
+    };
+    server.then(page()).then(page());
+    let first = service.query(&scan(), None).await?;
+    let error = service.query(&scan(), first.next.as_ref()).await.unwrap_err();
+    let Error::Service(answer) = &error else { panic!("{error:?}") };
+    assert!(answer.table == "Posts" && answer.message.contains("continuation"), "{error}");
+    let tables = || Answer::new(200).json(r#"{"value":[]}"#).header("x-ms-continuation-NextTableName", "1!4!cA--");
+    server.then(tables()).then(tables());
+    let error = service.list_tables("").await.unwrap_err();
+    let Error::Service(answer) = &error else { panic!("{error:?}") };
+    assert!(answer.message.contains("continuation"), "{error}");
+    assert_eq!(server.left(), 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_is_an_error() -> Result<()> {
+    const BODY: usize = 64 * 1024 * 1024;
+    let server = Scripted::start().await?;
+    let service = builder(&server).build()?;
+    let page = |bytes: usize| {
+        let mut body = br#"{"value":[]"#.to_vec();
+        body.resize(bytes - 1, b' ');
+        body.push(b'}');
+        body
+    };
+    server.then(Answer::new(200).json(page(BODY)));
+    assert!(service.query(&scan(), None).await?.rows.is_empty());
+    // Once, since it would be as large again. Its length may be known before, or not.
+    let chunked = |body: Vec<u8>| {
+        let mut answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
+        answer.extend(format!("{:x}\r\n", body.len()).into_bytes());
+        answer.extend(body);
+        answer.extend(b"\r\n0\r\n\r\n");
+        Step::ReadAndSend(answer)
+    };
+    for step in [Answer::new(200).json(page(BODY + 1)).into(), chunked(page(BODY + 1))] {
+        server.then(step);
+        let error = service.query(&scan(), None).await.unwrap_err();
+        let Error::Service(answer) = &error else { panic!("{error:?}") };
+        assert_eq!((answer.table.as_str(), answer.status), ("Posts", 200));
+        assert!(answer.message.contains("67108864 bytes"), "{error}");
+        assert_eq!(server.left(), 0);
+    }
+    // A write may have been applied.
+    server.then(Answer::new(202).header("Content-Type", "multipart/mixed; boundary=b").body(vec![b' '; BODY + 1]));
+    let error = service.execute(&transaction()).await.unwrap_err();
+    assert!(matches!(&error, Error::OutcomeUnknown(_)), "{error:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn only_the_beginning_of_an_errors_body_is_read() -> Result<()> {
+    let (server, service) = scripted().await?;
+    let mut answer = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 565000000\r\n\r\n".to_vec();
+    answer.extend(b"<error><code>InvalidInput</code><message>too long: ");
+    // Where the rest is cut, there may be half a character.
+    answer.extend("\u{20AC}".repeat(1024 * 1024).into_bytes());
+    server.then(Step::ReadAndSend(answer));
+    let error = service.execute(&insert()).await.unwrap_err();
+    let Error::Service(answer) = &error else { panic!("{error:?}") };
+    assert_eq!((answer.status, answer.code.as_str()), (400, "InvalidInput"));
+    assert!(answer.message.len() <= 64 * 1024, "{} bytes", answer.message.len());
+    Ok(())
 }

@@ -1,6 +1,7 @@
-//! A row whose bytes are damaged is an error, whatever is read of it: never a row without the property.
+//! A row whose bytes are damaged is an error, whatever is read of it: never a row without the property, nor another
+//! row's, nor a panic.
 
-use std::path::Path;
+use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result};
 use futures_util::TryStreamExt;
@@ -79,5 +80,107 @@ async fn damage_is_an_error_of_every_read() -> Result<()> {
     is_damaged(posts.try_next().await);
     assert!(posts.try_next().await?.is_none(), "an error ends the stream");
     assert!(Post::key("Marcus", 3).get(&tables).await?.is_some());
+    Ok(())
+}
+
+/// Random numbers, the same for the same seed (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        bits ^ (bits >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % end as u64).unwrap_or(0)
+    }
+}
+
+/// Writes a store's file, and returns what is in it.
+async fn written(file: &Path) -> Result<BTreeMap<(String, u32), Post>> {
+    let tables = Tables::open(file)?;
+    tables.create::<Post>().await?;
+    let mut posts = Vec::new();
+    for author in ["Ada", "Marcus", "Zoe"] {
+        for number in 0..150_u32 {
+            let url = number.is_multiple_of(3).then(|| format!("https://blog.example/{author}/{number}"));
+            posts.push(Post { author: author.to_owned(), number, title: format!("Part {number} of {author}"), url });
+        }
+    }
+    tables.insert_all(&posts).await?;
+    Ok(posts.into_iter().map(|post| ((post.author.clone(), post.number), post)).collect())
+}
+
+/// Reads a file in every way. Returns how many reads failed, or what was wrong.
+async fn read_all(file: &Path, posts: &BTreeMap<(String, u32), Post>) -> Result<usize> {
+    let mut failed = 0;
+    let Ok(tables) = Tables::open(file) else { return Ok(1) };
+    for author in ["Ada", "Marcus", "Zoe"] {
+        match Post::by_key(author).all(&tables).await {
+            Ok(found) => {
+                let expected = posts.iter().filter(|((of, _), _)| of == author).map(|(_, post)| post);
+                anyhow::ensure!(found.iter().eq(expected), "{author}: {} other rows", found.len());
+            }
+            Err(_) => failed += 1,
+        }
+    }
+    for ((author, number), post) in posts {
+        match Post::key(author, *number).get(&tables).await {
+            Ok(found) => anyhow::ensure!(found.as_deref() == Some(post), "{author} {number}: {found:?}"),
+            Err(_) => failed += 1,
+        }
+    }
+    let new = Post { author: "Marcus".to_owned(), number: 1_000, title: "New".to_owned(), url: None };
+    if tables.insert(&new).await.is_ok() {
+        match Post::key("Marcus", 1_000).get(&tables).await {
+            Ok(found) => anyhow::ensure!(found.as_deref() == Some(&new), "the new row: {found:?}"),
+            Err(_) => failed += 1,
+        }
+    }
+    Ok(failed)
+}
+
+/// `TABLE_TESTS_DAMAGE=from..to` replays other seeds.
+#[test]
+fn flipped_bytes_are_found_by_every_read() -> Result<()> {
+    const FLIPPED: usize = 64;
+    let seeds = std::env::var("TABLE_TESTS_DAMAGE").unwrap_or_else(|_| "0..120".to_owned());
+    let (from, to) = seeds.split_once("..").context("TABLE_TESTS_DAMAGE is a range of seeds, such as 0..120")?;
+    let seeds = from.parse::<u64>()?..to.parse()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("sound.tables");
+    let posts = runtime.block_on(written(&file))?;
+    let sound = fs::read(&file)?;
+    let damaged = folder.path().join("damaged.tables");
+    let (mut wrong, mut found) = (Vec::new(), 0);
+    for seed in seeds {
+        let mut random = Random(seed);
+        let mut bytes = sound.clone();
+        // Over the whole file, or close together, as where a sector was lost.
+        let (begin, length) =
+            if seed.is_multiple_of(2) { (0, bytes.len()) } else { (random.below(bytes.len() - 4096), 4096) };
+        for _ in 0..FLIPPED {
+            bytes[begin + random.below(length)] ^= u8::try_from(1 + random.below(255))?;
+        }
+        fs::write(&damaged, &bytes)?;
+        let read =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| runtime.block_on(read_all(&damaged, &posts))));
+        match read {
+            Ok(Ok(failed)) => found += usize::from(failed > 0),
+            Ok(Err(other)) => wrong.push(format!("seed {seed}: {other}")),
+            Err(_) => wrong.push(format!("seed {seed}: a panic")),
+        }
+    }
+    anyhow::ensure!(wrong.is_empty(), "{} of these files were read wrongly:\n{}", wrong.len(), wrong.join("\n"));
+    // Most of the file is in use, or the test would prove nothing.
+    anyhow::ensure!(
+        found > 60 || std::env::var_os("TABLE_TESTS_DAMAGE").is_some(),
+        "damage was found in {found} files"
+    );
     Ok(())
 }

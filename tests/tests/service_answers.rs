@@ -1,6 +1,9 @@
 //! What the service answers seldom, and Azurite never, as a user of the crate meets it.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
 use anyhow::Result;
 use futures_util::TryStreamExt;
@@ -36,9 +39,15 @@ fn row(text: &str) -> String {
 
 /// A page of rows, and whether there is another.
 fn page(texts: &[&str], more: bool) -> Answer {
+    // Each page ends at another place, as on the service; a token that does not advance is an error.
+    static PLACE: AtomicUsize = AtomicUsize::new(0);
     let rows: Vec<_> = texts.iter().map(|text| row(text)).collect();
     let answer = Answer::new(200).json(format!(r#"{{"value":[{}]}}"#, rows.join(",")));
-    if more { answer.header("x-ms-continuation-NextPartitionKey", "1!4!ZGU-") } else { answer }
+    if !more {
+        return answer;
+    }
+    let row_key = format!("1!8!{}", PLACE.fetch_add(1, Ordering::Relaxed));
+    answer.header("x-ms-continuation-NextPartitionKey", "1!4!ZGU-").header("x-ms-continuation-NextRowKey", &row_key)
 }
 
 /// Pages as the service may cut them: empty, short, empty again. Gives the requests so far.

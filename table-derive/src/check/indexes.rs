@@ -1,6 +1,6 @@
 //! The rules of indexes.
 
-use super::{is_property_name, is_table_name, legal_prefix};
+use super::{is_property_name, is_table_name, legal_prefix, reserved};
 use crate::{
     encoding::Encoding,
     errors::Errors,
@@ -12,9 +12,10 @@ pub(super) fn check(entity: &Entity, errors: &mut Errors) {
     names_differ(entity, errors);
     rows_cannot_meet(entity, errors);
     transaction_fits(entity, errors);
-    let rules: [fn(&Entity, &Index, &mut Errors); 18] = [
+    let rules: [fn(&Entity, &Index, &mut Errors); 19] = [
         name_is_free,
         table_name,
+        table_is_not_reserved,
         table_is_another,
         encoding_escapes,
         hash_is_last_in_partition,
@@ -118,6 +119,16 @@ fn table_name(_: &Entity, Index { name, scope, table, .. }: &Index, errors: &mut
             "is no table name: it needs 3 to 63 ASCII letters and digits, a letter first, and is not `tables`";
         let help = format_args!("help: write `table = \"…\"` in the index `{}`", name.value);
         errors.at(table.span, format_args!("`{}` {message}\n{help}", table.value));
+    }
+}
+
+/// An index's table is not the runtime's own either.
+fn table_is_not_reserved(_: &Entity, Index { name, scope, table, .. }: &Index, errors: &mut Errors) {
+    if matches!(scope, Scope::Named | Scope::Own)
+        && let Some(what) = reserved(&table.value)
+    {
+        let help = format_args!("help: write another `table = \"…\"` in the index `{}`", name.value);
+        errors.at(table.span, format_args!("`{}` is {what}\n{help}", table.value));
     }
 }
 

@@ -199,6 +199,7 @@ fn of_places() {
         index(name, same_partition, same_table) => "an index stands in one place";
         index(name, same_table, table = "Names") => "an index stands in one place";
         index(name, table = "ab") => "`ab` is no table name";
+        index(name, table = "TABLELAYOUTS") => "`TABLELAYOUTS` is the table in which `create` records layouts";
         index(name, table = "user") => "`User` is the entity's own table; write `same_table`";
         index(name, same_partition, prefix = "id-") => "rows of the index `name` begin with `id-` and those of `User` itself begin with `id-`";
         index(name, same_table, prefix = "i") => "of two prefixes neither may begin with the other";

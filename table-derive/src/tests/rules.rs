@@ -54,6 +54,8 @@ fn of_the_table() {
         table(name = "blog_posts") => "no table name";
         table(name = "1posts") => "no table name";
         table(name = "tables") => "no table name";
+        table(name = "TableLayouts") => "`TableLayouts` is the table in which `create` records layouts";
+        table(name = "tablelayouts") => "help: write another `#[table(name = \"…\")]` on the struct";
         table(rename_all = "kebab-case") => "write `rename_all = \"snake_case\"`";
         table(rename_all = "snake") => "unknown style `snake`; there are `lowercase`";
         table(separator = "-") => "`-` stands in GUIDs";
@@ -88,6 +90,7 @@ fn of_slices() {
         table(slice = week(id)) => "no unit is called `week`; there are `year`, `month` and `day`";
         table(slice = month(idd)) => "no field is called `idd`; did you mean `id`?";
         table(slice = month(id), name = "Log20") => "`Log20` and 6 digits; end it with a letter";
+        table(slice = month(id), name = "TableLayouts") => "`TableLayouts` is the table in which `create` records layouts";
         table(slice = month(id), name = "1Ev") => "`1Ev` begins no table name";
         table(slice = month(id), name = "Ev-") => "a letter first\nhelp: write `#[table(name = \"…\")]` on the struct";
         table(slice = year(id), name = "Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa") =>

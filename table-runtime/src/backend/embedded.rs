@@ -24,7 +24,7 @@ use redb::Database;
 
 use self::{
     committer::{Committer, Done, Task},
-    failure::{Failure, Refusal},
+    failure::{Failure, Reason, Refusal},
     prepared::Prepared,
     read::Checks,
     snapshot::Published,
@@ -52,9 +52,19 @@ impl EmbeddedBackend {
     /// # Errors
     /// [`Error::InUse`] if the file is open already, in this process or another one. [`Error::Store`] if it cannot be
     /// read or made, or is not a store's file.
+    ///
+    /// # Failures
+    /// After an I/O error, as on a full disk, every write is [`Error::Store`] until the store is dropped and opened again.
+    /// If it was the commit that failed, its writers get [`Error::OutcomeUnknown`], and reads fail as well, since what is
+    /// on the disk is not known.
+    ///
+    /// A damaged file is found by what reads it: a row whose checksum does not fit its key and its value is
+    /// [`Error::Damaged`]. Where the engine below panics at what it finds, the error is [`Error::Store`], and the store is
+    /// closed: all that is asked of it later is [`Error::Store`] with that reason.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        Ok(Self { store: Store::new(file::open(path)?)?, path: path.to_owned() })
+        let store = failure::engine(|| Store::new(file::open(path)?))??;
+        Ok(Self { store, path: path.to_owned() })
     }
 }
 
@@ -112,6 +122,17 @@ impl Store {
         Ok(self.published.take()?.names().beginning_with(prefix))
     }
 
+    /// Closes the store after a panic of the engine: nothing that it says from then on could be relied upon.
+    fn closing<T>(&self, result: Result<T>) -> Result<T> {
+        if let Err(Error::Store(error)) = &result
+            && let Some(reason) = error.downcast_ref::<Reason>()
+            && reason.is_panic()
+        {
+            self.published.publish(Err(reason.clone()));
+        }
+        result
+    }
+
     fn get(
         &self,
         table: &str,
@@ -121,7 +142,9 @@ impl Store {
         checks: Checks,
         read: Reader<'_>,
     ) -> Result<bool> {
-        read::get(self.published.take()?.rows(table)?, table, partition_key, row_key, select, checks, read)
+        let snapshot = self.published.take()?;
+        let rows = snapshot.rows(table);
+        self.closing(rows.and_then(|rows| read::get(rows, table, partition_key, row_key, select, checks, read)))
     }
 
     fn query(
@@ -131,7 +154,9 @@ impl Store {
         checks: Checks,
         read: Reader<'_>,
     ) -> Result<Option<Continuation>> {
-        read::page(self.published.take()?.rows(&scan.table)?, scan, from, checks, read)
+        let snapshot = self.published.take()?;
+        let rows = snapshot.rows(&scan.table);
+        self.closing(rows.and_then(|rows| read::page(rows, scan, from, checks, read)))
     }
 
     async fn execute(&self, group: &Group) -> Result<Vec<Option<ETag>>> {

@@ -293,3 +293,36 @@ impl Tables {
         Ok(())
     }
 }
+
+#[cfg(all(test, feature = "embedded"))]
+mod tests {
+    use super::*;
+
+    /// An entity that the derive of another crate refuses.
+    #[derive(TableEntity)]
+    #[table(name = "tableLAYOUTS", crate = crate)]
+    struct Reserved {
+        #[partition_key]
+        #[row_key]
+        id: u32,
+    }
+
+    #[derive(TableEntity)]
+    #[table(name = "TableLayouts", slice = year(at), crate = crate)]
+    struct Sliced {
+        #[partition_key]
+        #[row_key(time)]
+        at: std::time::SystemTime,
+    }
+
+    #[tokio::test]
+    async fn no_entity_is_created_among_the_records() -> Result<()> {
+        let tables = Tables::in_memory()?;
+        for created in [tables.create::<Reserved>().await, tables.create::<Sliced>().await] {
+            let error = created.expect_err("the name is reserved");
+            assert!(matches!(&error, Error::Limit(limit) if limit.limit.contains("TableLayouts")), "{error}");
+        }
+        assert_eq!(tables.backend().list_tables("").await?, [""; 0]);
+        Ok(())
+    }
+}

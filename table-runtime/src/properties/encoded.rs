@@ -73,6 +73,7 @@ impl<'a> Bytes<'a> {
             5 => ValueRef::Double(f64::from_le_bytes(self.array()?)),
             6 => ValueRef::Guid(Guid::from_bytes(self.array()?)),
             7 => ValueRef::DateTime(Ticks::new(self.varint()?)?),
+            8 => ValueRef::Unreadable(self.text()?),
             _ => return None,
         })
     }
@@ -81,7 +82,7 @@ impl<'a> Bytes<'a> {
     #[inline]
     fn skip_value(&mut self) -> Option<()> {
         match self.byte()? {
-            0 | 1 => drop(self.slice()?),
+            0 | 1 | 8 => drop(self.slice()?),
             2 => drop(self.byte()?),
             3 | 4 | 7 => drop(self.varint()?),
             5 => drop(self.array::<8>()?),

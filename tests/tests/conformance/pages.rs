@@ -17,6 +17,7 @@ crate::conformance! {
     a_scan_resumes_across_partitions
     a_stream_reads_a_page_at_a_time
     more_rows_than_a_page_are_read
+    a_page_is_the_last_one_if_no_row_that_matches_follows
 }
 
 async fn posts(store: &Store, count: u32) -> Result<()> {
@@ -235,5 +236,59 @@ async fn more_rows_than_a_page_are_read(store: &Store) -> Result<()> {
     assert_eq!((page.entities.len(), store.probe.requests()), (1_500, 2));
     let page = Word::by_key("n").page(&store.tables, 1_500, page.next.as_deref()).await?;
     assert_eq!((page.entities.len(), page.next, store.probe.requests()), (550, None, 1));
+    Ok(())
+}
+
+/// An entity, and others of its table whose rows stand between its own.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Animals", kind)]
+struct Cat {
+    #[partition_key]
+    house: String,
+    #[row_key]
+    id: u32,
+    age: u32,
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Animals", kind)]
+struct Dog {
+    #[partition_key]
+    house: String,
+    #[row_key]
+    id: u32,
+}
+
+async fn a_page_is_the_last_one_if_no_row_that_matches_follows(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Cat>().await?;
+    tables.create::<Dog>().await?;
+    let cat = |id: u32| Cat { house: "h".into(), id, age: id };
+    let dogs = |ids: std::ops::Range<u32>| ids.map(|id| Dog { house: "h".into(), id });
+    tables.insert_all([1, 2, 5, 6].map(cat)).await?;
+    tables.insert_all(dogs(3..5).chain(dogs(7..30))).await?;
+    tables.insert(&Cat { house: "i".into(), ..cat(1) }).await?;
+
+    for size in [1, 2, 3, 4, 5] {
+        let (mut ids, mut pages, mut cursor) = (Vec::new(), 0, None);
+        loop {
+            let page = Cat::by_key("h").page(tables, size, cursor.as_deref()).await?;
+            ids.extend(page.entities.iter().map(|cat| cat.id));
+            pages += 1;
+            cursor = page.next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!((ids.as_slice(), pages), ([1, 2, 5, 6].as_slice(), 4_usize.div_ceil(size)), "pages of {size}");
+    }
+    // Of a filter, and of a range, in which nothing more matches.
+    let young = || Cat::by_key("h").filter(|cat| cat.age.le(2));
+    assert_eq!(young().page(tables, 2, None).await?.next, None);
+    let first = young().page(tables, 1, None).await?;
+    let second = young().page(tables, 1, first.next.as_deref()).await?;
+    assert_eq!((second.entities.len(), second.next), (1, None));
+    assert_eq!(Cat::by_key("h").range(1..=5).page(tables, 3, None).await?.next, None);
+    assert!(Cat::by_key("h").range(1..=6).page(tables, 3, None).await?.next.is_some());
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::{fmt, io::Write};
 use azure_core::headers::{self, HeaderName, HeaderValue, Headers};
 
 use super::{
+    azurite,
     endpoint::Endpoint,
     entity,
     failure::{Failure, Refusal},
@@ -19,8 +20,12 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Writes the request. Nothing is sent if it has too many bytes: the service counts all of them, its lines too.
+    /// Writes the request. Nothing is sent if it has too many bytes (the service counts all of them, its lines too), or
+    /// if Azurite would write another row.
     pub(super) fn write(endpoint: &Endpoint, group: &Group) -> Result<Self> {
+        if endpoint.is_azurite() {
+            azurite::check_batch(group)?;
+        }
         let batch = format!("batch_{}", Guid::random()?);
         let changeset = format!("changeset_{}", Guid::random()?);
         let texts = endpoint.texts();

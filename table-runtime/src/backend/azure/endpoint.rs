@@ -47,10 +47,14 @@ impl Endpoint {
         url.scheme() == "http" && !matches!(host, "localhost" | "127.0.0.1" | "[::1]")
     }
 
-    /// How bodies for it are written. The services have the account in the host's name, Azurite has it in the path.
+    /// Returns whether this is Azurite's. The services have the account in the host's name, Azurite has it in the path.
+    pub(super) fn is_azurite(&self) -> bool {
+        Url::parse(&self.0).is_ok_and(|url| url.path() != "/")
+    }
+
+    /// How bodies for it are written.
     pub(super) fn texts(&self) -> Texts {
-        let in_path = Url::parse(&self.0).is_ok_and(|url| url.path() != "/");
-        if in_path { Texts::Ascii } else { Texts::Utf8 }
+        if self.is_azurite() { Texts::Ascii } else { Texts::Utf8 }
     }
 
     /// `{root}/Posts`: where rows are inserted.

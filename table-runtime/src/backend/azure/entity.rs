@@ -4,16 +4,21 @@
 //! whole number (`Edm.Int32`) or one with a point or an exponent (`Edm.Double`). Answers are asked for with
 //! minimal metadata, as Microsoft's own clients do: it annotates whatever the form would not tell, and has the `ETag`,
 //! without the addresses that full metadata repeats in each row.
+//!
+//! Other writers, and emulators that keep what they are given, have values in other forms: they are read as far as their
+//! meaning is clear ([`forms`]). A value that cannot be read is [`ValueRef::Unreadable`] then: it is an error of a field
+//! that asks for it, with the row and the property, and not of the whole page.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::HashSet, fmt};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::{
     Deserialize, Deserializer,
-    de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
+    de::{DeserializeOwned, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-use crate::{ETag, Properties, Row, RowSet, Ticks, ValueRef};
+use super::{forms, unrepresentable};
+use crate::{ETag, Properties, Row, RowSet, ValueRef};
 
 /// How texts are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +99,8 @@ fn write_value(json: &mut Vec<u8>, value: ValueRef<'_>) {
         ValueRef::Double(value) => json.extend_from_slice(format!("{value:?}").as_bytes()),
         ValueRef::Guid(value) => quoted(json, value),
         ValueRef::DateTime(value) => quoted(json, value),
+        // The limits refuse it before.
+        ValueRef::Unreadable(_) => json.extend_from_slice(b"null"),
     }
 }
 
@@ -109,12 +116,20 @@ fn text(json: &mut Vec<u8>, value: &str) {
 
 /// Reads a row.
 pub(super) fn read(json: &[u8]) -> serde_json::Result<Row> {
-    serde_json::from_str::<Entity>(utf8(json)?).map(|entity| entity.0)
+    parse::<Entity>(utf8(json)?).map(|entity| entity.0)
 }
 
 /// Reads a page of rows, `{"value":[…]}`.
 pub(super) fn read_page(json: &[u8]) -> serde_json::Result<RowSet> {
-    serde_json::from_str::<Answer>(utf8(json)?).map(|answer| answer.value.0)
+    parse::<Answer>(utf8(json)?).map(|answer| answer.value.0)
+}
+
+/// Parses JSON, also if `serde_json` refuses it for a value that no type of Rust holds.
+fn parse<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
+    serde_json::from_str(json).or_else(|error| match unrepresentable::mark(json) {
+        Some(marked) => serde_json::from_str(&marked),
+        None => Err(error),
+    })
 }
 
 /// Checked once for the whole, which is faster than text by text.
@@ -165,6 +180,8 @@ enum Json<'a> {
     Whole(i64),
     Number(f64),
     Text(Cow<'a, str>),
+    /// A value that no property can hold: what it is, and its text as far as there is one.
+    Other(&'static str, String),
 }
 
 impl<'de> Deserialize<'de> for Json<'de> {
@@ -210,6 +227,22 @@ impl<'de> Deserialize<'de> for Json<'de> {
             fn visit_string<E>(self, value: String) -> Result<Json<'de>, E> {
                 Ok(Json::Text(Cow::Owned(value)))
             }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Json<'de>, A::Error> {
+                while values.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Json::Other("a list, which no property is", String::new()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json<'de>, A::Error> {
+                let mut found = Json::Other("an object, which no property is", String::new());
+                while let Some(Name(name)) = members.next_key()? {
+                    match unrepresentable::marked(&name) {
+                        Some(what) => found = Json::Other(what, members.next_value()?),
+                        None => drop(members.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(found)
+            }
         }
 
         deserializer.deserialize_any(Scalar)
@@ -249,7 +282,11 @@ impl<'de> Deserialize<'de> for Entity {
                             Cow::Borrowed(name) => Cow::Borrowed(&name[..property.len()]),
                             Cow::Owned(_) => Cow::Owned(property.to_owned()),
                         };
-                        parts.types.push((property, members.next_value::<Name<'de>>()?.0));
+                        let edm_type = match members.next_value()? {
+                            Json::Text(edm_type) => edm_type,
+                            _ => Cow::Borrowed("a type without a name"),
+                        };
+                        parts.types.push((property, edm_type));
                     } else if name.contains('@') {
                         members.next_value::<IgnoredAny>()?;
                     } else {
@@ -273,16 +310,22 @@ struct Parts<'a> {
 impl Parts<'_> {
     fn row(self) -> Result<Row, String> {
         let (mut partition_key, mut row_key, mut etag, mut timestamp) = (None, None, None, None);
+        let repeated = self.repeated();
         let mut properties = Properties::with_capacity(self.values.len() * 24);
         // Annotations stand beside their values, in the same order: look on from the one found last.
         let mut after = 0;
         for (name, value) in &self.values {
             match (name.as_ref(), value) {
-                (_, Json::Null) => {}
-                ("PartitionKey", Json::Text(key)) => partition_key = Some(key),
-                ("RowKey", Json::Text(key)) => row_key = Some(key),
+                ("PartitionKey", Json::Text(key)) => partition_key = partition_key.or(Some(key)),
+                ("RowKey", Json::Text(key)) => row_key = row_key.or(Some(key)),
                 ("odata.etag", Json::Text(text)) => etag = Some(text.as_ref()),
                 ("Timestamp", Json::Text(text)) => timestamp = Some(text),
+                (_, Json::Null) | ("PartitionKey" | "RowKey" | "Timestamp", _) => {}
+                (name, _) if repeated.contains(name) => {
+                    if properties.get(name).is_none() {
+                        properties.push(name, ValueRef::Unreadable("more than one property of this name"));
+                    }
+                }
                 (name, value) => {
                     let (before, rest) = self.types.split_at(after);
                     let found = rest.iter().chain(before).position(|(property, _)| property == name);
@@ -291,64 +334,110 @@ impl Parts<'_> {
                         after = n + 1;
                         self.types[n].1.as_ref()
                     });
-                    push(&mut properties, name, value, edm_type).ok_or_else(|| {
-                        format!("the property `{name}` is not of the type {}", edm_type.unwrap_or("that it has"))
-                    })?;
+                    push(&mut properties, name, value, edm_type);
                 }
             }
         }
-        let partition_key = partition_key.ok_or("a row without a PartitionKey")?.clone().into_owned();
-        let row_key = row_key.ok_or("a row without a RowKey")?.clone().into_owned();
-        let text = timestamp.ok_or("a row without a Timestamp")?;
-        let timestamp: Ticks = text.parse().map_err(|_| "a row whose Timestamp is not a time")?;
+        let (Some(partition_key), Some(row_key)) = (partition_key, row_key) else {
+            return Err(self.named("has no such keys"));
+        };
+        if let Some(name) = ["PartitionKey", "RowKey", "Timestamp"].into_iter().find(|name| repeated.contains(name)) {
+            return Err(self.named(&format!("has more than one {name}")));
+        }
+        let Some(text) = timestamp else { return Err(self.named("has no Timestamp")) };
+        let timestamp = forms::date_time(text).ok_or_else(|| self.named("has a Timestamp that is not a time"))?;
         // The ETag is the time stamp in other clothes, which Microsoft's own clients know too.
         let etag = match etag {
             Some(etag) => etag.parse(),
             None => ETag::try_from(format!("W/\"datetime'{}'\"", text.replace(':', "%3A"))),
         };
-        let etag = etag.map_err(|_| "a row whose ETag is malformed")?;
+        let etag = etag.map_err(|_| self.named("has a malformed ETag"))?;
+        let (partition_key, row_key) = (partition_key.clone().into_owned(), row_key.clone().into_owned());
         Ok(Row { partition_key, row_key, properties, etag, timestamp })
+    }
+
+    /// The names that more than one value has. There are none in what the service writes.
+    fn repeated(&self) -> HashSet<&str> {
+        /// Up to this many names, comparing them all takes less time than sorting them.
+        const FEW: usize = 24;
+        let names = || self.values.iter().map(|(name, _)| name.as_ref());
+        if self.values.len() <= FEW {
+            let repeated = names().enumerate().filter(|(at, name)| names().take(*at).any(|before| before == *name));
+            return repeated.map(|(_, name)| name).collect();
+        }
+        let mut sorted: Vec<_> = names().collect();
+        sorted.sort_unstable();
+        sorted.windows(2).filter(|two| two[0] == two[1]).map(|two| two[0]).collect()
+    }
+
+    /// An error that names the row, as far as its keys can be read.
+    #[cold]
+    fn named(&self, problem: &str) -> String {
+        let key = |key: &str| {
+            let found = self.values.iter().find(|(name, _)| name == key).map(|(_, value)| value);
+            match found {
+                Some(Json::Text(text)) => format!("{key}='{}'", text.replace('\'', "''")),
+                Some(Json::Other(what, text)) => format!("{key}='{}' ({what})", text.replace('\'', "''")),
+                Some(_) => format!("{key}: not a text"),
+                None => format!("{key}: missing"),
+            }
+        };
+        format!("the row ({},{}) {problem}", key("PartitionKey"), key("RowKey"))
     }
 }
 
-/// Adds a property; `None` if the value is not of its type.
-fn push(properties: &mut Properties, name: &str, value: &Json<'_>, edm_type: Option<&str>) -> Option<()> {
-    let bytes;
-    let value = match (edm_type, value) {
+/// Adds a property.
+fn push(properties: &mut Properties, name: &str, value: &Json<'_>, edm_type: Option<&str>) {
+    let mut bytes = Vec::new();
+    match typed(value, edm_type, &mut bytes) {
+        Some(value) => properties.push(name, value),
+        None => properties.push(name, ValueRef::Unreadable(&unreadable(value, edm_type))),
+    }
+}
+
+/// The value; `None` if it cannot be read. What is decoded is kept in `bytes`.
+fn typed<'a>(value: &'a Json<'_>, edm_type: Option<&str>, bytes: &'a mut Vec<u8>) -> Option<ValueRef<'a>> {
+    Some(match (edm_type, value) {
         (None | Some("Edm.String"), Json::Text(text)) => ValueRef::String(text),
         (None | Some("Edm.Boolean"), Json::Boolean(value)) => ValueRef::Boolean(*value),
+        (Some("Edm.Boolean"), Json::Text(text)) => ValueRef::Boolean(forms::boolean(text)?),
         (None | Some("Edm.Int32"), Json::Whole(number)) if i32::try_from(*number).is_ok() => {
             ValueRef::Int32(i32::try_from(*number).ok()?)
         }
         (Some("Edm.Int32"), Json::Text(text)) => ValueRef::Int32(text.parse().ok()?),
+        (Some("Edm.Int32"), Json::Number(number)) => ValueRef::Int32(forms::whole(*number)?.try_into().ok()?),
         // A whole number that is no Int32, and is not said to be an Int64, can only be a Double written short.
         #[allow(clippy::cast_precision_loss, reason = "a Double is what it was")]
         (None | Some("Edm.Double"), Json::Whole(number)) => ValueRef::Double(*number as f64),
         (None | Some("Edm.Double"), Json::Number(number)) => ValueRef::Double(*number),
-        (Some("Edm.Double"), Json::Text(text)) => ValueRef::Double(match text.as_ref() {
-            "NaN" => f64::NAN,
-            "Infinity" | "INF" => f64::INFINITY,
-            "-Infinity" | "-INF" => f64::NEG_INFINITY,
-            text => text.parse().ok()?,
-        }),
+        (Some("Edm.Double"), Json::Text(text)) => ValueRef::Double(forms::double(text)?),
         (Some("Edm.Int64"), Json::Text(text)) => ValueRef::Int64(text.parse().ok()?),
         (Some("Edm.Int64"), Json::Whole(number)) => ValueRef::Int64(*number),
-        (Some("Edm.Guid"), Json::Text(text)) => ValueRef::Guid(text.parse().ok()?),
-        (Some("Edm.DateTime"), Json::Text(text)) => ValueRef::DateTime(text.parse().ok()?),
+        (Some("Edm.Int64"), Json::Number(number)) => ValueRef::Int64(forms::whole(*number)?),
+        (Some("Edm.Guid"), Json::Text(text)) => ValueRef::Guid(forms::guid(text)?),
+        (Some("Edm.DateTime"), Json::Text(text)) => ValueRef::DateTime(forms::date_time(text)?),
         (Some("Edm.Binary"), Json::Text(text)) => {
-            bytes = STANDARD.decode(text.as_ref()).ok()?;
-            ValueRef::Binary(&bytes)
+            *bytes = forms::binary(text)?;
+            ValueRef::Binary(bytes)
         }
         _ => return None,
-    };
-    properties.push(name, value);
-    Some(())
+    })
+}
+
+/// What is found instead of a value, for errors: no value itself, which may be private.
+#[cold]
+fn unreadable(value: &Json<'_>, edm_type: Option<&str>) -> String {
+    match (value, edm_type) {
+        (Json::Other(what, _), _) => (*what).to_owned(),
+        (_, Some(edm_type)) => format!("{edm_type} in a form that is not known"),
+        (_, None) => "a value of no type".to_owned(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Value;
+    use crate::{Ticks, Value};
 
     #[test]
     fn types_that_the_form_does_not_tell_are_annotated() {
@@ -420,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_not_of_their_type_are_errors() {
+    fn values_that_are_not_of_their_type_are_unreadable() {
         for member in [
             r#""A@odata.type":"Edm.Int64","A":"x""#,
             r#""A@odata.type":"Edm.Int32","A":2147483648"#,
@@ -430,8 +519,20 @@ mod tests {
             r#""A@odata.type":"Edm.New","A":"x""#,
             r#""A":[1]"#,
             r#""A":{}"#,
+            r#""A":{"a":"\ud800"}"#,
+            r#""A":"\ud800""#,
+            r#""A":-1e400"#,
+            r#""A":1,"A":1"#,
         ] {
-            assert!(value(member).is_err(), "{member}");
+            assert!(matches!(value(member), Ok(Some(Value::Unreadable(_)))), "{member}: {:?}", value(member));
+        }
+        let many = (0..100).map(|n| format!(r#""B{n}":{n}"#)).collect::<Vec<_>>().join(",");
+        for (more, repeated) in [("", false), (r#","B7":7"#, true)] {
+            let members = format!(r#""A":1,{many}{more}"#);
+            let json = format!(r#"{{"PartitionKey":"","RowKey":"","Timestamp":"2013-08-22T01:12:06Z",{members}}}"#);
+            let row = read(json.as_bytes()).expect("a row");
+            assert_eq!(row.properties.get("A"), Some(ValueRef::Int32(1)));
+            assert_eq!(matches!(row.properties.get("B7"), Some(ValueRef::Unreadable(_))), repeated);
         }
     }
 }

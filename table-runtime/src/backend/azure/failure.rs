@@ -22,6 +22,8 @@ pub(super) enum Failure {
     Refused(Refusal),
     /// The service answered well, and the family could not read it.
     Unread,
+    /// The service answered well, with this status, and more than is read of an answer.
+    TooLarge(u16),
 }
 
 /// An answer that is an error.
@@ -89,7 +91,13 @@ fn json(body: &[u8]) -> Option<(String, String)> {
 /// `<m:error><m:code>…</m:code><m:message xml:lang="en-US">…</m:message></m:error>`, or `<Error><Code>…` as storage's
 /// front end writes it.
 fn xml(body: &[u8]) -> Option<(String, String)> {
-    let text = std::str::from_utf8(body).ok()?.trim_start_matches('\u{FEFF}').trim_start();
+    // Its end may be missing, in the middle of a character.
+    let text = match std::str::from_utf8(body) {
+        Ok(text) => text,
+        Err(error) if error.error_len().is_none() => std::str::from_utf8(&body[..error.valid_up_to()]).ok()?,
+        Err(_) => return None,
+    };
+    let text = text.trim_start_matches('\u{FEFF}').trim_start();
     if !text.starts_with('<') {
         return None;
     }
@@ -105,7 +113,7 @@ fn element(xml: &str, name: &str) -> Option<String> {
         let full = tag.split_ascii_whitespace().next().unwrap_or_default();
         let local = full.rsplit(':').next().unwrap_or_default();
         if local.eq_ignore_ascii_case(name) {
-            let (text, _) = content.split_once('<')?;
+            let text = content.split('<').next()?;
             let unescaped =
                 text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'");
             return Some(unescaped.replace("&amp;", "&"));
@@ -142,7 +150,8 @@ impl Failure {
         match self {
             Self::Unsent { passing, .. } => *passing,
             Self::Lost(_) => true,
-            Self::Unread => false,
+            // It would be as large again.
+            Self::Unread | Self::TooLarge(_) => false,
             Self::Refused(Refusal { status, .. }) => matches!(status, 408 | 429 | 500 | 502 | 503 | 504),
         }
     }
@@ -151,7 +160,7 @@ impl Failure {
     pub(super) fn harmless(&self) -> bool {
         match self {
             Self::Unsent { passing, .. } => *passing,
-            Self::Lost(_) | Self::Unread => false,
+            Self::Lost(_) | Self::Unread | Self::TooLarge(_) => false,
             Self::Refused(refusal) => refusal.status == 429 || refusal.busy(),
         }
     }
@@ -160,7 +169,7 @@ impl Failure {
     fn proves_nothing(&self) -> bool {
         match self {
             Self::Unsent { .. } => false,
-            Self::Lost(_) | Self::Unread => true,
+            Self::Lost(_) | Self::Unread | Self::TooLarge(_) => true,
             // 501: the service does not know such a request.
             Self::Refused(refusal) => {
                 (refusal.status == 408 || refusal.status >= 500) && refusal.status != 501 && !refusal.busy()
@@ -179,6 +188,7 @@ impl Failure {
     pub(super) fn status(&self) -> Option<u16> {
         match self {
             Self::Refused(refusal) => Some(refusal.status),
+            Self::TooLarge(status) => Some(*status),
             _ => None,
         }
     }
@@ -188,6 +198,11 @@ impl Failure {
         match self {
             Self::Unsent { .. } | Self::Lost(_) | Self::Unread => {
                 Error::NoAnswer { table: table.to_owned(), operation, reason: self.to_string() }
+            }
+            Self::TooLarge(status) => {
+                let message = self.to_string();
+                Box::new(ServiceError { table: table.to_owned(), operation, status, code: String::new(), message })
+                    .into()
             }
             Self::Refused(refusal) => match refusal.code.as_str() {
                 "TableNotFound" => Error::TableNotFound(table.to_owned()),
@@ -241,6 +256,9 @@ impl fmt::Display for Failure {
         match self {
             Self::Unsent { reason, .. } | Self::Lost(reason) => f.write_str(reason),
             Self::Unread => f.write_str("the answer cannot be read"),
+            Self::TooLarge(_) => {
+                write!(f, "the answer cannot be read: it has more than {} bytes", super::transport::BODY)
+            }
             Self::Refused(Refusal { status, code, .. }) if code.is_empty() => {
                 write!(f, "the service answered {status}")
             }

@@ -8,10 +8,16 @@ use azure_core::{
     error::ErrorKind,
     headers::{self, HeaderName, HeaderValue, Headers},
 };
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use reqwest::header;
 
 use super::failure::{Failure, Refusal};
+
+/// The most bytes that are read of a good answer. A page of the service has up to 4 MiB of values, which JSON's escapes
+/// and annotations make larger.
+pub(super) const BODY: usize = 64 * 1024 * 1024;
+/// The bytes that are read of an error; what comes after them is left.
+const ERROR_BODY: usize = 64 * 1024;
 
 /// A pooled client in the place of the family's, which keeps no idle connection and waits for ever.
 ///
@@ -54,7 +60,7 @@ impl Transport {
         if !body.is_empty() {
             *sent.body_mut() = Some(body.clone().into());
         }
-        let answer = self.client.execute(sent).await.map_err(|error| {
+        let mut answer = self.client.execute(sent).await.map_err(|error| {
             if error.is_connect() {
                 Failure::Unsent { reason: format!("no connection: {}", reason(error)), passing: true }
             } else {
@@ -63,15 +69,56 @@ impl Transport {
         })?;
         let status = answer.status().as_u16();
         let headers = read_headers(answer.headers());
-        let body = answer.bytes().await;
         if !(200..300).contains(&status) {
             // The status says enough, should the body be lost.
-            return Err(Failure::Refused(Refusal::read(status, &headers, &body.unwrap_or_default())));
+            let body = beginning(&mut answer, ERROR_BODY).await;
+            return Err(Failure::Refused(Refusal::read(status, &headers, &body)));
         }
-        let body: Bytes = body.map_err(|error| Failure::Lost(reason(error)))?;
+        let body = whole(&mut answer, status).await?;
         let status = StatusCode::try_from(status).unwrap_or(StatusCode::Ok);
         Ok(Response::new(status, headers, Box::pin(BytesStream::new(body))))
     }
+}
+
+/// Reads the body to its end.
+async fn whole(answer: &mut reqwest::Response, status: u16) -> Result<Bytes, Failure> {
+    let expected = answer.content_length().and_then(|length| usize::try_from(length).ok());
+    if expected.is_some_and(|length| length > BODY) {
+        return Err(Failure::TooLarge(status));
+    }
+    let lost = |error| Failure::Lost(reason(error));
+    // Most answers come in one piece, which need not be copied.
+    let Some(first) = answer.chunk().await.map_err(lost)? else { return Ok(Bytes::new()) };
+    let Some(mut next) = answer.chunk().await.map_err(lost)? else { return bounded(first, status) };
+    let mut body = BytesMut::with_capacity(expected.unwrap_or_default().max(first.len() + next.len()));
+    body.extend_from_slice(&first);
+    loop {
+        if body.len() + next.len() > BODY {
+            return Err(Failure::TooLarge(status));
+        }
+        body.extend_from_slice(&next);
+        next = match answer.chunk().await.map_err(lost)? {
+            Some(next) => next,
+            None => return Ok(body.freeze()),
+        };
+    }
+}
+
+fn bounded(body: Bytes, status: u16) -> Result<Bytes, Failure> {
+    if body.len() > BODY { Err(Failure::TooLarge(status)) } else { Ok(body) }
+}
+
+/// Reads up to `most` bytes of the body, as far as it comes.
+async fn beginning(answer: &mut reqwest::Response, most: usize) -> BytesMut {
+    let mut body = BytesMut::new();
+    while let Ok(Some(next)) = answer.chunk().await {
+        body.extend_from_slice(&next);
+        if body.len() >= most {
+            body.truncate(most);
+            break;
+        }
+    }
+    body
 }
 
 /// What happened, without the address, which may hold a signature.

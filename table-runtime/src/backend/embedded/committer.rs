@@ -18,7 +18,7 @@ use futures_channel::oneshot;
 use redb::{CommitError, Database, TableDefinition, WriteTransaction};
 
 use super::{
-    failure::{Failure, Reason, StoreError},
+    failure::{Failure, Reason, StoreError, engine},
     prepared::{Prepared, WriteRows},
     snapshot::{Names, Published, Snapshot, rows},
 };
@@ -110,6 +110,8 @@ struct State {
     names: Arc<Names>,
     /// The last time stamp that was given.
     last: u64,
+    /// Whether a commit has begun, and may have reached the disk.
+    committing: bool,
     database: Database,
 }
 
@@ -129,7 +131,7 @@ impl State {
             Ok((Arc::new(Published::new(snapshot)), names, last))
         };
         let (published, names, last) = state().map_err(super::failure::store)?;
-        Ok(Self { published, names, last, database })
+        Ok(Self { published, names, last, committing: false, database })
     }
 
     fn run(mut self, requests: &Receiver<Request>) {
@@ -149,7 +151,14 @@ impl State {
     /// Carries out a batch of requests in one transaction, and answers them.
     fn commit(&mut self, batch: Vec<Request>) {
         let (mut tasks, senders): (Vec<_>, Vec<_>) = batch.into_iter().map(|it| (it.task, it.answer)).unzip();
-        let answers = match self.try_commit(&mut tasks) {
+        let done = match self.published.failure() {
+            Some(reason) => Err(Stop::Before(reason)),
+            None => engine(|| self.try_commit(&mut tasks)).unwrap_or_else(|reason| {
+                self.published.publish(Err(reason.clone()));
+                Err(if std::mem::take(&mut self.committing) { Stop::Within(reason) } else { Stop::Before(reason) })
+            }),
+        };
+        let answers = match done {
             Ok(answers) => answers,
             Err(failure) => {
                 let (reason, failure): (Reason, fn(Reason) -> Failure) = match failure {
@@ -165,8 +174,11 @@ impl State {
             }
         };
         for (sender, answer) in senders.into_iter().zip(answers) {
-            // Whoever has stopped waiting does not want to know.
-            let _ = sender.send(answer);
+            // Whoever has stopped waiting does not want to know. It wakes the writer's task, whose waker is the writer's own
+            // and may panic: that must not end all writes.
+            if engine(|| drop(sender.send(answer))).is_err() {
+                tracing::error!("the waker of a task that writes to the embedded store panicked");
+            }
         }
     }
 
@@ -180,7 +192,10 @@ impl State {
             transaction.abort().map_err(Stop::before)?;
             return Ok(answers);
         }
-        transaction.commit().map_err(|error| match error {
+        self.committing = true;
+        let committed = transaction.commit();
+        self.committing = false;
+        committed.map_err(|error| match error {
             CommitError::TransactionPoisoned => Stop::before(error),
             error => Stop::Within(error.into()),
         })?;

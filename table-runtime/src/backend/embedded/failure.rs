@@ -1,6 +1,12 @@
 //! What the committer answers where it did not write, and the reasons of this store's own.
 
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{
+    any::Any,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
+    sync::Arc,
+};
 
 use crate::{DamagedProperties, Error};
 
@@ -33,19 +39,56 @@ pub(super) enum Refusal {
     Limit(Box<Error>),
 }
 
-/// A reason that all the writers of one commit are given.
+/// A reason that all the writers of one commit are given, or all callers after the store was closed.
 #[derive(Clone, Debug)]
-pub(super) struct Reason(Arc<redb::Error>);
+pub(super) struct Reason(Arc<Cause>);
+
+#[derive(Debug)]
+enum Cause {
+    Engine(redb::Error),
+    /// The engine met what it did not expect: the file is damaged. What it said.
+    Panic(String),
+}
+
+impl Reason {
+    /// The reason of a panic in the engine, after which the store is closed.
+    fn panicked(payload: &(dyn Any + Send)) -> Self {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        Self(Arc::new(Cause::Panic(text.to_owned())))
+    }
+
+    /// Whether the store has to be closed.
+    pub(super) fn is_panic(&self) -> bool {
+        matches!(*self.0, Cause::Panic(_))
+    }
+}
+
+/// Calls the engine, whose panics become reasons to close the store: `redb` panics at some of what it finds in a damaged
+/// file. What the call has borrowed must not be used after it panicked, unless the engine says so.
+#[inline]
+pub(super) fn engine<T>(call: impl FnOnce() -> T) -> Result<T, Reason> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|payload| Reason::panicked(&*payload))
+}
 
 impl<E: Into<redb::Error>> From<E> for Reason {
     fn from(error: E) -> Self {
-        Self(Arc::new(error.into()))
+        Self(Arc::new(Cause::Engine(error.into())))
     }
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        match &*self.0 {
+            // After one the engine writes no more.
+            Cause::Engine(error @ (redb::Error::Io(_) | redb::Error::PreviousIo)) => {
+                write!(f, "{error}; nothing can be written until you open the store again")
+            }
+            Cause::Engine(error) => error.fmt(f),
+            Cause::Panic(text) => {
+                write!(f, "it was closed because its engine panicked, since the file may be damaged: {text}")
+            }
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
 use crate::{Error, Guid, Result};
 
 /// The format of the file: the tables, the keys and the values in it.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// How much of the file is kept in memory. What is not is mostly in the system's own cache, which gives way when others
 /// need the memory; redb's default is 1 GiB.
@@ -195,7 +195,7 @@ mod tests {
         transaction.commit().expect("a commit");
         drop(database);
         let error = open(&path).expect_err("a later format");
-        assert!(error.to_string().contains("the format 2; this version reads the format 1"), "{error}");
+        assert!(error.to_string().contains("the format 3; this version reads the format 2"), "{error}");
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl Prepared {
                     .operations
                     .iter()
                     .filter_map(|it| it.action.properties())
-                    .map(|it| stored_value::HEADER + it.as_bytes().len())
+                    .map(|it| stored_value::OVERHEAD + it.as_bytes().len())
                     .sum(),
             ),
             operations: Vec::with_capacity(group.operations.len()),
@@ -132,11 +132,13 @@ impl Prepared {
             let refusal = match (&operation.demand, found) {
                 (Demand::Absent, Some(_)) => Some(Refusal::AlreadyExists),
                 (Demand::Present(_), None) => Some(Refusal::NotFound),
-                (Demand::Present(Some(etag)), Some(value)) => match StoredValue::read(value) {
-                    Ok(stored) if ETag::from(stored.timestamp) == *etag => None,
-                    Ok(_) => Some(Refusal::ConditionNotMet),
-                    Err(damage) => Some(Refusal::Damaged(damage)),
-                },
+                (Demand::Present(Some(etag)), Some(value)) => {
+                    match StoredValue::read(&self.keys[operation.key.clone()], value) {
+                        Ok(stored) if ETag::from(stored.timestamp) == *etag => None,
+                        Ok(_) => Some(Refusal::ConditionNotMet),
+                        Err(damage) => Some(Refusal::Damaged(damage)),
+                    }
+                }
                 _ => None,
             };
             let refusal = match (refusal, found) {
@@ -163,7 +165,8 @@ impl Prepared {
     pub(super) fn apply(&mut self, rows: &mut WriteRows<'_>, timestamp: Ticks) -> Result<(), redb::Error> {
         for operation in &self.operations {
             if operation.write != Write::Remove {
-                stored_value::stamp(&mut self.values[operation.value.clone()], timestamp);
+                let key = &self.keys[operation.key.clone()];
+                stored_value::stamp(key, &mut self.values[operation.value.clone()], timestamp);
             }
         }
         let row = |operation: &Operation| (&self.keys[operation.key.clone()], &self.values[operation.value.clone()]);
@@ -201,7 +204,7 @@ fn merge(
     values: &mut Vec<u8>,
     changes: &mut Range<usize>,
 ) -> Result<(), Refusal> {
-    let stored = StoredValue::read(existing).and_then(StoredValue::properties).map_err(Refusal::Damaged)?;
+    let stored = StoredValue::read(key, existing).and_then(StoredValue::properties).map_err(Refusal::Damaged)?;
     let merged = stored.merge(PropertiesRef::trusted(&values[changes.clone()]));
     // The changes alone were checked; with the row's other properties they may be too many.
     if let Some((partition_key, row_key)) = store_key::decode(key) {

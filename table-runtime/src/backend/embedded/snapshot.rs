@@ -7,7 +7,7 @@ use std::{
 
 use redb::{Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, TableDefinition, TableHandle};
 
-use super::failure::{Reason, StoreError};
+use super::failure::{Reason, StoreError, engine};
 use crate::{Error, Result};
 
 /// A table of rows, by the name that it was created with. Names of the service's tables are letters and digits; the
@@ -93,7 +93,7 @@ impl Snapshot {
         if let Some(rows) = self.opened[at].get() {
             return Ok(rows);
         }
-        let opened = self.transaction.open_table(rows(&self.names.0[at])).map_err(super::failure::store)?;
+        let opened = engine(|| self.transaction.open_table(rows(&self.names.0[at])))?.map_err(super::failure::store)?;
         Ok(self.opened[at].get_or_init(|| opened))
     }
 }
@@ -121,6 +121,14 @@ impl Published {
             State::Open(snapshot) => Ok(Arc::clone(snapshot)),
             State::Unreadable(reason) => Err(reason.clone().into()),
             State::Closed => Err(StoreError::Stopped.into()),
+        }
+    }
+
+    /// Why the store was closed, if a failure closed it.
+    pub(super) fn failure(&self) -> Option<Reason> {
+        match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
+            State::Unreadable(reason) => Some(reason.clone()),
+            State::Open(_) | State::Closed => None,
         }
     }
 

@@ -1,11 +1,20 @@
-//! A row's value in the file: a version byte, the time stamp, the properties as they are.
+//! A row's value in the file: a version byte, the time stamp, the properties as they are, a checksum.
+//!
+//! The checksum is that of all before it and of the row's key, so that a value is not taken for another row's either.
+//! Whatever is read of a row, its checksum is compared first.
+
+use twox_hash::XxHash3_64;
 
 use crate::{DamagedProperties, Properties, PropertiesRef, Ticks};
 
 /// The first byte of a value: how the rest is written.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// The version byte, and the time stamp's ticks, the highest byte first.
-pub(super) const HEADER: usize = 1 + size_of::<u64>();
+const HEADER: usize = 1 + size_of::<u64>();
+/// The last bytes of a value.
+const CHECKSUM: usize = size_of::<u64>();
+/// The bytes of a value beside its properties.
+pub(super) const OVERHEAD: usize = HEADER + CHECKSUM;
 
 /// A row's value, read.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +26,12 @@ pub(super) struct StoredValue<'a> {
 }
 
 impl<'a> StoredValue<'a> {
-    pub(super) fn read(value: &'a [u8]) -> Result<Self, DamagedProperties> {
+    /// Reads the value of the row with this key.
+    pub(super) fn read(key: &[u8], value: &'a [u8]) -> Result<Self, DamagedProperties> {
+        let (value, found) = value.split_last_chunk::<CHECKSUM>().ok_or(DamagedProperties)?;
+        if checksum(key, value) != u64::from_le_bytes(*found) {
+            return Err(DamagedProperties);
+        }
         let (header, bytes) = value.split_first_chunk::<HEADER>().ok_or(DamagedProperties)?;
         let [VERSION, ticks @ ..] = header else { return Err(DamagedProperties) };
         let timestamp = Ticks::new(u64::from_be_bytes(*ticks)).ok_or(DamagedProperties)?;
@@ -53,19 +67,26 @@ impl<'a> StoredValue<'a> {
     }
 }
 
-/// Adds a value after what is there; its time stamp is [stamped](stamp) when it is written.
+fn checksum(key: &[u8], value: &[u8]) -> u64 {
+    XxHash3_64::oneshot(value) ^ XxHash3_64::oneshot(key).rotate_left(32)
+}
+
+/// Adds a value after what is there; its time stamp and checksum are [stamped](stamp) when it is written.
 pub(super) fn encode_into(values: &mut Vec<u8>, properties: &Properties) {
-    values.reserve(HEADER + properties.as_bytes().len());
+    values.reserve(OVERHEAD + properties.as_bytes().len());
     values.push(VERSION);
     values.extend_from_slice(&[0; HEADER - 1]);
     values.extend_from_slice(properties.as_bytes());
+    values.extend_from_slice(&[0; CHECKSUM]);
 }
 
-/// Gives a value its time stamp.
-pub(super) fn stamp(value: &mut [u8], timestamp: Ticks) {
+/// Gives the value of the row with this key its time stamp and its checksum.
+pub(super) fn stamp(key: &[u8], value: &mut [u8], timestamp: Ticks) {
+    let Some((value, sum)) = value.split_last_chunk_mut::<CHECKSUM>() else { return };
     if let Some(ticks) = value.get_mut(1..HEADER) {
         ticks.copy_from_slice(&timestamp.get().to_be_bytes());
     }
+    *sum = checksum(key, value).to_le_bytes();
 }
 
 #[cfg(test)]
@@ -83,8 +104,8 @@ mod tests {
                 .collect();
         let mut value = Vec::new();
         encode_into(&mut value, &properties);
-        stamp(&mut value, Ticks::UNIX_EPOCH);
-        let stored = StoredValue::read(&value).expect("what was written");
+        stamp(b"key", &mut value, Ticks::UNIX_EPOCH);
+        let stored = StoredValue::read(b"key", &value).expect("what was written");
         assert_eq!(stored.timestamp, Ticks::UNIX_EPOCH);
         assert_eq!(stored.properties().map(PropertiesRef::to_properties), Ok(properties));
         let mut kept = vec![1, 2, 3];
@@ -93,22 +114,53 @@ mod tests {
     }
 
     #[test]
-    fn other_versions_are_refused() {
+    fn other_versions_and_shorter_values_are_refused() {
         let mut value = Vec::new();
         encode_into(&mut value, &Properties::default());
-        assert!(StoredValue::read(&value).is_ok());
-        assert!(StoredValue::read(&value[..HEADER - 1]).is_err());
+        stamp(b"key", &mut value, Ticks::UNIX_EPOCH);
+        assert!(StoredValue::read(b"key", &value).is_ok());
+        for end in 0..OVERHEAD {
+            assert!(StoredValue::read(b"key", &value[..end]).is_err());
+        }
         value[0] = VERSION + 1;
-        assert!(StoredValue::read(&value).is_err());
+        stamp(b"key", &mut value, Ticks::UNIX_EPOCH);
+        assert!(StoredValue::read(b"key", &value).is_err());
+    }
+
+    /// The bytes of a file, which outlive a release.
+    #[test]
+    fn a_value_has_the_bytes_that_it_had() {
+        let mut value = Vec::new();
+        encode_into(&mut value, &[("A", Value::Int32(1))].into_iter().collect());
+        stamp(b"p\x00r", &mut value, Ticks::UNIX_EPOCH);
+        let expected = [
+            0x02, 0x08, 0x9F, 0x7F, 0xF5, 0xF7, 0xB5, 0x80, 0x00, // the version and the time stamp
+            0x01, 0x41, 0x03, 0x02, // the properties
+            0xC4, 0x44, 0x11, 0x7F, 0x8B, 0x5B, 0xAD, 0x37, // the checksum
+        ];
+        assert_eq!(value, expected);
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_or_refused(mut bytes in any::<Vec<u8>>()) {
-            if let Some(version) = bytes.first_mut() {
-                *version = VERSION;
-            }
-            if let Ok(stored) = StoredValue::read(&bytes) {
+        fn a_changed_byte_is_found(
+            text in any::<String>(), key in prop::collection::vec(any::<u8>(), 1..40), at in any::<prop::sample::Index>(), flip in 1_u8..,
+        ) {
+            let mut value = Vec::new();
+            encode_into(&mut value, &[("A", Value::String(text))].into_iter().collect());
+            stamp(&key, &mut value, Ticks::UNIX_EPOCH);
+            let mut both = [key.as_slice(), value.as_slice()].concat();
+            both[at.index(key.len() + value.len())] ^= flip;
+            let (other_key, other_value) = both.split_at(key.len());
+            prop_assert!(StoredValue::read(other_key, other_value).is_err());
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(mut bytes in prop::collection::vec(any::<u8>(), OVERHEAD..100)) {
+            bytes[0] = VERSION;
+            let (value, sum) = bytes.split_last_chunk_mut::<CHECKSUM>().expect("room for it");
+            *sum = checksum(b"key", value).to_le_bytes();
+            if let Ok(stored) = StoredValue::read(b"key", &bytes) {
                 let _ = stored.properties();
                 let _ = stored.select(&["A"], &mut Vec::new());
             }

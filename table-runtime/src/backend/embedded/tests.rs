@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    Condition, Operator, Properties, RowRef, Ticks, Value, ValueRef,
+    Condition, Operator, Properties, PropertiesRef, RowRef, Ticks, Value, ValueRef,
     backend::{IfMatch, KeyRange, Operation, Partitions},
 };
 
@@ -198,6 +198,40 @@ fn a_merge_that_would_leave_too_much_is_refused() {
     let error = write(&store, "1", Action::Merge(many(200), IfMatch::Any)).expect_err("400 properties");
     assert!(matches!(error, Error::Limit(_)), "{error}");
     assert_eq!(read(&store, "1").expect("the row").properties, many(0));
+}
+
+/// Properties of which one is there twice.
+fn twice() -> Properties {
+    let (first, second) = (likes(1), likes(2));
+    let both = [first.as_bytes(), second.as_bytes()].concat();
+    PropertiesRef::from_bytes(&both).expect("two properties").to_properties()
+}
+
+#[test]
+fn a_property_that_is_there_twice_is_an_error_that_names_it() {
+    let mut properties = likes(1);
+    properties.push("Likes", ValueRef::Int32(2));
+    assert_eq!(properties, twice());
+    let error = crate::limits::check_row("Posts", "Marcus", "1", twice().as_ref()).expect_err("it is there twice");
+    let expected = "Posts(PartitionKey='Marcus',RowKey='1'): the property `Likes` is there 2 times; the limit is 1";
+    assert!(error.to_string().starts_with(expected), "{error}");
+    let many: Properties = (0..200).map(|n| (format!("P{n}"), n)).fold(Properties::default(), |mut all, (name, n)| {
+        all.push(&name, ValueRef::Int32(n));
+        all
+    });
+    assert!(crate::limits::check_row("Posts", "Marcus", "1", many.as_ref()).is_ok());
+    let many = [many.as_bytes(), twice().as_bytes()].concat();
+    let many = PropertiesRef::from_bytes(&many).expect("properties");
+    let error = crate::limits::check_row("Posts", "Marcus", "1", many).expect_err("it is there twice");
+    assert!(error.to_string().starts_with(expected), "{error}");
+
+    // Below the limits, as a file of another program may have it.
+    let store = memory();
+    write(&store, "1", Action::Upsert(twice())).expect("a row");
+    let error = write(&store, "1", Action::Merge(titled("x"), IfMatch::Any)).expect_err("it is there twice");
+    assert!(error.to_string().starts_with(expected), "{error}");
+    write(&store, "1", Action::Merge(likes(3), IfMatch::Any)).expect_err("it is there twice");
+    write(&store, "1", Action::Upsert(likes(3))).expect("the committer goes on");
 }
 
 #[test]
@@ -511,11 +545,50 @@ async fn a_dropped_future_leaves_the_committer_at_work() {
     assert!(store.get("Posts", "", "", None).await.expect("a read").is_some(), "it was queued before");
 }
 
-/// Memory that can be made to fail.
+#[test]
+fn a_waker_that_panics_ends_no_writes() {
+    struct Panics;
+
+    impl std::task::Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("a waker of a task");
+        }
+    }
+
+    let store = memory();
+    let waker = std::task::Waker::from(Arc::new(Panics));
+    for row_key in ["1", "2", "3"] {
+        let insert = group("Marcus", [(row_key, Action::Insert(likes(1)))]);
+        let mut begun = store.execute(&insert);
+        // Mostly the committer wakes it; if it was faster, nobody is woken.
+        let _ = begun.as_mut().poll(&mut std::task::Context::from_waker(&waker));
+        write(&store, "0", Action::Upsert(likes(0))).expect("a write of another task");
+        assert!(read(&store, row_key).is_some(), "it was queued before");
+    }
+    block_on(store.create_table("Authors")).expect("a table");
+}
+
+/// Memory that can be made to fail, or to panic.
 #[derive(Debug)]
 struct Failing {
     memory: redb::backends::InMemoryBackend,
     fails: Arc<AtomicBool>,
+    panics: Arc<AtomicBool>,
+}
+
+impl Failing {
+    /// A store on it, of which nothing is kept in memory otherwise.
+    fn store() -> (InMemoryBackend, Arc<AtomicBool>, Arc<AtomicBool>) {
+        let (fails, panics) = (Arc::default(), Arc::default());
+        let memory = redb::backends::InMemoryBackend::new();
+        let failing = Self { memory, fails: Arc::clone(&fails), panics: Arc::clone(&panics) };
+        let database = redb::Builder::new().set_cache_size(0).create_with_backend(failing).expect("a database");
+        super::file::initialize(&database).expect("a store");
+        let store = InMemoryBackend { store: Store::new(database).expect("a store") };
+        block_on(store.create_table("Posts")).expect("a table");
+        write(&store, "1", Action::Insert(likes(1))).expect("a new row");
+        (store, fails, panics)
+    }
 }
 
 impl redb::StorageBackend for Failing {
@@ -524,6 +597,7 @@ impl redb::StorageBackend for Failing {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
+        assert!(!self.panics.load(Ordering::SeqCst), "an offset out of range");
         self.memory.read(offset, out)
     }
 
@@ -532,6 +606,7 @@ impl redb::StorageBackend for Failing {
     }
 
     fn sync_data(&self) -> std::io::Result<()> {
+        assert!(!self.panics.load(Ordering::SeqCst), "an offset out of range");
         if self.fails.load(Ordering::SeqCst) { Err(std::io::Error::other("no disk")) } else { self.memory.sync_data() }
     }
 
@@ -542,14 +617,7 @@ impl redb::StorageBackend for Failing {
 
 #[test]
 fn the_outcome_of_a_failed_commit_is_unknown() {
-    let fails = Arc::new(AtomicBool::new(false));
-    let memory = Failing { memory: redb::backends::InMemoryBackend::new(), fails: Arc::clone(&fails) };
-    let database = redb::Builder::new().create_with_backend(memory).expect("a database");
-    super::file::initialize(&database).expect("a store");
-    let store = InMemoryBackend { store: Store::new(database).expect("a store") };
-    block_on(store.create_table("Posts")).expect("a table");
-    write(&store, "1", Action::Insert(likes(1))).expect("a new row");
-
+    let (store, fails, _) = Failing::store();
     fails.store(true, Ordering::SeqCst);
     let error = write(&store, "2", Action::Insert(likes(2))).expect_err("no disk");
     let Error::OutcomeUnknown(unknown) = &error else { panic!("{error}") };
@@ -561,9 +629,76 @@ fn the_outcome_of_a_failed_commit_is_unknown() {
     fails.store(false, Ordering::SeqCst);
     let error = write(&store, "3", Action::Insert(likes(3))).expect_err("it has to be opened again");
     assert!(matches!(error, Error::Store(_)), "{error}");
+    assert!(error.to_string().contains("no disk") && error.to_string().contains("open the store again"), "{error}");
     assert!(matches!(block_on(store.create_table("Authors")), Err(Error::Store(_))));
     // Nor is anything said of rows that may be other ones on the disk.
     assert!(matches!(block_on(store.get("Posts", "Marcus", "2", None)), Err(Error::Store(_))));
+}
+
+#[test]
+fn a_panic_of_the_engine_closes_the_store() {
+    fn closed<T: std::fmt::Debug>(result: Result<T>) {
+        let error = result.expect_err("the store is closed");
+        assert!(matches!(error, Error::Store(_)), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains("was closed because") && text.contains("an offset out of range"), "{text}");
+    }
+
+    fn is_closed(store: &InMemoryBackend) {
+        closed(block_on(store.get("Posts", "Marcus", "1", None)));
+        closed(block_on(store.query(&scan(Partitions::All, KeyRange::ALL, 10), None)));
+        closed(block_on(store.list_tables("")));
+        closed(write(store, "2", Action::Upsert(likes(2))));
+        closed(block_on(store.create_table("Authors")));
+    }
+
+    // In a read of a row, of a page, and in the committer, before its commit and within.
+    let (store, _, panics) = Failing::store();
+    panics.store(true, Ordering::SeqCst);
+    closed(block_on(store.get("Posts", "Marcus", "1", None)));
+    panics.store(false, Ordering::SeqCst);
+    is_closed(&store);
+
+    let (store, _, panics) = Failing::store();
+    panics.store(true, Ordering::SeqCst);
+    closed(block_on(store.query(&scan(Partitions::All, KeyRange::ALL, 10), None)));
+    panics.store(false, Ordering::SeqCst);
+    is_closed(&store);
+
+    let (store, _, panics) = Failing::store();
+    panics.store(true, Ordering::SeqCst);
+    match write(&store, "2", Action::Upsert(likes(2))) {
+        Err(Error::OutcomeUnknown(unknown)) => assert!(unknown.reason.contains("was closed because"), "{unknown}"),
+        other => closed(other),
+    }
+    panics.store(false, Ordering::SeqCst);
+    is_closed(&store);
+}
+
+#[test]
+fn a_value_under_another_key_is_damaged() {
+    let (folder, store) = file();
+    write(&store, "1", Action::Insert(titled("x"))).expect("a new row");
+    write(&store, "2", Action::Insert(titled("x"))).expect("a new row");
+    drop(store);
+    let database = super::file::open(&folder.path().join("blog.tables")).expect("the file");
+    let transaction = database.begin_write().expect("a transaction");
+    {
+        let mut rows = transaction.open_table(snapshot::rows("Posts")).expect("the rows");
+        let (first, second) = (store_key::encode("Marcus", "1"), store_key::encode("Marcus", "2"));
+        let value = rows.get(first.as_slice()).expect("a read").expect("the row").value().to_vec();
+        rows.insert(second.as_slice(), value.as_slice()).expect("a write");
+    }
+    transaction.commit().expect("a commit");
+    drop(database);
+    let store = open(folder.path());
+    assert!(read(&store, "1").is_some());
+    let is_damaged = |error: Error| matches!(error, Error::Damaged { row, .. } if row.row_key == "2");
+    assert!(is_damaged(block_on(store.get("Posts", "Marcus", "2", None)).expect_err("the value of another row")));
+    let all = scan(Partitions::All, KeyRange::ALL, 10);
+    assert!(is_damaged(block_on(store.query(&all, None)).expect_err("the value of another row")));
+    // It takes the place of a row that is not there, which may be damaged instead.
+    assert!(is_damaged(block_on(store.get("Posts", "Marcus", "3", None)).expect_err("the row before is damaged")));
 }
 
 #[test]

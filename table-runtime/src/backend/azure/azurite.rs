@@ -1,0 +1,56 @@
+//! Transactions that Azurite would apply to other rows.
+//!
+//! Azurite 3.37 decodes the address of each operation in a `$batch` and finds the two keys with the patterns
+//! `(?<=PartitionKey=')(.*)(?=',)` and `(?<=RowKey=')(.+)(?='\))`, ignoring case. The first takes all up to the last `',`,
+//! the second begins at the first `RowKey='`, and neither passes a line separator. With some keys they find another row:
+//! Azurite writes that row and answers with success. An insert has its keys in its body, and a request outside a `$batch`
+//! is read in another way, so both are sent as they are.
+
+use crate::{
+    LimitError, Result, RowId,
+    backend::{Action, Group},
+};
+
+/// Refuses a transaction that Azurite would apply to other rows.
+pub(super) fn check_batch(group: &Group) -> Result<()> {
+    for one in &group.operations {
+        if let Some((what, found)) = misread(&group.partition_key, &one.row_key, &one.action) {
+            let (table, partition_key, row_key) =
+                (group.table.to_string(), group.partition_key.clone(), one.row_key.clone());
+            return Err(Box::new(LimitError {
+                table: table.clone(),
+                row: Some(RowId { table, partition_key, row_key }),
+                what: format!("in a transaction on Azurite, the {what}"),
+                found: format!("{found}, so Azurite would write another row"),
+                limit: "a key that Azurite's `$batch` parser finds in the address; write this row by itself, or use the \
+                        embedded store or the service",
+            })
+            .into());
+        }
+    }
+    Ok(())
+}
+
+/// Returns which key Azurite would misread, and why.
+fn misread(partition_key: &str, row_key: &str, action: &Action) -> Option<(&'static str, &'static str)> {
+    if let Action::Insert(_) = action {
+        return None;
+    }
+    // In an address a quote is doubled, so the one before a comma is the second of two.
+    if row_key.starts_with(',') {
+        return Some(("row key", "begins with `,`"));
+    }
+    if row_key.contains("',") {
+        return Some(("row key", "contains `',`"));
+    }
+    if partition_key.to_ascii_lowercase().contains("rowkey='") {
+        return Some(("partition key", "contains `RowKey='`"));
+    }
+    // Where it finds no key in the address, it takes the one in the body; a delete has no body.
+    let separated = |key: &str| key.contains(['\u{2028}', '\u{2029}']);
+    if matches!(action, Action::Delete(_)) && (separated(partition_key) || separated(row_key)) {
+        let key = if separated(row_key) { "row key" } else { "partition key" };
+        return Some((key, "contains a line separator, U+2028 or U+2029"));
+    }
+    None
+}

@@ -1,0 +1,130 @@
+//! JSON values that no type of Rust holds: texts with half a character (a lone UTF-16 surrogate, `\\ud800`), which
+//! writers in other languages may store, and numbers beyond a double. `serde_json` refuses a whole answer for one.
+//!
+//! They are looked for only after that. Each is then replaced by an object, so that it is known where it stands.
+
+use std::fmt::Write;
+
+const SURROGATE: &str = "a text with a lone surrogate, half a character";
+const TOO_LARGE: &str = "a number beyond Edm.Double";
+
+/// What stands in the object of a value that was [marked](mark).
+pub(super) fn marked(name: &str) -> Option<&'static str> {
+    [SURROGATE, TOO_LARGE].into_iter().find(|what| *what == name)
+}
+
+/// Replaces such values by objects of what they are and, as far as it can be, their text; `None` if there are none. In
+/// names, halves of characters are replaced by U+FFFD.
+pub(super) fn mark(json: &str) -> Option<String> {
+    let mut marked = String::with_capacity(json.len() + 128);
+    let (mut rest, mut any) = (json, false);
+    while let Some(at) = rest.find(|character: char| matches!(character, '"' | '-' | '0'..='9')) {
+        let (before, token) = rest.split_at(at);
+        marked.push_str(before);
+        let (token, after) = token.split_at(if token.starts_with('"') { text_end(token) } else { number_end(token) });
+        rest = after;
+        if !token.starts_with('"') {
+            if token.parse().is_ok_and(f64::is_infinite) {
+                any = true;
+                // A `String` takes what it is given.
+                let _ = write!(marked, "{{\"{TOO_LARGE}\":\"{token}\"}}");
+            } else {
+                marked.push_str(token);
+            }
+            continue;
+        }
+        match whole_characters(token) {
+            None => marked.push_str(token),
+            Some(text) => {
+                any = true;
+                let is_name = after.trim_start_matches([' ', '\t', '\n', '\r']).starts_with(':');
+                let _ = if is_name { write!(marked, "{text}") } else { write!(marked, "{{\"{SURROGATE}\":{text}}}") };
+            }
+        }
+    }
+    marked.push_str(rest);
+    any.then_some(marked)
+}
+
+/// The end of a text that begins here, after its closing quote.
+fn text_end(json: &str) -> usize {
+    let mut escaped = false;
+    for (at, byte) in json.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    json.len()
+}
+
+fn number_end(json: &str) -> usize {
+    json.find(|character: char| !matches!(character, '0'..='9' | '+' | '-' | '.' | 'e' | 'E')).unwrap_or(json.len())
+}
+
+/// The text with U+FFFD for each lone surrogate; `None` if it has none.
+fn whole_characters(text: &str) -> Option<String> {
+    let unit = |at: usize| {
+        let digits = text.get(at..)?.strip_prefix("\\u")?.get(..4)?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let (mut whole, mut copied, mut at) = (String::new(), 0, 0);
+    while let Some(next) = text[at..].find('\\') {
+        at += next;
+        match (unit(at), unit(at + 6)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => at += 12,
+            (Some(0xD800..=0xDFFF), _) => {
+                whole.push_str(&text[copied..at]);
+                whole.push('\u{FFFD}');
+                at += 6;
+                copied = at;
+            }
+            (Some(_), _) => at += 6,
+            // What is escaped may be a backslash, and is ASCII in sound JSON.
+            (None, _) => at = (at + 2).min(text.len()),
+        }
+        if !text.is_char_boundary(at) {
+            return None;
+        }
+    }
+    if copied == 0 {
+        return None;
+    }
+    whole.push_str(&text[copied..]);
+    Some(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn halves_and_numbers_are_marked() {
+        let marked = |json: &str| mark(json).unwrap_or_default();
+        let expected = "{\"a\":{\"a text with a lone surrogate, half a character\":\"x\u{FFFD}\"}}";
+        assert_eq!(marked(r#"{"a":"x\ud800"}"#), expected);
+        assert_eq!(marked(r#"["\udc00\ud834\udd1e\ud834"]"#).matches('\u{FFFD}').count(), 2);
+        assert_eq!(marked(r#"{"\ud800" : 1}"#), "{\"\u{FFFD}\" : 1}");
+        assert_eq!(marked("[1,-1e400]"), r#"[1,{"a number beyond Edm.Double":"-1e400"}]"#);
+        for sound in
+            [r#"{"a":"\\ud800"}"#, r#""\ud834\udd1e""#, "1e308", "\"-1e400\"", "", "\"", "\"\\", "\"\\u", "\"\\ä"]
+        {
+            assert_eq!(mark(sound), None, "{sound}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn sound_json_is_left_and_any_text_is_passed(text in any::<String>(), parts in prop::collection::vec(
+            prop::sample::select(vec!["\"", "\\", "\\u", "d800", "dc00", "ä", ":", "1e999", "-", "{", "\\ud834\\udd1e"]), 0..12,
+        )) {
+            let json = serde_json::to_string(&text).unwrap_or_default();
+            prop_assert_eq!(mark(&json), None);
+            let _ = mark(&parts.concat());
+        }
+    }
+}
