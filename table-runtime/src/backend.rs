@@ -3,7 +3,9 @@
 //! A backend is given checked input only: [`Tables`](crate::Tables) checks keys, rows, groups and scans against the
 //! service's limits first, alike for every backend.
 
-use std::{borrow::Cow, fmt, future::Future, ops::Bound, pin::Pin, sync::Arc};
+use std::{borrow::Cow, fmt, future::Future, ops::Bound, pin::Pin, sync::Arc, time::Duration};
+
+use backon::{FuturesTimerSleeper, Sleeper};
 
 use crate::{Condition, ETag, Properties, Result, Row, RowRef, RowSet, ValueRef};
 
@@ -88,6 +90,12 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
 
     /// Carries out the operations, all or none, and gives each row's new ETag, `None` where it was deleted.
     fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>>;
+
+    /// Waits before an operation is tried again at which another writer was faster. A backend for tests, whose clock is
+    /// not the machine's, waits by its own.
+    fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(FuturesTimerSleeper.sleep(delay))
+    }
 }
 
 /// A read of rows in key order.

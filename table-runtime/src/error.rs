@@ -230,6 +230,8 @@ pub struct UniqueViolationError {
     pub value: String,
     /// The row that would have been written; of the index, not of the entity.
     pub row: RowId,
+    /// The entity that was not written.
+    pub entity: RowId,
     /// The entity that has the value. `Display` does not name it.
     pub owner: RowId,
 }
@@ -451,8 +453,14 @@ mod tests {
             Error::NotFound(row(words)),
             Error::ConditionNotMet(row(words)),
             Error::Aborted(row(words)),
-            Box::new(UniqueViolationError { index: "email", value: quoted(), row: *row(words), owner: *row(words) })
-                .into(),
+            Box::new(UniqueViolationError {
+                index: "email",
+                value: quoted(),
+                row: *row(words),
+                entity: *row(words),
+                owner: *row(words),
+            })
+            .into(),
             Error::IndexBuilding { table: name(), index: name() },
             Error::IndexNotRecorded { table: name(), index: name() },
             Box::new(layout_changed("email")).into(),

@@ -21,6 +21,11 @@
 //! requests, three round trips in all, since steps of one kind run side by side. The first `update` or `delete` of a
 //! [`Stored::new`](crate::Stored::new) reads the entity, which is a request more.
 //!
+//! While a unique `same_partition` index is built, an entity may have no row in it, and the row of its value may belong
+//! to another entity. A write that deletes such a row or writes over it then reads the index's state and the row first,
+//! and changes the row only if it belongs to the entity. An insert that finds a row in its way reads that row, which may
+//! be an insert that was never committed.
+//!
 //! <!-- requests: begin -->
 //!
 //! | index | insert | update | update, included | update, moved | upsert, new | upsert, moved | patch | delete | remove | read one | read *n* |
@@ -107,7 +112,7 @@ mod verify;
 
 use std::{future::poll_fn, task::Poll, time::Duration};
 
-use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder, FuturesTimerSleeper, Sleeper};
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 
 pub use backfill::{Backfill, Backfilled};
 pub(crate) use commit::{Planned, check, commit};
@@ -123,7 +128,11 @@ pub use verify::Verify;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use crate::{Error, Result, backend::BoxFuture, tables::SIDE_BY_SIDE};
+use crate::{
+    Error, Result,
+    backend::{Backend, BoxFuture},
+    tables::SIDE_BY_SIDE,
+};
 
 /// The pauses before a write that another writer was faster at is tried again.
 pub(crate) fn delays() -> ExponentialBackoff {
@@ -136,9 +145,9 @@ pub(crate) fn delays() -> ExponentialBackoff {
 }
 
 /// Waits before the next attempt; the error, if there was the last one.
-pub(crate) async fn wait(delays: &mut ExponentialBackoff, error: Error) -> Result<()> {
+pub(crate) async fn wait(backend: &dyn Backend, delays: &mut ExponentialBackoff, error: Error) -> Result<()> {
     let Some(delay) = delays.next() else { return Err(error) };
-    FuturesTimerSleeper.sleep(delay).await;
+    backend.pause(delay).await;
     Ok(())
 }
 

@@ -100,7 +100,7 @@ impl SliceInfo {
     }
 
     /// The slice whose table has this name; `None` if it is none of these.
-    fn named(&self, table: &str, name: &str) -> Option<Slice> {
+    pub(crate) fn named(&self, table: &str, name: &str) -> Option<Slice> {
         let digits = name.strip_prefix(table).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
         let number = |at: std::ops::Range<usize>| digits.get(at)?.parse::<u64>().ok();
         let (year, month, day) = match self.unit {

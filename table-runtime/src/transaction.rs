@@ -134,7 +134,7 @@ impl<'a> Transaction<'a> {
         stored: Option<&'a mut (dyn Written + Send + Sync)>,
     ) -> Self {
         let added = write().and_then(|(keys, what)| {
-            let upkeep = Upkeep::new(self.tables.backend().clone(), Schema::of::<E>())?;
+            let upkeep = Upkeep::new(self.tables.clone(), Schema::of::<E>())?;
             Ok(Write { upkeep, keys, what, indexed: E::LAYOUTS.len() > 1, stored })
         });
         match added {
@@ -209,7 +209,7 @@ impl<'a> Transaction<'a> {
     /// for more than 100 rows or 4 MiB, and for two writes to one row, before anything is sent as far as it is known
     /// by then. Nothing was written, unless it is [`Error::OutcomeUnknown`].
     pub async fn commit(self) -> Result<Vec<Option<ETag>>> {
-        let Self { mut writes, problem, .. } = self;
+        let Self { tables, mut writes, problem } = self;
         if let Some(problem) = problem {
             return Err(problem);
         }
@@ -230,7 +230,7 @@ impl<'a> Transaction<'a> {
                 Err(error @ (Error::ConditionNotMet(_) | Error::AlreadyExists(_) | Error::NotFound(_)))
                     if is_of_read(&writes, &error) =>
                 {
-                    crate::index::wait(&mut delays, error).await?;
+                    crate::index::wait(&**tables.backend(), &mut delays, error).await?;
                 }
                 committed => break committed?,
             }

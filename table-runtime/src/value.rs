@@ -77,6 +77,17 @@ impl ValueRef<'_> {
         }
     }
 
+    /// Checks whether a store that holds one value holds the other. Doubles are compared by their bits, and every NaN
+    /// is the same as every other.
+    pub(crate) fn is_same(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Double(left), Self::Double(right)) => {
+                left.to_bits() == right.to_bits() || left.is_nan() && right.is_nan()
+            }
+            _ => self == other,
+        }
+    }
+
     /// The service's name of the type, such as `Edm.Int64`; `unreadable` if the value cannot be read.
     pub const fn edm_type(self) -> &'static str {
         match self {

@@ -1,7 +1,5 @@
 //! Writes of one entity.
 
-use std::sync::Arc;
-
 use crate::{
     ETag, Error, Guid, KeyChangedError, LayoutInfo, OutcomeUnknownError, Properties, Result, RowId, RowNow, Stored,
     TableEntity, Tables, ValueRef,
@@ -27,8 +25,8 @@ impl Tables {
     /// there takes a write and a read more.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] if there is a row with this key, [`Error::UniqueViolation`] if a unique index has
-    /// another entity for the value; [`Error::Key`] and [`Error::Limit`] for values that no row holds;
+    /// [`Error::AlreadyExists`] if there is a row with this key, which takes a request more; [`Error::UniqueViolation`]
+    /// if a unique index has another entity for the value; [`Error::Key`] and [`Error::Limit`] for values that no row holds;
     /// [`Error::OutcomeUnknown`] if the answer was lost, [`Error::Aborted`] if it took so long that another writer
     /// took it for dead.
     pub fn insert<E: TableEntity>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
@@ -39,7 +37,17 @@ impl Tables {
                 upkeep.insert(&new).await
             });
         }
-        self.write(whole::<E>(entity, Action::Insert))
+        let (tables, write) = (self.clone(), whole::<E>(entity, Action::Insert));
+        Box::pin(async move {
+            let write = write?;
+            loop {
+                match tables.send(&write).await {
+                    // Another program may know an index that this one does not, and have left a pending insert here.
+                    Err(Error::AlreadyExists(_)) if tables.clear_pending::<E>(&write.group).await? => {}
+                    sent => return sent,
+                }
+            }
+        })
     }
 
     /// Writes the row, new or in place of the one with this key, and gives its ETag, with one request. An entity with
@@ -133,11 +141,11 @@ impl Tables {
     /// [`Error::ConditionNotMet`] if the row has changed, [`Error::NotFound`] if it is gone;
     /// [`Error::OutcomeUnknown`] if the answer was lost.
     pub fn delete<E: TableEntity>(&self, stored: &Stored<E>) -> BoxFuture<'static, Result<()>> {
-        let backend = self.backend().clone();
         if has_indexes::<E>() {
+            let tables = self.clone();
             let (keys, old, etag) = (stored.loaded_key(), stored.loaded_rows(), Stored::etag(stored).clone());
             return Box::pin(async move {
-                let (keys, upkeep) = (keys?, Upkeep::new(backend, Schema::of::<E>())?);
+                let (keys, upkeep) = (keys?, Upkeep::new(tables, Schema::of::<E>())?);
                 let old = match old? {
                     Some(old) => old,
                     None => upkeep.loaded_rows(&keys, &etag).await?,
@@ -145,7 +153,7 @@ impl Tables {
                 upkeep.delete(&keys, &old, &etag).await
             });
         }
-        let group = delete(stored);
+        let (backend, group) = (self.backend().clone(), delete(stored));
         Box::pin(async move { send(&*backend, &E::LAYOUTS[0], &group?, None).await.map(drop) })
     }
 
@@ -161,12 +169,11 @@ impl Tables {
     where
         K: OfEntity<Entity: TableEntity> + OwnKey,
     {
-        let backend = self.backend().clone();
         if has_indexes::<K::Entity>() {
-            let keys = point(key.plan());
-            return Box::pin(async move { Upkeep::new(backend, Schema::of::<K::Entity>())?.remove(&keys?).await });
+            let (tables, keys) = (self.clone(), point(key.plan()));
+            return Box::pin(async move { Upkeep::new(tables, Schema::of::<K::Entity>())?.remove(&keys?).await });
         }
-        let layout = key.plan().layout();
+        let (backend, layout) = (self.backend().clone(), key.plan().layout());
         let group = point(key.plan()).and_then(|keys| single(layout, keys, Action::Delete(IfMatch::Any)));
         Box::pin(async move {
             match send(&*backend, layout, &group?, None).await {
@@ -180,18 +187,35 @@ impl Tables {
     /// An entity's rows, ready to be written.
     fn encoded<E: TableEntity>(&self, entity: &E) -> Result<(Upkeep, Encoded)> {
         let encoded = Encoded::of(entity)?;
-        Ok((Upkeep::new(self.backend().clone(), Schema::of::<E>())?, encoded))
+        Ok((Upkeep::new(self.clone(), Schema::of::<E>())?, encoded))
     }
 
     fn write(&self, write: Result<Write>) -> BoxFuture<'static, Result<ETag>> {
-        let backend: Arc<dyn Backend> = self.backend().clone();
-        Box::pin(async move {
-            let Write { layout, group, id } = write?;
-            match send(&*backend, layout, &group, id).await? {
-                Some(etag) => Ok(etag),
-                None => Err(lost(&*backend, &group, "the answer has no ETag".to_owned()).await.into()),
-            }
-        })
+        let tables = self.clone();
+        Box::pin(async move { tables.send(&write?).await })
+    }
+
+    async fn send(&self, Write { layout, group, id }: &Write) -> Result<ETag> {
+        let backend = &**self.backend();
+        match send(backend, layout, group, *id).await? {
+            Some(etag) => Ok(etag),
+            None => Err(lost(backend, group, "the answer has no ETag".to_owned()).await.into()),
+        }
+    }
+
+    /// Deletes a pending insert that is in the way of this insert. Returns whether the row is free now.
+    async fn clear_pending<E: TableEntity>(&self, group: &Group) -> Result<bool> {
+        let row_key = group.operations.first().map_or("", |operation| &operation.row_key);
+        let select = Some(&[entity::PENDING][..]);
+        let row = match self.backend().get(&group.table, &group.partition_key, row_key, select).await? {
+            Some(row) if entity::is_pending(&group.table, row.as_ref())? => row,
+            _ => return Ok(false),
+        };
+        let delete = single(&E::LAYOUTS[0], (row.partition_key, row.row_key), Action::Delete(IfMatch::ETag(row.etag)))?;
+        match self.backend().execute(&delete).await {
+            Ok(_) | Err(Error::NotFound(_) | Error::ConditionNotMet(_)) => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 }
 

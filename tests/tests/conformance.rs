@@ -50,6 +50,8 @@ mod properties;
 mod ranges;
 #[path = "conformance/requests.rs"]
 mod requests;
+#[path = "conformance/sequences.rs"]
+mod sequences;
 #[path = "conformance/shapes.rs"]
 mod shapes;
 #[path = "conformance/sharing.rs"]
@@ -112,6 +114,7 @@ const MODULES: &[&[Case]] = &[
     properties::CASES,
     ranges::CASES,
     requests::CASES,
+    sequences::CASES,
     shapes::CASES,
     sharing::CASES,
     slices::CASES,

@@ -13,7 +13,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use futures_util::{StreamExt, stream::FuturesUnordered};
+use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 
 use super::{
     BulkError, BulkFailure, BulkProgress, FAILURES, Input, Item, Told,
@@ -174,7 +174,7 @@ impl<'a> Load<'a> {
         let position = self.progress.read;
         self.progress.read += 1;
         let begun = item.and_then(|(keys, what)| {
-            let upkeep = Upkeep::new(self.tables.backend().clone(), self.schema)?;
+            let upkeep = Upkeep::new(self.tables.clone(), self.schema)?;
             let table = upkeep.table_of(&keys)?;
             Ok((table, Write { upkeep, keys, what, indexed: self.schema.layouts.len() > 1, stored: None }))
         });
@@ -236,7 +236,10 @@ impl<'a> Load<'a> {
     /// Has sent everything that waits.
     fn pack_all(&mut self) {
         (self.waiting, self.waiting_bytes) = (0, 0);
-        self.packed.extend(mem::take(&mut self.open).into_values());
+        let mut batches: Vec<_> = mem::take(&mut self.open).into_values().collect();
+        // In the order of the input, and not in that of the map, which is another one in every run.
+        batches.sort_by_key(|batch| batch.writes.first().map(|placed| placed.position));
+        self.packed.extend(batches);
     }
 
     /// Sends what is packed, as far as there is room for it, and says whether there was something to send.
@@ -302,7 +305,12 @@ impl<'a> Load<'a> {
             None => Ok(self.progress),
             Some(first) => {
                 let resume_from = self.outstanding.first().copied().unwrap_or(self.progress.read);
-                let ended_early = self.input.is_some() || !self.open.is_empty() || !self.packed.is_empty();
+                // An input whose last entity was tried has ended, whether or not it had said so by then.
+                let has_more = match &mut self.input {
+                    Some(input) => !matches!(input.next().now_or_never(), Some(None)),
+                    None => false,
+                };
+                let ended_early = has_more || !self.open.is_empty() || !self.packed.is_empty();
                 let first = first.error.clone();
                 let (progress, failures) = (self.progress, self.failures);
                 Err(Error::Bulk(Box::new(BulkError { progress, failures, resume_from, ended_early, first })))

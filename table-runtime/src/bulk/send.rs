@@ -1,6 +1,6 @@
 //! Sending: a transaction, without those of its entities that fail.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use super::BulkFailure;
 use crate::{
@@ -75,8 +75,10 @@ pub(super) async fn write_batch(writes: Vec<Placed>) -> Flown {
     let mut flown = Flown::of(&writes);
     // What is too much for one transaction is written by halves.
     let mut parts = vec![writes];
+    // Entities that want a value of another one of the batch wait until it is known whether that one is written.
+    let mut later: Vec<Placed> = Vec::new();
     let (mut lost, mut delays) = (0, index::delays());
-    while let Some(part) = parts.pop() {
+    while let Some(part) = parts.pop().or_else(|| Some(mem::take(&mut later)).filter(|later| !later.is_empty())) {
         let (positions, mut writes): (Vec<_>, Vec<_>) =
             part.into_iter().map(|placed| (placed.position, placed.write)).unzip();
         if writes.is_empty() {
@@ -96,7 +98,7 @@ pub(super) async fn write_batch(writes: Vec<Placed>) -> Flown {
             positions.into_iter().zip(writes.drain(..)).map(|(position, write)| Placed { position, write }).collect();
         match culprit(&part, &error) {
             // What was read for it has changed since.
-            Some((at, true)) if sent => match index::wait(&mut delays, error).await {
+            Some((at, true)) if sent => match part[at].write.upkeep.pause(&mut delays, error).await {
                 Ok(()) => parts.push(part),
                 Err(error) => {
                     flown.failed.push(part.remove(at).failed(&Arc::new(error)));
@@ -113,6 +115,10 @@ pub(super) async fn write_batch(writes: Vec<Placed>) -> Flown {
                 let (there, rest) = part_off(part, at, true).await;
                 flown.failed.extend(there.iter().map(Placed::exists));
                 parts.push(rest);
+            }
+            Some((at, _)) if wants_value_of_another(&part, &error) => {
+                later.push(part.remove(at));
+                parts.push(part);
             }
             Some((at, _)) => {
                 flown.failed.push(part.remove(at).failed(&Arc::new(error)));
@@ -132,13 +138,20 @@ pub(super) async fn write_batch(writes: Vec<Placed>) -> Flown {
                 let error = Arc::new(error);
                 flown.failed.extend(part.iter().map(|placed| placed.failed(&error)));
                 if flown.fatal {
-                    flown.failed.extend(parts.iter().flatten().map(|placed| placed.failed(&error)));
+                    flown.failed.extend(parts.iter().flatten().chain(&later).map(|placed| placed.failed(&error)));
                     break;
                 }
             }
         }
     }
     flown
+}
+
+/// Checks whether the value that an entity wants belongs to another entity of the same transaction.
+fn wants_value_of_another(part: &[Placed], error: &Error) -> bool {
+    let Error::UniqueViolation(violation) = error else { return false };
+    let is_owner = |placed: &Placed| placed.write.keys.1 == violation.owner.row_key;
+    violation.owner != violation.entity && part.iter().any(is_owner)
 }
 
 /// Whether it was to be removed, and is not there.
@@ -184,16 +197,7 @@ fn culprit(part: &[Placed], error: &Error) -> Option<(usize, bool)> {
             let gone = matches!((&write.what, error), (What::Remove, Error::NotFound(_)));
             Some((at, read && !gone))
         }
-        Error::UniqueViolation(violation) => {
-            let has = |placed: &Placed| match &placed.write.what {
-                What::Insert(new) | What::Upsert(new) => {
-                    new.rows.iter().flatten().any(|row| row.keys.1 == violation.row.row_key)
-                }
-                _ => false,
-            };
-            // Of two in one transaction, the later one.
-            Some((part.iter().rposition(has)?, false))
-        }
+        Error::UniqueViolation(violation) => Some((by_row_key(&violation.entity)?, false)),
         Error::Limit(limit) => Some((by_row_key(limit.row.as_ref()?)?, false)),
         _ => None,
     }

@@ -15,7 +15,7 @@ use super::{
     upkeep::{Mine, Upkeep, Written},
 };
 use crate::{
-    Error, Properties, QueryError, Result, RowId, RowRef, TableEntity, Tables,
+    Error, Properties, QueryError, Result, RowRef, TableEntity, Tables,
     backend::{Action, BoxFuture, Group, IfMatch, Operation},
     entity::RowKeys,
     layout::{Holds, Scope},
@@ -83,7 +83,7 @@ impl IntoFuture for Backfill {
 
 async fn run(Backfill { tables, schema, layout, mut sweep, dry_run, mut told }: Backfill) -> Result<Backfilled> {
     let layout = layout?;
-    let upkeep = Upkeep::new(tables.backend().clone(), schema)?;
+    let upkeep = Upkeep::new(tables.clone(), schema)?;
     let info = &schema.layouts[layout];
     if !dry_run {
         tables.begin_index(schema, info).await?;
@@ -209,16 +209,14 @@ impl Upkeep {
         let (mut count, mut conflicts) = (0, Vec::new());
         for (found, written) in found {
             let keys = &found.encoded.primary().keys;
-            if let Some(written) = written {
-                self.take_back(keys, vec![written], None).await;
-            } else if self.missing(&found, layout..=layout).await?.is_empty() {
-                // It is there already: of a run before, or of a writer.
+            // The row may be there already: of a run before, or of a writer.
+            if written.is_none() && self.missing(&found, layout..=layout).await?.is_empty() {
                 continue;
             }
-            match self.reindex(keys, &[layout]).await {
+            match self.reindex(keys, &[layout], written.into_iter().collect()).await {
                 Ok(written) => count += usize::from(written),
                 Err(Error::UniqueViolation(violation)) => {
-                    conflicts.push(Finding::two_owners(*violation, RowId::of(self.schema.table(), keys)));
+                    conflicts.push(Finding::two_owners(*violation));
                 }
                 Err(error) => return Err(error),
             }
@@ -334,7 +332,7 @@ impl Upkeep {
         if limits::check_group(&group).is_err() {
             return Ok(Vec::new());
         }
-        let etags = match self.backend.execute(&group).await {
+        let etags = match self.backend().execute(&group).await {
             Ok(etags) => etags,
             Err(Error::Limit(_) | Error::OutcomeUnknown(_)) => return Ok(Vec::new()),
             Err(error) => return Err(error),
@@ -365,7 +363,7 @@ impl Upkeep {
         if limits::check_group(&group).is_err() {
             return Ok((found, false));
         }
-        match self.backend.execute(&group).await {
+        match self.backend().execute(&group).await {
             Ok(_) => Ok((found, true)),
             Err(
                 Error::AlreadyExists(_)

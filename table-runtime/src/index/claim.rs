@@ -31,15 +31,16 @@ impl Upkeep {
         let table = self.schema.layouts[layout].table;
         let properties = self.index_properties(layout, row);
         let insert = group(table, &row.keys, Action::Insert(properties.clone()))?;
-        let mut last = None;
+        let mut lost = None;
         for _ in 0..TRIES {
-            match self.backend.execute(&insert).await {
+            match self.backend().execute(&insert).await {
                 Ok(etags) => {
                     if let Some(etag) = first(etags) {
                         return Ok(etag);
                     }
                 }
-                Err(error @ (Error::AlreadyExists(_) | Error::OutcomeUnknown(_))) => last = Some(error),
+                Err(Error::AlreadyExists(_)) => lost = None,
+                Err(Error::OutcomeUnknown(error)) => lost = Some(error.reason),
                 Err(error) => return Err(error),
             }
             let Some(claim) = self.get(table, &row.keys).await? else { continue };
@@ -50,10 +51,10 @@ impl Upkeep {
             if owner == *me {
                 self.check_mine(me, mine).await?;
             } else {
-                self.settle(layout, &row.keys, &owner).await?;
+                self.settle(layout, &row.keys, me, &owner, mine).await?;
             }
             let replace = Action::Replace(properties.clone(), IfMatch::ETag(claim.etag));
-            match self.backend.execute(&group(table, &row.keys, replace)?).await {
+            match self.backend().execute(&group(table, &row.keys, replace)?).await {
                 Ok(etags) => {
                     if let Some(etag) = first(etags) {
                         return Ok(etag);
@@ -61,7 +62,10 @@ impl Upkeep {
                 }
                 // Another writer was faster, or the answer was lost: the claim says whose it is.
                 Err(error @ (Error::ConditionNotMet(_) | Error::NotFound(_) | Error::OutcomeUnknown(_))) => {
-                    last = Some(error);
+                    lost = match error {
+                        Error::OutcomeUnknown(error) => Some(error.reason),
+                        _ => None,
+                    };
                     if let Some(claim) = self.get(table, &row.keys).await?.filter(|claim| is_of(claim, self))
                         && self.schema.owner(layout, &claim)? == *me
                     {
@@ -71,28 +75,43 @@ impl Upkeep {
                 Err(error) => return Err(error),
             }
         }
-        Err(last.unwrap_or_else(|| Error::ConditionNotMet(Box::new(RowId::of(table, &row.keys)))))
+        match lost {
+            Some(reason) => Err(self.no_answer(reason)),
+            None => Err(self.outrun(me, mine)),
+        }
+    }
+
+    /// Returns the error of a write to which other writers left no chance. It names the entity that the caller writes,
+    /// never a row of an index.
+    fn outrun(&self, me: &RowKeys, mine: Mine<'_>) -> Error {
+        let row = Box::new(RowId::of(self.schema.table(), me));
+        match mine {
+            Mine::Pending => Error::Aborted(row),
+            Mine::Version(_) => Error::ConditionNotMet(row),
+        }
+    }
+
+    /// Returns the error of an entity that was not written, because the answers about its index rows were lost.
+    pub(super) fn no_answer(&self, reason: String) -> Error {
+        Error::NoAnswer { table: self.schema.table().to_owned(), operation: "write of an index row", reason }
     }
 
     /// Whether the entity that this write works on is still the one that it wrote or read.
     async fn check_mine(&self, me: &RowKeys, mine: Mine<'_>) -> Result<()> {
-        let found = self.entity(me).await?;
-        let row = || Box::new(RowId::of(self.schema.table(), me));
-        match (mine, found) {
+        match (mine, self.entity(me).await?) {
             (Mine::Pending, Some(found)) if found.pending == Some(self.id) => Ok(()),
             (Mine::Version(etag), Some(found)) if found.row.etag == *etag => Ok(()),
-            (Mine::Pending, _) => Err(Error::Aborted(row())),
-            (Mine::Version(_), _) => Err(Error::ConditionNotMet(row())),
+            _ => Err(self.outrun(me, mine)),
         }
     }
 
     /// Sees to it that the owner of a claim does not have its value, and cannot come to have it unnoticed.
-    async fn settle(&self, layout: usize, at: &RowKeys, owner: &RowKeys) -> Result<()> {
+    async fn settle(&self, layout: usize, at: &RowKeys, me: &RowKeys, owner: &RowKeys, mine: Mine<'_>) -> Result<()> {
         for _ in 0..TRIES {
             let Some(found) = self.entity(owner).await? else { return Ok(()) };
             let has_value = found.encoded.keys(layout) == Some(at);
             if has_value && found.pending.is_none() {
-                return Err(self.violation(layout, at, owner));
+                return Err(self.violation(layout, at, me, owner));
             }
             let settled =
                 if has_value { self.remove_pending(owner, &found).await? } else { self.fence(&found).await? };
@@ -100,12 +119,12 @@ impl Upkeep {
                 return Ok(());
             }
         }
-        Err(Error::ConditionNotMet(Box::new(RowId::of(self.schema.table(), owner))))
+        Err(self.outrun(me, mine))
     }
 
     /// Clears away an insert that is slow or dead, which cannot be told apart; a slow one is told so.
     async fn remove_pending(&self, keys: &RowKeys, found: &Found) -> Result<Owner> {
-        match self.backend.execute(&deletion(self.schema.table(), keys, &found.row.etag)).await {
+        match self.backend().execute(&deletion(self.schema.table(), keys, &found.row.etag)).await {
             Ok(_) | Err(Error::NotFound(_)) => Ok(Owner::Gone),
             Err(Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => Ok(Owner::Changed),
             Err(error) => Err(error),
@@ -124,7 +143,7 @@ impl Upkeep {
     pub(super) async fn touch(&self, found: &Found) -> Result<Option<ETag>> {
         let keys = &found.encoded.primary().keys;
         let merge = Action::Merge(Properties::default(), IfMatch::ETag(found.row.etag.clone()));
-        Ok(first(self.backend.execute(&group(self.schema.table(), keys, merge)?).await?))
+        Ok(first(self.backend().execute(&group(self.schema.table(), keys, merge)?).await?))
     }
 
     /// Gives up rows that this write wrote for an entity that it did not change: those that the entity, as it now is,
@@ -179,7 +198,7 @@ impl Upkeep {
             {
                 let replace = Action::Replace(self.index_properties(row.layout, now), IfMatch::ETag(row.etag));
                 let Ok(group) = group(table, &row.keys, replace) else { continue };
-                if let Ok(Some(etag)) = self.backend.execute(&group).await.map(first) {
+                if let Ok(Some(etag)) = self.backend().execute(&group).await.map(first) {
                     row.etag = etag;
                     mine.push(row);
                 }
@@ -202,7 +221,7 @@ impl Upkeep {
     async fn delete_written(&self, owner: &RowKeys, rows: Vec<Written>) -> Vec<Written> {
         let deletions = rows.into_iter().map(|row| async move {
             let table = self.schema.layouts[row.layout].table;
-            let deleted = match self.backend.execute(&deletion(table, &row.keys, &row.etag)).await {
+            let deleted = match self.backend().execute(&deletion(table, &row.keys, &row.etag)).await {
                 Ok(_) | Err(Error::NotFound(_)) => Ok(None),
                 Err(Error::ConditionNotMet(_)) => self.own_row(row.layout, &row.keys, owner).await,
                 Err(error) => Err(error),

@@ -7,12 +7,12 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    transaction::{Change, Seen},
+    transaction::{Change, Seen, SeenRows},
     upkeep::Upkeep,
 };
 use crate::{
     ETag, Error, LimitError, OutcomeUnknownError, Result, RowId, RowNow, ValueRef,
-    backend::{Action, BoxFuture, Group, Operation},
+    backend::{Action, BoxFuture, Group, IfMatch, Operation},
     entity::{self, RowKeys},
     limits, slice,
 };
@@ -40,6 +40,8 @@ impl Operations {
         if let Some(&at) = self.places.get(&row_key) {
             let before = &mut self.operations[at].action;
             *before = match (before.clone(), action) {
+                // Entities that share a row delete it once.
+                (Action::Delete(left), Action::Delete(right)) if left == right => Action::Delete(left),
                 (Action::Delete(condition), Action::Insert(properties))
                 | (Action::Insert(properties), Action::Delete(condition)) => Action::Replace(properties, condition),
                 (Action::Delete(_), Action::Upsert(properties)) | (Action::Upsert(properties), Action::Delete(_)) => {
@@ -61,13 +63,14 @@ impl Operations {
 pub(crate) async fn commit(planned: &[Planned<'_>]) -> Result<Vec<Option<ETag>>> {
     let Some(first) = planned.first() else { return Ok(Vec::new()) };
     let (schema, table, partition_key) = (&first.upkeep.schema, first.upkeep.table_of(first.keys)?, &first.keys.0);
-    let mut seen = HashMap::new();
+    let mut seen = SeenRows::new();
     let mut delays = super::delays();
     loop {
+        look(planned, &mut seen).await?;
         let (operations, places) = operations(planned, &seen).await?;
         let group = Group { table: table.clone(), partition_key: partition_key.clone(), operations };
         limits::check_group(&group)?;
-        let error = match slice::execute(&*first.upkeep.backend, &schema.layouts[0], &group).await {
+        let error = match slice::execute(first.upkeep.backend(), &schema.layouts[0], &group).await {
             Ok(etags) => {
                 let left = |(planned, at): (&Planned<'_>, &usize)| {
                     // A row that is deleted and inserted again is one operation, whose ETag is the new entity's.
@@ -99,7 +102,7 @@ pub(crate) async fn commit(planned: &[Planned<'_>]) -> Result<Vec<Option<ETag>>>
                     }
                     seen.remove(&row.row_key);
                 }
-                super::wait(&mut delays, error).await?;
+                super::wait(first.upkeep.backend(), &mut delays, error).await?;
             }
             error => return Err(error),
         }
@@ -110,14 +113,18 @@ pub(crate) async fn commit(planned: &[Planned<'_>]) -> Result<Vec<Option<ETag>>>
 /// each row. What is read only adds to it.
 pub(crate) fn check(planned: &[Planned<'_>]) -> Result<()> {
     let Some(first) = planned.first() else { return Ok(()) };
-    let (Operations { operations, .. }, _) = known(planned, &HashMap::new())?;
+    // Which of two entities had a value that both want is known once they are read.
+    let (Operations { operations, .. }, _, _) = known(planned, &SeenRows::new())?;
     let (table, partition_key) = (first.upkeep.table_of(first.keys)?, first.keys.0.clone());
     limits::check_group(&Group { table, partition_key, operations })
 }
 
 /// The operations, and where each entity's own one is among them.
-async fn operations(planned: &[Planned<'_>], seen: &HashMap<String, Seen>) -> Result<(Vec<Operation>, Vec<usize>)> {
-    let (mut operations, places) = known(planned, seen)?;
+async fn operations(planned: &[Planned<'_>], seen: &SeenRows) -> Result<(Vec<Operation>, Vec<usize>)> {
+    let (mut operations, places, clash) = known(planned, seen)?;
+    if let Some(clash) = clash {
+        return Err(outdated(planned).await?.unwrap_or(clash));
+    }
     for Operation { row_key, action } in super::list_upkeep::operations(planned).await? {
         let _ = operations.add(row_key, action);
     }
@@ -125,9 +132,29 @@ async fn operations(planned: &[Planned<'_>], seen: &HashMap<String, Seen>) -> Re
     Ok((operations.operations, places))
 }
 
-/// The operations but for those on lists, which have to be read.
-fn known(planned: &[Planned<'_>], seen: &HashMap<String, Seen>) -> Result<(Operations, Vec<usize>)> {
+/// Returns the error of the first entity that is not in the version in which it was read. Two entities that were read
+/// at different times can both have had a value that only one of them has.
+#[cold]
+async fn outdated(planned: &[Planned<'_>]) -> Result<Option<Error>> {
+    for one in planned {
+        let (Action::Replace(_, IfMatch::ETag(etag)) | Action::Delete(IfMatch::ETag(etag))) = &one.action else {
+            continue;
+        };
+        let row = one.row_id();
+        match one.upkeep.get(&row.table, one.keys).await? {
+            None => return Ok(Some(Error::NotFound(Box::new(row)))),
+            Some(found) if found.etag != *etag => return Ok(Some(Error::ConditionNotMet(Box::new(row)))),
+            Some(_) => {}
+        }
+    }
+    Ok(None)
+}
+
+/// The operations but for those on lists, which have to be read. Also returns the error of two entities that want one
+/// row, if there are any.
+fn known(planned: &[Planned<'_>], seen: &SeenRows) -> Result<(Operations, Vec<usize>, Option<Error>)> {
     let (mut operations, mut places) = (Operations::default(), Vec::with_capacity(planned.len()));
+    let mut clash = None;
     for planned in planned {
         let before = operations.places.get(&planned.keys.1).map(|at| &operations.operations[*at].action);
         if !matches!((before, &planned.action), (None, _) | (Some(Action::Delete(_)), Action::Insert(_))) {
@@ -137,14 +164,14 @@ fn known(planned: &[Planned<'_>], seen: &HashMap<String, Seen>) -> Result<(Opera
         places.push(place.map_err(|_| planned.twice())?);
     }
     for one in planned {
-        for Operation { row_key, action } in one.change.operations(&one.upkeep.schema, seen) {
+        for Operation { row_key, action } in one.change.operations(&one.upkeep.schema, &one.keys.1, seen) {
             if operations.add(row_key.clone(), action).is_err() {
-                return Err(one.clash(planned, &row_key));
+                clash.get_or_insert_with(|| one.clash(planned, &row_key));
             }
         }
     }
     check_count(planned, operations.operations.len() + super::list_upkeep::least(planned))?;
-    Ok((operations, places))
+    Ok((operations, places, clash))
 }
 
 fn check_count(planned: &[Planned<'_>], operations: usize) -> Result<()> {
@@ -159,12 +186,37 @@ fn check_count(planned: &[Planned<'_>], operations: usize) -> Result<()> {
     Err(Box::new(LimitError { table, row: None, what, found, limit }).into())
 }
 
-/// Which entity has this row in which unique index.
+/// Returns the entity that comes to have this row, and the unique index. An entity that keeps the row is not its
+/// writer: whoever else wants the row violates the index.
 fn writer<'p, 'a>(planned: &'p [Planned<'a>], row: &RowId) -> Option<(&'p Planned<'a>, usize)> {
-    planned.iter().find_map(|planned| Some((planned, planned.unique_layout(&row.row_key)?)))
+    planned.iter().find_map(|planned| {
+        let layout = planned.unique_layout(&row.row_key)?;
+        planned.change.moves(layout).then_some((planned, layout))
+    })
+}
+
+/// Reads the rows of unique indexes that the transaction deletes or writes over, unless their indexes are ready. While
+/// an index is built, such a row may be missing, or belong to another entity of the same value.
+async fn look(planned: &[Planned<'_>], seen: &mut SeenRows) -> Result<()> {
+    for one in planned {
+        let schema = &one.upkeep.schema;
+        for (layout, keys) in one.change.unique_rows(schema) {
+            if seen.contains_key(&keys.1) || one.upkeep.is_ready(layout).await? {
+                continue;
+            }
+            let row = one.upkeep.get(schema.table(), keys).await?;
+            let found = match row {
+                None => Seen::Missing,
+                Some(row) => Seen::Owned(row.etag.clone(), schema.owner(layout, &row)?.1),
+            };
+            seen.insert(keys.1.clone(), found);
+        }
+    }
+    Ok(())
 }
 
 impl Planned<'_> {
+    /// Returns the unique index in which the entity has this row after the transaction.
     fn unique_layout(&self, row_key: &str) -> Option<usize> {
         let (schema, new) = (&self.upkeep.schema, self.change.new?);
         let mut unique = schema.same_partition().filter(|layout| schema.is_unique(*layout));
@@ -178,7 +230,7 @@ impl Planned<'_> {
         let Some(found) = upkeep.get(upkeep.schema.table(), &at).await? else { return Ok(None) };
         let owner = upkeep.schema.owner(layout, &found)?;
         if owner != *self.keys && upkeep.is_taken(layout, &at, &owner).await? {
-            return Err(upkeep.violation(layout, &at, &owner));
+            return Err(upkeep.violation(layout, &at, self.keys, &owner));
         }
         Ok(Some(found.etag))
     }
@@ -197,7 +249,8 @@ impl Planned<'_> {
         .into()
     }
 
-    /// Two entities with one row in an index.
+    /// Returns the error of two entities with one row in an index. The one that has the value already keeps it; of two
+    /// that come to have it, the first does.
     #[cold]
     fn clash(&self, planned: &[Planned<'_>], row_key: &str) -> Error {
         let others = planned.iter().filter(|other| other.keys != self.keys);
@@ -205,7 +258,8 @@ impl Planned<'_> {
         match (self.unique_layout(row_key), other) {
             (Some(layout), Some(other)) => {
                 let at = (self.keys.0.clone(), row_key.to_owned());
-                self.upkeep.violation(layout, &at, other.keys)
+                let (entity, owner) = if self.change.moves(layout) { (self, other) } else { (other, self) };
+                self.upkeep.violation(layout, &at, entity.keys, owner.keys)
             }
             _ => self.twice(),
         }

@@ -67,8 +67,8 @@ pub enum Finding {
 
 impl Finding {
     /// Of an entity whose row in a unique index cannot be written.
-    pub(super) fn two_owners(violation: UniqueViolationError, entity: RowId) -> Self {
-        let UniqueViolationError { index, row, owner, .. } = violation;
+    pub(super) fn two_owners(violation: UniqueViolationError) -> Self {
+        let UniqueViolationError { index, row, entity, owner, .. } = violation;
         Self::TwoOwners { index, row, entity, owner }
     }
 

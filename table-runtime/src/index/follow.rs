@@ -71,7 +71,7 @@ impl Upkeep {
             return Ok(None);
         }
         let replace = Action::Replace(self.index_properties(layout, row), IfMatch::ETag(claim.etag));
-        match self.backend.execute(&group(table, &keys, replace)?).await {
+        match self.backend().execute(&group(table, &keys, replace)?).await {
             Ok(etags) => Ok(first(etags).map(|etag| Written { layout, keys, etag })),
             Err(Error::ConditionNotMet(_) | Error::NotFound(_)) => Ok(None),
             Err(error) => Err(error),
@@ -106,7 +106,7 @@ impl Upkeep {
 
     async fn delete_copy(&self, layout: usize, keys: &RowKeys) -> Result<()> {
         let group = group(self.schema.layouts[layout].table, keys, Action::Delete(IfMatch::Any))?;
-        match self.backend.execute(&group).await {
+        match self.backend().execute(&group).await {
             Ok(_) | Err(Error::NotFound(_)) => Ok(()),
             Err(error) => Err(error),
         }
@@ -114,7 +114,7 @@ impl Upkeep {
 
     /// The version of the entity that readers see.
     async fn version(&self, (partition_key, row_key): &RowKeys) -> Result<Option<ETag>> {
-        let row = self.backend.get(self.schema.table(), partition_key, row_key, Some(&[PENDING])).await?;
+        let row = self.backend().get(self.schema.table(), partition_key, row_key, Some(&[PENDING])).await?;
         Ok(row.filter(|row| pending(row).is_none()).map(|row| row.etag))
     }
 }

@@ -109,13 +109,13 @@ impl Upkeep {
 
     async fn read_list(&self, (partition_key, row_key): &RowKeys) -> Result<Stored> {
         let table = self.schema.table();
-        let Some(first) = self.backend.get(table, partition_key, row_key, None).await? else {
+        let Some(first) = self.backend().get(table, partition_key, row_key, None).await? else {
             return Ok(Stored { version: None, rows: Vec::new(), there: Vec::new() });
         };
         let begun = list::read(table, first.as_ref())?;
         let others = (2..=begun.rows).map(|n| async move {
             let key = list::nth_key(row_key, n);
-            match self.backend.get(table, partition_key, &key, None).await? {
+            match self.backend().get(table, partition_key, &key, None).await? {
                 Some(row) => Ok((list::read(table, row.as_ref())?.entities, true)),
                 None => Ok((Vec::new(), false)),
             }
@@ -138,7 +138,7 @@ impl Upkeep {
         let stored = match self.read_list(&keys).await {
             // Of a list with several rows, the others are met here alone.
             Err(problem) if is_of_row(&problem) => {
-                return Ok(vec![self.foreign(layout, &keys, problem.to_string())]);
+                return Ok(vec![self.foreign(layout, info.table, &keys, problem.to_string())]);
             }
             stored => stored?,
         };
@@ -175,9 +175,9 @@ impl Upkeep {
             if operations.is_empty() || self.is_taken(layout, &keys, entity).await? {
                 return Ok(());
             }
-            match self.backend.execute(&self.transaction(&keys.0, operations)?).await {
+            match self.backend().execute(&self.transaction(&keys.0, operations)?).await {
                 Ok(_) => return Ok(()),
-                Err(error) if is_passing(&error) => super::wait(&mut delays, error).await?,
+                Err(error) if is_passing(&error) => self.pause(&mut delays, error).await?,
                 Err(error) => return Err(error),
             }
         }

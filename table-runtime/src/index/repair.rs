@@ -8,11 +8,11 @@ use super::{
     schema::{Found, Schema},
     sweep::Sweep,
     transaction::Change,
-    upkeep::{Mine, Upkeep, Written},
+    upkeep::{Mine, TRIES, Upkeep, Written},
     verify::Fault,
 };
 use crate::{
-    ETag, Error, Properties, Result, RowId, TableEntity, Tables,
+    ETag, Error, Properties, Result, TableEntity, Tables,
     backend::{Action, BoxFuture, IfMatch},
     entity::RowKeys,
     layout::{Holds, Scope},
@@ -115,9 +115,9 @@ impl Tables {
     /// # Errors
     /// What the store says; what was mended before stays mended.
     pub fn repair<E: TableEntity>(&self) -> Repair {
-        let (schema, backend) = (Schema::of::<E>(), self.backend().clone());
-        let sweep = Sweep::new(backend.clone(), schema, 0..schema.layouts.len());
-        Repair { upkeep: Upkeep::new(backend, schema), sweep, told: None }
+        let schema = Schema::of::<E>();
+        let sweep = Sweep::new(self.backend().clone(), schema, 0..schema.layouts.len());
+        Repair { upkeep: Upkeep::new(self.clone(), schema), sweep, told: None }
     }
 }
 
@@ -133,9 +133,9 @@ impl Upkeep {
             }
             (Finding::StaleRow { row, .. }, None) => self.unlist(*layout, entity, row).await?,
             (Finding::TwoOwners { .. } | Finding::Foreign { .. }, _) => return Ok(Some(finding.clone())),
-            _ => match self.reindex(entity, &[*layout]).await {
+            _ => match self.reindex(entity, &[*layout], Vec::new()).await {
                 Err(Error::UniqueViolation(violation)) => {
-                    return Ok(Some(Finding::two_owners(*violation, RowId::of(self.schema.table(), entity))));
+                    return Ok(Some(Finding::two_owners(*violation)));
                 }
                 reindexed => reindexed.map(drop)?,
             },
@@ -156,30 +156,61 @@ impl Upkeep {
         Ok(layout == 0 || self.entity(entity).await?.is_none_or(|found| found.encoded.keys(layout) != Some(keys)))
     }
 
-    /// Writes the rows of an entity in these indexes, as an update would that changes nothing, and says whether there
-    /// is such an entity. The entity gets a new version.
-    pub(super) async fn reindex(&self, keys: &RowKeys, layouts: &[usize]) -> Result<bool> {
+    /// Writes the rows of an entity in these indexes, as an update that changes nothing would, and returns whether the
+    /// entity exists. The entity gets a new version.
+    ///
+    /// `written` are rows that were already written for the entity without a new version. A writer that looked for the
+    /// entity's old rows before such a row was written does not know it, and can still commit another value. So every
+    /// row that was written under a version that did not stay is looked at again after the last fence.
+    pub(super) async fn reindex(&self, keys: &RowKeys, layouts: &[usize], mut written: Vec<Written>) -> Result<bool> {
+        let reindexed = self.reindex_until_fenced(keys, layouts, &mut written).await;
+        if reindexed.is_err() && !written.is_empty() {
+            self.fence_entity(keys).await;
+        }
+        self.take_back(keys, written, None).await;
+        reindexed
+    }
+
+    async fn reindex_until_fenced(
+        &self,
+        keys: &RowKeys,
+        layouts: &[usize],
+        written: &mut Vec<Written>,
+    ) -> Result<bool> {
         let mut delays = super::delays();
         loop {
             let Some(found) = self.committed(keys).await? else { return Ok(false) };
-            match self.another()?.reindex_found(&found, layouts).await {
+            match self.another()?.reindex_found(&found, layouts, written).await {
                 Err(Error::NotFound(_)) => return Ok(false),
                 Err(error @ (Error::ConditionNotMet(_) | Error::OutcomeUnknown(_))) => {
-                    super::wait(&mut delays, error).await?;
+                    self.pause(&mut delays, error).await?;
                 }
                 reindexed => return reindexed.map(|()| true),
             }
         }
     }
 
-    async fn reindex_found(&self, found: &Found, layouts: &[usize]) -> Result<()> {
+    /// Gives an entity a new version, so that no writer that read it before can commit. If that fails, a repair finds
+    /// what is left.
+    async fn fence_entity(&self, keys: &RowKeys) {
+        for _ in 0..TRIES {
+            let Ok(Some(found)) = self.committed(keys).await else { return };
+            match self.touch(&found).await {
+                Err(Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => {}
+                _ => return,
+            }
+        }
+    }
+
+    /// Adds the rows that it wrote to `unfenced`, unless the entity got its new version after them.
+    async fn reindex_found(&self, found: &Found, layouts: &[usize], unfenced: &mut Vec<Written>) -> Result<()> {
         let keys = &found.encoded.primary().keys;
         let claimed: Vec<_> = self.schema.claimed().filter(|layout| layouts.contains(layout)).collect();
-        let mut etag = found.row.etag.clone();
+        let etag = found.row.etag.clone();
         let written = match self.write_rows(&found.encoded, &claimed, Mine::Version(&etag)).await {
             Ok(written) => written,
             Err((error, written)) => {
-                self.take_back(keys, written, Some(&mut etag)).await;
+                unfenced.extend(written);
                 return Err(error);
             }
         };
@@ -189,7 +220,7 @@ impl Upkeep {
             *row = None;
         }
         let change = Change { old: Some(&old), new: Some(&found.encoded) };
-        let touch = Action::Merge(Properties::default(), IfMatch::ETag(etag.clone()));
+        let touch = Action::Merge(Properties::default(), IfMatch::ETag(etag));
         let copies = layouts.iter().any(|layout| {
             let index = self.schema.layouts[*layout].index.as_ref();
             index.is_some_and(|index| index.scope == Scope::Elsewhere && index.holds == Holds::Copy)
@@ -198,7 +229,7 @@ impl Upkeep {
             Ok(_) if copies => self.refresh(keys, Vec::new()).await,
             Ok(_) => Ok(()),
             Err(error) => {
-                self.take_back(keys, written, Some(&mut etag)).await;
+                unfenced.extend(written);
                 Err(error)
             }
         }

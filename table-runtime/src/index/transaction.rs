@@ -17,13 +17,19 @@ pub(crate) struct Change<'a> {
     pub(crate) new: Option<&'a Encoded>,
 }
 
-/// What was found of an index row when a transaction failed at it.
+/// An index row as it was read for a transaction.
 pub(crate) enum Seen {
-    /// It is not there: the index was added after the entity.
+    /// The row does not exist: the index was added after the entity.
     Missing,
-    /// It is there in this version, and belongs to no entity.
+    /// The row has this version, and no entity that readers see has its value.
     Stale(ETag),
+    /// The row has this version and leads to the entity with this row key.
+    Owned(ETag, String),
 }
+
+/// The index rows that were read for a transaction, by their row keys. A row that was not read is the entity's own if
+/// the entity had it when it was loaded.
+pub(crate) type SeenRows = HashMap<String, Seen>;
 
 impl Change<'_> {
     /// Whether the entity's row in a layout is another one than before.
@@ -52,28 +58,52 @@ impl Change<'_> {
         self.old.and_then(|rows| rows.get(layout)).and_then(Option::as_ref)
     }
 
-    /// The operations on the rows of indexes in the same partition, but for lists.
-    pub(crate) fn operations(&self, schema: &Schema, seen: &HashMap<String, Seen>) -> Vec<Operation> {
+    /// Returns the rows that the entity had in unique indexes of its partition and that this change deletes or writes
+    /// over. They belong to the entity only if their index is ready.
+    pub(crate) fn unique_rows(&self, schema: &Schema) -> impl Iterator<Item = (usize, &RowKeys)> {
+        let unique = schema.same_partition().filter(|layout| schema.is_unique(*layout));
+        unique
+            .filter(|layout| self.moves(*layout) || self.alters(schema, *layout))
+            .filter_map(|layout| Some((layout, self.old_keys(layout)?)))
+    }
+
+    /// The operations on the rows of indexes in the same partition, but for lists. `entity` is the entity's row key.
+    pub(crate) fn operations(&self, schema: &Schema, entity: &str, seen: &SeenRows) -> Vec<Operation> {
         let mut operations = Vec::new();
         for layout in schema.same_partition().filter(|layout| schema.holds(*layout) != Holds::List) {
             let new = self.new.and_then(|new| new.row(layout));
             let moves = self.moves(layout);
             if let Some((_, row_key)) = self.old_keys(layout).filter(|_| moves)
-                && !matches!(seen.get(row_key), Some(Seen::Missing))
+                && let Some(condition) = own(seen.get(row_key), entity)
             {
-                operations.push(Operation { row_key: row_key.clone(), action: Action::Delete(IfMatch::Any) });
+                operations.push(Operation { row_key: row_key.clone(), action: Action::Delete(condition) });
             }
             if let Some(new) = new {
                 let (row_key, properties) = (new.keys.1.clone(), new.properties.clone());
-                let action = match seen.get(&row_key) {
-                    _ if !moves && !self.alters(schema, layout) => continue,
-                    Some(Seen::Stale(etag)) => Action::Replace(properties, IfMatch::ETag(etag.clone())),
-                    _ if moves && schema.is_unique(layout) => Action::Insert(properties),
-                    _ => Action::Upsert(properties),
+                let action = match (seen.get(&row_key), moves) {
+                    (_, false) if !self.alters(schema, layout) => continue,
+                    (Some(Seen::Stale(version)), true) => Action::Replace(properties, IfMatch::ETag(version.clone())),
+                    (_, true) if schema.is_unique(layout) => Action::Insert(properties),
+                    (None, _) | (_, true) => Action::Upsert(properties),
+                    (Some(Seen::Missing), false) => Action::Insert(properties),
+                    (row, false) => match own(row, entity) {
+                        Some(condition) => Action::Replace(properties, condition),
+                        // The row is another entity's: this entity has none until a backfill settles whose value it is.
+                        None => continue,
+                    },
                 };
                 operations.push(Operation { row_key, action });
             }
         }
         operations
+    }
+}
+
+/// Returns the condition under which an entity may change a row that it had; `None` if the row is not its own.
+fn own(seen: Option<&Seen>, entity: &str) -> Option<IfMatch> {
+    match seen {
+        None => Some(IfMatch::Any),
+        Some(Seen::Owned(version, owner)) if owner == entity => Some(IfMatch::ETag(version.clone())),
+        Some(_) => None,
     }
 }

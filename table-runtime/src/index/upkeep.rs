@@ -1,7 +1,8 @@
 //! Keeping an entity's indexes true.
 
-use std::{borrow::Cow, collections::HashSet, ops::Bound, sync::Arc};
+use std::{borrow::Cow, collections::HashSet, ops::Bound};
 
+use backon::ExponentialBackoff;
 use futures_util::future::join_all;
 
 use super::{
@@ -10,7 +11,8 @@ use super::{
     transaction::Change,
 };
 use crate::{
-    ETag, Error, Guid, OutcomeUnknownError, Properties, Result, Row, RowId, RowRef, UniqueViolationError, ValueRef,
+    ETag, Error, Guid, OutcomeUnknownError, Properties, Result, Row, RowId, RowRef, Tables, UniqueViolationError,
+    ValueRef,
     backend::{Action, Backend, BoxFuture, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
     entity::{self, LoadedRows, PENDING, RowKeys},
     key::order,
@@ -22,7 +24,7 @@ pub(super) const TRIES: usize = 100;
 
 /// A write of one entity and of its index rows.
 pub(crate) struct Upkeep {
-    pub(super) backend: Arc<dyn Backend>,
+    pub(super) tables: Tables,
     pub(super) schema: Schema,
     /// What tells this write from another's: in pending entities, in claims, and in entities that have a `WriteId`.
     pub(super) id: Guid,
@@ -45,8 +47,12 @@ pub(super) enum Mine<'a> {
 }
 
 impl Upkeep {
-    pub(crate) fn new(backend: Arc<dyn Backend>, schema: Schema) -> Result<Self> {
-        Ok(Self { backend, schema, id: Guid::random()? })
+    pub(crate) fn new(tables: Tables, schema: Schema) -> Result<Self> {
+        Ok(Self { tables, schema, id: Guid::random()? })
+    }
+
+    pub(super) fn backend(&self) -> &dyn Backend {
+        &**self.tables.backend()
     }
 
     /// The entity's table.
@@ -72,7 +78,7 @@ impl Upkeep {
     /// Another write. No two may have one id, those of other entities and those that failed included: what has its id
     /// is taken by a write for its own, whose version nobody else has read yet.
     pub(super) fn another(&self) -> Result<Self> {
-        Self::new(self.backend.clone(), self.schema)
+        Self::new(self.tables.clone(), self.schema)
     }
 
     /// Writes a new entity.
@@ -100,7 +106,7 @@ impl Upkeep {
         loop {
             let inserted = self.commit(change, &new.primary().keys, Action::Insert(self.properties(new))).await;
             match inserted {
-                Err(Error::AlreadyExists(row)) if self.schema.claimed().next().is_some() => {
+                Err(Error::AlreadyExists(row)) if row.row_key == new.primary().keys.1 => {
                     self.clear_pending(&new.primary().keys, row).await?;
                 }
                 other => return other?.ok_or_else(|| self.unknown("insert", &new.primary().keys)),
@@ -135,7 +141,7 @@ impl Upkeep {
         let group = group(self.schema.table(), keys, Action::Insert(properties))?;
         let mut lost = 0;
         loop {
-            match self.backend.execute(&group).await {
+            match self.backend().execute(&group).await {
                 Ok(etags) => return first(etags).ok_or_else(|| self.unknown("insert", keys)),
                 Err(Error::AlreadyExists(row)) => match self.entity(keys).await? {
                     // The request before, whose answer was lost, was applied.
@@ -217,7 +223,7 @@ impl Upkeep {
         for _ in 0..TRIES {
             let deleted = match self.entity(keys).await {
                 Ok(Some(found)) if found.pending == Some(self.id) => {
-                    self.backend.execute(&deletion(self.schema.table(), keys, &found.row.etag)).await
+                    self.backend().execute(&deletion(self.schema.table(), keys, &found.row.etag)).await
                 }
                 _ => break,
             };
@@ -301,7 +307,7 @@ impl Upkeep {
                     | Error::NotFound(_)
                     | Error::ConditionNotMet(_)
                     | Error::Aborted(_)),
-                ) => super::wait(&mut delays, error).await?,
+                ) => self.pause(&mut delays, error).await?,
                 written => return written,
             }
         }
@@ -314,7 +320,7 @@ impl Upkeep {
             let Some(found) = self.committed(keys).await? else { return Ok(false) };
             match self.delete(keys, &found.encoded.into_loaded(), &found.row.etag).await {
                 Err(Error::NotFound(_)) => return Ok(false),
-                Err(error @ Error::ConditionNotMet(_)) => super::wait(&mut delays, error).await?,
+                Err(error @ Error::ConditionNotMet(_)) => self.pause(&mut delays, error).await?,
                 deleted => return deleted.map(|()| true),
             }
         }
@@ -339,7 +345,7 @@ impl Upkeep {
     }
 
     pub(super) async fn get(&self, table: &str, (partition_key, row_key): &RowKeys) -> Result<Option<Row>> {
-        self.backend.get(table, partition_key, row_key, None).await
+        self.backend().get(table, partition_key, row_key, None).await
     }
 
     /// Which of these rows of one partition there are: with one request if few others stand between them, and with one
@@ -361,7 +367,7 @@ impl Upkeep {
                 seen.insert(row.row_key.to_owned());
                 Ok(())
             };
-            match self.backend.query_with(&scan, None, &mut note).await {
+            match self.backend().query_with(&scan, None, &mut note).await {
                 Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => all = true,
                 next => all = next?.is_none(),
             }
@@ -376,7 +382,7 @@ impl Upkeep {
 
     async fn exists(&self, keys: &RowKeys) -> Result<bool> {
         let table = self.table_of(keys)?;
-        match self.backend.get(&table, &keys.0, &keys.1, Some(&[])).await {
+        match self.backend().get(&table, &keys.0, &keys.1, Some(&[])).await {
             Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => Ok(false),
             row => Ok(row?.is_some()),
         }
@@ -460,12 +466,12 @@ impl Upkeep {
         let group = group(table, &row.keys, Action::Upsert(row.properties.clone()))?;
         let mut lost = 0;
         loop {
-            match self.backend.execute(&group).await {
+            match self.backend().execute(&group).await {
                 Ok(etags) => return first(etags).ok_or_else(|| self.unknown("upsert", &row.keys)),
                 Err(Error::OutcomeUnknown(error)) => {
                     lost += 1;
                     if lost == TRIES {
-                        return Err(error.into());
+                        return Err(self.no_answer(error.reason));
                     }
                 }
                 Err(error) => return Err(error),
@@ -473,10 +479,23 @@ impl Upkeep {
         }
     }
 
-    pub(super) fn violation(&self, layout: usize, at: &RowKeys, owner: &RowKeys) -> Error {
+    /// Returns the error of `entity`, which wants the row at `at` that belongs to `owner`.
+    pub(super) fn violation(&self, layout: usize, at: &RowKeys, entity: &RowKeys, owner: &RowKeys) -> Error {
         let (info, value) = (&self.schema.layouts[layout], self.schema.value(layout, at));
-        let (row, owner) = (RowId::of(info.table, at), RowId::of(self.schema.table(), owner));
-        Box::new(UniqueViolationError { index: info.name, value, row, owner }).into()
+        let row = RowId::of(info.table, at);
+        let [entity, owner] = [entity, owner].map(|keys| RowId::of(self.schema.table(), keys));
+        Box::new(UniqueViolationError { index: info.name, value, row, entity, owner }).into()
+    }
+
+    /// Waits before the next attempt; returns the error if there was the last one.
+    pub(crate) async fn pause(&self, delays: &mut ExponentialBackoff, error: Error) -> Result<()> {
+        super::wait(self.backend(), delays, error).await
+    }
+
+    /// Checks whether the index is known to be ready: then the row of an entity that was loaded is its own. While an
+    /// index is built, an entity may have no row, and the row of its value may belong to another entity.
+    pub(super) async fn is_ready(&self, layout: usize) -> Result<bool> {
+        self.tables.has_ready_index(&self.schema.describe(), &self.schema.layouts[layout]).await
     }
 
     /// A write that was answered without an ETag.
@@ -495,7 +514,7 @@ impl Upkeep {
 
     /// Deletes a row in this version, if it is still there.
     pub(super) async fn delete_row(&self, table: &'static str, keys: &RowKeys, etag: &ETag) -> Result<()> {
-        match self.backend.execute(&deletion(table, keys, etag)).await {
+        match self.backend().execute(&deletion(table, keys, etag)).await {
             Ok(_) | Err(Error::NotFound(_) | Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => Ok(()),
             Err(error) => Err(error),
         }

@@ -19,7 +19,7 @@ use super::{
     upkeep::Upkeep,
 };
 use crate::{
-    ETag, Error, Properties, Result, Row, RowId, TableEntity, Tables,
+    ETag, Error, Properties, Result, Row, RowId, TableEntity, Tables, ValueRef,
     backend::BoxFuture,
     entity::{self, RowKeys},
     layout::Holds,
@@ -40,14 +40,14 @@ impl Upkeep {
     pub(super) async fn faults(&self, swept: &Swept) -> Result<Vec<Fault>> {
         let mut looks: Vec<BoxFuture<'_, _>> = Vec::with_capacity(swept.rows.len());
         for row in swept.rows.iter() {
-            looks.push(Box::pin(self.faults_of(swept.layout, row.to_row())));
+            looks.push(Box::pin(self.faults_of(swept.layout, &swept.table, row.to_row())));
         }
         Ok(side_by_side(looks).await?.into_iter().flatten().collect())
     }
 
-    async fn faults_of(&self, layout: usize, row: Row) -> Result<Vec<Fault>> {
+    async fn faults_of(&self, layout: usize, table: &str, row: Row) -> Result<Vec<Fault>> {
         let faults = match layout {
-            0 => self.faults_of_entity(row).await,
+            0 => self.faults_of_entity(table, row).await,
             _ if self.schema.holds(layout) == Holds::List => self.faults_of_list(layout, row).await,
             _ => self.fault_of_row(layout, row).await.map(Vec::from_iter),
         };
@@ -55,24 +55,24 @@ impl Upkeep {
     }
 
     /// A row that is none of the layout's, or cannot be taken for one.
-    pub(super) fn foreign(&self, layout: usize, keys: &RowKeys, problem: String) -> Fault {
+    pub(super) fn foreign(&self, layout: usize, table: &str, keys: &RowKeys, problem: String) -> Fault {
         let info = &self.schema.layouts[layout];
-        let (index, row) = (info.index.as_ref().map(|_| info.name), RowId::of(info.table, keys));
+        let (index, row) = (info.index.as_ref().map(|_| info.name), RowId::of(table, keys));
         Fault { finding: Finding::Foreign { index, row, problem }, layout, entity: keys.clone(), seen: None }
     }
 
     /// What is wrong with the index rows of an entity.
-    async fn faults_of_entity(&self, row: Row) -> Result<Vec<Fault>> {
+    async fn faults_of_entity(&self, table: &str, row: Row) -> Result<Vec<Fault>> {
         let keys = (row.partition_key.clone(), row.row_key.clone());
         let mut found = match self.schema.read(row) {
             Ok(Some(found)) => found,
             Ok(None) => return Ok(Vec::new()),
-            Err(problem) => return Ok(vec![self.foreign(0, &keys, problem.to_string())]),
+            Err(problem) => return Ok(vec![self.foreign(0, table, &keys, problem.to_string())]),
         };
         // A writer may be under way: what it has changed meanwhile is looked at again.
         for _ in 0..super::upkeep::TRIES {
             if found.pending.is_some() {
-                let finding = Finding::Pending { entity: RowId::of(self.schema.table(), &keys) };
+                let finding = Finding::Pending { entity: RowId::of(table, &keys) };
                 let seen = Some((keys.clone(), found.row.etag));
                 return Ok(vec![Fault { finding, layout: 0, entity: keys, seen }]);
             }
@@ -139,7 +139,7 @@ impl Upkeep {
         let keys = (row.partition_key.clone(), row.row_key.clone());
         let owner = match self.schema.owner(layout, &row) {
             Ok(owner) => owner,
-            Err(problem) => return Ok(Some(self.foreign(layout, &keys, problem.to_string()))),
+            Err(problem) => return Ok(Some(self.foreign(layout, info.table, &keys, problem.to_string()))),
         };
         if self.leads(layout, &keys, &owner).await? {
             return Ok(None);
@@ -183,7 +183,10 @@ pub(super) fn same(stored: &Properties, expected: &Properties) -> bool {
     let mut expected: Vec<_> = expected.iter().collect();
     stored.sort_by_key(|(name, _)| *name);
     expected.sort_by_key(|(name, _)| *name);
-    stored == expected
+    let is_same = |((left, stored), (right, expected)): (&(&str, ValueRef<'_>), &(&str, ValueRef<'_>))| {
+        left == right && stored.is_same(*expected)
+    };
+    stored.len() == expected.len() && stored.iter().zip(&expected).all(is_same)
 }
 
 /// What a page of a verification was found to have, how far it is then, and what goes on with the next one.
@@ -299,10 +302,10 @@ impl Tables {
     /// # Errors
     /// What the store says. A row that cannot be read is a [finding](Finding::Foreign).
     pub fn verify<E: TableEntity>(&self) -> Verify {
-        let (schema, backend) = (Schema::of::<E>(), self.backend().clone());
-        let sweep = Sweep::new(backend.clone(), schema, 0..schema.layouts.len());
+        let schema = Schema::of::<E>();
+        let sweep = Sweep::new(self.backend().clone(), schema, 0..schema.layouts.len());
         Verify {
-            next: Some((Upkeep::new(backend, schema), sweep)),
+            next: Some((Upkeep::new(self.clone(), schema), sweep)),
             page: None,
             findings: VecDeque::new(),
             progress: Progress::default(),

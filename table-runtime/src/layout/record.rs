@@ -137,22 +137,35 @@ impl Tables {
     /// over an index. It costs a request where `create` was not called and while the index is built.
     pub(crate) async fn index_is_ready<E: TableEntity>(&self, layout: usize) -> Result<()> {
         let id = Id::of(&E::layout(), &E::LAYOUTS[layout]);
+        let (table, index) = (id.entity_table.to_owned(), id.name.to_owned());
+        match self.index_state(id).await? {
+            Some(State::Ready) => Ok(()),
+            Some(State::Building) => Err(Error::IndexBuilding { table, index }),
+            // Rows may have been there before the index.
+            None => Err(Error::IndexNotRecorded { table, index }),
+        }
+    }
+
+    /// Checks whether the index is recorded as ready. Costs a request unless this handle knows that it is.
+    pub(crate) async fn has_ready_index(&self, entity: &Layout, layout: &'static LayoutInfo) -> Result<bool> {
+        Ok(self.index_state(Id::of(entity, layout)).await? == Some(State::Ready))
+    }
+
+    /// Returns the recorded state of an index; `None` if nothing is recorded.
+    async fn index_state(&self, id: Id) -> Result<Option<State>> {
         if self.ready().has(id) {
-            return Ok(());
+            return Ok(Some(State::Ready));
         }
         let [table, entity_table] = [id.table, id.entity_table].map(str::to_ascii_lowercase);
         let record = match Record::key(&*table, &*entity_table, id.entity, id.name).get(self).await {
             Err(Error::TableNotFound(_)) => None,
             record => record?,
         };
-        let (table, index) = (id.entity_table.to_owned(), id.name.to_owned());
-        match record.map(|record| record.state) {
-            Some(State::Ready) => self.ready().note(id, State::Ready),
-            Some(State::Building) => return Err(Error::IndexBuilding { table, index }),
-            // Rows may have been there before the index.
-            None => return Err(Error::IndexNotRecorded { table, index }),
+        let state = record.map(|record| record.state);
+        if state == Some(State::Ready) {
+            self.ready().note(id, State::Ready);
         }
-        Ok(())
+        Ok(state)
     }
 
     /// Records the layouts of an entity that are not recorded yet; an index as ready where there is no entity, else as

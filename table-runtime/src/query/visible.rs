@@ -14,8 +14,6 @@ pub(super) struct Visible {
     kinds: Kinds,
     /// Of this shape, where it has no kind.
     shape: Option<Shape>,
-    /// Committed: asked only where an insert writes rows of indexes in other partitions first.
-    pub(super) committed: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,17 +47,12 @@ impl Kinds {
 impl Visible {
     pub(super) const fn new(layouts: &[LayoutInfo], kind: Option<&'static str>, separator: Option<char>) -> Self {
         let shape = if kind.is_some() { None } else { Shape::of(&layouts[0], separator) };
-        Self { table: layouts[0].table, kinds: Kinds::One(kind), shape, committed: is_claimed(layouts) }
+        Self { table: layouts[0].table, kinds: Kinds::One(kind), shape }
     }
 
     /// What a row has to be, for one of a group's entities to be seen.
     pub(super) const fn of_group(members: &'static [Member]) -> Self {
-        let (mut committed, mut at) = (false, 0);
-        while at < members.len() {
-            committed |= is_claimed(members[at].layouts());
-            at += 1;
-        }
-        Self { table: members[0].layouts()[0].table, kinds: Kinds::Group(members), shape: None, committed }
+        Self { table: members[0].layouts()[0].table, kinds: Kinds::Group(members), shape: None }
     }
 
     /// The condition on the kind, unless there are too many of them.
@@ -111,39 +104,23 @@ impl Visible {
         self.shape.is_none_or(|shape| shape.fits(row.row_key))
     }
 
-    /// Whether the row is no pending one.
+    /// Checks whether the row is committed. Every row is checked, also if the struct has no indexes: another program
+    /// may know an index that this one does not, and write pending inserts.
     fn is_committed(self, row: RowRef<'_>) -> Result<bool> {
-        Ok(!self.committed || !entity::is_pending(self.table, row)?)
+        Ok(!entity::is_pending(self.table, row)?)
     }
 
     /// The properties by which a row [is seen](Self::sees).
     pub(super) const fn properties(self) -> &'static [&'static str] {
-        self.properties_of(self.kinds.is_some())
+        Self::properties_of(self.kinds.is_some())
     }
 
     /// The properties by which a row that the query found [is seen](Self::sees_found).
     pub(super) const fn properties_of_found(self) -> &'static [&'static str] {
-        self.properties_of(self.kinds.are_many())
+        Self::properties_of(self.kinds.are_many())
     }
 
-    const fn properties_of(self, kind: bool) -> &'static [&'static str] {
-        match (kind, self.committed) {
-            (false, false) => &[],
-            (true, false) => &[entity::KIND],
-            (false, true) => &[entity::PENDING],
-            (true, true) => &[entity::KIND, entity::PENDING],
-        }
+    const fn properties_of(kind: bool) -> &'static [&'static str] {
+        if kind { &[entity::KIND, entity::PENDING] } else { &[entity::PENDING] }
     }
-}
-
-/// Whether an insert writes rows of indexes in other partitions first.
-const fn is_claimed(layouts: &[LayoutInfo]) -> bool {
-    let mut at = 0;
-    while at < layouts.len() {
-        if layouts[at].is_claimed() {
-            return true;
-        }
-        at += 1;
-    }
-    false
 }

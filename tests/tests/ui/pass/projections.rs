@@ -27,7 +27,7 @@ pub struct Numbered {
 
 #[derive(Projection)]
 #[projection(of = crate::Item<V>)]
-struct Anything<V: table_runtime::KeyPart + Property + Send + Sync + 'static>
+struct Anything<V: table_runtime::KeyPart + Property<Presence: table_runtime::property::Present> + Send + Sync + 'static>
 where
     table_runtime::key::Plain: table_runtime::key::Encode<V::Kind>,
 {
