@@ -7,8 +7,9 @@
 use std::{
     cell::RefCell,
     collections::HashSet,
-    fmt::Write,
+    fmt::Write as _,
     future::poll_fn,
+    io::{self, Write as _},
     panic::AssertUnwindSafe,
     pin::pin,
     rc::Rc,
@@ -295,7 +296,8 @@ async fn program<S: Subject>(kind: Kind, seed: u64) -> Result<(Counts, String)> 
 
 async fn programs<S: Subject>(kind: Kind, usual: u64) -> Result<()> {
     if let Some(off) = kind.off() {
-        eprintln!("not tested: {off}");
+        // Past the test harness, which would keep it from whoever runs the tests.
+        let _ = writeln!(io::stderr(), "not tested: {off}");
         return Ok(());
     }
     let (begun, seeds) = (Instant::now(), Seeds::of_environment(usual));
