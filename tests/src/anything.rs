@@ -279,7 +279,7 @@ impl<'a> Source<'a> {
     }
 
     fn words(&mut self, stored: bool) -> String {
-        match self.random.below(60) {
+        match self.random.below(240) {
             0 if stored => "\u{20AC}".repeat(32_767 + self.random.below(3)),
             1 if stored => "w".repeat(32_767 + self.random.below(3)),
             _ => self.text(),
@@ -287,10 +287,10 @@ impl<'a> Source<'a> {
     }
 
     fn bytes(&mut self, stored: bool) -> Vec<u8> {
-        match self.random.below(60) {
+        match self.random.below(240) {
             0 if stored => vec![7; 65_535 + self.random.below(3)],
-            1..20 => Vec::new(),
-            20..40 => vec![0, 255],
+            1..80 => Vec::new(),
+            80..160 => vec![0, 255],
             _ => vec![self.random.byte(3)],
         }
     }

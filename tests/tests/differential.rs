@@ -179,7 +179,7 @@ macro_rules! programs {
 }
 
 programs! {
-    any_property Properties { Memory memory 30; Disk disk 4; Azurite azurite 5; }
+    any_property Properties { Memory memory 25; Disk disk 3; Azurite azurite 4; }
     mixed_indexes Indexed<subjects::mixed::Entity> { Memory memory 15; Disk disk 2; Azurite azurite 2; }
     local_indexes Indexed<subjects::local::Entity> { Memory memory 20; Disk disk 2; Azurite azurite 2; }
 }
