@@ -1,0 +1,386 @@
+//! Random writes and queries of an entity with a property of every type.
+
+use std::ops::Bound;
+
+use table_runtime::{Filter, Guid, Projection, Set, TableEntity, Ticks};
+
+use crate::random::Random;
+
+/// An entity with a property of every type.
+#[derive(TableEntity, Clone, Debug)]
+#[table(name = "Anything", allow_scan)]
+#[allow(missing_docs, reason = "they are named after their types")]
+pub struct Anything {
+    #[partition_key]
+    pub area: String,
+    #[row_key]
+    pub name: String,
+    pub flag: bool,
+    pub int: i32,
+    pub text: String,
+    pub byte: Option<u8>,
+    pub dword: Option<u32>,
+    pub long: Option<i64>,
+    pub single: Option<f32>,
+    pub double: Option<f64>,
+    pub words: Option<String>,
+    pub bytes: Option<Vec<u8>>,
+    pub guid: Option<Guid>,
+    pub time: Option<Ticks>,
+}
+
+/// Some of its fields.
+#[derive(Projection, Debug)]
+#[projection(of = Anything)]
+#[allow(missing_docs, reason = "they are those of the entity")]
+pub struct Part {
+    pub name: String,
+    pub int: i32,
+    pub double: Option<f64>,
+}
+
+/// An area and a name.
+pub type Key = (String, String);
+
+/// A value of a property, with the property.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "they are named after the fields")]
+pub enum Literal {
+    Flag(bool),
+    Int(i32),
+    Text(String),
+    Byte(u8),
+    Dword(u32),
+    Long(i64),
+    Single(f32),
+    Double(f64),
+    Words(String),
+    Bytes(Vec<u8>),
+    Guid(Guid),
+    Time(Ticks),
+}
+
+/// A condition.
+#[derive(Clone, Debug)]
+pub enum Where {
+    /// A comparison, by the number of its operator.
+    Compare(Literal, usize),
+    /// Both, or one of them.
+    Join(Box<Where>, bool, Box<Where>),
+    /// It does not hold.
+    Not(Box<Where>),
+}
+
+/// The rows of a query.
+#[derive(Clone, Debug)]
+pub enum Narrow {
+    /// Those of the table.
+    Scan,
+    /// Those of the area.
+    All,
+    /// Those whose names begin so.
+    Prefix(String),
+    /// Those whose names are between these.
+    Range(Bound<String>, Bound<String>),
+}
+
+/// A query.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// Its area.
+    pub area: String,
+    /// Its rows.
+    pub narrow: Narrow,
+    /// Its condition, and whether that is on properties that every row has.
+    pub filter: Option<(Where, bool)>,
+    /// The most rows.
+    pub take: Option<usize>,
+}
+
+type Columns = <Anything as TableEntity>::Columns;
+
+macro_rules! ordered {
+    ($column:expr, $operator:expr, $value:expr) => {
+        match $operator % 6 {
+            0 => $column.eq($value),
+            1 => $column.ne($value),
+            2 => $column.lt($value),
+            3 => $column.le($value),
+            4 => $column.gt($value),
+            _ => $column.ge($value),
+        }
+    };
+}
+
+macro_rules! equal {
+    ($column:expr, $operator:expr, $value:expr) => {
+        if $operator % 2 == 0 { $column.eq($value) } else { $column.ne($value) }
+    };
+}
+
+/// What is known of properties that every row has, and of others.
+type Always = table_runtime::__private::Always;
+type Maybe = table_runtime::__private::Maybe;
+
+impl Where {
+    /// Returns the condition on properties that every row has.
+    pub fn required(&self, columns: Columns) -> Filter<Anything, Always> {
+        match self {
+            Self::Compare(Literal::Flag(value), operator) => equal!(columns.flag, operator, *value),
+            Self::Compare(Literal::Text(value), operator) => ordered!(columns.text, operator, value),
+            Self::Compare(Literal::Int(value), operator) => ordered!(columns.int, operator, *value),
+            Self::Compare(literal, _) => unreachable!("{literal:?} may be missing"),
+            Self::Join(left, true, right) => left.required(columns).and(right.required(columns)),
+            Self::Join(left, false, right) => left.required(columns).or(right.required(columns)),
+            Self::Not(condition) => !condition.required(columns),
+        }
+    }
+
+    /// Returns the condition on properties that a row may be without.
+    pub fn optional(&self, columns: Columns) -> Filter<Anything, Maybe> {
+        match self {
+            Self::Compare(literal, operator) => match literal {
+                Literal::Byte(value) => ordered!(columns.byte, operator, *value),
+                Literal::Dword(value) => ordered!(columns.dword, operator, *value),
+                Literal::Long(value) => ordered!(columns.long, operator, *value),
+                Literal::Single(value) => ordered!(columns.single, operator, *value),
+                Literal::Double(value) => ordered!(columns.double, operator, *value),
+                Literal::Words(value) => ordered!(columns.words, operator, value),
+                Literal::Bytes(value) => equal!(columns.bytes, operator, value),
+                Literal::Guid(value) => ordered!(columns.guid, operator, *value),
+                Literal::Time(value) => ordered!(columns.time, operator, *value),
+                Literal::Flag(_) | Literal::Int(_) | Literal::Text(_) => unreachable!("{literal:?} is never missing"),
+            },
+            Self::Join(left, true, right) => left.optional(columns).and(right.optional(columns)),
+            Self::Join(left, false, right) => left.optional(columns).or(right.optional(columns)),
+            Self::Not(condition) => condition.optional(columns),
+        }
+    }
+}
+
+impl Literal {
+    /// Returns the patch of its property.
+    pub fn set(&self, columns: Columns) -> Set<Anything> {
+        match self {
+            Self::Flag(value) => columns.flag.set(*value),
+            Self::Int(value) => columns.int.set(*value),
+            Self::Text(value) => columns.text.set(value),
+            Self::Byte(value) => columns.byte.set(*value),
+            Self::Dword(value) => columns.dword.set(*value),
+            Self::Long(value) => columns.long.set(*value),
+            Self::Single(value) => columns.single.set(*value),
+            Self::Double(value) => columns.double.set(*value),
+            Self::Words(value) => columns.words.set(value),
+            Self::Bytes(value) => columns.bytes.set(value),
+            Self::Guid(value) => columns.guid.set(*value),
+            Self::Time(value) => columns.time.set(*value),
+        }
+    }
+}
+
+/// Texts as keys and values. Azurite's parser of transactions takes `',` in a row key, and `,` at its beginning, for
+/// the end of another part of the address, so no text has them.
+const TEXTS: [&str; 30] = [
+    "",
+    "a",
+    "A",
+    "aa",
+    "ab",
+    "b",
+    "é",
+    "ß",
+    "İ",
+    "a b",
+    " a",
+    "a ",
+    "'",
+    "''",
+    "a'b",
+    "it''s",
+    "\"",
+    "a,b",
+    "%",
+    "%25",
+    "+",
+    "&=$",
+    "~",
+    "-",
+    "_",
+    "\u{D7FF}",
+    "\u{E000}",
+    "\u{FFFD}",
+    "\u{10000}",
+    "\u{10FFFF}",
+];
+/// Characters that the encoding of keys escapes. As values they are written to every store as they are.
+const ESCAPED: [&str; 6] = ["a/b", "\\", "#", "?", "a\tb\n", "\u{7F}\u{9F}"];
+const INTS: [i32; 7] = [i32::MIN, -1, 0, 1, 2, 10, i32::MAX];
+const LONGS: [i64; 8] = [i64::MIN, -(1 << 53) - 1, -1, 0, 1, (1 << 53) + 1, i64::MAX - 1, i64::MAX];
+/// Without the negative zero: Azurite answers in JavaScript's JSON, which has no sign for it.
+const DOUBLES: [f64; 11] =
+    [f64::MIN, -1.5, 0.0, 5e-324, f64::MIN_POSITIVE, 0.1, 1.0, 1e21, 123_456_789_012_345_680.0, 1e300, f64::MAX];
+const NO_NUMBERS: [f64; 3] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+const SINGLES: [f32; 6] = [f32::MIN, -0.1, 0.0, 1e-45, 16_777_217.0, f32::MAX];
+/// Ticks of a millisecond.
+const MILLISECOND: u64 = 10_000;
+
+/// Makes entities and queries.
+#[derive(Debug)]
+pub struct Source<'a> {
+    /// The choices.
+    pub random: &'a mut Random,
+    /// The texts of this program: few, so that keys and values are equal at times.
+    texts: Vec<&'static str>,
+}
+
+impl<'a> Source<'a> {
+    /// Chooses the texts.
+    pub fn new(random: &'a mut Random) -> Self {
+        let mut text = || *if random.chance(15) { random.pick(&ESCAPED) } else { random.pick(&TEXTS) };
+        let texts = (0..6).map(|_| text()).collect();
+        Self { random, texts }
+    }
+
+    /// Returns a text.
+    pub fn text(&mut self) -> String {
+        (*self.random.pick(&self.texts)).to_owned()
+    }
+
+    /// Returns a text as a key.
+    pub fn key_text(&mut self) -> String {
+        match self.random.below(60) {
+            // At the limit, and beyond.
+            0 => "k".repeat(self.random.below(3) + 511),
+            1 => "\u{10000}".repeat(256),
+            2 => self.text() + "x",
+            _ => self.text(),
+        }
+    }
+
+    /// Returns a key: few areas, so that names collide.
+    pub fn key(&mut self) -> Key {
+        let area = match self.random.below(40) {
+            0 => self.key_text(),
+            1..4 => "it's".to_owned(),
+            4..8 => String::new(),
+            _ => "a".to_owned(),
+        };
+        (area, self.key_text())
+    }
+
+    fn time(&mut self, stored: bool) -> Ticks {
+        let (first, epoch) = (Ticks::FIRST_PROPERTY.get(), Ticks::UNIX_EPOCH.get());
+        let whole = [first, first + MILLISECOND, epoch - MILLISECOND, epoch, epoch + MILLISECOND];
+        // Azurite compares times by the millisecond: filters have whole ones, to which no other time is rounded.
+        let parts = [epoch + 5 * MILLISECOND + 1, epoch + 5 * MILLISECOND + 9_999, first - 1, Ticks::MAX.get()];
+        let ticks =
+            if stored && self.random.chance(40) { *self.random.pick(&parts) } else { *self.random.pick(&whole) };
+        Ticks::new(ticks).unwrap_or(Ticks::MAX)
+    }
+
+    fn words(&mut self, stored: bool) -> String {
+        match self.random.below(240) {
+            0 if stored => "\u{20AC}".repeat(32_767 + self.random.below(3)),
+            1 if stored => "w".repeat(32_767 + self.random.below(3)),
+            _ => self.text(),
+        }
+    }
+
+    fn bytes(&mut self, stored: bool) -> Vec<u8> {
+        match self.random.below(240) {
+            0 if stored => vec![7; 65_535 + self.random.below(3)],
+            1..80 => Vec::new(),
+            80..160 => vec![0, 255],
+            _ => vec![self.random.byte(3)],
+        }
+    }
+
+    fn double(&mut self, stored: bool) -> f64 {
+        // A filter has no such literal.
+        if stored && self.random.chance(20) { *self.random.pick(&NO_NUMBERS) } else { *self.random.pick(&DOUBLES) }
+    }
+
+    fn guid(&mut self) -> Guid {
+        let mut bytes = [0; 16];
+        // The first and the last group, which stores might order differently.
+        for at in [0, 3, 8, 15] {
+            bytes[at] = *self.random.pick(&[0, 0x0A, 0xFF]);
+        }
+        Guid::from_bytes(bytes)
+    }
+
+    /// Returns an entity.
+    pub fn entity(&mut self, (area, name): Key) -> Anything {
+        let mut there = || self.random.chance(75);
+        let there: [bool; 9] = std::array::from_fn(|_| there());
+        Anything {
+            area,
+            name,
+            flag: self.random.chance(50),
+            int: *self.random.pick(&INTS),
+            text: self.text(),
+            byte: there[0].then(|| self.random.byte(255)),
+            dword: there[1].then(|| *self.random.pick(&[0, 1, u32::MAX])),
+            long: there[2].then(|| *self.random.pick(&LONGS)),
+            single: there[3].then(|| *self.random.pick(&SINGLES)),
+            double: there[4].then(|| self.double(true)),
+            words: there[5].then(|| self.words(true)),
+            bytes: there[6].then(|| self.bytes(true)),
+            guid: there[7].then(|| self.guid()),
+            time: there[8].then(|| self.time(true)),
+        }
+    }
+
+    /// Returns a value: one for a row if it is `stored`, one for a filter otherwise.
+    pub fn literal(&mut self, is_required: bool, stored: bool) -> Literal {
+        if is_required {
+            return match self.random.below(3) {
+                0 => Literal::Flag(self.random.chance(50)),
+                1 => Literal::Int(*self.random.pick(&INTS)),
+                _ => Literal::Text(self.text()),
+            };
+        }
+        match self.random.below(9) {
+            0 => Literal::Byte(self.random.byte(255)),
+            1 => Literal::Dword(*self.random.pick(&[0, 1, u32::MAX])),
+            2 => Literal::Long(*self.random.pick(&LONGS)),
+            3 => Literal::Single(*self.random.pick(&SINGLES)),
+            4 => Literal::Double(self.double(stored)),
+            5 => Literal::Words(self.words(stored)),
+            6 => Literal::Bytes(self.bytes(stored)),
+            7 => Literal::Guid(self.guid()),
+            _ => Literal::Time(self.time(stored)),
+        }
+    }
+
+    fn condition(&mut self, is_required: bool, depth: usize) -> Where {
+        match self.random.below(10) {
+            0..3 if depth > 0 => {
+                let (left, right) = (self.condition(is_required, depth - 1), self.condition(is_required, depth - 1));
+                Where::Join(left.into(), self.random.chance(50), right.into())
+            }
+            // The service advises against `not` over properties that may be missing; it does not compile.
+            3 if is_required => Where::Not(self.condition(true, depth.saturating_sub(1)).into()),
+            _ => Where::Compare(self.literal(is_required, false), self.random.below(6)),
+        }
+    }
+
+    /// Returns a query.
+    pub fn query(&mut self) -> Query {
+        let mut bound = || match self.random.below(3) {
+            0 => Bound::Unbounded,
+            1 => Bound::Included(self.text()),
+            _ => Bound::Excluded(self.text()),
+        };
+        let bounds = (bound(), bound());
+        let narrow = match self.random.below(8) {
+            0 => Narrow::Scan,
+            1..4 => Narrow::All,
+            4..6 => Narrow::Prefix(self.text()),
+            _ => Narrow::Range(bounds.0, bounds.1),
+        };
+        let is_required = self.random.chance(40);
+        let filter = self.random.chance(60).then(|| (self.condition(is_required, 2), is_required));
+        Query { area: self.key().0, narrow, filter, take: self.random.chance(30).then(|| self.random.below(5)) }
+    }
+}

@@ -1,0 +1,313 @@
+//! The entities of random programs: equal fields, different indexes.
+
+use std::fmt;
+
+use table_runtime::{ETag, Point, Primary, Result, RowId, Stored, TableEntity, Tables, backend::BoxFuture};
+
+/// The partition and the id of an entity.
+pub type Key = (u8, u8);
+
+/// The fields of an entity, with small numbers as values, so that entities collide.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "they are named after what an index makes of them")]
+pub struct Fields {
+    pub group: u8,
+    pub id: u8,
+    pub mail: Option<u8>,
+    pub badge: u8,
+    pub seat: u8,
+    pub tag: u8,
+    pub age: u8,
+    pub city: u8,
+    pub note: u8,
+    /// The number of one of [`RATES`].
+    pub rate: u8,
+    /// The write that wrote all fields.
+    pub stamp: u32,
+    /// The write that wrote this field, which no index depends on.
+    pub likes: u32,
+}
+
+/// Values of a property that indexes include. The last one does not equal itself.
+const RATES: [f64; 3] = [0.5, -1.5, f64::NAN];
+
+/// The indexed values are below this.
+pub const VALUES: u8 = 3;
+
+impl Fields {
+    /// Returns the entity's key.
+    pub const fn key(&self) -> Key {
+        (self.group, self.id)
+    }
+}
+
+/// An index of a [`Subject`].
+#[derive(Clone, Copy)]
+pub struct Index {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether a value has one entity at most.
+    pub unique: bool,
+    /// Whether that holds within the partition, and a query asks for one partition.
+    pub here: bool,
+    /// The indexed value; `None` if the entity has no row.
+    pub value: fn(&Fields) -> Option<u8>,
+}
+
+impl fmt::Debug for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Index {
+    /// Returns whether both would have one row of a unique index.
+    pub fn clashes(&self, one: &Fields, other: &Fields) -> bool {
+        let value = (self.value)(one);
+        let shared = self.unique && (!self.here || one.group == other.group);
+        shared && one.key() != other.key() && value.is_some() && value == (self.value)(other)
+    }
+
+    /// Returns whether a query of this partition and value finds the entity.
+    pub fn finds(&self, fields: &Fields, group: u8, value: u8) -> bool {
+        (self.value)(fields) == Some(value) && (!self.here || fields.group == group)
+    }
+}
+
+/// One write of a transaction.
+#[derive(Debug)]
+pub enum Part<E> {
+    /// Inserts the entity.
+    Insert(E),
+    /// Upserts the entity.
+    Upsert(E),
+    /// Updates the entity.
+    Update(Stored<E>),
+    /// Sets the likes.
+    Patch(Key, u32),
+    /// Deletes the entity.
+    Delete(Stored<E>),
+    /// Removes the entity.
+    Remove(Key),
+}
+
+/// An entity of random programs.
+pub trait Subject: TableEntity + Clone + fmt::Debug + 'static {
+    /// Its indexes.
+    const INDEXES: &'static [Index];
+    /// Whether transactions can write it.
+    const TRANSACTS: bool;
+
+    /// Returns the entity with these fields.
+    fn new(fields: &Fields) -> Self;
+
+    /// Returns its fields.
+    fn fields(&self) -> Fields;
+
+    /// Returns the query of this key.
+    fn point(key: Key) -> Point<Self, Primary>;
+
+    /// Sets the likes.
+    fn patch(tables: &Tables, key: Key, likes: u32) -> BoxFuture<'static, Result<ETag>>;
+
+    /// Reads the entities of a partition.
+    fn all(tables: &Tables, group: u8) -> impl Future<Output = Result<Vec<Fields>>>;
+
+    /// Reads the entities of a partition page by page.
+    fn pages(tables: &Tables, group: u8, size: usize) -> impl Future<Output = Result<Vec<Fields>>>;
+
+    /// Reads through the index of this number.
+    fn find(tables: &Tables, index: usize, group: u8, value: u8) -> impl Future<Output = Result<Vec<Fields>>>;
+
+    /// Reads ids and notes from the rows of a covering index of the partition.
+    fn covered(tables: &Tables, group: u8) -> impl Future<Output = Result<Vec<(u8, u8)>>>;
+
+    /// Carries out these writes in one transaction.
+    fn transact(tables: &Tables, parts: &mut [Part<Self>]) -> impl Future<Output = Result<usize>>;
+}
+
+/// Returns the key of an entity's row.
+pub fn key_of(row: &RowId) -> Option<Key> {
+    let id = row.row_key.rsplit('-').next()?;
+    Some((row.partition_key.parse().ok()?, id.parse().ok()?))
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "a condition receives its fields by reference")]
+const fn is_adult(age: &u8) -> bool {
+    *age > 0
+}
+
+macro_rules! found {
+    (one, $query:expr, $tables:ident) => {
+        $query.get($tables).await?.into_iter()
+    };
+    (all, $query:expr, $tables:ident) => {
+        $query.all($tables).await?.into_iter()
+    };
+}
+
+macro_rules! transact {
+    (single $tables:ident $parts:ident) => {{
+        let _ = ($tables, $parts);
+        Ok(0)
+    }};
+    (transacts $tables:ident $parts:ident) => {{
+        let mut transaction = $tables.transaction();
+        for part in $parts {
+            transaction = match part {
+                Part::Insert(entity) => transaction.insert(entity),
+                Part::Upsert(entity) => transaction.upsert(entity),
+                Part::Update(stored) => transaction.update(stored),
+                Part::Patch(key, likes) => transaction.patch(Entity::point(*key), |row| [row.likes.set(*likes)]),
+                Part::Delete(stored) => transaction.delete(stored),
+                Part::Remove(key) => transaction.remove(Entity::point(*key)),
+            };
+        }
+        transaction.commit().await.map(|etags| etags.len())
+    }};
+}
+
+macro_rules! transacts {
+    (single) => {
+        false
+    };
+    (transacts) => {
+        true
+    };
+}
+
+macro_rules! subjects {
+    ($($doc:literal $module:ident $table:literal $transacts:ident covered by $covered:ident {
+        $([$name:ident $($option:tt)*] $unique:literal $here:literal $value:expr, $how:ident $query:expr;)+
+    })+) => {$(
+        #[doc = $doc]
+        pub mod $module {
+            use table_runtime::{ETag, Point, Primary, Projection, Result, TableEntity, Tables, backend::BoxFuture};
+
+            use super::{Fields, Index, Key, Part, RATES, Subject, is_adult};
+
+            #[doc = $doc]
+            #[derive(TableEntity, Clone, Debug)]
+            #[table(name = $table)]
+            $(#[index($name $($option)*)])+
+            #[allow(missing_docs, reason = "they are those of `Fields`")]
+            pub struct Entity {
+                #[partition_key]
+                pub group: u8,
+                #[row_key]
+                pub id: u8,
+                pub mail: Option<u8>,
+                pub badge: u8,
+                pub seat: u8,
+                pub tag: u8,
+                pub age: u8,
+                pub city: u8,
+                pub note: u8,
+                pub rate: f64,
+                pub stamp: u32,
+                pub likes: u32,
+            }
+
+            #[derive(Projection)]
+            #[projection(of = Entity)]
+            struct Noted {
+                id: u8,
+                note: u8,
+            }
+
+            impl Subject for Entity {
+                const INDEXES: &'static [Index] = &[$(
+                    Index { name: stringify!($name), unique: $unique, here: $here, value: $value },
+                )+];
+                const TRANSACTS: bool = transacts!($transacts);
+
+                fn new(fields: &Fields) -> Self {
+                    let Fields { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes } = *fields;
+                    let rate = RATES[usize::from(rate)];
+                    Self { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes }
+                }
+
+                fn fields(&self) -> Fields {
+                    let Self { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes } = *self;
+                    let is_same = |other: &f64| rate.to_bits() == other.to_bits() || rate.is_nan() && other.is_nan();
+                    let rate = RATES.iter().position(is_same).and_then(|rate| rate.try_into().ok()).unwrap_or(u8::MAX);
+                    Fields { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes }
+                }
+
+                fn point((group, id): Key) -> Point<Self, Primary> {
+                    Self::key(group, id)
+                }
+
+                fn patch(tables: &Tables, key: Key, likes: u32) -> BoxFuture<'static, Result<ETag>> {
+                    tables.patch(Self::point(key), |row| [row.likes.set(likes)])
+                }
+
+                async fn all(tables: &Tables, group: u8) -> Result<Vec<Fields>> {
+                    Ok(Self::by_key(group).all(tables).await?.iter().map(|entity| entity.fields()).collect())
+                }
+
+                async fn pages(tables: &Tables, group: u8, size: usize) -> Result<Vec<Fields>> {
+                    let (mut found, mut next) = (Vec::new(), None::<String>);
+                    loop {
+                        let page = Self::by_key(group).page(tables, size, next.as_deref()).await?;
+                        found.extend(page.entities.iter().map(|entity| entity.fields()));
+                        next = page.next;
+                        if next.is_none() {
+                            return Ok(found);
+                        }
+                    }
+                }
+
+                async fn find(tables: &Tables, index: usize, group: u8, value: u8) -> Result<Vec<Fields>> {
+                    let mut found = Vec::new();
+                    let name = Self::INDEXES[index].name;
+                    $(if name == stringify!($name) {
+                        let query: fn(u8, u8) -> _ = $query;
+                        found.extend(found!($how, query(group, value), tables).map(|entity| entity.fields()));
+                    })+
+                    Ok(found)
+                }
+
+                async fn covered(tables: &Tables, group: u8) -> Result<Vec<(u8, u8)>> {
+                    let noted = Self::$covered(group).select::<Noted>().all(tables).await?;
+                    Ok(noted.iter().map(|noted| (noted.id, noted.note)).collect())
+                }
+
+                async fn transact(tables: &Tables, parts: &mut [Part<Self>]) -> Result<usize> {
+                    transact!($transacts tables parts)
+                }
+            }
+        }
+    )+};
+}
+
+subjects! {
+    "An entity with an index of every kind but copies."
+    mixed "Mixed" single covered by by_here {
+        [mail, unique] true false |row| row.mail, one |_, value| Entity::by_mail(value);
+        [badge, same_table, unique, include(note, rate)] true false |row| Some(row.badge),
+            one |_, value| Entity::by_badge(value);
+        [seat, same_partition, unique] true true |row| Some(row.seat),
+            one |group, value| Entity::by_seat(group).eq(value);
+        [tag, same_partition, list] false true |row| Some(row.tag),
+            all |group, value| Entity::by_tag(group).eq(value);
+        [adult, partition(age), when(age, is_adult)] false false |row| (row.age > 0).then_some(row.age),
+            all |_, value| Entity::by_adult(value);
+        [city, include(note, rate)] false false |row| Some(row.city), all |_, value| Entity::by_city(value);
+        [here, row(city), same_partition, include(note, rate)] false true |row| Some(row.city),
+            all |group, value| Entity::by_here(group).eq(value);
+    }
+    "An entity whose indexes are in its partition, so that transactions can write it."
+    local "Local" transacts covered by by_badge {
+        [seat, same_partition, unique] true true |row| Some(row.seat),
+            one |group, value| Entity::by_seat(group).eq(value);
+        [badge, same_partition, unique, include(note, rate)] true true |row| Some(row.badge),
+            one |group, value| Entity::by_badge(group).eq(value);
+        [tag, same_partition, list] false true |row| Some(row.tag),
+            all |group, value| Entity::by_tag(group).eq(value);
+        [city, same_partition] false true |row| Some(row.city),
+            all |group, value| Entity::by_city(group).eq(value);
+        [adult, row(age), same_partition, when(age, is_adult)] false true |row| (row.age > 0).then_some(row.age),
+            all |group, value| Entity::by_adult(group).eq(value);
+    }
+}

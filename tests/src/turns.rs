@@ -1,0 +1,301 @@
+//! A backend whose requests wait for their turn: one task's way to a store that several tasks share.
+//!
+//! Each request waits at the [`Gate`] until it is granted, and is then carried out whole by its task. So the state of
+//! the store between two grants is exact, on any backend, and the order of the grants decides what happens.
+
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use table_runtime::{
+    ETag, Result, Row,
+    backend::{Backend, BoxFuture, Continuation, Group, Page, Reader, Scan},
+};
+
+/// One task's way to the store.
+#[derive(Debug)]
+pub struct Turns<B> {
+    inner: B,
+    gate: Gate,
+    task: usize,
+}
+
+/// Where the requests of all tasks wait. Its clones are the same gate.
+#[derive(Clone, Debug, Default)]
+pub struct Gate(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: Vec<Waiting>,
+    /// The request that was granted and has not been answered yet, with its task.
+    granted: Option<(usize, usize)>,
+    /// Whether that was a write, which is carried out and not acknowledged.
+    answered: Option<Waker>,
+    /// How many requests there were.
+    requests: usize,
+    tasks: Vec<Task>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Task {
+    operation: usize,
+    /// How many requests the operation has begun.
+    begun: usize,
+}
+
+/// A request that waits.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    /// Its number.
+    pub id: usize,
+    /// Its task.
+    pub task: usize,
+    /// The task's operation at the time of the request.
+    pub operation: usize,
+    /// The request as text.
+    pub text: String,
+    /// The rows that it writes; `None` for a read.
+    pub write: Option<Group>,
+    /// `None` once the task has dropped the request. It may have been sent, so it may yet arrive.
+    waker: Option<Waker>,
+}
+
+impl Waiting {
+    /// Returns whether the task has dropped the request.
+    pub const fn is_dropped(&self) -> bool {
+        self.waker.is_none()
+    }
+}
+
+impl Gate {
+    /// Notes that the task begins an operation, or a part of it.
+    pub fn begin(&self, task: usize, operation: usize) {
+        let mut state = self.lock();
+        if state.tasks.len() <= task {
+            state.tasks.resize(task + 1, Task::default());
+        }
+        state.tasks[task] = Task { operation, begun: 0 };
+    }
+
+    /// Returns how many requests the task has begun since [`begin`](Self::begin); `None` while one is carried out.
+    pub fn begun(&self, task: usize) -> Option<usize> {
+        let state = self.lock();
+        let is_busy = state.granted.is_some_and(|(_, granted)| granted == task);
+        (!is_busy).then(|| state.tasks.get(task).map_or(0, |task| task.begun))
+    }
+
+    /// Returns whether a request is being carried out.
+    pub fn is_busy(&self) -> bool {
+        self.lock().granted.is_some()
+    }
+
+    /// Returns whether a write was carried out, and its task waits for [`acknowledge`](Self::acknowledge).
+    pub fn is_answered(&self) -> bool {
+        self.lock().answered.is_some()
+    }
+
+    /// Lets the task of a write that was carried out have the answer.
+    pub fn acknowledge(&self) {
+        let answered = self.lock().answered.take();
+        if let Some(waker) = answered {
+            waker.wake();
+        }
+    }
+
+    /// Returns whether the task waits for a turn.
+    pub fn waits(&self, task: usize) -> bool {
+        self.lock().waiting.iter().any(|waiting| waiting.task == task && !waiting.is_dropped())
+    }
+
+    /// Returns the requests that wait, in the order of their arrival.
+    pub fn waiting(&self) -> Vec<Waiting> {
+        self.lock().waiting.clone()
+    }
+
+    /// Grants a request that its task waits for. One that its task has dropped is taken out: its write is the
+    /// caller's to carry out, or to forget.
+    pub fn grant(&self, id: usize) {
+        let mut state = self.lock();
+        let Some(at) = state.waiting.iter().position(|waiting| waiting.id == id) else { return };
+        if let Some(waker) = state.waiting[at].waker.clone() {
+            state.granted = Some((id, state.waiting[at].task));
+            drop(state);
+            waker.wake();
+        } else {
+            state.waiting.remove(at);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits for a request's turn; then it is the sign that the request is carried out.
+struct Turn<'a> {
+    gate: &'a Gate,
+    task: usize,
+    /// Before it waits at the gate.
+    request: Option<(String, Option<Group>)>,
+    /// From then on.
+    id: Option<usize>,
+}
+
+impl Future for Turn<'_> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = self.get_mut();
+        let mut state = this.gate.lock();
+        let waker = Some(context.waker().clone());
+        if let Some((text, write)) = this.request.take() {
+            let (id, task) = (state.requests, this.task);
+            state.requests += 1;
+            let operation = state.tasks.get_mut(task).map_or(0, |task| {
+                task.begun += 1;
+                task.operation
+            });
+            state.waiting.push(Waiting { id, task, operation, text, write, waker });
+            this.id = Some(id);
+            return Poll::Pending;
+        }
+        let Some(at) = state.waiting.iter().position(|waiting| Some(waiting.id) == this.id) else {
+            return Poll::Pending;
+        };
+        if state.granted.map(|(id, _)| id) == this.id {
+            state.waiting.remove(at);
+            return Poll::Ready(());
+        }
+        state.waiting[at].waker = waker;
+        Poll::Pending
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let Some(id) = self.id else { return };
+        let mut state = self.gate.lock();
+        if state.granted.is_some_and(|(granted, _)| granted == id) {
+            state.granted = None;
+        }
+        // Nobody notices a dropped read.
+        state.waiting.retain_mut(|waiting| {
+            if waiting.id == id {
+                waiting.waker = None;
+            }
+            waiting.id != id || waiting.write.is_some()
+        });
+    }
+}
+
+impl<B: Backend> Turns<B> {
+    /// Returns the way of the task of this number to `inner`.
+    pub const fn new(inner: B, gate: Gate, task: usize) -> Self {
+        Self { inner, gate, task }
+    }
+
+    async fn ask<'a, T>(
+        &'a self,
+        text: String,
+        write: Option<Group>,
+        request: impl FnOnce(&'a B) -> BoxFuture<'a, Result<T>>,
+    ) -> Result<T> {
+        let is_write = write.is_some();
+        let mut turn = Turn { gate: &self.gate, task: self.task, request: Some((text, write)), id: None };
+        (&mut turn).await;
+        let answer = request(&self.inner).await;
+        if is_write {
+            // The state after it is looked at first.
+            let mut is_told = false;
+            poll_fn(|context| {
+                let mut state = self.gate.lock();
+                if is_told && state.answered.is_none() {
+                    return Poll::Ready(());
+                }
+                is_told = true;
+                state.answered = Some(context.waker().clone());
+                Poll::Pending
+            })
+            .await;
+        }
+        drop(turn);
+        answer
+    }
+}
+
+fn point(table: &str, partition_key: &str, row_key: &str) -> String {
+    format!("get {table}('{partition_key}','{row_key}')")
+}
+
+fn scanned(scan: &Scan, from: Option<&Continuation>) -> String {
+    let on = if from.is_some() { " …" } else { "" };
+    format!("query {} {} by {}{on}", scan.table, scan.odata(), scan.page)
+}
+
+fn written(group: &Group) -> String {
+    let rows = group.operations.iter().map(|operation| format!("{} {}", operation.action.name(), operation.row_key));
+    format!("{}('{}'): {}", group.table, group.partition_key, rows.collect::<Vec<_>>().join(", "))
+}
+
+impl<B: Backend> Backend for Turns<B> {
+    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(self.ask(format!("create table {table}"), None, move |inner| inner.create_table(table)))
+    }
+
+    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(self.ask(format!("delete table {table}"), None, move |inner| inner.delete_table(table)))
+    }
+
+    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+        Box::pin(self.ask(format!("list tables {prefix}"), None, move |inner| inner.list_tables(prefix)))
+    }
+
+    fn get<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+    ) -> BoxFuture<'a, Result<Option<Row>>> {
+        let text = point(table, partition_key, row_key);
+        Box::pin(self.ask(text, None, move |inner| inner.get(table, partition_key, row_key, select)))
+    }
+
+    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
+        Box::pin(self.ask(scanned(scan, from), None, move |inner| inner.query(scan, from)))
+    }
+
+    fn get_with<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+        read: Reader<'a>,
+    ) -> BoxFuture<'a, Result<bool>> {
+        let text = point(table, partition_key, row_key);
+        Box::pin(self.ask(text, None, move |inner| inner.get_with(table, partition_key, row_key, select, read)))
+    }
+
+    fn query_with<'a>(
+        &'a self,
+        scan: &'a Scan,
+        from: Option<&'a Continuation>,
+        read: Reader<'a>,
+    ) -> BoxFuture<'a, Result<Option<Continuation>>> {
+        Box::pin(self.ask(scanned(scan, from), None, move |inner| inner.query_with(scan, from, read)))
+    }
+
+    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
+        Box::pin(self.ask(written(group), Some(group.clone()), move |inner| inner.execute(group)))
+    }
+
+    /// Takes no time: the request that follows waits for its turn, for as long as others run.
+    fn pause(&self, _: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
