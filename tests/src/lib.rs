@@ -1,20 +1,17 @@
 //! What the tests share.
 
+pub use explorer::{explore, form, items, plain, scheduled};
+
 pub mod anything;
 pub mod azurite;
-pub mod explore;
 pub mod faulty;
 pub mod filled;
-pub mod form;
 pub mod history;
 pub mod isolated;
-pub mod items;
 pub mod load;
-pub mod plain;
 pub mod probed;
 pub mod programs;
 pub mod random;
-pub mod scheduled;
 pub mod scripted;
 pub mod stores;
 pub mod subjects;

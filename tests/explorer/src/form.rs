@@ -6,7 +6,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use table_runtime::{Guid, Properties, PropertiesRef, ValueRef};
+use table_runtime::{Guid, Properties, PropertiesRef, RowRef, ValueRef};
 
 /// The properties that hold random ids of writes.
 const RANDOM: [&str; 2] = ["WriteId", "IndexPending"];
@@ -94,6 +94,20 @@ pub struct Seal {
 enum Name {
     Version(u64),
     Id(Guid),
+}
+
+impl Seal {
+    /// Returns the seal of a row of `table` in a version. Most rows hold no random id, and are sealed as they are.
+    pub fn of_row(table: &str, row: RowRef<'_>, version: u64) -> Self {
+        if RANDOM.iter().any(|name| row.properties.get(name).is_some()) {
+            let mut form = Form::default();
+            form.text(table).text(row.partition_key).text(row.row_key).version(version).properties(row.properties);
+            return form.seal();
+        }
+        let mut hasher = DefaultHasher::new();
+        (table, row.partition_key, row.row_key, row.properties.as_bytes()).hash(&mut hasher);
+        Self { hash: hasher.finish(), names: vec![Name::Version(version)] }
+    }
 }
 
 impl Form {

@@ -24,19 +24,24 @@ use std::{
     any::Any,
     collections::HashSet,
     fmt::{self, Write},
+    marker::PhantomData,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
-    task::{Context, Poll, Waker},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
     thread,
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use table_runtime::Tables;
 
 use crate::{
-    form::{Alike, Form},
+    form::{Alike, Form, Seal},
     plain::Plain,
     scheduled::{Desk, Event, Scheduled},
 };
@@ -46,14 +51,38 @@ const TURNS: usize = 10_000;
 
 /// An operation, which can be begun again and again.
 pub struct Op<T> {
+    erased: Erased,
+    gives: PhantomData<fn() -> T>,
+}
+
+/// An operation, whatever it gives: so that the search is compiled once, and optimised with this package.
+struct Erased {
     name: String,
-    begin: Box<dyn Fn(Tables) -> LocalBoxFuture<'static, T>>,
+    begin: Box<dyn Fn(Tables) -> LocalBoxFuture<'static, Gave>>,
+}
+
+/// What an operation gave, and its `Debug`.
+struct Gave {
+    value: Box<dyn Any>,
+    shown: String,
 }
 
 /// An operation; what it gives is shown by `Debug`, and two that show alike are the same. So say `"conflict"`, not an
 /// ETag.
-pub fn op<T, F: Future<Output = T> + 'static>(name: impl Into<String>, begin: impl Fn(Tables) -> F + 'static) -> Op<T> {
-    Op { name: name.into(), begin: Box::new(move |tables| begin(tables).boxed_local()) }
+pub fn op<T, F>(name: impl Into<String>, begin: impl Fn(Tables) -> F + 'static) -> Op<T>
+where
+    T: fmt::Debug + 'static,
+    F: Future<Output = T> + 'static,
+{
+    let begin = move |tables| {
+        let gives = begin(tables);
+        async move {
+            let value = gives.await;
+            Gave { shown: format!("{value:?}"), value: Box::new(value) }
+        }
+        .boxed_local()
+    };
+    Op { erased: Erased { name: name.into(), begin: Box::new(begin) }, gives: PhantomData }
 }
 
 /// Which operations may die.
@@ -128,7 +157,7 @@ impl<T> Seen<'_, T> {
 ///
 /// # Errors
 /// The check's, or an operation's panic, with the schedule that led to it.
-pub fn explore<T: fmt::Debug>(
+pub fn explore<T: 'static>(
     start: &Plain,
     ops: &[Op<T>],
     crashes: Crashes,
@@ -148,12 +177,18 @@ impl Explorer {
     ///
     /// # Errors
     /// Those of [`explore`].
-    pub fn explore<T: fmt::Debug>(
+    pub fn explore<T: 'static>(
         self,
         start: &Plain,
         ops: &[Op<T>],
         check: impl AsyncFn(&Seen<'_, T>) -> Result<()>,
     ) -> Result<Explored> {
+        let ops: Vec<_> = ops.iter().map(|op| &op.erased).collect();
+        let check = |run: &Run| run_check(run, &check);
+        self.search(start, &ops, &check)
+    }
+
+    fn search(self, start: &Plain, ops: &[&Erased], check: &dyn Fn(&Run) -> Result<()>) -> Result<Explored> {
         let mut search = Search {
             how: self,
             start,
@@ -180,11 +215,11 @@ enum Step {
 /// A hash of what tells a state from others.
 type Key = [u64; 2];
 
-struct Search<'a, T, C> {
+struct Search<'a> {
     how: Explorer,
     start: &'a Plain,
-    ops: &'a [Op<T>],
-    check: C,
+    ops: &'a [&'a Erased],
+    check: &'a dyn Fn(&Run) -> Result<()>,
     met: HashSet<Key>,
     /// As they were told before the step to them.
     foreseen: HashSet<Key>,
@@ -193,9 +228,9 @@ struct Search<'a, T, C> {
     found: Explored,
 }
 
-impl<T: fmt::Debug, C: AsyncFn(&Seen<'_, T>) -> Result<()>> Search<'_, T, C> {
+impl Search<'_> {
     /// Checks the state and all that follow.
-    fn visit(&mut self, run: Run<T>) -> Result<()> {
+    fn visit(&mut self, run: Run) -> Result<()> {
         let key = run.key();
         if self.how.memoise && !self.met.insert(key) {
             return Ok(());
@@ -205,7 +240,7 @@ impl<T: fmt::Debug, C: AsyncFn(&Seen<'_, T>) -> Result<()>> Search<'_, T, C> {
         if self.found.states > self.how.states {
             return Err(self.failed(&run, &anyhow!("more than {} states", self.how.states)));
         }
-        self.check(&run).map_err(|error| self.failed(&run, &error))?;
+        (self.check)(&run).map_err(|error| self.failed(&run, &error))?;
         let steps = run.steps(self.how.crashes);
         if run.is_at_rest() {
             self.found.ends += 1;
@@ -237,7 +272,7 @@ impl<T: fmt::Debug, C: AsyncFn(&Seen<'_, T>) -> Result<()>> Search<'_, T, C> {
     }
 
     /// The state to which the steps led before.
-    fn replay(&self, key: Key) -> Result<Run<T>> {
+    fn replay(&self, key: Key) -> Result<Run> {
         let mut run = Run::begin(self.start, self.ops, self.how.patience)?;
         for step in &self.steps {
             run.take(*step).map_err(|error| self.failed(&run, &error))?;
@@ -248,26 +283,8 @@ impl<T: fmt::Debug, C: AsyncFn(&Seen<'_, T>) -> Result<()>> Search<'_, T, C> {
         Ok(run)
     }
 
-    fn check(&self, run: &Run<T>) -> Result<()> {
-        let store = run.store.copy();
-        let ops = run.tasks.iter().map(|task| match &task.state {
-            State::Running(_) => Progress::Running,
-            State::Ended(gave) => Progress::Ended(gave),
-            State::Crashed => Progress::Crashed,
-        });
-        let seen = Seen { tables: store.tables(), store, ops: ops.collect() };
-        let mut check = pin!((self.check)(&seen));
-        // A plain store answers at once; a check may still give others their turn now and then.
-        for _ in 0..TURNS {
-            if let Some(checked) = caught(|| check.as_mut().now_or_never())? {
-                return checked;
-            }
-        }
-        bail!("the check waits for something other than the store")
-    }
-
     /// The error with the steps that led to it.
-    fn failed(&self, run: &Run<T>, error: &anyhow::Error) -> anyhow::Error {
+    fn failed(&self, run: &Run, error: &anyhow::Error) -> anyhow::Error {
         let mut text = format!("{error:#}\nafter these steps:\n");
         let name = |op: usize| self.ops.get(op).map_or("", |op| &*op.name);
         let mut past: Vec<_> = run.tasks.iter().map(|task| task.desk.past().into_iter()).collect();
@@ -285,7 +302,7 @@ impl<T: fmt::Debug, C: AsyncFn(&Seen<'_, T>) -> Result<()>> Search<'_, T, C> {
         for (op, task) in run.tasks.iter().enumerate() {
             let _ = match &task.state {
                 State::Running(_) => write!(text, "{} waits for:", name(op)),
-                State::Ended(gave) => write!(text, "{} gave {gave:?}", name(op)),
+                State::Ended(gave) => write!(text, "{} gave {}", name(op), gave.shown),
                 State::Crashed => write!(text, "{} crashed", name(op)),
             };
             for request in task.desk.requests(&run.store, false) {
@@ -298,27 +315,49 @@ impl<T: fmt::Debug, C: AsyncFn(&Seen<'_, T>) -> Result<()>> Search<'_, T, C> {
     }
 }
 
+/// Checks a state.
+fn run_check<T: 'static>(run: &Run, check: &impl AsyncFn(&Seen<'_, T>) -> Result<()>) -> Result<()> {
+    let store = run.store.copy();
+    let mut ops = Vec::with_capacity(run.tasks.len());
+    for task in &run.tasks {
+        ops.push(match &task.state {
+            State::Running(_) => Progress::Running,
+            State::Ended(gave) => Progress::Ended(gave.value.downcast_ref().context("of another type")?),
+            State::Crashed => Progress::Crashed,
+        });
+    }
+    let seen = Seen { tables: store.tables(), store, ops };
+    let mut check = pin!(check(&seen));
+    // A plain store answers at once; a check may still give others their turn now and then.
+    for _ in 0..TURNS {
+        if let Some(checked) = caught(|| check.as_mut().now_or_never())? {
+            return checked;
+        }
+    }
+    bail!("the check waits for something other than the store")
+}
+
 /// The operations on their way.
-struct Run<T> {
+struct Run {
     store: Plain,
-    tasks: Vec<Task<T>>,
+    tasks: Vec<Task>,
     patience: Duration,
 }
 
-struct Task<T> {
+struct Task {
     desk: Desk,
-    state: State<T>,
+    state: State,
 }
 
-enum State<T> {
-    Running(LocalBoxFuture<'static, T>),
-    Ended(T),
+enum State {
+    Running(LocalBoxFuture<'static, Gave>),
+    Ended(Gave),
     Crashed,
 }
 
-impl<T: fmt::Debug> Run<T> {
+impl Run {
     /// Every operation at its first request.
-    fn begin(start: &Plain, ops: &[Op<T>], patience: Duration) -> Result<Self> {
+    fn begin(start: &Plain, ops: &[&Erased], patience: Duration) -> Result<Self> {
         let store = start.copy();
         let mut tasks = Vec::with_capacity(ops.len());
         for op in ops {
@@ -337,7 +376,7 @@ impl<T: fmt::Debug> Run<T> {
         }
         if crashes == Crashes::Any {
             // One that has done nothing was not there.
-            let may = |task: &Task<T>| matches!(task.state, State::Running(_)) && task.desk.passed() > 0;
+            let may = |task: &Task| matches!(task.state, State::Running(_)) && task.desk.passed() > 0;
             let crashes = self.tasks.iter().enumerate().filter(|(_, task)| may(task));
             steps.extend(crashes.map(|(op, _)| Step::Crash { op }));
         }
@@ -390,11 +429,8 @@ impl<T: fmt::Debug> Run<T> {
         alike.seal(&tables.text(store.names().join(" ")).seal());
         let epoch = store.epoch().get();
         store.for_each_row(|table, row| {
-            let mut form = Form::default();
-            form.text(table).text(row.partition_key).text(row.row_key);
-            form.version(row.timestamp.get() - epoch).properties(row.properties);
             alike.number(ROW);
-            alike.seal(&form.seal());
+            alike.seal(&Seal::of_row(table, row, row.timestamp.get() - epoch));
         });
         for (op, task) in self.tasks.iter().enumerate() {
             let change = change.filter(|(changed, _)| *changed == op).map(|(_, change)| change);
@@ -414,7 +450,7 @@ impl<T: fmt::Debug> Run<T> {
                 (State::Ended(gave), _) => {
                     alike.number(ENDED);
                     let mut form = Form::default();
-                    form.text(format_args!("{gave:?}"));
+                    form.text(format_args!("{}", gave.shown));
                     alike.seal(&form.seal());
                 }
             }
@@ -440,13 +476,15 @@ enum Change {
     Crash,
 }
 
-impl<T> Task<T> {
+impl Task {
     /// Polls the operation until what was granted is done, and it has ended or waits at its desk.
     fn go_on(&mut self, patience: Duration) -> Result<()> {
         let State::Running(future) = &mut self.state else { return Ok(()) };
         let begun = Instant::now();
+        let woken = Arc::new(Woken::default());
+        let waker = Waker::from(woken.clone());
         loop {
-            let mut context = Context::from_waker(Waker::noop());
+            let mut context = Context::from_waker(&waker);
             if let Poll::Ready(gave) = caught(|| future.poll_unpin(&mut context))? {
                 self.state = State::Ended(gave);
                 return Ok(());
@@ -454,11 +492,25 @@ impl<T> Task<T> {
             if !self.desk.is_granted() && self.desk.is_waited_for() {
                 return Ok(());
             }
+            // One that gave others their turn goes on at once.
+            if woken.0.swap(false, Ordering::Relaxed) {
+                continue;
+            }
             if begun.elapsed() > patience {
                 bail!("an operation waits for something other than the store");
             }
             thread::sleep(Duration::from_micros(100));
         }
+    }
+}
+
+/// Whether an operation asked to be polled again.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use anyhow::{Context, Result, ensure};
-use table_runtime::{Holds, LayoutInfo, Scope, Stored, TableEntity, Tables};
+use table_runtime::{Error, Holds, LayoutInfo, Scope, Stored, TableEntity, Tables, backend::Backend};
 
 use crate::plain::Plain;
 
@@ -32,10 +32,27 @@ impl Fields {
 /// The values that items have in the tests.
 pub const VALUES: std::ops::Range<u32> = 1..5;
 
+/// A write of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// A new item.
+    Insert(Fields),
+    /// The item of this key, new or in place of the one that is there.
+    Upsert(Fields),
+    /// The value and the other value of an item that is read first.
+    Update(u32, u32, u32),
+    /// The note of an item that is read first.
+    Note(u32, u32),
+    /// A deletion of an item that is read first.
+    Delete(u32),
+}
+
 /// An entity with one index, or two.
 pub trait Item: TableEntity + Clone + fmt::Debug + 'static {
     /// Whether an item can be patched: not if an index copies all of it.
     const IS_PATCHED: bool;
+    /// Whether items can be written in transactions.
+    const HAS_TRANSACTIONS: bool;
 
     /// The item with these fields.
     fn new(fields: Fields) -> Self;
@@ -57,6 +74,19 @@ pub trait Item: TableEntity + Clone + fmt::Debug + 'static {
 
     /// Removes the item of this key.
     fn remove(tables: &Tables, id: u32) -> impl Future<Output = table_runtime::Result<bool>>;
+
+    /// Removes the items of these keys in bulk.
+    fn remove_all(tables: &Tables, ids: [u32; 2]) -> impl Future<Output = table_runtime::Result<()>>;
+
+    /// Writes in one transaction; `false`, and nothing is written, if an item that one of the writes changes is
+    /// missing. Without effect where items [have no transactions](Self::HAS_TRANSACTIONS).
+    fn transact(tables: &Tables, writes: [Write; 2]) -> impl Future<Output = table_runtime::Result<bool>>;
+
+    /// Inserts an item by a struct that has none of the indexes.
+    fn insert_bare(tables: &Tables, fields: Fields) -> impl Future<Output = table_runtime::Result<()>>;
+
+    /// Changes the note of an item by a struct that has none of the indexes; `false` if it sees no such item.
+    fn note_bare(tables: &Tables, id: u32, note: u32) -> impl Future<Output = table_runtime::Result<bool>>;
 }
 
 macro_rules! patch {
@@ -78,6 +108,52 @@ macro_rules! is_patched {
     };
 }
 
+macro_rules! has_transactions {
+    (here) => {
+        true
+    };
+    (apart) => {
+        false
+    };
+}
+
+macro_rules! transact {
+    (here $tables:ident $writes:ident) => {{
+        let mut read = Vec::new();
+        for write in $writes {
+            let (super::Write::Update(id, ..) | super::Write::Note(id, _) | super::Write::Delete(id)) = write else {
+                read.push(None);
+                continue;
+            };
+            let Some(mut stored) = <Item as super::Item>::get($tables, id).await? else { return Ok(false) };
+            let fields = super::Item::fields(&*stored);
+            match write {
+                super::Write::Update(_, value, other) => {
+                    *stored = super::Item::new(Fields { value, other, note: value, ..fields });
+                }
+                super::Write::Note(_, note) => *stored = super::Item::new(Fields { note, ..fields }),
+                _ => {}
+            }
+            read.push(Some(stored));
+        }
+        let mut transaction = $tables.transaction();
+        for (write, stored) in $writes.into_iter().zip(&mut read) {
+            transaction = match (write, stored) {
+                (super::Write::Insert(fields), _) => transaction.insert(&<Item as super::Item>::new(fields)),
+                (super::Write::Upsert(fields), _) => transaction.upsert(&<Item as super::Item>::new(fields)),
+                (super::Write::Delete(_), Some(stored)) => transaction.delete(stored),
+                (_, Some(stored)) => transaction.update(stored),
+                (_, None) => transaction,
+            };
+        }
+        transaction.commit().await.map(|_| true)
+    }};
+    (apart $tables:ident $writes:ident) => {{
+        let _ = ($tables, $writes);
+        Ok(false)
+    }};
+}
+
 macro_rules! found {
     (one, $query:expr, $tables:ident) => {
         $query.get($tables).await?.into_iter()
@@ -88,7 +164,9 @@ macro_rules! found {
 }
 
 macro_rules! items {
-    ($($doc:literal $name:ident $patched:ident { $([$($index:tt)+] $how:ident $query:expr;)+ })+) => {$(
+    ($($doc:literal $name:ident $patched:ident $reach:ident $(($prefix:literal))? {
+        $([$($index:tt)+] $how:ident $query:expr;)+
+    })+) => {$(
         #[doc = $doc]
         pub mod $name {
             use table_runtime::{Result, Stored, TableEntity, Tables};
@@ -116,8 +194,23 @@ macro_rules! items {
                 pub likes: u32,
             }
 
+            /// The same items, by a program that knows none of the indexes.
+            #[derive(TableEntity, Clone, Debug, PartialEq)]
+            #[table(name = "Items")]
+            struct Bare {
+                #[partition_key]
+                group: String,
+                #[row_key $((prefix = $prefix))?]
+                id: u32,
+                value: u32,
+                other: u32,
+                note: u32,
+                likes: u32,
+            }
+
             impl super::Item for Item {
                 const IS_PATCHED: bool = is_patched!($patched);
+                const HAS_TRANSACTIONS: bool = has_transactions!($reach);
 
                 fn new(fields: Fields) -> Self {
                     let Fields { id, value, other, note, likes } = fields;
@@ -159,6 +252,25 @@ macro_rules! items {
                 async fn remove(tables: &Tables, id: u32) -> Result<bool> {
                     tables.remove(Item::key("a", id)).await
                 }
+
+                async fn remove_all(tables: &Tables, ids: [u32; 2]) -> Result<()> {
+                    tables.remove_all(ids.map(|id| Item::key("a", id))).await.map(drop)
+                }
+
+                async fn transact(tables: &Tables, writes: [super::Write; 2]) -> Result<bool> {
+                    transact!($reach tables writes)
+                }
+
+                async fn insert_bare(tables: &Tables, fields: Fields) -> Result<()> {
+                    let Fields { id, value, other, note, likes } = fields;
+                    tables.insert(&Bare { group: "a".to_owned(), id, value, other, note, likes }).await.map(drop)
+                }
+
+                async fn note_bare(tables: &Tables, id: u32, note: u32) -> Result<bool> {
+                    let Some(mut bare) = Bare::key("a", id).get(tables).await? else { return Ok(false) };
+                    bare.note = note;
+                    tables.update(&mut bare).await.map(|_| true)
+                }
             }
         }
     )+};
@@ -166,100 +278,104 @@ macro_rules! items {
 
 items! {
     "Pointers in the entity's partition."
-    pointer_in_partition patched {
+    pointer_in_partition patched here ("id-") {
         [value, same_partition] rows |value: u32| Item::by_value("a").eq(value);
     }
     "Unique pointers in the entity's partition."
-    unique_in_partition patched {
+    unique_in_partition patched here ("id-") {
         [value, same_partition, unique] one |value: u32| Item::by_value("a").eq(value);
     }
     "Copies in the entity's partition."
-    copy_in_partition copied {
+    copy_in_partition copied here ("id-") {
         [value, same_partition, copy] rows |value: u32| Item::by_value("a").eq(value);
     }
     "Unique copies in the entity's partition."
-    unique_copy_in_partition copied {
+    unique_copy_in_partition copied here ("id-") {
         [value, same_partition, unique, copy] one |value: u32| Item::by_value("a").eq(value);
     }
     "Pointers with a property in the entity's partition."
-    include_in_partition patched {
+    include_in_partition patched here ("id-") {
         [value, same_partition, include(note)] rows |value: u32| Item::by_value("a").eq(value);
     }
+    "Unique pointers with a property in the entity's partition."
+    unique_include_in_partition patched here ("id-") {
+        [value, same_partition, unique, include(note)] one |value: u32| Item::by_value("a").eq(value);
+    }
     "Lists in the entity's partition."
-    list_in_partition patched {
+    list_in_partition patched here ("id-") {
         [value, same_partition, list] rows |value: u32| Item::by_value("a").eq(value);
     }
     "Two unique indexes in the entity's partition."
-    two_in_partition patched {
+    two_in_partition patched here ("id-") {
         [value, same_partition, unique] one |value: u32| Item::by_value("a").eq(value);
         [other, same_partition, unique] one |other: u32| Item::by_other("a").eq(other);
     }
     "Pointers in the entity's table."
-    pointer_in_table patched {
+    pointer_in_table patched apart ("id-") {
         [value, same_table] rows |value: u32| Item::by_value(value);
     }
     "Unique pointers in the entity's table."
-    unique_in_table patched {
+    unique_in_table patched apart ("id-") {
         [value, same_table, unique] one |value: u32| Item::by_value(value);
     }
     "Copies in the entity's table."
-    copy_in_table copied {
+    copy_in_table copied apart ("id-") {
         [value, same_table, copy] rows |value: u32| Item::by_value(value);
     }
     "Pointers with a property in the entity's table."
-    include_in_table patched {
+    include_in_table patched apart ("id-") {
         [value, same_table, include(note)] rows |value: u32| Item::by_value(value);
     }
     "Unique pointers with a property in the entity's table."
-    unique_include_in_table patched {
+    unique_include_in_table patched apart ("id-") {
         [value, same_table, unique, include(note)] one |value: u32| Item::by_value(value);
     }
     "Two unique indexes in the entity's table."
-    two_in_table patched {
+    two_in_table patched apart ("id-") {
         [value, same_table, unique] one |value: u32| Item::by_value(value);
         [other, same_table, unique] one |other: u32| Item::by_other(other);
     }
     "Pointers in a table of their own."
-    pointer_elsewhere patched {
+    pointer_elsewhere patched apart {
         [value] rows |value: u32| Item::by_value(value);
     }
     "Unique pointers in a table of their own."
-    unique_elsewhere patched {
+    unique_elsewhere patched apart {
         [value, unique] one |value: u32| Item::by_value(value);
     }
     "Copies in a table of their own."
-    copy_elsewhere copied {
+    copy_elsewhere copied apart {
         [value, copy] rows |value: u32| Item::by_value(value);
     }
     "Pointers with a property in a table of their own."
-    include_elsewhere patched {
+    include_elsewhere patched apart {
         [value, include(note)] rows |value: u32| Item::by_value(value);
     }
     "Unique pointers with a property in a table of their own."
-    unique_include_elsewhere patched {
+    unique_include_elsewhere patched apart {
         [value, unique, include(note)] one |value: u32| Item::by_value(value);
     }
     "A unique index and a list in the entity's partition, a unique index and an include elsewhere."
-    mixed_one patched {
+    mixed_one patched apart ("id-") {
         [value, same_partition, unique] one |value: u32| Item::by_value("a").eq(value);
         [other, unique] one |other: u32| Item::by_other(other);
         [listed, row(value), same_partition, list] rows |value: u32| Item::by_listed("a").eq(value);
         [noted, partition(value), include(note)] rows |value: u32| Item::by_noted(value);
     }
     "A unique index and copies elsewhere, copies and a list in the entity's partition."
-    mixed_two copied {
+    mixed_two copied apart ("id-") {
         [value, unique] one |value: u32| Item::by_value(value);
         [copied, partition(value), copy] rows |value: u32| Item::by_copied(value);
         [here, row(value), same_partition, copy] rows |value: u32| Item::by_here("a").eq(value);
         [listed, row(value), same_partition, list] rows |value: u32| Item::by_listed("a").eq(value);
     }
     "A unique index in the entity's partition, and one elsewhere."
-    mixed_three patched {
+    mixed_three patched apart ("id-") {
         [value, same_partition, unique] one |value: u32| Item::by_value("a").eq(value);
         [other, unique] one |other: u32| Item::by_other(other);
     }
     "Two unique indexes in tables of their own."
-    two_elsewhere patched {
+    two_elsewhere patched apart {
         [value, unique] one |value: u32| Item::by_value(value);
         [other, unique] one |other: u32| Item::by_other(other);
     }
@@ -289,19 +405,49 @@ pub async fn promised<I: Item>(tables: &Tables) -> Result<Vec<Fields>> {
 
 async fn looked_at<I: Item>(tables: &Tables, is_exact: fn(&LayoutInfo) -> bool) -> Result<Vec<Fields>> {
     let all = I::all(tables).await?;
+    let is_ready = ready::<I>(tables).await?;
     for (at, one) in all.iter().enumerate() {
         for other in &all[at + 1..] {
-            ensure!(!clashes::<I>(one, other), "{one:?} and {other:?} share a unique value");
+            // Until an index is built, old items may share a value.
+            ensure!(!is_ready || !clashes::<I>(one, other), "{one:?} and {other:?} share a unique value");
         }
     }
     for (at, layout) in I::LAYOUTS.iter().enumerate().skip(1).filter(|(_, layout)| is_exact(layout)) {
         for wanted in VALUES {
             let having: Vec<_> = all.iter().copied().filter(|fields| value(layout, fields) == wanted).collect();
-            let found = I::find(tables, at, wanted).await?;
+            let found = match I::find(tables, at, wanted).await {
+                Err(Error::IndexBuilding { .. }) => break,
+                found => found?,
+            };
             ensure!(found == having, "by `{}` of {wanted}: {found:?} instead of {having:?}", layout.name);
         }
     }
     Ok(all)
+}
+
+/// Checks whether every index is built.
+pub async fn ready<I: Item>(tables: &Tables) -> Result<bool> {
+    for at in 1..I::LAYOUTS.len() {
+        match I::find(tables, at, VALUES.start).await {
+            Err(Error::IndexBuilding { .. }) => return Ok(false),
+            found => drop(found?),
+        }
+    }
+    Ok(true)
+}
+
+/// Builds every index. Returns whether all of them are ready.
+///
+/// # Errors
+/// What the store says; an index that is not ready without a conflict, or ready in spite of one.
+pub async fn fill<I: Item>(tables: &Tables) -> Result<bool> {
+    let mut is_ready = true;
+    for layout in &I::LAYOUTS[1..] {
+        let filled = tables.backfill::<I>(layout.name).await?;
+        ensure!(filled.ready == filled.conflicts.is_empty(), "{filled:?}");
+        is_ready &= filled.ready;
+    }
+    Ok(is_ready)
 }
 
 /// Repairs the store and checks that nothing is wrong with it any more, and that readers see what they saw.
@@ -328,6 +474,18 @@ pub async fn store<I: Item>(items: &[Fields]) -> Result<Plain> {
     for fields in items {
         tables.insert(&I::new(*fields)).await?;
     }
+    Ok(store)
+}
+
+/// A plain store with these items, of which their indexes know nothing yet.
+pub async fn old_store<I: Item>(items: &[Fields]) -> Result<Plain> {
+    let store = Plain::default();
+    let tables = store.tables();
+    store.create_table(I::LAYOUTS[0].table).await?;
+    for fields in items {
+        I::insert_bare(&tables, *fields).await?;
+    }
+    tables.create::<I>().await?;
     Ok(store)
 }
 
