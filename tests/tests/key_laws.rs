@@ -580,7 +580,13 @@ fn composite(parts: &[Pair], separator: Option<u8>) -> Composite {
         key.pop();
         key
     };
-    let sorted = |(at, part): (usize, &Pair)| separator.is_none() || part.fixed || at + 1 == parts.len();
+    // A separator inside a text is escaped, and sorts where its escape does.
+    let is_escaped = |at: usize| {
+        let escape = separator.map(|separator| format!("~{separator:02X}"));
+        escape.is_some_and(|escape| sides.iter().any(|side| side[at].0.contains(&escape)))
+    };
+    let sorted =
+        |(at, part): (usize, &Pair)| separator.is_none() || part.fixed || at + 1 == parts.len() && !is_escaped(at);
     let order = parts.iter().enumerate().try_fold(Ordering::Equal, |order, (at, part)| {
         let next = part.order.filter(|_| sorted((at, part)))?;
         Some(order.then(next))
