@@ -249,10 +249,10 @@ impl Check<'_> {
         for (at, (act, progress)) in self.acts.iter().zip(&seen.ops).enumerate() {
             let Progress::Ended(gave) = progress else { continue };
             for (position, id) in act.written().into_iter().enumerate() {
-                let is_done = match (gave, position) {
-                    (Gave::Done, _) | (Gave::Failed(false, _), 0) | (Gave::Failed(_, false), 1) => true,
-                    _ => false,
-                };
+                let is_done = matches!(
+                    (gave, position),
+                    (Gave::Done, _) | (Gave::Failed(false, _), 0) | (Gave::Failed(_, false), 1)
+                );
                 ensure!(!is_done || there(id), "an item that was written is gone");
                 let others = self.acts.iter().enumerate().filter(|(other, _)| *other != at);
                 if is_done && !others.map(|(_, act)| act).any(|act| act.changes(id)) {

@@ -177,6 +177,7 @@ impl Explorer {
     ///
     /// # Errors
     /// Those of [`explore`].
+    #[allow(clippy::needless_pass_by_value, reason = "a check is written where it is given")]
     pub fn explore<T: 'static>(
         self,
         start: &Plain,
