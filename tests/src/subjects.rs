@@ -20,7 +20,7 @@ pub struct Fields {
     pub age: u8,
     pub city: u8,
     pub note: u8,
-    /// The number of one of [`RATES`].
+    /// The number of one of `RATES`.
     pub rate: u8,
     /// The write that wrote all fields.
     pub stamp: u32,

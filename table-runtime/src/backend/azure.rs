@@ -51,27 +51,30 @@ pub use builder::AzureBuilder;
 ///
 /// # Cosmos DB
 /// It does not keep rows in the order of their keys, so that `take`, `first`, `page` and streams give them in no order
-/// there, and a cursor may repeat or pass over rows. It takes row keys of up to 255 bytes and transactions of up to 2 MB,
-/// and refuses what is larger.
+/// there, and a cursor may repeat or pass over rows. It takes row keys of up to 255 bytes and transactions of up to 2
+/// MB, and refuses what is larger.
 ///
 /// # Azurite
 /// An endpoint with the account in its path counts as Azurite. Its parser of transactions misreads some keys and would
 /// write another row, with success. A transaction that updates, merges, upserts or deletes such a row is therefore
-/// refused with [`Error::Limit`], before anything is sent: a row key that begins with `,` or contains `',`, and a
-/// partition key that contains `RowKey='`. Entities with a `same_partition` index are written in transactions, so the
-/// indexed text `Rock 'n', roll` is refused there. Inserts and writes of one row alone are not affected.
+/// refused with [`Error::Limit`](crate::Error::Limit), before anything is sent: a row key that begins with `,` or
+/// contains `',`, and a partition key that contains `RowKey='`. Entities with a `same_partition` index are written in
+/// transactions, so the indexed text `Rock 'n', roll` is refused there. Inserts and writes of one row alone are not
+/// affected.
 ///
 /// # Retries
 /// Reads are repeated after whatever may pass: no connection, a lost answer, the statuses 408, 429, 500, 502, 503 and
 /// 504. A write is repeated only where it was provably not applied: no connection, 429, 503 `ServerBusy`. A write whose
-/// answer was lost is [`Error::OutcomeUnknown`]. Making a table is repeated like a read; should the answer of the
-/// attempt that made it be lost, the next one finds it there, and `create_table` gives `false`.
+/// answer was lost is [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown). Making a table is repeated like a read;
+/// should the answer of the attempt that made it be lost, the next one finds it there, and `create_table` gives
+/// `false`.
 ///
 /// # Answers
 /// A value in a form that the service itself does not write is read if its meaning is clear, such as a time with an
-/// offset. Any other one, such as a text with half a character, is an [`Error::Property`] of a field that reads it, and
-/// does not matter otherwise. An answer of more than 64 MiB is an error, [`Error::Service`] of a read; the service's own
-/// pages are smaller, and of Azurite's `take` and `page` can ask for fewer rows.
+/// offset. Any other one, such as a text with half a character, is an [`Error::Property`](crate::Error::Property) of a
+/// field that reads it, and does not matter otherwise. An answer of more than 64 MiB is an error,
+/// [`Error::Service`](crate::Error::Service) of a read; the service's own pages are smaller, and of Azurite's `take`
+/// and `page` can ask for fewer rows.
 ///
 /// # Traces
 /// Each attempt is a `tracing` event at `debug` level with the table, the operation, the attempt, the status and the
