@@ -219,8 +219,8 @@ async fn by_attribute(tables: &Tables) -> Result<()> {
 
     // This is the whole clean-up job; it may run at any time, without a period of grace.
     let repaired = tables.repair::<Member>().await?;
-    println!("by attribute: {} mended of {}", repaired.mended.len(), repaired.entities);
-    assert_eq!((repaired.mended, repaired.left), (findings, Vec::new()));
+    println!("by attribute: {} fixed of {}", repaired.fixed.len(), repaired.entities);
+    assert_eq!((repaired.fixed, repaired.left), (findings, Vec::new()));
     assert_eq!(tables.verify::<Member>().all().await?, []);
     Ok(())
 }

@@ -133,7 +133,7 @@ fn logins() {
         &[
             "by hand: CleanedUp { users: 1, logins: 0 }",
             "point of MemberLogins, Members, 2 requests: PartitionKey eq 'ada@example.com' and RowKey eq ''",
-            "by attribute: 1 mended of 1",
+            "by attribute: 1 fixed of 1",
         ],
     );
     let refused = "refused: the unique index `email` of MemberLogins has `ada@example.com` already";

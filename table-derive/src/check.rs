@@ -279,7 +279,7 @@ fn property_names_are_free(entity: &Entity, errors: &mut Errors) {
             "EntityType" if entity.kind.is_some() => "holds the `kind`",
             "WriteId" if entity.write_id => "holds the `write_id`",
             // Across partitions rows are told apart by it, whatever the attribute says.
-            "WriteId" if entity.indexes.iter().any(Index::is_elsewhere) => "tells the writes of index rows apart",
+            "WriteId" if entity.indexes.iter().any(Index::is_cross_partition) => "tells the writes of index rows apart",
             _ => continue,
         };
         let help = format_args!("help: write `#[property(rename = \"…\")]` on `{}`", field.name);

@@ -84,7 +84,7 @@ pub enum Error {
 
     /// [`create`](crate::Tables::create) found another entity's rows in the table, of which an index's cannot be told.
     #[error(transparent)]
-    RowsMeet(#[from] Box<RowsMeetError>),
+    RowsCollide(#[from] Box<RowsCollideError>),
 
     /// An update found the entity's primary key changed. Nothing was sent; delete the one and insert the other.
     #[error(transparent)]
@@ -276,7 +276,7 @@ impl LayoutChangedError {
      neither may begin with the other"
 )]
 #[non_exhaustive]
-pub struct RowsMeetError {
+pub struct RowsCollideError {
     /// The table.
     pub table: String,
     /// The index, or `key`.
@@ -465,7 +465,7 @@ mod tests {
             Error::IndexNotRecorded { table: name(), index: name() },
             Box::new(layout_changed("email")).into(),
             Box::new(layout_changed("key")).into(),
-            Box::new(RowsMeetError { table: name(), layout: "key", entity: name(), other_layout: name() }).into(),
+            Box::new(RowsCollideError { table: name(), layout: "key", entity: name(), other_layout: name() }).into(),
             Box::new(KeyChangedError { was: *row(words), partition_key: quoted(), row_key: quoted() }).into(),
             Box::new(unknown(RowNow::Absent)).into(),
             Box::new(unknown(RowNow::Present(Box::new(present)))).into(),

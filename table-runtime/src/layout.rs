@@ -64,7 +64,7 @@ pub enum Scope {
     /// In the entity's own partition: they are written in one transaction with it.
     SamePartition,
     /// In other partitions, of the entity's table or of another one: they are written by steps.
-    Elsewhere,
+    CrossPartition,
 }
 
 /// What an index's rows hold.
@@ -99,7 +99,7 @@ impl PartInfo {
 impl LayoutInfo {
     /// Whether the layout is that of an index whose rows are written by steps before the entity is committed.
     pub(crate) const fn is_claimed(&self) -> bool {
-        matches!(&self.index, Some(index) if matches!(index.scope, Scope::Elsewhere)) && self.is_lookup()
+        matches!(&self.index, Some(index) if matches!(index.scope, Scope::CrossPartition)) && self.is_lookup()
     }
 
     /// Whether the layout is that of an index whose rows lead to entities, which are read after them.

@@ -43,7 +43,7 @@ pub use cursor::ParseCursorError;
 pub use entity::{AllowScan, OnePartition, Stored, TableEntity};
 pub use error::{
     Error, KeyChangedError, KeyError, LayoutChangedError, LimitError, OutcomeUnknownError, PropertyError, QueryError,
-    Result, RowNow, RowsMeetError, ServiceError, UniqueViolationError,
+    Result, RowNow, RowsCollideError, ServiceError, UniqueViolationError,
 };
 pub use filter::{Condition, Operator};
 pub use guid::{Guid, ParseGuidError};

@@ -110,7 +110,7 @@ impl Tables {
     ///
     /// # Errors
     /// [`Error::LayoutChanged`](crate::Error::LayoutChanged) for keys or an index that are recorded with another layout,
-    /// [`Error::RowsMeet`](crate::Error::RowsMeet) for an index whose rows could be taken for those of another entity,
+    /// [`Error::RowsCollide`](crate::Error::RowsCollide) for an index whose rows could be taken for those of another entity,
     /// [`Error::Limit`](crate::Error::Limit) for a name that no table can have,
     /// [`Error::TableBeingDeleted`](crate::Error::TableBeingDeleted), and what the store says.
     pub async fn create<E: TableEntity>(&self) -> Result<()> {

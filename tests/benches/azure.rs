@@ -323,7 +323,7 @@ impl Python {
 
 impl Drop for Python {
     fn drop(&mut self) {
-        // Neither can fail in a way that could be mended: its input's end stops it too.
+        // Neither can fail in a way that could be fixed: its input's end stops it too.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -380,7 +380,7 @@ async fn other<S: Subject>(tables: &Tables, act: &Act) -> Result<Outcome> {
         Act::RemoveAll(keys) => bulk(tables.remove_all(keys.iter().copied().map(S::point)).await)?,
         Act::Repair => {
             let repaired = tables.repair::<S>().await?;
-            Outcome::Found(repaired.mended.into_iter().chain(repaired.left).collect())
+            Outcome::Found(repaired.fixed.into_iter().chain(repaired.left).collect())
         }
         Act::Verify => Outcome::Found(tables.verify::<S>().all().await?),
         Act::Find(index, group, value) => Outcome::Seen(S::find(tables, *index, *group, *value).await?, false),

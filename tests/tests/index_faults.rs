@@ -10,7 +10,7 @@ use table_runtime::{
 };
 use tests::{
     faulty::{Run, for_each_fault},
-    items::{self, Fields, Item, clashes, contents, mended, promised, sound, store},
+    items::{self, Fields, Item, clashes, contents, fixed, promised, sound, store},
     plain::Plain,
 };
 
@@ -160,7 +160,7 @@ async fn check<I: Item>(start: &Plain, act: Act, left: impl Fn(&Plain), is_undam
             if run.fault.is_none() && is_undamaged {
                 sound::<I>(&run.tables, &seen).await.context("before a repair")?;
             }
-            mended::<I>(&run.tables, &seen)
+            fixed::<I>(&run.tables, &seen)
                 .await
                 .with_context(|| format!("it gave {:?}; it left\n{}", run.result, run.store))
         },

@@ -11,7 +11,7 @@ use futures_util::FutureExt;
 use table_runtime::{BulkProgress, Error, Holds, LayoutInfo, Stored, Tables};
 use tests::{
     explore::{Explored, Explorer, Op, Progress, Seen, op},
-    items::{self, Fields, Item, Write, clashes, contents, fill, mended, old_store, promised, ready, sound, store},
+    items::{self, Fields, Item, Write, clashes, contents, fill, fixed, old_store, promised, ready, sound, store},
 };
 
 /// An operation. Items are written with the key and the value, and the other value.
@@ -234,7 +234,7 @@ impl Check<'_> {
                 ensure!(shared, "a backfill found a conflict where no two items share a value");
                 return Ok(());
             }
-            mended::<I>(&seen.tables, &all).await?;
+            fixed::<I>(&seen.tables, &all).await?;
         }
         Ok(())
     }

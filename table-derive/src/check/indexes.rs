@@ -97,7 +97,7 @@ fn rows_cannot_meet(entity: &Entity, errors: &mut Errors) {
 
 /// An update that moves k rows takes 1 + 2k of a transaction's 100 operations.
 fn transaction_fits(entity: &Entity, errors: &mut Errors) {
-    let mut of_partition = entity.indexes.iter().filter(|index| !index.is_elsewhere());
+    let mut of_partition = entity.indexes.iter().filter(|index| !index.is_cross_partition());
     if let Some(index) = of_partition.nth(49) {
         let message = "an update moves the rows of all `same_partition` indexes in one transaction, which has room for 49 \
                        indexes; put this one elsewhere, or remove one";
@@ -171,7 +171,7 @@ fn hash_is_not_all(entity: &Entity, index: &Index, errors: &mut Errors) {
     let is_hash = |encoding: &Encoding| matches!(encoding, Encoding::Hash(..));
     if let Some(part) = index.partition.parts.first()
         && index.values().all(|part| is_hash(&part.encoding))
-        && index.is_elsewhere()
+        && index.is_cross_partition()
     {
         let (name, field) = (&index.name.value, &entity.fields[part.field].name);
         let whole = match part.encoding.fold() {
@@ -233,7 +233,7 @@ pub(super) fn values_beyond_buckets(layout: Layout<'_>) -> Vec<&Part> {
 
 /// Elsewhere a unique value is claimed before the entity is written, and a copy follows after it.
 fn unique_is_no_copy(_: &Entity, index: &Index, errors: &mut Errors) {
-    if let Some(copy) = index.copy.filter(|_| index.unique.is_some() && index.is_elsewhere()) {
+    if let Some(copy) = index.copy.filter(|_| index.unique.is_some() && index.is_cross_partition()) {
         let message = "a copy in another partition cannot be unique, for it may lag; remove `copy`, use `include`, or \
                        write `same_partition`";
         errors.at(copy, message);
@@ -242,7 +242,7 @@ fn unique_is_no_copy(_: &Entity, index: &Index, errors: &mut Errors) {
 
 /// A list is changed in the entity's transaction.
 fn list_is_in_partition(_: &Entity, index: &Index, errors: &mut Errors) {
-    if let Some(list) = index.list.filter(|_| index.is_elsewhere()) {
+    if let Some(list) = index.list.filter(|_| index.is_cross_partition()) {
         errors
             .at(list, "a list is changed in one transaction with the entity; write `same_partition`, or remove `list`");
     }
@@ -357,7 +357,7 @@ fn properties_differ(entity: &Entity, index: &Index, errors: &mut Errors) {
 
 /// The service's limit of a row.
 fn properties_fit(entity: &Entity, index: &Index, errors: &mut Errors) {
-    let own = usize::from(entity.kind.is_some()) + usize::from(entity.write_id || index.is_elsewhere());
+    let own = usize::from(entity.kind.is_some()) + usize::from(entity.write_id || index.is_cross_partition());
     let count = entity.stored().count() + own + index.pointer.len();
     if let Some(copy) = index.copy.filter(|_| count > 252) {
         let message = format_args!(

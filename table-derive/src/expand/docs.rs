@@ -76,7 +76,7 @@ fn opens(layout: Layout<'_>, fields: &str, way: Way) -> String {
 
 /// What an index's query costs.
 fn cost(index: &Index) -> String {
-    let (partition, lag) = if index.is_elsewhere() {
+    let (partition, lag) = if index.is_cross_partition() {
         ("elsewhere", ", and may lag behind the entity")
     } else {
         ("in the entity's partition", "")

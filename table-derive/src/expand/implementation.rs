@@ -17,7 +17,7 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
             impl #parameters #t::AllowScan for #ident #arguments #bounds {}
         }
     });
-    let one_partition = (!context.entity.indexes.iter().any(Index::is_elsewhere)).then(|| {
+    let one_partition = (!context.entity.indexes.iter().any(Index::is_cross_partition)).then(|| {
         quote! {
             #[automatically_derived]
             impl #parameters #t::OnePartition for #ident #arguments #bounds {}

@@ -16,7 +16,7 @@ pub(super) fn info(context: &Context<'_>, layout: Layout<'_>, index: &Index) -> 
     let t = context.runtime.here();
     let scope = match index.scope {
         Scope::SamePartition => quote!(SamePartition),
-        Scope::SameTable | Scope::Named | Scope::Own => quote!(Elsewhere),
+        Scope::SameTable | Scope::Named | Scope::Own => quote!(CrossPartition),
     };
     let holds = match index.holds() {
         Holds::Pointer => quote!(Pointer),

@@ -109,7 +109,7 @@ impl Index {
     }
 
     /// Whether its rows stand in other partitions than the entities.
-    pub(crate) fn is_elsewhere(&self) -> bool {
+    pub(crate) fn is_cross_partition(&self) -> bool {
         self.scope != Scope::SamePartition
     }
 

@@ -104,7 +104,7 @@ async fn run(Backfill { tables, schema, layout, mut sweep, dry_run, mut told }: 
             sweep.leave(!filled.conflicts.is_empty());
         }
         progress.entities = filled.entities;
-        progress.mended = filled.written;
+        progress.fixed = filled.written;
         progress.cursor = sweep.cursor();
         if let Some(told) = &mut told {
             told(&progress);

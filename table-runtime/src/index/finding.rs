@@ -41,7 +41,7 @@ pub enum Finding {
         /// The entity.
         entity: RowId,
     },
-    /// Two entities with one value of a unique index, which only others can have written. It is not mended, since it
+    /// Two entities with one value of a unique index, which only others can have written. It is not fixed, since it
     /// takes somebody to say which of the two is right.
     TwoOwners {
         /// The index.

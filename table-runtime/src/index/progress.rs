@@ -11,7 +11,7 @@ pub struct Progress {
     /// The index rows that were looked at beside them.
     pub rows: usize,
     /// What was written or deleted for them, or would be, in a dry run; of a verification, what it found.
-    pub mended: usize,
+    pub fixed: usize,
     /// Where to go on, if this is the last that is heard: everything before it is done.
     pub cursor: Option<String>,
 }

@@ -32,8 +32,8 @@ pub struct Repair {
 pub struct Repaired {
     /// The entities that were looked at.
     pub entities: usize,
-    /// What was mended.
-    pub mended: Vec<Finding>,
+    /// What was fixed.
+    pub fixed: Vec<Finding>,
     /// What it takes somebody to decide on: two entities with one value of a unique index, and rows that are not the
     /// entity's or cannot be read. And what the store did not let it clear away, which the next repair tries again.
     pub left: Vec<Finding>,
@@ -71,12 +71,12 @@ async fn run(Repair { upkeep, mut sweep, mut told }: Repair) -> Result<Repaired>
     while let Some(swept) = sweep.next().await? {
         for fault in upkeep.faults(&swept).await? {
             match upkeep.mend(&fault).await? {
-                None => repaired.mended.push(fault.finding),
+                None => repaired.fixed.push(fault.finding),
                 Some(left) => repaired.left.push(left),
             }
         }
         progress.add(&swept);
-        progress.mended = repaired.mended.len();
+        progress.fixed = repaired.fixed.len();
         progress.cursor = sweep.cursor();
         if let Some(told) = &mut told {
             told(&progress);
@@ -113,7 +113,7 @@ impl Tables {
     /// ```
     ///
     /// # Errors
-    /// What the store says; what was mended before stays mended.
+    /// What the store says; what was fixed before stays fixed.
     pub fn repair<E: TableEntity>(&self) -> Repair {
         let schema = Schema::of::<E>();
         let sweep = Sweep::new(self.backend().clone(), schema, 0..schema.layouts.len());
@@ -123,7 +123,7 @@ impl Tables {
 
 impl Upkeep {
     /// Mends a fault, and says what is left: what is for somebody to decide on, or was not to be cleared away. There may
-    /// be two owners of a value only since the row before was mended.
+    /// be two owners of a value only since the row before was fixed.
     async fn mend(&self, Fault { finding, layout, entity, seen }: &Fault) -> Result<Option<Finding>> {
         match (finding, seen) {
             (Finding::Pending { .. }, Some((keys, etag))) => self.delete_row(self.schema.table(), keys, etag).await?,
@@ -223,7 +223,7 @@ impl Upkeep {
         let touch = Action::Merge(Properties::default(), IfMatch::ETag(etag));
         let copies = layouts.iter().any(|layout| {
             let index = self.schema.layouts[*layout].index.as_ref();
-            index.is_some_and(|index| index.scope == Scope::Elsewhere && index.holds == Holds::Copy)
+            index.is_some_and(|index| index.scope == Scope::CrossPartition && index.holds == Holds::Copy)
         });
         match self.commit(&change, keys, touch).await {
             Ok(_) if copies => self.refresh(keys, Vec::new()).await,

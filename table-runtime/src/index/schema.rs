@@ -172,7 +172,7 @@ impl Schema {
     pub(crate) fn following(&self) -> impl Iterator<Item = usize> {
         self.indexes(|layout| {
             layout.index.as_ref().is_some_and(|index| {
-                index.scope == Scope::Elsewhere && matches!(index.holds, Holds::Copy | Holds::Include)
+                index.scope == Scope::CrossPartition && matches!(index.holds, Holds::Copy | Holds::Include)
             })
         })
     }

@@ -289,7 +289,7 @@ impl Upkeep {
                 None => write.insert(new).await,
                 Some(found) => {
                     let (mut etag, mut old) = (found.row.etag, found.encoded.into_loaded());
-                    // What a writer that died has left of these is mended by doing it again.
+                    // What a writer that died has left of these is fixed by doing it again.
                     for layout in self.schema.following() {
                         if let Some(Some(row)) = old.get_mut(layout) {
                             row.included = None;

@@ -252,7 +252,7 @@ async fn page(upkeep: Result<Upkeep>, mut sweep: Sweep, mut progress: Progress) 
     let Some(swept) = sweep.next().await? else { return Ok(None) };
     let findings: Vec<_> = upkeep.faults(&swept).await?.into_iter().map(|fault| fault.finding).collect();
     progress.add(&swept);
-    progress.mended += findings.len();
+    progress.fixed += findings.len();
     progress.cursor = sweep.cursor();
     Ok(Some((findings, progress, upkeep, sweep)))
 }

@@ -17,7 +17,7 @@ use super::{
     meeting::Standing,
 };
 use crate::{
-    Error, Layout, LayoutChangedError, LayoutInfo, Property, Result, RowsMeetError, Stored, TableEntity, Tables,
+    Error, Layout, LayoutChangedError, LayoutInfo, Property, Result, RowsCollideError, Stored, TableEntity, Tables,
     index::Schema,
 };
 
@@ -115,7 +115,7 @@ impl Id {
             } else if !is_same && Standing::recorded(&stored).may_meet(Standing::recorded(&now)) {
                 let (table, layout) = (self.table.to_owned(), self.name);
                 let (entity, other_layout) = (record.entity.clone(), record.name.clone());
-                return Err(Box::new(RowsMeetError { table, layout, entity, other_layout }).into());
+                return Err(Box::new(RowsCollideError { table, layout, entity, other_layout }).into());
             }
         }
         Ok(known)

@@ -388,7 +388,7 @@ fn value(layout: &LayoutInfo, fields: &Fields) -> u32 {
 
 /// Whether the rows of a layout may be behind.
 fn lags(layout: &LayoutInfo) -> bool {
-    layout.index.as_ref().is_some_and(|index| index.scope == Scope::Elsewhere && index.holds == Holds::Copy)
+    layout.index.as_ref().is_some_and(|index| index.scope == Scope::CrossPartition && index.holds == Holds::Copy)
 }
 
 /// Whether a unique index is on this value of both.
@@ -451,10 +451,10 @@ pub async fn fill<I: Item>(tables: &Tables) -> Result<bool> {
 }
 
 /// Repairs the store and checks that nothing is wrong with it any more, and that readers see what they saw.
-pub async fn mended<I: Item>(tables: &Tables, seen: &[Fields]) -> Result<()> {
+pub async fn fixed<I: Item>(tables: &Tables, seen: &[Fields]) -> Result<()> {
     let repaired = tables.repair::<I>().await.context("repair")?;
     ensure!(repaired.left.is_empty(), "the repair left {:?}", repaired.left);
-    sound::<I>(tables, seen).await.with_context(|| format!("after a repair that mended {:?}", repaired.mended))
+    sound::<I>(tables, seen).await.with_context(|| format!("after a repair that fixed {:?}", repaired.fixed))
 }
 
 /// Checks that nothing is wrong with the store, and that readers see these items.

@@ -77,7 +77,7 @@ async fn a_repair_leaves_a_value_with_two_owners(store: &Store) -> Result<()> {
     tables.create::<Member>().await?;
     insert_before(store, &[("A", 1, "ada@x.org"), ("A", 2, "ADA@x.org")]).await?;
     let repaired = tables.repair::<Member>().await?;
-    assert_eq!((repaired.mended.len(), losers(&repaired.left).len()), (1, 1), "{repaired:?}");
+    assert_eq!((repaired.fixed.len(), losers(&repaired.left).len()), (1, 1), "{repaired:?}");
     assert_eq!(tables.verify::<Member>().all().await?, repaired.left);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What is planted is found, and mended: by `verify` and `repair`.
+//! What is planted is found, and fixed: by `verify` and `repair`.
 
 use std::{
     collections::BTreeMap,
@@ -88,12 +88,12 @@ fn index_of(table: &str, row: &Row) -> &'static str {
     }
 }
 
-/// Mends, and sees that this was what was mended, and that all is well afterwards.
+/// Mends, and sees that this was what was fixed, and that all is well afterwards.
 async fn mends(store: &Store, finding: &Finding, rows: &[(&'static str, Row)]) -> Result<()> {
     let found = findings::<Person>(store).await?;
     assert_eq!(found, std::slice::from_ref(finding));
     let repaired = store.tables.repair::<Person>().await?;
-    assert_eq!((repaired.mended, repaired.left), (found, vec![]));
+    assert_eq!((repaired.fixed, repaired.left), (found, vec![]));
     assert_eq!(findings::<Person>(store).await?, []);
     assert_eq!(said(&all_rows(store).await?), said(rows), "{finding}");
     Ok(())
@@ -131,7 +131,7 @@ async fn a_pending_entity_is_found_and_deleted(store: &Store) -> Result<()> {
         }
     }
     let repaired = store.tables.repair::<Person>().await?;
-    assert_eq!(repaired.mended[0], Finding::Pending { entity: id(table, &own) });
+    assert_eq!(repaired.fixed[0], Finding::Pending { entity: id(table, &own) });
     assert_eq!(repaired.left, []);
     assert_eq!(findings::<Person>(store).await?, []);
     assert_eq!(said(&all_rows(store).await?), said(&before));
@@ -299,10 +299,10 @@ async fn two_owners_are_found_and_left(store: &Store) -> Result<()> {
         let two = Finding::TwoOwners { index, row, entity: second, owner };
         assert_eq!(findings::<Chair>(store).await?, std::slice::from_ref(&two));
         let repaired = tables.repair::<Chair>().await?;
-        assert_eq!((repaired.entities, repaired.mended, repaired.left), (2, vec![], vec![two.clone()]));
+        assert_eq!((repaired.entities, repaired.fixed, repaired.left), (2, vec![], vec![two.clone()]));
         assert_eq!(findings::<Chair>(store).await?, [two]);
 
-        // Somebody decides; what that leaves is mended.
+        // Somebody decides; what that leaves is fixed.
         tables.upsert(&chair(2, "c", Some("z"))).await?;
         tables.repair::<Chair>().await?;
         assert_eq!(findings::<Chair>(store).await?, []);
@@ -327,7 +327,7 @@ async fn a_value_is_given_to_one_of_two_owners(store: &Store) -> Result<()> {
     }
     let repaired = tables.repair::<Chair>().await?;
     let both = |findings: &[Finding]| findings.iter().map(Finding::index).collect::<Vec<_>>();
-    assert_eq!(both(&repaired.mended), [Some("name"), Some("owner")]);
+    assert_eq!(both(&repaired.fixed), [Some("name"), Some("owner")]);
     assert_eq!(both(&repaired.left), [Some("name"), Some("owner")]);
     let found = findings::<Chair>(store).await?;
     assert!(found.iter().all(|finding| matches!(finding, Finding::TwoOwners { .. })) && found.len() == 2, "{found:?}");
@@ -380,13 +380,13 @@ async fn a_repair_goes_on_where_it_was(store: &Store) -> Result<()> {
         repaired = repair => anyhow::bail!("it ended: {repaired:?}"),
     };
     let cursor = progress.cursor.context("it was told where it is")?;
-    assert_eq!((progress.entities, progress.mended), (1000, 334));
+    assert_eq!((progress.entities, progress.fixed), (1000, 334));
     // It may have got a little further before it was stopped.
     let left = findings::<Chair>(store).await?;
     ensure!(left.len() > 10 && missing[334..].ends_with(&left), "{} are left", left.len());
 
     let repaired = store.tables.repair::<Chair>().from(&cursor)?.await?;
-    ensure!(repaired.mended == left, "{} were mended", repaired.mended.len());
+    ensure!(repaired.fixed == left, "{} were fixed", repaired.fixed.len());
     assert_eq!(repaired.entities, pages(store) as usize - 1000);
     assert_eq!(findings::<Chair>(store).await?, []);
     assert_eq!(Chair::by_name("Sales").count_unchecked(&store.tables).await?, pages(store) as usize);
@@ -417,10 +417,10 @@ async fn a_verification_tells_how_far_it_is(store: &Store) -> Result<()> {
     let told = std::mem::take(&mut *told.lock().unwrap());
     let (first, last) = told.first().zip(told.last()).context("there are pages")?;
     let count = pages(store) as usize;
-    assert_eq!((last.entities, last.mended), (count, missing.len()));
+    assert_eq!((last.entities, last.fixed), (count, missing.len()));
     assert_eq!(last.rows, count - missing.len());
     // The first page is told once its findings were given out, and no others.
-    assert_eq!((first.entities, first.rows, first.mended), (1000, 0, 334));
+    assert_eq!((first.entities, first.rows, first.fixed), (1000, 0, 334));
     let cursor = first.cursor.as_deref().context("it says where to go on")?;
     assert_eq!(store.tables.verify::<Chair>().from(cursor)?.all().await?, missing[334..]);
     Ok(())
@@ -463,7 +463,7 @@ async fn a_cursor_stays_in_a_constant_partition(store: &Store) -> Result<()> {
     while let Some(progress) = told.recv().await {
         let cursor = progress.cursor.context("it was told where it is")?;
         let repaired = tables.repair::<Flag>().from(&cursor)?.await?;
-        assert_eq!((repaired.entities, repaired.mended, repaired.left), (0, vec![], vec![]));
+        assert_eq!((repaired.entities, repaired.fixed, repaired.left), (0, vec![], vec![]));
         assert_eq!(tables.verify::<Flag>().from(&cursor)?.all().await?, []);
         cursors += 1;
     }
@@ -505,7 +505,7 @@ async fn a_cursor_of_another_sweep_is_refused(store: &Store) -> Result<()> {
     let last = cursors.last().context("a page of an index")?;
     assert!(matches!(store.tables.backfill::<Chair>("name").from(last), Err(Error::Cursor(_))));
     let repaired = store.tables.repair::<Chair>().from(last)?.await?;
-    assert_eq!((repaired.entities, repaired.mended), (0, vec![]));
+    assert_eq!((repaired.entities, repaired.fixed), (0, vec![]));
     Ok(())
 }
 

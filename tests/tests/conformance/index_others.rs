@@ -106,7 +106,7 @@ async fn a_row_that_cannot_be_read_stops_nobody(store: &Store) -> Result<()> {
     assert!(matches!(missing, Finding::MissingRow { index: "tag", .. }), "{missing}");
     assert_eq!(foreign(rest), nonsense);
     let repaired = tables.repair::<Citizen>().await?;
-    assert_eq!((repaired.mended.as_slice(), repaired.left.as_slice()), (std::slice::from_ref(missing), rest));
+    assert_eq!((repaired.fixed.as_slice(), repaired.left.as_slice()), (std::slice::from_ref(missing), rest));
     assert_eq!(findings::<Citizen>(store).await?, rest);
 
     // Who needs their places is told which they are; nobody else hears of them.
@@ -135,7 +135,7 @@ async fn an_entity_that_does_not_fit_is_found(store: &Store) -> Result<()> {
     assert!(matches!(found[1..], [Finding::MissingRow { index: "email", .. }]), "{found:?}");
     let before = store.rows("Parties").await?.len();
     let repaired = tables.repair::<Citizen>().await?;
-    assert_eq!((repaired.mended.as_slice(), repaired.left.as_slice()), (&found[1..], &found[..1]));
+    assert_eq!((repaired.fixed.as_slice(), repaired.left.as_slice()), (&found[1..], &found[..1]));
     assert_eq!(store.rows("Parties").await?.len(), before);
     assert_eq!(store.rows("PartiesByEmail").await?.len(), 2);
     Ok(())

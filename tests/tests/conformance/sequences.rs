@@ -375,7 +375,7 @@ async fn values_that_differ_from_themselves_settle(store: &Store) -> Result<()> 
     }
     assert_eq!(findings::<Measurement>(store).await?, []);
     let repaired = tables.repair::<Measurement>().await?;
-    assert_eq!((repaired.mended, repaired.left), (vec![], vec![]));
+    assert_eq!((repaired.fixed, repaired.left), (vec![], vec![]));
     Ok(())
 }
 

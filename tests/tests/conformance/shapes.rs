@@ -224,8 +224,8 @@ async fn indexes_of_one_leave_the_other_alone(store: &Store) -> Result<()> {
             .write(table, (&row.partition_key, &row.row_key), Action::Delete(table_runtime::backend::IfMatch::Any))
             .await?;
     }
-    assert_eq!(tables.repair::<Order>().await?.mended.len(), 2);
-    assert_eq!(tables.repair::<Line>().await?.mended.len(), 2);
+    assert_eq!(tables.repair::<Order>().await?.fixed.len(), 2);
+    assert_eq!(tables.repair::<Line>().await?.fixed.len(), 2);
     assert_eq!(Order::by_state("open").all(tables).await?, [order(1), order(2)]);
     assert_eq!(Line::by_article("pen").all(tables).await?, [line(1, 1), line(2, 1)]);
     Ok(())

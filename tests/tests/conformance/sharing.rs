@@ -119,7 +119,7 @@ owners! {
 }
 
 async fn meets<E: TableEntity>(tables: &Tables, entity: &str, layout: &str) {
-    let Err(Error::RowsMeet(error)) = tables.create::<E>().await else { panic!("they meet") };
+    let Err(Error::RowsCollide(error)) = tables.create::<E>().await else { panic!("they meet") };
     assert_eq!((&*error.table, error.layout), ("Logins", layout), "{error}");
     assert_eq!(error.entity, entity, "{error}");
     assert!(error.to_string().contains("prefix"), "{error}");
@@ -230,7 +230,7 @@ async fn an_index_is_told_from_that_of_another_kind(store: &Store) -> Result<()>
     tables.create::<Lamp>().await?;
     // Its rows in the index would be those of lamps, which is no change of either.
     for refused in [tables.create::<Bulb>().await, store.again().create::<Wire>().await] {
-        let Err(Error::RowsMeet(error)) = refused else { panic!("they meet: {refused:?}") };
+        let Err(Error::RowsCollide(error)) = refused else { panic!("they meet: {refused:?}") };
         assert_eq!((&*error.table, error.layout, &*error.entity), ("PartsByName", "name", "Lamp"), "{error}");
     }
     Ok(())
@@ -289,10 +289,10 @@ mod keys {
 
 async fn an_index_row_never_has_an_entitys_key(store: &Store) -> Result<()> {
     use keys::{Author, Page, PrefixedShop, Shop, Street};
-    let meets = |result: table_runtime::Result<()>| assert!(matches!(result, Err(Error::RowsMeet(_))), "{result:?}");
+    let meets = |result: table_runtime::Result<()>| assert!(matches!(result, Err(Error::RowsCollide(_))), "{result:?}");
     store.tables.create::<Street>().await?;
     meets(store.tables.create::<Shop>().await);
-    // Nothing of it was recorded, so that it can be mended.
+    // Nothing of it was recorded, so that it can be fixed.
     store.tables.create::<PrefixedShop>().await?;
     store.tables.create::<Author>().await?;
     meets(store.tables.create::<Page>().await);
