@@ -1,7 +1,7 @@
-//! The keys of an attribute, pulled one by one.
+//! The reader of attributes. Callers take the keys of an attribute one by one.
 //!
-//! A reader asks for the keys that it knows; what nobody asked for is unknown. So the list of keys is written once, as
-//! the code that reads them, and a misspelt key is compared with exactly that list.
+//! A key that no caller takes is unknown. Therefore the code that takes the keys is the only list of the known keys, and
+//! suggestions for a misspelt key come from that list.
 
 use std::ops::RangeInclusive;
 
@@ -14,9 +14,14 @@ use syn::{
     spanned::Spanned as _,
 };
 
-use crate::{errors::Errors, model::Text};
+use crate::{
+    encoding_option::EncodingOption,
+    errors::Errors,
+    names::{list, nearest},
+    text::Text,
+};
 
-/// The attributes that the derives know, and where each is put.
+/// The attributes that can be misplaced, and the place of each.
 const PLACES: [(&str, &str); 4] = [
     ("table", "on the struct"),
     ("partition_key", "on a field"),
@@ -24,38 +29,40 @@ const PLACES: [(&str, &str); 4] = [
     ("property", "on a field"),
 ];
 
-/// All keys of the attributes of one name on one item.
+/// Keys of the attributes of one name on one item.
 pub(crate) struct Keys {
     attribute: &'static str,
-    place: Option<Span>,
+    span: Option<Span>,
+    /// The keys that no caller has taken yet, with their names.
     given: Vec<(String, Meta)>,
+    /// The names that callers asked for.
     known: Vec<&'static str>,
 }
 
 impl Keys {
-    /// The attributes of this name, which may be written several times: their keys are one list.
+    /// Reads an attribute that may be written several times. The keys of all of them are one list.
     pub(crate) fn read(attributes: &[Attribute], attribute: &'static str, errors: &mut Errors) -> Self {
         let mut keys = Self::new(attribute, None);
         for found in attributes.iter().filter(|found| found.path().is_ident(attribute)) {
-            keys.place.get_or_insert(found.path().span());
+            keys.span.get_or_insert(found.path().span());
             keys.read_one(found, errors);
         }
         keys
     }
 
-    /// The attribute of this name, which may be written once.
+    /// Reads an attribute that may be written once.
     pub(crate) fn read_once(attributes: &[Attribute], attribute: &'static str, errors: &mut Errors) -> Option<Self> {
         let mut found = attributes.iter().filter(|found| found.path().is_ident(attribute));
         let first = found.next()?;
         for again in found {
-            errors.on(again.path(), format_args!("`#[{attribute}]` stands here already; write one, with all its keys"));
+            errors.on(again.path(), format_args!("duplicate `#[{attribute}]`; write one attribute with all keys"));
         }
         let mut keys = Self::new(attribute, Some(first.path().span()));
         keys.read_one(first, errors);
         Some(keys)
     }
 
-    /// The attributes of this name, which may be written several times, each with keys of its own.
+    /// Reads an attribute that may be written several times, each with its own keys.
     pub(crate) fn read_each(
         attributes: &[Attribute],
         attribute: &'static str,
@@ -72,41 +79,41 @@ impl Keys {
         found.into_iter()
     }
 
-    fn new(attribute: &'static str, place: Option<Span>) -> Self {
-        Self { attribute, place, given: Vec::new(), known: Vec::new() }
+    fn new(attribute: &'static str, span: Option<Span>) -> Self {
+        Self { attribute, span, given: Vec::new(), known: Vec::new() }
     }
 
-    /// Whether it could be read.
+    /// Adds the keys of an attribute. Returns false if the attribute is malformed.
     fn read_one(&mut self, found: &Attribute, errors: &mut Errors) -> bool {
         let name = self.attribute;
         match &found.meta {
             Meta::Path(_) if name == "table" => {
-                errors.on(found.path(), "`#[table]` needs keys: `#[table(name = \"…\")]`");
+                errors.on(found.path(), "`#[table]` needs a key; write `#[table(name = \"…\")]`");
                 false
             }
             Meta::Path(_) if name == "index" => {
-                errors.on(found.path(), "`#[index]` begins with its name: `#[index(name, …)]`");
+                errors.on(found.path(), "`#[index]` needs the name of the index first; write `#[index(name, …)]`");
                 false
             }
             Meta::Path(_) if name == "projection" => {
-                errors.on(found.path(), "`#[projection]` says of which entity: `#[projection(of = Post)]`");
+                errors.on(found.path(), "`#[projection]` needs the entity; write `#[projection(of = Post)]`");
                 false
             }
             Meta::Path(_) => true,
             Meta::NameValue(pair) => {
-                errors.on(pair, format_args!("`#[{name}]` takes its keys in parentheses: `#[{name}(…)]`"));
+                errors.on(pair, format_args!("the keys of `#[{name}]` must be in parentheses; write `#[{name}(…)]`"));
                 false
             }
             Meta::List(list) => match list.parse_args_with(|input: ParseStream<'_>| {
-                Punctuated::<Meta, Token![,]>::parse_terminated_with(input, given)
+                Punctuated::<Meta, Token![,]>::parse_terminated_with(input, parse_key)
             }) {
                 Ok(metas) if metas.is_empty() => {
-                    let mend = if name == "table" { "remove it" } else { "remove the parentheses" };
-                    errors.on(list, format_args!("`#[{name}()]` says nothing; write a key into it, or {mend}"));
+                    let fix = if name == "table" { "remove it" } else { "remove the parentheses" };
+                    errors.on(list, format_args!("`#[{name}()]` is empty; add a key, or {fix}"));
                     false
                 }
                 Ok(metas) => {
-                    self.given.extend(metas.into_iter().map(|meta| (written(meta.path()), meta)));
+                    self.given.extend(metas.into_iter().map(|meta| (path_text(meta.path()), meta)));
                     true
                 }
                 Err(error) => {
@@ -117,12 +124,12 @@ impl Keys {
         }
     }
 
-    /// Where the attribute stands, if it does.
-    pub(crate) fn place(&self) -> Option<Span> {
-        self.place
+    /// Returns the span of the attribute, if there is one.
+    pub(crate) fn span(&self) -> Option<Span> {
+        self.span
     }
 
-    /// Whether a key is written; this does not take it.
+    /// Returns true if a key is written. Does not take the key.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.given.iter().any(|(name, _)| name == key)
     }
@@ -133,14 +140,14 @@ impl Keys {
         let (_, meta) = self.given.remove(first);
         self.given.retain(|(name, again)| {
             if name == key {
-                errors.on(again.path(), format_args!("`{key}` stands here already; keep one"));
+                errors.on(again.path(), format_args!("duplicate key `{key}`; keep one"));
             }
             name != key
         });
         Some(meta)
     }
 
-    /// The name that the attribute begins with; nothing if it begins otherwise.
+    /// Takes the name with which the attribute begins. Reports an error if the attribute begins with something else.
     pub(crate) fn name(&mut self, errors: &mut Errors) -> Option<Text> {
         let (value, first) = self.given.first()?;
         match first {
@@ -151,13 +158,15 @@ impl Keys {
             }
             other => {
                 let attribute = self.attribute;
-                errors.on(other, format_args!("`#[{attribute}]` begins with its name: `#[{attribute}(name, …)]`"));
+                let message =
+                    format_args!("`#[{attribute}]` needs the name of the index first; write `#[{attribute}(name, …)]`");
+                errors.on(other, message);
                 None
             }
         }
     }
 
-    /// A key without a value.
+    /// Takes a key without a value.
     pub(crate) fn flag(&mut self, key: &'static str, errors: &mut Errors) -> Option<Span> {
         let meta = self.take(key, errors)?;
         if !matches!(meta, Meta::Path(_)) {
@@ -166,27 +175,27 @@ impl Keys {
         Some(meta.path().span())
     }
 
-    /// A key with a text.
-    pub(crate) fn text(&mut self, key: &'static str, errors: &mut Errors) -> Option<LitStr> {
+    /// Takes a key with a string.
+    pub(crate) fn text(&mut self, key: &'static str, errors: &mut Errors) -> Option<Text> {
         let meta = self.take(key, errors)?;
-        let text = text_of(&meta);
-        if text.is_none() {
-            errors.on(&meta, format_args!("`{key}` takes a text; write `{key} = \"…\"`"));
+        let literal = literal_of(&meta);
+        if literal.is_none() {
+            errors.on(&meta, format_args!("`{key}` takes a string; write `{key} = \"…\"`"));
         }
-        text
+        literal.as_ref().map(Text::from)
     }
 
-    /// A key whose text may be left out.
-    pub(crate) fn flag_or_text(&mut self, key: &'static str, errors: &mut Errors) -> Option<(Span, Option<LitStr>)> {
+    /// Takes a key with or without a string. Returns the default if the key has no string.
+    pub(crate) fn text_or(&mut self, key: &'static str, default: &str, errors: &mut Errors) -> Option<String> {
         let meta = self.take(key, errors)?;
-        let text = text_of(&meta);
-        if text.is_none() && !matches!(meta, Meta::Path(_)) {
-            errors.on(&meta, format_args!("`{key}` takes a text or nothing; write `{key} = \"…\"` or `{key}`"));
+        let literal = literal_of(&meta);
+        if literal.is_none() && !matches!(meta, Meta::Path(_)) {
+            errors.on(&meta, format_args!("`{key}` takes a string or no value; write `{key} = \"…\"` or `{key}`"));
         }
-        Some((meta.path().span(), text))
+        Some(literal.map_or_else(|| default.to_owned(), |literal| literal.value()))
     }
 
-    /// A key with a whole number. One that is none, or outside the range, gives a number of the range.
+    /// Takes a key with a whole number. After an error the returned number is one of the range.
     pub(crate) fn number(
         &mut self,
         key: &'static str,
@@ -194,29 +203,26 @@ impl Keys {
         errors: &mut Errors,
     ) -> Option<(Span, usize)> {
         let meta = self.take(key, errors)?;
-        let (low, high) = range.clone().into_inner();
         let number = match value_of(&meta) {
             Some(Expr::Lit(ExprLit { lit: Lit::Int(number), .. })) => number.base10_parse().ok(),
             _ => None,
         };
-        // A number in quotes is the number that was meant.
-        let quoted = text_of(&meta).and_then(|text| text.value().parse().ok()).filter(|number| range.contains(number));
-        let mend = quoted.unwrap_or(low);
-        let number = match number {
-            Some(number) if range.contains(&number) => number,
-            _ => {
-                let message = format_args!("`{key}` takes a whole number from {low} to {high}; write `{key} = {mend}`");
-                match value_of(&meta) {
-                    Some(value) => errors.on(value, message),
-                    None => errors.on(&meta, message),
-                }
-                mend
+        let number = number.filter(|number| range.contains(number)).unwrap_or_else(|| {
+            // A number in quotes is probably the intended number.
+            let quoted = literal_of(&meta).and_then(|literal| literal.value().parse().ok());
+            let fix = quoted.filter(|number| range.contains(number)).unwrap_or(*range.start());
+            let (low, high) = (range.start(), range.end());
+            let message = format_args!("`{key}` takes a whole number from {low} to {high}; write `{key} = {fix}`");
+            match value_of(&meta) {
+                Some(value) => errors.on(value, message),
+                None => errors.on(&meta, message),
             }
-        };
+            fix
+        });
         Some((meta.path().span(), number))
     }
 
-    /// A key with a path.
+    /// Takes a key with a path.
     pub(crate) fn path(&mut self, key: &'static str, errors: &mut Errors) -> Option<Path> {
         let meta = self.take(key, errors)?;
         if let Some(Expr::Path(path)) = value_of(&meta)
@@ -228,7 +234,7 @@ impl Keys {
         None
     }
 
-    /// A key with a name and a field in parentheses, such as `slice = month(posted)`.
+    /// Takes a key with a name and a field in parentheses, such as `slice = month(posted)`.
     pub(crate) fn call(&mut self, key: &'static str, example: &str, errors: &mut Errors) -> Option<(Ident, Ident)> {
         let meta = self.take(key, errors)?;
         let ident = |expression: &Expr| match expression {
@@ -245,7 +251,7 @@ impl Keys {
         None
     }
 
-    /// A key with a list in parentheses.
+    /// Takes a key with a list in parentheses.
     pub(crate) fn list(&mut self, key: &'static str, errors: &mut Errors) -> Option<List> {
         match self.take(key, errors)? {
             Meta::List(list) => Some(List { key, list }),
@@ -256,7 +262,7 @@ impl Keys {
         }
     }
 
-    /// What nobody asked for is unknown.
+    /// Reports each key that no caller took as unknown.
     pub(crate) fn finish(self, errors: &mut Errors) {
         let Self { attribute, given, known, .. } = self;
         for (name, meta) in given {
@@ -265,22 +271,22 @@ impl Keys {
     }
 }
 
-/// What a key holds in parentheses.
+/// List in parentheses after a key.
 pub(crate) struct List {
     key: &'static str,
     list: MetaList,
 }
 
 impl List {
-    /// Where the key is written.
+    /// Returns the span of the key.
     pub(crate) fn span(&self) -> Span {
         self.list.path.span()
     }
 
-    fn parse<T: Parse>(&self, what: &str, errors: &mut Errors) -> Vec<T> {
+    fn parse<T: Parse>(&self, example: &str, errors: &mut Errors) -> Vec<T> {
         match self.list.parse_args_with(Punctuated::<T, Token![,]>::parse_terminated) {
             Ok(items) if items.is_empty() => {
-                errors.on(&self.list, format_args!("`{0}()` says nothing; write `{0}({what})`", self.key));
+                errors.on(&self.list, format_args!("`{0}()` is empty; write `{0}({example})`", self.key));
                 Vec::new()
             }
             Ok(items) => items.into_iter().collect(),
@@ -291,30 +297,31 @@ impl List {
         }
     }
 
-    /// `a, b`
+    /// Parses `a, b`.
     pub(crate) fn idents(&self, errors: &mut Errors) -> Vec<Ident> {
         self.parse("field, …", errors)
     }
 
-    /// `a, some::path`
+    /// Parses `a, some::path`.
     pub(crate) fn paths(&self, errors: &mut Errors) -> Vec<ExprPath> {
         self.parse("field, path", errors)
     }
 
-    /// `a = "…", b = "…"`
-    pub(crate) fn texts(&self, errors: &mut Errors) -> Vec<(Ident, LitStr)> {
+    /// Parses `a = "…", b = "…"`.
+    pub(crate) fn texts(&self, errors: &mut Errors) -> Vec<(Ident, Text)> {
         let metas = self.parse::<Meta>("field = \"…\"", errors);
         let text = |meta: Meta| {
-            if let (Some(ident), Some(text)) = (meta.path().get_ident(), text_of(&meta)) {
-                return Some((ident.clone(), text));
+            if let (Some(ident), Some(literal)) = (meta.path().get_ident(), literal_of(&meta)) {
+                return Some((ident.clone(), Text::from(&literal)));
             }
-            errors.on(&meta, format_args!("`{0}` takes texts by field; write `{0}(field = \"…\")`", self.key));
+            let message = format_args!("`{0}` takes a string for each field; write `{0}(field = \"…\")`", self.key);
+            errors.on(&meta, message);
             None
         };
         metas.into_iter().filter_map(text).collect()
     }
 
-    /// `a, b(keys)`: each field and its keys, which are those of an `attribute`.
+    /// Parses `a, b(keys)`: fields and the keys of each. Errors name the keys as those of `attribute`.
     pub(crate) fn fields(&self, attribute: &'static str, errors: &mut Errors) -> Vec<(Ident, Keys)> {
         let metas = self.parse::<Meta>("field, …", errors);
         let field = |meta: Meta| {
@@ -325,7 +332,7 @@ impl List {
                 (Meta::List(list), Some(ident)) => {
                     let given = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated);
                     match given {
-                        Ok(given) => keys.given.extend(given.into_iter().map(|meta| (written(meta.path()), meta))),
+                        Ok(given) => keys.given.extend(given.into_iter().map(|meta| (path_text(meta.path()), meta))),
                         Err(error) => errors.push(error),
                     }
                     return Some((ident, keys));
@@ -338,70 +345,38 @@ impl List {
     }
 }
 
-/// The place of the name that is meant among those that there are, each of which is a `what`.
-pub(crate) fn find(ident: &Ident, what: &str, names: &[&str], errors: &mut Errors) -> Option<usize> {
-    let name = ident.unraw().to_string();
-    let found = names.iter().position(|other| *other == name);
-    if found.is_none() {
-        let meant = match nearest(&name, names) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("there are {}", list(names)),
-        };
-        errors.on(ident, format_args!("no {what} is called `{name}`; {meant}"));
-    }
-    found
-}
-
-/// The key meant, the attribute meant, or all keys that there are.
-fn advice(name: &str, attribute: &str, known: &[&str]) -> String {
-    if let Some(meant) = nearest(name, known) {
-        return format!("did you mean `{meant}`?");
-    }
-    let encodings = ["lowercase", "uppercase", "first", "pad", "reverse", "time", "reverse_time", "hash", "raw"];
-    if encodings.contains(&name) && attribute == "index" {
-        return format!(
-            "an encoding belongs to a field of the index: `partition(field({name}))` or `row(field({name}))`"
-        );
-    }
-    if encodings.contains(&name) {
-        return format!("an encoding belongs to a key part: `#[row_key({name})]` or `#[partition_key({name})]`");
-    }
-    match known {
-        [] => format!("`#[{attribute}]` has none here"),
-        _ => format!("`#[{attribute}(…)]` knows {}", list(known)),
-    }
-}
-
-/// The known name that is at most a third of its letters away, or goes on from this one.
-fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let distance = |other: &str| strsim::damerau_levenshtein(name, other);
-    let best = known.iter().copied().min_by_key(|other| distance(other))?;
-    let near = distance(best) <= name.len().max(best.len()).div_ceil(3);
-    let longer = || known.iter().copied().find(|other| name.len() > 2 && other.starts_with(name));
-    near.then_some(best).or_else(longer)
-}
-
-/// `` `a`, `b` and `c` ``
-pub(crate) fn list(names: &[&str]) -> String {
-    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-    match quoted.as_slice() {
-        [] => String::new(),
-        [one] => one.clone(),
-        [most @ .., last] => format!("{} and {last}", most.join(", ")),
-    }
-}
-
-/// Attributes that belong elsewhere.
+/// Reports attributes that are on the wrong item. `here` describes that item.
 pub(crate) fn refuse(attributes: &[Attribute], names: &[&str], here: &str, errors: &mut Errors) {
     for (name, place) in PLACES.iter().filter(|(name, _)| names.contains(name)) {
         for found in attributes.iter().filter(|found| found.path().is_ident(name)) {
-            errors.on(found.path(), format_args!("`#[{name}]` has no meaning {here}; put it {place}"));
+            errors.on(found.path(), format_args!("`#[{name}]` cannot be used {here}; put it {place}"));
         }
     }
 }
 
-/// A key of an attribute. Its value may be a path as it stands in types, `of = Item<String>`, which no expression is.
-fn given(input: ParseStream<'_>) -> syn::Result<Meta> {
+/// Returns what to write instead of an unknown key: a similar key, the right attribute, or any of the known keys.
+fn advice(name: &str, attribute: &str, known: &[&str]) -> String {
+    if let Some(nearest) = nearest(name, known) {
+        return format!("did you mean `{nearest}`?");
+    }
+    if EncodingOption::named(name).is_some() {
+        return if attribute == "index" {
+            format!(
+                "an encoding belongs to a field of the index; write `partition(field({name}))` or `row(field({name}))`"
+            )
+        } else {
+            format!("an encoding belongs to a key part; write `#[row_key({name})]` or `#[partition_key({name})]`")
+        };
+    }
+    match known {
+        [] => format!("`#[{attribute}]` takes no keys here"),
+        _ => format!("`#[{attribute}(…)]` takes {}", list(known)),
+    }
+}
+
+/// Parses a key of an attribute. The value may be a path in the syntax of types, such as `of = Item<String>`, which is
+/// not an expression.
+fn parse_key(input: ParseStream<'_>) -> syn::Result<Meta> {
     let pair = |input: ParseStream<'_>| -> syn::Result<Meta> {
         let (path, eq_token) = (input.call(Path::parse_mod_style)?, input.parse()?);
         let value = ExprPath { attrs: Vec::new(), qself: None, path: input.parse()? };
@@ -420,21 +395,21 @@ fn given(input: ParseStream<'_>) -> syn::Result<Meta> {
 fn value_of(meta: &Meta) -> Option<&Expr> {
     let Meta::NameValue(pair) = meta else { return None };
     let mut value = &pair.value;
-    // A `macro_rules` fragment comes in an invisible group.
+    // A fragment of `macro_rules` is in an invisible group.
     while let Expr::Group(group) = value {
         value = &group.expr;
     }
     Some(value)
 }
 
-fn text_of(meta: &Meta) -> Option<LitStr> {
+fn literal_of(meta: &Meta) -> Option<LitStr> {
     match value_of(meta) {
-        Some(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) => Some(text.clone()),
+        Some(Expr::Lit(ExprLit { lit: Lit::Str(literal), .. })) => Some(literal.clone()),
         _ => None,
     }
 }
 
-fn written(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     let segments: Vec<_> = path.segments.iter().map(|segment| segment.ident.unraw().to_string()).collect();
     segments.join("::")
 }

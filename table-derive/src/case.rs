@@ -1,10 +1,8 @@
-//! Names in the styles of serde's `rename_all`.
+//! The styles of names that serde's `rename_all` has.
 //!
-//! Written out here, since these names are in stored data: they must not change with a dependency.
+//! The conversions are written here, because the names are part of stored data and must not change with a dependency.
 
-use syn::LitStr;
-
-use crate::{attributes::list, errors::Errors};
+use crate::{errors::Errors, names::list, text::Text};
 
 const STYLES: [(&str, Case); 6] = [
     ("lowercase", Case::Lower),
@@ -16,7 +14,7 @@ const STYLES: [(&str, Case); 6] = [
 ];
 const KEBAB_STYLES: [(&str, Case); 2] = [("kebab-case", Case::Kebab), ("SCREAMING-KEBAB-CASE", Case::ScreamingKebab)];
 
-/// A style of names.
+/// Style of names.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Case {
     Lower,
@@ -30,35 +28,35 @@ pub(crate) enum Case {
 }
 
 impl Case {
-    /// A style for property names, which hold no `-`.
-    pub(crate) fn of_properties(style: &LitStr, errors: &mut Errors) -> Option<Self> {
-        let name = style.value();
-        if KEBAB_STYLES.iter().any(|(kebab, _)| *kebab == name) {
+    /// Reads a style for property names, which cannot contain `-`.
+    pub(crate) fn of_properties(style: &Text, errors: &mut Errors) -> Option<Self> {
+        let name = &style.value;
+        if KEBAB_STYLES.iter().any(|(kebab, _)| kebab == name) {
             let instead = if name == "kebab-case" { "snake_case" } else { "SCREAMING_SNAKE_CASE" };
-            let message = format_args!("a property's name holds no `-`; write `rename_all = \"{instead}\"`");
-            errors.on(style, message);
+            let message = format_args!("a property name cannot contain `-`; write `rename_all = \"{instead}\"`");
+            errors.at(style.span, message);
             return None;
         }
         Self::find(style, &STYLES, errors)
     }
 
-    /// A style for the names of variants, which are values and may hold anything.
-    pub(crate) fn of_variants(style: &LitStr, errors: &mut Errors) -> Option<Self> {
+    /// Reads a style for the names of variants, which are values and can contain any character.
+    pub(crate) fn of_variants(style: &Text, errors: &mut Errors) -> Option<Self> {
         let all: Vec<_> = STYLES.into_iter().chain(KEBAB_STYLES).collect();
         Self::find(style, &all, errors)
     }
 
-    fn find(style: &LitStr, styles: &[(&str, Self)], errors: &mut Errors) -> Option<Self> {
-        let name = style.value();
-        let found = styles.iter().find(|(known, _)| *known == name);
+    fn find(style: &Text, styles: &[(&str, Self)], errors: &mut Errors) -> Option<Self> {
+        let name = &style.value;
+        let found = styles.iter().find(|(known, _)| known == name);
         if found.is_none() {
             let known: Vec<_> = styles.iter().map(|(known, _)| *known).collect();
-            errors.on(style, format_args!("unknown style `{name}`; there are {}", list(&known)));
+            errors.at(style.span, format_args!("unknown style `{name}`; the styles are {}", list(&known)));
         }
         found.map(|(_, case)| *case)
     }
 
-    /// The name of a field, which is written in `snake_case`.
+    /// Converts the name of a field, which is in `snake_case`.
     pub(crate) fn field(self, field: &str) -> String {
         match self {
             Self::Lower | Self::Snake => field.to_owned(),
@@ -70,7 +68,7 @@ impl Case {
         }
     }
 
-    /// The name of a variant, which is written in `PascalCase`.
+    /// Converts the name of a variant, which is in `PascalCase`.
     pub(crate) fn variant(self, variant: &str) -> String {
         match self {
             Self::Pascal => variant.to_owned(),

@@ -1,12 +1,16 @@
-//! How a field is written into a key.
+//! The encodings of key parts.
 
 use std::fmt;
 
 use proc_macro2::Span;
 
-use crate::{attributes::Keys, errors::Errors};
+use crate::{
+    attributes::Keys,
+    encoding_option::{EncodingOption, Form},
+    errors::Errors,
+};
 
-/// An encoding, as the attribute's options compose it.
+/// Encoding of a key part, composed of the options of its attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Encoding {
     Plain,
@@ -21,44 +25,65 @@ pub(crate) enum Encoding {
     Raw,
 }
 
-/// The attribute's text, always in the same order: it is part of the layout that tables record.
+/// Outermost option of an encoding.
+pub(crate) struct Step<'a> {
+    pub(crate) option: EncodingOption,
+    pub(crate) number: Option<usize>,
+    /// The encoding to whose result the option applies.
+    pub(crate) inner: Option<&'a Encoding>,
+}
+
+/// Writes the options in a fixed order, because the text is part of the layout that tables record.
 impl fmt::Display for Encoding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of = |of: &Self| if *of == Self::Plain { String::new() } else { format!(", {of}") };
-        match self {
-            Self::Plain => formatter.write_str("plain"),
-            Self::Lowercase => formatter.write_str("lowercase"),
-            Self::Uppercase => formatter.write_str("uppercase"),
-            Self::First(count, inner) => write!(formatter, "first = {count}{}", of(inner)),
-            Self::Pad(digits) => write!(formatter, "pad = {digits}"),
-            Self::Reverse(inner) => write!(formatter, "reverse{}", of(inner)),
-            Self::Time => formatter.write_str("time"),
-            Self::ReverseTime => formatter.write_str("reverse_time"),
-            Self::Hash(buckets, inner) => write!(formatter, "hash = {buckets}{}", of(inner)),
-            Self::Raw => formatter.write_str("raw"),
+        let Some(Step { option, number, inner }) = self.outermost() else { return formatter.write_str("plain") };
+        formatter.write_str(option.name())?;
+        if let Some(number) = number {
+            write!(formatter, " = {number}")?;
+        }
+        match inner {
+            Some(inner) if *inner != Self::Plain => write!(formatter, ", {inner}"),
+            _ => Ok(()),
         }
     }
 }
 
 impl Encoding {
-    /// Whether the value cannot be read back from the key.
+    /// Returns the outermost option, or `None` for the plain encoding.
+    pub(crate) fn outermost(&self) -> Option<Step<'_>> {
+        let (option, number, inner) = match self {
+            Self::Plain => return None,
+            Self::Lowercase => (EncodingOption::Lowercase, None, None),
+            Self::Uppercase => (EncodingOption::Uppercase, None, None),
+            Self::First(count, inner) => (EncodingOption::First, Some(*count), Some(&**inner)),
+            Self::Pad(digits) => (EncodingOption::Pad, Some(*digits), None),
+            Self::Reverse(inner) => (EncodingOption::Reverse, None, Some(&**inner)),
+            Self::Time => (EncodingOption::Time, None, None),
+            Self::ReverseTime => (EncodingOption::ReverseTime, None, None),
+            Self::Hash(buckets, inner) => (EncodingOption::Hash, Some(*buckets), Some(&**inner)),
+            Self::Raw => (EncodingOption::Raw, None, None),
+        };
+        Some(Step { option, number, inner })
+    }
+
+    /// Returns true if the value cannot be read back from the key.
     pub(crate) fn is_lossy(&self) -> bool {
         matches!(self, Self::Lowercase | Self::Uppercase | Self::First(..) | Self::Hash(..))
     }
 
-    /// How it folds a text: `lowercase`, `uppercase` or plain.
+    /// Returns the case folding of a text: `lowercase`, `uppercase` or plain.
     pub(crate) fn fold(&self) -> &Self {
         match self {
-            Self::First(_, of) | Self::Hash(_, of) => of.fold(),
+            Self::First(_, inner) | Self::Hash(_, inner) => inner.fold(),
             Self::Lowercase | Self::Uppercase => self,
             _ => &Self::Plain,
         }
     }
 
-    /// This encoding of a partition, as far as it follows from what `row` writes of the same value, so that values that
-    /// are one in the row key have one partition: a folded text tells that fold alone, its first characters no more of
-    /// them.
-    pub(crate) fn following(&self, row: &Self) -> Self {
+    /// Returns this encoding of a partition key, restricted to what can be computed from `row`, the encoding of the same
+    /// value in the row key. Values that are equal in the row key then have the same partition: a folded text determines
+    /// only the same folding, and the first characters determine only as many characters.
+    pub(crate) fn derived_from(&self, row: &Self) -> Self {
         if !row.is_lossy() {
             return self.clone();
         }
@@ -66,105 +91,100 @@ impl Encoding {
         let fold = if *row.fold() == Self::Plain { self.fold() } else { row.fold() };
         let first = |count| Self::First(count, Box::new(fold.clone()));
         match self {
-            Self::Hash(buckets, of) => Self::Hash(*buckets, Box::new(of.following(row))),
+            Self::Hash(buckets, inner) => Self::Hash(*buckets, Box::new(inner.derived_from(row))),
             Self::First(count, _) => first(most.map_or(*count, |most| most.min(*count))),
             Self::Plain | Self::Lowercase | Self::Uppercase | Self::Raw => most.map_or_else(|| fold.clone(), first),
-            // Of other types than text, whose encodings lose nothing.
+            // These are for types other than text, which have no lossy encoding.
             Self::Pad(_) | Self::Reverse(_) | Self::Time | Self::ReverseTime => self.clone(),
         }
     }
 
-    /// Pulls the encoding's options; the span is the first one's.
+    /// Takes the options of an encoding. The returned span is that of the outermost option.
     pub(crate) fn read(keys: &mut Keys, errors: &mut Errors) -> (Self, Option<Span>) {
-        let lowercase = keys.flag("lowercase", errors);
-        let uppercase = keys.flag("uppercase", errors);
-        let first = keys.number("first", 1..=512, errors);
-        let pad = keys.number("pad", 1..=39, errors);
-        let reverse = keys.flag("reverse", errors);
-        let time = keys.flag("time", errors);
-        let reverse_time = keys.flag("reverse_time", errors);
-        let hash = keys.number("hash", 2..=65_536, errors);
-        let raw = keys.flag("raw", errors);
-
-        let span = |number: Option<(Span, usize)>| number.map(|(span, _)| span);
-        let given: Vec<(&str, Span)> = [
-            ("raw", raw),
-            ("hash", span(hash)),
-            ("first", span(first)),
-            ("lowercase", lowercase),
-            ("uppercase", uppercase),
-            ("pad", span(pad)),
-            ("reverse", reverse),
-            ("time", time),
-            ("reverse_time", reverse_time),
-        ]
-        .into_iter()
-        .filter_map(|(name, span)| Some((name, span?)))
-        .collect();
-        let place = given.first().map(|(_, span)| *span);
-        if refuse_conflicts(&given, errors) {
-            // Every type has this one, so that the compiler does not add to the message.
-            return (Self::Plain, place);
-        }
-
-        let fold = match (lowercase, uppercase) {
-            (Some(_), _) => Self::Lowercase,
-            (None, Some(_)) => Self::Uppercase,
-            (None, None) => Self::Plain,
-        };
-        let text = match first {
-            Some((_, count)) => Self::First(count, Box::new(fold)),
-            None => fold,
-        };
-        let number = pad.map_or(Self::Plain, |(_, digits)| Self::Pad(digits));
-        let encoding = if raw.is_some() {
-            Self::Raw
-        } else if let Some((_, buckets)) = hash {
-            Self::Hash(buckets, Box::new(text))
-        } else if text != Self::Plain {
-            text
-        } else if reverse_time.is_some() {
-            Self::ReverseTime
-        } else if time.is_some() {
-            Self::Time
-        } else if reverse.is_some() {
-            Self::Reverse(Box::new(number))
-        } else {
-            number
-        };
-        (encoding, place)
+        let options = EncodingOption::ALL.into_iter();
+        let mut given: Vec<_> = options.filter_map(|option| Given::take(option, keys, errors)).collect();
+        given.sort_by_key(|given| given.option);
+        let span = given.first().map(|given| given.span);
+        let has_conflicts = report_conflicts(&given, errors);
+        // After a conflict, every type supports the plain encoding, so the compiler adds no error.
+        let options = if has_conflicts { [].as_slice() } else { &given };
+        (options.iter().rev().fold(Self::Plain, |inner, given| given.apply(inner)), span)
     }
 }
 
-/// Each option is compared with those before it, and says its first conflict. Whether there was one.
-fn refuse_conflicts(given: &[(&str, Span)], errors: &mut Errors) -> bool {
-    let mut refused = false;
-    for (at, (name, span)) in given.iter().enumerate() {
-        if let Some(message) = given[..at].iter().find_map(|(before, _)| conflict(before, name)) {
+/// Option that an attribute contains.
+struct Given {
+    option: EncodingOption,
+    /// The option's number; 0 for a flag.
+    number: usize,
+    span: Span,
+}
+
+impl Given {
+    fn take(option: EncodingOption, keys: &mut Keys, errors: &mut Errors) -> Option<Self> {
+        let (span, number) = match option.form() {
+            Form::Flag => (keys.flag(option.name(), errors)?, 0),
+            Form::Number(range) => keys.number(option.name(), range, errors)?,
+        };
+        Some(Self { option, number, span })
+    }
+
+    /// Returns the encoding that applies this option to the result of `inner`.
+    fn apply(&self, inner: Encoding) -> Encoding {
+        match (self.option, inner) {
+            (EncodingOption::Raw, _) => Encoding::Raw,
+            (EncodingOption::Hash, inner) => Encoding::Hash(self.number, Box::new(inner)),
+            (EncodingOption::First, inner) => Encoding::First(self.number, Box::new(inner)),
+            (EncodingOption::Lowercase, _) => Encoding::Lowercase,
+            (EncodingOption::Uppercase, _) => Encoding::Uppercase,
+            // `reverse` applies to the padded number.
+            (EncodingOption::Pad, Encoding::Reverse(_)) => Encoding::Reverse(Box::new(Encoding::Pad(self.number))),
+            (EncodingOption::Pad, _) => Encoding::Pad(self.number),
+            (EncodingOption::Reverse, inner) => Encoding::Reverse(Box::new(inner)),
+            (EncodingOption::Time, _) => Encoding::Time,
+            (EncodingOption::ReverseTime, _) => Encoding::ReverseTime,
+        }
+    }
+}
+
+/// Reports for each option its first conflict with an option before it. Returns true if there is a conflict.
+fn report_conflicts(given: &[Given], errors: &mut Errors) -> bool {
+    let mut found = false;
+    for (at, Given { option, span, .. }) in given.iter().enumerate() {
+        if let Some(message) = given[..at].iter().find_map(|before| conflict(before.option, *option)) {
             errors.at(*span, message);
-            refused = true;
+            found = true;
         }
     }
-    refused
+    found
 }
 
-/// Why two options do not combine; the pair comes in the order of `given`.
-fn conflict(one: &str, other: &str) -> Option<String> {
-    let text = |name| matches!(name, "first" | "lowercase" | "uppercase");
+/// Returns the message for two options that cannot be combined. `one` is before `other` in the order of the options.
+fn conflict(one: EncodingOption, other: EncodingOption) -> Option<String> {
+    use EncodingOption::{Hash, Lowercase, Pad, Raw, Reverse, ReverseTime, Time, Uppercase};
+
+    let (name, other_name) = (one.name(), other.name());
     Some(match (one, other) {
-        ("raw", _) => format!("`raw` is the text as it is; remove `{other}` or `raw`"),
-        ("lowercase", "uppercase") => "a text is folded one way: keep `lowercase` or `uppercase`".to_owned(),
-        ("time", "reverse_time") => {
-            "a time runs one way: keep `time` (oldest first) or `reverse_time` (newest first)".to_owned()
+        (Raw, _) => format!("`raw` writes the text unchanged; remove `{other_name}` or `raw`"),
+        (Lowercase, Uppercase) => "`lowercase` and `uppercase` exclude each other; keep one of them".to_owned(),
+        (Time, ReverseTime) => "`time` and `reverse_time` exclude each other; keep `time` (oldest first) or \
+                                `reverse_time` (newest first)"
+            .to_owned(),
+        (Reverse, Time) => "for newest first, write `reverse_time` instead of `reverse` and `time`".to_owned(),
+        (Reverse, ReverseTime) => "`reverse_time` is already reversed; remove `reverse`".to_owned(),
+        (Pad, Time | ReverseTime) => format!("`{other_name}` has a fixed width; remove `pad`"),
+        (Hash, _) if !other.is_for_text() => {
+            format!("`hash` cannot be combined with `{other_name}`; remove `{other_name}`")
         }
-        ("reverse", "time") => "for newest first, write `reverse_time` instead of `reverse` and `time`".to_owned(),
-        ("reverse", "reverse_time") => "`reverse_time` is reversed already; remove `reverse`".to_owned(),
-        ("pad", "time" | "reverse_time") => format!("`{other}` is as wide as it needs; remove `pad`"),
-        ("hash", _) if !text(other) => format!("`hash` takes the value's plain encoding; remove `{other}`"),
-        (one, other) if text(one) && !text(other) => {
-            let of = if matches!(other, "time" | "reverse_time") { "times" } else { "integers" };
-            let only = if other == "reverse" { "integers and dates" } else { of };
-            format!("`{one}` is for text and `{other}` for {only}; keep the one for this field's type")
+        (one, other) if one.is_for_text() && !other.is_for_text() => {
+            let types = match other {
+                Time | ReverseTime => "times",
+                Reverse => "integers and dates",
+                _ => "integers",
+            };
+            format!(
+                "`{name}` is for text and `{other_name}` is for {types}; keep the one that fits the type of the field"
+            )
         }
         _ => return None,
     })
@@ -185,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn options_compose_in_one_order() {
+    fn options_are_written_in_a_fixed_order() {
         let text = |attribute: syn::Attribute| read(&attribute).unwrap();
         assert_eq!(text(syn::parse_quote!(#[row_key])), "plain");
         assert_eq!(text(syn::parse_quote!(#[row_key(uppercase, first = 1)])), "first = 1, uppercase");
@@ -195,9 +215,8 @@ mod tests {
         assert_eq!(text(syn::parse_quote!(#[row_key(raw)])), "raw");
     }
 
-    /// Each encoding of a row key beside one of the partition, and what of that one follows from it.
     #[test]
-    fn a_partition_follows_from_what_the_row_tells() {
+    fn a_partition_is_derived_from_the_row_key() {
         let parse = |text: &str| {
             let options: TokenStream = text.parse().unwrap();
             let attribute: syn::Attribute = match text {
@@ -208,8 +227,8 @@ mod tests {
             let mut keys = Keys::read(std::slice::from_ref(&attribute), "row_key", &mut errors);
             Encoding::read(&mut keys, &mut errors).0
         };
-        for (partition, row, follows) in [
-            // What the row holds whole tells everything.
+        for (partition, row, derived) in [
+            // A row key that contains the whole value allows any partition.
             ("hash = 16", "plain", "hash = 16"),
             ("hash = 16, lowercase", "plain", "hash = 16, lowercase"),
             ("first = 1, uppercase", "plain", "first = 1, uppercase"),
@@ -218,7 +237,7 @@ mod tests {
             ("hash = 16", "time", "hash = 16"),
             ("pad = 4", "reverse", "pad = 4"),
             ("time", "reverse_time", "time"),
-            // A folded text tells no other one.
+            // A folded text determines only the same folding.
             ("plain", "lowercase", "lowercase"),
             ("raw", "uppercase", "uppercase"),
             ("uppercase", "lowercase", "lowercase"),
@@ -228,7 +247,7 @@ mod tests {
             ("hash = 16, first = 2", "uppercase", "hash = 16, first = 2, uppercase"),
             ("first = 1", "uppercase", "first = 1, uppercase"),
             ("first = 1, uppercase", "uppercase", "first = 1, uppercase"),
-            // Nor the first characters more of them.
+            // The first characters determine only as many characters.
             ("plain", "first = 2", "first = 2"),
             ("first = 3", "first = 2", "first = 2"),
             ("first = 2", "first = 2", "first = 2"),
@@ -237,12 +256,12 @@ mod tests {
             ("hash = 16", "first = 2, lowercase", "hash = 16, first = 2, lowercase"),
             ("hash = 16, lowercase", "first = 2", "hash = 16, first = 2, lowercase"),
         ] {
-            assert_eq!(parse(partition).following(&parse(row)).to_string(), follows, "{partition} beside {row}");
+            assert_eq!(parse(partition).derived_from(&parse(row)).to_string(), derived, "{partition} with {row}");
         }
     }
 
     #[test]
-    fn conflicts_are_refused_once_each() {
+    fn each_conflict_is_reported_once() {
         let messages = |attribute: syn::Attribute| read(&attribute).unwrap_err().matches("compile_error").count();
         assert_eq!(messages(syn::parse_quote!(#[row_key(lowercase, uppercase)])), 1);
         assert_eq!(messages(syn::parse_quote!(#[row_key(time, reverse)])), 1);

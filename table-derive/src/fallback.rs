@@ -1,17 +1,18 @@
-//! What stands in where there is no model, so that the uses of the type bring no messages of their own.
+//! The implementations that a derive generates if its input has no model. With them, uses of the type cause no further
+//! errors.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, ext::IdentExt as _};
 
-use crate::{expand::Runtime, model};
+use crate::runtime::Runtime;
 
 pub(crate) fn table_entity(input: &DeriveInput) -> TokenStream {
-    // An entity is `'static`, so nothing can stand in for one that borrows.
+    // `TableEntity` requires `'static`, so a type with a lifetime cannot implement it.
     if input.generics.lifetimes().next().is_some() {
         return TokenStream::new();
     }
-    let t = Runtime::new(model::runtime(&input.attrs)).here();
+    let t = Runtime::read(&input.attrs, "table").here();
     let ident = &input.ident;
     let name = ident.unraw().to_string();
     let (parameters, arguments, clause) = input.generics.split_for_impl();
@@ -51,7 +52,7 @@ pub(crate) fn table_entity(input: &DeriveInput) -> TokenStream {
 }
 
 pub(crate) fn key_part(input: &DeriveInput) -> TokenStream {
-    let t = Runtime::new(model::runtime(&input.attrs)).here();
+    let t = Runtime::read(&input.attrs, "table").here();
     let ident = &input.ident;
     let (parameters, arguments, clause) = input.generics.split_for_impl();
     quote! {
@@ -77,7 +78,7 @@ pub(crate) fn key_part(input: &DeriveInput) -> TokenStream {
 }
 
 pub(crate) fn property(input: &DeriveInput) -> TokenStream {
-    let t = Runtime::new(model::runtime(&input.attrs)).here();
+    let t = Runtime::read(&input.attrs, "table").here();
     let ident = &input.ident;
     let (parameters, arguments, clause) = input.generics.split_for_impl();
     quote! {

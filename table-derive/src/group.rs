@@ -1,17 +1,12 @@
-//! `#[derive(EntityGroup)]`: an enum of entities that share a table and a partition.
+//! `#[derive(EntityGroup)]`: an enum of entities that share a table and partitions.
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{Data, DeriveInput, Fields, Type, ext::IdentExt as _, spanned::Spanned as _};
 
-use crate::{
-    attributes::Keys,
-    errors::Errors,
-    expand::{Runtime, local},
-    model,
-};
+use crate::{attributes::Keys, errors::Errors, hygiene::local, runtime::Runtime};
 
-/// An enum whose variants hold an entity each, the master first.
+/// Enum with one entity in each variant. The first variant is the master.
 pub(crate) struct Group<'a> {
     input: &'a DeriveInput,
     runtime: Runtime,
@@ -25,18 +20,19 @@ struct Variant<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Nothing if the item is not such an enum.
+    /// Reads the enum. Returns nothing if the type is not such an enum.
     pub(crate) fn read(input: &'a DeriveInput, errors: &mut Errors) -> Option<Self> {
         let name = &input.ident;
         let mut keys = Keys::read(&input.attrs, "table", errors);
         keys.path("crate", errors);
         keys.finish(errors);
         for parameter in &input.generics.params {
-            errors.on(parameter, "a group has no parameters; write those of its entities: `Item(Item<String>)`");
+            errors
+                .on(parameter, "a group cannot have parameters; write concrete entities, such as `Item(Item<String>)`");
         }
         let Data::Enum(data) = &input.data else {
             let help = format_args!("help: write `enum {name} {{ Expense(Expense), Item(ExpenseItem) }}`");
-            errors.on(name, format_args!("`EntityGroup` is for enums, with a variant for each entity\n{help}"));
+            errors.on(name, format_args!("`EntityGroup` is for enums with one variant for each entity\n{help}"));
             return None;
         };
         let mut variants = Vec::new();
@@ -46,17 +42,18 @@ impl<'a> Group<'a> {
                 Fields::Unnamed(fields) if fields.unnamed.len() == 1 => {
                     variants.extend(fields.unnamed.first().map(|field| Variant { ident, ty: &field.ty }));
                 }
-                _ => errors.on(variant, format_args!("a variant of a group holds one entity; write `{ident}(…)`")),
+                _ => errors.on(variant, format_args!("a variant of a group has one entity; write `{ident}(…)`")),
             }
         }
         if data.variants.len() < 2 {
-            let help = "help: write the master first, then its items; one entity alone has its own `by_key`";
-            errors.on(name, format_args!("a group has two variants at least\n{help}"));
+            let help = "help: write the master first, then its items; a single entity already has `by_key`";
+            errors.on(name, format_args!("a group has at least two variants\n{help}"));
         }
-        let whole = variants.len() == data.variants.len() && variants.len() > 1 && input.generics.params.is_empty();
-        let runtime = Runtime::new(model::runtime(&input.attrs));
+        let is_complete =
+            variants.len() == data.variants.len() && variants.len() > 1 && input.generics.params.is_empty();
+        let runtime = Runtime::read(&input.attrs, "table");
         let mut variants = variants.into_iter();
-        let master = variants.next().filter(|_| whole)?;
+        let master = variants.next().filter(|_| is_complete)?;
         Some(Self { input, runtime, master, items: variants.collect() })
     }
 
@@ -65,7 +62,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The query and the implementations.
+/// Returns the query function and the implementations.
 pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
     let Group { input, runtime, master, .. } = group;
     let (t, ident) = (runtime.here(), &input.ident);
@@ -120,7 +117,7 @@ fn read(group: &Group<'_>, Variant { ident, ty }: &Variant<'_>) -> TokenStream {
     quote!(#variant.map(Self::#ident))
 }
 
-/// The partition, opened by the values that the master's partition key is made of.
+/// Returns `by_key`, which opens the partition with the values of the master's partition key.
 fn by_key(group: &Group<'_>) -> TokenStream {
     let Group { input, runtime, master, items } = group;
     let (ty, t) = (master.ty, runtime.at(master.ty.span()));
@@ -133,9 +130,10 @@ fn by_key(group: &Group<'_>) -> TokenStream {
         group.master.ident.unraw(),
         names.join(", ")
     );
-    let more = "Narrowing follows the row key of the first variant: its rows and those that go on after it.";
-    let place = input.ident.span().resolved_at(Span::call_site());
-    let name = Ident::new("by_key", place);
+    let more = "Narrowing applies to the row key of the first variant. The query then reads its rows with the narrowed key, \
+                and the rows of the other variants whose keys begin with that key.";
+    let span = input.ident.span().resolved_at(Span::call_site());
+    let name = Ident::new("by_key", span);
     quote! {
         #[doc = #fact]
         #[doc = ""]
@@ -152,82 +150,71 @@ fn by_key(group: &Group<'_>) -> TokenStream {
     }
 }
 
-/// Whether a variant can be in the group, which only the compiler knows.
+/// Returns a constant that does not compile if a variant does not fit the group, which only the compiler can determine.
 fn check(group: &Group<'_>, number: usize, item: &Variant<'_>) -> TokenStream {
     let (name, master) = (item.ident.unraw(), group.master.ident.unraw());
     let ident = &group.input.ident;
-    let place = item.ty.span();
-    let t = group.runtime.at(place);
+    let span = item.ty.span();
+    let t = group.runtime.at(span);
     let number = Literal::usize_unsuffixed(number);
     let messages = [
-        (
-            "Table",
-            format!("`{name}` stands in another table than `{master}`; write `#[table(name = …)]`, the same on both"),
-        ),
+        ("Table", format!("`{name}` is in another table than `{master}`; write the same `#[table(name = …)]` on both")),
         (
             "Slice",
-            format!(
-                "`{master}` or `{name}` stands in table slices, where a group is not read by one query; remove `slice`"
-            ),
+            format!("`{master}` or `{name}` has table slices, which one query cannot read as a group; remove `slice`"),
         ),
         (
             "Partition",
             format!(
-                "the partition key of `{name}` is not made as that of `{master}`; give both the same parts, of the same \
-                 types and encodings"
+                "the partition keys of `{name}` and `{master}` differ; give both the same parts, with the same types and \
+                 encodings"
             ),
         ),
         (
             "Hash",
             format!(
-                "the partition key of `{master}` has a `hash`, and a group is read from one partition, where only some of \
-                 its rows stand; remove `hash`, or query `{master}` and `{name}` each by itself"
+                "the partition key of `{master}` has a `hash`, but a group is read from one partition, which would \
+                 contain only some of the rows; remove `hash`, or query `{master}` and `{name}` separately"
             ),
         ),
         (
             "Row",
             format!(
-                "the row key of `{name}` does not begin as that of `{master}`; let it begin with the same prefix and the \
-                 same parts, of the same types and encodings"
+                "the row key of `{name}` does not begin like that of `{master}`; begin it with the same prefix and the \
+                 same parts, with the same types and encodings"
             ),
         ),
         (
             "Open",
             format!(
-                "the row key of `{master}` has a text, which does not tell its end: what begins with it would be taken \
-                 for its items; put it into the partition key"
+                "the row key of `{master}` contains a text, whose end is not marked, so rows with a longer text would be \
+                 read as items; move the text into the partition key"
             ),
         ),
         (
             "Indexes",
             format!(
-                "the row key of `{master}` is a constant, so index rows would stand among those of the group; give it a \
-                 key field, or move the indexes of both into other tables"
+                "the row key of `{master}` is a constant, so the group would contain index rows; add a key field, or \
+                 move the indexes of both into other tables"
             ),
         ),
-        (
-            "Kinds",
-            format!("one of `{master}` and `{name}` has a kind and the other has none; write `#[table(kind)]` on both"),
-        ),
-        (
-            "SameKind",
-            format!("`{name}` has the kind of another variant; write `#[table(kind = …)]` with a name of its own"),
-        ),
+        ("Kinds", format!("only one of `{master}` and `{name}` has a kind; write `#[table(kind)]` on both")),
+        ("SameKind", format!("`{name}` has the kind of another variant; write `#[table(kind = …)]` with another name")),
         (
             "Alike",
             format!(
-                "rows of `{name}` can be taken for those of another variant, as their keys have parts alike; write \
-                 `#[table(kind)]` on all of them, and give no two of them one key, for they would be one row"
+                "rows of `{name}` cannot be distinguished from rows of another variant by the parts of their keys; write \
+                 `#[table(kind)]` on all of them, and never give two of them the same key, because they would be one row"
             ),
         ),
     ];
     let arms = messages.map(|(misfit, message)| {
-        let misfit = Ident::new(misfit, place);
-        quote_spanned!(place=> #t::Misfit::#misfit => ::core::panic!(#message))
+        let misfit = Ident::new(misfit, span);
+        quote_spanned!(span=> #t::Misfit::#misfit => ::core::panic!(#message))
     });
-    let (members, meeting) = (quote_spanned!(place=> <#ident as #t::EntityGroup>::MEMBERS), local("meeting"));
+    let (members, meeting) = (quote_spanned!(span=> <#ident as #t::EntityGroup>::MEMBERS), local("meeting"));
     let names = group.variants().map(|variant| variant.ident.unraw().to_string());
-    quote_spanned! {place=>
+    quote_spanned! {span=>
         const _: () = match #t::member_misfit(#members, #number) {
             #t::Misfit::No => {}
             #(#arms,)*

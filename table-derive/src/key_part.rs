@@ -1,4 +1,4 @@
-//! `#[derive(KeyPart)]`.
+//! The expansion of `#[derive(KeyPart)]`.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -11,7 +11,7 @@ pub(crate) fn expand(wrapper: &Wrapper) -> TokenStream {
     let body = match &wrapper.shape {
         Shape::Newtype(ty) => {
             let t = wrapper.runtime.at(ty.span());
-            // All of it stands at the field's type, so that the compiler points there, and once.
+            // All tokens have the span of the field's type, so that the compiler reports one error there.
             quote_spanned! {ty.span()=>
                 type Kind = <#ty as #t::KeyPart>::Kind;
                 type Arg<'a> = <<#ty as #t::KeyPart>::Kind as #t::Kind>::Pass<'a, Self>;

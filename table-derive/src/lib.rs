@@ -1,23 +1,27 @@
 //! The derives of `table-runtime`, which re-exports them.
 //!
-//! Each reads its attributes into a model, checks the model and expands it. Every mistake is reported, at its own
-//! place; the code is written even so, as far as it can be, so that one mistake does not bring others.
+//! Each derive reads the attributes into a model, checks the model and expands it. All errors are reported at once, each at
+//! its own span. After an error the code is still generated as far as possible, so that one mistake causes one error.
 
 mod attributes;
 mod case;
 mod check;
 mod encoding;
+mod encoding_option;
 mod errors;
 mod expand;
 mod fallback;
-mod generics;
 mod group;
+mod hygiene;
 mod key_part;
 mod model;
+mod names;
 mod projection;
 mod property;
+mod runtime;
 #[cfg(test)]
 mod tests;
+mod text;
 mod wrapper;
 
 use proc_macro2::TokenStream;
@@ -25,100 +29,109 @@ use syn::{DeriveInput, parse_macro_input};
 
 use crate::{errors::Errors, group::Group, model::Entity, projection::Projection, wrapper::Wrapper};
 
-/// Makes a struct a table's row, and writes its queries.
+/// Makes a struct a row of a table, and generates its queries.
 ///
-/// Beside the trait there are associated functions: `key(…)`, the point of the full key; `by_key(…)`, the partition, or
-/// where it follows from the row key, what leads to it; `by_NAME(…)`, the same of each index; and `scan()`, which
-/// compiles under `#[table(allow_scan)]`. `{Struct}Columns` has a column for every stored field.
+/// The derive implements `TableEntity` and generates these associated functions:
+///
+/// - `key(…)` returns a point query for the full key.
+/// - `by_key(…)` opens a partition. If the partition key is derived from the row key, it opens the rows whose row key then
+///   determines the partition.
+/// - `by_NAME(…)` does the same for each index.
+/// - `scan()` reads the whole table. It compiles only with `#[table(allow_scan)]`.
+///
+/// The struct `{Struct}Columns` has a column for every stored field.
 ///
 /// # On the struct
 /// | attribute | meaning |
 /// |---|---|
-/// | `#[table(name = "Posts")]` | the table; the struct's name by default |
-/// | `#[table(partition = "all")]`, `#[table(row = "details")]` | a constant key, where no field makes it |
-/// | `#[table(rename_all = "PascalCase")]` | property names, in serde's styles; `PascalCase` by default |
-/// | `#[table(kind)]`, `#[table(kind = "Expense")]` | writes a property `EntityType`, so that entities can share a table |
-/// | `#[table(separator = "_")]` | for data that others wrote: one joint after every key part |
+/// | `#[table(name = "Posts")]` | the table; the default is the name of the struct |
+/// | `#[table(partition = "all")]`, `#[table(row = "details")]` | a constant key, for an entity without fields for it |
+/// | `#[table(rename_all = "PascalCase")]` | the style of property names, one of serde's; the default is `PascalCase` |
+/// | `#[table(kind)]`, `#[table(kind = "Expense")]` | writes a property `EntityType`, so that several entities can share a table |
+/// | `#[table(separator = "_")]` | for data that other programs wrote: one delimiter after every key part |
 /// | `#[table(slice = month(posted))]` | one table for each `year`, `month` or `day` (UTC) of a time that is a key part: `Log201006`; without indexes |
-/// | `#[table(write_id)]` | writes a property `WriteId`, so that a write whose answer was lost is told from another's |
-/// | `#[table(allow_scan)]` | lets `scan()` compile |
-/// | `#[table(crate = path)]` | where `table_runtime` is found |
-/// | `#[index(NAME, partition(f, g(ENCODING)), row(h), …)]` | an index whose two keys are spelled out |
-/// | `#[index(FIELD, …)]` | the same as on that field |
+/// | `#[table(write_id)]` | writes a property `WriteId`, which distinguishes a write whose answer was lost from another writer's write |
+/// | `#[table(allow_scan)]` | allows `scan()` to compile |
+/// | `#[table(crate = path)]` | the path of `table_runtime` |
+/// | `#[index(NAME, partition(f, g(ENCODING)), row(h), …)]` | an index with explicit keys |
+/// | `#[index(FIELD, …)]` | the same index as with `#[index(FIELD, …)]` on that field |
 ///
-/// A kind tells rows apart, and not their keys: entities of two kinds with one partition key and one row key are one
-/// row, which `insert` refuses and `upsert` writes over. Keys of different fields, numbers of parts or prefixes,
-/// `#[row_key(prefix = "note-")]`, never meet; nor do random ids.
+/// A kind distinguishes rows, but not their keys. Two entities of different kinds with the same partition key and row key
+/// are one row: `insert` refuses the second one, and `upsert` overwrites the first one. Keys with different fields, numbers
+/// of parts or prefixes (`#[row_key(prefix = "note-")]`) never collide. Random ids do not collide either.
 ///
 /// # On a field
 /// | attribute | meaning |
 /// |---|---|
-/// | `#[partition_key]`, `#[partition_key(ENCODING)]` | a part of the partition key; several fields, in order, make a composite |
-/// | `#[row_key]`, `#[row_key(ENCODING, prefix = "id-")]` | a part of the row key, likewise |
-/// | `#[index(NAME, ENCODING, …)]` | an index over the field; there may be several |
-/// | `#[property(rename = "…")]` | the property's name |
-/// | `#[property(json)]` | any serde type, as the text of its JSON, which is parsed again when it is written |
-/// | `#[property(text)]` | a `Display` and `FromStr` type, or an `Option` of one, as text |
-/// | `#[property(default)]` | `Default` where a row has no such property |
-/// | `#[property(skip)]` | not stored; `Default` when read |
-/// | `#[property]` on a key field | stores it as a property too |
+/// | `#[partition_key]`, `#[partition_key(ENCODING)]` | a part of the partition key; several fields, in order, form a composite key |
+/// | `#[row_key]`, `#[row_key(ENCODING, prefix = "id-")]` | a part of the row key; several fields form a composite key |
+/// | `#[index(NAME, ENCODING, …)]` | an index over the field; a field can have several |
+/// | `#[property(rename = "…")]` | the name of the property |
+/// | `#[property(json)]` | stores any serde type as JSON text; when it is written, the text is parsed again as a check |
+/// | `#[property(text)]` | stores a type with `Display` and `FromStr`, or an `Option` of one, as text |
+/// | `#[property(default)]` | reads `Default` if a row has no such property |
+/// | `#[property(skip)]` | does not store the field; it is read as `Default` |
+/// | `#[property]` on a key field | stores the field as a property too |
 ///
-/// A key field is stored in its key alone, unless all its encodings lose something: `lowercase`, `uppercase`, `first`
-/// and `hash`.
+/// A key field is stored only in its key, unless all its encodings are lossy. The lossy encodings are `lowercase`,
+/// `uppercase`, `first` and `hash`.
 ///
 /// # Encodings
-/// | option | of | writes |
+/// | option | for | writes |
 /// |---|---|---|
-/// | none | all | the type's own encoding |
-/// | `lowercase`, `uppercase` | text | folded |
+/// | none | all types | the type's own encoding |
+/// | `lowercase`, `uppercase` | text | the folded text |
 /// | `first = N` | text | the first characters, after folding |
-/// | `raw` | text | as it is; last in its key, unless there is a separator |
-/// | `pad = N` | integers | so many digits |
-/// | `reverse` | integers and dates | descending |
+/// | `raw` | text | the text without escapes; the last part of its key, unless there is a separator |
+/// | `pad = N` | integers | this number of digits |
+/// | `reverse` | integers and dates | descending order |
 /// | `time`, `reverse_time` | times | ticks: oldest or newest first |
-/// | `hash = N` | all | one of so many partitions, of the value's plain or folded text; last in the partition key |
+/// | `hash = N` | all types | one of `N` partitions, computed from the plain or folded text of the value; the last part of the partition key |
 ///
-/// Where the last part of the partition key and the first of the row key are one field, its value leads to the
-/// partition. So the partition is made of what the row key tells: beside `lowercase` it is `lowercase` too,
-/// `hash = 16, lowercase` or `first = 2, lowercase`, and beside `first = N` it has no more characters. Of a row key that
-/// holds the field whole any partition can be made.
+/// The partition key is derived from the row key if the last part of the partition key and the first part of the row key
+/// are the same field. The encoding of the partition must then be computable from the encoding in the row key. With
+/// `lowercase` in the row key it has the same folding, such as `hash = 16, lowercase` or `first = 2, lowercase`. With
+/// `first = N` in the row key it has at most as many characters. If the row key contains the whole value, any encoding of
+/// the partition is possible.
 ///
 /// # Indexes
-/// An index is queried with `by_NAME`; a name is a Rust name, and not `key`. Its rows stand beside the entity's and
-/// are kept by every write. A field of it may be an `Option`: an entity with `None` has no row in the index.
+/// The query of an index is `by_NAME`. The name is a Rust name other than `key`. Every write of an entity also maintains
+/// its index rows. A field of an index may be an `Option`: an entity with `None` has no row in the index.
 ///
 /// | option | meaning |
 /// |---|---|
-/// | `same_partition` | its rows stand in the entity's own partition, and are written in one transaction with it |
-/// | `same_table` | in other partitions of the entity's own table |
-/// | `table = "Logins"` | in this table |
-/// | none of these | in a table of its own, `{Table}By{Name}` |
-/// | `unique` | a value has one entity at most, and a full key is a point |
-/// | `include(f, g)` | its rows hold these properties beside the way to the entity |
-/// | `copy` | its rows hold every property: `by_NAME` gives `Copied`, with one request |
-/// | `list` | one row holds the ids of all entities of a value; `same_partition` only |
-/// | `when(f, g, path)` | an entity has a row only if the function says so: `fn(&F, &G) -> bool` |
-/// | `prefix = "name-"` | what its row keys begin with; in the entity's own table `{NAME}-` by default |
-/// | `rename(f = "…")` | the property that holds a key field of the entity; `IndexedEntity{Field}` by default |
+/// | `same_partition` | stores the rows in the entity's own partition, and writes them in one transaction with it |
+/// | `same_table` | stores the rows in other partitions of the entity's own table |
+/// | `table = "Logins"` | stores the rows in this table |
+/// | none of these | stores the rows in a table of the index, `{Table}By{Name}` |
+/// | `unique` | a value belongs to at most one entity, and a query with the full key is a point query |
+/// | `include(f, g)` | the rows contain these properties and the pointer to the entity |
+/// | `copy` | the rows contain every property: `by_NAME` returns `Copied`, with one request |
+/// | `list` | one row contains the ids of all entities with a value; only with `same_partition` |
+/// | `when(f, g, path)` | an entity has a row only if the function returns true: `fn(&F, &G) -> bool` |
+/// | `prefix = "name-"` | the text at the beginning of the row keys; the default in the entity's own table is `{NAME}-` |
+/// | `rename(f = "…")` | the property that contains a key field of the entity; the default is `IndexedEntity{Field}` |
 ///
-/// In the entity's own partition the row key is the value, then, unless the index is unique, the entity's row key.
-/// Elsewhere the value is the partition key, and the row key all parts of the entity's key, or empty. What
-/// `partition(…)` and `row(…)` spell out stands in place of the value; with `same_partition`, `row(…)` alone.
+/// In the entity's own partition the row key is the value. If the index is not unique, the entity's row key comes after
+/// it. In a cross-partition index the value is the partition key. Its row key is empty if the index is unique, and
+/// otherwise contains all parts of the entity's key. `partition(…)` and `row(…)` replace the value. With `same_partition`
+/// only `row(…)` is allowed.
 ///
-/// A row that leads to its entity holds as properties the fields of the entity's key that its own key does not. So a time
-/// there is, like any property, one of 1601-01-01 or later: an entity with an earlier one is refused when it is written.
+/// A pointer row has a property for each field of the entity's key that its own key does not contain. A time in a property
+/// cannot be before 1601-01-01. Therefore an entity with an earlier time in such a field is refused when it is written.
 ///
-/// A field of an index is a property of the entity as well. A type that is a part of keys and no property, as `char` and
-/// `u64` are, takes `#[property(text)]` or `#[property(json)]`.
+/// A field of an index is also a property of the entity. A type that can be a key part but not a property, such as `char`
+/// or `u64`, needs `#[property(text)]` or `#[property(json)]`.
 ///
-/// With `same_partition`, `unique` holds within a partition, which a query names. Nobody names a `hash` partition, so an
-/// entity of such has no index of both, unless the hash is of the index's own value.
+/// With `same_partition`, `unique` holds within a partition, which a query names. A query does not name a `hash`
+/// partition. Therefore an entity with a `hash` cannot have an index with both options, unless the hash is computed from
+/// the index's own value.
 ///
-/// Clippy takes an option that two `#[index]` on one struct share for a duplicate: write them on fields, or allow
+/// Clippy reports an option that two `#[index]` on one struct share as a duplicate. Write the indexes on fields, or allow
 /// `clippy::duplicated_attributes`.
 ///
-/// In one table no prefix may begin another, so that rows cannot meet: an entity with an index in its own table has one
-/// too, `{field}-` of its first row key field, unless `#[row_key(prefix = "…")]` says another.
+/// No prefix in a table may begin with another one, so that rows cannot collide. An entity with an index in its own table
+/// has a prefix too: `{field}-` with its first row key field, or the text of `#[row_key(prefix = "…")]`.
 #[proc_macro_derive(TableEntity, attributes(table, partition_key, row_key, property, index))]
 pub fn derive_table_entity(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     table_entity(&parse_macro_input!(input)).into()
@@ -126,8 +139,9 @@ pub fn derive_table_entity(input: proc_macro::TokenStream) -> proc_macro::TokenS
 
 /// Makes a newtype or an enum of unit variants a part of keys.
 ///
-/// A newtype stands in keys as its field does, an enum by its variants' names: `#[table(rename_all = "…")]` on the enum
-/// and `#[property(rename = "…")]` on a variant choose them. `#[table(crate = path)]` says where `table_runtime` is.
+/// A newtype is written to keys like its field, and an enum as the name of its variant. `#[table(rename_all = "…")]` on
+/// the enum and `#[property(rename = "…")]` on a variant set the names. `#[table(crate = path)]` sets the path of
+/// `table_runtime`.
 #[proc_macro_derive(KeyPart, attributes(table, property))]
 pub fn derive_key_part(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     key_part(&parse_macro_input!(input)).into()
@@ -135,39 +149,41 @@ pub fn derive_key_part(input: proc_macro::TokenStream) -> proc_macro::TokenStrea
 
 /// Makes a newtype or an enum of unit variants a property.
 ///
-/// A newtype is stored as its field is, an enum as the text of its variants' names: `#[table(rename_all = "…")]` on the
-/// enum and `#[property(rename = "…")]` on a variant choose them. `#[table(crate = path)]` says where `table_runtime`
-/// is.
+/// A newtype is stored like its field, and an enum as the name of its variant. `#[table(rename_all = "…")]` on the enum
+/// and `#[property(rename = "…")]` on a variant set the names. `#[table(crate = path)]` sets the path of `table_runtime`.
 #[proc_macro_derive(Property, attributes(table, property))]
 pub fn derive_property(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     property(&parse_macro_input!(input)).into()
 }
 
-/// Makes a struct of some of an entity's fields what a query can be asked for: `#[projection(of = Post)]`.
+/// Makes a struct a projection of an entity, which contains some of the entity's fields: `#[projection(of = Post)]`.
 ///
-/// Each field is one of the entity's, by name, of the same type; how it is stored is the entity's to say. A query's
-/// `select::<Headline>()` asks the store for these fields alone, and gives out `Headline`s: plain ones, since what is
-/// not the whole entity cannot be written back.
+/// Each field has the name and the type of a field of the entity. The entity determines how the field is stored. A query
+/// with `select::<Headline>()` requests only these fields from the store. It returns plain `Headline`s, without `Stored`,
+/// because a part of an entity cannot be written back.
 ///
-/// Of an entity with parameters it says which: `#[projection(of = Item<String>)]`; one that has parameters itself
-/// states their bounds. `#[projection(crate = path)]` says where `table_runtime` is found.
+/// For an entity with parameters, write its type: `#[projection(of = Item<String>)]`. A projection with parameters must
+/// declare their bounds. `#[projection(crate = path)]` sets the path of `table_runtime`.
 #[proc_macro_derive(Projection, attributes(projection, table, partition_key, row_key, property, index))]
 pub fn derive_projection(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     projection(&parse_macro_input!(input)).into()
 }
 
-/// Makes an enum of entities that share a table and a partition what one query reads: a master and its items.
+/// Makes an enum a group of entities that share a table and a partition, such as a master and its items. One query reads
+/// all of them.
 ///
-/// Each variant holds an entity, or `Stored<…>` of one. The first is the master: the row keys of the others begin with
-/// its own, as `{id}_{item}` does with `{id}`, and those parts tell their own end (a text belongs into the partition
-/// key, and that has no `hash`). Of their indexes in one table no prefix may begin another.
+/// Each variant contains an entity, or `Stored<…>` of one. The first variant is the master. The row keys of the other
+/// entities begin with the parts of the master's row key, as `{id}_{item}` begins with `{id}`. These parts must mark their
+/// own end, so a text belongs to the partition key. The partition key has no `hash`. No prefix of the entities' indexes in
+/// one table may begin with another one.
 ///
-/// Rows are told apart by `#[table(kind)]` on every entity, or else by the number of their key parts. With kinds, two
-/// entities may have parts alike, as `Note { expense, id }` and `Cost { expense, id }`; then it is for their values to
-/// differ, such as random ids do: with one key they would be one row, which `insert` refuses and `upsert` writes over.
+/// Rows are distinguished by `#[table(kind)]` on every entity, or else by the number of their key parts. With kinds, two
+/// entities may have the same kinds of parts, such as `Note { expense, id }` and `Cost { expense, id }`. Their values must
+/// then differ, as random ids do. Two entities with the same key are one row: `insert` refuses the second one, and
+/// `upsert` overwrites the first one.
 ///
-/// `by_key(…)` opens the partition. What the fields of an entity are, the enum's derive does not see, so it takes the
-/// partition's parts as one argument: that of the one field, a tuple for several, `()` for none.
+/// `by_key(…)` opens the partition. This derive does not see the fields of the entities. Therefore `by_key` takes the
+/// parts of the partition key as one argument: the value of a single field, a tuple of several fields, or `()` for none.
 ///
 /// ```text
 /// Report::by_key("Marcus")            // #[partition_key] user: String
@@ -175,9 +191,9 @@ pub fn derive_projection(input: proc_macro::TokenStream) -> proc_macro::TokenStr
 /// Report::by_key(())                  // #[table(partition = "all")]
 /// ```
 ///
-/// Narrowing follows the master's row key; `by_key(user).eq(id)` is the master `id` and its items, in key order.
+/// Narrowing applies to the master's row key: `by_key(user).eq(id)` reads the master `id` and its items, in key order.
 ///
-/// `#[table(crate = path)]` says where `table_runtime` is found.
+/// `#[table(crate = path)]` sets the path of `table_runtime`.
 #[proc_macro_derive(EntityGroup, attributes(table))]
 pub fn derive_entity_group(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     entity_group(&parse_macro_input!(input)).into()

@@ -4,13 +4,9 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::{Attribute, Data, DeriveInput, Field, Fields, Path, spanned::Spanned as _};
 
-use crate::{
-    attributes::Keys,
-    errors::Errors,
-    expand::{Runtime, local},
-};
+use crate::{attributes::Keys, errors::Errors, hygiene::local, runtime::Runtime};
 
-/// A struct of fields that the entity has too, by name.
+/// Struct whose fields the entity has too, with the same names.
 pub(crate) struct Projection<'a> {
     input: &'a DeriveInput,
     runtime: Runtime,
@@ -19,22 +15,22 @@ pub(crate) struct Projection<'a> {
 }
 
 impl<'a> Projection<'a> {
-    /// Nothing if the item is not a struct with named fields, or does not say of which entity.
+    /// Reads the struct. Returns nothing if it has no named fields or does not name its entity.
     pub(crate) fn read(input: &'a DeriveInput, errors: &mut Errors) -> Option<Self> {
         let name = &input.ident;
         for lifetime in input.generics.lifetimes() {
-            errors
-                .on(lifetime, "a projection owns its data; write `String` instead of `&str`, and remove the lifetime");
+            let message = "a projection must own its data; write `String` instead of `&str`, and remove the lifetime";
+            errors.on(lifetime, message);
         }
         refuse(&input.attrs, errors);
         let mut keys = Keys::read(&input.attrs, "projection", errors);
         keys.path("crate", errors);
-        let is_there = keys.has("of");
+        let has_entity = keys.has("of");
         let entity = keys.path("of", errors);
         keys.finish(errors);
-        if !is_there {
-            let help = "help: put `#[projection(of = …)]` on the struct, with the entity's name";
-            errors.on(name, format_args!("`{name}` does not say of which entity it is a projection\n{help}"));
+        if !has_entity {
+            let help = "help: put `#[projection(of = …)]` on the struct, with the name of the entity";
+            errors.on(name, format_args!("`{name}` does not name the entity of the projection\n{help}"));
         }
         let fields = match &input.data {
             Data::Struct(data) => match &data.fields {
@@ -55,28 +51,22 @@ impl<'a> Projection<'a> {
             keys.finish(errors);
         }
         let owns = input.generics.lifetimes().next().is_none();
-        let (runtime, fields) = (Runtime::new(runtime(input)), fields.named.iter().collect());
+        let (runtime, fields) = (Runtime::read(&input.attrs, "projection"), fields.named.iter().collect());
         entity.filter(|_| owns).map(|entity| Self { input, runtime, entity, fields })
     }
 }
 
-/// How a field is stored is the entity's to say.
+/// Reports attributes of `TableEntity`. The entity alone determines how its fields are stored.
 fn refuse(attributes: &[Attribute], errors: &mut Errors) {
     for name in ["table", "partition_key", "row_key", "property", "index"] {
         for found in attributes.iter().filter(|found| found.path().is_ident(name)) {
-            errors.on(found.path(), format_args!("the entity says how it is stored; remove `#[{name}]`"));
+            errors
+                .on(found.path(), format_args!("the entity determines how its fields are stored; remove `#[{name}]`"));
         }
     }
 }
 
-/// Where the runtime is found.
-fn runtime(input: &DeriveInput) -> Path {
-    let mut ignored = Errors::default();
-    let mut keys = Keys::read(&input.attrs, "projection", &mut ignored);
-    keys.path("crate", &mut ignored).unwrap_or_else(|| syn::parse_quote!(::table_runtime))
-}
-
-/// The implementations. What the entity's fields are, and how they are stored, only its columns know.
+/// Returns the implementations. They use the entity's columns, because this derive does not see the entity's fields.
 pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
     let Projection { input, runtime, entity, fields } = projection;
     let (t, ident) = (runtime.here(), &input.ident);
@@ -110,10 +100,10 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
     }
 }
 
-/// The entity's column of that name: where there is none, the compiler says which there are. Where its type is another
-/// one, it points at the field's.
+/// Returns the entity's column of the same name. If there is none, the compiler lists the columns. If the column has
+/// another type, the compiler reports it at the field's type.
 fn column(projection: &Projection<'_>, field: &Field) -> TokenStream {
-    let (place, ident) = (field.ty.span(), &field.ident);
-    let t = projection.runtime.at(place);
-    quote_spanned!(place=> <<Self as #t::View>::Entity as #t::TableEntity>::COLUMNS.#ident)
+    let (span, ident) = (field.ty.span(), &field.ident);
+    let t = projection.runtime.at(span);
+    quote_spanned!(span=> <<Self as #t::View>::Entity as #t::TableEntity>::COLUMNS.#ident)
 }

@@ -1,11 +1,11 @@
-//! `#[derive(Property)]`.
+//! The expansion of `#[derive(Property)]`.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{Type, spanned::Spanned as _};
 
 use crate::{
-    expand::Runtime,
+    runtime::Runtime,
     wrapper::{Shape, Wrapper},
 };
 
@@ -27,7 +27,7 @@ pub(crate) fn expand(wrapper: &Wrapper) -> TokenStream {
 
 fn newtype(ty: &Type, runtime: &Runtime) -> TokenStream {
     let t = runtime.at(ty.span());
-    // All of it stands at the field's type, so that the compiler points there, and once.
+    // All tokens have the span of the field's type, so that the compiler reports one error there.
     quote_spanned! {ty.span()=>
         type Pass<'a, T: 'a> = <#ty as #t::Property>::Pass<'a, T>;
         type Arg<'a> = <#ty as #t::Property>::Pass<'a, Self>;
@@ -56,13 +56,13 @@ fn newtype(ty: &Type, runtime: &Runtime) -> TokenStream {
     }
 }
 
-/// Stored by name, compared by equality.
+/// Returns the items for an enum, which is stored as the name of its variant and compared by equality.
 fn names_of(names: &[(Ident, String)], runtime: &Runtime) -> TokenStream {
     let t = runtime.here();
     let (variants, texts): (Vec<_>, Vec<_>) = names.iter().map(|(variant, name)| (variant, name)).unzip();
     let expected = one_of(&texts);
     let (before, last) = variants.split_at(variants.len() - 1);
-    let places = 0..before.len();
+    let positions = 0..before.len();
     quote! {
         type Pass<'a, T: 'a> = T;
         type Arg<'a> = Self;
@@ -83,7 +83,7 @@ fn names_of(names: &[(Ident, String)], runtime: &Runtime) -> TokenStream {
             value: ::core::option::Option<#t::ValueRef<'_>>,
         ) -> ::core::result::Result<Self, #t::PropertyProblem> {
             #t::name_from_value(value, &[#(#texts),*]).map(|place| match place {
-                #(#places => Self::#before,)*
+                #(#positions => Self::#before,)*
                 _ => #(Self::#last)*,
             })
         }
@@ -95,7 +95,7 @@ fn names_of(names: &[(Ident, String)], runtime: &Runtime) -> TokenStream {
     }
 }
 
-/// ``one of `A`, `B` ``
+/// Formats names as ``one of `A`, `B` ``.
 fn one_of(names: &[&String]) -> String {
     let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     format!("one of {}", names.join(", "))

@@ -1,4 +1,4 @@
-//! Expansions as snapshots: what the derives write, for readers and for reviews.
+//! Tests of the derives: the generated code, its hygiene, and the error messages.
 
 mod expansions;
 mod hygiene;
@@ -8,12 +8,12 @@ mod rules;
 use proc_macro2::TokenStream;
 use syn::DeriveInput;
 
-/// The code, as rustfmt would write it.
+/// Formats the code.
 fn pretty(code: TokenStream) -> String {
     prettyplease::unparse(&syn::parse2(code).expect("the expansion is items"))
 }
 
-/// The messages of the `compile_error!`s.
+/// Returns the messages of each `compile_error!`.
 fn messages(expand: fn(&DeriveInput) -> TokenStream, input: &DeriveInput) -> Vec<String> {
     let file: syn::File = syn::parse2(expand(input)).expect("the expansion is items");
     let message = |item: syn::Item| match item {

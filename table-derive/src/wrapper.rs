@@ -1,4 +1,4 @@
-//! What a newtype or a unit enum says that derives `KeyPart` or `Property`.
+//! The model of a newtype or a unit enum with `#[derive(KeyPart)]` or `#[derive(Property)]`.
 
 use syn::{Data, DataEnum, DeriveInput, Fields, Ident, Type, ext::IdentExt as _};
 
@@ -6,11 +6,10 @@ use crate::{
     attributes::{Keys, refuse},
     case::Case,
     errors::Errors,
-    expand::Runtime,
-    model,
+    runtime::Runtime,
 };
 
-/// A type that stands for another one, or for a name.
+/// Newtype or unit enum.
 pub(crate) struct Wrapper {
     pub(crate) ident: Ident,
     pub(crate) runtime: Runtime,
@@ -18,18 +17,18 @@ pub(crate) struct Wrapper {
 }
 
 pub(crate) enum Shape {
-    /// The type of the one field.
+    /// The type of the only field.
     Newtype(Box<Type>),
     /// The variants and their names.
     Names(Vec<(Ident, String)>),
 }
 
 impl Wrapper {
-    /// Nothing if the item is neither a newtype nor a unit enum.
+    /// Reads the type. Returns nothing if it is neither a newtype nor a unit enum.
     pub(crate) fn read(input: &DeriveInput, derive: &str, errors: &mut Errors) -> Option<Self> {
-        let generic = refuse_generics(input, derive, errors);
+        refuse_generics(input, derive, errors);
         refuse(&input.attrs, &["property"], "on the type", errors);
-        let runtime = Runtime::new(model::runtime(&input.attrs));
+        let runtime = Runtime::read(&input.attrs, "table");
         let mut keys = Keys::read(&input.attrs, "table", errors);
         keys.path("crate", errors);
         let shape = match &input.data {
@@ -48,17 +47,18 @@ impl Wrapper {
                 None
             }
         };
-        let shape = shape.filter(|_| !generic)?;
+        let shape = shape.filter(|_| input.generics.params.is_empty())?;
         Some(Self { ident: input.ident.clone(), runtime, shape })
     }
 }
 
-/// A newtype passes as its field's kind says, which the compiler can only look up for one type.
-fn refuse_generics(input: &DeriveInput, derive: &str, errors: &mut Errors) -> bool {
+/// Reports parameters. The way in which an argument is passed depends on the field's kind, which the compiler can look
+/// up only for a concrete type.
+fn refuse_generics(input: &DeriveInput, derive: &str, errors: &mut Errors) {
     for parameter in &input.generics.params {
-        errors.on(parameter, format_args!("`{derive}` is for types without parameters; write the newtype of one type"));
+        let message = "is for types without parameters; write a newtype of a concrete type";
+        errors.on(parameter, format_args!("`{derive}` {message}"));
     }
-    !input.generics.params.is_empty()
 }
 
 fn newtype(input: &DeriveInput, fields: &Fields, derive: &str, errors: &mut Errors) -> Option<Shape> {
@@ -71,7 +71,7 @@ fn newtype(input: &DeriveInput, fields: &Fields, derive: &str, errors: &mut Erro
         (Fields::Unnamed(_), Some(field), None) => return Some(Shape::Newtype(Box::new(field.ty.clone()))),
         (Fields::Named(named), Some(_), None) => {
             let help = format_args!("help: write `struct {name}(…);`");
-            errors.on(named, format_args!("`{derive}` is for newtypes: a struct of one field without a name\n{help}"));
+            errors.on(named, format_args!("`{derive}` is for newtypes: structs with one field without a name\n{help}"));
         }
         (fields, ..) => {
             let count = fields.len();
@@ -81,7 +81,7 @@ fn newtype(input: &DeriveInput, fields: &Fields, derive: &str, errors: &mut Erro
                 "help: put `#[property(json)]` on the entity's field to store a whole struct"
             };
             let message =
-                format_args!("`{derive}` is for newtypes: a struct of one field, and this one has {count}\n{help}");
+                format_args!("`{derive}` is for newtypes: structs with one field, but this one has {count}\n{help}");
             if count == 0 { errors.on(name, message) } else { errors.on(fields, message) }
         }
     }
@@ -98,21 +98,21 @@ fn names(input: &DeriveInput, data: &DataEnum, case: Case, derive: &str, errors:
         keys.finish(errors);
         if !matches!(variant.fields, Fields::Unit) {
             let help = if derive == "KeyPart" {
-                "help: a key holds the name alone; put the value into a field of the entity"
+                "help: a key contains only the name; move the value into a field of the entity"
             } else {
                 "help: put `#[property(json)]` on the entity's field to store the whole enum"
             };
-            let message = format_args!("`{derive}` is for enums whose variants hold nothing\n{help}");
+            let message = format_args!("`{derive}` is for enums whose variants have no fields\n{help}");
             errors.on(&variant.fields, message);
             all_units = false;
         }
-        let name = rename.as_ref().map_or_else(|| case.variant(&variant.ident.unraw().to_string()), syn::LitStr::value);
+        let renamed = rename.as_ref().map(|rename| rename.value.clone());
+        let name = renamed.unwrap_or_else(|| case.variant(&variant.ident.unraw().to_string()));
         if let Some((before, _)) = names.iter().find(|(_, other)| *other == name) {
-            let message = format_args!(
-                "`{before}` has the name `{name}` too\nhelp: write `#[property(rename = \"…\")]` on one of them"
-            );
+            let help = "help: write `#[property(rename = \"…\")]` on one of them";
+            let message = format_args!("`{before}` already has the name `{name}`\n{help}");
             match &rename {
-                Some(rename) => errors.on(rename, message),
+                Some(rename) => errors.at(rename.span, message),
                 None => errors.on(&variant.ident, message),
             }
             continue;
@@ -120,7 +120,7 @@ fn names(input: &DeriveInput, data: &DataEnum, case: Case, derive: &str, errors:
         names.push((variant.ident.clone(), name));
     }
     if data.variants.is_empty() {
-        errors.on(&input.ident, format_args!("`{derive}` needs a variant: an empty enum has no value to store"));
+        errors.on(&input.ident, format_args!("`{derive}` needs at least one variant: an empty enum has no value"));
         return None;
     }
     (all_units && names.len() == data.variants.len()).then_some(Shape::Names(names))

@@ -1,7 +1,7 @@
-//! What the compiler says about mistakes, and what it takes.
+//! Tests of the compiler's errors, and of programs that must compile.
 //!
-//! Each folder is a topic. A `.stderr` is kept as it is because it tells a user what to write; run with
-//! `TRYBUILD=overwrite` to write them anew, and read them.
+//! Each folder is a topic. A `.stderr` file contains the errors that users see: they must say what to write. Run with
+//! `TRYBUILD=overwrite` to update these files, and read the difference.
 
 #[test]
 fn ui() {

@@ -4,10 +4,18 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{GenericParam, spanned::Spanned as _};
 
-use super::{Context, docs, implementation::read_part, local, strategy_type};
-use crate::model::{Mode, Source, Storage, Strategy};
+use super::{
+    context::Context,
+    docs,
+    field::{load, read_part, skip_part},
+    types::strategy_type,
+};
+use crate::{
+    hygiene::local,
+    model::{Mode, Source, Strategy},
+};
 
-/// The struct, which stands beside the entity: its users see it.
+/// Returns the struct. It is beside the entity, because its users name it.
 pub(super) fn definition(context: &Context<'_>) -> TokenStream {
     let Context { entity, columns, .. } = context;
     let (visibility, generics, ident) = (&entity.visibility, &entity.generics, &entity.ident);
@@ -15,10 +23,10 @@ pub(super) fn definition(context: &Context<'_>) -> TokenStream {
     let t = context.runtime.here();
     let fields = entity.fields.iter().enumerate().filter_map(|(at, field)| {
         let (name, ty, visibility, docs) = (&field.ident, &field.ty, &field.visibility, &field.docs);
-        let fact = match (entity.mode(at), &field.storage) {
-            (Mode::InKey, _) => docs::key_column(entity, at),
-            (Mode::Free | Mode::Indexed, Storage::Property { name, .. }) => docs::property_column(&name.value),
-            _ => return None,
+        let fact = match entity.property(at) {
+            Some(property) => docs::property_column(&property.name.value),
+            None if entity.mode(at) == Mode::InKey => docs::key_column(entity, at),
+            None => return None,
         };
         let column = column(context, at);
         let gap = (!docs.is_empty()).then(|| quote!(#[doc = ""]));
@@ -31,43 +39,42 @@ pub(super) fn definition(context: &Context<'_>) -> TokenStream {
     });
     let documentation = docs::columns(entity);
     let fields: Vec<_> = fields.collect();
-    let unused = unused(context).map(|ty| quote!(#[doc(hidden)] __entity: #ty));
+    let marker = parameter_marker(context).map(|ty| quote!(#[doc(hidden)] __entity: #ty));
     quote! {
         #[doc = #documentation]
         #[allow(dead_code, deprecated, clippy::type_complexity)]
-        #visibility struct #columns #generics #clause { #(#fields,)* #unused }
+        #visibility struct #columns #generics #clause { #(#fields,)* #marker }
     }
 }
 
-/// The column's mode, and how it is stored where it is.
+/// Returns the arguments of a column's type: its mode, and its strategy unless that is the default.
 fn column(context: &Context<'_>, at: usize) -> TokenStream {
     let t = context.runtime.here();
-    let field = &context.entity.fields[at];
     let mode = match context.entity.mode(at) {
         Mode::InKey => return quote!(#t::InKey),
         Mode::Indexed => quote!(#t::Indexed),
         Mode::Free | Mode::Skipped => quote!(#t::Free),
     };
-    match &field.storage {
-        Storage::Property { strategy: Strategy::Native, default: None, .. } | Storage::Skipped(_) => mode,
-        Storage::Property { strategy, default, .. } => {
-            let strategy = strategy_type(*strategy, default.is_some(), &field.ty, &context.runtime);
+    match context.entity.property(at) {
+        Some(property) if !matches!(property.strategy, Strategy::Native) || property.default.is_some() => {
+            let strategy = strategy_type(property, &context.entity.fields[at].ty, context.runtime);
             quote!(#mode, #strategy)
         }
+        _ => mode,
     }
 }
 
-/// Where no column mentions the entity's parameters, a marker does.
-fn unused(context: &Context<'_>) -> Option<TokenStream> {
+/// Returns the type of a marker that uses the entity's parameters, if no column does.
+fn parameter_marker(context: &Context<'_>) -> Option<TokenStream> {
     let entity = context.entity;
-    let types = entity.generics.params.iter().any(|parameter| matches!(parameter, GenericParam::Type(_)));
-    let columns = (0..entity.fields.len()).any(|at| entity.mode(at) != Mode::Skipped);
+    let has_types = entity.generics.params.iter().any(|parameter| matches!(parameter, GenericParam::Type(_)));
+    let has_columns = (0..entity.fields.len()).any(|at| entity.mode(at) != Mode::Skipped);
     let ident = &entity.ident;
     let (_, arguments, _) = entity.generics.split_for_impl();
-    (types && !columns).then(|| quote!(::core::marker::PhantomData<fn() -> #ident #arguments>))
+    (has_types && !has_columns).then(|| quote!(::core::marker::PhantomData<fn() -> #ident #arguments>))
 }
 
-/// `Clone` and `Copy` without bounds on the parameters.
+/// Returns `Clone` and `Copy` without bounds on the parameters.
 pub(super) fn implementations(context: &Context<'_>) -> TokenStream {
     let Context { entity, columns, .. } = context;
     let (parameters, arguments, clause) = entity.generics.split_for_impl();
@@ -84,46 +91,41 @@ pub(super) fn implementations(context: &Context<'_>) -> TokenStream {
     }
 }
 
-/// The value of `COLUMNS`.
+/// Returns the value of `COLUMNS`.
 pub(super) fn value(context: &Context<'_>) -> TokenStream {
     let t = context.runtime.here();
     let Context { entity, columns, .. } = context;
     let fields = entity.fields.iter().enumerate().filter_map(|(at, field)| {
-        let (ident, ty) = (&field.ident, &field.ty);
-        let (name, load) = match (entity.mode(at), &field.storage) {
-            (Mode::InKey, _) => ("", key_reader(context, at)),
-            (Mode::Free | Mode::Indexed, Storage::Property { name, strategy, default, .. }) => {
-                let strategy = strategy_type(*strategy, default.is_some(), ty, &context.runtime);
-                let t = context.runtime.at(ty.span());
-                (name.value.as_str(), quote_spanned!(ty.span()=> <#strategy as #t::Store<#ty>>::load))
-            }
-            _ => return None,
+        let ident = &field.ident;
+        let (name, load) = match entity.property(at) {
+            Some(property) => (property.name.value.as_str(), load(context, field, property)),
+            None if entity.mode(at) == Mode::InKey => ("", key_reader(context, at)),
+            None => return None,
         };
         Some(quote!(#ident: #t::Column::new(#name, #load)))
     });
     let fields: Vec<_> = fields.collect();
-    let unused = unused(context).map(|_| quote!(__entity: ::core::marker::PhantomData));
-    quote!(#columns { #(#fields,)* #unused })
+    let marker = parameter_marker(context).map(|_| quote!(__entity: ::core::marker::PhantomData));
+    quote!(#columns { #(#fields,)* #marker })
 }
 
-/// Reads a field from the key that holds it.
+/// Returns a closure that reads a field from the key that contains it.
 fn key_reader(context: &Context<'_>, at: usize) -> TokenStream {
     let entity = context.entity;
     let (method, key, number) = match entity.source(at) {
         Source::Partition(number) => ("partition_key", &entity.partition, number),
         Source::Row(number) => ("row_key", &entity.row, number),
-        Source::Property | Source::Nothing => unreachable!("its mode says that a key holds it"),
+        Source::Property | Source::Skipped => unreachable!("a field with `Mode::InKey` is read from a key"),
     };
     let (row, reader, value) = (local("row"), local(method), local("value"));
     let method = Ident::new(method, Span::call_site());
     let parts = &key.parts[..=number];
-    let reads = parts.iter().enumerate().map(|(place, part)| {
-        let last = place + 1 == key.parts.len();
-        if place < number {
-            let fits = context.fits(part);
-            quote_spanned!(part.span=> #fits::skip::<#last>(&mut #reader)?;)
+    let reads = parts.iter().enumerate().map(|(position, part)| {
+        let is_last = position + 1 == key.parts.len();
+        if position < number {
+            skip_part(context, part, is_last, &reader)
         } else {
-            let read = read_part(context, part, last, &reader);
+            let read = read_part(context, part, is_last, &reader);
             quote!(let #value = #read;)
         }
     });

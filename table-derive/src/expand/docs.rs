@@ -1,124 +1,122 @@
-//! What the generated items say of themselves: the fact first, then the stored layout.
+//! The documentation of generated items: first what the item does, then the stored layout.
 
 use crate::{
-    attributes::list,
     encoding::Encoding,
-    model::{Entity, Holds, Index, Key, Layout, Part},
+    model::{Access, Entity, Index, Key, Layout, Part, Stores},
+    names::list,
 };
 
-/// Of the struct of the columns.
+/// Documents the struct of the columns.
 pub(super) fn columns(entity: &Entity) -> String {
     format!("The columns of [`{}`], for filters and patches.", entity.ident)
 }
 
-/// Of a column whose field is in the key alone.
+/// Documents a column whose field is in the key alone.
 pub(super) fn key_column(entity: &Entity, field: usize) -> String {
-    let partition = entity.partition.parts.iter().any(|part| part.field == field);
-    let (key, name) = if partition { ("partition key", "PartitionKey") } else { ("row key", "RowKey") };
-    format!("A part of the {key}, stored in `{name}` alone: a query narrows it, a filter does not.")
+    let is_in_partition = entity.partition.parts.iter().any(|part| part.field == field);
+    let (key, name) = if is_in_partition { ("partition key", "PartitionKey") } else { ("row key", "RowKey") };
+    format!("A part of the {key}, stored only in `{name}`: queries can narrow it, filters cannot use it.")
 }
 
-/// Of a column that is a property.
+/// Documents a column that is a property.
 pub(super) fn property_column(name: &str) -> String {
     format!("The property `{name}`.")
 }
 
-/// Of `key`.
+/// Documents `key`.
 pub(super) fn key(entity: &Entity) -> String {
-    let named = argument_names(entity, entity.partition.parts.iter().chain(&entity.row.parts));
-    let fact = match named.as_str() {
-        "" => format!("The one row of `{}`.", entity.ident),
-        fields => format!("The row of {fields}."),
+    let arguments = field_names(entity, entity.partition.parts.iter().chain(&entity.row.parts));
+    let fact = match arguments.as_str() {
+        "" => format!("Returns a point query for the only row of `{}`.", entity.ident),
+        fields => format!("Returns a point query for the row with the given {fields}."),
     };
     format!("{fact}\n\n{}", layout(entity, entity.primary()))
 }
 
-/// Of `by_key` and `by_NAME`; the parts are those that its arguments open.
-pub(super) fn by(entity: &Entity, layout: Layout<'_>, opened: &[Part], way: Way) -> String {
+/// Documents `by_key` and `by_NAME`. The arguments are the values of `opened`.
+pub(super) fn by(entity: &Entity, layout: Layout<'_>, opened: &[Part], access: Access) -> String {
     let row = layout.row.parts.as_slice();
-    let fields = argument_names(entity, opened.iter());
-    let fact = match (layout.index, way, row) {
-        (None, Way::Opened, []) => "The same as [`key`](Self::key): a partition holds one row.".to_owned(),
-        (Some(Index { unique: Some(_), copy, .. }), Way::Opened, []) => {
+    let fields = field_names(entity, opened.iter());
+    let fact = match (layout.index, access, row) {
+        (None, Access::Opened, []) => {
+            "Returns the same query as [`key`](Self::key), because a partition has only one row.".to_owned()
+        }
+        (Some(Index { unique: Some(_), copy, .. }), Access::Opened, []) => {
             let what = if copy.is_some() { "copy of the entity" } else { "entity" };
-            format!("The one {what} of {fields}.")
+            format!("Returns a point query for the {what} with the given {fields}.")
         }
-        _ => format!("{}{}.", opens(layout, &fields, way), orders(entity, row)),
+        _ => opens(entity, layout, &fields, access),
     };
-    let layout =
-        self::layout(entity, layout) + &layout.index.map(|index| format!("\n\n{}", cost(index))).unwrap_or_default();
-    format!("{fact}\n\n{layout}")
+    let cost = layout.index.map(|index| format!("\n\n{}", cost(index))).unwrap_or_default();
+    format!("{fact}\n\n{}{cost}", self::layout(entity, layout))
 }
 
-fn opens(layout: Layout<'_>, fields: &str, way: Way) -> String {
-    let rows = match layout.index.map(Index::holds) {
+fn opens(entity: &Entity, layout: Layout<'_>, fields: &str, access: Access) -> String {
+    let rows = match layout.index.map(Index::stores) {
         None => "the rows",
-        Some(Holds::Copy) => "the index's copies",
-        Some(_) => "the index's rows",
+        Some(Stores::Copy) => "the copies",
+        Some(_) => "the index rows",
     };
-    let of = layout.index.map_or_else(String::new, |index| format!(" of the index `{}`", index.name.value));
-    match (way, fields) {
-        (Way::Opened, "") => format!("Opens the one partition{of}"),
-        (Way::Opened, fields) if of.is_empty() => format!("Opens the partition of {fields}"),
-        (Way::Opened, fields) => format!("Opens {rows} of {fields}"),
-        (Way::ByRow, "") => format!("Opens {rows}, whose partition follows from the row key"),
-        (Way::ByRow, fields) => format!("Opens {rows} of {fields}, whose partition follows from the row key"),
-        (Way::Spread(buckets), "") => {
-            format!("Opens all {buckets} hash partitions{of}; the row key leads to one of them")
+    let of_index = layout.index.map_or_else(String::new, |index| format!(" of the index `{}`", index.name.value));
+    let opened = match (access, fields) {
+        (Access::Opened, "") => format!("the only partition{of_index}"),
+        (Access::Opened, fields) if of_index.is_empty() => format!("the partition of {fields}"),
+        (Access::Derived, "") => rows.to_owned(),
+        (Access::Opened | Access::Derived, fields) => format!("{rows} with the given {fields}"),
+        (Access::Spread(buckets) | Access::FanOut(buckets), "") => format!("all {buckets} hash partitions{of_index}"),
+        (Access::Spread(buckets) | Access::FanOut(buckets), fields) => {
+            format!("the {buckets} hash partitions of {fields}")
         }
-        (Way::Spread(buckets), fields) => {
-            format!("Opens the {buckets} hash partitions of {fields}; the row key leads to one of them")
-        }
-        (Way::FanOut(buckets), "") => format!("Opens all {buckets} hash partitions{of}"),
-        (Way::FanOut(buckets), fields) => format!("Opens the {buckets} hash partitions of {fields}"),
-    }
+    };
+    let note = match access {
+        Access::Opened | Access::FanOut(_) => "",
+        Access::Derived => " The row key determines the partition.",
+        Access::Spread(_) => " The row key determines one of the partitions.",
+    };
+    format!("Opens {opened}{}.{note}", orders(entity, &layout.row.parts))
 }
 
-/// What an index's query costs.
+/// Returns the number of requests that an index's query makes.
 fn cost(index: &Index) -> String {
-    let (partition, lag) = if index.is_cross_partition() {
-        ("elsewhere", ", and may lag behind the entity")
-    } else {
-        ("in the entity's partition", "")
-    };
-    match (index.holds(), index.unique) {
-        (Holds::Copy, Some(_)) => format!("A unique index {partition}, of whole copies: a full key costs one request."),
-        (Holds::Copy, None) => {
-            format!("An index {partition}, of whole copies: a request reads up to 1000 of them{lag}.")
+    let scope = if index.is_cross_partition() { "cross-partition" } else { "same-partition" };
+    match (index.stores(), index.unique) {
+        (Stores::Copy, Some(_)) => {
+            format!("A unique {scope} index of whole copies: a query with the full key makes one request.")
         }
-        (Holds::List, _) => {
-            format!("An index {partition}, of lists: a request reads the ids of a value, and one more each entity.")
+        (Stores::Copy, None) => {
+            let age = if index.is_cross_partition() { " A copy may be out of date." } else { "" };
+            format!("A {scope} index of whole copies: one request reads up to 1000 copies.{age}")
+        }
+        (Stores::List, _) => {
+            format!("A {scope} index of lists: one request reads the ids of a value, and one more reads each entity.")
         }
         (_, Some(_)) => {
-            format!("A unique index {partition}: a full key costs one request, and one more for the entity.")
+            format!("A unique {scope} index: a query with the full key makes one request, and one more for the entity.")
         }
         (_, None) => {
-            format!("An index {partition}: a request reads up to 1000 of its rows, and one more each entity.")
+            format!("A {scope} index: one request reads up to 1000 index rows, and one more reads each entity.")
         }
     }
 }
 
-/// How `by_NAME` reaches the rows; the numbers are those of hash partitions.
-#[derive(Clone, Copy)]
-pub(super) enum Way {
-    Opened,
-    ByRow,
-    Spread(usize),
-    FanOut(usize),
-}
-
-/// Of `scan`.
+/// Documents `scan`.
 pub(super) fn scan(entity: &Entity) -> String {
     let tables = match &entity.slice {
-        Some(slice) => format!("all tables `{}{}`", entity.table.value, slice.pattern()),
+        Some(slice) => format!("all tables `{}{}`", entity.table.value, slice.digits()),
         None => format!("the whole table `{}`", entity.table.value),
     };
-    format!("Reads {tables}. It compiles under `#[table(allow_scan)]`.")
+    format!("Reads {tables}. Compiles only with `#[table(allow_scan)]`.")
 }
 
+/// Describes the order of the rows: ", newest `posted` first, then by `id`".
 fn orders(entity: &Entity, row: &[Part]) -> String {
     let orders: Vec<_> = row.iter().map(|part| order(entity, part)).collect();
-    if orders.is_empty() { String::new() } else { format!(", {}", orders.join(", then ")) }
+    match orders.join(", then ") {
+        none if none.is_empty() => String::new(),
+        // Only the first order needs the verb.
+        by if by.starts_with("by ") => format!(", sorted {by}"),
+        orders => format!(", {orders}"),
+    }
 }
 
 fn order(entity: &Entity, part: &Part) -> String {
@@ -131,7 +129,8 @@ fn order(entity: &Entity, part: &Part) -> String {
     }
 }
 
-fn argument_names<'a>(entity: &Entity, parts: impl Iterator<Item = &'a Part>) -> String {
+/// Lists the fields of the parts, each once.
+fn field_names<'a>(entity: &Entity, parts: impl Iterator<Item = &'a Part>) -> String {
     let mut names: Vec<&str> = Vec::new();
     for part in parts {
         let name = entity.fields[part.field].name.as_str();
@@ -142,10 +141,10 @@ fn argument_names<'a>(entity: &Entity, parts: impl Iterator<Item = &'a Part>) ->
     list(&names)
 }
 
-/// The table and its two keys.
+/// Describes the table and its two keys.
 fn layout(entity: &Entity, layout: Layout<'_>) -> String {
     let table = match &entity.slice {
-        Some(slice) => format!("Tables `{}{}`", layout.table.value, slice.pattern()),
+        Some(slice) => format!("Tables `{}{}`", layout.table.value, slice.digits()),
         None => format!("Table `{}`", layout.table.value),
     };
     format!(
@@ -164,9 +163,9 @@ fn stored_key(entity: &Entity, key: &Key) -> String {
         }
     };
     let parts: Vec<_> = key.parts.iter().map(part).collect();
-    // Without a separator each part ends as its type does, which only the compiler knows.
-    let between = entity.separator.as_ref().map_or(" ", |separator| &separator.value);
-    match format!("{}{}", key.prefix(), parts.join(between)) {
+    // Without a separator, the delimiter depends on the type of the part, which only the compiler knows.
+    let delimiter = entity.separator.as_ref().map_or(" ", |separator| &separator.value);
+    match format!("{}{}", key.prefix(), parts.join(delimiter)) {
         empty if empty.is_empty() => "empty".to_owned(),
         text => format!("`{text}`"),
     }

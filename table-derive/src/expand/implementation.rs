@@ -1,13 +1,21 @@
 //! The implementations of the runtime's traits.
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::{ext::IdentExt as _, spanned::Spanned as _};
 
-use super::{Context, columns, indexes, local, option, queries::parts, strategy_type, this};
-use crate::model::{Entity, Field, Index, Key, Layout, Part, Slice, Source, Strategy, Text};
+use super::{
+    columns,
+    context::Context,
+    field::{load, read_part, skip_part, store},
+    indexes, types,
+};
+use crate::{
+    hygiene::{local, this},
+    model::{Index, Key, Layout, Slice, Source},
+};
 
-/// What the entity may be used for.
+/// Returns the traits that allow operations for some entities.
 pub(super) fn markers(context: &Context<'_>) -> TokenStream {
     let (t, ident, bounds) = (context.runtime.here(), &context.entity.ident, &context.bounds);
     let (parameters, arguments, _) = context.entity.generics.split_for_impl();
@@ -30,7 +38,7 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
         }
     });
     let [partition, row] = [(&context.entity.partition, quote!(())), (&context.entity.row, quote!(#t::Primary))]
-        .map(|(key, end)| parts(context, &key.parts, &end));
+        .map(|(key, end)| context.part_list(&key.parts, &end));
     quote! {
         #allow_scan
         #one_partition
@@ -41,18 +49,18 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
     }
 }
 
-/// `TableEntity`.
+/// Returns the implementation of `TableEntity`.
 pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let Context { entity, bounds, columns, .. } = context;
     let (t, ident) = (context.runtime.here(), &entity.ident);
     let (parameters, arguments, _) = entity.generics.split_for_impl();
     let layouts = entity.layouts().map(|layout| self::layout(context, layout));
-    let properties = entity.stored().map(|(field, name, ..)| {
-        let (field, name) = (&field.name, &name.value);
+    let properties = entity.properties().map(|(field, property)| {
+        let (field, name) = (&field.name, &property.name.value);
         quote!(#t::PropertyInfo { field: #field, name: #name })
     });
     let (name, kind) = (entity.ident.unraw().to_string(), option(entity.kind.as_ref()));
-    let separator = separator(entity);
+    let separator = option(types::separator(entity));
     let write_id = entity.write_id;
     let columns_value = columns::value(context);
     let (keys, write, read) = (keys(context), write(context), read(context));
@@ -111,18 +119,14 @@ fn layout(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
     }
 }
 
-/// How the tables follow from a time.
+/// Returns the conversion of a time to the name of its table.
 fn slice(context: &Context<'_>, slice: &Slice) -> TokenStream {
     let field = &context.entity.fields[slice.field];
     let (name, ty, t) = (&field.name, &field.ty, context.runtime.at(field.ty.span()));
     let unit = Ident::new(&slice.unit.to_string(), Span::call_site());
-    let separator = separator(context.entity);
-    // A field that is no time is so said where its type stands.
+    let separator = option(types::separator(context.entity));
+    // The compiler reports a field that is not a time at the field's type.
     quote_spanned!(ty.span()=> #t::SliceInfo::of::<#ty, #t::KindOf<#ty>>(#name, #t::SliceUnit::#unit, #separator))
-}
-
-fn separator(entity: &Entity) -> TokenStream {
-    option(entity.separator.as_ref().and_then(|separator| separator.value.chars().next()))
 }
 
 fn keys(context: &Context<'_>) -> TokenStream {
@@ -160,24 +164,24 @@ fn keys(context: &Context<'_>) -> TokenStream {
     }
 }
 
-/// Writes the parts of both keys.
+/// Returns the statements that write the parts of both keys.
 fn layout_keys(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
     let keys = local("keys");
     let parts = |name: &str, key: &Key| -> TokenStream {
         let count = key.parts.len();
-        let writes = key.parts.iter().enumerate().map(|(place, part)| {
-            let (field, last) = (&context.entity.fields[part.field], place + 1 == count);
+        let writes = key.parts.iter().enumerate().map(|(position, part)| {
+            let (field, is_last) = (&context.entity.fields[part.field], position + 1 == count);
             let method = Ident::new(name, part.span);
-            let (fits, (part_type, _)) = (context.fits(part), context.part(part));
+            let (fits, part_type) = (context.fits(part), context.part_type(part));
             let (ident, ty, t) = (&field.ident, &field.ty, context.runtime.at(field.ty.span()));
             let this = this(ty.span());
-            let value = if part.sparse {
+            let value = if part.is_index_value {
                 let value = indexes::part_local(part.field);
                 quote_spanned!(ty.span()=> <#part_type as #t::KeyPart>::to_value(#value))
             } else {
                 quote_spanned!(ty.span()=> <#part_type as #t::KeyPart>::to_value(&#this.#ident))
             };
-            quote_spanned!(part.span=> #fits::#method::<#last>(#value, #keys)?;)
+            quote_spanned!(part.span=> #fits::#method::<#is_last>(#value, #keys)?;)
         });
         quote!(#(#writes)*)
     };
@@ -190,11 +194,7 @@ fn layout_keys(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
 fn write(context: &Context<'_>) -> TokenStream {
     let t = context.runtime.here();
     let properties = local("properties");
-    let writes: Vec<_> = context
-        .entity
-        .stored()
-        .map(|(field, name, strategy, default)| store(context, field, name, strategy, default))
-        .collect();
+    let writes: Vec<_> = context.entity.properties().map(|(field, property)| store(context, field, property)).collect();
     let unused = writes.is_empty().then(|| quote!(let _ = #properties;));
     quote! {
         fn write(&self, #properties: &mut #t::PropertyWriter<'_>) -> #t::Result<()> {
@@ -205,43 +205,25 @@ fn write(context: &Context<'_>) -> TokenStream {
     }
 }
 
-/// Writes a field as its property.
-pub(super) fn store(
-    context: &Context<'_>,
-    field: &Field,
-    name: &Text,
-    strategy: Strategy,
-    default: bool,
-) -> TokenStream {
-    let properties = local("properties");
-    let (ident, ty, name) = (&field.ident, &field.ty, &name.value);
-    let strategy = strategy_type(strategy, default, ty, &context.runtime);
-    let (t, this) = (context.runtime.at(ty.span()), this(ty.span()));
-    quote_spanned!(ty.span()=> <#strategy as #t::Store<#ty>>::store(&#this.#ident, #name, #properties)?;)
-}
-
 fn read(context: &Context<'_>) -> TokenStream {
     let t = context.runtime.here();
     let entity = context.entity;
     let row = local("row");
     let partition_key = read_key(context, "partition_key", &entity.partition, Source::Partition);
     let row_key = read_key(context, "row_key", &entity.row, Source::Row);
-    let fields = entity.fields.iter().enumerate().map(|(place, field)| {
-        let (ident, ty) = (&field.ident, &field.ty);
-        match entity.source(place) {
-            Source::Partition(_) | Source::Row(_) => {
-                let read = key_local(place);
+    let fields = entity.fields.iter().enumerate().map(|(at, field)| {
+        let ident = &field.ident;
+        match (entity.source(at), entity.property(at)) {
+            (Source::Partition(_) | Source::Row(_), _) => {
+                let read = key_local(at);
                 quote!(#ident: #read)
             }
-            Source::Nothing => quote!(#ident: ::core::default::Default::default()),
-            Source::Property => {
-                let (_, name, strategy, default) =
-                    entity.stored().find(|(stored, ..)| stored.name == field.name).expect("it is read from there");
-                let (name, strategy) = (&name.value, strategy_type(strategy, default, ty, &context.runtime));
-                let t = context.runtime.at(ty.span());
-                let read = quote_spanned!(ty.span()=> <#strategy as #t::Store<#ty>>::load(#name, #row)?);
+            (Source::Property, Some(property)) => {
+                let (load, name) = (load(context, field, property), &property.name.value);
+                let read = quote_spanned!(field.ty.span()=> #load(#name, #row)?);
                 quote!(#ident: #read)
             }
+            (Source::Property | Source::Skipped, _) => quote!(#ident: ::core::default::Default::default()),
         }
     });
     quote! {
@@ -253,23 +235,22 @@ fn read(context: &Context<'_>) -> TokenStream {
     }
 }
 
-/// Reads the parts that fields come from, and passes over the others.
+/// Returns the statements that read the parts from which fields are read, and skip the others.
 fn read_key(context: &Context<'_>, name: &str, key: &Key, source: fn(usize) -> Source) -> TokenStream {
     let (row, reader) = (local("row"), local(name));
     let method = Ident::new(name, Span::call_site());
     if key.parts.is_empty() {
-        // Still opened, since this checks the constant.
+        // The method also checks the constant.
         return quote!(let _ = #row.#method()?;);
     }
-    let parts = key.parts.iter().enumerate().map(|(place, part)| {
-        let last = place + 1 == key.parts.len();
-        if context.entity.source(part.field) == source(place) {
-            let (field, ty) = (key_local(part.field), &context.entity.fields[part.field].ty);
-            let read = read_part(context, part, last, &reader);
-            quote_spanned!(ty.span()=> let #field = #read;)
+    let parts = key.parts.iter().enumerate().map(|(position, part)| {
+        let is_last = position + 1 == key.parts.len();
+        if context.entity.source(part.field) == source(position) {
+            let field = key_local(part.field);
+            let read = read_part(context, part, is_last, &reader);
+            quote_spanned!(context.type_span(part)=> let #field = #read;)
         } else {
-            let fits = context.fits(part);
-            quote_spanned!(part.span=> #fits::skip::<#last>(&mut #reader)?;)
+            skip_part(context, part, is_last, &reader)
         }
     });
     quote! {
@@ -278,16 +259,12 @@ fn read_key(context: &Context<'_>, name: &str, key: &Key, source: fn(usize) -> S
     }
 }
 
-/// The value of the next part of a key.
-pub(super) fn read_part(context: &Context<'_>, part: &Part, last: bool, reader: &Ident) -> TokenStream {
-    let (fits, (ty, _), place) = (context.fits(part), context.part(part), context.place(part));
-    let t = context.runtime.at(place);
-    let read = quote_spanned!(part.span=> #fits::part::<#last>(&mut #reader)?);
-    let value = quote_spanned!(place=> <#ty as #t::KeyPart>::from_key(#read));
-    quote_spanned!(place=> #t::KeyReader::value(#value, &#reader)?)
-}
-
-/// What holds a field that is read from a key.
+/// Returns the variable for a field that is read from a key.
 fn key_local(field: usize) -> Ident {
     local(&format!("field{field}"))
+}
+
+/// Returns an `Option` as an expression.
+fn option(value: Option<impl ToTokens>) -> TokenStream {
+    value.map_or_else(|| quote!(::core::option::Option::None), |value| quote!(::core::option::Option::Some(#value)))
 }

@@ -1,40 +1,44 @@
-//! What indexes add to the implementation: which entities have a row, what it holds, and the way back.
+//! The parts of the implementation that indexes need: which entities have a row, the content of the row, and the
+//! entity's key.
 
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 
 use super::{
-    Context, at,
-    implementation::{read_part, store},
-    local, strategy_type, this,
+    context::Context,
+    field::{read_part, store},
+    types::strategy_type,
 };
-use crate::model::{Field, Holds, Index, Layout, Part, Scope, Strategy, Text};
+use crate::{
+    hygiene::{at, local, this},
+    model::{Field, Index, Layout, Part, Property, Scope, Stores},
+};
 
-/// The `IndexInfo`.
+/// Returns the `IndexInfo`.
 pub(super) fn info(context: &Context<'_>, layout: Layout<'_>, index: &Index) -> TokenStream {
     let t = context.runtime.here();
     let scope = match index.scope {
         Scope::SamePartition => quote!(SamePartition),
         Scope::SameTable | Scope::Named | Scope::Own => quote!(CrossPartition),
     };
-    let holds = match index.holds() {
-        Holds::Pointer => quote!(Pointer),
-        Holds::Include => quote!(Include),
-        Holds::Copy => quote!(Copy),
-        Holds::List => quote!(List),
+    let holds = match index.stores() {
+        Stores::Pointer => quote!(Pointer),
+        Stores::Include => quote!(Include),
+        Stores::Copy => quote!(Copy),
+        Stores::List => quote!(List),
     };
     let (unique, when) = (index.unique.is_some(), index.when.is_some());
-    let pointer = index.pointer.iter().map(|(field, name)| {
-        let (field, name) = (&context.entity.fields[*field].name, &name.value);
+    let pointer = index.pointer.iter().map(|pointer| {
+        let (field, name) = (&context.entity.fields[pointer.field].name, &pointer.name.value);
         quote!(#t::PropertyInfo { field: #field, name: #name })
     });
-    let included = included(context, index).map(|(field, name, ..)| {
-        let (field, name) = (&field.name, &name.value);
+    let included = included(context, index).map(|(field, property)| {
+        let (field, name) = (&field.name, &property.name.value);
         quote!(#t::PropertyInfo { field: #field, name: #name })
     });
-    let values = values(context, layout).map(|Value { number, name, .. }| {
-        let (number, name) = (Literal::usize_unsuffixed(number), &name.value);
+    let values = values(context, layout).map(|Value { number, property, .. }| {
+        let (number, name) = (Literal::usize_unsuffixed(number), &property.name.value);
         quote!((#number, #name))
     });
     quote! {
@@ -50,15 +54,17 @@ pub(super) fn info(context: &Context<'_>, layout: Layout<'_>, index: &Index) -> 
     }
 }
 
-/// Leaves where the entity has no row in the index, with the values of the index's own parts otherwise.
+/// Returns the statements that return early if the entity has no row in the index, and otherwise assign the values of
+/// the index to variables.
 pub(super) fn present(context: &Context<'_>, index: &Index) -> TokenStream {
     let entity = context.entity;
     let absent = quote!(return ::core::result::Result::Ok(false));
     let when = index.when.as_ref().map(|when| {
         let path = &when.path;
-        let fields = when.fields.iter().map(|(field, place)| {
-            let (ident, this) = (at(&entity.fields[*field].ident, *place), this(*place));
-            quote_spanned!(*place=> &#this.#ident)
+        let fields = when.fields.iter().map(|condition| {
+            let span = condition.span;
+            let (ident, this) = (at(&entity.fields[condition.field].ident, span), this(span));
+            quote_spanned!(span=> &#this.#ident)
         });
         let call = quote_spanned!(path.span()=> #path(#(#fields),*));
         quote!(if !#call { #absent; })
@@ -79,12 +85,12 @@ pub(super) fn present(context: &Context<'_>, index: &Index) -> TokenStream {
     quote!(#when #(#values)*)
 }
 
-/// What holds the value of a field that an index has a part of.
+/// Returns the variable for the value of a field in an index.
 pub(super) fn part_local(field: usize) -> Ident {
     local(&format!("part{field}"))
 }
 
-/// `write_index`, if any index's row holds something of its own.
+/// Returns `write_index`, if any index row has properties other than those of a copy.
 pub(super) fn write_index(context: &Context<'_>) -> Option<TokenStream> {
     let entity = context.entity;
     let (t, layout, properties) = (context.runtime.here(), local("layout"), local("properties"));
@@ -92,13 +98,13 @@ pub(super) fn write_index(context: &Context<'_>) -> Option<TokenStream> {
         .layouts()
         .filter_map(|layout| {
             let index = layout.index?;
-            let pointer = index.pointer.iter().map(|(field, name)| {
-                let (ident, ty, name) = (&entity.fields[*field].ident, &entity.fields[*field].ty, &name.value);
+            let pointer = index.pointer.iter().map(|pointer| {
+                let Field { ident, ty, .. } = &entity.fields[pointer.field];
+                let name = &pointer.name.value;
                 let (t, this) = (context.runtime.at(ty.span()), this(ty.span()));
                 quote_spanned!(ty.span()=> #t::point::<#ty>(&#this.#ident, #name, #properties)?;)
             });
-            let included = included(context, index)
-                .map(|(field, name, strategy, default)| store(context, field, name, strategy, default));
+            let included = included(context, index).map(|(field, property)| store(context, field, property));
             let writes: Vec<_> = pointer.chain(included).collect();
             let number = Literal::usize_unsuffixed(layout.number);
             (!writes.is_empty()).then(|| quote!(#number => { #(#writes)* }))
@@ -122,41 +128,32 @@ pub(super) fn write_index(context: &Context<'_>) -> Option<TokenStream> {
     })
 }
 
-/// The properties of `include(…)`.
-fn included<'a>(
-    context: &Context<'a>,
-    index: &'a Index,
-) -> impl Iterator<Item = (&'a Field, &'a Text, Strategy, bool)> + use<'a> {
+/// Returns the fields of `include(…)` with their properties.
+fn included<'a>(context: &Context<'a>, index: &'a Index) -> impl Iterator<Item = (&'a Field, &'a Property)> + use<'a> {
     let entity = context.entity;
-    index.include.iter().flat_map(|include| &include.fields).filter_map(|(field, _)| {
-        let name = &entity.fields[*field].name;
-        entity.stored().find(|(stored, ..)| stored.name == *name)
-    })
+    let fields = index.included().iter().map(|included| included.field);
+    fields.filter_map(|field| Some((&entity.fields[field], entity.property(field)?)))
 }
 
-/// A property that a part of an index's key holds whole.
+/// Part of an index's key that contains the whole value of a property.
 struct Value<'a> {
-    /// The part's number, counted over both keys.
+    /// The part's number over both keys.
     number: usize,
     part: &'a Part,
-    last: bool,
-    name: &'a Text,
-    strategy: Strategy,
-    default: bool,
+    is_last: bool,
+    property: &'a Property,
 }
 
 fn values<'a>(context: &'a Context<'a>, layout: Layout<'a>) -> impl Iterator<Item = Value<'a>> {
     let (entity, partition, row) = (context.entity, layout.partition.parts.len(), layout.row.parts.len());
     let parts = layout.partition.parts.iter().chain(&layout.row.parts).enumerate();
-    parts.filter(|(_, part)| part.sparse && context.is_read(part)).filter_map(move |(number, part)| {
-        let field = &entity.fields[part.field].name;
-        let (_, name, strategy, default) = entity.stored().find(|(stored, ..)| stored.name == *field)?;
-        let last = number + 1 == partition || number + 1 == partition + row;
-        Some(Value { number, part, last, name, strategy, default })
+    parts.filter(|(_, part)| part.is_index_value && context.is_read(part)).filter_map(move |(number, part)| {
+        let is_last = number + 1 == partition || number + 1 == partition + row;
+        Some(Value { number, part, is_last, property: entity.property(part.field)? })
     })
 }
 
-/// `index_value`, if any index's key holds a property whole.
+/// Returns `index_value`, if any index's key contains the whole value of a property.
 pub(super) fn index_value(context: &Context<'_>) -> Option<TokenStream> {
     let entity = context.entity;
     let (t, layout, part) = (context.runtime.here(), local("layout"), local("part"));
@@ -164,10 +161,10 @@ pub(super) fn index_value(context: &Context<'_>) -> Option<TokenStream> {
     let arms: Vec<_> = entity
         .layouts()
         .flat_map(|layout| values(context, layout).map(move |value| (layout.number, value)))
-        .map(|(layout, Value { number, part, last, name, strategy, default })| {
-            let (ty, name) = (&entity.fields[part.field].ty, &name.value);
-            let strategy = strategy_type(strategy, default, ty, &context.runtime);
-            let (read, t) = (read_part(context, part, last, &key), context.runtime.at(ty.span()));
+        .map(|(layout, Value { number, part, is_last, property })| {
+            let (ty, name) = (&entity.fields[part.field].ty, &property.name.value);
+            let strategy = strategy_type(property, ty, context.runtime);
+            let (read, t) = (read_part(context, part, is_last, &key), context.runtime.at(ty.span()));
             let whole = quote_spanned!(ty.span()=> &<#ty as #t::Indexable>::whole(#read));
             let store = quote_spanned!(ty.span()=> <#strategy as #t::Store<#ty>>::store(#whole, #name, #properties));
             let (layout, number) = (Literal::usize_unsuffixed(layout), Literal::usize_unsuffixed(number));
@@ -191,7 +188,7 @@ pub(super) fn index_value(context: &Context<'_>) -> Option<TokenStream> {
     })
 }
 
-/// `owner_part`, if any index's keys do not tell the whole primary key.
+/// Returns `owner_part`, if any index's keys do not contain the whole primary key.
 pub(super) fn owner_part(context: &Context<'_>) -> Option<TokenStream> {
     let entity = context.entity;
     let (t, part, owner) = (context.runtime.here(), local("part"), local("owner"));
@@ -203,7 +200,7 @@ pub(super) fn owner_part(context: &Context<'_>) -> Option<TokenStream> {
         .map(|number| {
             let key_part = entity.key_part(number);
             let (field, fits) = (&entity.fields[key_part.field], context.fits(key_part));
-            let (method, last) = if number < partition {
+            let (method, is_last) = if number < partition {
                 ("write_partition", number + 1 == partition)
             } else {
                 ("write_row", number + 1 == partition + row)
@@ -212,7 +209,7 @@ pub(super) fn owner_part(context: &Context<'_>) -> Option<TokenStream> {
             let t = context.runtime.at(ty.span());
             let read = quote_spanned!(ty.span()=> #owner.value::<#ty>(#name)?);
             let to_value = quote_spanned!(ty.span()=> <#ty as #t::KeyPart>::to_value(&#value));
-            let write = quote_spanned!(key_part.span=> #fits::#method::<#last>(#to_value, #owner.keys()));
+            let write = quote_spanned!(key_part.span=> #fits::#method::<#is_last>(#to_value, #owner.keys()));
             let number = Literal::usize_unsuffixed(number);
             quote! {
                 #number => {

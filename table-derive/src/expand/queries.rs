@@ -1,18 +1,15 @@
-//! `key`, `by_key`, a `by_NAME` for each index, and `scan`.
+//! The entity's query functions: `key`, `by_key`, a `by_NAME` for each index, and `scan`.
 
-use super::{
-    Context, at,
-    docs::{self, Way},
-    local,
-};
-use crate::{
-    encoding::Encoding,
-    model::{Holds, Index, Layout, Part},
-};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{quote, quote_spanned};
 
-/// The entity's associated functions.
+use super::{context::Context, docs};
+use crate::{
+    hygiene::{at, local},
+    model::{Access, Index, Layout, Part, Stores},
+};
+
+/// Returns the entity's associated functions.
 pub(super) fn queries(context: &Context<'_>) -> TokenStream {
     let entity = context.entity;
     let ident = &entity.ident;
@@ -21,10 +18,10 @@ pub(super) fn queries(context: &Context<'_>) -> TokenStream {
     let (key, scan) = (key(context), scan(context));
     let mut names: Vec<&str> = Vec::new();
     let by = entity.layouts().filter_map(|layout| {
-        // Of two indexes with one name, which is refused, the first one stays.
-        let first = !names.contains(&layout.name());
+        // After the error for a duplicate name, only the first index of that name has a function.
+        let is_first = !names.contains(&layout.name());
         names.push(layout.name());
-        first.then(|| by(context, layout))
+        is_first.then(|| by(context, layout))
     });
     let by: Vec<_> = by.collect();
     quote! {
@@ -37,102 +34,117 @@ pub(super) fn queries(context: &Context<'_>) -> TokenStream {
     }
 }
 
-/// A point: every part has its value.
+/// Query function that is to be generated.
+struct Function<'a> {
+    name: &'a str,
+    documentation: &'a str,
+    /// The part with the field to which go-to-definition leads; `None` for the struct.
+    origin: Option<&'a Part>,
+    /// The parts whose values are the arguments.
+    arguments: &'a [&'a Part],
+    returned: TokenStream,
+    body: TokenStream,
+}
+
+/// Returns `key`, which takes a value for every part of the primary key.
 fn key(context: &Context<'_>) -> TokenStream {
     let entity = context.entity;
     let t = context.runtime.here();
     let (layout, row) = (entity.primary(), &entity.row.parts);
-    let arguments = arguments(layout.partition.parts.iter().chain(row));
     let opening = opening(context, layout, layout.partition.parts.len());
     let query = local("query");
-    let row = row.iter().enumerate().map(|(place, part)| {
+    let narrowing = row.iter().enumerate().map(|(position, part)| {
         let (fits, field) = (context.fits(part), &entity.fields[part.field].ident);
-        let last = place + 1 == row.len();
-        quote_spanned!(part.span=> let #query = #fits::open_row::<Self, #last>(#field, #query);)
+        let is_last = position + 1 == row.len();
+        quote_spanned!(part.span=> let #query = #fits::open_row::<Self, #is_last>(#field, #query);)
     });
-    let body = quote!(#opening #(#row)* #query.point());
-    let place = entity.row.parts.first().or(entity.partition.parts.first());
-    let documentation = docs::key(entity);
-    function(context, "key", place, &documentation, &arguments, &quote!(#t::Point<Self>), &body)
+    let body = quote!(#opening #(#narrowing)* #query.point());
+    let function = Function {
+        name: "key",
+        documentation: &docs::key(entity),
+        origin: entity.row.parts.first().or(entity.partition.parts.first()),
+        arguments: &arguments(layout.partition.parts.iter().chain(row)),
+        returned: quote!(#t::Point<Self>),
+        body,
+    };
+    function.expand(context)
 }
 
-/// `by_NAME`: a partition, or what leads to one.
+/// Returns `by_NAME`, which opens a partition, or all partitions that the row key can determine.
 fn by(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
     let t = context.runtime.here();
     let (partition, row) = (&layout.partition.parts, &layout.row.parts);
-    let (way, encoding) = way(context, layout);
-    let opened = match way {
-        Way::Opened => partition.len(),
-        Way::ByRow | Way::Spread(_) | Way::FanOut(_) => partition.len() - 1,
+    let access = layout.access();
+    let opened = match access {
+        Access::Opened => partition.as_slice(),
+        Access::Derived | Access::Spread(_) | Access::FanOut(_) => &partition[..partition.len() - 1],
     };
-    // What is read once the partition is known: the rows, or pointers and the entities of each.
-    let holds = layout.index.map(Index::holds);
-    let (to, after) = match holds {
-        None | Some(Holds::Copy) => (quote!(#t::cost::Range), None),
-        Some(Holds::Pointer | Holds::Include | Holds::List) => {
-            (quote!(#t::cost::Lookups), Some(quote!(, #t::cost::Lookups)))
-        }
-    };
-    let access = match way {
-        Way::Opened => to,
-        Way::ByRow => quote!(#t::Unopened<#encoding #after>),
-        Way::Spread(buckets) => {
-            let count = Literal::usize_unsuffixed(buckets);
-            quote!(#t::Spread<#count, #encoding #after>)
-        }
-        Way::FanOut(buckets) => {
-            let count = Literal::usize_unsuffixed(buckets);
-            quote!(#t::cost::FanOut<#count>)
-        }
-    };
-    let view = if holds == Some(Holds::Copy) { quote!(#t::Copied<Self>) } else { quote!(Self) };
+    let stores = layout.index.map(Index::stores);
+    let view = if stores == Some(Stores::Copy) { quote!(#t::Copied<Self>) } else { quote!(Self) };
     let end = match layout.index.map(|index| index.unique) {
         None => quote!(Primary),
         Some(Some(_)) => quote!(Unique),
         Some(None) => quote!(Done),
     };
-    let arguments = arguments(&partition[..opened]);
-    let opening = opening(context, layout, opened);
+    let cost = cost(context, layout, access, stores);
+    let opening = opening(context, layout, opened.len());
     let query = local("query");
-    let (returned, body) = match (way, row.is_empty(), layout.index) {
-        // The one row of the one partition.
-        (Way::Opened, true, None) => (quote!(#t::Point<Self>), quote!(#opening #query.point())),
-        (Way::Opened, true, Some(Index { unique: Some(_), .. })) => {
+    let is_point = matches!(access, Access::Opened) && row.is_empty();
+    let (returned, body) = match layout.index {
+        None if is_point => (quote!(#t::Point<Self>), quote!(#opening #query.point())),
+        Some(Index { unique: Some(_), .. }) if is_point => {
             (quote!(#t::Point<#view, #t::Lookup>), quote!(#opening #query.point()))
         }
-        // One row of each partition.
-        (_, true, _) => (quote!(#t::Rows<#view, #t::Done, #access>), quote!(#opening #query.rows())),
-        (_, false, _) => {
-            let parts = parts(context, row, &quote!(#t::#end));
-            // A field that is no key part is so said where its type stands.
-            let own = row.iter().find(|part| part.sparse);
-            let place = own.map_or_else(Span::call_site, |part| context.place(part));
-            let t = context.runtime.at(place);
-            let returned = quote_spanned!(place=> #t::Rows<#view, #parts, #access>);
+        // There is at most one row in each partition, so there is nothing to narrow.
+        _ if row.is_empty() => (quote!(#t::Rows<#view, #t::Done, #cost>), quote!(#opening #query.rows())),
+        _ => {
+            let parts = context.part_list(row, &quote!(#t::#end));
+            // The compiler reports a field that cannot be a key part at the field's type.
+            let value = row.iter().find(|part| part.is_index_value);
+            let span = value.map_or_else(Span::call_site, |part| context.type_span(part));
+            let t = context.runtime.at(span);
+            let returned = quote_spanned!(span=> #t::Rows<#view, #parts, #cost>);
             (returned, quote!(#opening #query.rows()))
         }
     };
-    let own = layout.index.and_then(|index| index.values().next());
-    let place = own.or(partition.first()).or(row.first());
-    let documentation = docs::by(context.entity, layout, &partition[..opened], way);
-    let name = format!("by_{}", layout.name());
-    function(context, &name, place, &documentation, &arguments, &returned, &body)
-}
-
-/// How a layout's partitions are reached, and the encoding from which they follow.
-fn way(context: &Context<'_>, layout: Layout<'_>) -> (Way, Option<TokenStream>) {
-    let Some(last) = layout.partition.parts.last() else { return (Way::Opened, None) };
-    let row_leads = layout.leading().is_some();
-    let way = match &last.encoding {
-        Encoding::Hash(buckets, _) if row_leads => Way::Spread(*buckets),
-        Encoding::Hash(buckets, _) => Way::FanOut(*buckets),
-        _ if row_leads => Way::ByRow,
-        _ => Way::Opened,
+    let value = layout.index.and_then(|index| index.values().next());
+    let function = Function {
+        name: &format!("by_{}", layout.name()),
+        documentation: &docs::by(context.entity, layout, opened, access),
+        origin: value.or(partition.first()).or(row.first()),
+        arguments: &arguments(opened),
+        returned,
+        body,
     };
-    (way, Some(context.part(last).1))
+    function.expand(context)
 }
 
-/// Always there, so that a call without leave says what to write.
+/// Returns the type of a query's cost before it is narrowed.
+fn cost(context: &Context<'_>, layout: Layout<'_>, access: Access, stores: Option<Stores>) -> TokenStream {
+    let t = context.runtime.here();
+    // A pointer needs one more read for each entity.
+    let (opened, lookups) = match stores {
+        None | Some(Stores::Copy) => (quote!(#t::cost::Range), None),
+        Some(Stores::Pointer | Stores::Include | Stores::List) => {
+            (quote!(#t::cost::Lookups), Some(quote!(, #t::cost::Lookups)))
+        }
+    };
+    let encoding = layout.partition.parts.last().map(|last| context.part_encoding(last));
+    match access {
+        Access::Opened => opened,
+        Access::Derived => quote!(#t::Unopened<#encoding #lookups>),
+        Access::Spread(buckets) => {
+            let count = Literal::usize_unsuffixed(buckets);
+            quote!(#t::Spread<#count, #encoding #lookups>)
+        }
+        Access::FanOut(buckets) => {
+            let count = Literal::usize_unsuffixed(buckets);
+            quote!(#t::cost::FanOut<#count>)
+        }
+    }
+}
+
+/// Returns `scan`. It exists without `allow_scan` too, so that the compiler reports the missing attribute.
 fn scan(context: &Context<'_>) -> TokenStream {
     let t = context.runtime.here();
     let documentation = docs::scan(context.entity);
@@ -149,53 +161,48 @@ fn scan(context: &Context<'_>) -> TokenStream {
     }
 }
 
-fn function(
-    context: &Context<'_>,
-    name: &str,
-    place: Option<&Part>,
-    documentation: &str,
-    arguments: &[&Part],
-    returned: &TokenStream,
-    body: &TokenStream,
-) -> TokenStream {
-    let field = place.map_or(&context.entity.ident, |part| &context.entity.fields[part.field].ident);
-    // Source and go-to-definition lead to the field.
-    let place = field.span().resolved_at(Span::call_site());
-    let name = Ident::new(name, place);
-    let visibility = &context.entity.visibility;
-    let parameters = arguments.iter().map(|part| {
-        let (ident, (ty, _), place) =
-            (&context.entity.fields[part.field].ident, context.part(part), context.place(part));
-        let t = context.runtime.at(place);
-        let argument = quote_spanned!(place=> #t::Arg<'_, #ty>);
-        quote!(#ident: #argument)
-    });
-    let values = arguments.iter().map(|part| {
-        let (field, (ty, _), place) =
-            (&context.entity.fields[part.field].ident, context.part(part), context.place(part));
-        let (ident, t) = (at(field, place), context.runtime.at(place));
-        let value = quote_spanned!(place=> <#ty as #t::KeyPart>::arg_value);
-        quote_spanned!(place=> let #ident = #value(#ident);)
-    });
-    quote_spanned! {place=>
-        #[doc = #documentation]
-        #[inline]
-        #visibility fn #name(#(#parameters),*) -> #returned {
-            #(#values)*
-            #body
+impl Function<'_> {
+    fn expand(&self, context: &Context<'_>) -> TokenStream {
+        let Self { name, documentation, origin, arguments, returned, body } = self;
+        let entity = context.entity;
+        let origin = origin.map_or(&entity.ident, |part| &entity.fields[part.field].ident);
+        let span = origin.span().resolved_at(Span::call_site());
+        let name = Ident::new(name, span);
+        let visibility = &entity.visibility;
+        let parameters = arguments.iter().map(|part| {
+            let (ident, ty) = (&entity.fields[part.field].ident, context.part_type(part));
+            let type_span = context.type_span(part);
+            let t = context.runtime.at(type_span);
+            let argument = quote_spanned!(type_span=> #t::Arg<'_, #ty>);
+            quote!(#ident: #argument)
+        });
+        let values = arguments.iter().map(|part| {
+            let (field, ty) = (&entity.fields[part.field].ident, context.part_type(part));
+            let type_span = context.type_span(part);
+            let (ident, t) = (at(field, type_span), context.runtime.at(type_span));
+            let value = quote_spanned!(type_span=> <#ty as #t::KeyPart>::arg_value);
+            quote_spanned!(type_span=> let #ident = #value(#ident);)
+        });
+        quote_spanned! {span=>
+            #[doc = #documentation]
+            #[inline]
+            #visibility fn #name(#(#parameters),*) -> #returned {
+                #(#values)*
+                #body
+            }
         }
     }
 }
 
-/// The first parts of the partition key.
+/// Returns the statements that begin a query with the first parts of the partition key.
 fn opening(context: &Context<'_>, layout: Layout<'_>, count: usize) -> TokenStream {
     let t = context.runtime.here();
     let (query, number) = (local("query"), Literal::usize_unsuffixed(layout.number));
     let partition = &layout.partition.parts;
-    let parts = partition[..count].iter().enumerate().map(|(place, part)| {
+    let parts = partition[..count].iter().enumerate().map(|(position, part)| {
         let (fits, field) = (context.fits(part), &context.entity.fields[part.field].ident);
-        let last = place + 1 == partition.len();
-        quote_spanned!(part.span=> let #query = #fits::open_partition::<Self, #last>(#field, #query);)
+        let is_last = position + 1 == partition.len();
+        quote_spanned!(part.span=> let #query = #fits::open_partition::<Self, #is_last>(#field, #query);)
     });
     quote! {
         let #query = #t::Opening::<Self>::new(#number);
@@ -203,7 +210,7 @@ fn opening(context: &Context<'_>, layout: Layout<'_>, count: usize) -> TokenStre
     }
 }
 
-/// The parts whose fields are arguments: each field once.
+/// Returns the parts whose fields are arguments, each field once.
 fn arguments<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Vec<&'a Part> {
     let mut arguments: Vec<&Part> = Vec::new();
     for part in parts {
@@ -212,13 +219,4 @@ fn arguments<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Vec<&'a Part> {
         }
     }
     arguments
-}
-
-/// The parts of a row key as one type: `(Part<A, …>, (Part<B, …>, end))`.
-pub(super) fn parts(context: &Context<'_>, parts: &[Part], end: &TokenStream) -> TokenStream {
-    let t = context.runtime.here();
-    parts.iter().rev().fold(end.clone(), |rest, part| {
-        let (ty, encoding) = context.part(part);
-        quote!((#t::Part<#ty, #encoding>, #rest))
-    })
 }

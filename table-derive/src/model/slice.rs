@@ -1,23 +1,23 @@
-//! A table for each year, month or day.
+//! Table slices: one table for each year, month or day.
 
 use std::fmt;
 
 use proc_macro2::Span;
 use syn::Ident;
 
-use super::Field;
-use crate::{attributes::find, errors::Errors};
+use super::field::Field;
+use crate::{errors::Errors, names};
 
-/// `#[table(slice = month(field))]`.
+/// Content of `#[table(slice = month(field))]`.
 pub(crate) struct Slice {
     pub(crate) unit: Unit,
-    /// The field's place among the fields.
+    /// The field's position among the fields.
     pub(crate) field: usize,
-    /// Where the field is named.
+    /// The span of the field's name in the attribute.
     pub(crate) span: Span,
 }
 
-/// What a slice holds.
+/// Time span of a slice.
 #[derive(Clone, Copy)]
 pub(crate) enum Unit {
     Year,
@@ -28,16 +28,15 @@ pub(crate) enum Unit {
 const UNITS: [(&str, Unit); 3] = [("year", Unit::Year), ("month", Unit::Month), ("day", Unit::Day)];
 
 impl Slice {
-    /// Nothing if it names no unit, or no field.
+    /// Resolves the unit and the field, or reports an error.
     pub(super) fn read(fields: &[Field], unit: &Ident, field: &Ident, errors: &mut Errors) -> Option<Self> {
         let units: Vec<_> = UNITS.iter().map(|(name, _)| *name).collect();
-        let names: Vec<_> = fields.iter().map(|field| field.name.as_str()).collect();
-        let (unit, at) = (find(unit, "unit", &units, errors), find(field, "field", &names, errors));
+        let (unit, at) = (names::find(unit, "unit", &units, errors), Field::find(fields, field, errors));
         Some(Self { unit: UNITS[unit?].1, field: at?, span: field.span() })
     }
 
-    /// How a table is called, as documentation says it.
-    pub(crate) fn pattern(&self) -> &'static str {
+    /// Returns the text that documentation shows for the digits of a slice's name.
+    pub(crate) fn digits(&self) -> &'static str {
         match self.unit {
             Unit::Year => "YYYY",
             Unit::Month => "YYYYMM",
@@ -46,7 +45,7 @@ impl Slice {
     }
 }
 
-/// The runtime's name for it.
+/// Writes the name of the runtime's variant.
 impl fmt::Display for Unit {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {

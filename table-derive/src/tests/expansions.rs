@@ -1,17 +1,17 @@
-//! One snapshot per shape of key, each the documentation of what it becomes.
+//! Snapshots of the generated code, one for each form of key.
 
 use syn::parse_quote;
 
 use super::pretty;
 
-/// A snapshot without its expression, which the test shows.
+/// Asserts a snapshot. The snapshot omits the expression, which is in the test.
 macro_rules! snapshot {
     ($($snapshot:tt)*) => {
         insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!($($snapshot)*) })
     };
 }
 
-/// A composite row key, a key field that is a property too, and every way to store a property.
+/// Covers a composite row key, a key field that is also a property, and every way to store a property.
 #[test]
 fn post() {
     snapshot!(pretty(crate::table_entity(&parse_quote! {
@@ -37,7 +37,7 @@ fn post() {
     })));
 }
 
-/// Partition and row key from one field; it is stored by itself, since both encodings lose something.
+/// Covers a field that makes both keys. Because both encodings are lossy, it is also a property.
 #[test]
 fn starts_with() {
     snapshot!(pretty(crate::table_entity(&parse_quote! {
@@ -49,7 +49,7 @@ fn starts_with() {
     })));
 }
 
-/// A table each month: the table of a row follows from its keys.
+/// Covers one table for each month.
 #[test]
 fn slices() {
     snapshot!(pretty(crate::table_entity(&parse_quote! {
@@ -63,7 +63,7 @@ fn slices() {
     })));
 }
 
-/// Hash partitions, over the row key's own field and over another one.
+/// Covers hash partitions of the row key's field and of another field.
 #[test]
 fn hash() {
     snapshot!(
@@ -91,7 +91,7 @@ fn hash() {
     );
 }
 
-/// Constant keys: a constant row makes `by_key` a point.
+/// Covers constant keys. With a constant row key, `by_key` returns a point query.
 #[test]
 fn constants() {
     snapshot!(pretty(crate::table_entity(&parse_quote! {
@@ -102,7 +102,7 @@ fn constants() {
     })));
 }
 
-/// Keys that others wrote, a prefix, and the bounds of a parameter.
+/// Covers keys that other programs wrote, a prefix, and the bounds of a parameter.
 #[test]
 fn generic_with_separator() {
     snapshot!(pretty(crate::table_entity(&parse_quote! {
@@ -123,8 +123,8 @@ fn generic_with_separator() {
     })));
 }
 
-/// In the entity's partition and elsewhere, unique and not, of an `Option`, with a predicate, spelled out, and each of
-/// what rows hold.
+/// Covers same-partition and cross-partition indexes, unique indexes, an `Option`, a predicate, explicit keys, and each
+/// content of index rows.
 #[test]
 fn indexes() {
     snapshot!(pretty(crate::table_entity(&parse_quote! {
@@ -152,7 +152,7 @@ fn indexes() {
     })));
 }
 
-/// The bounds of parameters that are indexed, and an index over hash partitions.
+/// Covers the bounds of indexed parameters, and an index in hash partitions.
 #[test]
 fn generic_indexes() {
     snapshot!(pretty(crate::table_entity(&parse_quote! {
@@ -169,7 +169,7 @@ fn generic_indexes() {
     })));
 }
 
-/// Fields by the entity's columns.
+/// Covers fields that are read by the entity's columns.
 #[test]
 fn projection() {
     snapshot!(pretty(crate::projection(&parse_quote! {
@@ -181,7 +181,7 @@ fn projection() {
     })));
 }
 
-/// A master and its items, one of them as it is stored.
+/// Covers a master, and items as `Stored`.
 #[test]
 fn group() {
     snapshot!(pretty(crate::entity_group(&parse_quote! {

@@ -1,11 +1,11 @@
-//! Generated code names nothing that a user's module could mean otherwise.
+//! Tests that generated code contains no name to which a user's module could give another meaning.
 
 use std::collections::BTreeSet;
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::parse_quote;
 
-/// The names that begin a path, as far as they are written like types, and the crates.
+/// Collects the names that begin a path: those in `PascalCase`, and those of crates.
 fn beginnings(tokens: TokenStream, found: &mut BTreeSet<String>) {
     let mut before = ' ';
     for token in tokens {
@@ -14,7 +14,7 @@ fn beginnings(tokens: TokenStream, found: &mut BTreeSet<String>) {
             TokenTree::Ident(ident) if before != ':' => {
                 let name = ident.to_string();
                 let is_crate = matches!(name.as_str(), "core" | "std" | "alloc" | "table_runtime");
-                // Constants of the trait are declared, not named.
+                // The constants of the trait are declarations.
                 let is_constant = name.len() > 1 && name.chars().all(|c| c == '_' || c.is_ascii_uppercase());
                 if is_crate || (name.starts_with(char::is_uppercase) && !is_constant) {
                     found.insert(name);
@@ -24,7 +24,7 @@ fn beginnings(tokens: TokenStream, found: &mut BTreeSet<String>) {
         }
         before = match &token {
             TokenTree::Punct(punct) if before == ':' || punct.as_char() != ':' => punct.as_char(),
-            // One colon stands before a type, two in a path.
+            // A single colon is before a type, a double colon is in a path.
             TokenTree::Punct(punct) if punct.spacing() == proc_macro2::Spacing::Joint => ':',
             _ => ' ',
         };
@@ -38,7 +38,7 @@ fn names(tokens: TokenStream) -> String {
 }
 
 #[test]
-fn entities_name_themselves_their_types_and_absolute_paths() {
+fn code_of_an_entity_names_only_its_types_and_absolute_paths() {
     let tokens = crate::table_entity(&parse_quote! {
         #[table(kind, write_id, allow_scan, separator = "_")]
         struct Post<G: Bound> {
@@ -57,13 +57,13 @@ fn entities_name_themselves_their_types_and_absolute_paths() {
             f: F,
         }
     });
-    // `Columns` is the type of the trait.
+    // `Columns` is the associated type of the trait.
     assert!(tokens.to_string().contains("fn by_g"), "{tokens}");
     assert_eq!(names(tokens), "A Bound C Columns E F G Post PostColumns Self");
 }
 
 #[test]
-fn wrappers_name_themselves_their_types_and_absolute_paths() {
+fn code_of_a_wrapper_names_only_its_types_and_absolute_paths() {
     let wrapper: syn::DeriveInput = parse_quote!(
         struct Wrapper(Inner);
     );
@@ -80,7 +80,7 @@ fn wrappers_name_themselves_their_types_and_absolute_paths() {
 }
 
 #[test]
-fn projections_name_themselves_their_types_and_absolute_paths() {
+fn code_of_a_projection_names_only_its_types_and_absolute_paths() {
     let tokens = crate::projection(&parse_quote! {
         #[projection(of = Post)]
         struct Headline<G: Bound> {
@@ -92,7 +92,7 @@ fn projections_name_themselves_their_types_and_absolute_paths() {
 }
 
 #[test]
-fn groups_name_themselves_their_types_and_absolute_paths() {
+fn code_of_a_group_names_only_its_types_and_absolute_paths() {
     let tokens = crate::entity_group(&parse_quote! {
         enum Report {
             A(B),
@@ -103,7 +103,7 @@ fn groups_name_themselves_their_types_and_absolute_paths() {
 }
 
 #[test]
-fn the_renamed_crate_is_the_only_one_named() {
+fn code_names_only_the_renamed_crate() {
     let entity: syn::DeriveInput = parse_quote! {
         #[table(crate = other)]
         #[index(full, partition(d(hash = 4)), row(d), unique)]

@@ -4,7 +4,7 @@ use syn::{DeriveInput, parse_quote};
 
 use super::rules::{entity, refuses};
 
-/// An index of a user that breaks one rule brings this message and no other.
+/// Asserts that an index breaks one rule, with this message.
 macro_rules! refused {
     ($($attribute:meta => $message:literal;)*) => {$(
         refuses(
@@ -24,7 +24,7 @@ macro_rules! refused {
     )*};
 }
 
-/// The same with two.
+/// Asserts the same about two indexes.
 macro_rules! both_refused {
     ($($one:meta, $other:meta => $message:literal;)*) => {$(
         refuses(
@@ -46,22 +46,22 @@ macro_rules! both_refused {
 }
 
 #[test]
-fn of_names() {
+fn wrong_names_are_reported() {
     refused! {
-        index => "begins with its name: `#[index(name, …)]`";
-        index() => "says nothing";
-        index = "name" => "in parentheses: `#[index(…)]`";
-        index(prefix = "name-") => "begins with its name";
-        index(unique, name) => "an index begins with its name, before its options";
+        index => "needs the name of the index first; write `#[index(name, …)]`";
+        index() => "`#[index()]` is empty";
+        index = "name" => "in parentheses; write `#[index(…)]`";
+        index(prefix = "name-") => "needs the name of the index first";
+        index(unique, name) => "needs the name of the index before the options";
         index(key, partition(name)) => "`by_key` is the query of the primary key";
-        index(nam) => "no field is called `nam`\nhelp: put `#[index(nam, …)]` on the field, or spell the keys out";
+        index(nam) => "no field is called `nam`\nhelp: put `#[index(nam, …)]` on a field, or write both keys";
         index(name, same_partitoin) => "did you mean `same_partition`?";
-        index(name, colour) => "unknown key `colour`; `#[index(…)]` knows";
+        index(name, colour) => "unknown key `colour`; `#[index(…)]` takes";
     }
     both_refused! {
-        index(name, same_partition), index(name, table = "Names") => "an index is called `name` already";
-        index(name, same_partition), index(name, lowercase, same_table) => "an index is called `name` already";
-        index(name), index(name, lowercase) => "an index is called `name` already";
+        index(name, same_partition), index(name, table = "Names") => "duplicate index `name`";
+        index(name, same_partition), index(name, lowercase, same_table) => "duplicate index `name`";
+        index(name), index(name, lowercase) => "duplicate index `name`";
     }
     refuses(
         &parse_quote!(
@@ -79,18 +79,18 @@ fn of_names() {
 }
 
 #[test]
-fn of_spelled_keys() {
+fn wrong_explicit_keys_are_reported() {
     refused! {
         index(full, partition(nam)) => "no field is called `nam`; did you mean `name`?";
-        index(full, partition(colour)) => "no field is called `colour`; there are `user`, `id`, `name` and `email`";
+        index(full, partition(colour)) => "no field is called `colour`; the fields are `user`, `id`, `name` and `email`";
         index(full, partition(name(lowercse))) => "did you mean `lowercase`?";
-        index(full, partition(name(lowercase, uppercase))) => "a text is folded one way";
+        index(full, partition(name(lowercase, uppercase))) => "`lowercase` and `uppercase` exclude each other";
         index(full, lowercase, partition(name)) => "`partition(field(lowercase))` or `row(field(lowercase))`";
         index(full, partition = "name") => "`partition` takes a list; write `partition(…)`";
         index(full, partition(name = "x")) => "`partition` takes fields; write `partition(field, …)`";
         index(full, partition()) => "write `partition(field, …)`";
-        index(full, row(name)) => "write `partition(…)` beside `row(…)`, or `same_partition`";
-        index(full, partition(name), row(id), same_partition) => "the partition is the entity's own";
+        index(full, row(name)) => "the index `full` has no partition key; write `partition(…)` or `same_partition`";
+        index(full, partition(name), row(id), same_partition) => "uses the entity's partition key; remove `partition(…)`";
     }
     refuses(
         &parse_quote!(
@@ -103,23 +103,23 @@ fn of_spelled_keys() {
                 name: String,
             }
         ),
-        "stands on the struct",
+        "belongs on the struct",
     );
 }
 
 #[test]
-fn of_encodings() {
+fn wrong_encodings_are_reported() {
     refused! {
-        index(name, raw) => "`raw` is for primary keys";
-        index(full, partition(name), row(email(raw))) => "`raw` is for primary keys";
+        index(name, raw) => "`raw` is only for primary keys";
+        index(full, partition(name), row(email(raw))) => "`raw` is only for primary keys";
         index(name, first = 0) => "a whole number from 1 to 512";
         index(full, partition(name(hash = 4), email)) => "`hash` must be the last part";
-        index(full, partition(name), row(email(hash = 4))) => "in the row key of an index remove it";
-        index(name, hash = 4, same_partition) => "in the row key of an index remove it";
+        index(full, partition(name), row(email(hash = 4))) => "remove it from the row key of the index";
+        index(name, hash = 4, same_partition) => "remove it from the row key of the index";
         index(name, hash = 4) => "`#[index(name, partition(name(hash = 4)), row(name))]`";
-        index(name, first = 3, unique, table = "Names") => "two values with the same `first = 3` would be one";
-        index(name, first = 3, lowercase, unique, same_partition) => "add `name` to it whole, or remove `unique`";
-        index(full, partition(id, name(hash = 4)), row(id), unique) => "the same `hash = 4` would be one";
+        index(name, first = 3, unique, table = "Names") => "treats two values with the same `first = 3` as one";
+        index(name, first = 3, lowercase, unique, same_partition) => "add the whole `name` to the index, or remove `unique`";
+        index(full, partition(id, name(hash = 4)), row(id), unique) => "the same `hash = 4` as one";
         index(name, hash = 4, lowercase) => "`#[index(name, partition(name(hash = 4, lowercase)), row(name(lowercase)))]`";
     }
     let whole: DeriveInput = parse_quote! {
@@ -129,12 +129,11 @@ fn of_encodings() {
     assert!(entity(&whole).is_empty());
 }
 
-/// Rows of one value stand in one partition.
 #[test]
-fn of_partitions_that_follow_from_rows() {
+fn a_partition_that_is_not_derived_from_the_row_key_is_reported() {
     refused! {
         index(full, partition(name(hash = 4)), row(name(lowercase))) =>
-            "rows of one value (`lowercase`) would stand in several partitions (`hash = 4`), of which a query reads one; write `hash = 4, lowercase` for the partition";
+            "rows with the same value (`lowercase`) would be in several partitions (`hash = 4`), but a query reads one of them; write `hash = 4, lowercase` for the partition";
         index(full, partition(name(hash = 4)), row(name(lowercase)), unique) => "write `hash = 4, lowercase`";
         index(full, partition(name(hash = 4, uppercase)), row(name(lowercase))) => "write `hash = 4, lowercase`";
         index(full, partition(id, name(hash = 4)), row(name(lowercase), email)) => "write `hash = 4, lowercase`";
@@ -149,7 +148,7 @@ fn of_partitions_that_follow_from_rows() {
         parse_quote!(index(full, partition(name(hash = 4, first = 2)), row(name(first = 3)))),
         parse_quote!(index(full, partition(name(first = 1, uppercase)), row(name), unique)),
         parse_quote!(index(full, partition(id, name(hash = 4)), row(email, name(lowercase), name), unique)),
-        // The partition is read whole, or named by the query.
+        // A query reads all hash partitions, or its arguments determine the partition.
         parse_quote!(index(full, partition(name(hash = 4)), row(email, name(lowercase)))),
         parse_quote!(index(full, partition(name(first = 1), id), row(name(lowercase)))),
     ] as [syn::Meta; 8]
@@ -162,16 +161,15 @@ fn of_partitions_that_follow_from_rows() {
     }
 }
 
-/// A hash partition of the entity is no scope that a reader names.
 #[test]
-fn of_unique_in_buckets() {
+fn a_unique_index_in_hash_partitions_is_reported() {
     let user = |attribute: syn::Meta| -> DeriveInput {
         parse_quote! {
             #[#attribute]
             struct User { #[partition_key] tenant: u8, #[partition_key(hash = 4)] mail: String, #[row_key] id: u32, name: String }
         }
     };
-    let own = "a hash partition (of `mail`) is no scope for `unique`; write the index `name` elsewhere";
+    let own = "the index `name` would be unique only within each hash partition (of `mail`)";
     refuses(&user(parse_quote!(index(name, same_partition, unique))), own);
     refuses(&user(parse_quote!(index(name, lowercase, same_partition, unique, copy))), own);
     refuses(
@@ -194,23 +192,23 @@ fn of_unique_in_buckets() {
 }
 
 #[test]
-fn of_places() {
+fn wrong_scopes_and_prefixes_are_reported() {
     refused! {
-        index(name, same_partition, same_table) => "an index stands in one place";
-        index(name, same_table, table = "Names") => "an index stands in one place";
-        index(name, table = "ab") => "`ab` is no table name";
-        index(name, table = "TABLELAYOUTS") => "`TABLELAYOUTS` is the table in which `create` records layouts";
+        index(name, same_partition, same_table) => "an index has one scope";
+        index(name, same_table, table = "Names") => "an index has one scope";
+        index(name, table = "ab") => "`ab` is not a valid table name";
+        index(name, table = "TABLELAYOUTS") => "`TABLELAYOUTS` is reserved for the layouts that `create` records";
         index(name, table = "user") => "`User` is the entity's own table; write `same_table`";
-        index(name, same_partition, prefix = "id-") => "rows of the index `name` begin with `id-` and those of `User` itself begin with `id-`";
-        index(name, same_table, prefix = "i") => "of two prefixes neither may begin with the other";
-        index(name, same_table, prefix = "id-name-") => "so that they could meet";
+        index(name, same_partition, prefix = "id-") => "rows of the index `name` begin with `id-` and rows of `User` itself begin with `id-`";
+        index(name, same_table, prefix = "i") => "no prefix may begin with another one";
+        index(name, same_table, prefix = "id-name-") => "so they can collide";
         index(id, same_partition) => "rows of the index `id` begin with `id-`";
-        index(name, same_partition, prefix = "a/") => "a prefix cannot hold '/'";
-        index(name, table = "Names", prefix = "") => "an empty prefix says nothing";
-        index(name, same_table, prefix = "") => "an empty prefix says nothing";
+        index(name, same_partition, prefix = "a/") => "a prefix cannot contain '/'";
+        index(name, table = "Names", prefix = "") => "a prefix cannot be empty";
+        index(name, same_table, prefix = "") => "a prefix cannot be empty";
     }
     both_refused! {
-        index(name, table = "Names"), index(email, table = "names") => "the rows of the index `email` have no prefix";
+        index(name, table = "Names"), index(email, table = "names") => "rows of the index `email` have no prefix";
         index(name, table = "Names", prefix = "a-"), index(email, table = "Names", prefix = "a-b") => "begin with `a-b`";
         index(na_me, partition(name)), index(name, table = "UserByNaMe") => "have no prefix";
     }
@@ -226,7 +224,7 @@ fn of_places() {
             #[index(name, same_table)]
             struct User { #[partition_key] user: String, name: String }
         },
-        "those of `User` itself begin with `name-own`",
+        "rows of `User` itself begin with `name-own`",
     );
     refuses(
         &parse_quote! {
@@ -241,7 +239,7 @@ fn of_places() {
             #[index(name, same_table)]
             struct User { #[partition_key] user: String, #[row_key(prefix = "")] id: u32, name: String }
         },
-        "an empty prefix says nothing; remove it",
+        "a prefix cannot be empty; remove it",
     );
     let long = "A".repeat(60);
     refuses(
@@ -254,9 +252,8 @@ fn of_places() {
     );
 }
 
-/// Fifty indexes in one partition are one too many, elsewhere they are not.
 #[test]
-fn of_numbers() {
+fn more_than_49_same_partition_indexes_are_reported() {
     let user = |count: usize, scope: &str| -> DeriveInput {
         let scope = quote::format_ident!("{scope}");
         let fields: Vec<_> = (0..count).map(|n| quote::format_ident!("field{n}")).collect();
@@ -271,7 +268,7 @@ fn of_numbers() {
 }
 
 #[test]
-fn of_contents() {
+fn wrong_contents_are_reported() {
     refused! {
         index(name, list) => "write `same_partition`, or remove `list`";
         index(name, list, same_table) => "a list is changed in one transaction";
@@ -280,10 +277,10 @@ fn of_contents() {
         index(name, list, include(email), same_partition) => "remove `include` or `list`";
         index(name, copy, include(email), same_partition) => "keep `copy` or `include(…)`";
         index(name, unique, copy) => "remove `copy`, use `include`, or write `same_partition`";
-        index(name, unique, copy, table = "Names") => "a copy in another partition cannot be unique";
+        index(name, unique, copy, table = "Names") => "a cross-partition copy cannot be unique";
         index(name, include(emial)) => "no field is called `emial`; did you mean `email`?";
-        index(name, include(id)) => "`id` is in the key, which an index's row leads to anyway";
-        index(name, include(email, email)) => "`email` is included already";
+        index(name, include(id)) => "`id` is in the primary key, which an index row contains anyway";
+        index(name, include(email, email)) => "`email` is already included";
         index(name, include) => "`include` takes a list";
         index(name, include()) => "write `include(field, …)`";
         index(name, unique = true) => "`unique` takes no value";
@@ -291,8 +288,8 @@ fn of_contents() {
     for (attribute, message) in [
         (parse_quote!(index(name, copy)), "`cached` is not stored (`skip`), so a copy is not the whole entity"),
         (parse_quote!(index(name, include(cached))), "`cached` is not stored (`skip`); remove it here"),
-        (parse_quote!(index(cached)), "the index `cached` could not be kept"),
-        (parse_quote!(index(name, when(cached, is_old))), "the index `name` could not be kept"),
+        (parse_quote!(index(cached)), "the rows of the index `cached` cannot be computed"),
+        (parse_quote!(index(name, when(cached, is_old))), "the rows of the index `name` cannot be computed"),
     ] as [(syn::Meta, &str); 4]
     {
         let user: DeriveInput = parse_quote! {
@@ -304,37 +301,37 @@ fn of_contents() {
 }
 
 #[test]
-fn of_predicates() {
+fn wrong_predicates_are_reported() {
     refused! {
-        index(name, when(is_old)) => "`when` takes fields, and a function of them";
+        index(name, when(is_old)) => "`when` needs at least one field before the path";
         index(name, when()) => "write `when(field, path)`";
         index(name, when = "is_old") => "`when` takes a list";
         index(name, when(nam, is_old)) => "did you mean `name`?";
-        index(name, when(self::name, is_old)) => "one path at the end";
+        index(name, when(self::name, is_old)) => "fields, then the path of a function";
     }
 }
 
 #[test]
-fn of_pointers() {
+fn wrong_pointer_properties_are_reported() {
     refused! {
-        index(name, unique, rename(idd = "X")) => "does not hold `idd`; it holds `user` and `id`";
-        index(name, same_partition, unique, rename(user = "X")) => "it holds `id`";
-        index(name, rename(id = "X")) => "has no pointer to rename: its keys tell the entity's";
-        index(name, same_partition, list, rename(id = "X")) => "a list holds the ids alone";
+        index(name, unique, rename(idd = "X")) => "does not contain `idd`; it contains `user` and `id`";
+        index(name, same_partition, unique, rename(user = "X")) => "it contains `id`";
+        index(name, rename(id = "X")) => "has no pointer to rename: its keys contain the entity's whole key";
+        index(name, same_partition, list, rename(id = "X")) => "a list stores only ids";
         index(name, unique, rename(id)) => "write `rename(field = \"…\")`";
-        index(name, unique, rename(id = "Entity-Id")) => "`Entity-Id` is no property name";
-        index(name, unique, rename(id = "RowKey")) => "`RowKey` has a meaning of its own";
+        index(name, unique, rename(id = "Entity-Id")) => "`Entity-Id` is not a valid property name";
+        index(name, unique, rename(id = "RowKey")) => "`RowKey` is reserved in index rows";
         index(name, unique, rename(id = "IndexPending")) => "help: write `rename(id = \"…\")` in the index `name`";
-        index(name, unique, rename(id = "IndexedEntityUser")) => "is another property of the index's rows too";
-        index(name, unique, same_partition, copy, rename(id = "Email")) => "is another property";
-        index(name, unique, same_partition, include(email), rename(id = "Email")) => "is another property";
+        index(name, unique, rename(id = "IndexedEntityUser")) => "is already another property of the index rows";
+        index(name, unique, same_partition, copy, rename(id = "Email")) => "is already another property";
+        index(name, unique, same_partition, include(email), rename(id = "Email")) => "is already another property";
     }
     refuses(
         &parse_quote! {
             #[index(name, same_table)]
             struct User { #[partition_key] user: String, #[row_key] id: u32, name: String, write_id: u8 }
         },
-        "`WriteId` tells the writes of index rows apart",
+        "`WriteId` identifies the writes of index rows",
     );
     let fields = (0..250).map(|n| quote::format_ident!("field{n}"));
     refuses(
@@ -347,9 +344,8 @@ fn of_pointers() {
     );
 }
 
-/// Mistakes do not hide each other.
 #[test]
-fn all_at_once() {
+fn all_errors_are_reported_at_once() {
     let found = entity(&parse_quote! {
         #[index(full, partition(nam, emial), colour)]
         struct User {

@@ -1,15 +1,15 @@
-//! Every rule has an input that breaks it, and a message that says what to write.
+//! The rules, each with an input that breaks it, and the message that says what to write.
 
 use syn::{DeriveInput, parse_quote};
 
 use super::messages;
 
-/// The messages of an entity, joined; several mistakes are several messages.
+/// Returns the messages for an entity.
 pub(super) fn entity(input: &DeriveInput) -> Vec<String> {
     messages(crate::table_entity, input)
 }
 
-/// An entity that breaks one rule brings this message and no other.
+/// Asserts that the entity has one error, with this message.
 #[track_caller]
 pub(super) fn refuses(input: &DeriveInput, message: &str) {
     let found = entity(input);
@@ -17,7 +17,7 @@ pub(super) fn refuses(input: &DeriveInput, message: &str) {
     assert!(found[0].contains(message), "{}", found[0]);
 }
 
-/// As [`refuses`], for what is written on the struct.
+/// Asserts the same as [`refuses`] about attributes on the struct.
 macro_rules! on_struct {
     ($($attribute:meta => $message:literal;)*) => {$(
         refuses(
@@ -27,7 +27,7 @@ macro_rules! on_struct {
     )*};
 }
 
-/// As [`refuses`], for what is written on the fields.
+/// Asserts the same as [`refuses`] about the fields.
 macro_rules! on_fields {
     ($({ $($fields:tt)* } => $message:literal;)*) => {$(
         refuses(&parse_quote!(struct Post { $($fields)* }), $message);
@@ -35,38 +35,38 @@ macro_rules! on_fields {
 }
 
 #[test]
-fn of_the_table() {
+fn wrong_table_attributes_are_reported() {
     on_struct! {
         table(nam = "Posts") => "unknown key `nam`; did you mean `name`?";
         table(alow_scan) => "did you mean `allow_scan`?";
-        table(colour = "red") => "`#[table(…)]` knows `crate`, `name`,";
-        table(lowercase) => "an encoding belongs to a key part: `#[row_key(lowercase)]`";
-        table(name = "Posts", name = "Others") => "`name` stands here already; keep one";
-        table(name) => "`name` takes a text; write `name = \"…\"`";
-        table(name = 5) => "`name` takes a text";
+        table(colour = "red") => "`#[table(…)]` takes `crate`, `name`,";
+        table(lowercase) => "an encoding belongs to a key part; write `#[row_key(lowercase)]`";
+        table(name = "Posts", name = "Others") => "duplicate key `name`; keep one";
+        table(name) => "`name` takes a string; write `name = \"…\"`";
+        table(name = 5) => "`name` takes a string";
         table(allow_scan = true) => "`allow_scan` takes no value; write `allow_scan`";
-        table(kind = 5) => "`kind` takes a text or nothing";
-        table(kind = "") => "an empty kind tells nothing apart";
+        table(kind = 5) => "`kind` takes a string or no value";
+        table(kind = "") => "a kind cannot be empty";
         table(crate = "path") => "`crate` takes a path; write `crate = some::path`";
-        table() => "says nothing";
-        table => "`#[table]` needs keys";
-        table(name = "ab") => "`ab` is no table name: it needs 3 to 63";
-        table(name = "blog_posts") => "no table name";
-        table(name = "1posts") => "no table name";
-        table(name = "tables") => "no table name";
-        table(name = "TableLayouts") => "`TableLayouts` is the table in which `create` records layouts";
+        table() => "`#[table()]` is empty; add a key, or remove it";
+        table => "`#[table]` needs a key";
+        table(name = "ab") => "`ab` is not a valid table name: a table name has 3 to 63";
+        table(name = "blog_posts") => "is not a valid table name";
+        table(name = "1posts") => "is not a valid table name";
+        table(name = "tables") => "is not a valid table name";
+        table(name = "TableLayouts") => "`TableLayouts` is reserved for the layouts that `create` records";
         table(name = "tablelayouts") => "help: write another `#[table(name = \"…\")]` on the struct";
         table(rename_all = "kebab-case") => "write `rename_all = \"snake_case\"`";
-        table(rename_all = "snake") => "unknown style `snake`; there are `lowercase`";
-        table(separator = "-") => "`-` stands in GUIDs";
+        table(rename_all = "snake") => "unknown style `snake`; the styles are `lowercase`";
+        table(separator = "-") => "`-` occurs in GUIDs";
         table(separator = "~") => "begins the escapes";
         table(separator = "'") => "write `separator = \"_\"`";
-        table(separator = "%") => "a key cannot hold `%`";
+        table(separator = "%") => "a key cannot contain `%`";
         table(separator = "__") => "one ASCII punctuation character";
         table(separator = "a") => "one ASCII punctuation character";
         table(partition = "all") => "remove `partition = \"…\"` or `#[partition_key]`";
         table(row = "details") => "remove `row = \"…\"` or `#[row_key]`";
-        row_key => "`#[row_key]` has no meaning on a struct; put it on a field";
+        row_key => "`#[row_key]` cannot be used on a struct; put it on a field";
     }
     refuses(
         &parse_quote!(
@@ -81,22 +81,22 @@ fn of_the_table() {
 }
 
 #[test]
-fn of_slices() {
+fn wrong_slices_are_reported() {
     on_struct! {
         table(slice) => "`slice` takes a unit and a field; write `slice = month(field)`";
         table(slice = "month") => "write `slice = month(field)`";
         table(slice = month) => "write `slice = month(field)`";
         table(slice = month(id, author)) => "write `slice = month(field)`";
-        table(slice = week(id)) => "no unit is called `week`; there are `year`, `month` and `day`";
+        table(slice = week(id)) => "no unit is called `week`; the units are `year`, `month` and `day`";
         table(slice = month(idd)) => "no field is called `idd`; did you mean `id`?";
-        table(slice = month(id), name = "Log20") => "`Log20` and 6 digits; end it with a letter";
-        table(slice = month(id), name = "TableLayouts") => "`TableLayouts` is the table in which `create` records layouts";
-        table(slice = month(id), name = "1Ev") => "`1Ev` begins no table name";
-        table(slice = month(id), name = "Ev-") => "a letter first\nhelp: write `#[table(name = \"…\")]` on the struct";
+        table(slice = month(id), name = "Log20") => "`Log20` and 6 digits; end the name with a letter";
+        table(slice = month(id), name = "TableLayouts") => "`TableLayouts` is reserved for the layouts that `create` records";
+        table(slice = month(id), name = "1Ev") => "`1Ev` is not a valid beginning of table names";
+        table(slice = month(id), name = "Ev-") => "begins with a letter\nhelp: write `#[table(name = \"…\")]` on the struct";
         table(slice = year(id), name = "Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa") =>
-            "with the 4 digits of a slice, the name has at most 59 letters";
+            "a slice adds 4 digits, so the name has at most 59 letters";
         table(slice = year(id), name = "Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa") =>
-            "with the 4 digits of a slice, the name has at most 59 letters";
+            "a slice adds 4 digits, so the name has at most 59 letters";
     }
     let longest = "A".repeat(59);
     let entity = entity(&parse_quote!(
@@ -131,7 +131,7 @@ fn of_slices() {
                 id: u32,
             }
         ),
-        "no key holds `at` whole, so none would lead to its slice\nhelp: put `#[row_key(time)]`",
+        "no key contains the whole `at`, so a key does not determine its slice\nhelp: put `#[row_key(time)]`",
     );
     refuses(
         &parse_quote!(
@@ -144,43 +144,43 @@ fn of_slices() {
                 at: u32,
             }
         ),
-        "a sliced table has no indexes: they would outlive its slices",
+        "a sliced table cannot have indexes, because their rows would outlive its slices",
     );
 }
 
 #[test]
-fn of_keys() {
+fn wrong_keys_are_reported() {
     on_fields! {
         { #[partition_key] a: u8 } => "help: put `#[row_key]` on a field, or `#[table(row = \"…\")]` on the struct";
         { #[row_key] a: u8 } => "help: put `#[partition_key]` on a field";
-        { #[partition_key] #[row_key] #[row_key(lowercase)] a: u8 } => "`#[row_key]` stands here already";
-        { #[partition_key] #[row_key = "a"] a: u8 } => "in parentheses: `#[row_key(…)]`";
+        { #[partition_key] #[row_key] #[row_key(lowercase)] a: u8 } => "duplicate `#[row_key]`";
+        { #[partition_key] #[row_key = "a"] a: u8 } => "in parentheses; write `#[row_key(…)]`";
         { #[partition_key] #[row_key(reverse_tim)] a: u8 } => "did you mean `reverse_time`?";
-        { #[partition_key] #[row_key(lowercase, uppercase)] a: u8 } => "a text is folded one way";
-        { #[partition_key] #[row_key(time, reverse_time)] a: u8 } => "a time runs one way";
+        { #[partition_key] #[row_key(lowercase, uppercase)] a: u8 } => "`lowercase` and `uppercase` exclude each other";
+        { #[partition_key] #[row_key(time, reverse_time)] a: u8 } => "`time` and `reverse_time` exclude each other";
         { #[partition_key] #[row_key(reverse, time)] a: u8 } => "write `reverse_time` instead of";
-        { #[partition_key] #[row_key(raw, lowercase)] a: u8 } => "`raw` is the text as it is";
-        { #[partition_key] #[row_key(lowercase, pad = 3)] a: u8 } => "`lowercase` is for text and `pad` for integers";
-        { #[partition_key(hash = 4, pad = 3)] #[row_key] a: u8 } => "`hash` takes the value's plain encoding";
+        { #[partition_key] #[row_key(raw, lowercase)] a: u8 } => "`raw` writes the text unchanged";
+        { #[partition_key] #[row_key(lowercase, pad = 3)] a: u8 } => "`lowercase` is for text and `pad` is for integers";
+        { #[partition_key(hash = 4, pad = 3)] #[row_key] a: u8 } => "`hash` cannot be combined with `pad`";
         { #[partition_key] #[row_key(first = 0)] a: u8 } => "a whole number from 1 to 512; write `first = 1`";
         { #[partition_key] #[row_key(pad = 40)] a: u8 } => "a whole number from 1 to 39";
         { #[partition_key] #[row_key(pad = "8")] a: u8 } => "a whole number from 1 to 39; write `pad = 8`";
         { #[partition_key] #[row_key(pad)] a: u8 } => "write `pad = 1`";
         { #[partition_key(hash = 1)] #[row_key] a: u8 } => "a whole number from 2 to 65536";
-        { #[partition_key(hash = 4)] #[row_key(lowercase)] a: String } => "several partitions (`hash = 4`), of which a query reads one; write `hash = 4, lowercase` for the partition";
+        { #[partition_key(hash = 4)] #[row_key(lowercase)] a: String } => "several partitions (`hash = 4`), but a query reads one of them; write `hash = 4, lowercase` for the partition";
         { #[partition_key(first = 1)] #[row_key(uppercase)] a: String } => "write `first = 1, uppercase` for the partition";
         { #[partition_key] t: u8, #[partition_key(hash = 4)] #[row_key(first = 2)] a: String } => "write `hash = 4, first = 2`";
-        { #[partition_key] a: u8, #[row_key(hash = 4)] b: u8 } => "`hash` spreads rows over partitions";
+        { #[partition_key] a: u8, #[row_key(hash = 4)] b: u8 } => "`hash` is only for partition keys";
         { #[partition_key(hash = 4)] a: u8, #[partition_key] #[row_key] b: u8 } => "`hash` must be the last part";
-        { #[partition_key] a: u8, #[row_key(raw)] b: String, #[row_key] c: u8 } => "where it ends before `c`";
-        { #[partition_key(prefix = "a-")] #[row_key] a: u8 } => "a partition key has no prefix";
+        { #[partition_key] a: u8, #[row_key(raw)] b: String, #[row_key] c: u8 } => "so `c` cannot come after it";
+        { #[partition_key(prefix = "a-")] #[row_key] a: u8 } => "a partition key cannot have a prefix";
         { #[partition_key] #[row_key] a: u8, #[row_key(prefix = "b-")] b: u8 } => "write it in the `#[row_key]` of `a`";
-        { #[partition_key] #[row_key(prefix = "a/")] a: u8 } => "a prefix cannot hold '/'";
-        { #[partition_key] #[row_key(prefix = "a~")] a: u8 } => "a prefix cannot hold '~'";
-        { #[partition_key] #[row_key(prefix = "")] a: u8 } => "an empty prefix says nothing";
+        { #[partition_key] #[row_key(prefix = "a/")] a: u8 } => "a prefix cannot contain '/'";
+        { #[partition_key] #[row_key(prefix = "a~")] a: u8 } => "a prefix cannot contain '~'";
+        { #[partition_key] #[row_key(prefix = "")] a: u8 } => "a prefix cannot be empty";
         { #[partition_key] #[row_key] #[property(skip)] a: u8 } => "remove `skip`";
         { #[partition_key] #[row_key] #[property(default)] a: u8 } => "is read from its key";
-        { #[partition_key] #[row_key] #[table(name = "Posts")] a: u8 } => "`#[table]` has no meaning on a field";
+        { #[partition_key] #[row_key] #[table(name = "Posts")] a: u8 } => "`#[table]` cannot be used on a field";
     }
     refuses(
         &parse_quote!(
@@ -190,22 +190,22 @@ fn of_keys() {
                 a: u8,
             }
         ),
-        "this key cannot hold '#'",
+        "a key cannot contain '#'",
     );
 }
 
 #[test]
-fn of_properties() {
+fn wrong_properties_are_reported() {
     on_fields! {
         { #[partition_key] #[row_key] a: u8, #[property(renam = "c")] b: u8 } => "did you mean `rename`?";
-        { #[partition_key] #[row_key] a: u8, #[property()] b: u8 } => "says nothing";
+        { #[partition_key] #[row_key] a: u8, #[property()] b: u8 } => "`#[property()]` is empty; add a key, or remove the parentheses";
         { #[partition_key] #[row_key] a: u8, #[property(json, text)] b: u8 } => "keep `json`";
         { #[partition_key] #[row_key] a: u8, #[property(skip, default)] b: u8 } => "remove `default` or `skip`";
         { #[partition_key] #[row_key] a: u8, row_key: u8 } => "`RowKey` is the row's own key";
         { #[partition_key] #[row_key] a: u8, timestamp: u8 } => "`Timestamp` is the time of the row's last write";
         { #[partition_key] #[row_key] a: u8, index_pending: u8 } => "marks index rows";
-        { #[partition_key] #[row_key] a: u8, b: u8, #[property(rename = "B")] c: u8 } => "as the property `B` too";
-        { #[partition_key] #[row_key] a: u8, #[property(rename = "a b")] b: u8 } => "`a b` is no property name";
+        { #[partition_key] #[row_key] a: u8, b: u8, #[property(rename = "B")] c: u8 } => "already stored as the property `B`";
+        { #[partition_key] #[row_key] a: u8, #[property(rename = "a b")] b: u8 } => "`a b` is not a valid property name";
     }
     refuses(
         &parse_quote!(
@@ -217,7 +217,7 @@ fn of_properties() {
                 entity_type: u8,
             }
         ),
-        "`EntityType` holds the `kind`",
+        "`EntityType` stores the `kind`",
     );
     refuses(
         &parse_quote!(
@@ -229,7 +229,7 @@ fn of_properties() {
                 write_id: u8,
             }
         ),
-        "`WriteId` holds the `write_id`",
+        "`WriteId` stores the `write_id`",
     );
     let fields = (0..251).map(|n| quote::format_ident!("field{n}"));
     let fits: DeriveInput =
@@ -238,12 +238,12 @@ fn of_properties() {
     let fields = (0..252).map(|n| quote::format_ident!("field{n}"));
     refuses(
         &parse_quote!(#[table(kind)] struct Post { #[partition_key] #[row_key] a: u8, #(#fields: u8),* }),
-        "at most 252 properties, and this one has 253",
+        "at most 252 properties, but this one has 253",
     );
 }
 
 #[test]
-fn of_shapes() {
+fn types_without_named_fields_are_reported() {
     refuses(
         &parse_quote!(
             enum Post {
@@ -278,7 +278,7 @@ fn of_shapes() {
 }
 
 #[test]
-fn of_wrappers() {
+fn wrong_newtypes_and_enums_are_reported() {
     let cases: [(DeriveInput, &str); 9] = [
         (
             parse_quote!(
@@ -310,7 +310,7 @@ fn of_wrappers() {
             parse_quote!(
                 enum Kind {}
             ),
-            "needs a variant",
+            "needs at least one variant",
         ),
         (
             parse_quote!(
@@ -318,7 +318,7 @@ fn of_wrappers() {
                     A(u8),
                 }
             ),
-            "whose variants hold nothing",
+            "whose variants have no fields",
         ),
         (
             parse_quote!(
@@ -328,7 +328,7 @@ fn of_wrappers() {
                     B,
                 }
             ),
-            "`A` has the name `A` too",
+            "`A` already has the name `A`",
         ),
         (
             parse_quote!(
@@ -343,7 +343,7 @@ fn of_wrappers() {
             parse_quote!(
                 struct Id(#[property(json)] u8);
             ),
-            "has no meaning in a newtype",
+            "cannot be used in a newtype",
         ),
     ];
     for (input, message) in &cases {
@@ -357,7 +357,7 @@ fn of_wrappers() {
 
 #[test]
 #[allow(clippy::too_many_lines, reason = "one case for each rule")]
-fn of_projections() {
+fn wrong_projections_are_reported() {
     let cases: [(DeriveInput, &str); 12] = [
         (
             parse_quote!(
@@ -443,7 +443,7 @@ fn of_projections() {
                     title: String,
                 }
             ),
-            "the entity says how it is stored; remove `#[table]`",
+            "the entity determines how its fields are stored; remove `#[table]`",
         ),
         (
             parse_quote!(
@@ -474,7 +474,7 @@ fn of_projections() {
 }
 
 #[test]
-fn of_groups() {
+fn wrong_groups_are_reported() {
     let cases: [(DeriveInput, &str); 7] = [
         (
             parse_quote!(
@@ -490,7 +490,7 @@ fn of_groups() {
                     Expense(Expense),
                 }
             ),
-            "a group has two variants at least",
+            "a group has at least two variants",
         ),
         (
             parse_quote!(
@@ -526,7 +526,7 @@ fn of_groups() {
                     Item(T),
                 }
             ),
-            "a group has no parameters",
+            "a group cannot have parameters",
         ),
         (
             parse_quote!(
@@ -546,9 +546,8 @@ fn of_groups() {
     }
 }
 
-/// Mistakes do not hide each other.
 #[test]
-fn all_at_once() {
+fn all_errors_are_reported_at_once() {
     let found = entity(&parse_quote! {
         #[table(nam = "Posts", separator)]
         struct Post {
@@ -563,9 +562,9 @@ fn all_at_once() {
     assert_eq!(found.len(), 5, "{found:#?}");
 }
 
-/// After a mistake the rest is still written, so that uses of the entity bring no messages of their own.
+/// The generated items prevent further errors at uses of the entity.
 #[test]
-fn a_mistake_leaves_the_rest() {
+fn an_error_does_not_prevent_generated_code() {
     let code = crate::table_entity(&parse_quote! {
         #[table(nam = "Posts")]
         struct Post { #[partition_key] #[row_key] id: u32 }

@@ -10,7 +10,7 @@ macro_rules! entities {
 
 entities! {
     Expense table(name = "Expenses") { #[partition_key] user: String, #[row_key] id: u32 }
-    Elsewhere table(name = "Items") { #[partition_key] user: String, #[row_key] expense: u32, #[row_key] id: u32 }
+    OtherTable table(name = "Items") { #[partition_key] user: String, #[row_key] expense: u32, #[row_key] id: u32 }
     OtherPartition table(name = "Expenses") { #[partition_key(lowercase)] user: String, #[row_key] expense: u32, #[row_key] id: u32 }
     OtherType table(name = "Expenses") { #[partition_key] user: String, #[row_key] expense: i32, #[row_key] id: u32 }
     OtherEncoding table(name = "Expenses") { #[partition_key] user: String, #[row_key(reverse)] expense: u32, #[row_key] id: u32 }
@@ -26,7 +26,7 @@ entities! {
     Sliced table(name = "Expenses", slice = month(at)) { #[partition_key] user: String, #[row_key(time)] at: std::time::SystemTime }
     InSlices table(name = "Expenses", slice = month(at)) { #[partition_key] user: String, #[row_key(time)] at: std::time::SystemTime, #[row_key] id: u32 }
     Hashed table(name = "Expenses") { #[partition_key(hash = 4)] #[row_key] id: u32 }
-    InBuckets table(name = "Expenses") { #[partition_key(hash = 4)] #[row_key] expense: u32, #[row_key] id: u32 }
+    HashedItem table(name = "Expenses") { #[partition_key(hash = 4)] #[row_key] expense: u32, #[row_key] id: u32 }
     Titled table(name = "Expenses") { #[partition_key] user: String, #[row_key(prefix = "id-")] id: u32, #[index(title, same_partition)] title: String }
     TitledItem table(name = "Expenses") { #[partition_key] user: String, #[row_key(prefix = "id-")] expense: u32, #[row_key] id: u32, #[index(title, same_table)] title: String }
     Mailed table(name = "Expenses") { #[partition_key] user: String, #[row_key] id: u32, #[index(mail, table = "Mails")] mail: String }
@@ -42,7 +42,7 @@ macro_rules! groups {
 }
 
 groups! {
-    Tables: Expense Elsewhere;
+    Tables: Expense OtherTable;
     Partitions: Expense OtherPartition;
     Types: Expense OtherType;
     Encodings: Expense OtherEncoding;
@@ -53,7 +53,7 @@ groups! {
     Texts: Text OfText;
     Indexes: Constant Indexed;
     Slices: Sliced InSlices;
-    Hashes: Hashed InBuckets;
+    Hashes: Hashed HashedItem;
     IndexesOfOneName: Titled TitledItem;
     IndexesInOneTable: Mailed MailedItem;
     SameKinds: Kinded Same;

@@ -1,4 +1,4 @@
-//! Every attribute that combines, and every verb that narrows.
+//! All attributes that can be combined, and all methods that narrow a query.
 
 use std::{collections::BTreeMap, net::IpAddr, time::SystemTime};
 
@@ -74,7 +74,7 @@ struct Legacy {
     number: u32,
 }
 
-/// A function may demand a class of cost.
+/// Requires a cost class.
 fn cheap<Q: Query<Cost: cost::AtMost<cost::Range>>>(query: Q) -> Q {
     query
 }

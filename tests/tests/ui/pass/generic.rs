@@ -1,4 +1,4 @@
-//! Bounds are inferred as serde infers them: what a field's use needs, of the field's type.
+//! Generic entities. Bounds are inferred as serde infers them: each field's type needs what the field's use needs.
 
 use std::{marker::PhantomData, time::SystemTime};
 
@@ -62,7 +62,7 @@ struct Nothing<T: Default> {
     value: T,
 }
 
-/// A parameter may be indexed, and turn out to be an `Option`.
+/// Entity with indexed parameters, each of which can be an `Option`.
 #[derive(TableEntity)]
 #[index(both, partition(value(hash = 4)), row(value, more))]
 struct Indexed<K, V, W = i64, P = bool> {

@@ -1,23 +1,23 @@
-//! Groups: of private key types, of entities with parameters, stored ones, and without a prelude.
+//! Groups with private key types, with generic entities, with `Stored` entities and without a prelude.
 
 #![deny(warnings)]
 #![deny(missing_docs)]
 #![no_implicit_prelude]
 
-extern crate table_runtime as elsewhere;
+extern crate table_runtime as runtime;
 
 mod renamed {
-    pub(crate) use crate::elsewhere::*;
+    pub(crate) use crate::runtime::*;
 }
 
-/// Of the public entities below, no one else's to name.
+/// Key type of the public entities below, which users of the entities cannot name.
 #[derive(renamed::KeyPart, Clone, Copy)]
 #[table(crate = crate::renamed)]
 struct Id(u32);
 
 use ::std::{clone::Clone, marker::Copy, prelude::rust_2024::derive};
 
-/// A master.
+/// Master with a type parameter.
 #[derive(renamed::TableEntity)]
 #[table(crate = crate::renamed, name = "Expenses", separator = "_")]
 pub struct Expense<T> {
@@ -30,7 +30,7 @@ pub struct Expense<T> {
     value: T,
 }
 
-/// An item.
+/// Item with a text at the end of its key.
 #[derive(renamed::TableEntity)]
 #[table(crate = crate::renamed, name = "Expenses", separator = "_")]
 pub struct Item {
@@ -44,17 +44,17 @@ pub struct Item {
     name: ::std::string::String,
 }
 
-/// Both.
+/// Group of master and item.
 #[derive(renamed::EntityGroup)]
 #[table(crate = crate::renamed)]
 pub enum Report {
-    /// The first.
+    /// The master.
     r#Self_(Expense<bool>),
-    /// The others.
+    /// The items.
     Item(renamed::Stored<Item>),
 }
 
-/// Six parts, and indexes that do not meet.
+/// Master with six partition key parts and an index whose rows cannot collide with those of the item's index.
 #[derive(renamed::TableEntity)]
 #[table(crate = crate::renamed, name = "Deep")]
 pub struct Deep {
@@ -76,7 +76,7 @@ pub struct Deep {
     note: ::std::string::String,
 }
 
-/// Its items.
+/// Item with the same six parts.
 #[derive(renamed::TableEntity)]
 #[table(crate = crate::renamed, name = "Deep")]
 pub struct Deeper {
@@ -100,18 +100,18 @@ pub struct Deeper {
     note: ::std::string::String,
 }
 
-/// Both.
+/// Group with six partition key parts.
 #[derive(renamed::EntityGroup)]
 #[table(crate = crate::renamed)]
 pub enum Depth {
     /// The master.
     Deep(Deep),
-    /// Its items.
+    /// The items.
     Deeper(Deeper),
 }
 
 mod inner {
-    /// From another place.
+    /// Group whose entities are in another module.
     #[derive(super::renamed::EntityGroup)]
     #[table(crate = crate::renamed)]
     pub(super) enum Report {
@@ -120,7 +120,7 @@ mod inner {
     }
 }
 
-/// Uses it.
+/// Runs a query of each group.
 pub async fn queries(tables: &renamed::Tables) -> renamed::Result<()> {
     let query: renamed::Rows<Report> = Report::by_key((Id(1), "x")).eq(Id(1));
     for report in query.all(tables).await? {

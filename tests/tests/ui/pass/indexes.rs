@@ -1,4 +1,4 @@
-//! Every form of an index, and what its query becomes.
+//! All forms of an index, and the types of their queries.
 
 #![deny(missing_docs)]
 
@@ -6,11 +6,11 @@ use std::time::SystemTime;
 
 use table_runtime::{Copied, Done, KeyPart, Lookup, Point, Property, Query, Rows, TableEntity, cost};
 
-/// A newtype is indexed as its field is.
+/// Newtype, which is indexed like its field.
 #[derive(KeyPart, Property, Clone, Debug, PartialEq)]
 pub struct Email(String);
 
-/// Someone at work.
+/// Entity with indexes in all scopes.
 #[derive(TableEntity)]
 #[table(name = "Employees")]
 #[index(last_name, same_partition)]
@@ -20,27 +20,27 @@ pub struct Email(String);
 #[index(spread, partition(joined(hash = 8)), row(joined(reverse_time)), copy)]
 #[index(shuffled, partition(email(hash = 8)), row(joined(reverse_time)))]
 pub struct Employee {
-    /// Where.
+    /// Name of the department.
     #[partition_key]
     pub department: String,
-    /// Who.
+    /// Number of the employee.
     #[row_key(pad = 8)]
     pub id: u32,
-    /// Some have none.
+    /// Address, which some employees do not have.
     #[index(email, lowercase, table = "Logins", unique, rename(department = "Department"))]
     #[index(addressed, same_table)]
     pub email: Option<Email>,
-    /// For phone books.
+    /// Last name.
     #[index(book, first = 3, lowercase, same_partition, list)]
     #[index(surname, same_partition, unique, copy)]
     pub last_name: String,
-    /// What friends say.
+    /// First name.
     pub first_name: String,
-    /// Since when.
+    /// Date of the first working day.
     #[index(joined, time, same_partition, include(first_name, last_name))]
     #[index(newest, reverse_time, same_partition, copy, when(remote, left, is_there))]
     pub joined: SystemTime,
-    /// In the city.
+    /// City of the office.
     #[index(office, copy)]
     pub office: String,
     floor: u8,
@@ -53,18 +53,18 @@ fn is_there(remote: &bool, left: &Option<SystemTime>) -> bool {
     !remote && left.is_none()
 }
 
-/// The index leads to one entity, with two requests.
+/// Returns point queries of unique indexes, which read the pointer and the entity.
 pub fn found() -> [Point<Employee, Lookup>; 2] {
     let email = Email("a@b.c".to_owned());
     [Employee::by_desk("Bern", 2).eq(7), Employee::by_email(&email)]
 }
 
-/// A copy is another type than the entity.
+/// Returns a query of copies, whose type is not that of the entity.
 pub fn copied() -> Point<Copied<Employee>, Lookup> {
     Employee::by_surname("Sales").eq("Smith")
 }
 
-/// A function may demand a class of cost.
+/// Requires a cost class.
 fn costs<C>(_: impl Query<Cost = C>) {}
 
 fn main() {

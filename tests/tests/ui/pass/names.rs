@@ -1,4 +1,4 @@
-//! Fields whose names generated code uses itself, and raw ones.
+//! Fields with raw names, and with names that generated code uses for its variables.
 
 use table_runtime::{KeyPart, Property, TableEntity};
 
@@ -31,7 +31,7 @@ enum r#Enum {
     Other,
 }
 
-/// A struct that a macro writes.
+/// Defines an entity in a macro.
 macro_rules! entity {
     ($name:ident, $table:literal, $width:literal, $field:ident: $ty:ty) => {
         #[derive(TableEntity)]

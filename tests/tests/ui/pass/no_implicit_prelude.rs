@@ -1,14 +1,14 @@
-//! Generated code needs neither the prelude nor the crate's own name.
+//! Generated code without the prelude and without the crate's own name.
 
 #![no_implicit_prelude]
 
-extern crate table_runtime as elsewhere;
+extern crate table_runtime as runtime;
 
 mod renamed {
-    pub(crate) use crate::elsewhere::*;
+    pub(crate) use crate::runtime::*;
 }
 
-/// What would be found instead of the real ones.
+/// Items that generated code would use if its paths were not absolute.
 #[allow(dead_code, non_camel_case_types)]
 mod shadows {
     pub(crate) struct Option;
@@ -43,7 +43,7 @@ struct Post<T> {
     value: T,
 }
 
-/// A table each day.
+/// Entity with one table for each day.
 #[derive(renamed::TableEntity)]
 #[table(crate = crate::renamed, slice = day(at))]
 struct Sliced {
@@ -53,7 +53,7 @@ struct Sliced {
     at: ::std::time::SystemTime,
 }
 
-/// The names that generated code gives its variables are free for fields.
+/// Entity whose fields have the names of variables in generated code.
 #[derive(renamed::TableEntity)]
 #[table(crate = crate::renamed)]
 #[index(all, partition(query(first = 1)), row(query, part), unique, rename(layout = "Layout"))]

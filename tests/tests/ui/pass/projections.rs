@@ -1,4 +1,4 @@
-//! Projections: of private fields, of keys, of entities with parameters, and with parameters of their own.
+//! Projections of private fields, of key fields and of generic entities, and generic projections.
 
 #![deny(warnings)]
 
@@ -17,7 +17,7 @@ pub struct Item<V> {
     r#type: Option<String>,
 }
 
-/// Of one kind of them.
+/// Projection of a concrete type of the entity.
 #[derive(Projection, Clone, Debug, PartialEq)]
 #[projection(of = Item<String>)]
 pub struct Numbered {

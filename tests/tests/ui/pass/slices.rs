@@ -1,15 +1,15 @@
 #![deny(missing_docs)]
-//! Tables by year, month and day.
+//! Entities with one table for each year, month and day.
 
 use std::time::SystemTime;
 
 use table_runtime::{KeyPart, Rows, Sliced, TableEntity, Tables};
 
-/// A moment.
+/// Newtype of a time.
 #[derive(KeyPart, Clone, Copy)]
 pub struct Moment(SystemTime);
 
-/// A line.
+/// Entity with one table for each month.
 #[derive(TableEntity)]
 #[table(name = "Log", slice = month(at))]
 pub struct Line {
@@ -19,7 +19,7 @@ pub struct Line {
     at: SystemTime,
 }
 
-/// By a time of an own type, before a hash.
+/// Entity with a newtype of a time as the slice's field, before a hash.
 #[derive(TableEntity)]
 #[table(slice = year(r#in), separator = "_", kind)]
 pub struct Yearly {
@@ -30,7 +30,7 @@ pub struct Yearly {
     id: u32,
 }
 
-/// By a time that is stored as a property too, of a generic entity.
+/// Generic entity with a time that is also a property.
 #[derive(TableEntity)]
 #[table(slice = day(at), write_id, allow_scan)]
 pub struct Daily<T: Clone> {

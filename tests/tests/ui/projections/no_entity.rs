@@ -12,7 +12,7 @@ struct Post {
     cached: bool,
 }
 
-// Of more than nine entities the compiler names eight, by the alphabet: these, whatever others there are.
+// If a trait has more than nine implementations, the compiler lists the first eight by name: always these.
 macro_rules! entities {
     ($($name:ident)*) => {
         $(

@@ -1,4 +1,4 @@
-//! One mistake makes one message: the uses of the entity bring none of their own.
+//! One mistake causes one error: uses of the entity cause no further errors.
 
 use table_runtime::{TableEntity, Tables};
 

@@ -1,0 +1,59 @@
+//! The service's rules about names and about the content of keys.
+
+use crate::{errors::Errors, text::Text};
+
+pub(super) const TABLE_NAME_RULE: &str = "is not a valid table name: a table name has 3 to 63 ASCII letters and digits, \
+                                          begins with a letter and is not `tables`";
+
+/// Returns true if a table can have the name.
+pub(super) fn is_table_name(name: &str) -> bool {
+    begins_table_name(name) && (3..=63).contains(&name.len()) && !name.eq_ignore_ascii_case("tables")
+}
+
+/// Returns true if the name of a table can begin with the text.
+pub(super) fn begins_table_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.chars().all(|other| other.is_ascii_alphanumeric())
+}
+
+/// Reports the name of the runtime's own table. The service ignores the case of table names.
+pub(super) fn table_is_not_reserved(table: &Text, help: &str, errors: &mut Errors) {
+    let Text { value, span } = table;
+    if value.eq_ignore_ascii_case("TableLayouts") {
+        errors.at(*span, format_args!("`{value}` is reserved for the layouts that `create` records\nhelp: {help}"));
+    }
+}
+
+/// Returns true if a property can have the name: a letter or `_`, then letters, digits and `_`.
+pub(super) fn is_property_name(name: &str) -> bool {
+    name.starts_with(|first: char| first == '_' || first.is_alphabetic())
+        && name.chars().all(|other| other == '_' || other.is_alphanumeric())
+}
+
+/// Returns true if the name of a property is longer than the service allows.
+pub(super) fn is_long_property_name(name: &str) -> bool {
+    name.encode_utf16().count() > 255
+}
+
+/// Reports a prefix that is empty or that keys cannot contain. A prefix is stored without escapes.
+pub(super) fn prefix_is_legal(prefix: &Text, errors: &mut Errors) {
+    if prefix.value.is_empty() {
+        errors.at(prefix.span, "a prefix cannot be empty; remove it");
+    }
+    key_text_is_legal(prefix, "a prefix", errors);
+}
+
+/// Reports a text that keys cannot contain. `~` is not allowed either, because the text must not look like an escape.
+pub(super) fn key_text_is_legal(text: &Text, noun: &str, errors: &mut Errors) {
+    if let Some(refused) = text.value.chars().find(|character| is_refused_in_keys(*character) || *character == '~') {
+        errors.at(text.span, format_args!("{noun} cannot contain {refused:?}; write letters, digits, `-` and `_`"));
+    } else if text.value.encode_utf16().count() > 512 {
+        errors.at(text.span, format_args!("{noun} cannot be longer than 512 characters; shorten it"));
+    }
+}
+
+/// Returns true for the characters that the service forbids in keys, and for `%`, which some of its clients decode
+/// twice.
+pub(super) fn is_refused_in_keys(character: char) -> bool {
+    matches!(character, '/' | '\\' | '#' | '?' | '%') || character.is_control()
+}

@@ -1,0 +1,88 @@
+//! The rules of properties.
+
+use super::names::{is_long_property_name, is_property_name};
+use crate::{
+    errors::Errors,
+    model::{Entity, Field, Index, Source, Storage},
+    text::Text,
+};
+
+pub(super) fn check(entity: &Entity, errors: &mut Errors) {
+    default_is_used(entity, errors);
+    names_are_legal(entity, errors);
+    names_are_free(entity, errors);
+    names_differ(entity, errors);
+    properties_fit(entity, errors);
+}
+
+/// Checks that a field with a default is read from a property. A key is never missing.
+fn default_is_used(entity: &Entity, errors: &mut Errors) {
+    for (at, field) in entity.fields.iter().enumerate() {
+        if let Storage::Property(property) = &field.storage
+            && let Some(default) = property.default
+            && matches!(entity.source(at), Source::Partition(_) | Source::Row(_))
+        {
+            let message =
+                format_args!("`{}` is read from its key, which is never missing; remove `default`", field.name);
+            errors.at(default, message);
+        }
+    }
+}
+
+/// Checks the service's rules about the names of properties.
+fn names_are_legal(entity: &Entity, errors: &mut Errors) {
+    for (field, property) in entity.properties() {
+        let Text { value, span } = &property.name;
+        if !is_property_name(value) {
+            let rule = "is not a valid property name: it begins with a letter or `_`, then has letters, digits and `_`";
+            errors.at(*span, format_args!("`{value}` {rule}\n{}", rename_help(field)));
+        } else if is_long_property_name(value) {
+            let message = "a property name has at most 255 characters; write a shorter `#[property(rename = \"…\")]`";
+            errors.at(*span, message);
+        }
+    }
+}
+
+/// Checks that no property has a name that the row or the runtime uses.
+fn names_are_free(entity: &Entity, errors: &mut Errors) {
+    for (field, property) in entity.properties() {
+        let Text { value, span } = &property.name;
+        let owner = match value.as_str() {
+            "PartitionKey" | "RowKey" => "is the row's own key",
+            "Timestamp" => "is the time of the row's last write, which the service sets",
+            "IndexPending" => "marks index rows that are being written",
+            "EntityType" if entity.kind.is_some() => "stores the `kind`",
+            "WriteId" if entity.write_id => "stores the `write_id`",
+            // Cross-partition index rows have it even if the entity does not.
+            "WriteId" if entity.indexes.iter().any(Index::is_cross_partition) => "identifies the writes of index rows",
+            _ => continue,
+        };
+        errors.at(*span, format_args!("the property `{value}` {owner}\n{}", rename_help(field)));
+    }
+}
+
+/// Checks that no two fields have the same property.
+fn names_differ(entity: &Entity, errors: &mut Errors) {
+    let properties: Vec<_> = entity.properties().collect();
+    for (at, (field, property)) in properties.iter().enumerate() {
+        let Text { value, span } = &property.name;
+        if let Some((before, _)) = properties[..at].iter().find(|(_, other)| other.name.value == *value) {
+            let message = format_args!("`{}` is already stored as the property `{value}`", before.name);
+            errors.at(*span, format_args!("{message}\n{}", rename_help(field)));
+        }
+    }
+}
+
+fn rename_help(field: &Field) -> String {
+    format!("help: write `#[property(rename = \"…\")]` on `{}`", field.name)
+}
+
+/// Checks the service's limit of properties in a row.
+fn properties_fit(entity: &Entity, errors: &mut Errors) {
+    let own = usize::from(entity.kind.is_some()) + usize::from(entity.write_id);
+    let count = entity.properties().count() + own;
+    if count > 252 {
+        let help = "help: put some fields into another struct, and store it with `#[property(json)]`";
+        errors.on(&entity.ident, format_args!("a row has at most 252 properties, but this one has {count}\n{help}"));
+    }
+}

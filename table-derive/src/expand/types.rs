@@ -1,0 +1,68 @@
+//! The runtime's types for the parts of keys and for properties.
+
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::{ToTokens as _, quote, quote_spanned};
+use syn::{Type, spanned::Spanned as _};
+
+use crate::{
+    case::Case,
+    encoding::{Encoding, Step},
+    hygiene::respan,
+    model::{Entity, Part, Property, Strategy},
+    runtime::Runtime,
+};
+
+/// Returns the type that a key part contains. For the value of an index it is the type inside of an `Option`.
+pub(super) fn part_type(ty: &Type, part: &Part, runtime: &Runtime) -> TokenStream {
+    if part.is_index_value {
+        let t = runtime.at(ty.span());
+        quote_spanned!(ty.span()=> #t::PartOf<#ty>)
+    } else {
+        ty.to_token_stream()
+    }
+}
+
+/// Returns the runtime's type for the encoding of a key part.
+pub(super) fn part_encoding(entity: &Entity, part: &Part, runtime: &Runtime) -> TokenStream {
+    let encoding = encoding_type(&part.encoding, part.span, runtime);
+    match separator(entity) {
+        Some(separator) => {
+            let t = runtime.at(part.span);
+            quote_spanned!(part.span=> #t::Separated<#encoding, #separator>)
+        }
+        None => encoding,
+    }
+}
+
+/// Returns the entity's separator as a character.
+pub(super) fn separator(entity: &Entity) -> Option<char> {
+    entity.separator.as_ref().and_then(|separator| separator.value.chars().next())
+}
+
+fn encoding_type(encoding: &Encoding, span: Span, runtime: &Runtime) -> TokenStream {
+    let t = runtime.at(span);
+    let tokens = match encoding.outermost() {
+        None => quote!(Plain),
+        Some(Step { option, number, inner }) => {
+            let name = Ident::new(&Case::Pascal.field(option.name()), span);
+            let number = number.map(Literal::usize_unsuffixed).map(|number| quote!(#number));
+            let inner = inner.map(|inner| encoding_type(inner, span, runtime));
+            let arguments: Vec<_> = number.into_iter().chain(inner).collect();
+            if arguments.is_empty() { quote!(#name) } else { quote!(#name<#(#arguments),*>) }
+        }
+    };
+    respan(quote!(#t::#tokens), span)
+}
+
+/// Returns the runtime's type for the conversion between a field and its property.
+pub(super) fn strategy_type(property: &Property, ty: &Type, runtime: &Runtime) -> TokenStream {
+    let (name, span) = match property.strategy {
+        Strategy::Native => (quote!(Native), ty.span()),
+        Strategy::Json(span) => (quote!(Json), span),
+        Strategy::Text(span) => (quote!(Text), span),
+        Strategy::OptionText(span) => (quote!(OptionText), span),
+    };
+    let t = runtime.at(span);
+    let strategy = if property.default.is_some() { quote!(Defaulted<#t::#name>) } else { name };
+    respan(quote!(#t::#strategy), span)
+}

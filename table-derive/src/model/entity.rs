@@ -1,0 +1,269 @@
+//! The struct with `#[derive(TableEntity)]`.
+
+use proc_macro2::TokenStream;
+use quote::ToTokens as _;
+use syn::{Data, DeriveInput, Fields, Generics, Ident, Visibility, ext::IdentExt as _};
+
+use super::{
+    base::Base,
+    field::{Field, Property, Storage},
+    index::Index,
+    key::{Key, Part},
+    layout::Layout,
+    slice::Slice,
+};
+use crate::{
+    attributes::{Keys, refuse},
+    case::Case,
+    errors::Errors,
+    runtime::Runtime,
+    text::Text,
+};
+
+/// Struct whose values are stored as rows.
+pub(crate) struct Entity {
+    pub(crate) ident: Ident,
+    pub(crate) visibility: Visibility,
+    pub(crate) generics: Generics,
+    pub(crate) runtime: Runtime,
+    pub(crate) table: Text,
+    pub(crate) kind: Option<String>,
+    pub(crate) write_id: bool,
+    pub(crate) allow_scan: bool,
+    pub(crate) separator: Option<Text>,
+    pub(crate) slice: Option<Slice>,
+    pub(crate) partition: Key,
+    pub(crate) row: Key,
+    pub(crate) fields: Vec<Field>,
+    /// The indexes on the struct, then those on the fields, in order.
+    pub(crate) indexes: Vec<Index>,
+}
+
+/// Way in which a field is stored.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Mode {
+    /// As a property on which no key and no index depends.
+    Free,
+    /// In the primary key alone.
+    InKey,
+    /// As a property on which a key or an index depends.
+    Indexed,
+    Skipped,
+}
+
+/// Source from which a field is read.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Source {
+    /// The part of the partition key with this position.
+    Partition(usize),
+    /// The part of the row key with this position.
+    Row(usize),
+    Property,
+    Skipped,
+}
+
+impl Entity {
+    /// Reads the struct. Returns nothing if it is not a struct with named fields that owns its data.
+    pub(crate) fn read(input: &DeriveInput, errors: &mut Errors) -> Option<Self> {
+        refuse_lifetimes(input, errors);
+        refuse(&input.attrs, &["partition_key", "row_key", "property"], "on a struct", errors);
+        let runtime = Runtime::read(&input.attrs, "table");
+        let mut keys = Keys::read(&input.attrs, "table", errors);
+        let name = input.ident.unraw().to_string();
+        keys.path("crate", errors);
+        let table = keys.text("name", errors);
+        let table = table.unwrap_or_else(|| Text { value: name.clone(), span: input.ident.span() });
+        let partition = keys.text("partition", errors);
+        let row = keys.text("row", errors);
+        let style = keys.text("rename_all", errors);
+        let style = style.and_then(|style| Case::of_properties(&style, errors)).unwrap_or(Case::Pascal);
+        let kind = keys.text_or("kind", &name, errors);
+        let separator = keys.text("separator", errors);
+        let slice = keys.call("slice", "month(field)", errors);
+        let write_id = keys.flag("write_id", errors).is_some();
+        let allow_scan = keys.flag("allow_scan", errors).is_some();
+        keys.finish(errors);
+
+        let mut entity = Self {
+            ident: input.ident.clone(),
+            visibility: input.vis.clone(),
+            generics: input.generics.clone(),
+            runtime,
+            table,
+            kind,
+            write_id,
+            allow_scan,
+            separator,
+            slice: None,
+            partition: Key { constant: partition, ..Key::default() },
+            row: Key { constant: row, ..Key::default() },
+            fields: Vec::new(),
+            indexes: Vec::new(),
+        };
+        let mut indexes: Vec<_> = Keys::read_each(&input.attrs, "index", errors).map(|keys| (keys, None)).collect();
+        for (at, field) in named_fields(input, errors)?.enumerate() {
+            entity.read_field(at, field, style, errors);
+            indexes.extend(Keys::read_each(&field.attrs, "index", errors).map(|keys| (keys, Some(at))));
+        }
+        // Slices and indexes refer to fields, so all fields are read before them.
+        entity.slice = slice.and_then(|(unit, field)| Slice::read(&entity.fields, &unit, &field, errors));
+        for (keys, field) in indexes {
+            let index = Index::read(entity.base(), keys, field, errors);
+            entity.indexes.extend(index);
+        }
+        entity.prefix_own_rows();
+        (input.generics.lifetimes().next().is_none()).then_some(entity)
+    }
+
+    fn read_field(&mut self, at: usize, declared: &syn::Field, style: Case, errors: &mut Errors) {
+        let Some(ident) = &declared.ident else { return };
+        refuse(&declared.attrs, &["table"], "on a field", errors);
+        if let Some(mut keys) = Keys::read_once(&declared.attrs, "partition_key", errors) {
+            refuse_prefix_of_partition(&mut keys, errors);
+            self.partition.parts.push(Part::read(at, keys, declared, errors));
+        }
+        if let Some(mut keys) = Keys::read_once(&declared.attrs, "row_key", errors) {
+            let prefix = keys.text("prefix", errors);
+            if self.row.parts.is_empty() {
+                self.row.prefix = prefix;
+            } else {
+                self.row.misplaced_prefixes.extend(prefix);
+            }
+            self.row.parts.push(Part::read(at, keys, declared, errors));
+        }
+        self.fields.push(Field::read(ident, declared, style, errors));
+    }
+
+    /// Gives the entity's own rows a prefix if index rows are in the same table, so that the rows cannot collide.
+    fn prefix_own_rows(&mut self) {
+        if let (None, Some(first)) = (&self.row.prefix, self.row.parts.first())
+            && self.indexes.iter().any(Index::is_in_own_table)
+        {
+            let Field { name, ident, .. } = &self.fields[first.field];
+            self.row.prefix = Some(Text { value: format!("{name}-"), span: ident.span() });
+        }
+    }
+
+    fn base(&self) -> Base<'_> {
+        Base { fields: &self.fields, table: &self.table, partition: &self.partition, row: &self.row }
+    }
+
+    /// Returns the layout of the entity's own rows.
+    pub(crate) fn primary(&self) -> Layout<'_> {
+        let (table, partition, row) = (&self.table, &self.partition, &self.row);
+        Layout { number: 0, table, partition, row, index: None }
+    }
+
+    /// Returns the primary key, then every index.
+    pub(crate) fn layouts(&self) -> impl Iterator<Item = Layout<'_>> {
+        let indexes = self.indexes.iter().enumerate().map(|(at, index)| {
+            let Index { table, partition, row, .. } = index;
+            Layout { number: at + 1, table, partition, row, index: Some(index) }
+        });
+        std::iter::once(self.primary()).chain(indexes)
+    }
+
+    /// Returns a part of the primary key by its number over both keys.
+    pub(crate) fn key_part(&self, number: usize) -> &Part {
+        match number.checked_sub(self.partition.parts.len()) {
+            Some(row) => &self.row.parts[row],
+            None => &self.partition.parts[number],
+        }
+    }
+
+    /// Returns true if the field has a part in the primary key.
+    pub(crate) fn is_in_key(&self, field: usize) -> bool {
+        self.partition.parts.iter().chain(&self.row.parts).any(|part| part.field == field)
+    }
+
+    /// Returns the source of a field: the first key part with a lossless encoding, or else its property.
+    pub(crate) fn source(&self, field: usize) -> Source {
+        let is_source = |part: &Part| part.field == field && !part.encoding.is_lossy();
+        if self.fields[field].is_skipped() {
+            Source::Skipped
+        } else if let Some(part) = self.partition.parts.iter().position(is_source) {
+            Source::Partition(part)
+        } else if let Some(part) = self.row.parts.iter().position(is_source) {
+            Source::Row(part)
+        } else {
+            Source::Property
+        }
+    }
+
+    /// Returns the way in which a field is stored.
+    pub(crate) fn mode(&self, field: usize) -> Mode {
+        let Storage::Property(property) = &self.fields[field].storage else { return Mode::Skipped };
+        let is_in_key = self.is_in_key(field);
+        if is_in_key && !property.has_attribute && self.source(field) != Source::Property {
+            Mode::InKey
+        } else if is_in_key || self.indexes.iter().any(|index| index.depends_on(field)) {
+            Mode::Indexed
+        } else {
+            Mode::Free
+        }
+    }
+
+    /// Returns the property of a field, if the field is stored as one.
+    pub(crate) fn property(&self, field: usize) -> Option<&Property> {
+        match (&self.fields[field].storage, self.mode(field)) {
+            (Storage::Property(property), Mode::Free | Mode::Indexed) => Some(property),
+            _ => None,
+        }
+    }
+
+    /// Returns the fields that are stored as properties, in order.
+    pub(crate) fn properties(&self) -> impl Iterator<Item = (&Field, &Property)> {
+        self.fields.iter().enumerate().filter_map(|(at, field)| Some((field, self.property(at)?)))
+    }
+}
+
+/// Reports lifetime parameters: `TableEntity` requires `'static`, because a row is read into a new value.
+fn refuse_lifetimes(input: &DeriveInput, errors: &mut Errors) {
+    for lifetime in input.generics.lifetimes() {
+        let message = "an entity must own its data; write `String` instead of `&str`, and remove the lifetime";
+        errors.on(lifetime, message);
+    }
+}
+
+/// Returns the fields, or reports an error if they have no names.
+fn named_fields<'a>(
+    input: &'a DeriveInput,
+    errors: &mut Errors,
+) -> Option<impl Iterator<Item = &'a syn::Field> + use<'a>> {
+    let name = &input.ident;
+    let mut report = |tokens: TokenStream, problem: &str, help: String| {
+        errors.on(tokens, format_args!("`TableEntity` {problem}\nhelp: {help}"));
+        None
+    };
+    match &input.data {
+        Data::Struct(data) => match &data.fields {
+            Fields::Named(fields) => Some(fields.named.iter()),
+            fields @ Fields::Unnamed(_) => report(
+                fields.to_token_stream(),
+                "needs named fields, because properties have the names of fields",
+                format!("write `struct {name} {{ … }}`; for a newtype, derive `KeyPart` or `Property`"),
+            ),
+            Fields::Unit => report(name.to_token_stream(), "needs fields", format!("write `struct {name} {{ … }}`")),
+        },
+        Data::Enum(data) => report(
+            data.enum_token.to_token_stream(),
+            "is for structs, because a row is one set of properties",
+            "for an enum of names in a key or a property, derive `KeyPart` or `Property` on it".to_owned(),
+        ),
+        Data::Union(data) => report(
+            data.union_token.to_token_stream(),
+            "is for structs, because a row is one set of properties",
+            "write `struct` instead of `union`".to_owned(),
+        ),
+    }
+}
+
+/// Reports a prefix of a partition key. Prefixes keep the rows of a partition apart, so they belong to the row key.
+fn refuse_prefix_of_partition(keys: &mut Keys, errors: &mut Errors) {
+    if keys.has("prefix")
+        && let Some(prefix) = keys.text("prefix", errors)
+    {
+        let message = "a partition key cannot have a prefix; write `prefix` in the first `#[row_key(…)]`";
+        errors.at(prefix.span, message);
+    }
+}

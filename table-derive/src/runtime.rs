@@ -1,0 +1,36 @@
+//! The path of the runtime crate.
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::{Attribute, Path};
+
+use crate::{attributes::Keys, errors::Errors, hygiene::respan};
+
+/// Path of the runtime crate: `::table_runtime`, or the path that the key `crate` sets.
+pub(crate) struct Runtime(Path);
+
+impl Runtime {
+    /// Reads the key `crate` of an attribute. Errors in the attribute are ignored here, because a stub needs the path
+    /// even if other keys are wrong; the reader of the other keys reports them.
+    pub(crate) fn read(attributes: &[Attribute], attribute: &'static str) -> Self {
+        let mut ignored = Errors::default();
+        let mut keys = Keys::read(attributes, attribute, &mut ignored);
+        Self(keys.path("crate", &mut ignored).unwrap_or_else(|| syn::parse_quote!(::table_runtime)))
+    }
+
+    /// Returns true if the derive is used inside of the runtime itself.
+    pub(crate) fn is_own_crate(&self) -> bool {
+        self.0.is_ident("crate")
+    }
+
+    /// Returns the path of the module for generated code.
+    pub(crate) fn here(&self) -> TokenStream {
+        let path = &self.0;
+        quote!(#path::__private)
+    }
+
+    /// Returns the path of the module for generated code with a span, so that the compiler reports errors there.
+    pub(crate) fn at(&self, span: Span) -> TokenStream {
+        respan(self.here(), span)
+    }
+}
