@@ -2,6 +2,19 @@
 //!
 //! Each derive reads the attributes into a model, checks the model and expands it. All errors are reported at once, each at
 //! its own span. After an error the code is still generated as far as possible, so that one mistake causes one error.
+//!
+//! No module uses one that is listed above it:
+//!
+//! | module | content |
+//! |---|---|
+//! | `expand`, `fallback` | the code of `TableEntity`, and the code after an error |
+//! | `check` | the rules of `TableEntity` |
+//! | `model` | a struct with `TableEntity`; its fields, keys and indexes |
+//! | `key_part`, `property` | the code of `KeyPart` and `Property` |
+//! | `wrapper`, `group`, `projection` | the other derives: their models, and the code of a group and of a projection |
+//! | `encoding`, `runtime` | the encodings of key parts, and the path of the runtime |
+//! | `attributes` | the reader of attributes |
+//! | `case`, `encoding_option`, `hygiene`, `names`, `text`, `errors` | values without knowledge of attributes |
 
 mod attributes;
 mod case;

@@ -7,12 +7,10 @@
 //! | `entity` | the struct |
 //! | `layout` | the primary key or an index, as one table with two keys |
 //! | `index` | `#[index(…)]` |
-//! | `base` | the fields, the table and the primary key, from which an index is read |
 //! | `slice` | `#[table(slice = …)]` |
 //! | `field` | a field and its `#[property(…)]` |
 //! | `key` | `#[partition_key(…)]` and `#[row_key(…)]` |
 
-mod base;
 mod entity;
 mod field;
 mod index;

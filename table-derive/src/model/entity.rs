@@ -5,9 +5,8 @@ use quote::ToTokens as _;
 use syn::{Data, DeriveInput, Fields, Generics, Ident, Visibility, ext::IdentExt as _};
 
 use super::{
-    base::Base,
     field::{Field, Property, Storage},
-    index::Index,
+    index::{Base, Index},
     key::{Key, Part},
     layout::Layout,
     slice::Slice,

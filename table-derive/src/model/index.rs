@@ -4,7 +4,6 @@ use proc_macro2::Span;
 use syn::{Ident, spanned::Spanned as _};
 
 use super::{
-    base::Base,
     field::Field,
     key::{Key, Part},
 };
@@ -20,6 +19,15 @@ use crate::{
 
 /// The options of an index without a value, other than encodings.
 const FLAGS: [&str; 5] = ["same_partition", "same_table", "unique", "copy", "list"];
+
+/// Fields, table and primary key of an entity, to which its indexes refer.
+#[derive(Clone, Copy)]
+pub(super) struct Base<'a> {
+    pub(super) fields: &'a [Field],
+    pub(super) table: &'a Text,
+    pub(super) partition: &'a Key,
+    pub(super) row: &'a Key,
+}
 
 /// Content of an `#[index(…)]`. The spans are those of the options.
 pub(crate) struct Index {
@@ -85,6 +93,13 @@ pub(crate) struct PointerProperty {
     /// The field's position among the fields.
     pub(crate) field: usize,
     pub(crate) name: Text,
+}
+
+impl<'a> Base<'a> {
+    /// Returns the parts of both keys.
+    fn parts(self) -> impl Iterator<Item = &'a Part> {
+        self.partition.parts.iter().chain(&self.row.parts)
+    }
 }
 
 impl Index {

@@ -24,7 +24,7 @@ fn post() {
             posted: OffsetDateTime,
             #[row_key]
             id: Uuid,
-            /// What readers see first.
+            /// The title of the post.
             pub title: String,
             pub(crate) url: Option<String>,
             #[property(json, default)]

@@ -14,7 +14,7 @@ pub struct Post {
     pub posted: SystemTime,
     #[row_key]
     pub id: Guid,
-    /// What readers see first.
+    /// The title of the post.
     pub title: String,
     url: Option<String>,
     #[property(json, default)]
