@@ -94,7 +94,7 @@ impl Encoding {
             Self::Hash(buckets, inner) => Self::Hash(*buckets, Box::new(inner.derived_from(row))),
             Self::First(count, _) => first(most.map_or(*count, |most| most.min(*count))),
             Self::Plain | Self::Lowercase | Self::Uppercase | Self::Raw => most.map_or_else(|| fold.clone(), first),
-            // These are for types other than text, which have no lossy encoding.
+            // Only text has lossy encodings.
             Self::Pad(_) | Self::Reverse(_) | Self::Time | Self::ReverseTime => self.clone(),
         }
     }

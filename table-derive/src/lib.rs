@@ -58,7 +58,7 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// | attribute | meaning |
 /// |---|---|
 /// | `#[table(name = "Posts")]` | the table; the default is the name of the struct |
-/// | `#[table(partition = "all")]`, `#[table(row = "details")]` | a constant key, for an entity without fields for it |
+/// | `#[table(partition = "all")]`, `#[table(row = "details")]` | a constant key, if no field provides the key |
 /// | `#[table(rename_all = "PascalCase")]` | the style of property names, one of serde's; the default is `PascalCase` |
 /// | `#[table(kind)]`, `#[table(kind = "Expense")]` | writes a property `EntityType`, so that several entities can share a table |
 /// | `#[table(separator = "_")]` | for data that other programs wrote: one delimiter after every key part |

@@ -2,7 +2,7 @@
 
 use crate::{
     encoding::Encoding,
-    model::{Access, Entity, Index, Key, Layout, Part, Stores},
+    model::{Access, Content, Entity, Index, Key, Layout, Part},
     names::list,
 };
 
@@ -52,9 +52,9 @@ pub(super) fn by(entity: &Entity, layout: Layout<'_>, opened: &[Part], access: A
 }
 
 fn opens(entity: &Entity, layout: Layout<'_>, fields: &str, access: Access) -> String {
-    let rows = match layout.index.map(Index::stores) {
+    let rows = match layout.index.map(Index::content) {
         None => "the rows",
-        Some(Stores::Copy) => "the copies",
+        Some(Content::Copy) => "the copies",
         Some(_) => "the index rows",
     };
     let of_index = layout.index.map_or_else(String::new, |index| format!(" of the index `{}`", index.name.value));
@@ -79,15 +79,15 @@ fn opens(entity: &Entity, layout: Layout<'_>, fields: &str, access: Access) -> S
 /// Returns the number of requests that an index's query makes.
 fn cost(index: &Index) -> String {
     let scope = if index.is_cross_partition() { "cross-partition" } else { "same-partition" };
-    match (index.stores(), index.unique) {
-        (Stores::Copy, Some(_)) => {
+    match (index.content(), index.unique) {
+        (Content::Copy, Some(_)) => {
             format!("A unique {scope} index of whole copies: a query with the full key makes one request.")
         }
-        (Stores::Copy, None) => {
+        (Content::Copy, None) => {
             let age = if index.is_cross_partition() { " A copy may be out of date." } else { "" };
             format!("A {scope} index of whole copies: one request reads up to 1000 copies.{age}")
         }
-        (Stores::List, _) => {
+        (Content::List, _) => {
             format!("A {scope} index of lists: one request reads the ids of a value, and one more reads each entity.")
         }
         (_, Some(_)) => {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     hygiene::{at, local, this},
-    model::{Field, Index, Layout, Part, Property, Scope, Stores},
+    model::{Content, Field, Index, Layout, Part, Property, Scope},
 };
 
 /// Returns the `IndexInfo`.
@@ -22,11 +22,11 @@ pub(super) fn info(context: &Context<'_>, layout: Layout<'_>, index: &Index) -> 
         Scope::SamePartition => quote!(SamePartition),
         Scope::SameTable | Scope::Named | Scope::Own => quote!(CrossPartition),
     };
-    let holds = match index.stores() {
-        Stores::Pointer => quote!(Pointer),
-        Stores::Include => quote!(Include),
-        Stores::Copy => quote!(Copy),
-        Stores::List => quote!(List),
+    let holds = match index.content() {
+        Content::Pointer => quote!(Pointer),
+        Content::Include => quote!(Include),
+        Content::Copy => quote!(Copy),
+        Content::List => quote!(List),
     };
     let (unique, when) = (index.unique.is_some(), index.when.is_some());
     let pointer = index.pointer.iter().map(|pointer| {

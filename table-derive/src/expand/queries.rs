@@ -6,7 +6,7 @@ use quote::{quote, quote_spanned};
 use super::{context::Context, docs};
 use crate::{
     hygiene::{at, local},
-    model::{Access, Index, Layout, Part, Stores},
+    model::{Access, Content, Index, Layout, Part},
 };
 
 /// Returns the entity's associated functions.
@@ -79,14 +79,14 @@ fn by(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
         Access::Opened => partition.as_slice(),
         Access::Derived | Access::Spread(_) | Access::FanOut(_) => &partition[..partition.len() - 1],
     };
-    let stores = layout.index.map(Index::stores);
-    let view = if stores == Some(Stores::Copy) { quote!(#t::Copied<Self>) } else { quote!(Self) };
+    let view =
+        if layout.index.map(Index::content) == Some(Content::Copy) { quote!(#t::Copied<Self>) } else { quote!(Self) };
     let end = match layout.index.map(|index| index.unique) {
         None => quote!(Primary),
         Some(Some(_)) => quote!(Unique),
         Some(None) => quote!(Done),
     };
-    let cost = cost(context, layout, access, stores);
+    let cost = cost(context, layout, access);
     let opening = opening(context, layout, opened.len());
     let query = local("query");
     let is_point = matches!(access, Access::Opened) && row.is_empty();
@@ -120,12 +120,12 @@ fn by(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
 }
 
 /// Returns the type of a query's cost before it is narrowed.
-fn cost(context: &Context<'_>, layout: Layout<'_>, access: Access, stores: Option<Stores>) -> TokenStream {
+fn cost(context: &Context<'_>, layout: Layout<'_>, access: Access) -> TokenStream {
     let t = context.runtime.here();
     // A pointer needs one more read for each entity.
-    let (opened, lookups) = match stores {
-        None | Some(Stores::Copy) => (quote!(#t::cost::Range), None),
-        Some(Stores::Pointer | Stores::Include | Stores::List) => {
+    let (opened, lookups) = match layout.index.map(Index::content) {
+        None | Some(Content::Copy) => (quote!(#t::cost::Range), None),
+        Some(Content::Pointer | Content::Include | Content::List) => {
             (quote!(#t::cost::Lookups), Some(quote!(, #t::cost::Lookups)))
         }
     };

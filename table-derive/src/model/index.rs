@@ -60,7 +60,7 @@ pub(crate) enum Scope {
 
 /// Content of an index's rows.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Stores {
+pub(crate) enum Content {
     Pointer,
     Include,
     Copy,
@@ -165,12 +165,12 @@ impl Index {
     }
 
     /// Returns the content of the rows.
-    pub(crate) fn stores(&self) -> Stores {
+    pub(crate) fn content(&self) -> Content {
         match (self.list, self.copy, &self.include) {
-            (Some(_), ..) => Stores::List,
-            (None, Some(_), _) => Stores::Copy,
-            (None, None, Some(_)) => Stores::Include,
-            (None, None, None) => Stores::Pointer,
+            (Some(_), ..) => Content::List,
+            (None, Some(_), _) => Content::Copy,
+            (None, None, Some(_)) => Content::Include,
+            (None, None, None) => Content::Pointer,
         }
     }
 
