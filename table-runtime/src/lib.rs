@@ -32,6 +32,8 @@ mod query;
 mod row;
 mod slice;
 mod tables;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod ticks;
 mod transaction;
 mod value;

@@ -11,7 +11,7 @@ use std::{
 
 use table_runtime::{
     ETag, Result, Row,
-    backend::{Backend, BoxFuture, Continuation, Group, Page, Scan},
+    backend::{Backend, BoxFuture, Continuation, Group, Page, Reader, Scan},
 };
 
 /// A backend that puts a prefix of its own before the name of each table.
@@ -65,6 +65,29 @@ impl Backend for Isolated {
         Box::pin(async move {
             let scan = Scan { table: self.name(&scan.table).into(), ..scan.clone() };
             self.inner.query(&scan, from).await
+        })
+    }
+
+    fn get_with<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+        read: Reader<'a>,
+    ) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async move { self.inner.get_with(&self.name(table), partition_key, row_key, select, read).await })
+    }
+
+    fn query_with<'a>(
+        &'a self,
+        scan: &'a Scan,
+        from: Option<&'a Continuation>,
+        read: Reader<'a>,
+    ) -> BoxFuture<'a, Result<Option<Continuation>>> {
+        Box::pin(async move {
+            let scan = Scan { table: self.name(&scan.table).into(), ..scan.clone() };
+            self.inner.query_with(&scan, from, read).await
         })
     }
 

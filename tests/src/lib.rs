@@ -1,6 +1,6 @@
 //! What the tests share.
 
-pub use explorer::{explore, form, items, plain, scheduled};
+pub use explorer::{explore, form, items, past, plain};
 
 pub mod anything;
 pub mod azurite;

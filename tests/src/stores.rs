@@ -1,5 +1,7 @@
 //! The backends that the conformance suite runs on.
 
+use std::sync::Arc;
+
 use anyhow::{Context, Result};
 use table_runtime::{
     Row, RowRef, Tables, Ticks,
@@ -8,16 +10,11 @@ use table_runtime::{
     },
 };
 
-use crate::{
-    azurite,
-    isolated::Isolated,
-    plain::Plain,
-    probed::{Probe, Probed},
-};
+use crate::{azurite, isolated::Isolated, plain::Plain, probed::Probe};
 
 /// A kind of backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "they say themselves")]
+#[allow(missing_docs, reason = "the names say what they are")]
 pub enum Kind {
     Plain,
     Memory,
@@ -29,20 +26,22 @@ pub enum Kind {
 /// A store for one test, with tables of its own.
 #[derive(Debug)]
 pub struct Store {
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
     /// The store, as users have it.
     pub tables: Tables,
-    /// The same store, below its types: for rows that others wrote.
+    /// The same store without types, for rows that another program wrote.
     pub backend: Isolated,
-    /// What is known of its requests.
+    /// The same store with the tables of other tests.
+    pub shared: Arc<dyn Backend>,
+    /// The counts and faults of the requests of `tables`.
     pub probe: Probe,
-    /// The file's folder, which goes with it.
+    /// The folder of the file, which is deleted with the store.
     _folder: Option<tempfile::TempDir>,
 }
 
 impl Kind {
-    /// Why this kind is not tested here, if it is not.
+    /// Returns the reason why this kind is not tested here, if it is not.
     pub fn off(self) -> Option<&'static str> {
         match self {
             Self::Azurite if azurite::is_off() => Some("behaviour on Azurite, since TABLE_TESTS_AZURITE=off"),
@@ -53,10 +52,10 @@ impl Kind {
         }
     }
 
-    /// A store of this kind.
+    /// Opens a store of this kind.
     ///
     /// # Errors
-    /// It is [`off`](Self::off), or cannot be started, for instance since there is no Node for Azurite.
+    /// The kind is [`off`](Self::off), or the store cannot be started, for instance without Node for Azurite.
     pub fn open(self) -> Result<Store> {
         Ok(match self {
             Self::Plain => Store::new(self, Plain::since(Ticks::now()), None),
@@ -80,20 +79,21 @@ impl Kind {
 
 impl Store {
     fn new(kind: Kind, backend: impl Backend, folder: Option<tempfile::TempDir>) -> Self {
-        let backend = Isolated::new(backend);
-        let (probed, probe) = Probed::new(backend.clone());
-        Self { kind, tables: Tables::new(probed), backend, probe, _folder: folder }
+        let shared: Arc<dyn Backend> = Arc::new(backend);
+        let backend = Isolated::new(Arc::clone(&shared));
+        let (probed, probe) = Probe::new(backend.clone());
+        Self { kind, tables: Tables::new(probed), backend, shared, probe, _folder: folder }
     }
 
-    /// The store as another program has it, which knows nothing of what this one has learnt.
+    /// Returns the store as another program has it, which has read nothing yet.
     pub fn again(&self) -> Tables {
         Tables::new(self.backend.clone())
     }
 
-    /// All rows of a table, as they stand.
+    /// Returns all rows of a table, as they are stored.
     ///
     /// # Errors
-    /// What the store says.
+    /// The errors of the store.
     pub async fn rows(&self, table: &str) -> table_runtime::Result<Vec<Row>> {
         let (partitions, rows) = (Partitions::All, KeyRange::ALL);
         let scan = Scan { table: table.to_owned().into(), partitions, rows, filter: None, select: None, page: 1000 };
@@ -108,10 +108,10 @@ impl Store {
         }
     }
 
-    /// Writes a row by hand.
+    /// Writes a row without types.
     ///
     /// # Errors
-    /// What the store says.
+    /// The errors of the store.
     pub async fn write(&self, table: &str, keys: (&str, &str), action: Action) -> table_runtime::Result<()> {
         let operations = vec![Operation { row_key: keys.1.to_owned(), action }];
         let group = Group { table: table.to_owned().into(), partition_key: keys.0.to_owned(), operations };
@@ -121,7 +121,7 @@ impl Store {
     /// Deletes the test's tables, so that a live account is left as it was.
     ///
     /// # Errors
-    /// What the store says.
+    /// The errors of the store.
     pub async fn clean(&self) -> table_runtime::Result<()> {
         for table in self.backend.list_tables("").await? {
             self.backend.delete_table(&table).await?;

@@ -4,6 +4,8 @@
 //! `AZURE_TABLES_CONNECTION_STRING` where it is set, and on the plain store of the tests. What is off is counted as
 //! ignored, never as passed.
 
+#[path = "conformance/backend.rs"]
+mod backend;
 #[path = "conformance/bulk.rs"]
 mod bulk;
 #[path = "conformance/entities.rs"]
@@ -137,6 +139,7 @@ fn main() -> ExitCode {
         .with_ignored_flag(kind.off().is_some())
     };
     let trials = MODULES.iter().flat_map(|cases| cases.iter()).flat_map(|case| kinds.map(|kind| trial(*case, kind)));
+    let trials = trials.chain(backend::trials(&kinds));
     let conclusion = libtest_mimic::run(&Arguments::from_args(), trials.collect());
     azurite::stop_shared();
     conclusion.exit_code()

@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 
 use anyhow::{Result, ensure};
-use table_runtime::{Error, RowNow, TableEntity, Tables};
-use tests::{
-    faulty::{Fault, Faulty, Run, for_each_fault},
-    plain::Plain,
+use table_runtime::{
+    Error, RowNow, TableEntity, Tables,
+    testing::{Counting, Counts, Fault, Faulty, Run, for_each_fault},
 };
+use tests::plain::Plain;
 
 #[derive(TableEntity, Debug, PartialEq)]
 struct Counter {
@@ -48,7 +48,7 @@ async fn every_request_fails_in_every_way() -> Result<()> {
     assert_eq!(failed, 3 * Fault::ALL.len());
     // Of each way: at the read, at the write, at the scan, and at none.
     let expected = Fault::ALL.into_iter().flat_map(|fault| {
-        let applied = matches!(fault, Fault::AnswerLost | Fault::GoneAfter);
+        let applied = matches!(fault, Fault::AnswerLost | Fault::StopsAfter);
         [(Some(fault), false, false), (Some(fault), false, applied), (Some(fault), false, true), (None, true, true)]
     });
     assert_eq!(*runs.borrow(), expected.collect::<Vec<_>>());
@@ -74,7 +74,7 @@ async fn the_writer_is_told_what_can_be_known() -> Result<()> {
         faults.arm(fault, 0);
         let error = tables.insert(&counter(1)).await.expect_err("it fails");
         let hit = faults.hit().expect("a request");
-        assert_eq!(hit, "insert of Counter(PartitionKey='a',RowKey='0000000001')");
+        assert_eq!(hit.to_string(), "insert of Counter(PartitionKey='a',RowKey='0000000001')");
         let known = match error {
             Error::NoAnswer { .. } => "nothing was written",
             Error::OutcomeUnknown(error) => match error.now {
@@ -88,8 +88,8 @@ async fn the_writer_is_told_what_can_be_known() -> Result<()> {
             Fault::Refused => ("nothing was written", true),
             Fault::AnswerLost => ("it is there", true),
             Fault::RequestLost => ("it is not there", true),
-            Fault::GoneBefore => ("nothing was written", false),
-            Fault::GoneAfter => ("it cannot be read", false),
+            Fault::StopsBefore => ("nothing was written", false),
+            Fault::StopsAfter => ("it cannot be read", false),
         };
         assert_eq!(known, expected, "{fault:?}");
         // Only those that last are there at later requests.
@@ -104,13 +104,29 @@ async fn the_writer_is_told_what_can_be_known() -> Result<()> {
 
 #[tokio::test]
 async fn a_refusal_is_lost_like_any_answer() -> Result<()> {
-    let (backend, faults) = Faulty::new(store().await?);
+    let (backend, requests) = Counting::new(store().await?);
+    let (backend, faults) = Faulty::new(backend);
     let tables = Tables::new(backend);
     tables.insert(&counter(1)).await?;
+    requests.take();
     faults.arm(Fault::AnswerLost, 0);
     let error = tables.insert(&counter(1)).await.expect_err("it exists");
     assert!(matches!(error, Error::OutcomeUnknown(_)), "{error}");
-    assert_eq!(faults.requests(), 2);
+    let expected = Counts { executes: 1, operations: 1, gets: 1, ..Counts::default() };
+    assert_eq!(requests.counts(), expected);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_fault_of_a_write_leaves_reads_alone() -> Result<()> {
+    let (backend, faults) = Faulty::new(store().await?);
+    let tables = Tables::new(backend);
+    faults.arm_write(Fault::Refused, 1);
+    tables.insert(&counter(1)).await?;
+    assert!(tables.inserted().await?);
+    let error = tables.insert(&counter(2)).await.expect_err("the second write fails");
+    assert!(matches!(error, Error::NoAnswer { .. }), "{error}");
+    tables.insert(&counter(2)).await?;
     Ok(())
 }
 
@@ -122,6 +138,6 @@ async fn what_a_check_finds_names_the_request() -> Result<()> {
     })
     .await
     .expect_err("the row is there after a fault");
-    assert_eq!(format!("{error:#}"), "Refused at request 2, query of Counter: it is there");
+    assert_eq!(format!("{error:#}"), "Refused at request 2, query of Counter (PartitionKey eq 'a'): it is there");
     Ok(())
 }

@@ -1,24 +1,30 @@
 //! Every interleaving of a few operations on one store, step by step.
 //!
-//! A step is one request: the operations are polled by hand, on one thread, and each of their requests waits at a
-//! [`Desk`] until the search grants it. The search goes depth first over all orders of grants, beginning each schedule
-//! anew on a copy of the store, and checks the store after every step. It does not go on from a state that it has met.
+//! A step is one request. The search polls the operations by itself, on one thread, and each of their requests waits in a
+//! [`Schedule`] until the search grants it. The search is depth first over all orders of grants. It begins each order
+//! anew on a copy of the store and checks the store after every step. It does not continue from a state that it has
+//! visited.
 //!
-//! Two states are the same if their stores have the same rows, if each operation that runs has asked and been told the
-//! same, in the same order, and if each that has ended gave the same; versions and write ids may have other names, as
-//! long as those are equal that were equal. That is sound if
+//! Two states are the same if
 //!
-//! - what an operation does follows from what it was told alone: it looks at no clock, no randomness but its write ids
-//!   (`WriteId`, `IndexPending`), and at nothing that it shares with another one. Replays that go another way are found
-//!   and reported;
-//! - it compares versions and write ids for equality only;
-//! - it spawns nothing. Requests side by side, by `join` and the like, are granted in every order.
+//! - their stores have the same rows,
+//! - each running operation has sent the same requests and received the same answers, in the same order,
+//! - each operation that has ended gave the same result.
 //!
-//! An operation that has neither ended nor a request waiting is polled again, as long as
-//! [patience](Explorer::patience) lasts: it may wait for a timer that another thread drives. Time itself is no step.
+//! Versions and write ids may differ from state to state, as long as two that are equal in one state are equal in the
+//! other. The comparison is sound under these conditions:
 //!
-//! A request whose future the operation drops may have been sent already: if it is a write, it is granted at any later
-//! time, or never.
+//! - An operation depends on its answers alone. It reads no clock, no random numbers except its write ids (`WriteId`,
+//!   `IndexPending`), and no state that it shares with another operation. The search reports an operation that behaves
+//!   differently when it is repeated.
+//! - An operation compares versions and write ids for equality only.
+//! - An operation spawns no task. Concurrent requests of one operation, as by `join`, are granted in every order.
+//!
+//! An operation that has neither ended nor a waiting request is polled again until its
+//! [patience](Explorer::patience) is over: it may wait for a timer of another thread. Time is no step.
+//!
+//! If an operation drops the future of a request, the request may have been sent. If it is a write, it is granted at any
+//! later time, or never.
 
 use std::{
     any::Any,
@@ -38,37 +44,41 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use futures_util::{FutureExt, future::LocalBoxFuture};
-use table_runtime::Tables;
+use table_runtime::{
+    Tables,
+    testing::{Schedule, Scheduled, Waiting},
+};
 
 use crate::{
     form::{Alike, Form, Seal},
+    past::{Event, Past, request_form},
     plain::Plain,
-    scheduled::{Desk, Event, Scheduled},
 };
 
-/// How often a check may give others their turn.
+/// Number of times that a check may yield.
 const TURNS: usize = 10_000;
 
-/// An operation, which can be begun again and again.
+/// An operation that can be started any number of times.
 pub struct Op<T> {
     erased: Erased,
     gives: PhantomData<fn() -> T>,
 }
 
-/// An operation, whatever it gives: so that the search is compiled once, and optimised with this package.
+/// An operation without the type of its result, so that the search is compiled once and optimised with this package.
 struct Erased {
     name: String,
     begin: Box<dyn Fn(Tables) -> LocalBoxFuture<'static, Gave>>,
 }
 
-/// What an operation gave, and its `Debug`.
+/// The result of an operation, with its `Debug` text.
 struct Gave {
     value: Box<dyn Any>,
     shown: String,
 }
 
-/// An operation; what it gives is shown by `Debug`, and two that show alike are the same. So say `"conflict"`, not an
-/// ETag.
+/// Returns an operation with this name.
+///
+/// Two results with the same `Debug` text are the same result. So return `"conflict"`, not an ETag.
 pub fn op<T, F>(name: impl Into<String>, begin: impl Fn(Tables) -> F + 'static) -> Op<T>
 where
     T: fmt::Debug + 'static,
@@ -85,78 +95,79 @@ where
     Op { erased: Erased { name: name.into(), begin: Box::new(begin) }, gives: PhantomData }
 }
 
-/// Which operations may die.
+/// The operations that may crash.
 ///
-/// An operation may also stand still for as long as any other runs, so the store is in no other state for its death.
-/// But one that died has come to rest, and what is checked of stores at rest is then checked of what it left.
+/// A crash leads to no new state of the store, because an operation may also wait for as long as any other runs. But a
+/// crashed operation is at rest, so the checks of stores at rest also apply to what it left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crashes {
-    /// None.
+    /// No operation.
     None,
-    /// Any, and any number of them, between any two of its requests.
+    /// Any number of operations, each between any two of its requests.
     Any,
 }
 
-/// How to search.
+/// The options of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Explorer {
-    /// Which operations may die.
+    /// The operations that may crash.
     pub crashes: Crashes,
-    /// Whether states that were met are left alone. Without it, every schedule is run to its end.
+    /// True if the search skips states that it has visited. If false, every order of grants is run to its end.
     pub memoise: bool,
-    /// The most states; more are an error.
+    /// The largest number of states; more are an error.
     pub states: usize,
-    /// The most steps of a schedule; more are an error, since operations that drive each other round do not end.
+    /// The largest number of steps to a state; more are an error, because operations that retry because of each other do
+    /// not end.
     pub steps: usize,
-    /// How long an operation may wait for something other than the store.
+    /// The time that an operation may wait for something other than the store.
     pub patience: Duration,
 }
 
-/// What was searched.
+/// The size of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Explored {
-    /// States, each of which was checked.
+    /// Number of states, each of which was checked.
     pub states: usize,
-    /// Steps from one state to another.
+    /// Number of steps from one state to another.
     pub edges: usize,
-    /// States in which every operation has ended or died.
+    /// Number of states in which every operation has ended or crashed.
     pub ends: usize,
-    /// The steps of the longest schedule to a state that was new.
+    /// Largest number of steps to a new state.
     pub longest: usize,
 }
 
 /// A state, as a check sees it.
 pub struct Seen<'a, T> {
-    /// A copy of the store: the check may write, for instance repair it.
+    /// A copy of the store. The check may write to it, for instance repair it.
     pub store: Plain,
-    /// That copy, as users have it.
+    /// The tables of the copy.
     pub tables: Tables,
-    /// How far each operation is.
+    /// The progress of each operation.
     pub ops: Vec<Progress<'a, T>>,
 }
 
-/// How far an operation is.
+/// The progress of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress<'a, T> {
-    /// It waits.
+    /// The operation waits.
     Running,
-    /// It gave this.
+    /// The operation gave this result.
     Ended(&'a T),
-    /// It died.
+    /// The operation has crashed.
     Crashed,
 }
 
 impl<T> Seen<'_, T> {
-    /// Whether every operation has ended or died.
+    /// Checks whether every operation has ended or crashed.
     pub fn is_at_rest(&self) -> bool {
         self.ops.iter().all(|op| !matches!(op, Progress::Running))
     }
 }
 
-/// Searches all interleavings of the operations, begun on a copy of `start`.
+/// Searches all interleavings of the operations on copies of `start`.
 ///
 /// # Errors
-/// The check's, or an operation's panic, with the schedule that led to it.
+/// The error of a check or the panic of an operation, with the steps that led to it.
 pub fn explore<T: 'static>(
     start: &Plain,
     ops: &[Op<T>],
@@ -173,10 +184,10 @@ impl Default for Explorer {
 }
 
 impl Explorer {
-    /// As [`explore`], but in this way.
+    /// Searches as [`explore`] does, with these options.
     ///
     /// # Errors
-    /// Those of [`explore`].
+    /// The errors of [`explore`].
     #[allow(clippy::needless_pass_by_value, reason = "a check is written where it is given")]
     pub fn explore<T: 'static>(
         self,
@@ -195,7 +206,7 @@ impl Explorer {
             start,
             ops,
             check,
-            met: HashSet::new(),
+            visited: HashSet::new(),
             foreseen: HashSet::new(),
             steps: Vec::new(),
             found: Explored::default(),
@@ -213,7 +224,7 @@ enum Step {
     Crash { op: usize },
 }
 
-/// A hash of what tells a state from others.
+/// The hash that distinguishes a state from others.
 type Key = [u64; 2];
 
 struct Search<'a> {
@@ -221,19 +232,19 @@ struct Search<'a> {
     start: &'a Plain,
     ops: &'a [&'a Erased],
     check: &'a dyn Fn(&Run) -> Result<()>,
-    met: HashSet<Key>,
-    /// As they were told before the step to them.
+    visited: HashSet<Key>,
+    /// The keys of states before the steps to them (see [`Run::key_after`]).
     foreseen: HashSet<Key>,
-    /// Those to the state that is looked at.
+    /// The steps to the current state.
     steps: Vec<Step>,
     found: Explored,
 }
 
 impl Search<'_> {
-    /// Checks the state and all that follow.
+    /// Checks the state and all states after it.
     fn visit(&mut self, run: Run) -> Result<()> {
         let key = run.key();
-        if self.how.memoise && !self.met.insert(key) {
+        if self.how.memoise && !self.visited.insert(key) {
             return Ok(());
         }
         self.found.states += 1;
@@ -248,7 +259,7 @@ impl Search<'_> {
         } else if self.steps.len() == self.how.steps {
             return Err(self.failed(&run, &anyhow!("not at an end after {} steps", self.how.steps)));
         }
-        // A replay is the dear part: steps to states that were met are found out before.
+        // A replay is the expensive part, so the steps to states that were visited are recognised before it.
         let foreseen: Vec<_> = steps.iter().map(|step| run.key_after(*step)).collect();
         let mut run = Some(run);
         for (step, foreseen) in steps.into_iter().zip(foreseen) {
@@ -272,7 +283,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The state to which the steps led before.
+    /// Repeats the steps to the current state.
     fn replay(&self, key: Key) -> Result<Run> {
         let mut run = Run::begin(self.start, self.ops, self.how.patience)?;
         for step in &self.steps {
@@ -284,14 +295,14 @@ impl Search<'_> {
         Ok(run)
     }
 
-    /// The error with the steps that led to it.
+    /// Returns the error with the steps that led to it.
     fn failed(&self, run: &Run, error: &anyhow::Error) -> anyhow::Error {
         let mut text = format!("{error:#}\nafter these steps:\n");
         let name = |op: usize| self.ops.get(op).map_or("", |op| &*op.name);
-        let mut past: Vec<_> = run.tasks.iter().map(|task| task.desk.past().into_iter()).collect();
+        let mut past: Vec<_> = run.tasks.iter().map(|task| task.past.events().into_iter()).collect();
         for (n, step) in self.steps.iter().enumerate() {
             let n = n + 1;
-            // A text takes whatever is written to it.
+            // A write to a text cannot fail.
             let _ = match *step {
                 Step::Crash { op } => writeln!(text, "{n:4}. {}: crashes", name(op)),
                 Step::Grant { op, .. } => match past.get_mut(op).and_then(Iterator::next) {
@@ -306,8 +317,8 @@ impl Search<'_> {
                 State::Ended(gave) => write!(text, "{} gave {}", name(op), gave.shown),
                 State::Crashed => write!(text, "{} crashed", name(op)),
             };
-            for request in task.desk.requests(&run.store, false) {
-                let _ = write!(text, " {request};");
+            for waiting in task.schedule.waiting() {
+                let _ = write!(text, " {};", request_form(&run.store, &waiting.request));
             }
             text.push('\n');
         }
@@ -329,7 +340,7 @@ fn run_check<T: 'static>(run: &Run, check: &impl AsyncFn(&Seen<'_, T>) -> Result
     }
     let seen = Seen { tables: store.tables(), store, ops };
     let mut check = pin!(check(&seen));
-    // A plain store answers at once; a check may still give others their turn now and then.
+    // A plain store answers at once, but a check may still yield.
     for _ in 0..TURNS {
         if let Some(checked) = caught(|| check.as_mut().now_or_never())? {
             return checked;
@@ -338,7 +349,7 @@ fn run_check<T: 'static>(run: &Run, check: &impl AsyncFn(&Seen<'_, T>) -> Result
     bail!("the check waits for something other than the store")
 }
 
-/// The operations on their way.
+/// The operations on one copy of the store.
 struct Run {
     store: Plain,
     tasks: Vec<Task>,
@@ -346,7 +357,8 @@ struct Run {
 }
 
 struct Task {
-    desk: Desk,
+    schedule: Schedule,
+    past: Past,
     state: State,
 }
 
@@ -357,13 +369,15 @@ enum State {
 }
 
 impl Run {
-    /// Every operation at its first request.
+    /// Starts the operations. Each waits at its first request.
     fn begin(start: &Plain, ops: &[&Erased], patience: Duration) -> Result<Self> {
         let store = start.copy();
         let mut tasks = Vec::with_capacity(ops.len());
         for op in ops {
-            let (scheduled, desk) = Scheduled::new(store.clone());
-            let mut task = Task { desk, state: State::Running((op.begin)(Tables::new(scheduled))) };
+            let past = Past::default();
+            let (scheduled, schedule) = Scheduled::observed(store.clone(), past.clone());
+            let state = State::Running((op.begin)(Tables::new(scheduled)));
+            let mut task = Task { schedule, past, state };
             task.go_on(patience).map_err(|error| error.context(op.name.clone()))?;
             tasks.push(task);
         }
@@ -373,11 +387,11 @@ impl Run {
     fn steps(&self, crashes: Crashes) -> Vec<Step> {
         let mut steps = Vec::new();
         for (op, task) in self.tasks.iter().enumerate() {
-            steps.extend((0..task.desk.waiting()).map(|request| Step::Grant { op, request }));
+            steps.extend((0..task.schedule.waiting().len()).map(|request| Step::Grant { op, request }));
         }
         if crashes == Crashes::Any {
-            // One that has done nothing was not there.
-            let may = |task: &Task| matches!(task.state, State::Running(_)) && task.desk.passed() > 0;
+            // The crash of an operation that has done nothing changes nothing.
+            let may = |task: &Task| matches!(task.state, State::Running(_)) && !task.past.is_empty();
             let crashes = self.tasks.iter().enumerate().filter(|(_, task)| may(task));
             steps.extend(crashes.map(|(op, _)| Step::Crash { op }));
         }
@@ -388,36 +402,42 @@ impl Run {
         match step {
             Step::Grant { op, request } => {
                 let Some(task) = self.tasks.get_mut(op) else { return Ok(()) };
-                task.desk.grant(request, &self.store);
+                if let Some(dropped) = task.schedule.grant(request) {
+                    dropped.send(&self.store, &task.past).now_or_never().context("a plain store waits")?;
+                }
                 task.go_on(self.patience)
             }
             Step::Crash { op } => {
                 let Some(task) = self.tasks.get_mut(op) else { return Ok(()) };
                 task.state = State::Crashed;
-                // Those on their way when it died are granted before it dies.
-                task.desk.clear();
+                // A request that arrives all the same was granted before the crash.
+                task.schedule.clear();
                 Ok(())
             }
         }
     }
 
-    /// Whether nothing more can happen.
+    /// Checks whether there are no more steps.
     fn is_at_rest(&self) -> bool {
-        self.tasks.iter().all(|task| !matches!(task.state, State::Running(_)) && task.desk.waiting() == 0)
+        self.tasks.iter().all(|task| !matches!(task.state, State::Running(_)) && task.schedule.waiting().is_empty())
     }
 
-    /// What tells the state from others.
+    /// Returns the hash that distinguishes the state from others.
     fn key(&self) -> Key {
         self.key_with(&self.store, None)
     }
 
-    /// What tells the state that a step leads to, without taking it; `None` if it cannot be told. An operation that the
-    /// step ends is told by what it was answered, not by what it gives.
+    /// Returns a hash that distinguishes the state after a step, without taking the step; `None` if there is none. For an
+    /// operation that ends with the step, it has the answers, not the result.
     fn key_after(&self, step: Step) -> Option<Key> {
         match step {
             Step::Grant { op, request } => {
+                let mut waiting = self.tasks.get(op)?.schedule.waiting();
+                if waiting.get(request)?.is_dropped {
+                    return None;
+                }
                 let copy = self.store.copy();
-                let event = self.tasks.get(op)?.desk.try_out(request, &copy)?;
+                let event = Event::of(&copy, &waiting.swap_remove(request).request)?;
                 Some(self.key_with(&copy, Some(&(op, Change::Event(event)))))
             }
             Step::Crash { op } => Some(self.key_with(&self.store, Some(&(op, Change::Crash)))),
@@ -443,7 +463,7 @@ impl Run {
                 (State::Running(_), change) => {
                     alike.number(RUNNING);
                     let mut put = |event: &Event| event.seals.iter().for_each(|seal| alike.seal(seal));
-                    task.desk.for_each_past(&mut put);
+                    task.past.for_each(&mut put);
                     if let Some(Change::Event(event)) = change {
                         put(event);
                     }
@@ -455,30 +475,30 @@ impl Run {
                     alike.seal(&form.seal());
                 }
             }
-            for request in task.desk.requests(store, true) {
+            for dropped in task.schedule.waiting().iter().filter(|waiting| waiting.is_dropped) {
                 alike.number(LEFT);
-                alike.seal(&request.seal());
+                alike.seal(&request_form(store, &dropped.request).seal());
             }
         }
         alike.hash()
     }
 }
 
-// What stands next in a key.
+// The kind of the next part of a key.
 const ROW: usize = 0;
 const RUNNING: usize = 1;
 const ENDED: usize = 2;
 const CRASHED: usize = 3;
 const LEFT: usize = 4;
 
-/// What a step changes of an operation.
+/// The change of an operation by a step.
 enum Change {
     Event(Event),
     Crash,
 }
 
 impl Task {
-    /// Polls the operation until what was granted is done, and it has ended or waits at its desk.
+    /// Polls the operation until the granted request is carried out and the operation has ended or waits for a grant.
     fn go_on(&mut self, patience: Duration) -> Result<()> {
         let State::Running(future) = &mut self.state else { return Ok(()) };
         let begun = Instant::now();
@@ -490,10 +510,12 @@ impl Task {
                 self.state = State::Ended(gave);
                 return Ok(());
             }
-            if !self.desk.is_granted() && self.desk.is_waited_for() {
+            let waiting = self.schedule.waiting();
+            let is_granted = |waiting: &Waiting| waiting.is_granted;
+            if !waiting.iter().any(is_granted) && waiting.iter().any(|waiting| !waiting.is_dropped) {
                 return Ok(());
             }
-            // One that gave others their turn goes on at once.
+            // An operation that yielded continues at once.
             if woken.0.swap(false, Ordering::Relaxed) {
                 continue;
             }
@@ -505,7 +527,7 @@ impl Task {
     }
 }
 
-/// Whether an operation asked to be polled again.
+/// A flag that is set when an operation asks to be polled again.
 #[derive(Default)]
 struct Woken(AtomicBool);
 
@@ -515,7 +537,7 @@ impl Wake for Woken {
     }
 }
 
-/// Runs what may panic, so that the steps to the panic can be told.
+/// Runs code that may panic, so that the error of the panic can name the steps to it.
 fn caught<R>(run: impl FnOnce() -> R) -> Result<R> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| anyhow!("panicked: {}", said(&*panic)))
 }

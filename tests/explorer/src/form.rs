@@ -1,5 +1,4 @@
-//! Requests, answers and rows in a form that people read, and of which two are known to be alike but for the names of
-//! versions and random ids.
+//! Requests, answers and rows in a readable form, which is compared without the values of versions and random ids.
 
 use std::{
     fmt,
@@ -37,13 +36,13 @@ impl Form {
         self
     }
 
-    /// Adds the version of a row: the number of the write that made it.
+    /// Adds the version of a row: the number of the write that left it.
     pub fn version(&mut self, version: u64) -> &mut Self {
         self.0.push(Piece::Version(version));
         self
     }
 
-    /// Adds properties, the random ids among them by themselves.
+    /// Adds properties. The random ids among them become pieces of their own.
     pub fn properties(&mut self, properties: PropertiesRef<'_>) -> &mut Self {
         let ids = RANDOM.map(|name| match properties.get(name) {
             Some(ValueRef::Guid(id)) => Some(Piece::Id(name, id)),
@@ -64,7 +63,7 @@ impl Form {
     }
 }
 
-/// As people read it.
+/// The pieces, with a space between them.
 impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, piece) in self.0.iter().enumerate() {
@@ -83,7 +82,7 @@ impl fmt::Display for Form {
     }
 }
 
-/// A form, hashed but for the names of its versions and ids.
+/// The hash of a form without its versions and ids, with a list of these.
 #[derive(Clone, Debug)]
 pub struct Seal {
     hash: u64,
@@ -111,7 +110,7 @@ impl Seal {
 }
 
 impl Form {
-    /// Its seal.
+    /// Returns the seal of the form.
     pub fn seal(&self) -> Seal {
         let (mut hasher, mut names) = (DefaultHasher::new(), Vec::new());
         for piece in &self.0 {
@@ -133,8 +132,9 @@ impl Form {
     }
 }
 
-/// Seals written one after the other, with versions and ids numbered as they appear: of two programs that did alike,
-/// the numbers are the same, whatever ids they drew and in whichever order they wrote.
+/// A sequence of seals, with versions and ids numbered in the order in which they appear.
+///
+/// Two programs that did the same have the same numbers, for any random ids and any order of their writes.
 #[derive(Debug, Default)]
 pub struct Alike {
     numbers: Vec<u64>,
@@ -156,7 +156,7 @@ impl Alike {
         self.numbers.push(u64::try_from(number).unwrap_or(u64::MAX));
     }
 
-    /// A hash of all that was added.
+    /// Returns a hash of all seals and numbers.
     pub fn hash(&self) -> [u64; 2] {
         [0, 1].map(|salt| {
             let mut hasher = DefaultHasher::new();
@@ -166,7 +166,7 @@ impl Alike {
     }
 }
 
-/// Where `name` stands among those that appeared, at the end if it is new.
+/// Returns the position of `name` among the names so far. A new name is added at the end.
 fn place<N: PartialEq>(names: &mut Vec<N>, name: N) -> usize {
     names.iter().position(|other| *other == name).unwrap_or_else(|| {
         names.push(name);

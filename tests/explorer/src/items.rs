@@ -1,4 +1,4 @@
-//! Entities that differ in their indexes alone, and what readers may rely on of any of them.
+//! Entities that differ only in their indexes, and the guarantees that each of them gives its readers.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -7,23 +7,23 @@ use table_runtime::{Error, Holds, LayoutInfo, Scope, Stored, TableEntity, Tables
 
 use crate::plain::Plain;
 
-/// The fields of an item but for its partition, `a`.
+/// The fields of an item without its partition, which is always `a`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fields {
     /// The row key.
     pub id: u32,
-    /// What the index is on.
+    /// The value of the index.
     pub value: u32,
-    /// What the second index is on, if there is one.
+    /// The value of the second index, if there is one.
     pub other: u32,
-    /// What an `include` holds.
+    /// The property that an `include` holds.
     pub note: u32,
-    /// What no index depends on, but for a copy.
+    /// A property that only copies hold.
     pub likes: u32,
 }
 
 impl Fields {
-    /// An item of this key and values.
+    /// Returns an item with this key and these values.
     pub const fn new(id: u32, value: u32, other: u32) -> Self {
         Self { id, value, other, note: 0, likes: 0 }
     }
@@ -35,13 +35,13 @@ pub const VALUES: std::ops::Range<u32> = 1..5;
 /// A write of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// A new item.
+    /// An insert of a new item.
     Insert(Fields),
-    /// The item of this key, new or in place of the one that is there.
+    /// An upsert of an item.
     Upsert(Fields),
-    /// The value and the other value of an item that is read first.
+    /// An update of both values of an item that is read first.
     Update(u32, u32, u32),
-    /// The note of an item that is read first.
+    /// An update of the note of an item that is read first.
     Note(u32, u32),
     /// A deletion of an item that is read first.
     Delete(u32),
@@ -49,43 +49,43 @@ pub enum Write {
 
 /// An entity with one index, or two.
 pub trait Item: TableEntity + Clone + fmt::Debug + 'static {
-    /// Whether an item can be patched: not if an index copies all of it.
+    /// True if an item can be patched, so if no index copies the whole item.
     const IS_PATCHED: bool;
-    /// Whether items can be written in transactions.
+    /// True if items can be written in transactions.
     const HAS_TRANSACTIONS: bool;
 
-    /// The item with these fields.
+    /// Returns the item with these fields.
     fn new(fields: Fields) -> Self;
 
-    /// Its fields.
+    /// Returns the fields.
     fn fields(&self) -> Fields;
 
-    /// Reads the item of this key.
+    /// Reads the item with this key.
     fn get(tables: &Tables, id: u32) -> impl Future<Output = table_runtime::Result<Option<Stored<Self>>>>;
 
-    /// All items, by their keys.
+    /// Reads all items in the order of their keys.
     fn all(tables: &Tables) -> impl Future<Output = table_runtime::Result<Vec<Fields>>>;
 
-    /// The items that the `index`th index, counted from 1, gives for a value, by their keys.
+    /// Finds the items with a value by the `index`th index, counted from 1, in the order of their keys.
     fn find(tables: &Tables, index: usize, value: u32) -> impl Future<Output = table_runtime::Result<Vec<Fields>>>;
 
-    /// Sets the likes; without effect where an item cannot be patched.
+    /// Sets the likes. Does nothing if items [cannot be patched](Self::IS_PATCHED).
     fn patch(tables: &Tables, id: u32, likes: u32) -> impl Future<Output = table_runtime::Result<()>>;
 
-    /// Removes the item of this key.
+    /// Removes the item with this key.
     fn remove(tables: &Tables, id: u32) -> impl Future<Output = table_runtime::Result<bool>>;
 
-    /// Removes the items of these keys in bulk.
+    /// Removes the items with these keys in bulk.
     fn remove_all(tables: &Tables, ids: [u32; 2]) -> impl Future<Output = table_runtime::Result<()>>;
 
-    /// Writes in one transaction; `false`, and nothing is written, if an item that one of the writes changes is
-    /// missing. Without effect where items [have no transactions](Self::HAS_TRANSACTIONS).
+    /// Writes in one transaction. Returns false, and writes nothing, if a write changes an item that does not exist, or if
+    /// items [have no transactions](Self::HAS_TRANSACTIONS).
     fn transact(tables: &Tables, writes: [Write; 2]) -> impl Future<Output = table_runtime::Result<bool>>;
 
-    /// Inserts an item by a struct that has none of the indexes.
+    /// Inserts an item with a struct that has none of the indexes.
     fn insert_bare(tables: &Tables, fields: Fields) -> impl Future<Output = table_runtime::Result<()>>;
 
-    /// Changes the note of an item by a struct that has none of the indexes; `false` if it sees no such item.
+    /// Changes the note of an item with a struct that has none of the indexes. Returns false if it finds no such item.
     fn note_bare(tables: &Tables, id: u32, note: u32) -> impl Future<Output = table_runtime::Result<bool>>;
 }
 
@@ -184,17 +184,17 @@ macro_rules! items {
                 /// The key.
                 #[row_key]
                 pub id: u32,
-                /// What the index is on.
+                /// The value of the index.
                 pub value: u32,
-                /// What the second index is on, if there is one.
+                /// The value of the second index, if there is one.
                 pub other: u32,
-                /// What an `include` holds.
+                /// The property that an `include` holds.
                 pub note: u32,
-                /// What no index depends on, but for a copy.
+                /// A property that only copies hold.
                 pub likes: u32,
             }
 
-            /// The same items, by a program that knows none of the indexes.
+            /// The same items in a program whose struct has none of the indexes.
             #[derive(TableEntity, Clone, Debug, PartialEq)]
             #[table(name = "Items")]
             struct Bare {
@@ -355,21 +355,21 @@ items! {
     unique_include_elsewhere patched apart {
         [value, unique, include(note)] one |value: u32| Item::by_value(value);
     }
-    "A unique index and a list in the entity's partition, a unique index and an include elsewhere."
+    "A unique index and a list in the entity's partition, a cross-partition unique index and include."
     mixed_one patched apart ("id-") {
         [value, same_partition, unique] one |value: u32| Item::by_value("a").eq(value);
         [other, unique] one |other: u32| Item::by_other(other);
         [listed, row(value), same_partition, list] rows |value: u32| Item::by_listed("a").eq(value);
         [noted, partition(value), include(note)] rows |value: u32| Item::by_noted(value);
     }
-    "A unique index and copies elsewhere, copies and a list in the entity's partition."
+    "A cross-partition unique index and cross-partition copies, copies and a list in the entity's partition."
     mixed_two copied apart ("id-") {
         [value, unique] one |value: u32| Item::by_value(value);
         [copied, partition(value), copy] rows |value: u32| Item::by_copied(value);
         [here, row(value), same_partition, copy] rows |value: u32| Item::by_here("a").eq(value);
         [listed, row(value), same_partition, list] rows |value: u32| Item::by_listed("a").eq(value);
     }
-    "A unique index in the entity's partition, and one elsewhere."
+    "A unique index in the entity's partition, and a cross-partition one."
     mixed_three patched apart ("id-") {
         [value, same_partition, unique] one |value: u32| Item::by_value("a").eq(value);
         [other, unique] one |other: u32| Item::by_other(other);
@@ -381,24 +381,25 @@ items! {
     }
 }
 
-/// The value that a layout is on.
+/// Returns the value of an item that a layout indexes.
 fn value(layout: &LayoutInfo, fields: &Fields) -> u32 {
     if layout.name == "other" { fields.other } else { fields.value }
 }
 
-/// Whether the rows of a layout may be behind.
+/// Checks whether the rows of a layout may be out of date.
 fn lags(layout: &LayoutInfo) -> bool {
     layout.index.as_ref().is_some_and(|index| index.scope == Scope::CrossPartition && index.holds == Holds::Copy)
 }
 
-/// Whether a unique index is on this value of both.
+/// Checks whether a unique index refuses one of these items because of the other.
 pub fn clashes<I: Item>(one: &Fields, other: &Fields) -> bool {
     let unique = |layout: &LayoutInfo| layout.index.as_ref().is_some_and(|index| index.unique);
     one.id != other.id && I::LAYOUTS.iter().any(|layout| unique(layout) && value(layout, one) == value(layout, other))
 }
 
-/// Checks what readers may rely on in every state, and gives what they see: no two items share a unique value, each
-/// is found by each index, and an index gives no item that does not have the value. Copies elsewhere may be behind.
+/// Checks the guarantees that readers have in every state, and returns the items that they see: no two items share a
+/// unique value, each index finds each item, and no index finds an item that does not have the value. Cross-partition
+/// copies may be out of date.
 pub async fn promised<I: Item>(tables: &Tables) -> Result<Vec<Fields>> {
     looked_at::<I>(tables, |layout| !lags(layout)).await
 }
@@ -408,7 +409,7 @@ async fn looked_at<I: Item>(tables: &Tables, is_exact: fn(&LayoutInfo) -> bool) 
     let is_ready = ready::<I>(tables).await?;
     for (at, one) in all.iter().enumerate() {
         for other in &all[at + 1..] {
-            // Until an index is built, old items may share a value.
+            // Before an index is built, old items may share a value.
             ensure!(!is_ready || !clashes::<I>(one, other), "{one:?} and {other:?} share a unique value");
         }
     }
@@ -439,7 +440,7 @@ pub async fn ready<I: Item>(tables: &Tables) -> Result<bool> {
 /// Builds every index. Returns whether all of them are ready.
 ///
 /// # Errors
-/// What the store says; an index that is not ready without a conflict, or ready in spite of one.
+/// The errors of the store; an index that is ready although there is a conflict, or not ready although there is none.
 pub async fn fill<I: Item>(tables: &Tables) -> Result<bool> {
     let mut is_ready = true;
     for layout in &I::LAYOUTS[1..] {
@@ -450,14 +451,14 @@ pub async fn fill<I: Item>(tables: &Tables) -> Result<bool> {
     Ok(is_ready)
 }
 
-/// Repairs the store and checks that nothing is wrong with it any more, and that readers see what they saw.
+/// Repairs the store. Checks that no error is left and that readers see the same items as before.
 pub async fn fixed<I: Item>(tables: &Tables, seen: &[Fields]) -> Result<()> {
     let repaired = tables.repair::<I>().await.context("repair")?;
     ensure!(repaired.left.is_empty(), "the repair left {:?}", repaired.left);
     sound::<I>(tables, seen).await.with_context(|| format!("after a repair that fixed {:?}", repaired.fixed))
 }
 
-/// Checks that nothing is wrong with the store, and that readers see these items.
+/// Checks that the store has no error and that readers see these items.
 pub async fn sound<I: Item>(tables: &Tables, seen: &[Fields]) -> Result<()> {
     let findings = tables.verify::<I>().all().await?;
     ensure!(findings.is_empty(), "{findings:?}");
@@ -466,7 +467,7 @@ pub async fn sound<I: Item>(tables: &Tables, seen: &[Fields]) -> Result<()> {
     Ok(())
 }
 
-/// A plain store with these items.
+/// Returns a plain store with these items.
 pub async fn store<I: Item>(items: &[Fields]) -> Result<Plain> {
     let store = Plain::default();
     let tables = store.tables();
@@ -477,7 +478,7 @@ pub async fn store<I: Item>(items: &[Fields]) -> Result<Plain> {
     Ok(store)
 }
 
-/// A plain store with these items, of which their indexes know nothing yet.
+/// Returns a plain store with these items and indexes that are not built yet.
 pub async fn old_store<I: Item>(items: &[Fields]) -> Result<Plain> {
     let store = Plain::default();
     let tables = store.tables();
@@ -489,8 +490,8 @@ pub async fn old_store<I: Item>(items: &[Fields]) -> Result<Plain> {
     Ok(store)
 }
 
-/// What readers and repairs go by: the rows without the names of versions and write ids. Of two stores that are alike
-/// in this, what holds of one holds of the other.
+/// Returns all that readers and repairs depend on: the rows without the values of versions and write ids. Two stores with
+/// the same contents are sound or damaged in the same way.
 pub fn contents(store: &Plain) -> String {
     use fmt::Write;
 

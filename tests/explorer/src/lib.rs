@@ -1,9 +1,9 @@
-//! The search of all interleavings of a few operations, and what it stands on.
+//! The search of all interleavings of a few operations, with the plain store that it runs on.
 //!
-//! A package of its own, so that it is optimised while the tests are not: it takes most of their time.
+//! The package is optimised while the tests are not, because the search takes most of their time.
 
 pub mod explore;
 pub mod form;
 pub mod items;
+pub mod past;
 pub mod plain;
-pub mod scheduled;

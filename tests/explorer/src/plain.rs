@@ -1,4 +1,4 @@
-//! A plain store in memory, for tests that look at all of it again and again: no threads, no clock, cheap to copy.
+//! A plain store in memory, for tests that read all of it again and again: no threads, no clock, cheap to copy.
 
 use std::{
     cmp::Ordering,
@@ -14,19 +14,19 @@ use table_runtime::{
     limits,
 };
 
-/// A store with the service's semantics, each call of which is done as soon as it is polled.
+/// A store with the semantics of the service. Each request is answered when it is polled first.
 ///
-/// Its writes are numbered; time stamps and ETags are as many ticks after its beginning. Its clones share the store; a
-/// [`copy`](Self::copy) is apart.
+/// The writes are numbered. The time stamp and the ETag of a row are as many ticks after the epoch of the store as the
+/// number of the write. Clones share the store; a [`copy`](Self::copy) is another store.
 #[derive(Clone)]
 pub struct Plain(Arc<Mutex<State>>);
 
 #[derive(Clone)]
 struct State {
-    /// By their names in lower case: the service takes no notice of case.
+    /// The tables by their names in lower case, since the service ignores case.
     tables: BTreeMap<String, Table>,
     epoch: Ticks,
-    /// That of the last write.
+    /// The number of the last write.
     version: u64,
 }
 
@@ -69,32 +69,32 @@ impl From<&str> for Key {
 }
 
 impl Plain {
-    /// A store without tables, the first write of which is one tick after `epoch`.
+    /// Returns a store without tables. Its first write is one tick after `epoch`.
     pub fn since(epoch: Ticks) -> Self {
         Self(Arc::new(Mutex::new(State { tables: BTreeMap::new(), epoch, version: 0 })))
     }
 
-    /// The store, as users have it.
+    /// Returns the tables of the store.
     pub fn tables(&self) -> Tables {
         Tables::new(self.clone())
     }
 
-    /// Another store with the same contents and versions.
+    /// Returns another store with the same rows and versions.
     pub fn copy(&self) -> Self {
         Self(Arc::new(Mutex::new(self.lock().clone())))
     }
 
-    /// When the store began.
+    /// Returns the time from which the store counts.
     pub fn epoch(&self) -> Ticks {
         self.lock().epoch
     }
 
-    /// The names of its tables, in order.
+    /// Returns the names of the tables, in order.
     pub fn names(&self) -> Vec<String> {
         self.lock().list_tables("")
     }
 
-    /// Lends each row with its table's name, in the order of tables and keys.
+    /// Calls `read` for each row with the name of its table, in the order of tables and keys.
     pub fn for_each_row(&self, mut read: impl FnMut(&str, RowRef<'_>)) {
         for table in self.lock().tables.values() {
             for (keys, stored) in &table.rows {
@@ -106,16 +106,16 @@ impl Plain {
         }
     }
 
-    /// Every row with its table's name, in the order of tables and keys.
+    /// Returns each row with the name of its table, in the order of tables and keys.
     pub fn rows(&self) -> Vec<(String, Row)> {
         let mut rows = Vec::new();
         self.for_each_row(|table, row| rows.push((table.to_owned(), row.to_row())));
         rows
     }
 
-    /// The number of the write that made this version; `None` if it is none of this store's.
+    /// Returns the number of the write that made this version; `None` if no write of this store did.
     pub fn version(&self, etag: &ETag) -> Option<u64> {
-        // Mostly one of the last; their text would take longer.
+        // Mostly it is one of the last writes. A comparison of texts would take longer.
         let state = self.lock();
         (1..=state.version).rev().find(|version| ETag::from(state.ticks(*version)) == *etag)
     }
@@ -125,7 +125,7 @@ impl Plain {
     }
 }
 
-/// A store without tables that began in 1970, so that all its runs are the same.
+/// A store without tables that counts from 1970, so that all runs are the same.
 impl Default for Plain {
     fn default() -> Self {
         Self::since(Ticks::UNIX_EPOCH)
@@ -213,7 +213,7 @@ impl State {
             let properties = leave(group, operation, row.map(|row| &**row))?;
             left.push((keys, properties.map(|properties| Arc::new(Stored { properties, written, version }))));
         }
-        // All of them can be done.
+        // No operation has failed.
         self.version = version;
         if let Some(table) = self.tables.get_mut(&group.table.to_ascii_lowercase()) {
             for (keys, row) in left {
@@ -228,7 +228,7 @@ impl State {
     }
 }
 
-/// What an operation leaves of its row; `None` where it deletes it.
+/// Returns the properties that an operation leaves in its row; `None` if it deletes the row.
 fn leave(group: &Group, operation: &Operation, row: Option<&Stored>) -> Result<Option<Properties>> {
     let id = || {
         let (table, partition_key) = (group.table.to_string(), group.partition_key.clone());

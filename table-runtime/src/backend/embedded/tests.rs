@@ -88,102 +88,11 @@ fn all(store: &dyn Backend, scan: &Scan) -> (Vec<Row>, usize) {
     }
 }
 
-fn row_keys(rows: &[Row]) -> Vec<&str> {
-    rows.iter().map(|row| row.row_key.as_str()).collect()
-}
-
 #[test]
-fn an_insert_writes_a_new_row_only() {
+fn an_etag_is_the_time_stamp_of_its_row() {
     let store = memory();
     let etag = write(&store, "1", Action::Insert(likes(1))).expect("a new row").expect("an ETag");
-    let row = read(&store, "1").expect("the row");
-    assert_eq!((&*row.partition_key, &*row.row_key), ("Marcus", "1"));
-    assert_eq!(row.properties, likes(1));
-    assert_eq!((ETag::from(row.timestamp), &row.etag), (etag.clone(), &etag));
-
-    let error = write(&store, "1", Action::Insert(likes(2))).expect_err("it exists");
-    assert_eq!(error.to_string(), "Posts(PartitionKey='Marcus',RowKey='1') already exists");
-    assert!(matches!(error, Error::AlreadyExists(_)));
-    assert_eq!(read(&store, "1"), Some(row));
-}
-
-#[test]
-fn an_upsert_writes_the_row_whatever_is_there() {
-    let store = memory();
-    let first = write(&store, "1", Action::Upsert(titled("x"))).expect("a new row");
-    let second = write(&store, "1", Action::Upsert(likes(2))).expect("in its place");
-    assert_ne!(first, second);
-    let row = read(&store, "1").expect("the row");
-    assert_eq!((row.properties, Some(row.etag)), (likes(2), second));
-}
-
-#[test]
-fn writes_to_existing_rows_want_one() {
-    let store = memory();
-    let stale = write(&store, "1", Action::Insert(titled("x"))).expect("a new row").expect("an ETag");
-    let etag = write(&store, "1", Action::Replace(titled("y"), IfMatch::ETag(stale.clone()))).expect("an update");
-    let etag = etag.expect("an ETag");
-    for condition in [IfMatch::Any, IfMatch::ETag(etag)] {
-        for action in [
-            Action::Replace(likes(1), condition.clone()),
-            Action::Merge(likes(1), condition.clone()),
-            Action::Delete(condition.clone()),
-        ] {
-            let error = write(&store, "2", action).expect_err("no row");
-            assert!(matches!(&error, Error::NotFound(row) if row.row_key == "2"), "{error}");
-        }
-    }
-    for action in [
-        Action::Replace(likes(1), IfMatch::ETag(stale.clone())),
-        Action::Merge(likes(1), IfMatch::ETag(stale.clone())),
-        Action::Delete(IfMatch::ETag(stale.clone())),
-    ] {
-        let error = write(&store, "1", action).expect_err("it has changed");
-        assert!(matches!(&error, Error::ConditionNotMet(row) if row.row_key == "1"), "{error}");
-    }
-    assert_eq!(read(&store, "1").expect("the row").properties, titled("y"));
-    assert_eq!(read(&store, "2"), None);
-}
-
-#[test]
-fn a_replace_leaves_nothing_of_the_old_row_and_a_merge_the_others() {
-    let store = memory();
-    write(&store, "1", Action::Insert(titled("x"))).expect("a new row");
-    let merged = write(&store, "1", Action::Merge(likes(1), IfMatch::Any)).expect("a merge");
-    let row = read(&store, "1").expect("the row");
-    assert_eq!(
-        (row.properties.get("Title"), row.properties.get("Likes")),
-        (Some(ValueRef::String("x")), Some(ValueRef::Int32(1)))
-    );
-    let etag = row.etag.clone();
-    assert_eq!(merged, Some(row.etag));
-
-    let empty =
-        write(&store, "1", Action::Merge(Properties::default(), IfMatch::ETag(etag))).expect("a merge of nothing");
-    assert_ne!(empty, merged);
-    assert_eq!(read(&store, "1").expect("the row").properties, row.properties);
-
-    write(&store, "1", Action::Replace(likes(2), IfMatch::Any)).expect("a replace");
-    assert_eq!(read(&store, "1").expect("the row").properties, likes(2));
-}
-
-#[test]
-fn a_deleted_row_is_gone_and_its_etags_with_it() {
-    let store = memory();
-    let etag = write(&store, "1", Action::Insert(likes(1))).expect("a new row").expect("an ETag");
-    assert_eq!(write(&store, "1", Action::Delete(IfMatch::ETag(etag.clone()))).expect("a delete"), None);
-    assert_eq!(read(&store, "1"), None);
-    write(&store, "1", Action::Insert(likes(1))).expect("a new row");
-    let error = write(&store, "1", Action::Delete(IfMatch::ETag(etag))).expect_err("another row's ETag");
-    assert!(matches!(error, Error::ConditionNotMet(_)));
-}
-
-#[test]
-fn an_etag_that_was_text_is_the_same_etag() {
-    let store = memory();
-    let etag = write(&store, "1", Action::Insert(likes(1))).expect("a new row").expect("an ETag");
-    let text = etag.to_string().parse().expect("an ETag");
-    write(&store, "1", Action::Replace(likes(2), IfMatch::ETag(text))).expect("its own ETag");
+    assert_eq!(ETag::from(read(&store, "1").expect("the row").timestamp), etag);
 }
 
 #[test]
@@ -235,59 +144,6 @@ fn a_property_that_is_there_twice_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_group_is_applied_whole_or_not_at_all() {
-    let store = memory();
-    write(&store, "b", Action::Insert(likes(1))).expect("a new row");
-    let before = read(&store, "b");
-    // Sorted, `a` comes first; in the group's order, `z` is the first that cannot be done.
-    let error = block_on(store.execute(&group(
-        "Marcus",
-        [
-            ("c", Action::Insert(likes(2))),
-            ("z", Action::Delete(IfMatch::Any)),
-            ("b", Action::Delete(IfMatch::Any)),
-            ("a", Action::Replace(likes(2), IfMatch::Any)),
-        ],
-    )));
-    let error = error.expect_err("two operations cannot be done");
-    assert!(matches!(&error, Error::NotFound(row) if row.row_key == "z"), "{error}");
-    assert_eq!(row_keys(&all(&store, &scan(Partitions::All, KeyRange::ALL, 10)).0), ["b"]);
-    assert_eq!(read(&store, "b"), before);
-
-    let etags = block_on(store.execute(&group(
-        "Marcus",
-        [
-            ("c", Action::Insert(likes(2))),
-            ("b", Action::Delete(IfMatch::Any)),
-            ("a", Action::Upsert(likes(3))),
-            ("d", Action::Insert(likes(4))),
-        ],
-    )))
-    .expect("each can be done");
-    assert_eq!(etags.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true, true]);
-    let (rows, _) = all(&store, &scan(Partitions::All, KeyRange::ALL, 10));
-    assert_eq!(row_keys(&rows), ["a", "c", "d"]);
-    assert_eq!(
-        [&etags[2], &etags[0], &etags[3]],
-        [&Some(rows[0].etag.clone()), &Some(rows[1].etag.clone()), &Some(rows[2].etag.clone())]
-    );
-}
-
-#[test]
-fn a_missing_table_is_named() {
-    let store = memory();
-    let is_missing =
-        |error: Error| assert!(matches!(&error, Error::TableNotFound(table) if table == "Authors"), "{error}");
-    is_missing(block_on(store.get("Authors", "", "", None)).expect_err("no table"));
-    let mut missing = scan(Partitions::All, KeyRange::ALL, 1);
-    missing.table = "Authors".into();
-    is_missing(block_on(store.query(&missing, None)).expect_err("no table"));
-    let mut write = group("", [("", Action::Insert(likes(1)))]);
-    write.table = "Authors".into();
-    is_missing(block_on(store.execute(&write)).expect_err("no table"));
-}
-
-#[test]
 fn tables_are_made_listed_and_deleted() {
     let (folder, store) = file();
     assert_eq!(block_on(store.create_table("posts")).ok(), Some(false));
@@ -311,58 +167,6 @@ fn tables_are_made_listed_and_deleted() {
     assert_eq!(list(&store, "Posts"), ["POSTS", "PostsByTitle"]);
 }
 
-/// Keys whose order by UTF-16 unit is not that by code point, in the service's order.
-const ORDERED: [&str; 6] = ["", " ", "a", "\u{D7FF}", "\u{10000}", "\u{E000}"];
-
-#[test]
-fn rows_come_in_the_order_of_utf16_units() {
-    let store = memory();
-    for partition_key in ORDERED.iter().rev() {
-        let insert = |row_key: &&'static str| (*row_key, Action::Insert(titled(partition_key)));
-        block_on(store.execute(&group(partition_key, ORDERED.iter().map(insert)))).expect("new rows");
-    }
-    let (rows, pages) = all(&store, &scan(Partitions::All, KeyRange::ALL, 7));
-    let expected = ORDERED.iter().flat_map(|partition| ORDERED.iter().map(move |row| (*partition, *row)));
-    assert_eq!(
-        rows.iter().map(|it| (&*it.partition_key, &*it.row_key)).collect::<Vec<_>>(),
-        expected.collect::<Vec<_>>()
-    );
-    assert_eq!(pages, 6, "36 rows in pages of 7");
-    assert!(rows.iter().all(|row| row.properties == titled(&row.partition_key)));
-
-    for (at, partition_key) in ORDERED.into_iter().enumerate() {
-        let (rows, _) = all(&store, &scan(Partitions::One(partition_key.to_owned()), KeyRange::ALL, 1));
-        assert_eq!(row_keys(&rows), ORDERED);
-        assert!(rows.iter().all(|row| row.partition_key == partition_key));
-        let (rows, pages) = all(&store, &scan(Partitions::After(partition_key.to_owned()), KeyRange::ALL, 1000));
-        assert_eq!((rows.len(), pages), (36 - 6 * (at + 1), 1));
-        for row_key in ORDERED {
-            let row = block_on(store.get("Posts", partition_key, row_key, None)).expect("a read");
-            assert_eq!(row.map(|row| row.row_key).as_deref(), Some(row_key));
-        }
-    }
-}
-
-#[test]
-fn a_page_ends_where_the_next_one_begins() {
-    let store = memory();
-    let keys = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
-    block_on(store.execute(&group("Marcus", keys.map(|key| (key, Action::Insert(likes(0))))))).expect("new rows");
-    let rows = KeyRange { from: Bound::Excluded("0".into()), to: Bound::Excluded("9".into()) };
-    let range = scan(Partitions::One("Marcus".into()), rows, 4);
-    assert_eq!(all(&store, &range).1, 2, "8 rows in pages of 4: no empty third page");
-
-    let page = block_on(store.query(&range, None)).expect("a page");
-    assert_eq!(page.rows.iter().map(|row| row.row_key).collect::<Vec<_>>(), ["1", "2", "3", "4"]);
-    // The last row given out goes, and the one after it.
-    let gone = ["4", "5"].map(|key| (key, Action::Delete(IfMatch::Any)));
-    block_on(store.execute(&group("Marcus", gone))).expect("deletes");
-    block_on(store.execute(&group("Marcus", [("45", Action::Insert(likes(0)))]))).expect("a new row");
-    let page = block_on(store.query(&range, page.next.as_ref())).expect("a page");
-    assert_eq!(page.rows.iter().map(|row| row.row_key).collect::<Vec<_>>(), ["45", "6", "7", "8"]);
-    assert_eq!(page.next, None);
-}
-
 #[test]
 fn ranges_that_hold_nothing_are_empty() {
     let store = memory();
@@ -380,30 +184,6 @@ fn ranges_that_hold_nothing_are_empty() {
         assert!(block_on(store.query(&scan, Some(&past))).expect("a page").rows.is_empty());
     }
     assert_eq!(all(&store, &scan(Partitions::One("Paul".into()), KeyRange::ALL, 10)), (Vec::new(), 1));
-}
-
-#[test]
-fn filters_and_selections_narrow() {
-    let store = memory();
-    for (row_key, likes) in [("1", 1), ("2", 20), ("3", 30)] {
-        let mut properties = titled(row_key);
-        properties.push("Likes", ValueRef::Int32(likes));
-        write(&store, row_key, Action::Insert(properties)).expect("a new row");
-    }
-    write(&store, "4", Action::Insert(titled("4"))).expect("a new row");
-    let mut scan = scan(Partitions::All, KeyRange::ALL, 10);
-    scan.select = Some(vec!["Likes", "Missing"].into());
-    let (rows, _) = all(&store, &scan);
-    let found: Vec<_> = rows.iter().map(|row| row.properties.clone()).collect();
-    assert_eq!(found, [likes(1), likes(20), likes(30), Properties::default()]);
-    scan.select = None;
-    scan.filter = Some(Condition::Compare { property: "Likes", operator: Operator::Ge, value: Value::Int32(20) });
-    assert_eq!(row_keys(&all(&store, &scan).0), ["2", "3"]);
-    scan.rows = KeyRange { from: Bound::Excluded("2".into()), to: Bound::Unbounded };
-    assert_eq!(row_keys(&all(&store, &scan).0), ["3"]);
-
-    let row = block_on(store.get("Posts", "Marcus", "2", Some(&["Title"]))).expect("a read").expect("the row");
-    assert_eq!(row.properties, titled("2"));
 }
 
 #[test]

@@ -1,0 +1,317 @@
+//! A backend that fails at one request, and a driver that runs a program once for each request that can fail.
+
+use std::{
+    error, fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use super::{Request, request::first_row};
+use crate::{
+    ETag, Error, OutcomeUnknownError, Result, Row, Tables,
+    backend::{Backend, BoxFuture, Continuation, Group, Page, Reader, Scan},
+};
+
+/// A way in which a request fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The request is not applied, and its error says so.
+    Refused,
+    /// The request is carried out, and its answer is lost.
+    AnswerLost,
+    /// The request is lost on its way. The writer cannot distinguish this from [`AnswerLost`](Self::AnswerLost).
+    RequestLost,
+    /// The program stops before this request: neither this request nor a later one is applied.
+    StopsBefore,
+    /// The program stops after this request: it is carried out, its answer is lost, and no later one is applied.
+    StopsAfter,
+}
+
+impl Fault {
+    /// All faults.
+    pub const ALL: [Self; 5] =
+        [Self::Refused, Self::AnswerLost, Self::RequestLost, Self::StopsBefore, Self::StopsAfter];
+
+    /// Checks whether the later requests fail as well.
+    const fn lasts(self) -> bool {
+        matches!(self, Self::StopsBefore | Self::StopsAfter)
+    }
+}
+
+/// A backend that passes requests on to another one until a test makes one fail.
+#[derive(Debug)]
+pub struct Faulty<B> {
+    inner: B,
+    faults: Faults,
+}
+
+/// The handle of a [`Faulty`] backend, with which a test chooses the request that fails. Its clones are the same handle.
+#[derive(Clone, Debug, Default)]
+pub struct Faults(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    armed: Option<Armed>,
+    hit: Option<Request>,
+}
+
+#[derive(Debug)]
+struct Armed {
+    fault: Fault,
+    /// Number of requests that succeed before the one that fails.
+    before: usize,
+    /// True if only writes are counted and fail.
+    is_of_writes: bool,
+}
+
+/// The failure of one request.
+struct Hit {
+    fault: Fault,
+    /// True if this is the chosen request, not one after it.
+    is_first: bool,
+}
+
+impl Hit {
+    /// Checks whether the request is carried out all the same.
+    const fn applies(&self) -> bool {
+        self.is_first && matches!(self.fault, Fault::AnswerLost | Fault::StopsAfter)
+    }
+
+    /// Checks whether the writer does not know the outcome.
+    const fn is_doubtful(&self) -> bool {
+        self.is_first && matches!(self.fault, Fault::AnswerLost | Fault::RequestLost | Fault::StopsAfter)
+    }
+}
+
+impl Faults {
+    /// Makes the `n`th request from now on fail, counted from 0.
+    pub fn arm(&self, fault: Fault, n: usize) {
+        self.set(Some(Armed { fault, before: n, is_of_writes: false }));
+    }
+
+    /// Makes the `n`th write from now on fail, counted from 0. Reads and requests for tables before it succeed.
+    pub fn arm_write(&self, fault: Fault, n: usize) {
+        self.set(Some(Armed { fault, before: n, is_of_writes: true }));
+    }
+
+    /// Lets every request succeed from now on.
+    pub fn disarm(&self) {
+        self.set(None);
+    }
+
+    /// Returns the request that failed first since the handle was armed.
+    pub fn hit(&self) -> Option<Request> {
+        self.lock().hit.clone()
+    }
+
+    fn set(&self, armed: Option<Armed>) {
+        *self.lock() = State { armed, hit: None };
+    }
+
+    /// Counts a request. Returns how it fails, if it does.
+    fn next(&self, is_write: bool, request: impl FnOnce() -> Request) -> Option<Hit> {
+        let mut state = self.lock();
+        let has_failed = state.hit.is_some();
+        let armed = state.armed.as_mut()?;
+        let fault = armed.fault;
+        if has_failed {
+            return fault.lasts().then_some(Hit { fault, is_first: false });
+        }
+        if armed.is_of_writes && !is_write {
+            return None;
+        }
+        if let Some(before) = armed.before.checked_sub(1) {
+            armed.before = before;
+            return None;
+        }
+        state.hit = Some(request());
+        Some(Hit { fault, is_first: true })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<B: Backend> Faulty<B> {
+    /// Returns a backend that passes all requests on to `inner`, with its handle.
+    pub fn new(inner: B) -> (Self, Faults) {
+        let faults = Faults::default();
+        (Self { inner, faults: faults.clone() }, faults)
+    }
+
+    /// Sends a read, unless it fails. A read that fails is not sent: its answer would be lost.
+    async fn read<T>(
+        &self,
+        (table, operation): (&str, &'static str),
+        request: impl FnOnce() -> Request,
+        answer: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        match self.faults.next(false, request) {
+            Some(_) => Err(no_answer(table, operation)),
+            None => answer.await,
+        }
+    }
+
+    /// Sends a request that creates or deletes a table, unless it fails.
+    async fn change<T>(
+        &self,
+        (table, operation): (&str, &'static str),
+        request: impl FnOnce() -> Request,
+        answer: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let Some(hit) = self.faults.next(false, request) else { return answer.await };
+        if hit.applies() {
+            // A refusal is an answer as well and is lost with it.
+            let _ = answer.await;
+        }
+        Err(no_answer(table, operation))
+    }
+}
+
+fn no_answer(table: &str, operation: &'static str) -> Error {
+    Error::NoAnswer { table: table.to_owned(), operation, reason: "the test made it fail".to_owned() }
+}
+
+impl<B: Backend> Backend for Faulty<B> {
+    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+        let request = || Request::CreateTable(table.to_owned());
+        Box::pin(self.change((table, "create table"), request, self.inner.create_table(table)))
+    }
+
+    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+        let request = || Request::DeleteTable(table.to_owned());
+        Box::pin(self.change((table, "delete table"), request, self.inner.delete_table(table)))
+    }
+
+    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+        let request = || Request::ListTables(prefix.to_owned());
+        Box::pin(self.read(("Tables", "list tables"), request, self.inner.list_tables(prefix)))
+    }
+
+    fn get<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+    ) -> BoxFuture<'a, Result<Option<Row>>> {
+        let request = move || Request::get(table, partition_key, row_key, select);
+        Box::pin(self.read((table, "get"), request, self.inner.get(table, partition_key, row_key, select)))
+    }
+
+    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
+        Box::pin(self.read((&scan.table, "query"), move || Request::query(scan, from), self.inner.query(scan, from)))
+    }
+
+    fn get_with<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+        read: Reader<'a>,
+    ) -> BoxFuture<'a, Result<bool>> {
+        let request = move || Request::get(table, partition_key, row_key, select);
+        Box::pin(self.read((table, "get"), request, self.inner.get_with(table, partition_key, row_key, select, read)))
+    }
+
+    fn query_with<'a>(
+        &'a self,
+        scan: &'a Scan,
+        from: Option<&'a Continuation>,
+        read: Reader<'a>,
+    ) -> BoxFuture<'a, Result<Option<Continuation>>> {
+        let answer = self.inner.query_with(scan, from, read);
+        Box::pin(self.read((&scan.table, "query"), move || Request::query(scan, from), answer))
+    }
+
+    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
+        Box::pin(async move {
+            let request = || Request::Execute(group.clone());
+            let Some(hit) = self.faults.next(true, request) else { return self.inner.execute(group).await };
+            if hit.applies() {
+                let _ = self.inner.execute(group).await;
+            }
+            if hit.is_doubtful() {
+                let unknown = OutcomeUnknownError::new(group.name(), first_row(group), "the test lost it");
+                return Err(Box::new(unknown).into());
+            }
+            Err(no_answer(&group.table, group.name()))
+        })
+    }
+
+    fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
+        self.inner.pause(delay)
+    }
+}
+
+/// One run of a program on a store that failed at one request.
+#[derive(Debug)]
+pub struct Run<B, T> {
+    /// The fault; `None` in the last run with each fault, which ended before the request that would have failed.
+    pub fault: Option<Fault>,
+    /// The result of the program.
+    pub result: T,
+    /// The store without the faults.
+    pub store: B,
+    /// The tables of the store without the faults.
+    pub tables: Tables,
+}
+
+/// A run whose check failed.
+#[derive(Debug)]
+pub struct RunError<E> {
+    /// The fault, the number of the request that failed, and the request; `None` if no request failed.
+    pub hit: Option<(Fault, usize, Request)>,
+    /// The error of the check.
+    pub error: E,
+}
+
+/// Such as `AnswerLost at request 2, insert of Posts(PartitionKey='Marcus',RowKey='1'): …`.
+impl<E: fmt::Display> fmt::Display for RunError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.hit {
+            Some((fault, n, request)) => write!(f, "{fault:?} at request {n}, {request}: ")?,
+            None => f.write_str("without a fault: ")?,
+        }
+        // In this form, an error that has causes shows them as well.
+        write!(f, "{:#}", self.error)
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> error::Error for RunError<E> {}
+
+/// Runs the program on a new store with a fault at its first request, then with one at its second request, and so on
+/// until a run ends without a fault. Repeats this for each [`Fault`] and checks each run. Returns the number of requests
+/// that failed.
+///
+/// The clones of a store share its rows.
+///
+/// # Errors
+/// The error of `make_store` or `check`, with the request and its fault.
+pub async fn for_each_fault<B: Backend + Clone, T, E>(
+    make_store: impl AsyncFn() -> Result<B, E>,
+    program: impl AsyncFn(Tables) -> T,
+    check: impl AsyncFn(Run<B, T>) -> Result<(), E>,
+) -> Result<usize, RunError<E>> {
+    let mut failed = 0;
+    for fault in Fault::ALL {
+        for n in 0.. {
+            let store = make_store().await.map_err(|error| RunError { hit: None, error })?;
+            let (backend, faults) = Faulty::new(store.clone());
+            faults.arm(fault, n);
+            let result = program(Tables::new(backend)).await;
+            let hit = faults.hit().map(|request| (fault, n, request));
+            let tables = Tables::new(store.clone());
+            let is_last = hit.is_none();
+            let run = Run { fault: hit.is_some().then_some(fault), result, store, tables };
+            check(run).await.map_err(|error| RunError { hit, error })?;
+            if is_last {
+                break;
+            }
+            failed += 1;
+        }
+    }
+    Ok(failed)
+}

@@ -1,0 +1,175 @@
+//! Requests and answers of a backend, as values.
+
+use std::fmt;
+
+use crate::{
+    ETag, Error, Result, Row, RowId,
+    backend::{Backend, Continuation, Group, Page, Scan},
+};
+
+/// A request to a [`Backend`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Request {
+    /// [`Backend::create_table`].
+    CreateTable(String),
+    /// [`Backend::delete_table`].
+    DeleteTable(String),
+    /// [`Backend::list_tables`], with the prefix.
+    ListTables(String),
+    /// [`Backend::get`].
+    Get {
+        /// The table.
+        table: String,
+        /// The partition key.
+        partition_key: String,
+        /// The row key.
+        row_key: String,
+        /// The properties that are wanted; `None` for all of them.
+        select: Option<Vec<&'static str>>,
+    },
+    /// [`Backend::query`].
+    Query {
+        /// The scan.
+        scan: Scan,
+        /// The continuation of the page before; `None` for the first page.
+        from: Option<Continuation>,
+    },
+    /// [`Backend::execute`].
+    Execute(Group),
+}
+
+impl Request {
+    pub(super) fn get(table: &str, partition_key: &str, row_key: &str, select: Option<&[&'static str]>) -> Self {
+        let (table, partition_key, row_key) = (table.to_owned(), partition_key.to_owned(), row_key.to_owned());
+        Self::Get { table, partition_key, row_key, select: select.map(<[_]>::to_vec) }
+    }
+
+    pub(super) fn query(scan: &Scan, from: Option<&Continuation>) -> Self {
+        Self::Query { scan: scan.clone(), from: from.cloned() }
+    }
+
+    /// Checks whether the request writes rows.
+    pub const fn is_write(&self) -> bool {
+        matches!(self, Self::Execute(_))
+    }
+
+    /// Sends the request and passes the answer to `observer`.
+    ///
+    /// A test sends in this way what a task has dropped (see [`Schedule::grant`](super::Schedule::grant)); a test that
+    /// does not look at the answer passes `&()`.
+    pub async fn send<B: Backend + ?Sized, O: Observer<B>>(&self, backend: &B, observer: &O) {
+        match self {
+            Self::CreateTable(table) => self.observe(backend, observer, &backend.create_table(table).await),
+            Self::DeleteTable(table) => self.observe(backend, observer, &backend.delete_table(table).await),
+            Self::ListTables(prefix) => self.observe(backend, observer, &backend.list_tables(prefix).await),
+            Self::Get { table, partition_key, row_key, select } => {
+                let answer = backend.get(table, partition_key, row_key, select.as_deref()).await;
+                self.observe(backend, observer, &answer);
+            }
+            Self::Query { scan, from } => self.observe(backend, observer, &backend.query(scan, from.as_ref()).await),
+            Self::Execute(group) => self.observe(backend, observer, &backend.execute(group).await),
+        }
+    }
+
+    /// Passes the answer to `observer`.
+    pub(super) fn observe<B: ?Sized, O: Observer<B>>(&self, backend: &B, observer: &O, answer: &Result<impl Reply>) {
+        observer.answered(backend, self, answer.as_ref().map(Reply::as_answer));
+    }
+}
+
+/// Such as `get of Posts(PartitionKey='Marcus',RowKey='1')` or `query of Posts (PartitionKey eq 'Marcus')`; of a
+/// transaction, the first row.
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CreateTable(table) => write!(f, "create table {table}"),
+            Self::DeleteTable(table) => write!(f, "delete table {table}"),
+            Self::ListTables(prefix) => write!(f, "list tables {prefix}"),
+            Self::Get { table, partition_key, row_key, .. } => {
+                let (table, partition_key, row_key) = (table.clone(), partition_key.clone(), row_key.clone());
+                write!(f, "get of {}", RowId { table, partition_key, row_key })
+            }
+            Self::Query { scan, from } => {
+                write!(f, "query of {}", scan.table)?;
+                let filter = scan.odata();
+                if !filter.is_empty() {
+                    write!(f, " ({filter})")?;
+                }
+                f.write_str(if from.is_some() { ", a later page" } else { "" })
+            }
+            Self::Execute(group) => write!(f, "{} of {}", group.name(), first_row(group)),
+        }
+    }
+}
+
+/// Returns the first row of a group.
+pub(super) fn first_row(group: &Group) -> RowId {
+    RowId {
+        table: group.table.to_string(),
+        partition_key: group.partition_key.clone(),
+        row_key: group.operations.first().map(|operation| operation.row_key.clone()).unwrap_or_default(),
+    }
+}
+
+/// A backend's answer to a [`Request`], by reference.
+#[derive(Clone, Copy, Debug)]
+pub enum Answer<'a> {
+    /// True if a table was created or deleted.
+    Changed(bool),
+    /// The names of tables.
+    Tables(&'a [String]),
+    /// The row of a [`Request::Get`].
+    Row(Option<&'a Row>),
+    /// The page of a [`Request::Query`].
+    Page(&'a Page),
+    /// The new ETag of each row that was written; `None` where it was deleted.
+    ETags(&'a [Option<ETag>]),
+}
+
+/// A recorder of requests and their answers.
+///
+/// `()` records nothing.
+pub trait Observer<B: ?Sized> {
+    /// Records a request that the backend has answered.
+    fn answered(&self, backend: &B, request: &Request, answer: Result<Answer<'_>, &Error>);
+}
+
+impl<B: ?Sized> Observer<B> for () {
+    fn answered(&self, _: &B, _: &Request, _: Result<Answer<'_>, &Error>) {}
+}
+
+/// The type of a successful answer.
+pub(super) trait Reply {
+    /// The answer by reference.
+    fn as_answer(&self) -> Answer<'_>;
+}
+
+impl Reply for bool {
+    fn as_answer(&self) -> Answer<'_> {
+        Answer::Changed(*self)
+    }
+}
+
+impl Reply for Vec<String> {
+    fn as_answer(&self) -> Answer<'_> {
+        Answer::Tables(self)
+    }
+}
+
+impl Reply for Option<Row> {
+    fn as_answer(&self) -> Answer<'_> {
+        Answer::Row(self.as_ref())
+    }
+}
+
+impl Reply for Page {
+    fn as_answer(&self) -> Answer<'_> {
+        Answer::Page(self)
+    }
+}
+
+impl Reply for Vec<Option<ETag>> {
+    fn as_answer(&self) -> Answer<'_> {
+        Answer::ETags(self)
+    }
+}

@@ -1,0 +1,254 @@
+//! A backend whose requests wait until a test grants them.
+
+use std::{
+    fmt, mem,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use super::{Observer, Request, request::Reply};
+use crate::{
+    ETag, Result, Row,
+    backend::{Backend, BoxFuture, Continuation, Group, Page, Scan},
+};
+
+/// A backend whose requests wait, each until the test grants it.
+///
+/// Give each task a `Scheduled` of its own before a store that they share. The order of the grants is then the order of
+/// the requests at the store. A request waits from its first poll on; once granted, it is carried out as a whole when its
+/// task is polled next.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use futures::poll;
+/// use table_runtime::{Error, TableEntity, Tables, backend::InMemoryBackend, testing::Scheduled};
+///
+/// #[derive(TableEntity)]
+/// #[table(row = "newest")]
+/// struct Post {
+///     #[partition_key]
+///     author: String,
+///     title: String,
+/// }
+///
+/// # impl Post {
+/// #     fn titled(title: &str) -> Self {
+/// #         Self { author: "Marcus".into(), title: title.into() }
+/// #     }
+/// # }
+/// # futures::executor::block_on(async {
+/// let store = Arc::new(InMemoryBackend::new()?);
+/// Tables::new(Arc::clone(&store)).create::<Post>().await?;
+/// let (slow, slow_schedule) = Scheduled::new(Arc::clone(&store));
+/// let (fast, fast_schedule) = Scheduled::new(Arc::clone(&store));
+/// let (slow, fast) = (Tables::new(slow), Tables::new(fast));
+///
+/// let (one, two) = (Post::titled("One"), Post::titled("Two"));
+/// let (mut first, mut second) = (Box::pin(slow.upsert(&one)), Box::pin(fast.upsert(&two)));
+/// assert!(poll!(&mut first).is_pending() && poll!(&mut second).is_pending());
+///
+/// // The second write arrives first.
+/// fast_schedule.grant(0);
+/// second.await?;
+/// slow_schedule.grant(0);
+/// first.await?;
+/// let post = Post::key("Marcus").get(&Tables::new(store)).await?.expect("two were written");
+/// assert_eq!(post.title, "One");
+/// # Ok::<(), Error>(())
+/// # }).unwrap();
+/// ```
+///
+/// The [`Observer`] records the answers. `()` records nothing.
+#[derive(Debug)]
+pub struct Scheduled<B, O = ()> {
+    inner: B,
+    schedule: Schedule,
+    observer: O,
+}
+
+/// The handle of a [`Scheduled`] backend, with which a test grants its requests. Its clones are the same handle.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    queue: Vec<Queued>,
+    /// Number of requests so far.
+    requests: usize,
+}
+
+#[derive(Debug)]
+struct Queued {
+    id: usize,
+    request: Arc<Request>,
+    is_granted: bool,
+    /// `None` once the task has dropped the future of the request.
+    waker: Option<Waker>,
+}
+
+/// A request that has not been carried out.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    /// The request.
+    pub request: Arc<Request>,
+    /// True if the test has granted the request and its task has not been polled since.
+    pub is_granted: bool,
+    /// True if the task has dropped the request. Then it is a write: it may have been sent, so it may arrive at any later
+    /// time.
+    pub is_dropped: bool,
+}
+
+impl<B: Backend> Scheduled<B> {
+    /// Returns a backend whose requests to `inner` wait, with its handle.
+    pub fn new(inner: B) -> (Self, Schedule) {
+        Self::observed(inner, ())
+    }
+}
+
+impl<B: Backend, O: Observer<B>> Scheduled<B, O> {
+    /// Returns a backend whose requests to `inner` wait and whose answers `observer` records, with its handle.
+    pub fn observed(inner: B, observer: O) -> (Self, Schedule) {
+        let schedule = Schedule::default();
+        (Self { inner, schedule: schedule.clone(), observer }, schedule)
+    }
+
+    async fn ask<T: Reply>(&self, request: Request, answer: impl Future<Output = Result<T>>) -> Result<T> {
+        let request = Turn { schedule: &self.schedule, request: Some(request), id: None }.await;
+        let answer = answer.await;
+        request.observe(&self.inner, &self.observer, &answer);
+        answer
+    }
+}
+
+impl Schedule {
+    /// Returns the requests that wait, in the order of their arrival.
+    pub fn waiting(&self) -> Vec<Waiting> {
+        let waiting = |queued: &Queued| Waiting {
+            request: Arc::clone(&queued.request),
+            is_granted: queued.is_granted,
+            is_dropped: queued.waker.is_none(),
+        };
+        self.lock().queue.iter().map(waiting).collect()
+    }
+
+    /// Grants the `n`th of the waiting requests.
+    ///
+    /// Returns the request if its task has dropped it. The test then decides whether the write arrives: it
+    /// [sends](Request::send) the request, or forgets it.
+    pub fn grant(&self, n: usize) -> Option<Arc<Request>> {
+        let mut state = self.lock();
+        let queued = state.queue.get_mut(n)?;
+        let Some(waker) = queued.waker.clone() else { return Some(state.queue.remove(n).request) };
+        queued.is_granted = true;
+        drop(state);
+        waker.wake();
+        None
+    }
+
+    /// Forgets the requests that wait, such as those of a task that is not polled any more.
+    pub fn clear(&self) {
+        let mut state = self.lock();
+        // Wakers that are dropped here may run code that locks the schedule.
+        let queue = mem::take(&mut state.queue);
+        drop(state);
+        drop(queue);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The future that waits until a request is granted and returns the request.
+struct Turn<'a> {
+    schedule: &'a Schedule,
+    /// The request, until it is queued.
+    request: Option<Request>,
+    /// The id of the request while it is queued.
+    id: Option<usize>,
+}
+
+impl Future for Turn<'_> {
+    type Output = Arc<Request>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Arc<Request>> {
+        let this = self.get_mut();
+        let mut state = this.schedule.lock();
+        let waker = Some(context.waker().clone());
+        if let Some(request) = this.request.take() {
+            let id = state.requests;
+            state.requests += 1;
+            state.queue.push(Queued { id, request: Arc::new(request), is_granted: false, waker });
+            this.id = Some(id);
+            return Poll::Pending;
+        }
+        let Some(at) = state.queue.iter().position(|queued| Some(queued.id) == this.id) else {
+            return Poll::Pending;
+        };
+        if !state.queue[at].is_granted {
+            state.queue[at].waker = waker;
+            return Poll::Pending;
+        }
+        this.id = None;
+        Poll::Ready(state.queue.remove(at).request)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let Some(id) = self.id else { return };
+        let mut state = self.schedule.lock();
+        let Some(at) = state.queue.iter().position(|queued| queued.id == id) else { return };
+        if state.queue[at].request.is_write() {
+            let queued = &mut state.queue[at];
+            (queued.waker, queued.is_granted) = (None, false);
+        } else {
+            // Nobody notices a dropped read.
+            state.queue.remove(at);
+        }
+    }
+}
+
+impl<B, O> Backend for Scheduled<B, O>
+where
+    B: Backend,
+    O: Observer<B> + fmt::Debug + Send + Sync + 'static,
+{
+    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(self.ask(Request::CreateTable(table.to_owned()), self.inner.create_table(table)))
+    }
+
+    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(self.ask(Request::DeleteTable(table.to_owned()), self.inner.delete_table(table)))
+    }
+
+    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+        Box::pin(self.ask(Request::ListTables(prefix.to_owned()), self.inner.list_tables(prefix)))
+    }
+
+    fn get<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+    ) -> BoxFuture<'a, Result<Option<Row>>> {
+        let request = Request::get(table, partition_key, row_key, select);
+        Box::pin(self.ask(request, self.inner.get(table, partition_key, row_key, select)))
+    }
+
+    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
+        Box::pin(self.ask(Request::query(scan, from), self.inner.query(scan, from)))
+    }
+
+    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
+        Box::pin(self.ask(Request::Execute(group.clone()), self.inner.execute(group)))
+    }
+
+    /// Takes no time: the request that is tried again waits until the test grants it.
+    fn pause(&self, _: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}

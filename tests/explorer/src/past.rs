@@ -1,0 +1,171 @@
+//! The requests of an operation that the store has answered, as forms.
+
+use std::{
+    cell::Cell,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures_util::FutureExt;
+use table_runtime::{
+    ETag, Error, RowRef,
+    backend::{Action, IfMatch},
+    testing::{Answer, Observer, Request},
+};
+
+use crate::{
+    form::{Form, Seal},
+    plain::Plain,
+};
+
+/// The requests of an operation that the store has answered, in order. Its clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Past(Arc<Mutex<Vec<Event>>>);
+
+/// A request and its answer.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// The request.
+    pub request: Form,
+    /// The answer.
+    pub answer: Form,
+    /// The seals of both.
+    pub seals: [Seal; 2],
+}
+
+impl Past {
+    /// Returns the requests with their answers.
+    pub fn events(&self) -> Vec<Event> {
+        self.lock().clone()
+    }
+
+    /// Calls `read` for each request with its answer.
+    pub fn for_each(&self, read: impl FnMut(&Event)) {
+        self.lock().iter().for_each(read);
+    }
+
+    /// Checks whether the store has answered no request.
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Event>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observer<Plain> for Past {
+    fn answered(&self, store: &Plain, request: &Request, answer: Result<Answer<'_>, &Error>) {
+        let event = Event::new(store, request, answer);
+        self.lock().push(event);
+    }
+}
+
+/// The answer of one request.
+#[derive(Default)]
+struct Once(Cell<Option<Event>>);
+
+impl Observer<Plain> for Once {
+    fn answered(&self, store: &Plain, request: &Request, answer: Result<Answer<'_>, &Error>) {
+        self.0.set(Some(Event::new(store, request, answer)));
+    }
+}
+
+impl Event {
+    /// Sends a request to a plain store, which answers at once. Returns the request with its answer.
+    pub fn of(store: &Plain, request: &Request) -> Option<Self> {
+        let once = Once::default();
+        request.send(store, &once).now_or_never()?;
+        once.0.into_inner()
+    }
+
+    fn new(store: &Plain, request: &Request, answer: Result<Answer<'_>, &Error>) -> Self {
+        let (request, answer) = (request_form(store, request), answer_form(store, answer));
+        let seals = [request.seal(), answer.seal()];
+        Self { request, answer, seals }
+    }
+}
+
+/// Returns the form of a request.
+pub fn request_form(store: &Plain, request: &Request) -> Form {
+    let mut form = Form::default();
+    match request {
+        Request::CreateTable(table) => drop(form.word("create table").text(table)),
+        Request::DeleteTable(table) => drop(form.word("delete table").text(table)),
+        Request::ListTables(prefix) => drop(form.word("list tables").text(prefix)),
+        Request::Get { table, partition_key, row_key, select } => {
+            form.word("get").text(format_args!("{table}('{partition_key}','{row_key}')"));
+            if let Some(select) = select {
+                form.text(format_args!("{select:?}"));
+            }
+        }
+        Request::Query { scan, from } => {
+            form.word("query").text(&scan.table).text(scan.odata()).text(format_args!("by {}", scan.page));
+            if let Some(select) = &scan.select {
+                form.text(format_args!("{select:?}"));
+            }
+            if let Some(from) = from {
+                let row_key = from.row_key.as_deref().unwrap_or_default();
+                form.text(format_args!("after ('{}','{row_key}')", from.partition_key));
+            }
+        }
+        Request::Execute(group) => {
+            for operation in &group.operations {
+                let (action, row_key) = (&operation.action, &operation.row_key);
+                form.word(action.name());
+                form.text(format_args!("{}('{}','{row_key}')", group.table, group.partition_key));
+                if let Some(properties) = action.properties() {
+                    form.properties(properties.as_ref());
+                }
+                if let Action::Replace(_, IfMatch::ETag(etag))
+                | Action::Merge(_, IfMatch::ETag(etag))
+                | Action::Delete(IfMatch::ETag(etag)) = action
+                {
+                    put_etag(form.word("if"), store, etag);
+                }
+            }
+        }
+    }
+    form
+}
+
+fn answer_form(store: &Plain, answer: Result<Answer<'_>, &Error>) -> Form {
+    let mut form = Form::default();
+    match answer {
+        Ok(Answer::Changed(is_changed)) => drop(form.word(if is_changed { "yes" } else { "no" })),
+        Ok(Answer::Tables(names)) => drop(form.text(names.join(" "))),
+        Ok(Answer::Row(Some(row))) => put_row(&mut form, store, row.as_ref()),
+        Ok(Answer::Row(None)) => drop(form.word("none")),
+        Ok(Answer::Page(page)) => {
+            form.text(format_args!("{} rows", page.rows.len()));
+            for row in page.rows.iter() {
+                put_row(&mut form, store, row);
+            }
+            if page.next.is_some() {
+                form.word("…");
+            }
+        }
+        Ok(Answer::ETags(etags)) => {
+            for etag in etags {
+                match etag {
+                    Some(etag) => put_etag(&mut form, store, etag),
+                    None => drop(form.word("gone")),
+                }
+            }
+        }
+        Err(error) => drop(form.word("error:").text(error)),
+    }
+    form
+}
+
+fn put_etag(form: &mut Form, store: &Plain, etag: &ETag) {
+    match store.version(etag) {
+        Some(version) => form.version(version),
+        None => form.text(etag),
+    };
+}
+
+fn put_row(form: &mut Form, store: &Plain, row: RowRef<'_>) {
+    form.text(format_args!("('{}','{}')", row.partition_key, row.row_key));
+    put_etag(form, store, row.etag);
+    form.properties(row.properties);
+}
