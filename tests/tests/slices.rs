@@ -2,16 +2,12 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex},
     time::{Duration, SystemTime},
 };
 
 use anyhow::Result;
 use proptest::prelude::*;
-use table_runtime::{
-    ETag, Error, Result as TableResult, Row, Stored, TableEntity, Tables, Ticks,
-    backend::{Backend, BoxFuture, Continuation, Group, InMemoryBackend, Page, Scan},
-};
+use table_runtime::{Result as TableResult, Stored, TableEntity, Tables, Ticks, backend::BoxFuture};
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Newest", slice = month(at))]
@@ -263,101 +259,4 @@ proptest! {
             steps,
         ));
     }
-}
-
-/// A store of which one table is being deleted.
-#[derive(Clone, Debug)]
-struct Deleting {
-    inner: Arc<InMemoryBackend>,
-    table: Arc<Mutex<Option<&'static str>>>,
-}
-
-impl Deleting {
-    fn refuse(&self, table: &str) -> TableResult<()> {
-        match *self.table.lock().unwrap() {
-            Some(deleting) if deleting == table => Err(Error::TableBeingDeleted(table.to_owned())),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Backend for Deleting {
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, TableResult<bool>> {
-        Box::pin(async move {
-            self.refuse(table)?;
-            self.inner.create_table(table).await
-        })
-    }
-
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, TableResult<bool>> {
-        Box::pin(async move {
-            self.refuse(table)?;
-            self.inner.delete_table(table).await
-        })
-    }
-
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, TableResult<Vec<String>>> {
-        self.inner.list_tables(prefix)
-    }
-
-    fn get<'a>(
-        &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, TableResult<Option<Row>>> {
-        Box::pin(async move {
-            self.refuse(table)?;
-            self.inner.get(table, partition_key, row_key, select).await
-        })
-    }
-
-    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, TableResult<Page>> {
-        Box::pin(async move {
-            self.refuse(&scan.table)?;
-            self.inner.query(scan, from).await
-        })
-    }
-
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, TableResult<Vec<Option<ETag>>>> {
-        Box::pin(async move {
-            // The service answers a write to it as one to a table that is not there.
-            if self.refuse(&group.table).is_err() {
-                return Err(Error::TableNotFound(group.table.to_string()));
-            }
-            self.inner.execute(group).await
-        })
-    }
-}
-
-/// What is being deleted has no rows; a write to it says that it has to wait.
-#[tokio::test]
-async fn a_slice_that_is_being_deleted() -> Result<()> {
-    let backend = Deleting { inner: Arc::new(InMemoryBackend::new()?), table: Arc::default() };
-    let tables = Tables::new(backend.clone());
-    let line = |at, number| Newest { of: 1, at: moment(at), number };
-    for at in [-100, 0, 400] {
-        tables.insert(&line(at, 1)).await?;
-    }
-    *backend.table.lock().unwrap() = Some("Newest201203");
-
-    let found = Newest::by_key(1).all(&tables).await?;
-    assert_eq!(found.iter().map(|newest| tenths(newest.at)).collect::<Vec<_>>(), [400, -100]);
-    assert_eq!(Newest::key(1, moment(0), 1).get(&tables).await?, None);
-    let is_deleting = |error: Error| {
-        assert!(matches!(&error, Error::TableBeingDeleted(table) if table == "Newest201203"), "{error}");
-    };
-    is_deleting(tables.insert(&line(1, 1)).await.expect_err("it is being deleted"));
-    is_deleting(tables.upsert(&line(0, 1)).await.expect_err("it is being deleted"));
-    is_deleting(tables.transaction().insert(&line(1, 1)).commit().await.expect_err("it is being deleted"));
-    let error = tables.insert_all([line(1, 1), line(401, 1)]).await.expect_err("it is being deleted");
-    let Error::Bulk(error) = error else { panic!("{error}") };
-    assert!(matches!(*error.failures[0].error, Error::TableBeingDeleted(_)), "{error}");
-    assert_eq!(error.failures[0].position, 0);
-
-    // Those before it go all the same, and it is no mistake that it goes already.
-    let dropped = tables.drop_slices::<Newest>(..moment(400)).await?;
-    assert_eq!(dropped.iter().map(|slice| slice.table.as_str()).collect::<Vec<_>>(), ["Newest201202"]);
-    Ok(())
 }

@@ -7,11 +7,9 @@ use tests::stores::Store;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::entities::at;
+use crate::fixtures::at;
 
 crate::conformance! {
-    children_are_their_parents_alone
-    children_of_the_newest_parents_come_first
     a_range_over_the_childrens_own_part
     a_group_is_read_by_one_query
     a_masters_rows_are_its_own_and_its_items
@@ -26,43 +24,6 @@ crate::conformance! {
     rows_of_no_variant_are_told
     a_partition_of_six_parts
     groups_of_many_kinds
-}
-
-#[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Children")]
-struct Child {
-    #[partition_key]
-    user: String,
-    #[row_key]
-    parent: String,
-    #[row_key]
-    id: String,
-}
-
-/// Ids with joints, escapes, and prefixes of each other.
-const IDS: [&str; 15] =
-    ["", " ", "!", "_", "a", "a ", "a b", "a!", "a_", "a_b", "ab", "a~", "~", "!20", "a\u{FFFF}\u{10000}"];
-
-async fn children_are_their_parents_alone(store: &Store) -> Result<()> {
-    let tables = &store.tables;
-    tables.create::<Child>().await?;
-    for parent in IDS {
-        for id in IDS {
-            tables.insert(&Child { user: "u".into(), parent: parent.into(), id: id.into() }).await?;
-        }
-    }
-    for parent in IDS {
-        let mut found = Child::by_key("u").eq(parent).all(tables).await?;
-        assert!(found.iter().all(|child| child.parent == parent), "{parent:?}: {found:?}");
-        found.sort_by(|left, right| left.id.cmp(&right.id));
-        let mut ids = IDS;
-        ids.sort_unstable();
-        assert_eq!(found.iter().map(|child| child.id.as_str()).collect::<Vec<_>>(), ids, "{parent:?}");
-        for id in IDS {
-            assert!(Child::by_key("u").eq(parent).eq(id).exists(tables).await?, "{parent:?} {id:?}");
-        }
-    }
-    Ok(())
 }
 
 #[derive(KeyPart, Property, Clone, Copy, Debug, PartialEq)]
@@ -93,20 +54,6 @@ struct Item {
     #[row_key(pad = 4)]
     number: u16,
     cents: i64,
-}
-
-/// In a table of its own.
-#[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Receipts")]
-struct Receipt {
-    #[partition_key]
-    user: String,
-    #[row_key(reverse_time)]
-    filed: OffsetDateTime,
-    #[row_key]
-    expense: ExpenseId,
-    #[row_key]
-    number: u32,
 }
 
 #[derive(EntityGroup, Clone, Debug, PartialEq)]
@@ -146,24 +93,6 @@ async fn expenses(store: &Store, count: u32) -> Result<()> {
 fn report(user: &str, number: u32) -> Vec<Report> {
     let items = (1..=u16::try_from(number).expect("few")).map(|at| Report::Item(item(user, number, at)));
     std::iter::once(Report::Expense(expense(user, number))).chain(items).collect()
-}
-
-async fn children_of_the_newest_parents_come_first(store: &Store) -> Result<()> {
-    let tables = &store.tables;
-    tables.create::<Receipt>().await?;
-    for number in [2, 3, 1] {
-        for expense in [1, 2, 3] {
-            let id = ExpenseId(Uuid::from_u128(expense.into()));
-            tables.insert(&Receipt { user: "u".into(), filed: at(expense), expense: id, number }).await?;
-        }
-    }
-    let found = Receipt::by_key("u").all(tables).await?;
-    let expected = [3, 2, 1].into_iter().flat_map(|expense| [1, 2, 3].map(|number| (at(expense), number)));
-    assert!(found.iter().map(|receipt| (receipt.filed, receipt.number)).eq(expected), "{found:?}");
-    let one = Receipt::by_key("u").eq(at(2)).eq(ExpenseId(Uuid::from_u128(2))).all(tables).await?;
-    assert!(one.len() == 3 && one.iter().all(|receipt| receipt.filed == at(2)));
-    assert_eq!(Receipt::by_key("u").eq(at(2)).eq(ExpenseId(Uuid::nil())).count(tables).await?, 0);
-    Ok(())
 }
 
 async fn a_range_over_the_childrens_own_part(store: &Store) -> Result<()> {

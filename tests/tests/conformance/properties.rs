@@ -1,19 +1,16 @@
 //! What fields are stored as, and rows that others wrote.
 
-use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    time::{Duration, SystemTime},
-};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use anyhow::Result;
 use table_runtime::{
-    Error, Guid, Properties, Value,
+    Error, Properties, Value,
     backend::{Action, Backend, Group, IfMatch, Operation},
 };
 use tests::stores::Store;
 use time::macros::datetime;
 
-use crate::entities::{Boxed, Email, Everything, Paper, Post, Settings, Standing, UserId, at};
+use crate::fixtures::{Boxed, Email, Everything, Paper, Post, Settings, Standing, UserId, at, everything};
 
 crate::conformance! {
     every_type_round_trips
@@ -27,43 +24,6 @@ crate::conformance! {
     json_reads_back_as_it_was_written
     json_that_would_not_read_back_is_refused
     a_time_that_the_field_cannot_hold_is_shown
-}
-
-pub(crate) fn everything(user: UserId, standing: Standing) -> Everything {
-    let sizes = BTreeMap::from([("s".to_owned(), 1), ("\"quoted\"".to_owned(), 2)]);
-    Everything {
-        user,
-        standing,
-        flag: true,
-        tiny: -8,
-        small: -16,
-        int: -32,
-        long: -5_000_000_000,
-        byte: 200,
-        word: 60_000,
-        dword: 4_000_000_000,
-        single: 0.5,
-        double: 5.0,
-        text: "it's 100 % /\\?#&+ ünïcode 😀".into(),
-        bytes: vec![0, 1, 255],
-        guid: Guid::from_bytes([0xAB; 16]),
-        uuid: uuid::Uuid::from_u128(0x1234),
-        time: datetime!(2010-05-28 12:34:56.789_012_3 UTC),
-        chrono: chrono::DateTime::from_timestamp(1_000_000_000, 100).expect("in range"),
-        jiff: jiff::Timestamp::new(-1_000_000_000, -100).expect("in range"),
-        system: SystemTime::UNIX_EPOCH + Duration::from_micros(1_234_567),
-        email: Email("a@b.c".into()),
-        other: Standing::LockedOut,
-        maybe: Some(5_000_000_000),
-        maybe_time: None,
-        settings: Settings { theme: "dark".into(), sizes },
-        maybe_settings: None,
-        huge: u128::MAX,
-        maybe_huge: Some(u64::MAX),
-        added_later: 3,
-        r#type: "it's 100 % /\\?#&+ ünïcode 😀".into(),
-        forgotten: 0,
-    }
 }
 
 fn user() -> UserId {

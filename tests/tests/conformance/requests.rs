@@ -3,7 +3,7 @@
 use anyhow::Result;
 use tests::stores::Store;
 
-use crate::entities::{Post, at};
+use crate::fixtures::{Post, at};
 
 crate::conformance! { operations_take_one_request }
 

@@ -7,6 +7,8 @@ use table_runtime::{
 };
 use tests::stores::Store;
 
+use crate::fixtures::{Member, findings, member};
+
 crate::conformance! {
     every_verb_in_one_request
     what_fails_fails_whole
@@ -39,25 +41,6 @@ fn note(book: &str, row: &str, count: u32) -> Note {
     Note { book: book.into(), row: row.into(), count }
 }
 
-#[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Members")]
-struct Member {
-    #[partition_key]
-    club: String,
-    #[row_key]
-    id: u32,
-    #[index(name, lowercase, same_partition, unique)]
-    name: String,
-    #[index(town, same_partition, list)]
-    town: String,
-    #[index(joined, same_partition, copy)]
-    joined: u16,
-}
-
-fn member(id: u32, name: &str) -> Member {
-    Member { club: "chess".into(), id, name: name.into(), town: "Ulm".into(), joined: 2010 }
-}
-
 async fn members(store: &Store, names: &[&str]) -> Result<Vec<Stored<Member>>> {
     store.tables.create::<Member>().await?;
     let mut members = Vec::new();
@@ -70,8 +53,7 @@ async fn members(store: &Store, names: &[&str]) -> Result<Vec<Stored<Member>>> {
 }
 
 async fn is_true(store: &Store) -> Result<()> {
-    let findings = store.tables.verify::<Member>().all().await?;
-    assert_eq!(findings, []);
+    assert_eq!(findings::<Member>(store).await?, []);
     Ok(())
 }
 

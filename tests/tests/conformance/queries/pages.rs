@@ -6,7 +6,7 @@ use table_runtime::{EntityGroup, Error, ParseCursorError, Projection, TableEntit
 use tests::stores::Store;
 use time::OffsetDateTime;
 
-use crate::entities::{Article, Name, Post, Word, at};
+use crate::fixtures::{Article, Name, Post, Word, at};
 
 crate::conformance! {
     pages_hold_every_row_once

@@ -6,7 +6,7 @@ use anyhow::Result;
 use table_runtime::{Error, Stored};
 use tests::stores::Store;
 
-use crate::entities::{Article, Counter, Legacy, Name, Post, Word, at};
+use crate::fixtures::{Article, Counter, Legacy, Name, Post, Word, at};
 
 crate::conformance! {
     rows_come_newest_first

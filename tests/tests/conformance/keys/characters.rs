@@ -3,7 +3,7 @@
 use anyhow::Result;
 use tests::stores::Store;
 
-use crate::entities::{Name, Word};
+use crate::fixtures::{Name, Word};
 
 crate::conformance! {
     every_character_stands_in_a_key

@@ -12,7 +12,7 @@ use tests::{isolated::Isolated, stores::Store};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::entities::{Article, Email, Everything, Legacy, Note, Post, Settings, Standing, UserId, at};
+use crate::fixtures::{Article, Email, Everything, Legacy, Note, Post, Settings, Standing, UserId, at};
 
 crate::conformance! {
     rows_and_points_give_the_fields

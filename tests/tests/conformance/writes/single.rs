@@ -4,7 +4,7 @@ use anyhow::Result;
 use table_runtime::{ETag, Error, RowNow, Stored, TableEntity};
 use tests::stores::Store;
 
-use crate::entities::{Counter, Everything, Note, Post, Standing, UserId, Word, at};
+use crate::fixtures::{Counter, Everything, Note, Post, Standing, UserId, Word, at, everything};
 
 crate::conformance! {
     an_insert_never_overwrites
@@ -301,7 +301,7 @@ async fn two_kinds_share_a_table(store: &Store) -> Result<()> {
     store.tables.create::<Note>().await?;
     let note = Note { user: user(), number: 1, text: "n".into() };
     store.tables.insert(&note).await?;
-    store.tables.insert(&crate::properties::everything(user(), Standing::Active)).await?;
+    store.tables.insert(&everything(user(), Standing::Active)).await?;
 
     assert_eq!(Note::by_key(user()).all(&store.tables).await?.len(), 1);
     assert_eq!(Note::by_key(user()).count(&store.tables).await?, 1);

@@ -3,11 +3,14 @@
 use std::future::Future;
 
 use anyhow::{Result, ensure};
-use table_runtime::{Error, TableEntity, Tables};
+use table_runtime::{
+    ETag, Error, Row, RowId, Stored, TableEntity, Tables,
+    backend::{Action, Backend, BoxFuture, Continuation, Group, Page, Scan},
+};
 use tests::stores::{Kind, Store};
 use tokio::task::JoinSet;
 
-use crate::index_writes::findings;
+use crate::fixtures::findings;
 
 crate::conformance! {
     one_of_many_gets_a_name_in_its_partition
@@ -16,6 +19,7 @@ crate::conformance! {
     one_of_many_changes_its_name
     a_name_goes_round
     a_list_takes_many_at_once
+    a_lost_race_names_the_entity
 }
 
 /// How many want each name.
@@ -253,5 +257,71 @@ async fn a_list_takes_many_at_once(store: &Store) -> Result<()> {
     let numbers: Vec<_> = listed.iter().map(|listed| listed.number).collect();
     ensure!(numbers == expected, "{numbers:?}");
     ensure!(findings::<Listed>(store).await?.is_empty());
+    Ok(())
+}
+
+/// A store at whose claims another writer is always faster, and gone again when they are looked at.
+#[derive(Debug)]
+struct Outrun<B>(B);
+
+impl<B: Backend> Backend for Outrun<B> {
+    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
+        self.0.create_table(table)
+    }
+
+    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
+        self.0.delete_table(table)
+    }
+
+    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, table_runtime::Result<Vec<String>>> {
+        self.0.list_tables(prefix)
+    }
+
+    fn get<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+    ) -> BoxFuture<'a, table_runtime::Result<Option<Row>>> {
+        self.0.get(table, partition_key, row_key, select)
+    }
+
+    fn query<'a>(
+        &'a self,
+        scan: &'a Scan,
+        from: Option<&'a Continuation>,
+    ) -> BoxFuture<'a, table_runtime::Result<Page>> {
+        self.0.query(scan, from)
+    }
+
+    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, table_runtime::Result<Vec<Option<ETag>>>> {
+        match &*group.operations {
+            [claim] if group.table == "GuestsByName" && matches!(claim.action, Action::Insert(_)) => {
+                let (partition_key, row_key) = (group.partition_key.clone(), claim.row_key.clone());
+                let row = RowId { table: group.table.to_string(), partition_key, row_key };
+                Box::pin(async move { Err(Error::AlreadyExists(Box::new(row))) })
+            }
+            _ => self.0.execute(group),
+        }
+    }
+}
+
+async fn a_lost_race_names_the_entity(store: &Store) -> Result<()> {
+    store.tables.create::<Guest>().await?;
+    let guest = |number: u32| Guest { number, name: format!("guest {number}") };
+    let etag = store.tables.insert(&guest(1)).await?;
+    let outrun = Tables::new(Outrun(store.backend.clone()));
+    match outrun.insert(&guest(2)).await {
+        Err(Error::Aborted(row)) => assert_eq!((&*row.table, &*row.partition_key), ("Guests", "0000000002")),
+        other => panic!("{other:?}"),
+    }
+    let mut stored = Stored::new(guest(1), etag);
+    stored.name = "another guest".into();
+    match outrun.update(&mut stored).await {
+        Err(Error::ConditionNotMet(row)) => assert_eq!((&*row.table, &*row.partition_key), ("Guests", "0000000001")),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(findings::<Guest>(store).await?, []);
     Ok(())
 }

@@ -7,10 +7,7 @@ use table_runtime::{
 };
 use tests::stores::{Kind, Store};
 
-use crate::{
-    entities::{Everything, Post, Standing, UserId, at},
-    properties::everything,
-};
+use crate::fixtures::{Everything, Post, Standing, UserId, at, everything};
 
 crate::conformance! {
     every_type_is_compared

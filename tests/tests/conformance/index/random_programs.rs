@@ -13,7 +13,7 @@ use table_runtime::{Copied, Error, Stored, Tables, backend::Backend};
 use tests::stores::{Kind, Store};
 use tokio::{runtime::Handle, task::block_in_place};
 
-use crate::entities::{Account, Person};
+use super::fixtures::{Account, Person};
 
 crate::conformance! {
     every_index_agrees_with_a_map

@@ -2,12 +2,13 @@
 
 use anyhow::Result;
 use table_runtime::{
-    Copied, ETag, Error, Finding, Row, Stored, TableEntity, Tables, Value, ValueRef,
+    ETag, Error, Row, Stored, TableEntity, Value, ValueRef,
     backend::{Action, IfMatch},
 };
 use tests::stores::{Kind, Store};
 
-use crate::entities::{Account, Person};
+use super::fixtures::{Account, Person, TABLES, everything, insert_people, person};
+use crate::fixtures::{findings, violation};
 
 crate::conformance! {
     inserts_are_found_by_every_index
@@ -25,87 +26,6 @@ crate::conformance! {
     an_index_row_that_is_missing_stops_nobody
     an_empty_value_is_a_value
     a_text_with_quotes_and_commas_is_written_or_refused
-}
-
-pub(crate) async fn findings<E: TableEntity>(store: &Store) -> Result<Vec<Finding>> {
-    Ok(store.tables.verify::<E>().all().await?)
-}
-
-pub(crate) async fn person(tables: &Tables, id: u32) -> Result<Stored<Person>> {
-    Ok(Person::key("Sales", id).get(tables).await?.expect("the person is there"))
-}
-
-/// The rows of some people, by number.
-fn ids<P>(found: &[P], id: impl Fn(&P) -> u32) -> Vec<u32> {
-    found.iter().map(id).collect()
-}
-
-/// Compares every index with what it should lead to: these people and nobody else.
-pub(crate) async fn everything(store: &Store, all: &[Person]) -> Result<()> {
-    let tables = &store.tables;
-    assert_eq!(findings::<Person>(store).await?, []);
-    assert_eq!(Person::by_key("Sales").count(tables).await?, all.len());
-    let like = |is: &dyn Fn(&Person) -> bool| {
-        ids(&all.iter().filter(|person| is(person)).collect::<Vec<_>>(), |person| person.id)
-    };
-    let stored = |found: Vec<Stored<Person>>| {
-        assert!(found.iter().all(|found| all.contains(found)), "{found:?}");
-        ids(&found, |found| found.id)
-    };
-    let copied = |found: Vec<Copied<Person>>| {
-        assert!(found.iter().all(|found| all.contains(found)), "{found:?}");
-        ids(&found, |found| found.id)
-    };
-    for person in all {
-        let Person { name, email, badge, last_name, city, age, status, .. } = person;
-        assert_eq!(Person::by_name("Sales").eq(&name.to_uppercase()).get(tables).await?.as_deref(), Some(person));
-        let start = |name: &str| name.chars().take(3).collect::<String>();
-        let found = Person::by_nickname("Sales").eq(&start(name)).all(tables).await?;
-        assert_eq!(stored(found), like(&|other| start(&other.name) == start(name)));
-        if let Some(email) = email {
-            assert_eq!(Person::by_email(email).get(tables).await?.as_deref(), Some(person));
-        }
-        if let Some(badge) = *badge {
-            assert_eq!(Person::by_badge(badge).get(tables).await?.as_deref(), Some(person));
-            assert_eq!(Person::by_locker(badge).get(tables).await?.as_deref(), Some(person));
-        }
-        let found = Person::by_last_name("Sales").eq(last_name).all(tables).await?;
-        assert_eq!(stored(found), like(&|other| other.last_name == *last_name));
-        let found = Person::by_namesakes("Sales").eq(last_name).all(tables).await?;
-        assert_eq!(stored(found), like(&|other| other.last_name.to_lowercase() == last_name.to_lowercase()));
-        let of_city = like(&|other| other.city == *city);
-        assert_eq!(stored(Person::by_city(city).all(tables).await?), of_city);
-        assert_eq!(stored(Person::by_town(city).all(tables).await?), of_city);
-        assert_eq!(copied(Person::by_city_copy(city).all(tables).await?), of_city);
-        assert_eq!(copied(Person::by_town_copy(city).all(tables).await?), of_city);
-        assert_eq!(copied(Person::by_age("Sales").eq(*age).all(tables).await?), like(&|other| other.age == *age));
-        let adults = like(&|other| other.age == *age && other.age >= 18);
-        assert_eq!(stored(Person::by_adult("Sales").eq(*age).all(tables).await?), adults);
-        assert_eq!(stored(Person::by_grown_up(*age).all(tables).await?), adults);
-        let found = Person::by_status(status).all(tables).await?;
-        assert_eq!(stored(found), like(&|other| other.status == *status));
-    }
-    assert_eq!(Person::by_name("Sales").count(tables).await?, all.len());
-    assert_eq!(Person::by_last_name("Sales").count_unchecked(tables).await?, all.len());
-    assert_eq!(Person::by_namesakes("Sales").count(tables).await?, all.len());
-    assert_eq!(Person::by_age("Sales").count(tables).await?, all.len());
-    assert_eq!(Person::by_adult("Sales").count_unchecked(tables).await?, like(&|person| person.age >= 18).len());
-    Ok(())
-}
-
-/// Alice, Bob and Carol, of whom Carol is the only one without an e-mail and a badge, and a child.
-pub(crate) fn people() -> Vec<Person> {
-    let carol = Person { email: None, badge: None, age: 9, ..Person::new(3, "Carol", "Bonn") };
-    vec![Person::new(1, "Alice", "Bonn"), Person::new(2, "Bob", "Köln"), carol]
-}
-
-pub(crate) async fn insert_people(store: &Store) -> Result<Vec<Person>> {
-    store.tables.create::<Person>().await?;
-    let people = people();
-    for person in &people {
-        store.tables.insert(person).await?;
-    }
-    Ok(people)
 }
 
 async fn inserts_are_found_by_every_index(store: &Store) -> Result<()> {
@@ -229,10 +149,6 @@ async fn versions(store: &Store, tables: &[&str], own: &str) -> Result<Vec<(Stri
     }
     Ok(versions)
 }
-
-/// The tables in which people have rows.
-pub(crate) const TABLES: [&str; 7] =
-    ["People", "PeopleByEmail", "Lockers", "PeopleInCities", "PeopleByCityCopy", "GrownUps", "PeopleByStatus"];
 
 async fn deletes_leave_no_row(store: &Store) -> Result<()> {
     let tables = &store.tables;
@@ -453,10 +369,10 @@ async fn an_empty_value_is_a_value(store: &Store) -> Result<()> {
     }
     everything(store, &all).await?;
     let same_name = tables.insert(&Person { email: None, badge: None, id: 3, ..empty.clone() }).await;
-    let taken = crate::index_unique::violation(same_name.unwrap_err());
+    let taken = violation(same_name.unwrap_err());
     assert_eq!((taken.index, taken.value.as_str()), ("name", ""));
     let same_email = tables.insert(&Person { name: "C".into(), badge: None, id: 3, ..empty }).await;
-    let taken = crate::index_unique::violation(same_email.unwrap_err());
+    let taken = violation(same_email.unwrap_err());
     assert_eq!((taken.index, taken.value.as_str()), ("email", ""));
 
     let mut stored = person(tables, 1).await?;

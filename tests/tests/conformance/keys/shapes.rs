@@ -5,7 +5,7 @@ use futures_util::TryStreamExt;
 use table_runtime::{Error, Finding, Projection, Properties, TableEntity, Tables, ValueRef, backend::Action};
 use tests::stores::Store;
 
-use crate::index_writes::findings;
+use crate::fixtures::findings;
 
 crate::conformance! {
     each_reads_its_own_rows

@@ -10,7 +10,7 @@ use table_runtime::{
 };
 use tests::stores::Store;
 
-use crate::entities::at;
+use crate::fixtures::at;
 
 crate::conformance! {
     all_partitions_are_one_sequence

@@ -4,7 +4,7 @@ use anyhow::Result;
 use table_runtime::{Error, Point, Stored};
 use tests::stores::Store;
 
-use crate::entities::{Article, Detail, Flag, Post, Sensor, Word, at};
+use crate::fixtures::{Article, Detail, Flag, Post, Sensor, Word, at};
 
 crate::conformance! {
     a_row_is_found_by_its_key

@@ -2,17 +2,18 @@
 
 use anyhow::Result;
 use table_runtime::{
-    Error, Finding, Properties, RowId, TableEntity, ValueRef,
+    Error, Finding, Guid, Projection, Properties, RowId, TableEntity, ValueRef,
     backend::{Action, Backend, IfMatch},
 };
 use tests::stores::Store;
 
-use crate::index_writes::findings;
+use crate::fixtures::findings;
 
 crate::conformance! {
     another_kind_in_an_entitys_place_has_none_of_its_rows
     a_row_that_cannot_be_read_stops_nobody
     an_entity_that_does_not_fit_is_found
+    a_program_without_the_index_sees_no_pending_insert
 }
 
 /// Another kind in the table, at keys that an entity may have as well.
@@ -138,5 +139,61 @@ async fn an_entity_that_does_not_fit_is_found(store: &Store) -> Result<()> {
     assert_eq!((repaired.fixed.as_slice(), repaired.left.as_slice()), (&found[1..], &found[..1]));
     assert_eq!(store.rows("Parties").await?.len(), before);
     assert_eq!(store.rows("PartiesByEmail").await?.len(), 2);
+    Ok(())
+}
+
+/// A user with a unique address.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Users")]
+struct User {
+    #[partition_key]
+    group: String,
+    #[row_key]
+    id: u32,
+    #[index(email, lowercase, unique)]
+    email: String,
+    note: String,
+}
+
+/// The same user, by a program that does not know the index.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Users")]
+struct PlainUser {
+    #[partition_key]
+    group: String,
+    #[row_key]
+    id: u32,
+    email: String,
+    note: String,
+}
+
+#[derive(Projection, Debug, PartialEq)]
+#[projection(of = PlainUser)]
+struct Address {
+    email: String,
+}
+
+async fn a_program_without_the_index_sees_no_pending_insert(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<User>().await?;
+    let mut properties = Properties::default();
+    properties.push("Email", ValueRef::String("a@x.org"));
+    properties.push("Note", ValueRef::String(""));
+    properties.push("IndexPending", ValueRef::Guid(Guid::from_bytes([7; 16])));
+    store.write("Users", ("a", "0000000001"), Action::Insert(properties)).await?;
+
+    let key = || PlainUser::key("a", 1);
+    assert_eq!(key().get(tables).await?, None);
+    assert!(!key().exists(tables).await?);
+    assert_eq!(key().select::<Address>().get(tables).await?, None);
+    assert!(PlainUser::by_key("a").all(tables).await?.is_empty());
+    assert_eq!(PlainUser::by_key("a").select::<Address>().all(tables).await?, []);
+    assert_eq!(PlainUser::by_key("a").count(tables).await?, 0);
+    assert_eq!(PlainUser::by_key("a").filter(|user| user.note.eq("")).count(tables).await?, 0);
+    // What nobody sees is in nobody's way.
+    let user = PlainUser { group: "a".into(), id: 1, email: "b@x.org".into(), note: "new".into() };
+    tables.insert(&user).await?;
+    assert_eq!(key().get(tables).await?.as_deref(), Some(&user));
+    assert!(matches!(tables.insert(&user).await, Err(Error::AlreadyExists(_))));
     Ok(())
 }

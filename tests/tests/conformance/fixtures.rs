@@ -1,10 +1,15 @@
 //! The entities of the suite.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    time::{Duration, SystemTime},
+};
 
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
-use table_runtime::{Guid, KeyPart, Property, TableEntity};
-use time::OffsetDateTime;
+use table_runtime::{BulkError, Error, Finding, Guid, KeyPart, Property, TableEntity, UniqueViolationError};
+use tests::stores::Store;
+use time::{OffsetDateTime, macros::datetime};
 use uuid::Uuid;
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
@@ -217,81 +222,76 @@ pub(crate) struct Paper<T: Clone + Serialize + serde::de::DeserializeOwned> {
     pub(crate) content: T,
 }
 
-/// Every kind of index in every scope.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "People")]
-pub(crate) struct Person {
+#[table(name = "Members")]
+pub(crate) struct Member {
     #[partition_key]
-    pub(crate) team: String,
+    pub(crate) club: String,
     #[row_key]
     pub(crate) id: u32,
     #[index(name, lowercase, same_partition, unique)]
-    #[index(nickname, first = 3, same_partition, include(status))]
     pub(crate) name: String,
-    #[index(email, lowercase, unique)]
-    pub(crate) email: Option<String>,
-    #[index(badge, same_table, unique, include(name))]
-    #[index(locker, table = "Lockers", unique)]
-    pub(crate) badge: Option<u32>,
-    #[index(last_name, same_partition)]
-    #[index(namesakes, lowercase, same_partition, list)]
-    pub(crate) last_name: String,
-    #[index(city, table = "PeopleInCities")]
-    #[index(city_copy, copy)]
-    #[index(town, same_table)]
-    #[index(town_copy, same_table, copy)]
-    pub(crate) city: String,
-    #[index(age, same_partition, copy)]
-    #[index(adult, same_partition, when(age, is_adult))]
-    #[index(grown_up, reverse, table = "GrownUps", when(age, is_adult))]
-    pub(crate) age: u8,
-    #[index(status, include(name))]
-    pub(crate) status: String,
+    #[index(town, same_partition, list)]
+    pub(crate) town: String,
+    #[index(joined, same_partition, copy)]
+    pub(crate) joined: u16,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "a condition is lent its fields")]
-fn is_adult(age: &u8) -> bool {
-    *age >= 18
+pub(crate) fn member(id: u32, name: &str) -> Member {
+    Member { club: "chess".into(), id, name: name.into(), town: "Ulm".into(), joined: 2010 }
 }
 
-impl Person {
-    /// A person of this number and name, in this city.
-    pub(crate) fn new(id: u32, name: &str, city: &str) -> Self {
-        Self {
-            team: "Sales".into(),
-            id,
-            name: name.into(),
-            email: Some(format!("{name}@x.org")),
-            badge: Some(100 + id),
-            last_name: format!("{name}son"),
-            city: city.into(),
-            age: 30,
-            status: "active".into(),
-        }
+pub(crate) async fn findings<E: TableEntity>(store: &Store) -> Result<Vec<Finding>> {
+    Ok(store.tables.verify::<E>().all().await?)
+}
+
+pub(crate) fn failed<T: std::fmt::Debug>(result: table_runtime::Result<T>) -> BulkError {
+    match result {
+        Err(Error::Bulk(error)) => *error,
+        other => panic!("{other:?}"),
     }
 }
 
-/// An entity of which a property stands in no index.
-#[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Accounts")]
-pub(crate) struct Account {
-    #[partition_key]
-    pub(crate) user: String,
-    #[row_key]
-    pub(crate) id: u32,
-    #[index(name, lowercase, same_partition, unique)]
-    #[index(names, same_partition, list)]
-    #[index(everywhere, lowercase, unique)]
-    pub(crate) name: Option<String>,
-    #[index(plan, include(limit))]
-    pub(crate) plan: String,
-    pub(crate) limit: i64,
-    pub(crate) note: String,
+pub(crate) fn violation(error: Error) -> Box<UniqueViolationError> {
+    match error {
+        Error::UniqueViolation(violation) => violation,
+        other => panic!("{other}"),
+    }
 }
 
-impl Account {
-    pub(crate) fn new(user: &str, id: u32, name: &str) -> Self {
-        let name = Some(name.into());
-        Self { user: user.into(), id, name, plan: "free".into(), limit: 10, note: String::new() }
+pub(crate) fn everything(user: UserId, standing: Standing) -> Everything {
+    let sizes = BTreeMap::from([("s".to_owned(), 1), ("\"quoted\"".to_owned(), 2)]);
+    Everything {
+        user,
+        standing,
+        flag: true,
+        tiny: -8,
+        small: -16,
+        int: -32,
+        long: -5_000_000_000,
+        byte: 200,
+        word: 60_000,
+        dword: 4_000_000_000,
+        single: 0.5,
+        double: 5.0,
+        text: "it's 100 % /\\?#&+ ünïcode 😀".into(),
+        bytes: vec![0, 1, 255],
+        guid: Guid::from_bytes([0xAB; 16]),
+        uuid: uuid::Uuid::from_u128(0x1234),
+        time: datetime!(2010-05-28 12:34:56.789_012_3 UTC),
+        chrono: chrono::DateTime::from_timestamp(1_000_000_000, 100).expect("in range"),
+        jiff: jiff::Timestamp::new(-1_000_000_000, -100).expect("in range"),
+        system: SystemTime::UNIX_EPOCH + Duration::from_micros(1_234_567),
+        email: Email("a@b.c".into()),
+        other: Standing::LockedOut,
+        maybe: Some(5_000_000_000),
+        maybe_time: None,
+        settings: Settings { theme: "dark".into(), sizes },
+        maybe_settings: None,
+        huge: u128::MAX,
+        maybe_huge: Some(u64::MAX),
+        added_later: 3,
+        r#type: "it's 100 % /\\?#&+ ünïcode 😀".into(),
+        forgotten: 0,
     }
 }

@@ -9,7 +9,7 @@ use tests::stores::Store;
 use time::{Date, OffsetDateTime, macros::datetime};
 use uuid::Uuid;
 
-use crate::entities::{Standing, at};
+use crate::fixtures::{Standing, at};
 
 crate::conformance! {
     rows_in_the_entitys_partition

@@ -7,9 +7,11 @@ use std::{
 
 use anyhow::Result;
 use futures_util::{StreamExt, stream};
-use table_runtime::{BulkError, Error, TableEntity};
+use table_runtime::{Error, TableEntity};
 use tests::stores::Store;
 use tokio::{sync::watch, time::timeout};
+
+use crate::fixtures::{Member, failed, member};
 
 crate::conformance! {
     transactions_are_packed_by_partition
@@ -27,6 +29,7 @@ crate::conformance! {
     index_rows_are_counted_and_written
     indexes_elsewhere_are_kept
     large_entities_make_small_transactions
+    a_bulk_write_that_tried_everything_has_not_ended_early
 }
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
@@ -41,13 +44,6 @@ struct Reading {
 
 fn reading(number: u32) -> Reading {
     Reading { sensor: format!("s{}", number % 3), number, value: 1 }
-}
-
-fn failed<T: std::fmt::Debug>(result: table_runtime::Result<T>) -> BulkError {
-    match result {
-        Err(Error::Bulk(error)) => *error,
-        other => panic!("{other:?}"),
-    }
 }
 
 async fn transactions_are_packed_by_partition(store: &Store) -> Result<()> {
@@ -197,11 +193,11 @@ async fn removals_pass_over_what_is_missing(store: &Store) -> Result<()> {
     assert_eq!((done.written, done.missing), (0, 60));
     assert_eq!(store.probe.requests(), 6);
     tables.create::<Member>().await?;
-    tables.insert_all((0..20).map(member)).await?;
+    tables.insert_all((0..20).map(numbered)).await?;
     let done = tables.remove_all((0..40).map(|id| Member::key("chess", id))).await?;
     assert_eq!((done.written, done.missing), (20, 20));
     assert_eq!(tables.verify::<Member>().all().await?, []);
-    assert_eq!(Member::by_year("chess").count(tables).await?, 0);
+    assert_eq!(Member::by_joined("chess").count(tables).await?, 0);
     Ok(())
 }
 
@@ -283,38 +279,23 @@ async fn a_lost_answer_is_asked_for_again(store: &Store) -> Result<()> {
     Ok(())
 }
 
-#[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Members")]
-struct Member {
-    #[partition_key]
-    club: String,
-    #[row_key]
-    id: u32,
-    #[index(name, lowercase, same_partition, unique)]
-    name: String,
-    #[index(year, same_partition)]
-    year: u16,
-    #[index(town, same_partition, list)]
-    town: String,
-}
-
-fn member(id: u32) -> Member {
-    Member { club: "chess".into(), id, name: format!("N{id}"), year: 2000, town: "Ulm".into() }
+fn numbered(id: u32) -> Member {
+    member(id, &format!("N{id}"))
 }
 
 async fn index_rows_are_counted_and_written(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Member>().await?;
-    let input = (0..100).map(member).chain([Member { name: "n7".into(), ..member(200) }]);
+    let input = (0..100).map(numbered).chain([member(200, "n7")]);
     let error = failed(tables.insert_all(input).await);
     assert!(matches!(&*error.failures[0].error, Error::UniqueViolation(taken) if taken.value == "n7"));
     assert_eq!((error.failures.len(), error.failures[0].position, error.progress.written), (1, 100, 100));
-    let renamed = (0..100).map(|id| Member { name: format!("M{id}"), town: "Bonn".into(), ..member(id) });
+    let renamed = (0..100).map(|id| Member { town: "Bonn".into(), ..member(id, &format!("M{id}")) });
     tables.upsert_all(renamed).await?;
     assert_eq!(Member::by_name("chess").eq("N1").get(tables).await?, None);
     assert_eq!(Member::by_town("chess").eq("Bonn").count(tables).await?, 100);
     tables.remove_all((0..50).map(|id| Member::key("chess", id))).await?;
-    assert_eq!(Member::by_year("chess").eq(2000).count(tables).await?, 50);
+    assert_eq!(Member::by_joined("chess").eq(2010).count(tables).await?, 50);
     assert_eq!(tables.verify::<Member>().all().await?, []);
     Ok(())
 }
@@ -362,5 +343,20 @@ async fn large_entities_make_small_transactions(store: &Store) -> Result<()> {
     tables.insert_all((0..60).map(blob)).await?;
     assert_eq!(Blob::by_key("b").count(tables).await?, 60);
     assert_eq!(Blob::key("b", 59).get(tables).await?.as_deref(), Some(&blob(59)));
+    Ok(())
+}
+
+async fn a_bulk_write_that_tried_everything_has_not_ended_early(store: &Store) -> Result<()> {
+    // Without its table, no write goes through.
+    let error = failed(store.tables.insert_all([reading(1)]).await);
+    assert_eq!((error.ended_early, error.progress.read, error.failures.len()), (false, 1, 1));
+    let error = failed(store.tables.insert_all((0..100).map(reading)).await);
+    assert_eq!((error.ended_early, error.progress.read, error.failures.len()), (false, 100, 100));
+    // An entity with rows elsewhere is sent, and may have failed, before the input is asked for another one.
+    let indexed = User { id: 1, kind: 0, email: String::new() };
+    let error = failed(store.tables.insert_all([indexed]).await);
+    assert_eq!((error.ended_early, error.progress.read, error.failures.len()), (false, 1, 1));
+    let error = failed(store.tables.insert_all((0..1_000).map(reading)).side_by_side(1).await);
+    assert!(error.ended_early && error.progress.read < 1_000, "{error:?}");
     Ok(())
 }

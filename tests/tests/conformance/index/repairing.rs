@@ -1,30 +1,19 @@
 //! What is planted is found, and fixed: by `verify` and `repair`.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::{Context, Result, ensure};
-use futures_util::TryStreamExt;
 use table_runtime::{
     Error, Finding, Guid, Properties, Row, RowId, Stored, TableEntity, Tables, ValueRef,
-    backend::{Action, Backend, Group, IfMatch, Operation},
+    backend::{Action, IfMatch},
 };
 use tests::stores::{Kind, Store};
-use tokio::{
-    sync::{mpsc, watch},
-    task::JoinSet,
-};
+use tokio::{sync::watch, task::JoinSet};
 
-use crate::{
-    entities::Person,
-    index_writes::{TABLES, everything, findings, insert_people, person},
-};
+use super::fixtures::{Chair, Person, TABLES, chair, entity, everything, insert_people, people, person};
+use crate::fixtures::findings;
 
 crate::conformance! {
-    a_list_with_a_hole_is_written_on
     a_pending_entity_is_found_and_deleted
     a_missing_row_is_found_and_written
     a_row_of_an_entity_that_is_gone_is_found_and_deleted
@@ -32,21 +21,13 @@ crate::conformance! {
     a_stale_copy_is_found_and_written_anew
     two_owners_are_found_and_left
     a_value_is_given_to_one_of_two_owners
-    a_repair_goes_on_where_it_was
-    a_verification_goes_on_where_it_was
-    a_verification_tells_how_far_it_is
-    a_cursor_stays_in_a_constant_partition
-    a_cursor_of_another_sweep_is_refused
     repairs_beside_writers_do_no_harm
+    values_that_differ_from_themselves_settle
 }
 
 /// A row's table and keys.
 fn id(table: &str, row: &Row) -> RowId {
     RowId { table: table.into(), partition_key: row.partition_key.clone(), row_key: row.row_key.clone() }
-}
-
-fn entity(table: &str, id: &str) -> RowId {
-    RowId { table: table.into(), partition_key: "Sales".into(), row_key: id.into() }
 }
 
 /// Every row of people, as it stands, by its table.
@@ -165,7 +146,7 @@ async fn a_missing_row_is_found_and_written(store: &Store) -> Result<()> {
 }
 
 async fn everything_found(store: &Store) -> Result<()> {
-    let mut all = crate::index_writes::people();
+    let mut all = people();
     all.push(Person::new(4, "Dora", "Essen"));
     everything(store, &all).await
 }
@@ -226,7 +207,7 @@ async fn a_row_of_another_value_is_found_and_deleted(store: &Store) -> Result<()
     for (table, row) in old.iter().filter(|(_, row)| row.row_key != "id-0000000004") {
         insert(store, table, row).await?;
     }
-    let mut all = crate::index_writes::people();
+    let mut all = people();
     all.push(Stored::into_inner(person(&store.tables, 4).await?));
     all.push(Person { badge: Some(104), ..Person::new(5, "Dora", "Essen") });
     store.tables.insert(&all[4]).await?;
@@ -257,24 +238,6 @@ async fn a_stale_copy_is_found_and_written_anew(store: &Store) -> Result<()> {
     seen.sort_unstable();
     assert_eq!(seen, ["age", "badge", "city_copy", "nickname", "status", "town_copy"]);
     everything_found(store).await
-}
-
-/// A name for each scope.
-#[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Chairs")]
-struct Chair {
-    #[partition_key]
-    hall: String,
-    #[row_key]
-    number: u32,
-    #[index(name, lowercase, same_partition, unique)]
-    name: String,
-    #[index(owner, unique)]
-    owner: Option<String>,
-}
-
-fn chair(number: u32, name: &str, owner: Option<&str>) -> Chair {
-    Chair { hall: "Sales".into(), number, name: name.into(), owner: owner.map(str::to_owned) }
 }
 
 async fn two_owners_are_found_and_left(store: &Store) -> Result<()> {
@@ -331,181 +294,6 @@ async fn a_value_is_given_to_one_of_two_owners(store: &Store) -> Result<()> {
     assert_eq!(both(&repaired.left), [Some("name"), Some("owner")]);
     let found = findings::<Chair>(store).await?;
     assert!(found.iter().all(|finding| matches!(finding, Finding::TwoOwners { .. })) && found.len() == 2, "{found:?}");
-    Ok(())
-}
-
-/// Loads chairs of one hall by hand, a third of them without their names' rows, and gives the faults that there are.
-async fn load_chairs(store: &Store, count: u32) -> Result<Vec<Finding>> {
-    store.tables.create::<Chair>().await?;
-    let mut missing = Vec::new();
-    let numbers: Vec<_> = (0..count).collect();
-    for chunk in numbers.chunks(50) {
-        let mut operations = Vec::new();
-        for number in chunk {
-            let name = format!("{number:05}");
-            let mut properties = Properties::default();
-            properties.push("Name", ValueRef::String(&name));
-            let own = format!("number-{number:010}");
-            operations.push(Operation { row_key: own.clone(), action: Action::Insert(properties) });
-            let row_key = format!("name-{name}");
-            if number % 3 == 0 {
-                let (row, entity) = (entity("Chairs", &row_key), entity("Chairs", &own));
-                missing.push(Finding::MissingRow { index: "name", row, entity });
-            } else {
-                let mut pointer = Properties::default();
-                pointer.push("IndexedEntityNumber", ValueRef::Int64((*number).into()));
-                operations.push(Operation { row_key, action: Action::Insert(pointer) });
-            }
-        }
-        let group = Group { table: "Chairs".into(), partition_key: "Sales".into(), operations };
-        store.backend.execute(&group).await?;
-    }
-    Ok(missing)
-}
-
-/// More than two pages, where a request is cheap.
-fn pages(store: &Store) -> u32 {
-    if matches!(store.kind, Kind::Memory | Kind::Disk) { 2500 } else { 1050 }
-}
-
-async fn a_repair_goes_on_where_it_was(store: &Store) -> Result<()> {
-    let missing = load_chairs(store, pages(store)).await?;
-    // It is stopped when it is past its first page.
-    let (tell, mut told) = mpsc::unbounded_channel();
-    let repair = store.tables.repair::<Chair>().progress(move |progress| drop(tell.send(progress.clone())));
-    let progress = tokio::select! {
-        // What it told stops it, before it gets its next turn.
-        biased;
-        progress = told.recv() => progress.context("it is told")?,
-        repaired = repair => anyhow::bail!("it ended: {repaired:?}"),
-    };
-    let cursor = progress.cursor.context("it was told where it is")?;
-    assert_eq!((progress.entities, progress.fixed), (1000, 334));
-    // It may have got a little further before it was stopped.
-    let left = findings::<Chair>(store).await?;
-    ensure!(left.len() > 10 && missing[334..].ends_with(&left), "{} are left", left.len());
-
-    let repaired = store.tables.repair::<Chair>().from(&cursor)?.await?;
-    ensure!(repaired.fixed == left, "{} were fixed", repaired.fixed.len());
-    assert_eq!(repaired.entities, pages(store) as usize - 1000);
-    assert_eq!(findings::<Chair>(store).await?, []);
-    assert_eq!(Chair::by_name("Sales").count_unchecked(&store.tables).await?, pages(store) as usize);
-    Ok(())
-}
-
-async fn a_verification_goes_on_where_it_was(store: &Store) -> Result<()> {
-    let missing = load_chairs(store, pages(store)).await?;
-    let mut verify = store.tables.verify::<Chair>();
-    assert_eq!(verify.cursor(), None);
-    for finding in &missing[..335] {
-        assert_eq!(verify.try_next().await?.as_ref(), Some(finding));
-    }
-    // All of the first page were given out, and one of the second.
-    let cursor = verify.cursor().context("it is past its first page")?.to_owned();
-    drop(verify);
-    let rest = store.tables.verify::<Chair>().from(&cursor)?.all().await?;
-    assert_eq!(rest, missing[334..]);
-    Ok(())
-}
-
-async fn a_verification_tells_how_far_it_is(store: &Store) -> Result<()> {
-    let missing = load_chairs(store, pages(store)).await?;
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let tell = told.clone();
-    let verify = store.tables.verify::<Chair>().progress(move |progress| tell.lock().unwrap().push(progress.clone()));
-    assert_eq!(verify.all().await?, missing);
-    let told = std::mem::take(&mut *told.lock().unwrap());
-    let (first, last) = told.first().zip(told.last()).context("there are pages")?;
-    let count = pages(store) as usize;
-    assert_eq!((last.entities, last.fixed), (count, missing.len()));
-    assert_eq!(last.rows, count - missing.len());
-    // The first page is told once its findings were given out, and no others.
-    assert_eq!((first.entities, first.rows, first.fixed), (1000, 0, 334));
-    let cursor = first.cursor.as_deref().context("it says where to go on")?;
-    assert_eq!(store.tables.verify::<Chair>().from(cursor)?.all().await?, missing[334..]);
-    Ok(())
-}
-
-/// An entity of one partition, in a table that has others.
-#[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Flags", partition = "all")]
-struct Flag {
-    #[row_key]
-    number: u32,
-    #[index(name, same_partition)]
-    name: String,
-}
-
-/// Its neighbours, whose rows look the same.
-#[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Flags")]
-struct Neighbour {
-    #[partition_key]
-    hall: String,
-    #[row_key]
-    number: u32,
-    #[index(name, same_partition)]
-    name: String,
-}
-
-async fn a_cursor_stays_in_a_constant_partition(store: &Store) -> Result<()> {
-    let tables = &store.tables;
-    tables.create::<Flag>().await?;
-    for number in [1, 2] {
-        tables.insert(&Flag { number, name: "a".into() }).await?;
-        tables.insert(&Neighbour { hall: "beside".into(), number: number + 2, name: "a".into() }).await?;
-    }
-    let before = store.rows("Flags").await?;
-
-    let (tell, mut told) = mpsc::unbounded_channel();
-    tables.repair::<Flag>().progress(move |progress| drop(tell.send(progress.clone()))).await?;
-    let mut cursors = 0;
-    while let Some(progress) = told.recv().await {
-        let cursor = progress.cursor.context("it was told where it is")?;
-        let repaired = tables.repair::<Flag>().from(&cursor)?.await?;
-        assert_eq!((repaired.entities, repaired.fixed, repaired.left), (0, vec![], vec![]));
-        assert_eq!(tables.verify::<Flag>().from(&cursor)?.all().await?, []);
-        cursors += 1;
-    }
-    assert_eq!(cursors, 2);
-    assert_eq!(store.rows("Flags").await?, before);
-
-    let (tell, mut told) = mpsc::unbounded_channel();
-    tables.backfill::<Flag>("name").progress(move |progress| drop(tell.send(progress.clone()))).await?;
-    let cursor = told.recv().await.and_then(|progress| progress.cursor).context("it was told where it is")?;
-    let filled = tables.backfill::<Flag>("name").from(&cursor)?.await?;
-    assert_eq!((filled.entities, filled.written, filled.ready), (0, 0, true));
-    // Nor does one of the neighbours lead there.
-    let (tell, mut told) = mpsc::unbounded_channel();
-    tables.repair::<Neighbour>().progress(move |progress| drop(tell.send(progress.clone()))).await?;
-    let cursor = told.recv().await.and_then(|progress| progress.cursor).context("it was told where it is")?;
-    assert!(matches!(tables.repair::<Flag>().from(&cursor), Err(Error::Cursor(_))));
-    Ok(())
-}
-
-async fn a_cursor_of_another_sweep_is_refused(store: &Store) -> Result<()> {
-    load_chairs(store, 3).await?;
-    store.tables.create::<Person>().await?;
-    let (tell, mut told) = mpsc::unbounded_channel();
-    store.tables.repair::<Chair>().progress(move |progress| drop(tell.send(progress.clone()))).await?;
-    let mut cursors = Vec::new();
-    while let Some(progress) = told.recv().await {
-        cursors.extend(progress.cursor);
-    }
-    ensure!(!cursors.is_empty(), "a page was told");
-    for cursor in &cursors {
-        store.probe.requests();
-        assert!(matches!(store.tables.repair::<Person>().from(cursor), Err(Error::Cursor(_))), "another entity");
-        assert!(matches!(store.tables.verify::<Person>().from(cursor), Err(Error::Cursor(_))), "another entity");
-        let cut = &cursor[..cursor.len() - 2];
-        assert!(matches!(store.tables.repair::<Chair>().from(cut), Err(Error::Cursor(_))), "damaged");
-        assert_eq!(store.probe.requests(), 0);
-    }
-    // One in the rows of an index is not one of a backfill, which reads entities only.
-    let last = cursors.last().context("a page of an index")?;
-    assert!(matches!(store.tables.backfill::<Chair>("name").from(last), Err(Error::Cursor(_))));
-    let repaired = store.tables.repair::<Chair>().from(last)?.await?;
-    assert_eq!((repaired.entities, repaired.fixed), (0, vec![]));
     Ok(())
 }
 
@@ -579,26 +367,33 @@ async fn repairs_beside_writers_do_no_harm(store: &Store) -> Result<()> {
     everything(store, &all).await
 }
 
-async fn a_list_with_a_hole_is_written_on(store: &Store) -> Result<()> {
+/// A measurement whose index rows hold a number.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Measurements")]
+struct Measurement {
+    #[partition_key]
+    sensor: String,
+    #[row_key]
+    number: u32,
+    #[index(here, same_partition, include(value))]
+    #[index(apart, include(value))]
+    #[index(copied, copy)]
+    unit: String,
+    value: f64,
+    other: f32,
+}
+
+async fn values_that_differ_from_themselves_settle(store: &Store) -> Result<()> {
     let tables = &store.tables;
-    let all = insert_people(store).await?;
-    // Somebody has deleted the second row of a list.
-    let first = &all[0];
-    let mut rows = Properties::default();
-    rows.push("IndexedRows", ValueRef::Int32(2));
-    let row_key = format!("namesakes-{}", first.last_name.to_lowercase());
-    let operations = vec![Operation { row_key, action: Action::Merge(rows, IfMatch::Any) }];
-    let group = Group { table: "People".into(), partition_key: first.team.clone(), operations };
-    store.backend.execute(&group).await?;
-    let mut stored = Person::key(&first.team, first.id).get(tables).await?.expect("it was inserted");
-    stored.last_name = "Other".into();
-    tables.update(&mut stored).await?;
-    tables.repair::<Person>().await?;
-    assert_eq!(findings::<Person>(store).await?, []);
-    for person in &all {
-        tables.remove(Person::key(&person.team, person.id)).await?;
+    tables.create::<Measurement>().await?;
+    for (number, value) in [(1, f64::NAN), (2, -f64::NAN), (3, f64::INFINITY), (4, -0.0), (5, 0.1)] {
+        #[allow(clippy::cast_possible_truncation, reason = "any value does")]
+        let other = value as f32;
+        let measurement = Measurement { sensor: "s".into(), number, unit: "m".into(), value, other };
+        tables.insert(&measurement).await?;
     }
-    assert_eq!(Person::by_namesakes(&first.team).count(tables).await?, 0);
-    assert_eq!(findings::<Person>(store).await?, []);
+    assert_eq!(findings::<Measurement>(store).await?, []);
+    let repaired = tables.repair::<Measurement>().await?;
+    assert_eq!((repaired.fixed, repaired.left), (vec![], vec![]));
     Ok(())
 }

@@ -4,42 +4,22 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use futures_util::TryStreamExt;
-use table_runtime::{Error, ParseCursorError, Stored, TableEntity, Tables, backend::Backend};
+use table_runtime::{Error, ParseCursorError, TableEntity};
 use tests::stores::Store;
 use time::{Duration, OffsetDateTime, macros::datetime};
 
+use super::fixtures::{AUGUST, JANUARY, JUNE, Line, MAY, line, lines, numbers, slices};
+
 crate::conformance! {
-    writes_go_to_the_slice_of_their_time
-    what_is_not_there_makes_no_slice
     a_range_reads_the_slices_it_needs
     rows_come_in_the_order_of_time
-    only_slices_are_read
     pages_go_on_in_their_slice
     a_cursor_outlives_its_slice
     a_bound_that_no_key_holds_reads_the_slices_there_are
-    old_slices_are_dropped
     rows_of_another_order_are_merged
     hash_partitions_of_slices_are_merged
-    transactions_stay_in_one_slice
-    bulk_writes_reach_every_slice
-    days_years_and_partitions_make_slices
-    the_first_and_the_last_year_have_slices
     a_scan_reads_slice_after_slice
     sliced_queries_explain_themselves
-    a_short_name_begins_those_of_slices
-}
-
-/// Newest first, a table each month.
-#[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Log", slice = month(at), allow_scan)]
-struct Line {
-    #[partition_key]
-    machine: String,
-    #[row_key(reverse_time)]
-    at: OffsetDateTime,
-    #[row_key]
-    number: u32,
-    text: String,
 }
 
 /// The time is not what the row key begins with.
@@ -63,105 +43,6 @@ struct Reading {
     #[row_key(time)]
     at: OffsetDateTime,
     value: f64,
-}
-
-#[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Days", slice = day(at), separator = "_")]
-struct Day {
-    #[partition_key]
-    name: String,
-    #[row_key(time)]
-    at: OffsetDateTime,
-}
-
-#[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Years", slice = year(at))]
-struct Year {
-    #[row_key]
-    name: String,
-    #[partition_key]
-    kind: String,
-    #[partition_key]
-    at: OffsetDateTime,
-}
-
-const MAY: OffsetDateTime = datetime!(2010-05-31 23:59:59.9999999 UTC);
-const JUNE: OffsetDateTime = datetime!(2010-06-01 00:00 UTC);
-const AUGUST: OffsetDateTime = datetime!(2010-08-15 12:00 UTC);
-const JANUARY: OffsetDateTime = datetime!(2011-01-01 00:00 UTC);
-
-fn line(at: OffsetDateTime, number: u32) -> Line {
-    Line { machine: "a".to_owned(), at, number, text: format!("line {number}") }
-}
-
-fn numbers(lines: &[Stored<Line>]) -> Vec<u32> {
-    lines.iter().map(|line| line.number).collect()
-}
-
-async fn slices<E: table_runtime::Sliced>(tables: &Tables) -> Result<Vec<String>> {
-    Ok(tables.slices::<E>().await?.into_iter().map(|slice| slice.table).collect())
-}
-
-/// Two lines in each of four months.
-async fn lines(tables: &Tables) -> Result<()> {
-    tables.create::<Line>().await?;
-    for (at, number) in [JANUARY, AUGUST, JUNE, MAY].into_iter().zip([0, 2, 4, 6]) {
-        tables.insert(&line(at, number)).await?;
-        tables.insert(&line(at, number + 1)).await?;
-    }
-    Ok(())
-}
-
-async fn writes_go_to_the_slice_of_their_time(store: &Store) -> Result<()> {
-    let tables = &store.tables;
-    tables.create::<Line>().await?;
-    assert_eq!(store.backend.list_tables("Log").await?, [""; 0], "slices are made by writes");
-    tables.insert(&line(JUNE, 1)).await?;
-    tables.upsert(&line(MAY, 1)).await?;
-    assert_eq!(slices::<Line>(tables).await?, ["Log201005", "Log201006"]);
-    // An offset from UTC is none in the key.
-    let zone = time::UtcOffset::from_hms(2, 0, 0)?;
-    let found = Line::key("a", MAY.to_offset(zone), 1).get(tables).await?;
-    assert_eq!(found.map(Stored::into_inner), Some(line(MAY, 1)));
-
-    let mut stored = Line::key("a", JUNE, 1).get(tables).await?.expect("it was inserted");
-    "changed".clone_into(&mut stored.text);
-    tables.update(&mut stored).await?;
-    tables.patch(Line::key("a", MAY, 1), |line| line.text.set("patched")).await?;
-    let texts = [Line::key("a", JUNE, 1), Line::key("a", MAY, 1)];
-    let texts = tables.get_many(texts).await?.into_iter().flatten().map(|line| line.text.clone());
-    assert_eq!(texts.collect::<Vec<_>>(), ["changed", "patched"]);
-    let error = tables.insert(&line(JUNE, 1)).await.expect_err("it is there");
-    assert!(matches!(&error, Error::AlreadyExists(row) if row.table.ends_with("Log201006")), "{error}");
-    stored.at = MAY;
-    let error = tables.update(&mut stored).await.expect_err("it would move");
-    assert!(matches!(&error, Error::KeyChanged(error) if error.was.table == "Log201006"), "{error}");
-    stored.at = JUNE;
-    tables.delete(&stored).await?;
-    assert!(tables.remove(Line::key("a", MAY, 1)).await?);
-    assert_eq!(Line::by_key("a").count(tables).await?, 0);
-    Ok(())
-}
-
-async fn what_is_not_there_makes_no_slice(store: &Store) -> Result<()> {
-    let tables = &store.tables;
-    let etag = tables.insert(&line(MAY, 1)).await?;
-    let is_not_found = |error: Error| {
-        assert!(matches!(&error, Error::NotFound(row) if row.table.ends_with("Log201006")), "{error}");
-    };
-    assert_eq!(Line::key("a", JUNE, 1).get(tables).await?, None);
-    assert!(!Line::key("a", JUNE, 1).exists(tables).await?);
-    assert!(!tables.remove(Line::key("a", JUNE, 1)).await?);
-    let mut stored = Stored::new(line(JUNE, 1), etag);
-    is_not_found(tables.update(&mut stored).await.expect_err("no slice"));
-    is_not_found(tables.delete(&stored).await.expect_err("no slice"));
-    is_not_found(tables.patch(Line::key("a", JUNE, 1), |line| line.text.set("x")).await.expect_err("no slice"));
-    let update = tables.transaction().insert(&line(JUNE, 2)).update(&mut stored);
-    is_not_found(update.commit().await.expect_err("no slice"));
-    let removed = tables.remove_all([Line::key("a", JUNE, 1), Line::key("a", MAY, 1)]).await?;
-    assert_eq!((removed.written, removed.missing), (1, 1));
-    assert_eq!(slices::<Line>(tables).await?, ["Log201005"]);
-    Ok(())
 }
 
 async fn a_range_reads_the_slices_it_needs(store: &Store) -> Result<()> {
@@ -215,21 +96,6 @@ async fn rows_come_in_the_order_of_time(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn only_slices_are_read(store: &Store) -> Result<()> {
-    let tables = &store.tables;
-    lines(tables).await?;
-    for name in ["Log", "Log2010", "Log20101", "Log20100601", "Log201013", "Log000001", "LogX201006", "Log2010065"] {
-        store.backend.create_table(name).await?;
-    }
-    let names = ["Log201005", "Log201006", "Log201008", "Log201101"];
-    assert_eq!(slices::<Line>(tables).await?, names);
-    assert_eq!(Line::by_key("a").count(tables).await?, 8);
-    let dropped = tables.drop_slices::<Line>(..datetime!(9999-01-01 00:00 UTC)).await?;
-    assert_eq!(dropped.into_iter().map(|slice| slice.table).collect::<Vec<_>>(), names);
-    assert_eq!(store.backend.list_tables("Log").await?.len(), 8);
-    Ok(())
-}
-
 async fn pages_go_on_in_their_slice(store: &Store) -> Result<()> {
     let tables = &store.tables;
     lines(tables).await?;
@@ -276,27 +142,6 @@ async fn a_cursor_outlives_its_slice(store: &Store) -> Result<()> {
     let rest = query().page(tables, 10, cursor.as_deref()).await?;
     let days: Vec<_> = rest.entities.iter().map(|visit| (visit.at.month() as u8, visit.at.day())).collect();
     assert_eq!(days, [(6, 1), (6, 2), (6, 3), (7, 1), (7, 2), (7, 3)]);
-    Ok(())
-}
-
-async fn old_slices_are_dropped(store: &Store) -> Result<()> {
-    let tables = &store.tables;
-    lines(tables).await?;
-    let starts: Vec<_> = tables.slices::<Line>().await?.iter().map(|slice| slice.start.to_string()).collect();
-    assert_eq!(starts[..2], ["2010-05-01T00:00:00.0000000Z", "2010-06-01T00:00:00.0000000Z"]);
-    assert_eq!(tables.drop_slices::<Line>(..MAY).await?, [], "it has not ended");
-    // It ends where the next one begins.
-    let dropped = tables.drop_slices::<Line>(..JUNE).await?;
-    assert_eq!(dropped.iter().map(|slice| slice.table.as_str()).collect::<Vec<_>>(), ["Log201005"]);
-    assert_eq!(numbers(&Line::by_key("a").all(tables).await?), [0, 1, 2, 3, 4, 5]);
-    assert_eq!(Line::key("a", MAY, 6).get(tables).await?, None);
-    let dropped = tables.drop_slices::<Line>(..std::time::SystemTime::from(datetime!(2010-12-31 23:00 UTC))).await?;
-    assert_eq!(dropped.len(), 2);
-    assert_eq!(slices::<Line>(tables).await?, ["Log201101"]);
-    // A late write makes its slice anew.
-    tables.insert(&line(MAY, 8)).await?;
-    assert_eq!(numbers(&Line::by_key("a").all(tables).await?), [0, 1, 8]);
-    assert_eq!(slices::<Line>(tables).await?, ["Log201005", "Log201101"]);
     Ok(())
 }
 
@@ -372,87 +217,6 @@ async fn hash_partitions_of_slices_are_merged(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn transactions_stay_in_one_slice(store: &Store) -> Result<()> {
-    let tables = &store.tables;
-    let etags = tables.transaction().insert(&line(JUNE, 1)).upsert(&line(JUNE, 2)).commit().await?;
-    assert_eq!(etags.len(), 2);
-    let across = tables.transaction().insert(&line(JUNE, 3)).insert(&line(MAY, 3)).commit().await;
-    let error = across.expect_err("two tables").to_string();
-    assert!(error.contains("Log201005") && error.contains("Log201006"), "{error}");
-    assert_eq!(slices::<Line>(tables).await?, ["Log201006"]);
-    let mut stored = Line::key("a", JUNE, 1).get(tables).await?.expect("it was inserted");
-    "changed".clone_into(&mut stored.text);
-    let transaction = tables.transaction().update(&mut stored).remove(Line::key("a", JUNE, 2));
-    transaction.patch(Line::key("a", JUNE, 2), |line| line.text.set("x")).commit().await.expect_err("twice one row");
-    tables.transaction().update(&mut stored).remove(Line::key("a", JUNE, 2)).commit().await?;
-    assert_eq!(numbers(&Line::by_key("a").all(tables).await?), [1]);
-    Ok(())
-}
-
-async fn bulk_writes_reach_every_slice(store: &Store) -> Result<()> {
-    let tables = &store.tables;
-    let lines = |text: &'static str| {
-        (0..300).map(move |number| Line {
-            text: text.to_owned(),
-            ..line(MAY + Duration::hours(i64::from(number) * 12), number)
-        })
-    };
-    let written = tables.insert_all(lines("first")).await?.written;
-    assert_eq!((written, tables.slices::<Line>().await?.len()), (300, 6));
-    tables.upsert_all(lines("second")).await?;
-    let all = Line::by_key("a").all(tables).await?;
-    assert_eq!(numbers(&all), (0..300).rev().collect::<Vec<_>>());
-    assert!(all.iter().all(|line| line.text == "second"));
-    let keys: Vec<_> = all.iter().map(|line| Line::key(&line.machine, line.at, line.number)).collect();
-    tables.remove_all(keys).await?;
-    assert_eq!(Line::by_key("a").count(tables).await?, 0);
-    Ok(())
-}
-
-async fn days_years_and_partitions_make_slices(store: &Store) -> Result<()> {
-    let tables = &store.tables;
-    for at in [MAY, JUNE, datetime!(2012-02-29 03:00 UTC)] {
-        tables.insert(&Day { name: "n_1".to_owned(), at }).await?;
-        for kind in ["k", "k l"] {
-            tables.insert(&Year { name: "n".to_owned(), kind: kind.to_owned(), at }).await?;
-        }
-    }
-    assert_eq!(slices::<Day>(tables).await?, ["Days20100531", "Days20100601", "Days20120229"]);
-    assert_eq!(slices::<Year>(tables).await?, ["Years2010", "Years2012"]);
-    let times: Vec<_> = Day::by_key("n_1").all(tables).await?.iter().map(|day| day.at).collect();
-    assert_eq!(times, [MAY, JUNE, datetime!(2012-02-29 03:00 UTC)]);
-    store.probe.requests();
-    // The partition leads to the slice.
-    assert_eq!(Year::by_key("k l", JUNE).count(tables).await?, 1);
-    assert!(Year::key("k", JUNE, "n").exists(tables).await?);
-    assert_eq!(Day::by_key("n_1").range(MAY..JUNE).count(tables).await?, 1);
-    assert_eq!(store.probe.requests(), 3);
-    Ok(())
-}
-
-async fn the_first_and_the_last_year_have_slices(store: &Store) -> Result<()> {
-    let tables = &store.tables;
-    let (first, last) = (datetime!(0001-01-01 00:00 UTC), datetime!(9999-12-31 23:59:59.9999999 UTC));
-    for at in [first, last] {
-        tables.insert(&line(at, 1)).await?;
-    }
-    assert_eq!(slices::<Line>(tables).await?, ["Log000101", "Log999912"]);
-    assert_eq!(Line::by_key("a").range(first..=last).count(tables).await?, 2);
-    assert_eq!(Line::by_key("a").range(last..).count(tables).await?, 1);
-    assert_eq!(Line::by_key("a").range(..=first).count(tables).await?, 1);
-    // A year that has no name is an error, before anything is sent.
-    store.probe.requests();
-    let before = first - Duration::nanoseconds(100);
-    let error = tables.insert(&line(before, 1)).await.expect_err("the year 0");
-    assert!(matches!(&error, Error::Key(error) if error.to_string().contains("0001 to 9999")), "{error}");
-    let error = tables.drop_slices::<Line>(..before).await.expect_err("the year 0");
-    assert!(matches!(error, Error::Key(_)), "{error}");
-    assert_eq!(store.probe.requests(), 0);
-    // As the bound of a range, it is an open end.
-    assert_eq!(Line::by_key("a").range(before..).count(tables).await?, 2);
-    Ok(())
-}
-
 async fn a_scan_reads_slice_after_slice(store: &Store) -> Result<()> {
     let tables = &store.tables;
     lines(tables).await?;
@@ -485,29 +249,6 @@ async fn sliced_queries_explain_themselves(_: &Store) -> Result<()> {
     let point = Line::key("a", JUNE, 1).explain();
     assert_eq!((tables(&point), point.requests()), (vec!["Log201006".to_owned()], 1));
     assert_eq!(Line::layout().to_string().lines().next(), Some("Log, a table for each month of at"),);
-    Ok(())
-}
-
-/// No table could be called so, but its slices can.
-#[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Ev", slice = month(at))]
-struct Event {
-    #[partition_key]
-    source: String,
-    #[row_key(time)]
-    at: OffsetDateTime,
-}
-
-async fn a_short_name_begins_those_of_slices(store: &Store) -> Result<()> {
-    let tables = &store.tables;
-    tables.create::<Event>().await?;
-    for at in [JUNE, MAY] {
-        tables.insert(&Event { source: "a".to_owned(), at }).await?;
-    }
-    assert_eq!(slices::<Event>(tables).await?, ["Ev201005", "Ev201006"]);
-    let found = Event::by_key("a").all(tables).await?;
-    assert_eq!(found.iter().map(|event| event.at).collect::<Vec<_>>(), [MAY, JUNE]);
-    assert_eq!(Event::by_key("a").range(JUNE..).count(tables).await?, 1);
     Ok(())
 }
 

@@ -3,13 +3,11 @@
 #![allow(clippy::duplicated_attributes, reason = "indexes of one struct share options")]
 
 use anyhow::Result;
-use table_runtime::{Error, Row, Stored, TableEntity, UniqueViolationError};
+use table_runtime::{Error, Row, Stored, TableEntity};
 use tests::stores::Store;
 
-use crate::{
-    entities::{Account, Person},
-    index_writes::{TABLES, everything, findings, insert_people, person},
-};
+use super::fixtures::{Account, Person, TABLES, everything, insert_people, person};
+use crate::fixtures::{findings, violation};
 
 crate::conformance! {
     a_violation_names_index_and_value_and_holds_the_owner
@@ -20,13 +18,6 @@ crate::conformance! {
     a_value_is_unique_in_its_scope
     a_key_that_exists_is_told_before_its_values
     keys_too_long_for_an_index_are_not_sent
-}
-
-pub(crate) fn violation(error: Error) -> Box<UniqueViolationError> {
-    match error {
-        Error::UniqueViolation(violation) => violation,
-        other => panic!("{other}"),
-    }
 }
 
 /// Every row of every table, without its version.
