@@ -1,4 +1,4 @@
-//! The entities of the suite.
+//! Entities and helpers that several files of the suite share.
 
 use std::{
     collections::BTreeMap,
@@ -28,7 +28,7 @@ pub(crate) struct Post {
 }
 
 impl Post {
-    /// The post of a number: `seconds` after 2010-05-28.
+    /// Returns the post of this number, posted as many seconds after the beginning of 2010-05-28.
     pub(crate) fn numbered(author: &str, number: u32) -> Self {
         Self {
             author: author.into(),
@@ -41,7 +41,7 @@ impl Post {
     }
 }
 
-/// So many seconds after 2010-05-28.
+/// Returns the time this many seconds after the beginning of 2010-05-28.
 pub(crate) fn at(seconds: u32) -> OffsetDateTime {
     time::macros::datetime!(2010-05-28 00:00 UTC) + time::Duration::seconds(seconds.into())
 }
@@ -104,7 +104,7 @@ pub(crate) struct Settings {
     pub(crate) sizes: BTreeMap<String, u8>,
 }
 
-/// Every kind of property.
+/// Entity with a property of every kind.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Everything", kind)]
 pub(crate) struct Everything {
@@ -150,7 +150,7 @@ pub(crate) struct Everything {
     pub(crate) forgotten: u32,
 }
 
-/// An entity beside [`Everything`], in its table.
+/// Entity in the table of [`Everything`].
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Everything", kind = "Note")]
 pub(crate) struct Note {
@@ -210,7 +210,7 @@ pub(crate) struct Boxed<T: Clone> {
     pub(crate) content: T,
 }
 
-/// Any serde type as JSON.
+/// Entity with any serde type, stored as JSON.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Papers")]
 pub(crate) struct Paper<T: Clone + Serialize + serde::de::DeserializeOwned> {
@@ -222,6 +222,7 @@ pub(crate) struct Paper<T: Clone + Serialize + serde::de::DeserializeOwned> {
     pub(crate) content: T,
 }
 
+/// Entity with a unique index, a list and a copy, all in its own partition.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Members")]
 pub(crate) struct Member {
@@ -241,10 +242,12 @@ pub(crate) fn member(id: u32, name: &str) -> Member {
     Member { club: "chess".into(), id, name: name.into(), town: "Ulm".into(), joined: 2010 }
 }
 
+/// Returns what `verify` finds.
 pub(crate) async fn findings<E: TableEntity>(store: &Store) -> Result<Vec<Finding>> {
     Ok(store.tables.verify::<E>().all().await?)
 }
 
+/// Returns the error of a bulk write, which has to fail.
 pub(crate) fn failed<T: std::fmt::Debug>(result: table_runtime::Result<T>) -> BulkError {
     match result {
         Err(Error::Bulk(error)) => *error,
@@ -252,6 +255,7 @@ pub(crate) fn failed<T: std::fmt::Debug>(result: table_runtime::Result<T>) -> Bu
     }
 }
 
+/// Returns the violation of a unique index, which the error has to be.
 pub(crate) fn violation(error: Error) -> Box<UniqueViolationError> {
     match error {
         Error::UniqueViolation(violation) => violation,
@@ -259,6 +263,7 @@ pub(crate) fn violation(error: Error) -> Box<UniqueViolationError> {
     }
 }
 
+/// Returns a row with a distinctive value of every kind.
 pub(crate) fn everything(user: UserId, standing: Standing) -> Everything {
     let sizes = BTreeMap::from([("s".to_owned(), 1), ("\"quoted\"".to_owned(), 2)]);
     Everything {

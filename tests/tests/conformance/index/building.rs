@@ -1,4 +1,4 @@
-//! Indexes that are added to an entity that has rows.
+//! Backfill: indexes that are added to an entity that already has rows.
 
 use std::time::Duration;
 
@@ -11,24 +11,24 @@ use crate::fixtures::findings;
 
 crate::conformance! {
     a_new_table_is_ready_at_once
-    another_kind_in_the_table_is_no_entity
-    an_entity_behind_another_kind_is_seen
+    a_new_index_is_ready_if_the_table_has_rows_of_other_kinds_only
+    an_entity_after_rows_of_another_kind_is_noticed
     an_index_is_refused_until_it_is_built
     a_dry_run_counts_and_writes_nothing
-    entities_that_share_a_value_are_named
-    a_conflict_is_not_forgotten_by_going_on
-    a_backfill_goes_on_where_it_was
-    a_backfill_does_no_harm_twice
-    a_backfill_beside_writers_loses_nothing
-    rows_whose_answer_is_lost_are_written
+    a_backfill_reports_entities_that_share_a_unique_value
+    a_conflict_on_an_earlier_page_keeps_a_resumed_backfill_from_being_ready
+    a_backfill_resumes_from_its_cursor
+    a_backfill_can_be_repeated
+    a_backfill_during_writes_misses_no_entity
+    a_backfill_writes_rows_again_whose_answer_was_lost
     an_index_with_another_layout_is_refused
-    an_index_that_is_not_there_is_named
-    a_backfill_tells_of_a_value_with_two_owners
-    a_repair_leaves_a_value_with_two_owners
-    an_index_is_refused_once_it_is_recorded_as_building
+    an_unknown_index_name_is_refused_with_a_suggestion
+    a_backfill_with_conflicts_is_not_ready
+    a_repair_leaves_two_owners_of_a_value_to_the_caller
+    an_unrecorded_index_is_refused_until_create_and_backfill
 }
 
-/// Rooms as they were before anybody asked for an index.
+/// Room as declared before it had indexes.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Rooms")]
 struct Plain {
@@ -41,7 +41,7 @@ struct Plain {
     colour: String,
 }
 
-/// Rooms with an index of every kind.
+/// Room with an index of every kind.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Rooms")]
 struct Room {
@@ -64,7 +64,7 @@ struct Room {
 
 const INDEXES: [&str; 8] = ["name", "owner", "owned", "colour", "colours", "painted", "copied", "here"];
 
-/// Another index by a name that there is.
+/// Room whose index has an existing name and another layout.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Rooms")]
 struct Changed {
@@ -104,8 +104,8 @@ fn is_building<T>(result: table_runtime::Result<T>, expected: &str) {
     }
 }
 
-/// Compares every index with these rooms.
-async fn complete(store: &Store, rooms: &[Room]) -> Result<()> {
+/// Checks that every index leads to exactly these rooms.
+async fn check_indexes(store: &Store, rooms: &[Room]) -> Result<()> {
     let tables = &store.tables;
     let found = findings::<Room>(store).await?;
     ensure!(found.is_empty(), "{found:?}");
@@ -137,15 +137,15 @@ async fn a_new_table_is_ready_at_once(store: &Store) -> Result<()> {
     for room in &rooms {
         store.tables.insert(room).await?;
     }
-    complete(store, &rooms).await?;
-    // Again, it stays so; and a program that begins later finds it so.
+    check_indexes(store, &rooms).await?;
+    // `create` changes nothing when it is called again, here or by a program that starts later.
     store.tables.create::<Room>().await?;
     store.again().create::<Room>().await?;
     assert_eq!(Room::by_name("a").count(&store.again()).await?, 3);
     Ok(())
 }
 
-/// One kind of several in a table.
+/// One of several kinds in a table.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Things", kind)]
 struct Lamp {
@@ -155,7 +155,7 @@ struct Lamp {
     number: u32,
 }
 
-/// Another one, as it was before anybody asked for an index.
+/// Another kind, as declared before it had an index.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Things", kind = "Bulb")]
 struct PlainBulb {
@@ -166,7 +166,7 @@ struct PlainBulb {
     name: String,
 }
 
-/// The same with an index.
+/// The same kind with an index.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Things", kind = "Bulb")]
 struct Bulb {
@@ -178,7 +178,7 @@ struct Bulb {
     name: String,
 }
 
-async fn another_kind_in_the_table_is_no_entity(store: &Store) -> Result<()> {
+async fn a_new_index_is_ready_if_the_table_has_rows_of_other_kinds_only(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Lamp>().await?;
     for number in 0..3 {
@@ -191,7 +191,7 @@ async fn another_kind_in_the_table_is_no_entity(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn an_entity_behind_another_kind_is_seen(store: &Store) -> Result<()> {
+async fn an_entity_after_rows_of_another_kind_is_noticed(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Lamp>().await?;
     for number in 0..3 {
@@ -218,7 +218,7 @@ async fn an_index_is_refused_until_it_is_built(store: &Store) -> Result<()> {
     is_building(Room::by_here("a").count(tables).await, "here");
     // A program that does not call `create` is refused as well.
     is_building(Room::by_name("a").eq("Room 0").exists(&store.again()).await, "name");
-    // The primary key is not, and writers keep the index from here on.
+    // The primary key can be read, and writes maintain the index from here on.
     rooms.push(room(7));
     tables.insert(&rooms[7]).await?;
     let mut first = Room::key("a", 0).get(tables).await?.context("it was inserted")?;
@@ -226,15 +226,15 @@ async fn an_index_is_refused_until_it_is_built(store: &Store) -> Result<()> {
     tables.update(&mut first).await?;
     rooms[0] = Stored::into_inner(first);
 
-    let mut told = 0;
+    let mut written = 0;
     for index in INDEXES {
         let filled = tables.backfill::<Room>(index).await?;
         assert_eq!((filled.entities, filled.conflicts), (8, vec![]), "{index}");
-        told += filled.written;
+        written += filled.written;
     }
-    // Only two of the rooms had rows.
-    ensure!(told >= 6 * 6, "{told}");
-    complete(store, &rooms).await?;
+    // Only two of the rooms had index rows before.
+    ensure!(written >= 6 * 6, "{written}");
+    check_indexes(store, &rooms).await?;
     assert_eq!(Room::by_name("a").eq("hall").get(&store.again()).await?.as_deref(), Some(&rooms[0]));
     Ok(())
 }
@@ -248,7 +248,7 @@ async fn a_dry_run_counts_and_writes_nothing(store: &Store) -> Result<()> {
         before.extend(store.rows(&table).await?);
     }
     for index in INDEXES {
-        // Every fourth has no owner.
+        // Every fourth room has no owner.
         let missing = if index.starts_with("own") { 6 } else { 9 };
         let filled = store.tables.backfill::<Room>(index).dry_run().await?;
         assert_eq!((filled.entities, filled.written, filled.conflicts), (10, missing, vec![]), "{index}");
@@ -262,7 +262,7 @@ async fn a_dry_run_counts_and_writes_nothing(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn entities_that_share_a_value_are_named(store: &Store) -> Result<()> {
+async fn a_backfill_reports_entities_that_share_a_unique_value(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let twin = Room { name: "ROOM 1".into(), owner: Some("owner 1".into()), ..room(3) };
     insert_plain(store, [room(1), twin.clone(), room(5)]).await?;
@@ -284,10 +284,10 @@ async fn entities_that_share_a_value_are_named(store: &Store) -> Result<()> {
     for index in INDEXES {
         assert_eq!(tables.backfill::<Room>(index).await?.conflicts, []);
     }
-    complete(store, &[room(1), room(3), room(5)]).await
+    check_indexes(store, &[room(1), room(3), room(5)]).await
 }
 
-/// So many that a backfill takes several pages.
+/// Number of rooms for which a backfill takes several pages.
 const MANY: u32 = 1300;
 
 async fn load(store: &Store) -> Result<()> {
@@ -308,13 +308,13 @@ async fn load(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_conflict_is_not_forgotten_by_going_on(store: &Store) -> Result<()> {
+async fn a_conflict_on_an_earlier_page_keeps_a_resumed_backfill_from_being_ready(store: &Store) -> Result<()> {
     if store.kind != Kind::Memory {
         return Ok(());
     }
     load(store).await?;
     let tables = &store.tables;
-    // Both stand in the first page.
+    // Both rooms are on the first page.
     let twin = Room { name: "Room 2".into(), ..room(4) };
     let Room { house, number, name, owner, colour } = twin;
     tables.upsert(&Plain { house, number, name, owner, colour }).await?;
@@ -330,21 +330,21 @@ async fn a_conflict_is_not_forgotten_by_going_on(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// A cursor of a backfill that is stopped after its first page.
+/// Returns the cursor of a backfill that is stopped after its first page.
 async fn stopped(store: &Store, index: &str) -> Result<String> {
-    let (tell, mut told) = mpsc::unbounded_channel();
-    let backfill = store.tables.backfill::<Room>(index).progress(move |progress| drop(tell.send(progress.clone())));
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    let backfill = store.tables.backfill::<Room>(index).progress(move |progress| drop(sender.send(progress.clone())));
     let progress = tokio::select! {
-        // What it told stops it, before it gets its next turn.
+        // The first report stops it before it is polled again.
         biased;
-        progress = told.recv() => progress.context("it is told")?,
-        filled = backfill => anyhow::bail!("it ended: {filled:?}"),
+        progress = receiver.recv() => progress.context("a report")?,
+        filled = backfill => anyhow::bail!("it was not stopped: {filled:?}"),
     };
     ensure!(progress.entities == 1000, "{progress:?}");
-    progress.cursor.context("it was told where it is")
+    progress.cursor.context("a report has a cursor")
 }
 
-async fn a_backfill_goes_on_where_it_was(store: &Store) -> Result<()> {
+async fn a_backfill_resumes_from_its_cursor(store: &Store) -> Result<()> {
     load(store).await?;
     store.tables.create::<Room>().await?;
     let indexes: &[&str] = match store.kind {
@@ -362,7 +362,7 @@ async fn a_backfill_goes_on_where_it_was(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_backfill_does_no_harm_twice(store: &Store) -> Result<()> {
+async fn a_backfill_can_be_repeated(store: &Store) -> Result<()> {
     let rooms: Vec<_> = (0..12).map(room).collect();
     insert_plain(store, rooms.clone()).await?;
     store.tables.create::<Room>().await?;
@@ -371,10 +371,10 @@ async fn a_backfill_does_no_harm_twice(store: &Store) -> Result<()> {
         let again = store.tables.backfill::<Room>(index).await?;
         assert_eq!((again.entities, again.conflicts), (12, vec![]), "{index}");
     }
-    complete(store, &rooms).await
+    check_indexes(store, &rooms).await
 }
 
-async fn a_backfill_beside_writers_loses_nothing(store: &Store) -> Result<()> {
+async fn a_backfill_during_writes_misses_no_entity(store: &Store) -> Result<()> {
     let (count, times) = if store.kind == Kind::Memory { (200, 60) } else { (24, 6) };
     insert_plain(store, (0..count).map(room)).await?;
     store.tables.create::<Room>().await?;
@@ -409,7 +409,7 @@ async fn a_backfill_beside_writers_loses_nothing(store: &Store) -> Result<()> {
                 };
                 match written {
                     Ok(()) => own[at] = changed,
-                    // The backfill touches what it indexes.
+                    // The backfill may have given the entity a new version.
                     Err(Error::ConditionNotMet(_)) => {}
                     Err(error) => return Err(error),
                 }
@@ -427,15 +427,15 @@ async fn a_backfill_beside_writers_loses_nothing(store: &Store) -> Result<()> {
     for own in writers.join_all().await {
         rooms.extend(own?);
     }
-    complete(store, &rooms).await
+    check_indexes(store, &rooms).await
 }
 
-async fn rows_whose_answer_is_lost_are_written(store: &Store) -> Result<()> {
+async fn a_backfill_writes_rows_again_whose_answer_was_lost(store: &Store) -> Result<()> {
     let rooms: Vec<_> = (0..6).map(room).collect();
     insert_plain(store, rooms.clone()).await?;
     store.tables.create::<Room>().await?;
     for (n, index) in INDEXES.into_iter().enumerate() {
-        // The first write of each.
+        // The answer to the first write of each backfill is lost.
         if n % 2 == 0 {
             store.probe.lose();
         } else {
@@ -444,7 +444,7 @@ async fn rows_whose_answer_is_lost_are_written(store: &Store) -> Result<()> {
         let filled = store.tables.backfill::<Room>(index).await?;
         assert!(filled.ready && filled.conflicts.is_empty(), "{index}: {filled:?}");
     }
-    complete(store, &rooms).await
+    check_indexes(store, &rooms).await
 }
 
 async fn an_index_with_another_layout_is_refused(store: &Store) -> Result<()> {
@@ -457,13 +457,13 @@ async fn an_index_with_another_layout_is_refused(store: &Store) -> Result<()> {
     }
     let refused = store.tables.backfill::<Changed>("name").await;
     assert!(matches!(refused, Err(Error::LayoutChanged(_))), "{refused:?}");
-    // Whoever has the layout that is recorded goes on.
+    // A program with the recorded layout still works.
     store.tables.create::<Room>().await?;
     assert!(Room::by_name("b").eq("ROOM 1").exists(&store.tables).await?);
     Ok(())
 }
 
-async fn an_index_that_is_not_there_is_named(store: &Store) -> Result<()> {
+async fn an_unknown_index_name_is_refused_with_a_suggestion(store: &Store) -> Result<()> {
     store.probe.requests();
     let Err(Error::Query(error)) = store.tables.backfill::<Room>("nmae").await else { panic!("there is none") };
     assert!(error.problem.contains("`nmae`") && error.problem.contains("`name`"), "{error}");
@@ -471,7 +471,7 @@ async fn an_index_that_is_not_there_is_named(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// As it was written before there was an index.
+/// Member as declared before it had an index.
 #[derive(TableEntity)]
 #[table(name = "Members")]
 struct Before {
@@ -501,16 +501,16 @@ async fn insert_before(store: &Store, members: &[(&str, u32, &str)]) -> Result<(
     Ok(())
 }
 
-/// The row keys of the entities that share a value with another one.
+/// Returns the row keys of the entities whose value already has another owner.
 fn losers(findings: &[Finding]) -> Vec<&str> {
     let two_owners = findings.iter().filter(|finding| matches!(finding, Finding::TwoOwners { index: "email", .. }));
     two_owners.filter_map(Finding::entity).map(|entity| entity.row_key.as_str()).collect()
 }
 
-async fn a_backfill_tells_of_a_value_with_two_owners(store: &Store) -> Result<()> {
+async fn a_backfill_with_conflicts_is_not_ready(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Before>().await?;
-    // In one page and partition, and in another one.
+    // The owners share a page and a partition, or are in different ones.
     insert_before(store, &[("A", 1, "ada@x.org"), ("A", 2, "Ada@x.org"), ("A", 3, "c@x.org"), ("B", 4, "ADA@x.org")])
         .await?;
     tables.create::<Member>().await?;
@@ -522,7 +522,7 @@ async fn a_backfill_tells_of_a_value_with_two_owners(store: &Store) -> Result<()
     for entity in filled.conflicts.iter().filter_map(Finding::entity) {
         let team = &entity.partition_key;
         let id: u32 = entity.row_key.parse()?;
-        let mut member = Member::key(team, id).get(tables).await?.expect("it is there");
+        let mut member = Member::key(team, id).get(tables).await?.expect("the member");
         member.email = Some(format!("{id}@x.org"));
         tables.update(&mut member).await?;
     }
@@ -533,7 +533,7 @@ async fn a_backfill_tells_of_a_value_with_two_owners(store: &Store) -> Result<()
     Ok(())
 }
 
-async fn a_repair_leaves_a_value_with_two_owners(store: &Store) -> Result<()> {
+async fn a_repair_leaves_two_owners_of_a_value_to_the_caller(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Member>().await?;
     insert_before(store, &[("A", 1, "ada@x.org"), ("A", 2, "ADA@x.org")]).await?;
@@ -543,11 +543,11 @@ async fn a_repair_leaves_a_value_with_two_owners(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn an_index_is_refused_once_it_is_recorded_as_building(store: &Store) -> Result<()> {
+async fn an_unrecorded_index_is_refused_until_create_and_backfill(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Before>().await?;
     insert_before(store, &[("A", 1, "ada@x.org")]).await?;
-    // Nothing is recorded yet, so that nobody knows of the rows that are missing.
+    // Nothing is recorded yet, so it is unknown whether rows are missing.
     let unknown = Member::by_email("ada@x.org").get(tables).await.expect_err("it is not recorded");
     assert!(matches!(&unknown, Error::IndexNotRecorded { table, index } if table == "Members" && index == "email"));
     assert!(unknown.to_string().contains("`create`"), "{unknown}");

@@ -6,7 +6,7 @@ use tests::stores::Store;
 
 use crate::fixtures::findings;
 
-/// Every kind of index in every scope.
+/// Entity with every kind of index in every scope.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "People")]
 pub(crate) struct Person {
@@ -38,13 +38,13 @@ pub(crate) struct Person {
     pub(crate) status: String,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "a condition is lent its fields")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "a condition takes its fields by reference")]
 fn is_adult(age: &u8) -> bool {
     *age >= 18
 }
 
 impl Person {
-    /// A person of this number and name, in this city.
+    /// Returns a person with this number, name and city.
     pub(crate) fn new(id: u32, name: &str, city: &str) -> Self {
         Self {
             team: "Sales".into(),
@@ -60,7 +60,7 @@ impl Person {
     }
 }
 
-/// An entity of which a property stands in no index.
+/// Entity with a property that is in no index.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Accounts")]
 pub(crate) struct Account {
@@ -86,16 +86,16 @@ impl Account {
 }
 
 pub(crate) async fn person(tables: &Tables, id: u32) -> Result<Stored<Person>> {
-    Ok(Person::key("Sales", id).get(tables).await?.expect("the person is there"))
+    Ok(Person::key("Sales", id).get(tables).await?.expect("the person"))
 }
 
-/// The rows of some people, by number.
+/// Returns the numbers of these people.
 fn ids<P>(found: &[P], id: impl Fn(&P) -> u32) -> Vec<u32> {
     found.iter().map(id).collect()
 }
 
-/// Compares every index with what it should lead to: these people and nobody else.
-pub(crate) async fn everything(store: &Store, all: &[Person]) -> Result<()> {
+/// Checks that every index leads to exactly these people.
+pub(crate) async fn check_indexes(store: &Store, all: &[Person]) -> Result<()> {
     let tables = &store.tables;
     assert_eq!(findings::<Person>(store).await?, []);
     assert_eq!(Person::by_key("Sales").count(tables).await?, all.len());
@@ -147,7 +147,7 @@ pub(crate) async fn everything(store: &Store, all: &[Person]) -> Result<()> {
     Ok(())
 }
 
-/// Alice, Bob and Carol, of whom Carol is the only one without an e-mail and a badge, and a child.
+/// Returns Alice, Bob and Carol. Carol alone is a child, without an e-mail address and a badge.
 pub(crate) fn people() -> Vec<Person> {
     let carol = Person { email: None, badge: None, age: 9, ..Person::new(3, "Carol", "Bonn") };
     vec![Person::new(1, "Alice", "Bonn"), Person::new(2, "Bob", "Köln"), carol]
@@ -162,11 +162,11 @@ pub(crate) async fn insert_people(store: &Store) -> Result<Vec<Person>> {
     Ok(people)
 }
 
-/// The tables in which people have rows.
+/// Tables with rows of people or of their indexes.
 pub(crate) const TABLES: [&str; 7] =
     ["People", "PeopleByEmail", "Lockers", "PeopleInCities", "PeopleByCityCopy", "GrownUps", "PeopleByStatus"];
 
-/// A name for each scope.
+/// Entity with a unique index in its own partition and a cross-partition one.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Chairs")]
 pub(crate) struct Chair {

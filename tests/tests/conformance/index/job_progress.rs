@@ -15,14 +15,14 @@ use super::fixtures::{Chair, Person, entity};
 use crate::fixtures::findings;
 
 crate::conformance! {
-    a_repair_goes_on_where_it_was
-    a_verification_goes_on_where_it_was
-    a_verification_tells_how_far_it_is
-    a_cursor_stays_in_a_constant_partition
-    a_cursor_of_another_sweep_is_refused
+    a_repair_resumes_from_its_cursor
+    a_verification_resumes_from_its_cursor
+    a_verification_reports_progress_after_each_page
+    a_job_stays_in_the_constant_partition_of_its_entity
+    a_cursor_of_another_job_is_refused
 }
 
-/// Loads chairs of one hall by hand, a third of them without their names' rows, and gives the faults that there are.
+/// Writes the rows of chairs in one hall and leaves out every third name's index row. Returns what `verify` has to find.
 async fn load_chairs(store: &Store, count: u32) -> Result<Vec<Finding>> {
     store.tables.create::<Chair>().await?;
     let mut missing = Vec::new();
@@ -51,25 +51,25 @@ async fn load_chairs(store: &Store, count: u32) -> Result<Vec<Finding>> {
     Ok(missing)
 }
 
-/// More than two pages, where a request is cheap.
+/// Number of chairs: more than two pages if a request is cheap.
 fn pages(store: &Store) -> u32 {
     if matches!(store.kind, Kind::Memory | Kind::Disk) { 2500 } else { 1050 }
 }
 
-async fn a_repair_goes_on_where_it_was(store: &Store) -> Result<()> {
+async fn a_repair_resumes_from_its_cursor(store: &Store) -> Result<()> {
     let missing = load_chairs(store, pages(store)).await?;
-    // It is stopped when it is past its first page.
-    let (tell, mut told) = mpsc::unbounded_channel();
-    let repair = store.tables.repair::<Chair>().progress(move |progress| drop(tell.send(progress.clone())));
+    // The repair is stopped after its first page.
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    let repair = store.tables.repair::<Chair>().progress(move |progress| drop(sender.send(progress.clone())));
     let progress = tokio::select! {
-        // What it told stops it, before it gets its next turn.
+        // The first report stops it before it is polled again.
         biased;
-        progress = told.recv() => progress.context("it is told")?,
-        repaired = repair => anyhow::bail!("it ended: {repaired:?}"),
+        progress = receiver.recv() => progress.context("a report")?,
+        repaired = repair => anyhow::bail!("it was not stopped: {repaired:?}"),
     };
-    let cursor = progress.cursor.context("it was told where it is")?;
+    let cursor = progress.cursor.context("a report has a cursor")?;
     assert_eq!((progress.entities, progress.fixed), (1000, 334));
-    // It may have got a little further before it was stopped.
+    // It may have fixed a few more rows before it was stopped.
     let left = findings::<Chair>(store).await?;
     ensure!(left.len() > 10 && missing[334..].ends_with(&left), "{} are left", left.len());
 
@@ -81,14 +81,14 @@ async fn a_repair_goes_on_where_it_was(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_verification_goes_on_where_it_was(store: &Store) -> Result<()> {
+async fn a_verification_resumes_from_its_cursor(store: &Store) -> Result<()> {
     let missing = load_chairs(store, pages(store)).await?;
     let mut verify = store.tables.verify::<Chair>();
     assert_eq!(verify.cursor(), None);
     for finding in &missing[..335] {
         assert_eq!(verify.try_next().await?.as_ref(), Some(finding));
     }
-    // All of the first page were given out, and one of the second.
+    // It has returned all findings of the first page and one of the second.
     let cursor = verify.cursor().context("it is past its first page")?.to_owned();
     drop(verify);
     let rest = store.tables.verify::<Chair>().from(&cursor)?.all().await?;
@@ -96,25 +96,25 @@ async fn a_verification_goes_on_where_it_was(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_verification_tells_how_far_it_is(store: &Store) -> Result<()> {
+async fn a_verification_reports_progress_after_each_page(store: &Store) -> Result<()> {
     let missing = load_chairs(store, pages(store)).await?;
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let tell = told.clone();
-    let verify = store.tables.verify::<Chair>().progress(move |progress| tell.lock().unwrap().push(progress.clone()));
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let shared = reports.clone();
+    let verify = store.tables.verify::<Chair>().progress(move |progress| shared.lock().unwrap().push(progress.clone()));
     assert_eq!(verify.all().await?, missing);
-    let told = std::mem::take(&mut *told.lock().unwrap());
-    let (first, last) = told.first().zip(told.last()).context("there are pages")?;
+    let reports = std::mem::take(&mut *reports.lock().unwrap());
+    let (first, last) = reports.first().zip(reports.last()).context("there are pages")?;
     let count = pages(store) as usize;
     assert_eq!((last.entities, last.fixed), (count, missing.len()));
     assert_eq!(last.rows, count - missing.len());
-    // The first page is told once its findings were given out, and no others.
+    // The first page is reported once all of its findings were returned, and none of the next page.
     assert_eq!((first.entities, first.rows, first.fixed), (1000, 0, 334));
-    let cursor = first.cursor.as_deref().context("it says where to go on")?;
+    let cursor = first.cursor.as_deref().context("a report has a cursor")?;
     assert_eq!(store.tables.verify::<Chair>().from(cursor)?.all().await?, missing[334..]);
     Ok(())
 }
 
-/// An entity of one partition, in a table that has others.
+/// Entity of a single partition, in a table with other partitions.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Flags", partition = "all")]
 struct Flag {
@@ -124,7 +124,7 @@ struct Flag {
     name: String,
 }
 
-/// Its neighbours, whose rows look the same.
+/// Entity in other partitions of that table, with rows of the same form.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Flags")]
 struct Neighbour {
@@ -136,7 +136,7 @@ struct Neighbour {
     name: String,
 }
 
-async fn a_cursor_stays_in_a_constant_partition(store: &Store) -> Result<()> {
+async fn a_job_stays_in_the_constant_partition_of_its_entity(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Flag>().await?;
     for number in [1, 2] {
@@ -145,11 +145,11 @@ async fn a_cursor_stays_in_a_constant_partition(store: &Store) -> Result<()> {
     }
     let before = store.rows("Flags").await?;
 
-    let (tell, mut told) = mpsc::unbounded_channel();
-    tables.repair::<Flag>().progress(move |progress| drop(tell.send(progress.clone()))).await?;
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    tables.repair::<Flag>().progress(move |progress| drop(sender.send(progress.clone()))).await?;
     let mut cursors = 0;
-    while let Some(progress) = told.recv().await {
-        let cursor = progress.cursor.context("it was told where it is")?;
+    while let Some(progress) = receiver.recv().await {
+        let cursor = progress.cursor.context("a report has a cursor")?;
         let repaired = tables.repair::<Flag>().from(&cursor)?.await?;
         assert_eq!((repaired.entities, repaired.fixed, repaired.left), (0, vec![], vec![]));
         assert_eq!(tables.verify::<Flag>().from(&cursor)?.all().await?, []);
@@ -158,29 +158,29 @@ async fn a_cursor_stays_in_a_constant_partition(store: &Store) -> Result<()> {
     assert_eq!(cursors, 2);
     assert_eq!(store.rows("Flags").await?, before);
 
-    let (tell, mut told) = mpsc::unbounded_channel();
-    tables.backfill::<Flag>("name").progress(move |progress| drop(tell.send(progress.clone()))).await?;
-    let cursor = told.recv().await.and_then(|progress| progress.cursor).context("it was told where it is")?;
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    tables.backfill::<Flag>("name").progress(move |progress| drop(sender.send(progress.clone()))).await?;
+    let cursor = receiver.recv().await.and_then(|progress| progress.cursor).context("a report has a cursor")?;
     let filled = tables.backfill::<Flag>("name").from(&cursor)?.await?;
     assert_eq!((filled.entities, filled.written, filled.ready), (0, 0, true));
-    // Nor does one of the neighbours lead there.
-    let (tell, mut told) = mpsc::unbounded_channel();
-    tables.repair::<Neighbour>().progress(move |progress| drop(tell.send(progress.clone()))).await?;
-    let cursor = told.recv().await.and_then(|progress| progress.cursor).context("it was told where it is")?;
+    // A cursor of the other entity is refused.
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    tables.repair::<Neighbour>().progress(move |progress| drop(sender.send(progress.clone()))).await?;
+    let cursor = receiver.recv().await.and_then(|progress| progress.cursor).context("a report has a cursor")?;
     assert!(matches!(tables.repair::<Flag>().from(&cursor), Err(Error::Cursor(_))));
     Ok(())
 }
 
-async fn a_cursor_of_another_sweep_is_refused(store: &Store) -> Result<()> {
+async fn a_cursor_of_another_job_is_refused(store: &Store) -> Result<()> {
     load_chairs(store, 3).await?;
     store.tables.create::<Person>().await?;
-    let (tell, mut told) = mpsc::unbounded_channel();
-    store.tables.repair::<Chair>().progress(move |progress| drop(tell.send(progress.clone()))).await?;
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    store.tables.repair::<Chair>().progress(move |progress| drop(sender.send(progress.clone()))).await?;
     let mut cursors = Vec::new();
-    while let Some(progress) = told.recv().await {
+    while let Some(progress) = receiver.recv().await {
         cursors.extend(progress.cursor);
     }
-    ensure!(!cursors.is_empty(), "a page was told");
+    ensure!(!cursors.is_empty(), "no page was reported");
     for cursor in &cursors {
         store.probe.requests();
         assert!(matches!(store.tables.repair::<Person>().from(cursor), Err(Error::Cursor(_))), "another entity");
@@ -189,7 +189,7 @@ async fn a_cursor_of_another_sweep_is_refused(store: &Store) -> Result<()> {
         assert!(matches!(store.tables.repair::<Chair>().from(cut), Err(Error::Cursor(_))), "damaged");
         assert_eq!(store.probe.requests(), 0);
     }
-    // One in the rows of an index is not one of a backfill, which reads entities only.
+    // A backfill reads entities only and refuses a cursor into index rows.
     let last = cursors.last().context("a page of an index")?;
     assert!(matches!(store.tables.backfill::<Chair>("name").from(last), Err(Error::Cursor(_))));
     let repaired = store.tables.repair::<Chair>().from(last)?.await?;

@@ -18,14 +18,14 @@ use super::{
 use crate::fixtures::findings;
 
 crate::conformance! {
-    a_cursor_ends_within_a_list
-    a_long_list_is_read_whole
-    a_list_that_changes_is_read_again
-    lists_that_overflow_are_written_or_refused_whole
-    a_list_with_a_hole_is_written_on
+    a_page_may_end_within_a_list
+    all_rows_of_a_long_list_are_read
+    a_list_that_changes_while_it_is_read_is_read_again
+    overflowing_lists_are_written_completely_or_not_at_all
+    a_list_with_a_missing_row_can_be_written
 }
 
-async fn a_cursor_ends_within_a_list(store: &Store) -> Result<()> {
+async fn a_page_may_end_within_a_list(store: &Store) -> Result<()> {
     plant(store, 11..=15).await?;
     let (tables, query) = (&store.tables, || Employee::by_book("Sales"));
     let jones = Employee { last_name: "Young".to_owned(), ..employee(3) };
@@ -33,7 +33,7 @@ async fn a_cursor_ends_within_a_list(store: &Store) -> Result<()> {
     put_list(store, "book-young", &[3], None).await?;
     let page = query().page(tables, 2, None).await?;
     assert_eq!(ids(&page.entities), [11, 12]);
-    // One that was given out leaves, one comes before the cursor, and one after it.
+    // An entity already returned leaves the list. One is added before the cursor and one after it.
     for id in [10, 16] {
         put_entity(store, &employee(id), None).await?;
     }
@@ -45,7 +45,7 @@ async fn a_cursor_ends_within_a_list(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_long_list_is_read_whole(store: &Store) -> Result<()> {
+async fn all_rows_of_a_long_list_are_read(store: &Store) -> Result<()> {
     plant(store, 11..=15).await?;
     let (tables, query) = (&store.tables, || Employee::by_book("Sales"));
     put_list(store, "book-smith", &[11, 12], Some(3)).await?;
@@ -53,7 +53,7 @@ async fn a_long_list_is_read_whole(store: &Store) -> Result<()> {
     put_list(store, "~3~book-smith", &[14, 15], None).await?;
     store.probe.requests();
     assert_eq!(ids(&query().all(tables).await?), [11, 12, 13, 14, 15]);
-    // A page, two further rows, the first one again, and the entities.
+    // It reads a page, the two further rows, the first row again, and the entities.
     assert_eq!(store.probe.requests(), 1 + 2 + 1 + 5);
     assert_eq!(query().count_unchecked(tables).await?, 5);
     assert_eq!(store.probe.requests(), 1 + 2 + 1);
@@ -62,18 +62,18 @@ async fn a_long_list_is_read_whole(store: &Store) -> Result<()> {
     let page = query().page(tables, 3, page.next.as_deref()).await?;
     assert_eq!((ids(&page.entities), page.next), (vec![14, 15], None));
 
-    let gone = Action::Delete(table_runtime::backend::IfMatch::Any);
-    store.backend.execute(&group("Employees", ("Sales", "~2~book-smith"), gone)).await?;
+    let delete = Action::Delete(IfMatch::Any);
+    store.backend.execute(&group("Employees", ("Sales", "~2~book-smith"), delete)).await?;
     let error = query().all(tables).await.expect_err("a row is missing");
     assert!(error.to_string().contains("`IndexedRows`: expected as many rows of the list"), "{error}");
     Ok(())
 }
 
-async fn a_list_that_changes_is_read_again(store: &Store) -> Result<()> {
+async fn a_list_that_changes_while_it_is_read_is_read_again(store: &Store) -> Result<()> {
     plant(store, 11..=14).await?;
     put_list(store, "book-smith", &[12, 13], Some(2)).await?;
     put_list(store, "~2~book-smith", &[14], None).await?;
-    // One comes, and one moves on into the next row, and with it into rows of two states.
+    // An id is added, and another moves to the next row. The two rows are thus read in different states.
     let writes = vec![
         group("Employees", ("Sales", "book-smith"), upsert(list(&[11, 12], Some(2)))),
         group("Employees", ("Sales", "~2~book-smith"), upsert(list(&[13, 14], None))),
@@ -84,7 +84,7 @@ async fn a_list_that_changes_is_read_again(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// A word in several lists.
+/// Declares a word that is in several lists.
 macro_rules! listed {
     ($name:ident: $($list:ident)+) => {
         #[derive(TableEntity, Clone, Debug, PartialEq)]
@@ -114,10 +114,10 @@ listed! { Listed:
     d8 d9 e0 e1 e2 e3 e4 e5 e6 e7 e8
 }
 
-async fn lists_that_overflow_are_written_or_refused_whole(store: &Store) -> Result<()> {
+async fn overflowing_lists_are_written_completely_or_not_at_all(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Word>().await?;
-    // As long as ids can be: 512 units with the prefix, so that 63 of them fill a row.
+    // The longest ids: 512 units with the prefix. 63 of them fill a row.
     let id = |number: u32| format!("{number:0509}");
     tables.insert_all((0..200).map(|number| Word::new(id(number), 1))).await?;
     assert_eq!(Word::by_only("de").eq(1).count(tables).await?, 200);
@@ -127,7 +127,7 @@ async fn lists_that_overflow_are_written_or_refused_whole(store: &Store) -> Resu
     assert_eq!(findings::<Word>(store).await?, []);
     store.clean().await?;
 
-    // 49 lists, each of which has room for one more id.
+    // There are 49 lists, each with room for one more id.
     tables.create::<Listed>().await?;
     let full: Vec<_> = (0..62).map(|number| format!("id-{}", id(number))).collect();
     let text = serde_json::to_string(&full)?;
@@ -143,31 +143,33 @@ async fn lists_that_overflow_are_written_or_refused_whole(store: &Store) -> Resu
         store.write("Words", ("de", &row_key), Action::Insert(properties)).await?;
     }
     assert_eq!(Listed::by_e8("de").eq(1).count(tables).await?, 62);
-    // One entity more makes a second row of each, which is 99 operations with its own.
+    // After that, one more entity needs a second row in each list: 99 operations with its own row.
     tables.insert(&Listed::new(id(62), 1)).await?;
     tables.insert(&Listed::new(id(63), 1)).await?;
     let rows = store.rows("Words").await?;
     assert_eq!(rows.iter().filter(|row| row.row_key.starts_with("~2~")).count(), 49);
-    // An entity in the first row that leaves them all changes that row of each, and writes the lists of its new value.
-    let mut first = Listed::key("de", &full[0][3..]).get(tables).await?.context("it was inserted")?;
+    // An entity that moves out of each list's first row changes those rows and writes the lists of its new value.
+    let mut first = Listed::key("de", &full[0][3..]).get(tables).await?.context("the word")?;
     *first = Listed::new(id(0), 2);
     tables.update(&mut first).await?;
     assert_eq!(findings::<Listed>(store).await?, []);
-    // One in the second row changes both, which is more than a transaction takes.
+    // An entity that moves out of each list's second row changes both rows: more than a transaction holds.
     let rows = store.rows("Words").await?;
-    let mut last = Listed::key("de", &*id(63)).get(tables).await?.context("it was inserted")?;
+    let mut last = Listed::key("de", &*id(63)).get(tables).await?.context("the word")?;
     *last = Listed::new(id(63), 2);
-    let Err(Error::Limit(limit)) = tables.update(&mut last).await else { panic!("it is too much") };
+    let Err(Error::Limit(limit)) = tables.update(&mut last).await else {
+        panic!("more operations than a transaction holds")
+    };
     assert_eq!((limit.table.as_str(), limit.limit), ("Words", "100 operations, those on index rows included"));
     assert_eq!(store.rows("Words").await?, rows);
     assert_eq!(findings::<Listed>(store).await?, []);
     Ok(())
 }
 
-async fn a_list_with_a_hole_is_written_on(store: &Store) -> Result<()> {
+async fn a_list_with_a_missing_row_can_be_written(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let all = insert_people(store).await?;
-    // Somebody has deleted the second row of a list.
+    // Another program has deleted the second row of a list.
     let first = &all[0];
     let mut rows = Properties::default();
     rows.push("IndexedRows", ValueRef::Int32(2));

@@ -1,4 +1,5 @@
-//! What others wrote among an entity's rows: entities of another kind, rows of other programs, and damaged ones.
+//! Other programs in an entity's tables: entities of another kind, rows that cannot be read, and programs that do not
+//! know the index.
 
 use anyhow::Result;
 use table_runtime::{
@@ -10,13 +11,13 @@ use tests::stores::Store;
 use crate::fixtures::findings;
 
 crate::conformance! {
-    another_kind_in_an_entitys_place_has_none_of_its_rows
-    a_row_that_cannot_be_read_stops_nobody
-    an_entity_that_does_not_fit_is_found
+    an_entity_of_another_kind_with_the_same_key_inherits_no_index_rows
+    an_unreadable_index_row_fails_only_writes_of_its_value
+    verify_reports_an_entity_that_does_not_fit_the_struct
     a_program_without_the_index_sees_no_pending_insert
 }
 
-/// Another kind in the table, at keys that an entity may have as well.
+/// Another kind in the table, whose keys may equal those of a citizen.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Parties", kind)]
 struct Company {
@@ -50,7 +51,7 @@ fn id(table: &str, partition_key: &str, row_key: &str) -> RowId {
     RowId { table: table.into(), partition_key: partition_key.into(), row_key: row_key.into() }
 }
 
-/// The foreign rows among findings, of which there are no others.
+/// Returns the foreign rows of these findings, which have to be foreign rows only.
 fn foreign(findings: &[Finding]) -> Vec<(Option<&'static str>, RowId)> {
     let foreign = findings.iter().map(|finding| match finding {
         Finding::Foreign { index, row, problem } => {
@@ -62,22 +63,22 @@ fn foreign(findings: &[Finding]) -> Vec<(Option<&'static str>, RowId)> {
     foreign.collect()
 }
 
-async fn another_kind_in_an_entitys_place_has_none_of_its_rows(store: &Store) -> Result<()> {
+async fn an_entity_of_another_kind_with_the_same_key_inherits_no_index_rows(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Citizen>().await?;
     tables.create::<Company>().await?;
     for id in 1..=2 {
         tables.insert(&citizen(id, &format!("{id}@x.org"), &format!("Al {id}"))).await?;
     }
-    // What a deletion leaves that ended after its commit; others then took the entity's place.
+    // A deletion crashed after its commit and left its index rows. Another kind then used the entity's key.
     for id in 1..=2 {
         store.write("Parties", ("d", &format!("id-000000000{id}")), Action::Delete(IfMatch::Any)).await?;
         tables.insert(&Company { district: "d".into(), id }).await?;
     }
-    // The values are free,
+    // The values are free.
     tables.insert(&citizen(3, "1@x.org", "Al 1")).await?;
     assert_eq!(Citizen::by_email("1@x.org").get(tables).await?.as_deref(), Some(&citizen(3, "1@x.org", "Al 1")));
-    // and a repair ends clean.
+    // A repair leaves nothing.
     assert!(tables.repair::<Citizen>().await?.left.is_empty());
     assert_eq!(findings::<Citizen>(store).await?, []);
     assert!(store.backend.get("PartiesByEmail", "2@x.org", "", None).await?.is_none());
@@ -85,11 +86,11 @@ async fn another_kind_in_an_entitys_place_has_none_of_its_rows(store: &Store) ->
     Ok(())
 }
 
-async fn a_row_that_cannot_be_read_stops_nobody(store: &Store) -> Result<()> {
+async fn an_unreadable_index_row_fails_only_writes_of_its_value(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Citizen>().await?;
     tables.insert(&citizen(1, "a@x.org", "Al")).await?;
-    // Somebody deletes a row, and writes others that say nothing.
+    // Another program deletes an index row and writes others that hold no pointer.
     store.write("Parties", ("d", "tag-t 0000000001"), Action::Delete(IfMatch::Any)).await?;
     let nonsense = [
         (Some("email"), id("PartiesByEmail", "z@x.org", "")),
@@ -110,7 +111,7 @@ async fn a_row_that_cannot_be_read_stops_nobody(store: &Store) -> Result<()> {
     assert_eq!((repaired.fixed.as_slice(), repaired.left.as_slice()), (std::slice::from_ref(missing), rest));
     assert_eq!(findings::<Citizen>(store).await?, rest);
 
-    // Who needs their places is told which they are; nobody else hears of them.
+    // A write that needs the key of such a row gets an error that names it. Other writes succeed.
     let (_, row) = &nonsense[0];
     let error = tables.insert(&citizen(2, "z@x.org", "Bo")).await.unwrap_err();
     assert!(matches!(&error, Error::Property(error) if error.row == *row), "{error}");
@@ -119,7 +120,7 @@ async fn a_row_that_cannot_be_read_stops_nobody(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn an_entity_that_does_not_fit_is_found(store: &Store) -> Result<()> {
+async fn verify_reports_an_entity_that_does_not_fit_the_struct(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Citizen>().await?;
     for (number, alias) in [(1, "Al"), (2, "Bo")] {
@@ -130,7 +131,7 @@ async fn an_entity_that_does_not_fit_is_found(store: &Store) -> Result<()> {
     store.write("Parties", ("d", "id-0000000001"), Action::Merge(damage, IfMatch::Any)).await?;
     store.write("PartiesByEmail", ("bo@x.org", ""), Action::Delete(IfMatch::Any)).await?;
 
-    // What leads to it is not known to be wrong.
+    // The index rows of the damaged entity are not reported: nothing proves that they are wrong.
     let found = findings::<Citizen>(store).await?;
     assert_eq!(foreign(&found[..1]), [(None, id("Parties", "d", "id-0000000001"))]);
     assert!(matches!(found[1..], [Finding::MissingRow { index: "email", .. }]), "{found:?}");
@@ -142,7 +143,7 @@ async fn an_entity_that_does_not_fit_is_found(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// A user with a unique address.
+/// User with a unique address.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Users")]
 struct User {
@@ -155,7 +156,7 @@ struct User {
     note: String,
 }
 
-/// The same user, by a program that does not know the index.
+/// The same user as declared by a program that does not know the index.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Users")]
 struct PlainUser {
@@ -190,7 +191,7 @@ async fn a_program_without_the_index_sees_no_pending_insert(store: &Store) -> Re
     assert_eq!(PlainUser::by_key("a").select::<Address>().all(tables).await?, []);
     assert_eq!(PlainUser::by_key("a").count(tables).await?, 0);
     assert_eq!(PlainUser::by_key("a").filter(|user| user.note.eq("")).count(tables).await?, 0);
-    // What nobody sees is in nobody's way.
+    // The pending row does not prevent an insert.
     let user = PlainUser { group: "a".into(), id: 1, email: "b@x.org".into(), note: "new".into() };
     tables.insert(&user).await?;
     assert_eq!(key().get(tables).await?.as_deref(), Some(&user));

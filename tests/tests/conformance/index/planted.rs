@@ -1,5 +1,5 @@
-//! Employees with an index of every scope and content. Their rows are written below the types, so that each row may be
-//! one that no complete write leaves.
+//! Employees with an index of every scope and content. The rows are written with the backend, so that a case can store
+//! rows that no completed write leaves.
 
 use std::sync::Mutex;
 
@@ -118,7 +118,7 @@ pub(crate) fn group(table: &'static str, (partition_key, row_key): (&str, &str),
     Group { table: table.into(), partition_key: partition_key.to_owned(), operations }
 }
 
-/// Writes the entity alone.
+/// Writes the entity's own row alone.
 pub(crate) async fn put_entity(store: &Store, entity: &Employee, more: Option<(&'static str, Value)>) -> Result<()> {
     let mut properties = entity.own_properties();
     if more.as_ref().is_none_or(|(name, _)| *name != "EntityType") {
@@ -128,7 +128,7 @@ pub(crate) async fn put_entity(store: &Store, entity: &Employee, more: Option<(&
     put(&store.backend, "Employees", (&entity.department, &entity.row_key()), properties).await
 }
 
-/// What a row of the index holds.
+/// Returns the properties of the entity's row in this index.
 pub(crate) fn index_row(entity: &Employee, layout: &LayoutInfo) -> Vec<(&'static str, Value)> {
     let index = layout.index.as_ref().expect("an index");
     let mut properties = match index.holds {
@@ -144,7 +144,7 @@ pub(crate) fn index_row(entity: &Employee, layout: &LayoutInfo) -> Vec<(&'static
     properties
 }
 
-/// Writes the entity's rows in its indexes, but for lists.
+/// Writes the entity's rows in its indexes, except lists.
 pub(crate) async fn put_indexes(store: &Store, entity: &Employee, which: impl Fn(Holds) -> bool) -> Result<()> {
     for layout in Employee::layout().layouts {
         let Some(index) = &layout.index else { continue };
@@ -169,7 +169,7 @@ pub(crate) fn list(ids: &[u32], rows: Option<i32>) -> Vec<(&'static str, Value)>
     properties
 }
 
-/// Employees that are whole, with all their rows.
+/// Writes complete employees with all of their index rows.
 pub(crate) async fn plant(store: &Store, ids: impl IntoIterator<Item = u32>) -> Result<()> {
     store.tables.create::<Employee>().await?;
     let mut ids: Vec<_> = ids.into_iter().collect();
@@ -181,7 +181,8 @@ pub(crate) async fn plant(store: &Store, ids: impl IntoIterator<Item = u32>) -> 
     put_list(store, "book-smith", &ids, None).await
 }
 
-/// Who is below 10 has a row in each index, and is no match: gone, of another value, pending, or of another kind.
+/// Writes index rows of employees 1 to 4 that match nothing: the entity is missing, has another value, is pending, or is
+/// of another kind. The other employees are complete.
 pub(crate) async fn plant_stale(store: &Store, more: impl IntoIterator<Item = u32>) -> Result<()> {
     let more: Vec<_> = more.into_iter().collect();
     plant(store, more.iter().copied()).await?;
@@ -202,7 +203,7 @@ pub(crate) fn ids<T: std::ops::Deref<Target = Employee>>(found: &[T]) -> Vec<u32
     found.iter().map(|employee| employee.id).collect()
 }
 
-/// Calls `$check!` with a name and a query for each index of pointers that is not unique.
+/// Calls `$check!` with a name and a query for each index with pointers that is not unique.
 macro_rules! pointers {
     ($check:ident) => {
         $check!("last_name", Employee::by_last_name("Sales").eq("Smith"));
@@ -216,7 +217,7 @@ macro_rules! pointers {
     };
 }
 
-/// The same for copies.
+/// Calls `$check!` with a name and a query for each index with copies.
 macro_rules! copies {
     ($check:ident) => {
         $check!("room", Employee::by_room("Sales").eq("r1"));
@@ -225,7 +226,7 @@ macro_rules! copies {
     };
 }
 
-/// The same for unique indexes, with the identifier.
+/// Calls `$check!` with a name, a number of requests and a query of an id for each unique index.
 macro_rules! unique {
     ($check:ident) => {
         $check!("badge", 2, |id: u32| Employee::by_badge("Sales").eq(id));
@@ -240,12 +241,12 @@ pub(crate) fn upsert(properties: Vec<(&'static str, Value)>) -> Action {
     Action::Upsert(properties.into_iter().collect())
 }
 
-/// A backend to which something happens once, before a row is read.
+/// Backend that executes writes of another program once, before a certain row is read.
 #[derive(Debug)]
 pub(crate) struct Meddling {
     pub(crate) inner: Isolated,
     pub(crate) row_key: &'static str,
-    /// Empty once it has happened.
+    /// Writes still to be executed.
     pub(crate) writes: Mutex<Vec<Group>>,
 }
 

@@ -1,4 +1,4 @@
-//! Many writers who want one value.
+//! Races: many writers that want one value.
 
 use std::future::Future;
 
@@ -13,16 +13,16 @@ use tokio::task::JoinSet;
 use crate::fixtures::findings;
 
 crate::conformance! {
-    one_of_many_gets_a_name_in_its_partition
-    one_of_many_gets_a_name_elsewhere
-    one_of_many_gets_two_names_elsewhere
-    one_of_many_changes_its_name
-    a_name_goes_round
-    a_list_takes_many_at_once
-    a_lost_race_names_the_entity
+    one_of_many_inserts_gets_a_name_unique_in_its_partition
+    one_of_many_inserts_gets_a_name_unique_across_partitions
+    one_of_many_inserts_gets_two_values_unique_across_partitions
+    one_of_many_updates_gets_a_name
+    a_name_passes_from_entity_to_entity
+    a_list_takes_concurrent_inserts
+    the_error_of_a_lost_race_names_the_entity
 }
 
-/// How many want each name.
+/// Number of tasks that want each name.
 const TASKS: u32 = 64;
 
 fn rounds(store: &Store) -> u32 {
@@ -34,7 +34,7 @@ fn rounds(store: &Store) -> u32 {
     }
 }
 
-/// A name that is unique in its partition.
+/// Entity with a name that is unique in its partition.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Seats")]
 struct Seat {
@@ -46,7 +46,7 @@ struct Seat {
     name: String,
 }
 
-/// A name that is unique everywhere.
+/// Entity with a name that is unique across partitions.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Guests", row = "guest")]
 struct Guest {
@@ -56,7 +56,7 @@ struct Guest {
     name: String,
 }
 
-/// Two values that are unique everywhere.
+/// Entity with two values that are unique across partitions.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Members", row = "member")]
 struct Member {
@@ -68,7 +68,7 @@ struct Member {
     email: String,
 }
 
-/// What a round's tasks do at once, and how many of them succeeded; the others were told the truth.
+/// Runs the tasks of a round at once. Returns how many succeeded and checks the errors of the others.
 async fn race<F>(tasks: impl Iterator<Item = F>) -> Result<usize>
 where
     F: Future<Output = table_runtime::Result<()>> + Send + 'static,
@@ -78,7 +78,7 @@ where
         match result {
             Ok(()) => winners += 1,
             Err(Error::UniqueViolation(violation)) => ensure!(violation.owner != violation.row, "{violation}"),
-            // Elsewhere, who is slow may be taken for dead.
+            // Across partitions, a slow insert may be aborted by another writer.
             Err(Error::Aborted(_)) => {}
             Err(error) => return Err(error.into()),
         }
@@ -90,7 +90,7 @@ async fn insert<E: TableEntity>(tables: Tables, entity: E) -> table_runtime::Res
     tables.insert(&entity).await.map(drop)
 }
 
-async fn one_of_many_gets_a_name_in_its_partition(store: &Store) -> Result<()> {
+async fn one_of_many_inserts_gets_a_name_unique_in_its_partition(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Seat>().await?;
     for round in 0..rounds(store) {
@@ -104,7 +104,7 @@ async fn one_of_many_gets_a_name_in_its_partition(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn one_of_many_gets_a_name_elsewhere(store: &Store) -> Result<()> {
+async fn one_of_many_inserts_gets_a_name_unique_across_partitions(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Guest>().await?;
     for round in 0..rounds(store) {
@@ -113,14 +113,14 @@ async fn one_of_many_gets_a_name_elsewhere(store: &Store) -> Result<()> {
         ensure!(winners == 1, "round {round}: {winners} winners");
         ensure!(Guest::by_name(&format!("{round}")).exists(tables).await?, "round {round}");
     }
-    // Losers have left no entity and no row.
+    // Failed inserts have left no entity and no index row.
     ensure!(store.rows("Guests").await?.len() == rounds(store) as usize);
     ensure!(store.rows("GuestsByName").await?.len() == rounds(store) as usize);
     ensure!(findings::<Guest>(store).await?.is_empty());
     Ok(())
 }
 
-async fn one_of_many_gets_two_names_elsewhere(store: &Store) -> Result<()> {
+async fn one_of_many_inserts_gets_two_values_unique_across_partitions(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Member>().await?;
     let rounds = (rounds(store) / 10).max(2);
@@ -129,7 +129,7 @@ async fn one_of_many_gets_two_names_elsewhere(store: &Store) -> Result<()> {
             let member = Member { number: round * TASKS + task, name: format!("{round}"), email: format!("{round}@x") };
             let tables = tables.clone();
             async move {
-                // Each may abort the other at another of the two values: then nobody has won yet.
+                // Two inserts may abort each other, one at each of the two values. Neither has succeeded then.
                 loop {
                     match tables.insert(&member).await {
                         Err(Error::Aborted(_)) => {}
@@ -150,7 +150,7 @@ async fn one_of_many_gets_two_names_elsewhere(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn one_of_many_changes_its_name(store: &Store) -> Result<()> {
+async fn one_of_many_updates_gets_a_name(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Guest>().await?;
     for number in 0..TASKS {
@@ -163,7 +163,7 @@ async fn one_of_many_changes_its_name(store: &Store) -> Result<()> {
             async move {
                 let Some(mut guest) = Guest::key(number).get(&tables).await? else { return Ok(()) };
                 guest.name = format!("{round}");
-                // A fence by another writer gives the entity a new version; whoever has the name stays as it was.
+                // Another writer may give the entity a new version. The owner of the name is not changed.
                 match tables.update(&mut guest).await {
                     Err(Error::ConditionNotMet(_)) => tables.upsert(&Guest { number, name: format!("{round}") }).await,
                     updated => updated,
@@ -187,12 +187,12 @@ async fn guests(tables: &Tables) -> Result<Vec<Guest>> {
     Ok(found.into_iter().flatten().map(table_runtime::Stored::into_inner).collect())
 }
 
-/// Whoever has the name gives it back at once, and the others try again.
-async fn a_name_goes_round(store: &Store) -> Result<()> {
+/// Each task inserts a guest with the name and removes it at once; the others retry.
+async fn a_name_passes_from_entity_to_entity(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Guest>().await?;
     let (tasks, times) = if store.kind == Kind::Memory { (16, 20) } else { (4, 3) };
-    let go_round = |number| {
+    let take_turns = |number| {
         let tables = tables.clone();
         async move {
             let mut had = 0;
@@ -200,8 +200,8 @@ async fn a_name_goes_round(store: &Store) -> Result<()> {
                 match tables.insert(&Guest { number, name: "the".into() }).await {
                     Ok(_) => {
                         let found = Guest::by_name("the").get(&tables).await?;
-                        ensure!(found.is_some_and(|found| found.number == number), "the name is {number}'s");
-                        ensure!(tables.remove(Guest::key(number)).await?, "it is there");
+                        ensure!(found.is_some_and(|found| found.number == number), "{number} has the name");
+                        ensure!(tables.remove(Guest::key(number)).await?, "{number} was inserted");
                         had += 1;
                     }
                     Err(Error::UniqueViolation(_) | Error::Aborted(_)) => tokio::task::yield_now().await,
@@ -211,15 +211,15 @@ async fn a_name_goes_round(store: &Store) -> Result<()> {
             Ok(())
         }
     };
-    for gone in (0..tasks).map(go_round).collect::<JoinSet<_>>().join_all().await {
-        gone?;
+    for ended in (0..tasks).map(take_turns).collect::<JoinSet<_>>().join_all().await {
+        ended?;
     }
     ensure!(store.rows("Guests").await?.is_empty());
     ensure!(findings::<Guest>(store).await?.is_empty(), "{:?}", findings::<Guest>(store).await?);
     Ok(())
 }
 
-/// Entities of one value.
+/// Entity with a list.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Listed")]
 struct Listed {
@@ -231,7 +231,7 @@ struct Listed {
     tag: String,
 }
 
-async fn a_list_takes_many_at_once(store: &Store) -> Result<()> {
+async fn a_list_takes_concurrent_inserts(store: &Store) -> Result<()> {
     const WRITERS: u32 = 16;
     let tables = &store.tables;
     tables.create::<Listed>().await?;
@@ -260,11 +260,11 @@ async fn a_list_takes_many_at_once(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// A store at whose claims another writer is always faster, and gone again when they are looked at.
+/// Store in which each insert of an index row finds an existing row, which is deleted again before it can be read.
 #[derive(Debug)]
-struct Outrun<B>(B);
+struct Contested<B>(B);
 
-impl<B: Backend> Backend for Outrun<B> {
+impl<B: Backend> Backend for Contested<B> {
     fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
         self.0.create_table(table)
     }
@@ -307,18 +307,18 @@ impl<B: Backend> Backend for Outrun<B> {
     }
 }
 
-async fn a_lost_race_names_the_entity(store: &Store) -> Result<()> {
+async fn the_error_of_a_lost_race_names_the_entity(store: &Store) -> Result<()> {
     store.tables.create::<Guest>().await?;
     let guest = |number: u32| Guest { number, name: format!("guest {number}") };
     let etag = store.tables.insert(&guest(1)).await?;
-    let outrun = Tables::new(Outrun(store.backend.clone()));
-    match outrun.insert(&guest(2)).await {
+    let contested = Tables::new(Contested(store.backend.clone()));
+    match contested.insert(&guest(2)).await {
         Err(Error::Aborted(row)) => assert_eq!((&*row.table, &*row.partition_key), ("Guests", "0000000002")),
         other => panic!("{other:?}"),
     }
     let mut stored = Stored::new(guest(1), etag);
     stored.name = "another guest".into();
-    match outrun.update(&mut stored).await {
+    match contested.update(&mut stored).await {
         Err(Error::ConditionNotMet(row)) => assert_eq!((&*row.table, &*row.partition_key), ("Guests", "0000000001")),
         other => panic!("{other:?}"),
     }

@@ -1,4 +1,4 @@
-//! Random programs of writes, against a map.
+//! Random programs of writes, whose results are compared with a map.
 
 use std::{collections::BTreeMap, fmt::Debug, future::Future};
 
@@ -17,30 +17,30 @@ use super::fixtures::{Account, Person};
 
 crate::conformance! {
     every_index_agrees_with_a_map
-    patches_agree_with_a_map
+    every_patch_agrees_with_a_map
 }
 
-/// A write of a program.
+/// Write of a program.
 #[derive(Clone, Debug)]
 enum Write<E> {
     Insert(E),
     Upsert(E),
-    /// Reads the entity of this key, and makes it this.
+    /// Reads the entity of this key and replaces it with this one.
     Update(E),
-    /// Reads it, writes it another time, and then tries to update or delete what was read.
+    /// Reads the entity, writes it again, and then tries to update or delete the version first read.
     Stale(E, bool),
     Delete(E),
     Remove(E),
     Patch(E),
 }
 
-/// What a program is of.
+/// Entity that a program writes.
 trait Subject: table_runtime::TableEntity + Clone + Debug + PartialEq {
     type Key: Ord + Clone + Debug + Send;
     fn key(&self) -> Self::Key;
     fn point(&self) -> table_runtime::Point<Self>;
-    /// The value of each unique index, with what it is unique in.
-    fn claims(&self) -> Vec<(&'static str, String)>;
+    /// Returns the value of each unique index, with the scope in which it is unique.
+    fn unique_values(&self) -> Vec<(&'static str, String)>;
     /// Sets a property that is in no index.
     fn patch(&self, tables: &Tables) -> impl Future<Output = table_runtime::Result<table_runtime::ETag>> + Send;
     fn patched(&self, old: &Self) -> Self;
@@ -48,14 +48,14 @@ trait Subject: table_runtime::TableEntity + Clone + Debug + PartialEq {
     fn any() -> BoxedStrategy<Self>;
 }
 
-/// What became of a write.
+/// Outcome of a write.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Done,
     Exists,
     NotFound,
     Changed,
-    /// By any of these indexes.
+    /// Violation of one of these indexes.
     Violation(Vec<&'static str>),
     Removed(bool),
 }
@@ -72,7 +72,7 @@ impl Outcome {
         }
     }
 
-    /// Whether this is what the map says.
+    /// Checks whether this is the outcome that the map gives.
     fn agrees(&self, expected: &Self) -> bool {
         match (self, expected) {
             (Self::Violation(found), Self::Violation(of)) => found.iter().all(|index| of.contains(index)),
@@ -81,11 +81,11 @@ impl Outcome {
     }
 }
 
-/// The indexes by which an entity cannot be written: another one has the value.
+/// Returns the unique indexes in which another entity has the value of this one.
 fn taken<E: Subject>(map: &BTreeMap<E::Key, E>, new: &E) -> Vec<&'static str> {
-    let others = map.values().filter(|other| other.key() != new.key()).flat_map(Subject::claims);
-    let claims = new.claims();
-    others.filter(|claim| claims.contains(claim)).map(|(index, _)| index).collect()
+    let others = map.values().filter(|other| other.key() != new.key()).flat_map(Subject::unique_values);
+    let unique_values = new.unique_values();
+    others.filter(|value| unique_values.contains(value)).map(|(index, _)| index).collect()
 }
 
 fn put<E: Subject>(map: &mut BTreeMap<E::Key, E>, new: &E) -> Outcome {
@@ -97,7 +97,7 @@ fn put<E: Subject>(map: &mut BTreeMap<E::Key, E>, new: &E) -> Outcome {
     Outcome::Done
 }
 
-/// What a write makes of the map.
+/// Applies a write to the map.
 fn model<E: Subject>(map: &mut BTreeMap<E::Key, E>, write: &Write<E>) -> Outcome {
     match write {
         Write::Insert(new) if map.contains_key(&new.key()) => Outcome::Exists,
@@ -152,7 +152,7 @@ async fn run<E: Subject>(tables: &Tables, write: &Write<E>) -> Result<Outcome> {
                     Outcome::of(tables.delete(&stored).await)?
                 } else {
                     match Outcome::of(tables.update(&mut stored).await)? {
-                        // The row of a value is looked at before the entity's version.
+                        // The index row of a value is checked before the entity's version.
                         Outcome::Violation(_) => Outcome::Changed,
                         other => other,
                     }
@@ -179,7 +179,7 @@ async fn program<E: Subject>(store: &Store, writes: &[Write<E>]) -> Result<()> {
     let findings = tables.verify::<E>().all().await?;
     ensure!(findings.is_empty(), "{findings:?}");
     E::compare(tables, &map).await?;
-    // What goes leaves nothing.
+    // A removed entity leaves no row.
     for entity in map.values() {
         tables.remove(entity.point()).await?;
     }
@@ -214,7 +214,7 @@ fn programs<E: Subject>(kind: Kind) -> Result<()> {
     let persistence = Some(Box::new(FileFailurePersistence::Off) as Box<_>);
     let config = Config { cases, failure_persistence: persistence, max_shrink_iters: 400, ..Config::default() };
     let result = TestRunner::new(config).run(&writes::<E>(), |writes| {
-        // Each has tables of its own.
+        // Each program has its own tables.
         let ran = block_in_place(|| {
             Handle::current().block_on(async {
                 let store = kind.open()?;
@@ -232,13 +232,13 @@ async fn every_index_agrees_with_a_map(store: &Store) -> Result<()> {
     programs::<Person>(store.kind)
 }
 
-async fn patches_agree_with_a_map(store: &Store) -> Result<()> {
+async fn every_patch_agrees_with_a_map(store: &Store) -> Result<()> {
     programs::<Account>(store.kind)
 }
 
 const NAMES: [&str; 5] = ["a", "A", "b", "", "a b"];
 
-/// Compares what was found with what there should be, in that order.
+/// Checks that these entities were found, in this order.
 fn same<E: Clone + Debug + PartialEq, F: std::ops::Deref<Target = E>>(
     what: &str,
     found: &[F],
@@ -249,10 +249,10 @@ fn same<E: Clone + Debug + PartialEq, F: std::ops::Deref<Target = E>>(
     Ok(())
 }
 
-/// The entities for which there is something, in the order of that, and then of their keys.
+/// Returns the entities for which `of` gives a value, in the order of that value and then of their keys.
 fn by<E: Subject, T: Ord>(map: &BTreeMap<E::Key, E>, of: impl Fn(&E) -> Option<T>) -> Vec<E> {
     let mut found: Vec<_> = map.values().filter_map(|entity| Some((of(entity)?, entity))).collect();
-    // The map is in the order of the keys, and the sort keeps it.
+    // The map is in key order, and the stable sort keeps it.
     found.sort_by(|left, right| left.0.cmp(&right.0));
     found.into_iter().map(|(_, entity)| entity.clone()).collect()
 }
@@ -268,17 +268,17 @@ impl Subject for Person {
         Self::key(&self.team, self.id)
     }
 
-    fn claims(&self) -> Vec<(&'static str, String)> {
-        let mut claims = vec![("name", format!("{}/{}", self.team, self.name.to_lowercase()))];
-        claims.extend(self.email.iter().map(|email| ("email", email.to_lowercase())));
+    fn unique_values(&self) -> Vec<(&'static str, String)> {
+        let mut unique_values = vec![("name", format!("{}/{}", self.team, self.name.to_lowercase()))];
+        unique_values.extend(self.email.iter().map(|email| ("email", email.to_lowercase())));
         if let Some(badge) = self.badge {
-            claims.extend([("badge", badge.to_string()), ("locker", badge.to_string())]);
+            unique_values.extend([("badge", badge.to_string()), ("locker", badge.to_string())]);
         }
-        claims
+        unique_values
     }
 
     async fn patch(&self, tables: &Tables) -> table_runtime::Result<table_runtime::ETag> {
-        // Every property of it is in a copy.
+        // Every property of a person is in a copy, so none can be patched.
         tables.patch(self.point(), |_| []).await
     }
 
@@ -389,7 +389,7 @@ impl Subject for Account {
         Self::key(&self.user, self.id)
     }
 
-    fn claims(&self) -> Vec<(&'static str, String)> {
+    fn unique_values(&self) -> Vec<(&'static str, String)> {
         let name = self.name.as_ref().map(|name| name.to_lowercase());
         let here = name.as_ref().map(|name| ("name", format!("{}/{name}", self.user)));
         here.into_iter().chain(name.map(|name| ("everywhere", name))).collect()

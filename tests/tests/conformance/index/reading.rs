@@ -1,6 +1,5 @@
-//! Reading through indexes: every scope and kind, rows that crashed writes left, pages, and what it all costs.
-//!
-//! The rows are written below the types, so that each may be one that no whole write leaves.
+//! Reading through indexes of every scope and content: order, rows that crashed writes left, pages, and the number of
+//! requests.
 
 use std::sync::Mutex;
 
@@ -18,24 +17,24 @@ use super::planted::{
 };
 
 crate::conformance! {
-    every_scope_and_kind_finds_its_entities
-    unique_indexes_are_points
+    every_index_finds_its_entities
+    a_full_key_of_a_unique_index_is_a_point
     rows_come_in_the_order_of_the_index
-    a_whole_value_is_no_prefix
-    stale_rows_are_no_matches
-    pending_entities_are_seen_by_no_read
-    take_makes_up_for_what_was_dropped
-    pages_go_on_where_they_ended
-    a_value_that_moves_is_found
-    filters_hold_of_pointers_and_copies
-    copies_know_their_entities
-    reads_take_so_many_requests
-    a_stream_reads_a_few_ahead
-    queries_explain_both_tables
-    damaged_index_rows_are_told
+    eq_does_not_match_longer_values
+    stale_index_rows_match_nothing
+    no_read_returns_pending_entities
+    take_reads_more_rows_in_place_of_stale_ones
+    pages_continue_after_their_cursor
+    a_unique_value_is_found_while_it_moves
+    filters_apply_to_pointers_and_copies
+    fetch_reads_the_entity_of_a_copy
+    reads_take_the_documented_number_of_requests
+    a_stream_reads_a_few_entities_ahead
+    explain_names_the_tables_of_index_and_entity
+    a_damaged_index_row_is_an_error
 }
 
-async fn every_scope_and_kind_finds_its_entities(store: &Store) -> Result<()> {
+async fn every_index_finds_its_entities(store: &Store) -> Result<()> {
     plant(store, [13, 11, 12]).await?;
     let tables = &store.tables;
     macro_rules! check {
@@ -58,7 +57,7 @@ async fn every_scope_and_kind_finds_its_entities(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn unique_indexes_are_points(store: &Store) -> Result<()> {
+async fn a_full_key_of_a_unique_index_is_a_point(store: &Store) -> Result<()> {
     plant(store, [11, 12]).await?;
     let tables = &store.tables;
     macro_rules! check {
@@ -98,7 +97,7 @@ async fn rows_come_in_the_order_of_the_index(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_whole_value_is_no_prefix(store: &Store) -> Result<()> {
+async fn eq_does_not_match_longer_values(store: &Store) -> Result<()> {
     plant(store, [1]).await?;
     let tables = &store.tables;
     let other = Employee { last_name: "Smithson".to_owned(), ..employee(2) };
@@ -111,7 +110,7 @@ async fn a_whole_value_is_no_prefix(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn stale_rows_are_no_matches(store: &Store) -> Result<()> {
+async fn stale_index_rows_match_nothing(store: &Store) -> Result<()> {
     plant_stale(store, [11, 12, 13]).await?;
     let tables = &store.tables;
     macro_rules! check {
@@ -145,7 +144,7 @@ async fn stale_rows_are_no_matches(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn pending_entities_are_seen_by_no_read(store: &Store) -> Result<()> {
+async fn no_read_returns_pending_entities(store: &Store) -> Result<()> {
     plant(store, 11..=13).await?;
     let tables = &store.tables;
     let pending = || Some(("IndexPending", Value::String("any".to_owned())));
@@ -171,7 +170,7 @@ async fn pending_entities_are_seen_by_no_read(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn take_makes_up_for_what_was_dropped(store: &Store) -> Result<()> {
+async fn take_reads_more_rows_in_place_of_stale_ones(store: &Store) -> Result<()> {
     plant_stale(store, 11..=15).await?;
     let tables = &store.tables;
     macro_rules! check {
@@ -188,7 +187,7 @@ async fn take_makes_up_for_what_was_dropped(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn pages_go_on_where_they_ended(store: &Store) -> Result<()> {
+async fn pages_continue_after_their_cursor(store: &Store) -> Result<()> {
     plant_stale(store, 11..=17).await?;
     let tables = &store.tables;
     macro_rules! check {
@@ -213,12 +212,12 @@ async fn pages_go_on_where_they_ended(store: &Store) -> Result<()> {
     }
     pointers!(check);
     copies!(check);
-    // A cursor knows the condition that the store does not see.
+    // A cursor depends also on the filter of the entities, which the backend does not get.
     let page = Employee::by_city("Bern").page(tables, 2, None).await?;
     let other = Employee::by_city("Bern").filter(|employee| employee.likes.ge(1));
     let refused = other.page(tables, 2, page.next.as_deref()).await;
     assert!(matches!(refused, Err(Error::Cursor(_))), "{refused:?}");
-    // Entities that came before the cursor are not given out, those after it are.
+    // The next page has entities inserted after the cursor, but none inserted before it.
     for id in [10, 30] {
         put_entity(store, &employee(id), None).await?;
         put_indexes(store, &employee(id), |_| true).await?;
@@ -228,9 +227,9 @@ async fn pages_go_on_where_they_ended(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_value_that_moves_is_found(store: &Store) -> Result<()> {
+async fn a_unique_value_is_found_while_it_moves(store: &Store) -> Result<()> {
     plant(store, [11, 12]).await?;
-    // The address goes from one to the other, after the pointer to the one was read.
+    // The address moves from employee 11 to employee 12 after the pointer to 11 was read.
     let (from, to) = (Employee { email: None, ..employee(11) }, Employee { email: employee(11).email, ..employee(12) });
     let kind = || ("EntityType", Value::String("Employee".to_owned()));
     let entity = |entity: &Employee| {
@@ -246,7 +245,7 @@ async fn a_value_that_moves_is_found(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn filters_hold_of_pointers_and_copies(store: &Store) -> Result<()> {
+async fn filters_apply_to_pointers_and_copies(store: &Store) -> Result<()> {
     plant_stale(store, 11..=20).await?;
     let tables = &store.tables;
     macro_rules! check {
@@ -276,7 +275,7 @@ async fn filters_hold_of_pointers_and_copies(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn copies_know_their_entities(store: &Store) -> Result<()> {
+async fn fetch_reads_the_entity_of_a_copy(store: &Store) -> Result<()> {
     plant(store, [11]).await?;
     let tables = &store.tables;
     let changed = Employee { likes: 99, ..employee(11) };
@@ -295,7 +294,7 @@ async fn copies_know_their_entities(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn reads_take_so_many_requests(store: &Store) -> Result<()> {
+async fn reads_take_the_documented_number_of_requests(store: &Store) -> Result<()> {
     plant(store, 11..=15).await?;
     let (tables, probe) = (&store.tables, &store.probe);
     probe.requests();
@@ -306,7 +305,7 @@ async fn reads_take_so_many_requests(store: &Store) -> Result<()> {
             $query.first(tables).await?;
             assert_eq!(probe.requests(), 2, "first of {}", $name);
             $query.page(tables, 3, None).await?;
-            // Of a list, one page of the index has all.
+            // A list has all ids in one row, so one page of the index suffices for it too.
             assert_eq!(probe.requests(), 1 + 3, "page of {}", $name);
             $query.count(tables).await?;
             assert_eq!(probe.requests(), 1 + 5, "count of {}", $name);
@@ -342,7 +341,7 @@ async fn reads_take_so_many_requests(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_stream_reads_a_few_ahead(store: &Store) -> Result<()> {
+async fn a_stream_reads_a_few_entities_ahead(store: &Store) -> Result<()> {
     plant(store, 1..=100).await?;
     let probe = &store.probe;
     probe.requests();
@@ -362,12 +361,12 @@ async fn a_stream_reads_a_few_ahead(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// A function that demands what a range of pointers costs, at most.
+/// Takes only queries that cost at most as much as a range of pointers.
 fn cheap(query: &impl Query<Cost: AtMost<Lookups>>) -> table_runtime::Explain {
     query.explain()
 }
 
-async fn queries_explain_both_tables(store: &Store) -> Result<()> {
+async fn explain_names_the_tables_of_index_and_entity(store: &Store) -> Result<()> {
     plant(store, []).await?;
     let explain = cheap(&Employee::by_city("Bern").take(3));
     assert_eq!((explain.cost(), explain.requests()), ("lookups", 1));
@@ -389,17 +388,17 @@ async fn queries_explain_both_tables(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn damaged_index_rows_are_told(store: &Store) -> Result<()> {
+async fn a_damaged_index_row_is_an_error(store: &Store) -> Result<()> {
     plant(store, [11]).await?;
     let tables = &store.tables;
     put(&store.backend, "Logins", ("mail1@x.y", ""), Vec::new()).await?;
-    let error = Employee::by_email("mail1@x.y").get(tables).await.expect_err("it points nowhere");
+    let error = Employee::by_email("mail1@x.y").get(tables).await.expect_err("the row has no pointer");
     assert!(matches!(error, Error::Property(_)) && error.to_string().contains("IndexedEntityDepartment"), "{error}");
     put(&store.backend, "EmployeesByCity", ("Bern", "x"), Vec::new()).await?;
-    let error = Employee::by_city("Bern").all(tables).await.expect_err("no key of an employee");
+    let error = Employee::by_city("Bern").all(tables).await.expect_err("the key is not an employee's");
     assert!(matches!(error, Error::Key(_)) && error.to_string().contains("EmployeesByCity"), "{error}");
     put(&store.backend, "Employees", ("Sales", "book-smith"), vec![("IndexedEntities", Value::Int32(1))]).await?;
-    let error = Employee::by_book("Sales").all(tables).await.expect_err("no list");
+    let error = Employee::by_book("Sales").all(tables).await.expect_err("the row has no list");
     assert!(error.to_string().contains("expected a JSON array of row keys"), "{error}");
     Ok(())
 }

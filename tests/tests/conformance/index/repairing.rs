@@ -1,4 +1,4 @@
-//! What is planted is found, and fixed: by `verify` and `repair`.
+//! `verify` and `repair`: each kind of wrong row is found and fixed.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,27 +10,27 @@ use table_runtime::{
 use tests::stores::{Kind, Store};
 use tokio::{sync::watch, task::JoinSet};
 
-use super::fixtures::{Chair, Person, TABLES, chair, entity, everything, insert_people, people, person};
+use super::fixtures::{Chair, Person, TABLES, chair, check_indexes, entity, insert_people, people, person};
 use crate::fixtures::findings;
 
 crate::conformance! {
     a_pending_entity_is_found_and_deleted
-    a_missing_row_is_found_and_written
-    a_row_of_an_entity_that_is_gone_is_found_and_deleted
-    a_row_of_another_value_is_found_and_deleted
-    a_stale_copy_is_found_and_written_anew
-    two_owners_are_found_and_left
-    a_value_is_given_to_one_of_two_owners
-    repairs_beside_writers_do_no_harm
-    values_that_differ_from_themselves_settle
+    a_missing_index_row_is_found_and_written
+    an_index_row_of_a_missing_entity_is_found_and_deleted
+    an_index_row_of_an_old_value_is_found_and_deleted
+    an_outdated_copy_is_found_and_rewritten
+    two_owners_of_a_value_are_reported_and_left
+    a_repair_writes_the_index_row_of_one_of_two_owners
+    repairs_during_writes_do_no_harm
+    nan_in_an_index_row_is_no_finding
 }
 
-/// A row's table and keys.
+/// Returns the table and keys of a row.
 fn id(table: &str, row: &Row) -> RowId {
     RowId { table: table.into(), partition_key: row.partition_key.clone(), row_key: row.row_key.clone() }
 }
 
-/// Every row of people, as it stands, by its table.
+/// Returns every row of people with its table.
 async fn all_rows(store: &Store) -> Result<Vec<(&'static str, Row)>> {
     let mut rows = Vec::new();
     for table in TABLES {
@@ -39,23 +39,23 @@ async fn all_rows(store: &Store) -> Result<Vec<(&'static str, Row)>> {
     Ok(rows)
 }
 
-/// What rows say, whatever their versions and whoever wrote them.
-fn said(rows: &[(&'static str, Row)]) -> BTreeMap<(String, String, String), Vec<String>> {
-    let said = |row: &Row| {
+/// Returns the keys and properties of the rows, without ETags and write ids.
+fn contents(rows: &[(&'static str, Row)]) -> BTreeMap<(String, String, String), Vec<String>> {
+    let properties = |row: &Row| {
         let properties = row.properties.iter().filter(|(name, _)| *name != "WriteId");
-        let mut said: Vec<_> = properties.map(|(name, value)| format!("{name}={value}")).collect();
-        said.sort();
-        said
+        let mut texts: Vec<_> = properties.map(|(name, value)| format!("{name}={value}")).collect();
+        texts.sort();
+        texts
     };
     let keys = |table: &str, row: &Row| (table.to_owned(), row.partition_key.clone(), row.row_key.clone());
-    rows.iter().map(|(table, row)| (keys(table, row), said(row))).collect()
+    rows.iter().map(|(table, row)| (keys(table, row), properties(row))).collect()
 }
 
 async fn insert(store: &Store, table: &str, row: &Row) -> Result<()> {
     Ok(store.write(table, (&row.partition_key, &row.row_key), Action::Insert(row.properties.clone())).await?)
 }
 
-/// The index whose row this is.
+/// Returns the name of the index that the row belongs to.
 fn index_of(table: &str, row: &Row) -> &'static str {
     let prefixes = ["name", "nickname", "badge", "last_name", "namesakes", "town_copy", "town", "age", "adult"];
     match table {
@@ -69,23 +69,23 @@ fn index_of(table: &str, row: &Row) -> &'static str {
     }
 }
 
-/// Mends, and sees that this was what was fixed, and that all is well afterwards.
-async fn mends(store: &Store, finding: &Finding, rows: &[(&'static str, Row)]) -> Result<()> {
+/// Checks that `verify` finds this alone, that `repair` fixes it, and that these rows are left.
+async fn check_repair(store: &Store, finding: &Finding, rows: &[(&'static str, Row)]) -> Result<()> {
     let found = findings::<Person>(store).await?;
     assert_eq!(found, std::slice::from_ref(finding));
     let repaired = store.tables.repair::<Person>().await?;
     assert_eq!((repaired.fixed, repaired.left), (found, vec![]));
     assert_eq!(findings::<Person>(store).await?, []);
-    assert_eq!(said(&all_rows(store).await?), said(rows), "{finding}");
+    assert_eq!(contents(&all_rows(store).await?), contents(rows), "{finding}");
     Ok(())
 }
 
-/// People, and an entity of one of them that is well known.
-async fn of_dora(store: &Store) -> Result<Vec<(&'static str, Row)>> {
+/// Inserts Dora and returns her rows.
+async fn insert_dora(store: &Store) -> Result<Vec<(&'static str, Row)>> {
     let before = all_rows(store).await?;
     store.tables.insert(&Person::new(4, "Dora", "Essen")).await?;
     let mut rows = all_rows(store).await?;
-    let keys = said(&before);
+    let keys = contents(&before);
     rows.retain(|(table, row)| {
         !keys.contains_key(&((*table).to_owned(), row.partition_key.clone(), row.row_key.clone()))
     });
@@ -95,16 +95,16 @@ async fn of_dora(store: &Store) -> Result<Vec<(&'static str, Row)>> {
 async fn a_pending_entity_is_found_and_deleted(store: &Store) -> Result<()> {
     let all = insert_people(store).await?;
     let before = all_rows(store).await?;
-    let mut rows = of_dora(store).await?;
+    let mut rows = insert_dora(store).await?;
     store.tables.remove(Person::key("Sales", 4)).await?;
     let at = rows.iter().position(|(_, row)| row.row_key == "id-0000000004").context("her own row")?;
     let (table, mut own) = rows.swap_remove(at);
     own.properties.push("IndexPending", ValueRef::Guid(Guid::from_bytes([7; 16])));
     insert(store, table, &own).await?;
-    // Nobody sees her.
-    everything_but_findings(store, &all).await?;
-    mends(store, &Finding::Pending { entity: id(table, &own) }, &before).await?;
-    // Nor who was further on: her rows go with her.
+    // No read returns her.
+    check_pending_is_invisible(store, &all).await?;
+    check_repair(store, &Finding::Pending { entity: id(table, &own) }, &before).await?;
+    // A pending insert that had written index rows loses them too.
     insert(store, table, &own).await?;
     for (table, row) in &rows {
         if *table != "People" {
@@ -115,11 +115,11 @@ async fn a_pending_entity_is_found_and_deleted(store: &Store) -> Result<()> {
     assert_eq!(repaired.fixed[0], Finding::Pending { entity: id(table, &own) });
     assert_eq!(repaired.left, []);
     assert_eq!(findings::<Person>(store).await?, []);
-    assert_eq!(said(&all_rows(store).await?), said(&before));
-    everything(store, &all).await
+    assert_eq!(contents(&all_rows(store).await?), contents(&before));
+    check_indexes(store, &all).await
 }
 
-async fn everything_but_findings(store: &Store, all: &[Person]) -> Result<()> {
+async fn check_pending_is_invisible(store: &Store, all: &[Person]) -> Result<()> {
     let tables = &store.tables;
     assert_eq!(Person::key("Sales", 4).get(tables).await?, None);
     assert_eq!(Person::by_key("Sales").count(tables).await?, all.len());
@@ -128,49 +128,49 @@ async fn everything_but_findings(store: &Store, all: &[Person]) -> Result<()> {
     Ok(())
 }
 
-async fn a_missing_row_is_found_and_written(store: &Store) -> Result<()> {
+async fn a_missing_index_row_is_found_and_written(store: &Store) -> Result<()> {
     insert_people(store).await?;
-    of_dora(store).await?;
+    insert_dora(store).await?;
     store.tables.remove(Person::key("Sales", 4)).await?;
-    let dora = of_dora(store).await?;
+    let dora = insert_dora(store).await?;
     let rows = all_rows(store).await?;
     let mut seen = 0;
     for (table, row) in dora.iter().filter(|(_, row)| row.row_key != "id-0000000004") {
         store.write(table, (&row.partition_key, &row.row_key), Action::Delete(IfMatch::Any)).await?;
         let (index, entity) = (index_of(table, row), entity("People", "id-0000000004"));
-        mends(store, &Finding::MissingRow { index, row: id(table, row), entity }, &rows).await?;
+        check_repair(store, &Finding::MissingRow { index, row: id(table, row), entity }, &rows).await?;
         seen += 1;
     }
     assert_eq!(seen, Person::layout().layouts.len() - 1);
-    everything_found(store).await
+    check_people_and_dora(store).await
 }
 
-async fn everything_found(store: &Store) -> Result<()> {
+async fn check_people_and_dora(store: &Store) -> Result<()> {
     let mut all = people();
     all.push(Person::new(4, "Dora", "Essen"));
-    everything(store, &all).await
+    check_indexes(store, &all).await
 }
 
-async fn a_row_of_an_entity_that_is_gone_is_found_and_deleted(store: &Store) -> Result<()> {
+async fn an_index_row_of_a_missing_entity_is_found_and_deleted(store: &Store) -> Result<()> {
     let all = insert_people(store).await?;
     let before = all_rows(store).await?;
-    let dora = of_dora(store).await?;
+    let dora = insert_dora(store).await?;
     store.tables.remove(Person::key("Sales", 4)).await?;
     for (table, row) in dora.iter().filter(|(_, row)| row.row_key != "id-0000000004") {
         insert(store, table, row).await?;
-        // Readers pass over it: but for copies, which are as they were written.
+        // Readers skip the row, unless it is a copy.
         let copies = ["city_copy", "town_copy", "age"];
         let (index, entity) = (index_of(table, row), entity("People", "id-0000000004"));
         if !copies.contains(&index) {
-            nobody_is_found(store).await.with_context(|| index)?;
+            check_dora_is_not_found(store).await.with_context(|| index)?;
         }
-        mends(store, &Finding::StaleRow { index, row: id(table, row), entity }, &before).await?;
+        check_repair(store, &Finding::StaleRow { index, row: id(table, row), entity }, &before).await?;
     }
-    everything(store, &all).await
+    check_indexes(store, &all).await
 }
 
-/// That no index leads to Dora.
-async fn nobody_is_found(store: &Store) -> Result<()> {
+/// Checks that no index leads to Dora.
+async fn check_dora_is_not_found(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let points = [
         Person::by_name("Sales").eq("Dora").exists(tables).await?,
@@ -191,19 +191,19 @@ async fn nobody_is_found(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_row_of_another_value_is_found_and_deleted(store: &Store) -> Result<()> {
+async fn an_index_row_of_an_old_value_is_found_and_deleted(store: &Store) -> Result<()> {
     insert_people(store).await?;
-    let old = of_dora(store).await?;
+    let old = insert_dora(store).await?;
     let mut dora = person(&store.tables, 4).await?;
-    *dora = Person { age: 50, status: "gone".into(), badge: Some(7), ..Person::new(4, "Hera", "Ulm") };
+    *dora = Person { age: 50, status: "away".into(), badge: Some(7), ..Person::new(4, "Hera", "Ulm") };
     store.tables.update(&mut dora).await?;
     let before = all_rows(store).await?;
     for (table, row) in old.iter().filter(|(_, row)| row.row_key != "id-0000000004") {
         insert(store, table, row).await?;
         let (index, entity) = (index_of(table, row), entity("People", "id-0000000004"));
-        mends(store, &Finding::StaleRow { index, row: id(table, row), entity }, &before).await?;
+        check_repair(store, &Finding::StaleRow { index, row: id(table, row), entity }, &before).await?;
     }
-    // Who wants a value does not wait for a repair.
+    // A write that needs one of the values succeeds before the repair.
     for (table, row) in old.iter().filter(|(_, row)| row.row_key != "id-0000000004") {
         insert(store, table, row).await?;
     }
@@ -215,12 +215,12 @@ async fn a_row_of_another_value_is_found_and_deleted(store: &Store) -> Result<()
     assert_eq!(Person::by_email("dora@x.org").get(&store.tables).await?.as_deref(), Some(&all[4]));
     assert_eq!(Person::by_badge(104).get(&store.tables).await?.as_deref(), Some(&all[4]));
     store.tables.repair::<Person>().await?;
-    everything(store, &all).await
+    check_indexes(store, &all).await
 }
 
-async fn a_stale_copy_is_found_and_written_anew(store: &Store) -> Result<()> {
+async fn an_outdated_copy_is_found_and_rewritten(store: &Store) -> Result<()> {
     insert_people(store).await?;
-    let dora = of_dora(store).await?;
+    let dora = insert_dora(store).await?;
     let rows = all_rows(store).await?;
     let mut seen = Vec::new();
     for (table, row) in &dora {
@@ -229,24 +229,24 @@ async fn a_stale_copy_is_found_and_written_anew(store: &Store) -> Result<()> {
             _ => continue,
         };
         let mut changed = Properties::default();
-        changed.push(name, ValueRef::String("behind"));
+        changed.push(name, ValueRef::String("outdated"));
         store.write(table, (&row.partition_key, &row.row_key), Action::Merge(changed, IfMatch::Any)).await?;
         let (index, entity) = (index_of(table, row), entity("People", "id-0000000004"));
-        mends(store, &Finding::StaleCopy { index, row: id(table, row), entity }, &rows).await?;
+        check_repair(store, &Finding::StaleCopy { index, row: id(table, row), entity }, &rows).await?;
         seen.push(index);
     }
     seen.sort_unstable();
     assert_eq!(seen, ["age", "badge", "city_copy", "nickname", "status", "town_copy"]);
-    everything_found(store).await
+    check_people_and_dora(store).await
 }
 
-async fn two_owners_are_found_and_left(store: &Store) -> Result<()> {
+async fn two_owners_of_a_value_are_reported_and_left(store: &Store) -> Result<()> {
     let tables = &store.tables;
     for index in ["name", "owner"] {
         tables.create::<Chair>().await?;
         tables.insert(&chair(1, "a", Some("x"))).await?;
         tables.insert(&chair(2, "b", None)).await?;
-        // Somebody else gives the second one what the first one has.
+        // Another program gives the second chair a value of the first.
         let (property, value) = if index == "name" { ("Name", "A") } else { ("Owner", "x") };
         let mut changed = Properties::default();
         changed.push(property, ValueRef::String(value));
@@ -265,7 +265,7 @@ async fn two_owners_are_found_and_left(store: &Store) -> Result<()> {
         assert_eq!((repaired.entities, repaired.fixed, repaired.left), (2, vec![], vec![two.clone()]));
         assert_eq!(findings::<Chair>(store).await?, [two]);
 
-        // Somebody decides; what that leaves is fixed.
+        // The user decides by changing one of them. The repair fixes the rest.
         tables.upsert(&chair(2, "c", Some("z"))).await?;
         tables.repair::<Chair>().await?;
         assert_eq!(findings::<Chair>(store).await?, []);
@@ -277,10 +277,10 @@ async fn two_owners_are_found_and_left(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_value_is_given_to_one_of_two_owners(store: &Store) -> Result<()> {
+async fn a_repair_writes_the_index_row_of_one_of_two_owners(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Chair>().await?;
-    // Both have all of their values from somebody else, who wrote no row of an index.
+    // Another program wrote both entities, without index rows.
     for number in [1, 2] {
         let mut properties = Properties::default();
         properties.push("Name", ValueRef::String("a"));
@@ -297,13 +297,13 @@ async fn a_value_is_given_to_one_of_two_owners(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// Writes entities of its own for a while, and gives what was acknowledged.
+/// Writes entities with ids of this writer and returns what was acknowledged.
 async fn write(tables: Tables, writer: u32, times: u32) -> Result<BTreeMap<u32, Person>> {
     let mut own = BTreeMap::new();
     for n in 0..times {
         let id = writer * 100 + n % 4;
         let city = ["Bonn", "Ulm", "Köln"][(n % 3) as usize];
-        // Some names are wanted by all writers.
+        // All writers want some of the names.
         let name = if n % 5 == 0 { format!("shared {}", n % 2) } else { format!("own {writer} {n}") };
         let badge = (n % 2 == 0).then_some(id);
         let age = if n % 7 < 3 { 12 } else { 40 };
@@ -326,7 +326,7 @@ async fn write(tables: Tables, writer: u32, times: u32) -> Result<BTreeMap<u32, 
         };
         match written {
             Ok(_) => drop(own.insert(id, new)),
-            // What a writer beside others is told.
+            // Errors that concurrent writers have to expect.
             Err(
                 Error::UniqueViolation(_) | Error::AlreadyExists(_) | Error::ConditionNotMet(_) | Error::Aborted(_),
             ) => {}
@@ -336,7 +336,7 @@ async fn write(tables: Tables, writer: u32, times: u32) -> Result<BTreeMap<u32, 
     Ok(own)
 }
 
-async fn repairs_beside_writers_do_no_harm(store: &Store) -> Result<()> {
+async fn repairs_during_writes_do_no_harm(store: &Store) -> Result<()> {
     store.tables.create::<Person>().await?;
     let (writers, times) = match store.kind {
         Kind::Memory | Kind::Plain => (8, 150),
@@ -364,10 +364,10 @@ async fn repairs_beside_writers_do_no_harm(store: &Store) -> Result<()> {
     stop.send(true)?;
     repairs.await??;
     let all: Vec<_> = all.into_values().collect();
-    everything(store, &all).await
+    check_indexes(store, &all).await
 }
 
-/// A measurement whose index rows hold a number.
+/// Measurement whose index rows hold a floating-point number.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Measurements")]
 struct Measurement {
@@ -383,7 +383,7 @@ struct Measurement {
     other: f32,
 }
 
-async fn values_that_differ_from_themselves_settle(store: &Store) -> Result<()> {
+async fn nan_in_an_index_row_is_no_finding(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Measurement>().await?;
     for (number, value) in [(1, f64::NAN), (2, -f64::NAN), (3, f64::INFINITY), (4, -0.0), (5, 0.1)] {

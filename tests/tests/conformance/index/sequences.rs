@@ -1,4 +1,4 @@
-//! Sequences of writes, none of which crashes or races, after each of which every index says what its entities say.
+//! Sequences of writes without crashes and races, after each of which every index agrees with its entities.
 
 #![allow(clippy::duplicated_attributes, reason = "indexes of one struct share options")]
 
@@ -9,13 +9,13 @@ use tests::stores::Store;
 use crate::fixtures::{failed, findings};
 
 crate::conformance! {
-    a_transaction_leaves_a_kept_value_to_its_owner
-    a_bulk_write_fails_whoever_wants_a_taken_value
-    a_row_of_another_entity_stays_while_an_index_is_built
-    entities_that_share_a_row_are_removed_together
+    a_transaction_cannot_take_a_value_that_its_owner_keeps
+    a_bulk_write_fails_the_entity_that_wants_a_taken_value
+    writes_keep_the_index_row_of_another_entity_while_an_index_is_built
+    two_owners_of_one_index_row_can_be_removed_together
 }
 
-/// A member with a unique index of each content.
+/// Member with a unique index of each content.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Members")]
 struct Member {
@@ -32,7 +32,7 @@ struct Member {
     note: String,
 }
 
-/// The same member, by a program from before the indexes.
+/// The same member as declared before it had indexes.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Members")]
 struct OldMember {
@@ -55,7 +55,7 @@ fn noted(member: &Member) -> Member {
     Member { note: "new".into(), ..member.clone() }
 }
 
-/// Member 2 with one of the values of member 1: of each index in turn.
+/// Returns member 2 with the value of member 1 in each index in turn.
 fn rivals() -> [(&'static str, Member); 3] {
     let (one, two) = (member(1), member(2));
     [
@@ -69,8 +69,8 @@ async fn read(tables: &Tables, id: u32) -> Result<Stored<Member>> {
     Member::key("chess", id).get(tables).await?.with_context(|| format!("there is no member {id}"))
 }
 
-/// Checks that each index leads to each of these members, and to no other.
-async fn is_true(store: &Store, members: &[Member]) -> Result<()> {
+/// Checks that each index leads to exactly these members.
+async fn check_indexes(store: &Store, members: &[Member]) -> Result<()> {
     let tables = &store.tables;
     assert_eq!(findings::<Member>(store).await?, []);
     let all = Member::by_key("chess").all(tables).await?;
@@ -86,14 +86,14 @@ async fn is_true(store: &Store, members: &[Member]) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the value of member 1 was refused to member 2.
-fn is_refused(error: &Error, index: &str) {
+/// Checks that member 2 could not get the value of member 1.
+fn check_violation(error: &Error, index: &str) {
     let Error::UniqueViolation(violation) = error else { panic!("{index}: {error}") };
     assert_eq!((violation.index, violation.entity.row_key.as_str()), (index, "id-0000000002"));
     assert_eq!(violation.owner.row_key, "id-0000000001");
 }
 
-async fn a_transaction_leaves_a_kept_value_to_its_owner(store: &Store) -> Result<()> {
+async fn a_transaction_cannot_take_a_value_that_its_owner_keeps(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Member>().await?;
     tables.insert(&member(1)).await?;
@@ -101,27 +101,27 @@ async fn a_transaction_leaves_a_kept_value_to_its_owner(store: &Store) -> Result
         let mut one = read(tables, 1).await?;
         one.note = "new".into();
         let refused = tables.transaction().update(&mut one).insert(&rival).commit().await;
-        is_refused(&refused.expect_err(index), index);
+        check_violation(&refused.expect_err(index), index);
         let mut one = read(tables, 1).await?;
         one.note = "new".into();
         let refused = tables.transaction().insert(&rival).update(&mut one).commit().await;
-        is_refused(&refused.expect_err(index), index);
+        check_violation(&refused.expect_err(index), index);
         let refused = tables.transaction().upsert(&noted(&member(1))).upsert(&rival).commit().await;
-        is_refused(&refused.expect_err(index), index);
-        is_true(store, &[member(1)]).await?;
+        check_violation(&refused.expect_err(index), index);
+        check_indexes(store, &[member(1)]).await?;
     }
     tables.insert(&member(2)).await?;
     for (index, rival) in rivals() {
         let (mut one, mut two) = (read(tables, 1).await?, read(tables, 2).await?);
         (one.note, *two) = ("new".into(), rival);
         let refused = tables.transaction().update(&mut one).update(&mut two).commit().await;
-        is_refused(&refused.expect_err(index), index);
-        is_true(store, &[member(1), member(2)]).await?;
+        check_violation(&refused.expect_err(index), index);
+        check_indexes(store, &[member(1), member(2)]).await?;
     }
     Ok(())
 }
 
-async fn a_bulk_write_fails_whoever_wants_a_taken_value(store: &Store) -> Result<()> {
+async fn a_bulk_write_fails_the_entity_that_wants_a_taken_value(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Member>().await?;
     for (index, rival) in rivals() {
@@ -132,15 +132,15 @@ async fn a_bulk_write_fails_whoever_wants_a_taken_value(store: &Store) -> Result
             let error = failed(tables.upsert_all(input).await);
             let [failure] = &*error.failures else { panic!("{index}: {error:?}") };
             assert_eq!(failure.position, usize::from(is_first));
-            is_refused(&failure.error, index);
-            is_true(store, &[changed]).await?;
+            check_violation(&failure.error, index);
+            check_indexes(store, &[changed]).await?;
         }
     }
     Ok(())
 }
 
-/// A store with member 1 from before the indexes, and member 2, which has since taken one of its values.
-async fn shared(store: &Store, rival: &Member) -> Result<()> {
+/// Inserts member 1 without index rows, and then member 2 with one of its values.
+async fn insert_two_owners(store: &Store, rival: &Member) -> Result<()> {
     store.tables.create::<OldMember>().await?;
     let Member { club, id, name, mail, badge, note } = member(1);
     store.tables.insert(&OldMember { club, id, name, mail, badge, note }).await?;
@@ -149,59 +149,59 @@ async fn shared(store: &Store, rival: &Member) -> Result<()> {
     Ok(())
 }
 
-/// Builds the indexes and deletes what a case has left.
-async fn is_built(store: &Store, members: &[Member]) -> Result<()> {
+/// Builds the indexes, checks them, and deletes all tables.
+async fn check_built_indexes(store: &Store, members: &[Member]) -> Result<()> {
     for index in ["name", "mail", "badge"] {
         let filled = store.tables.backfill::<Member>(index).await?;
         assert!(filled.ready && filled.conflicts.is_empty(), "{index}: {filled:?}");
     }
-    is_true(store, members).await?;
+    check_indexes(store, members).await?;
     store.clean().await?;
     Ok(())
 }
 
-async fn a_row_of_another_entity_stays_while_an_index_is_built(store: &Store) -> Result<()> {
+async fn writes_keep_the_index_row_of_another_entity_while_an_index_is_built(store: &Store) -> Result<()> {
     let tables = &store.again();
     let renamed = Member { id: 1, ..member(7) };
     for (_, rival) in rivals() {
-        shared(store, &rival).await?;
+        insert_two_owners(store, &rival).await?;
         let mut one = read(tables, 1).await?;
         one.note = "new".into();
         tables.update(&mut one).await?;
         *one = renamed.clone();
         tables.update(&mut one).await?;
-        is_built(store, &[renamed.clone(), rival.clone()]).await?;
+        check_built_indexes(store, &[renamed.clone(), rival.clone()]).await?;
 
-        shared(store, &rival).await?;
+        insert_two_owners(store, &rival).await?;
         tables.upsert(&noted(&member(1))).await?;
         tables.upsert(&renamed).await?;
-        is_built(store, &[renamed.clone(), rival.clone()]).await?;
+        check_built_indexes(store, &[renamed.clone(), rival.clone()]).await?;
 
-        shared(store, &rival).await?;
+        insert_two_owners(store, &rival).await?;
         tables.upsert_all([noted(&member(1)), noted(&rival)]).await?;
         tables.transaction().upsert(&renamed).upsert(&noted(&rival)).commit().await?;
-        is_built(store, &[renamed.clone(), noted(&rival)]).await?;
+        check_built_indexes(store, &[renamed.clone(), noted(&rival)]).await?;
 
-        shared(store, &rival).await?;
+        insert_two_owners(store, &rival).await?;
         tables.delete(&read(tables, 1).await?).await?;
-        is_built(store, std::slice::from_ref(&rival)).await?;
+        check_built_indexes(store, std::slice::from_ref(&rival)).await?;
 
-        shared(store, &rival).await?;
+        insert_two_owners(store, &rival).await?;
         let two = read(tables, 2).await?;
         tables.transaction().remove(Member::key("chess", 1)).delete(&two).insert(&noted(&rival)).commit().await?;
-        is_built(store, &[noted(&rival)]).await?;
+        check_built_indexes(store, &[noted(&rival)]).await?;
     }
     Ok(())
 }
 
-async fn entities_that_share_a_row_are_removed_together(store: &Store) -> Result<()> {
+async fn two_owners_of_one_index_row_can_be_removed_together(store: &Store) -> Result<()> {
     for (index, rival) in rivals() {
-        shared(store, &rival).await?;
+        insert_two_owners(store, &rival).await?;
         let filled = store.tables.backfill::<Member>(index).await?;
         assert!(!filled.ready && filled.conflicts.len() == 1, "{filled:?}");
         let removed = store.tables.remove_all([1, 2].map(|id| Member::key("chess", id))).await?;
         assert_eq!(removed.written, 2);
-        is_built(store, &[]).await?;
+        check_built_indexes(store, &[]).await?;
     }
     Ok(())
 }

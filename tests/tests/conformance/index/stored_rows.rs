@@ -1,4 +1,4 @@
-//! The rows of indexes, as they are stored.
+//! Stored form of index rows.
 
 #![allow(clippy::duplicated_attributes, reason = "indexes may be over the same fields")]
 #![allow(clippy::struct_field_names, reason = "entities are named as in the documentation")]
@@ -12,19 +12,19 @@ use uuid::Uuid;
 use crate::fixtures::{Standing, at};
 
 crate::conformance! {
-    rows_in_the_entitys_partition
-    rows_in_other_partitions
-    rows_that_hold_properties
-    rows_of_lists
-    rows_with_keys_spelled_out
+    index_rows_in_the_entitys_partition
+    index_rows_in_other_partitions
+    index_rows_with_properties
+    index_rows_of_lists
+    index_rows_with_explicit_keys
     pointers_hold_every_kind_of_key
-    a_pointers_properties_are_renamed
-    a_pointer_holds_no_time_before_1601
-    fields_that_are_no_properties_are_indexed_as_text
-    prefixes_are_what_is_declared
+    properties_of_a_pointer_can_be_renamed
+    a_pointer_cannot_hold_a_time_before_1601
+    fields_without_a_property_type_are_indexed_as_text
+    index_rows_have_the_declared_prefixes
 }
 
-/// The rows of a table: their keys, and their properties in the order of their names. The ids of writes are random.
+/// Returns the keys and sorted properties of a table's rows, without write ids, which are random.
 async fn rows(store: &Store, table: &str) -> Result<Vec<(String, String, String)>> {
     let rows = store.rows(table).await?.into_iter().map(|row| {
         let mut properties: Vec<_> = row.properties.iter().filter(|(name, _)| *name != "WriteId").collect();
@@ -35,14 +35,14 @@ async fn rows(store: &Store, table: &str) -> Result<Vec<(String, String, String)
     Ok(rows.collect())
 }
 
-async fn expect(store: &Store, table: &str, expected: &[(&str, &str, &str)]) -> Result<()> {
+async fn check_rows(store: &Store, table: &str, expected: &[(&str, &str, &str)]) -> Result<()> {
     let found = rows(store, table).await?;
     let found: Vec<_> = found.iter().map(|(partition, row, rest)| (&**partition, &**row, &**rest)).collect();
     assert_eq!(found, expected, "{table}");
     Ok(())
 }
 
-/// What pointers and copies in the entity's own partition look like.
+/// Entity with pointers in its own partition.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Employees")]
 struct Employee {
@@ -58,7 +58,7 @@ struct Employee {
     desk: Option<i16>,
 }
 
-async fn rows_in_the_entitys_partition(store: &Store) -> Result<()> {
+async fn index_rows_in_the_entitys_partition(store: &Store) -> Result<()> {
     store.tables.create::<Employee>().await?;
     let employee = |id, name: &str, last_name: &str, desk| Employee {
         department: "Sales".into(),
@@ -79,10 +79,10 @@ async fn rows_in_the_entitys_partition(store: &Store) -> Result<()> {
         ("Sales", "name-ann~2F1", "IndexedEntityId=45L"),
         ("Sales", "name-bo", "IndexedEntityId=46L"),
     ];
-    expect(store, "Employees", &rows).await
+    check_rows(store, "Employees", &rows).await
 }
 
-/// What stands in other partitions.
+/// Entity with pointers in other partitions.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Users")]
 struct User {
@@ -100,20 +100,20 @@ struct User {
     badge: u8,
 }
 
-async fn rows_in_other_partitions(store: &Store) -> Result<()> {
+async fn index_rows_in_other_partitions(store: &Store) -> Result<()> {
     store.tables.create::<User>().await?;
     let user = User { group: "a b".into(), id: 5, email: "A@x".into(), city: "New York".into(), badge: 9 };
     store.tables.insert(&user).await?;
     let pointer = "IndexedEntityGroup='a b' IndexedEntityId=5L";
     let own = "Badge=9 City='New York' Email='A@x'";
     let rows = [("009", "badge-", pointer), ("A@x", "domain-a!20b 0000000005", ""), ("a b", "id-0000000005", own)];
-    expect(store, "Users", &rows).await?;
-    expect(store, "Logins", &[("a@x", "", pointer)]).await?;
-    expect(store, "UsersByTown", &[("New York", "a!20b 0000000005", "")]).await?;
-    expect(store, "UsersByCountry", &[("N", "a!20b 0000000005", "")]).await
+    check_rows(store, "Users", &rows).await?;
+    check_rows(store, "Logins", &[("a@x", "", pointer)]).await?;
+    check_rows(store, "UsersByTown", &[("New York", "a!20b 0000000005", "")]).await?;
+    check_rows(store, "UsersByCountry", &[("N", "a!20b 0000000005", "")]).await
 }
 
-/// What holds more than the way to the entity.
+/// Entity whose index rows hold more than the pointer.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Books", kind)]
 struct Book {
@@ -131,7 +131,7 @@ struct Book {
     year: Option<i32>,
 }
 
-async fn rows_that_hold_properties(store: &Store) -> Result<()> {
+async fn index_rows_with_properties(store: &Store) -> Result<()> {
     store.tables.create::<Book>().await?;
     store.tables.insert(&Book { shelf: 1, number: 2, title: "T".into(), author: Some("A".into()), year: None }).await?;
     let whole = "Author='A' EntityType='Book' Title='T'";
@@ -142,20 +142,20 @@ async fn rows_that_hold_properties(store: &Store) -> Result<()> {
         ("001", "title-T 002", copy),
         ("T", "titles-001_002", copy),
     ];
-    expect(store, "Books", &rows).await?;
+    check_rows(store, "Books", &rows).await?;
     let pointer = "IndexedEntityNumber=2 IndexedEntityShelf=1";
-    expect(store, "BooksByWriter", &[("A", "", pointer)]).await?;
-    expect(store, "BooksByYear", &[]).await?;
+    check_rows(store, "BooksByWriter", &[("A", "", pointer)]).await?;
+    check_rows(store, "BooksByYear", &[]).await?;
 
     let mut stored = Book::key(1, 2).get(&store.tables).await?.expect("it was inserted");
     stored.year = Some(2000);
     store.tables.update(&mut stored).await?;
     let copy = "Author='A' Title='T' Year=2000";
-    expect(store, "BooksByWriter", &[("A", "", &format!("{pointer} Year=2000"))]).await?;
-    expect(store, "BooksByYear", &[("0000002000", "001_002", copy)]).await
+    check_rows(store, "BooksByWriter", &[("A", "", &format!("{pointer} Year=2000"))]).await?;
+    check_rows(store, "BooksByYear", &[("0000002000", "001_002", copy)]).await
 }
 
-/// What is listed.
+/// Entity with a list.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Tags")]
 struct Tag {
@@ -167,7 +167,7 @@ struct Tag {
     tag: String,
 }
 
-async fn rows_of_lists(store: &Store) -> Result<()> {
+async fn index_rows_of_lists(store: &Store) -> Result<()> {
     store.tables.create::<Tag>().await?;
     let tag = |post: &str, tag: &str| Tag { blog: "b".into(), post: post.into(), tag: tag.into() };
     for (post, name) in [("2", "Rust"), ("1", "rust"), ("3", "Azure")] {
@@ -178,16 +178,16 @@ async fn rows_of_lists(store: &Store) -> Result<()> {
         ("b", "tag-azure", r#"IndexedEntities='["post-3"]'"#),
         ("b", "tag-rust", r#"IndexedEntities='["post-1","post-2"]'"#),
     ];
-    expect(store, "Tags", &[own.as_slice(), &lists].concat()).await?;
-    // The last one to leave a list takes it along.
+    check_rows(store, "Tags", &[own.as_slice(), &lists].concat()).await?;
+    // A list without ids is deleted.
     store.tables.remove(Tag::key("b", "1")).await?;
     store.tables.upsert(&tag("3", "RUST")).await?;
     let own = [("b", "post-2", "Tag='Rust'"), ("b", "post-3", "Tag='RUST'")];
     let lists = [("b", "tag-rust", r#"IndexedEntities='["post-2","post-3"]'"#)];
-    expect(store, "Tags", &[own.as_slice(), &lists].concat()).await
+    check_rows(store, "Tags", &[own.as_slice(), &lists].concat()).await
 }
 
-/// Keys of several fields.
+/// Entity with index keys of several fields.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Desks")]
 #[index(place, partition(office, floor(pad = 2)), row(desk), table = "Places")]
@@ -205,17 +205,17 @@ struct Desk {
     last: String,
 }
 
-async fn rows_with_keys_spelled_out(store: &Store) -> Result<()> {
+async fn index_rows_with_explicit_keys(store: &Store) -> Result<()> {
     store.tables.create::<Desk>().await?;
     let (office, first, last) = ("Köln".into(), "Ann Lee".into(), "O'Neil".into());
     store.tables.insert(&Desk { team: "t".into(), id: 1, office, floor: 3, desk: 4, first, last }).await?;
-    expect(store, "Places", &[("Köln 03", "004_t 001", "")]).await?;
-    expect(store, "DesksBySeat", &[("Köln", "003_004", "IndexedEntityId=1 IndexedEntityTeam='t'")]).await?;
+    check_rows(store, "Places", &[("Köln 03", "004_t 001", "")]).await?;
+    check_rows(store, "DesksBySeat", &[("Köln", "003_004", "IndexedEntityId=1 IndexedEntityTeam='t'")]).await?;
     let own = "Desk=4 First='Ann Lee' Floor=3 Last='O''Neil' Office='Köln'";
-    expect(store, "Desks", &[("t", "id-001", own), ("t", "name-o'neil Ann!20Lee 001", "")]).await
+    check_rows(store, "Desks", &[("t", "id-001", own), ("t", "name-o'neil Ann!20Lee 001", "")]).await
 }
 
-/// A primary key of everything that a key can be made of.
+/// Entity whose primary key has a part of every kind.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Keys")]
 struct Keys {
@@ -292,7 +292,7 @@ async fn pointers_hold_every_kind_of_key(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// An index whose rows look like those that another program wrote.
+/// Entity whose index rows have the property names of another program.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Renamed")]
 struct Renamed {
@@ -304,17 +304,17 @@ struct Renamed {
     email: String,
 }
 
-async fn a_pointers_properties_are_renamed(store: &Store) -> Result<()> {
+async fn properties_of_a_pointer_can_be_renamed(store: &Store) -> Result<()> {
     store.tables.create::<Renamed>().await?;
     let renamed = Renamed { tenant: "t".into(), id: Uuid::from_u128(1), email: "A".into() };
     store.tables.insert(&renamed).await?;
     let pointer = "EntityId=guid'00000000-0000-0000-0000-000000000001' Tenant='t'";
-    expect(store, "RenamedByEmail", &[("a", "", pointer)]).await?;
+    check_rows(store, "RenamedByEmail", &[("a", "", pointer)]).await?;
     assert_eq!(Renamed::by_email("a").get(&store.tables).await?.as_deref(), Some(&renamed));
     Ok(())
 }
 
-/// Prefixes of its own.
+/// Entity with explicit prefixes.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Prefixed")]
 struct Prefixed {
@@ -328,19 +328,19 @@ struct Prefixed {
     city: String,
 }
 
-async fn prefixes_are_what_is_declared(store: &Store) -> Result<()> {
+async fn index_rows_have_the_declared_prefixes(store: &Store) -> Result<()> {
     store.tables.create::<Prefixed>().await?;
     let prefixed = Prefixed { user: "u".into(), id: 1, name: "N".into(), city: "C".into() };
     store.tables.insert(&prefixed).await?;
     let own = ("u", "u:001", "City='C' Name='N'");
-    expect(store, "Prefixed", &[("u", "n:N", "IndexedEntityId=1"), own]).await?;
-    expect(store, "PrefixedByCity", &[("C", "c:u 001", "")]).await?;
+    check_rows(store, "Prefixed", &[("u", "n:N", "IndexedEntityId=1"), own]).await?;
+    check_rows(store, "PrefixedByCity", &[("C", "c:u 001", "")]).await?;
     assert_eq!(*Prefixed::by_city("C").all(&store.tables).await?[0], prefixed);
     assert_eq!(store.tables.verify::<Prefixed>().all().await?, []);
     Ok(())
 }
 
-/// An entity with a time in its key, to which an index leads from another partition.
+/// Entity with a time in its key and a cross-partition index.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Charters")]
 struct Charter {
@@ -352,7 +352,7 @@ struct Charter {
     seal: Option<String>,
 }
 
-async fn a_pointer_holds_no_time_before_1601(store: &Store) -> Result<()> {
+async fn a_pointer_cannot_hold_a_time_before_1601(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Charter>().await?;
     let charter = |sealed, seal: Option<&str>| Charter { town: "Ulm".into(), sealed, seal: seal.map(Into::into) };
@@ -361,15 +361,15 @@ async fn a_pointer_holds_no_time_before_1601(store: &Store) -> Result<()> {
     let found = Charter::by_seal("lion").get(tables).await?;
     assert_eq!(found.as_deref(), Some(&charter(first, Some("lion"))));
 
-    let error = tables.insert(&charter(early, Some("bear"))).await.expect_err("no property holds it");
+    let error = tables.insert(&charter(early, Some("bear"))).await.expect_err("a property cannot hold the time");
     assert!(matches!(&error, Error::Limit(limit) if limit.limit.contains("1601-01-01")), "{error}");
-    // Where nothing leads to it, it is but a key.
+    // Without an index row, the time is only part of a key and may be earlier.
     tables.insert(&charter(early, None)).await?;
     assert_eq!(Charter::by_key("Ulm").count(tables).await?, 2);
     Ok(())
 }
 
-/// What is a part of keys, and by itself no property.
+/// Entity with indexed fields whose types are no properties.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Exams")]
 struct Exam {
@@ -388,7 +388,7 @@ struct Exam {
     ticket: u64,
 }
 
-async fn fields_that_are_no_properties_are_indexed_as_text(store: &Store) -> Result<()> {
+async fn fields_without_a_property_type_are_indexed_as_text(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Exam>().await?;
     let day = chrono::NaiveDate::from_ymd_opt(2010, 5, 28).expect("a day");
@@ -396,7 +396,7 @@ async fn fields_that_are_no_properties_are_indexed_as_text(store: &Store) -> Res
     tables.insert(&exam).await?;
     let properties = "Day='2010-05-28' Grade='A' Ticket='18446744073709551615'";
     let rows = [("Sums", "grade-A 0000000001", ""), ("Sums", "id-0000000001", properties)];
-    expect(store, "Exams", &rows).await?;
+    check_rows(store, "Exams", &rows).await?;
     assert_eq!(*Exam::by_grade("Sums").eq('A').first(tables).await?.expect("the exam"), exam);
     assert_eq!(*Exam::by_day(day).first(tables).await?.expect("the exam"), exam);
     assert_eq!(Exam::by_ticket(u64::MAX).get(tables).await?.as_deref(), Some(&exam));

@@ -1,4 +1,4 @@
-//! Unique indexes: who comes second is told, and leaves nothing.
+//! Unique indexes: the second entity with a value is refused and leaves no row.
 
 #![allow(clippy::duplicated_attributes, reason = "indexes of one struct share options")]
 
@@ -6,21 +6,21 @@ use anyhow::Result;
 use table_runtime::{Error, Row, Stored, TableEntity};
 use tests::stores::Store;
 
-use super::fixtures::{Account, Person, TABLES, everything, insert_people, person};
+use super::fixtures::{Account, Person, TABLES, check_indexes, insert_people, person};
 use crate::fixtures::{findings, violation};
 
 crate::conformance! {
-    a_violation_names_index_and_value_and_holds_the_owner
-    a_violation_tells_the_value_as_text
-    who_comes_second_leaves_nothing
+    a_violation_names_the_index_and_the_value_and_holds_the_owner
+    a_violation_shows_the_value_as_text
+    a_refused_write_leaves_no_row
     a_failed_update_can_be_tried_again
-    a_value_moves_from_one_entity_to_the_next
+    a_unique_value_can_move_between_entities
     a_value_is_unique_in_its_scope
-    a_key_that_exists_is_told_before_its_values
-    keys_too_long_for_an_index_are_not_sent
+    an_existing_key_is_reported_before_a_taken_value
+    index_keys_that_are_too_long_are_refused_before_sending
 }
 
-/// Every row of every table, without its version.
+/// Returns every row with its table.
 async fn all_rows(store: &Store) -> Result<Vec<(String, Row)>> {
     let mut rows = Vec::new();
     for table in TABLES {
@@ -37,8 +37,8 @@ fn keys(rows: &[(String, Row)]) -> Vec<(&str, &str, &str, String)> {
         .collect()
 }
 
-/// A person who shares nothing unique with Alice, and one who shares what each index says.
-fn clashes() -> Vec<(&'static str, &'static str, Person)> {
+/// Returns, for each unique index, a person who shares only that index's value with Alice.
+fn persons_with_a_value_of_alice() -> Vec<(&'static str, &'static str, Person)> {
     let new = || Person::new(9, "Nina", "Bonn");
     vec![
         ("name", "alice", Person { name: "ALICE".into(), ..new() }),
@@ -47,17 +47,19 @@ fn clashes() -> Vec<(&'static str, &'static str, Person)> {
     ]
 }
 
-async fn a_violation_names_index_and_value_and_holds_the_owner(store: &Store) -> Result<()> {
+async fn a_violation_names_the_index_and_the_value_and_holds_the_owner(store: &Store) -> Result<()> {
     let tables = &store.tables;
     insert_people(store).await?;
     let own = ["name-alice", "", "badge-"];
     let of_table = ["People", "PeopleByEmail", "People"];
-    for ((index, value, clash), (row_key, table)) in clashes().into_iter().zip(own.into_iter().zip(of_table)) {
+    for ((index, value, clash), (row_key, table)) in
+        persons_with_a_value_of_alice().into_iter().zip(own.into_iter().zip(of_table))
+    {
         let taken = match tables.insert(&clash).await {
             Err(error) => violation(error),
             Ok(_) => panic!("{index}"),
         };
-        // A badge stands in two unique indexes, and either may be the one.
+        // A badge is in two unique indexes, and the error may name either.
         let is_locker = taken.index == "locker" && index == "badge";
         assert!(taken.index == index || is_locker, "{taken}");
         assert_eq!(taken.value, value);
@@ -71,13 +73,13 @@ async fn a_violation_names_index_and_value_and_holds_the_owner(store: &Store) ->
         }
         let text = taken.to_string();
         assert!(text.contains(taken.index) && text.contains(value) && text.contains(&taken.row.table), "{text}");
-        // A client may read it, to whom the entity of another one is no concern.
+        // The text may be shown to a client, so it does not name the other entity.
         assert!(!text.contains("id-0000000001") && !text.contains("Sales"), "{text}");
     }
     Ok(())
 }
 
-/// A place whose unique indexes have keys of several parts.
+/// Place whose unique indexes have keys of several parts.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Places")]
 #[index(named, partition(name(hash = 8, lowercase)), row(name(lowercase)), unique)]
@@ -92,7 +94,7 @@ struct Place {
     number: u16,
 }
 
-/// A part of which every joint is written as others do.
+/// Part with a separator of its own.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Parts", separator = "_")]
 #[index(label, partition(kit), row(label, number), unique)]
@@ -105,7 +107,7 @@ struct Part {
     number: u16,
 }
 
-async fn a_violation_tells_the_value_as_text(store: &Store) -> Result<()> {
+async fn a_violation_shows_the_value_as_text(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Place>().await?;
     let place = |id, name: &str, town: &str| Place {
@@ -132,11 +134,11 @@ async fn a_violation_tells_the_value_as_text(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn who_comes_second_leaves_nothing(store: &Store) -> Result<()> {
+async fn a_refused_write_leaves_no_row(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let all = insert_people(store).await?;
     let before = all_rows(store).await?;
-    for (index, _, clash) in clashes() {
+    for (index, _, clash) in persons_with_a_value_of_alice() {
         violation(tables.insert(&clash).await.unwrap_err());
         assert_eq!(keys(&all_rows(store).await?), keys(&before), "insert, {index}");
         violation(tables.upsert(&clash).await.unwrap_err());
@@ -147,7 +149,7 @@ async fn who_comes_second_leaves_nothing(store: &Store) -> Result<()> {
         *bob = Person { id: 2, ..clash };
         violation(tables.update(&mut bob).await.unwrap_err());
         assert_eq!(keys(&all_rows(store).await?), keys(&before), "update, {index}");
-        everything(store, &all).await?;
+        check_indexes(store, &all).await?;
     }
     Ok(())
 }
@@ -156,25 +158,25 @@ async fn a_failed_update_can_be_tried_again(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let mut all = insert_people(store).await?;
     let mut bob = person(tables, 2).await?;
-    for (index, _, clash) in clashes() {
+    for (index, _, clash) in persons_with_a_value_of_alice() {
         *bob = Person { id: 2, ..clash };
         violation(tables.update(&mut bob).await.unwrap_err());
-        // The same again gives the same again.
+        // A second attempt gives the same error.
         violation(tables.update(&mut bob).await.unwrap_err());
         *bob = Person { city: index.into(), ..Person::new(2, &format!("Bob {index}"), "Ulm") };
         tables.update(&mut bob).await?;
         all[1] = Stored::into_inner(bob.clone());
-        everything(store, &all).await?;
+        check_indexes(store, &all).await?;
     }
     tables.delete(&bob).await?;
     all.remove(1);
-    everything(store, &all).await
+    check_indexes(store, &all).await
 }
 
-async fn a_value_moves_from_one_entity_to_the_next(store: &Store) -> Result<()> {
+async fn a_unique_value_can_move_between_entities(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let mut all = insert_people(store).await?;
-    // Three values on their way through three people, by update, upsert and delete.
+    // Values move between people by update, upsert and remove.
     for round in 0..3 {
         let mut first = person(tables, 1).await?;
         let was = Stored::into_inner(first.clone());
@@ -183,13 +185,13 @@ async fn a_value_moves_from_one_entity_to_the_next(store: &Store) -> Result<()> 
         all[0] = Stored::into_inner(first);
         all[1] = Person { id: 2, ..was };
         tables.upsert(&all[1]).await?;
-        everything(store, &all).await?;
+        check_indexes(store, &all).await?;
         tables.remove(Person::key("Sales", 2)).await?;
         all[0] = Person { id: 1, ..all[1].clone() };
         tables.upsert(&all[0]).await?;
         tables.insert(&Person { badge: None, ..Person::new(2, &format!("Bob{round}"), "Köln") }).await?;
         all[1] = Person { badge: None, ..Person::new(2, &format!("Bob{round}"), "Köln") };
-        everything(store, &all).await?;
+        check_indexes(store, &all).await?;
     }
     Ok(())
 }
@@ -199,15 +201,15 @@ async fn a_value_is_unique_in_its_scope(store: &Store) -> Result<()> {
     tables.create::<Account>().await?;
     let alice = Account::new("a", 1, "Alice");
     tables.insert(&alice).await?;
-    // In another partition the name is free, but elsewhere it is not.
+    // In another partition the name is free, but the cross-partition index refuses it.
     let taken = violation(tables.insert(&Account { user: "b".into(), ..alice.clone() }).await.unwrap_err());
     assert_eq!((taken.index, taken.value.as_str()), ("everywhere", "alice"));
     assert_eq!((taken.row.table.as_str(), taken.row.partition_key.as_str()), ("AccountsByEverywhere", "alice"));
     assert_eq!(Account::by_key("b").count(tables).await?, 0);
-    // In its own partition both are taken.
+    // In its own partition both indexes refuse it.
     let taken = violation(tables.insert(&Account { id: 2, ..alice.clone() }).await.unwrap_err());
     assert!(["name", "everywhere"].contains(&taken.index), "{taken}");
-    // No name is nobody's.
+    // Any number of entities may have no name.
     for id in 3..6 {
         tables.insert(&Account { id, name: None, ..alice.clone() }).await?;
     }
@@ -215,23 +217,23 @@ async fn a_value_is_unique_in_its_scope(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_key_that_exists_is_told_before_its_values(store: &Store) -> Result<()> {
+async fn an_existing_key_is_reported_before_a_taken_value(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let all = insert_people(store).await?;
     let error = tables.insert(&all[0]).await.unwrap_err();
     assert!(matches!(error, Error::AlreadyExists(_)), "{error}");
     let error = tables.insert(&Person { id: 1, ..all[1].clone() }).await.unwrap_err();
     assert!(matches!(error, Error::AlreadyExists(_)), "{error}");
-    everything(store, &all).await
+    check_indexes(store, &all).await
 }
 
-async fn keys_too_long_for_an_index_are_not_sent(store: &Store) -> Result<()> {
+async fn index_keys_that_are_too_long_are_refused_before_sending(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let mut all = insert_people(store).await?;
     let before = all_rows(store).await?;
     let long = "x".repeat(500);
     let team = "t".repeat(300);
-    // Two keys that are legal by themselves, and not in the one key of an index elsewhere.
+    // Some keys are legal each by itself, but too long together in the key of an index row.
     let cases = [
         ("name", Person { name: "x".repeat(508), ..Person::new(8, "H", "Bonn") }),
         ("last_name", Person { last_name: long.clone(), ..Person::new(8, "H", "Bonn") }),
@@ -254,12 +256,12 @@ async fn keys_too_long_for_an_index_are_not_sent(store: &Store) -> Result<()> {
     assert!(error.to_string().contains("`last_name`"), "{error}");
     assert_eq!(store.probe.requests(), 0);
     assert_eq!(all_rows(store).await?.len(), before.len());
-    everything(store, &all).await?;
-    // As long as it may be.
+    check_indexes(store, &all).await?;
+    // The longest value is accepted.
     stored.last_name = "x".repeat(512 - "last_name- 0000000001".len());
     tables.update(&mut stored).await?;
     all[0] = Stored::into_inner(stored);
-    everything(store, &all).await?;
+    check_indexes(store, &all).await?;
     tables.insert(&Person { team, badge: None, ..Person::new(8, "H", "Bonn") }).await?;
     Ok(())
 }

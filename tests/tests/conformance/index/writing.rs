@@ -1,4 +1,4 @@
-//! Every kind of index, in every scope, through every write.
+//! Every write of entities with every kind of index in every scope.
 
 use anyhow::Result;
 use table_runtime::{
@@ -7,57 +7,57 @@ use table_runtime::{
 };
 use tests::stores::{Kind, Store};
 
-use super::fixtures::{Account, Person, TABLES, everything, insert_people, person};
+use super::fixtures::{Account, Person, TABLES, check_indexes, insert_people, person};
 use crate::fixtures::{findings, violation};
 
 crate::conformance! {
     inserts_are_found_by_every_index
-    an_upsert_writes_moves_and_keeps
-    an_update_moves_what_changed
-    a_value_comes_and_goes
-    a_condition_turns_on_and_off
-    a_patch_keeps_the_indexes
-    deletes_leave_no_row
-    what_is_not_touched_is_not_written
-    an_include_is_written_when_it_changes
-    an_entity_changed_before_it_was_stored_strands_no_row
-    an_entity_that_was_wrapped_strands_no_row_in_a_transaction
+    an_upsert_adds_moves_and_keeps_index_rows
+    an_update_moves_the_changed_index_rows
+    an_optional_value_can_be_set_and_cleared
+    a_condition_adds_and_removes_the_index_row
+    a_patch_leaves_the_indexes_correct
+    deleted_entities_leave_no_row
+    index_rows_without_a_change_are_not_written
+    an_included_property_is_written_when_it_changes
+    an_update_of_a_changed_and_then_wrapped_entity_leaves_no_stale_row
+    a_transaction_with_wrapped_entities_leaves_no_stale_row
     a_wrapped_entity_of_another_version_is_refused
-    an_index_row_that_is_missing_stops_nobody
-    an_empty_value_is_a_value
+    a_missing_index_row_prevents_no_write
+    empty_values_are_indexed
     a_text_with_quotes_and_commas_is_written_or_refused
 }
 
 async fn inserts_are_found_by_every_index(store: &Store) -> Result<()> {
     let mut all = insert_people(store).await?;
-    everything(store, &all).await?;
-    // A city called like the team: rows of two layouts in one partition.
+    check_indexes(store, &all).await?;
+    // A city has the name of the team: one partition holds rows of two layouts.
     all.push(Person { last_name: "BOBSON".into(), ..Person::new(4, "Alison", "Sales") });
     store.tables.insert(&all[3]).await?;
-    everything(store, &all).await
+    check_indexes(store, &all).await
 }
 
-async fn an_upsert_writes_moves_and_keeps(store: &Store) -> Result<()> {
+async fn an_upsert_adds_moves_and_keeps_index_rows(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let mut all = insert_people(store).await?;
     tables.upsert(&all[0]).await?;
-    everything(store, &all).await?;
+    check_indexes(store, &all).await?;
 
-    all[1] = Person { status: "gone".into(), badge: None, age: 5, ..Person::new(2, "Bill", "Bonn") };
+    all[1] = Person { status: "away".into(), badge: None, age: 5, ..Person::new(2, "Bill", "Bonn") };
     tables.upsert(&all[1]).await?;
-    everything(store, &all).await?;
+    check_indexes(store, &all).await?;
 
     all.push(Person::new(4, "Dora", "Bonn"));
     let etag = tables.upsert(&all[3]).await?;
     assert_eq!(*Stored::etag(&person(tables, 4).await?), etag);
-    everything(store, &all).await?;
-    // What was moved away is free.
+    check_indexes(store, &all).await?;
+    // The old value is free.
     all.push(Person { badge: Some(102), ..Person::new(5, "Bob", "Köln") });
     tables.upsert(&all[4]).await?;
-    everything(store, &all).await
+    check_indexes(store, &all).await
 }
 
-async fn an_update_moves_what_changed(store: &Store) -> Result<()> {
+async fn an_update_moves_the_changed_index_rows(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let mut all = insert_people(store).await?;
     let mut stored = person(tables, 1).await?;
@@ -68,8 +68,8 @@ async fn an_update_moves_what_changed(store: &Store) -> Result<()> {
         |person| person.last_name = "Bobson".into(),
         |person| person.city = "Ulm".into(),
         |person| person.age = 31,
-        |person| person.status = "gone".into(),
-        // What another encoding folds is no other value.
+        |person| person.status = "away".into(),
+        // The unique index folds the case, so this is the same value.
         |person| person.name = "ALICIA".into(),
         |person| *person = Person { team: "Sales".into(), ..Person::new(1, "Zoë", "Essen") },
     ];
@@ -79,7 +79,7 @@ async fn an_update_moves_what_changed(store: &Store) -> Result<()> {
         assert_eq!(*Stored::etag(&stored), etag);
         all[0] = Stored::into_inner(stored.clone());
         assert_eq!(*person(tables, 1).await?, all[0]);
-        everything(store, &all).await?;
+        check_indexes(store, &all).await?;
     }
     assert_eq!(Person::by_name("Sales").eq("alice").get(tables).await?, None);
     assert_eq!(Person::by_email("alice@x.org").get(tables).await?, None);
@@ -87,32 +87,32 @@ async fn an_update_moves_what_changed(store: &Store) -> Result<()> {
     assert_eq!(Person::by_locker(7).get(tables).await?, None);
     assert!(Person::by_city("Ulm").all(tables).await?.is_empty());
     assert_eq!(Person::by_city_copy("Ulm").count(tables).await?, 0);
-    assert_eq!(Person::by_status("gone").count(tables).await?, 0);
+    assert_eq!(Person::by_status("away").count(tables).await?, 0);
     Ok(())
 }
 
-async fn a_value_comes_and_goes(store: &Store) -> Result<()> {
+async fn an_optional_value_can_be_set_and_cleared(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let mut all = insert_people(store).await?;
     let mut carol = person(tables, 3).await?;
     (carol.email, carol.badge) = (Some("carol@x.org".into()), Some(103));
     tables.update(&mut carol).await?;
     all[2] = Stored::into_inner(carol.clone());
-    everything(store, &all).await?;
+    check_indexes(store, &all).await?;
 
     (carol.email, carol.badge) = (None, None);
     tables.update(&mut carol).await?;
     all[2] = Stored::into_inner(carol.clone());
-    everything(store, &all).await?;
+    check_indexes(store, &all).await?;
     assert_eq!(Person::by_email("carol@x.org").get(tables).await?, None);
     assert_eq!(Person::by_badge(103).get(tables).await?, None);
-    // It is free for another one.
+    // Another person can have the value.
     all[0].email = Some("Carol@X.org".into());
     tables.upsert(&all[0]).await?;
-    everything(store, &all).await
+    check_indexes(store, &all).await
 }
 
-async fn a_condition_turns_on_and_off(store: &Store) -> Result<()> {
+async fn a_condition_adds_and_removes_the_index_row(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let mut all = insert_people(store).await?;
     for age in [17, 18, 19, 3] {
@@ -120,13 +120,13 @@ async fn a_condition_turns_on_and_off(store: &Store) -> Result<()> {
         carol.age = age;
         tables.update(&mut carol).await?;
         all[2].age = age;
-        everything(store, &all).await?;
+        check_indexes(store, &all).await?;
         assert_eq!(Person::by_grown_up(age).count(tables).await?, usize::from(age >= 18), "{age}");
     }
     Ok(())
 }
 
-async fn a_patch_keeps_the_indexes(store: &Store) -> Result<()> {
+async fn a_patch_leaves_the_indexes_correct(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Account>().await?;
     tables.insert(&Account::new("u", 1, "Alice")).await?;
@@ -140,7 +140,7 @@ async fn a_patch_keeps_the_indexes(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// The versions of all rows that are not the entity's own.
+/// Returns the ETags of all rows except the entity's own.
 async fn versions(store: &Store, tables: &[&str], own: &str) -> Result<Vec<(String, String, ETag)>> {
     let mut versions = Vec::new();
     for table in tables {
@@ -150,17 +150,17 @@ async fn versions(store: &Store, tables: &[&str], own: &str) -> Result<Vec<(Stri
     Ok(versions)
 }
 
-async fn deletes_leave_no_row(store: &Store) -> Result<()> {
+async fn deleted_entities_leave_no_row(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let all = insert_people(store).await?;
     let mut alice = person(tables, 1).await?;
-    // What is deleted is what was read, whatever became of the entity in memory.
+    // `delete` uses the values that were read, not those changed in memory.
     alice.name = "Other".into();
     tables.delete(&alice).await?;
-    everything(store, &all[1..]).await?;
+    check_indexes(store, &all[1..]).await?;
     assert!(tables.remove(Person::key("Sales", 2)).await?);
     assert!(!tables.remove(Person::key("Sales", 2)).await?);
-    everything(store, &all[2..]).await?;
+    check_indexes(store, &all[2..]).await?;
     tables.remove(Person::key("Sales", 3)).await?;
     for table in TABLES {
         assert_eq!(store.rows(table).await?, [], "{table}");
@@ -168,7 +168,7 @@ async fn deletes_leave_no_row(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn what_is_not_touched_is_not_written(store: &Store) -> Result<()> {
+async fn index_rows_without_a_change_are_not_written(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Account>().await?;
     tables.insert(&Account::new("u", 1, "Alice")).await?;
@@ -189,7 +189,7 @@ async fn what_is_not_touched_is_not_written(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// A desk whose index rows hold a property of it, in every scope.
+/// Desk whose index rows include a property, in every scope.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Desks")]
 struct Desk {
@@ -205,7 +205,7 @@ struct Desk {
     note: String,
 }
 
-async fn an_include_is_written_when_it_changes(store: &Store) -> Result<()> {
+async fn an_included_property_is_written_when_it_changes(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Desk>().await?;
     let desk = Desk { floor: "1".into(), number: 7, owner: "Ann".into(), phone: 10, note: String::new() };
@@ -218,14 +218,14 @@ async fn an_include_is_written_when_it_changes(store: &Store) -> Result<()> {
     let mut stored = Desk::key("1", 7).get(tables).await?.expect("it was inserted");
     store.probe.requests();
     stored.note = "by the window".into();
-    // To and fro is no change.
+    // Changing a value and back is no change.
     stored.phone = 11;
     stored.phone = 10;
     tables.update(&mut stored).await?;
     assert_eq!(store.probe.requests(), 1);
     assert_eq!(versions(store, &of_desk, own).await?, before);
 
-    // A writer that died may have left what is elsewhere as it was: who does its work again mends that.
+    // A crashed write may have left outdated cross-partition rows. The next write of the entity fixes them.
     for table in &of_desk[1..] {
         let rows = store.rows(table).await?;
         let stale = Action::Merge([("Phone", Value::Int64(9))].into_iter().collect(), IfMatch::Any);
@@ -235,7 +235,11 @@ async fn an_include_is_written_when_it_changes(store: &Store) -> Result<()> {
     let of_desks = versions(store, &of_desk[..1], own).await?;
     tables.upsert(&Desk { note: "by the door".into(), ..desk.clone() }).await?;
     assert_eq!(findings::<Desk>(store).await?, []);
-    assert_eq!(versions(store, &of_desk[..1], own).await?, of_desks, "in the partition it never lags");
+    assert_eq!(
+        versions(store, &of_desk[..1], own).await?,
+        of_desks,
+        "a row in the entity's partition is never outdated"
+    );
     let before = versions(store, &of_desk, own).await?;
 
     let mut stored = Desk::key("1", 7).get(tables).await?.expect("it was inserted");
@@ -252,17 +256,17 @@ async fn an_include_is_written_when_it_changes(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn an_entity_changed_before_it_was_stored_strands_no_row(store: &Store) -> Result<()> {
+async fn an_update_of_a_changed_and_then_wrapped_entity_leaves_no_stale_row(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let mut all = insert_people(store).await?;
-    all[0] = Person { status: "gone".into(), badge: Some(7), age: 5, ..Person::new(1, "Zoë", "Ulm") };
+    all[0] = Person { status: "away".into(), badge: Some(7), age: 5, ..Person::new(1, "Zoë", "Ulm") };
     let etag = Stored::etag(&person(tables, 1).await?).clone();
     let mut alice = Stored::new(all[0].clone(), etag);
     tables.update(&mut alice).await?;
-    everything(store, &all).await?;
+    check_indexes(store, &all).await?;
     assert_eq!(Person::by_email("alice@x.org").get(tables).await?, None);
 
-    // From here on it is known what the table holds.
+    // From here on the stored values are known, so no read is needed.
     alice.status = "back".into();
     store.probe.requests();
     tables.update(&mut alice).await?;
@@ -271,16 +275,16 @@ async fn an_entity_changed_before_it_was_stored_strands_no_row(store: &Store) ->
     let mut made = Stored::new(all[0].clone(), Stored::etag(&alice).clone());
     tables.update(&mut made).await?;
     assert_eq!(store.probe.requests(), known + 1);
-    everything(store, &all).await?;
+    check_indexes(store, &all).await?;
 
-    // Nor does who deletes it.
+    // `delete` reads the stored values too.
     let bob = Person { badge: None, email: None, ..Person::new(2, "Other", "Essen") };
     tables.delete(&Stored::new(bob, Stored::etag(&person(tables, 2).await?).clone())).await?;
     all.remove(1);
-    everything(store, &all).await
+    check_indexes(store, &all).await
 }
 
-/// A seat with indexes in its own partition alone.
+/// Seat with indexes in its own partition only.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Seats")]
 struct Seat {
@@ -297,7 +301,7 @@ fn seat(number: u32, guest: &str) -> Seat {
     Seat { hall: "h".into(), number, guest: guest.into() }
 }
 
-async fn an_entity_that_was_wrapped_strands_no_row_in_a_transaction(store: &Store) -> Result<()> {
+async fn a_transaction_with_wrapped_entities_leaves_no_stale_row(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Seat>().await?;
     let first = tables.insert(&seat(1, "Ann")).await?;
@@ -316,10 +320,10 @@ async fn a_wrapped_entity_of_another_version_is_refused(store: &Store) -> Result
     let first = tables.insert(&seat(1, "Ann")).await?;
     tables.upsert(&seat(1, "Bo")).await?;
     let mut stale = Stored::new(seat(1, "Cy"), first.clone());
-    let mut gone = Stored::new(seat(2, "Cy"), first);
+    let mut missing = Stored::new(seat(2, "Cy"), first);
     assert!(matches!(tables.update(&mut stale).await, Err(Error::ConditionNotMet(_))));
     assert!(matches!(tables.delete(&stale).await, Err(Error::ConditionNotMet(_))));
-    assert!(matches!(tables.update(&mut gone).await, Err(Error::NotFound(_))));
+    assert!(matches!(tables.update(&mut missing).await, Err(Error::NotFound(_))));
     let both = tables.transaction().update(&mut stale).commit().await;
     assert!(matches!(both, Err(Error::ConditionNotMet(_))), "{both:?}");
     assert_eq!(*Seat::by_guest("h").eq("Bo").get(tables).await?.expect("the seat"), seat(1, "Bo"));
@@ -327,7 +331,7 @@ async fn a_wrapped_entity_of_another_version_is_refused(store: &Store) -> Result
     Ok(())
 }
 
-async fn an_index_row_that_is_missing_stops_nobody(store: &Store) -> Result<()> {
+async fn a_missing_index_row_prevents_no_write(store: &Store) -> Result<()> {
     let tables = &store.tables;
     insert_people(store).await?;
     let mut lost = 0;
@@ -343,13 +347,13 @@ async fn an_index_row_that_is_missing_stops_nobody(store: &Store) -> Result<()> 
     tables.delete(&person(tables, 1).await?).await?;
     let mut bob = person(tables, 2).await?;
     *bob = Person { badge: Some(9), ..Person::new(2, "Robert", "Ulm") };
-    (bob.age, bob.status) = (40, "gone".into());
+    (bob.age, bob.status) = (40, "away".into());
     tables.update(&mut bob).await?;
     assert!(tables.remove(Person::key("Sales", 3)).await?);
-    everything(store, &[Stored::into_inner(bob)]).await
+    check_indexes(store, &[Stored::into_inner(bob)]).await
 }
 
-async fn an_empty_value_is_a_value(store: &Store) -> Result<()> {
+async fn empty_values_are_indexed(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Person>().await?;
     let empty = Person {
@@ -367,7 +371,7 @@ async fn an_empty_value_is_a_value(store: &Store) -> Result<()> {
     for person in &all {
         tables.insert(person).await?;
     }
-    everything(store, &all).await?;
+    check_indexes(store, &all).await?;
     let same_name = tables.insert(&Person { email: None, badge: None, id: 3, ..empty.clone() }).await;
     let taken = violation(same_name.unwrap_err());
     assert_eq!((taken.index, taken.value.as_str()), ("name", ""));
@@ -380,7 +384,7 @@ async fn an_empty_value_is_a_value(store: &Store) -> Result<()> {
     stored.name = "A".into();
     tables.update(&mut stored).await?;
     all[0] = Stored::into_inner(stored);
-    everything(store, &all).await
+    check_indexes(store, &all).await
 }
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
@@ -394,7 +398,7 @@ struct Song {
     title: String,
 }
 
-/// Azurite reads other keys from the address of such an index row; there, the write is refused.
+/// Azurite would read another key from the address of such an index row, so the write is refused there.
 async fn a_text_with_quotes_and_commas_is_written_or_refused(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Song>().await?;

@@ -1,4 +1,4 @@
-//! Keys that services and addresses find hard.
+//! Characters and lengths of keys that services and URLs have trouble with.
 
 use anyhow::Result;
 use tests::stores::Store;
@@ -6,12 +6,12 @@ use tests::stores::Store;
 use crate::fixtures::{Name, Word};
 
 crate::conformance! {
-    every_character_stands_in_a_key
+    a_key_may_contain_any_character
     keys_may_be_empty
-    keys_may_be_long
+    keys_may_have_the_maximal_length
 }
 
-async fn every_character_stands_in_a_key(store: &Store) -> Result<()> {
+async fn a_key_may_contain_any_character(store: &Store) -> Result<()> {
     store.tables.create::<Word>().await?;
     store.tables.create::<Name>().await?;
     let texts = [
@@ -86,7 +86,7 @@ async fn keys_may_be_empty(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn keys_may_be_long(store: &Store) -> Result<()> {
+async fn keys_may_have_the_maximal_length(store: &Store) -> Result<()> {
     store.tables.create::<Word>().await?;
     for text in ["x".repeat(512), "日".repeat(512), "😀".repeat(256)] {
         let word = Word { language: text.clone(), text: text.clone() };

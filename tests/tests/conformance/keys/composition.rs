@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::fixtures::at;
 
 crate::conformance! {
-    children_are_their_parents_alone
+    eq_on_the_parent_returns_exactly_its_children
     children_of_the_newest_parents_come_first
 }
 
@@ -24,11 +24,11 @@ struct Child {
     id: String,
 }
 
-/// Ids with joints, escapes, and prefixes of each other.
+/// Ids with delimiters and escapes, and ids that are prefixes of others.
 const IDS: [&str; 15] =
     ["", " ", "!", "_", "a", "a ", "a b", "a!", "a_", "a_b", "ab", "a~", "~", "!20", "a\u{FFFF}\u{10000}"];
 
-async fn children_are_their_parents_alone(store: &Store) -> Result<()> {
+async fn eq_on_the_parent_returns_exactly_its_children(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Child>().await?;
     for parent in IDS {
@@ -50,7 +50,7 @@ async fn children_are_their_parents_alone(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// In a table of its own.
+/// Item in a table of its own.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Receipts")]
 struct Receipt {

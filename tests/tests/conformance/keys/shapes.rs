@@ -1,4 +1,4 @@
-//! Entities that share a table without kinds: the number of their keys' parts tells them apart.
+//! Entities that share a table without kinds: the number of key parts distinguishes them.
 
 use anyhow::Result;
 use futures_util::TryStreamExt;
@@ -8,12 +8,12 @@ use tests::stores::Store;
 use crate::fixtures::findings;
 
 crate::conformance! {
-    each_reads_its_own_rows
-    pages_and_limits_pass_over_the_others
-    counts_and_projections_pass_over_the_others
-    a_key_that_is_none_is_still_an_error
-    indexes_of_one_leave_the_other_alone
-    an_index_is_built_beside_the_others
+    each_entity_reads_its_own_rows
+    pages_and_limits_skip_rows_of_others
+    counts_and_projections_skip_rows_of_others
+    a_key_that_fits_but_cannot_be_read_is_an_error
+    a_repair_leaves_index_rows_of_another_entity
+    an_index_is_built_in_a_table_with_other_entities
 }
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
@@ -47,7 +47,7 @@ struct Note {
     report: u32,
     #[row_key]
     item: i32,
-    // May hold what stands between parts.
+    // May contain the delimiters of parts.
     #[row_key]
     name: String,
     title: String,
@@ -71,7 +71,7 @@ fn note(report: u32, item: i32, name: &str) -> Note {
     Note { user: "a".into(), report, item, name: name.into(), title: name.into() }
 }
 
-/// Three reports, with two items each, which have a note each.
+/// Inserts three reports with two items each, and a note for each item.
 async fn fill(tables: &Tables) -> Result<()> {
     tables.create::<Report>().await?;
     tables.create::<Item>().await?;
@@ -90,7 +90,7 @@ fn items() -> Vec<Item> {
     (1..=3).flat_map(|number| [-1, 1].map(|id| item(number, id))).collect()
 }
 
-async fn each_reads_its_own_rows(store: &Store) -> Result<()> {
+async fn each_entity_reads_its_own_rows(store: &Store) -> Result<()> {
     let tables = &store.tables;
     fill(tables).await?;
     assert_eq!(Report::by_key("a").all(tables).await?, [report(1), report(2), report(3)]);
@@ -108,7 +108,7 @@ async fn each_reads_its_own_rows(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn pages_and_limits_pass_over_the_others(store: &Store) -> Result<()> {
+async fn pages_and_limits_skip_rows_of_others(store: &Store) -> Result<()> {
     let tables = &store.tables;
     fill(tables).await?;
     assert_eq!(Report::by_key("a").take(2).all(tables).await?, [report(1), report(2)]);
@@ -129,7 +129,7 @@ async fn pages_and_limits_pass_over_the_others(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn counts_and_projections_pass_over_the_others(store: &Store) -> Result<()> {
+async fn counts_and_projections_skip_rows_of_others(store: &Store) -> Result<()> {
     let tables = &store.tables;
     fill(tables).await?;
     assert_eq!(Report::by_key("a").count(tables).await?, 3);
@@ -141,14 +141,14 @@ async fn counts_and_projections_pass_over_the_others(store: &Store) -> Result<()
     Ok(())
 }
 
-async fn a_key_that_is_none_is_still_an_error(store: &Store) -> Result<()> {
+async fn a_key_that_fits_but_cannot_be_read_is_an_error(store: &Store) -> Result<()> {
     let tables = &store.tables;
     fill(tables).await?;
     let mut properties = Properties::default();
     properties.push("Title", ValueRef::String("x"));
     store.write("Reports", ("b", "12"), Action::Insert(properties)).await?;
     assert!(matches!(Report::by_key("b").all(tables).await, Err(Error::Key(_))), "too short for a number");
-    // It has the parts of a report, not of an item.
+    // The row key has as many parts as a report's, so no item is read.
     assert_eq!(Item::by_key("b").all(tables).await?.len(), 0);
     for stray in ["stray", "stray_1", "_", "0000000001_", "0000000001_x"] {
         store.write("Reports", (stray, stray), Action::Insert(Properties::default())).await?;
@@ -187,7 +187,7 @@ struct Line {
     article: String,
 }
 
-/// Orders before anybody looked for their numbers.
+/// Order as declared before it had indexes.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Orders")]
 struct PlainOrder {
@@ -207,7 +207,7 @@ fn line(order: u32, id: u32) -> Line {
     Line { user: "a".into(), order, id, article: "pen".into() }
 }
 
-async fn indexes_of_one_leave_the_other_alone(store: &Store) -> Result<()> {
+async fn a_repair_leaves_index_rows_of_another_entity(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Order>().await?;
     tables.create::<Line>().await?;
@@ -217,7 +217,7 @@ async fn indexes_of_one_leave_the_other_alone(store: &Store) -> Result<()> {
     }
     assert_eq!(findings::<Order>(store).await?, []);
     assert_eq!(findings::<Line>(store).await?, []);
-    // What a crash would leave.
+    // Delete the index rows, as a crash might leave them.
     for row in store.rows("OrdersByState").await?.iter().chain(&store.rows("OrdersByArticle").await?) {
         let table = if row.partition_key == "open" { "OrdersByState" } else { "OrdersByArticle" };
         store
@@ -231,11 +231,11 @@ async fn indexes_of_one_leave_the_other_alone(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn an_index_is_built_beside_the_others(store: &Store) -> Result<()> {
+async fn an_index_is_built_in_a_table_with_other_entities(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Line>().await?;
     tables.insert(&line(1, 1)).await?;
-    // Lines alone are no orders.
+    // The table has lines but no orders, so the index is ready at once.
     tables.create::<Order>().await?;
     assert_eq!(Order::by_number("n1").get(&store.again()).await?, None);
     store.clean().await?;

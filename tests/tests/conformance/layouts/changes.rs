@@ -1,4 +1,4 @@
-//! Layouts that are recorded: a program by which stored rows would not be found is refused.
+//! Recorded layouts: a program that would not find the stored rows is refused.
 
 use anyhow::{Result, ensure};
 use table_runtime::{Error, TableEntity, backend::Backend};
@@ -7,18 +7,18 @@ use time::OffsetDateTime;
 
 crate::conformance! {
     a_key_with_another_layout_is_refused
-    a_struct_by_another_name_is_known_by_its_key
+    a_renamed_struct_with_another_layout_is_refused
     an_index_with_another_layout_is_refused
-    a_renamed_field_fits
-    a_renamed_struct_fits
-    properties_come_and_go
-    programs_that_begin_at_once_record_once
-    what_is_refused_records_nothing
-    what_is_gone_may_change
-    names_of_tables_have_no_case
+    renaming_a_field_keeps_the_layout
+    renaming_a_struct_keeps_the_layout
+    properties_can_be_added_and_removed
+    programs_that_start_together_record_one_layout
+    a_refused_layout_is_not_recorded
+    the_layout_of_a_deleted_table_may_change
+    table_names_are_case_insensitive
 }
 
-/// A struct as it was first.
+/// Entities as they were declared first.
 mod first {
     use super::{OffsetDateTime, TableEntity};
 
@@ -46,7 +46,7 @@ mod first {
     }
 }
 
-/// Declares the struct as it could be later, once for each way.
+/// Declares later versions of the structs.
 macro_rules! later {
     ($($name:ident { $($item:tt)* })*) => {$(
         mod $name {
@@ -179,7 +179,7 @@ later! {
             pub note: String,
         }
     }
-    // The first index in the partition gives the entity's own rows a prefix.
+    // The first index in the entity's partition gives the entity's own rows a prefix.
     indexed {
         #[table(name = "Posts")]
         pub(super) struct Post {
@@ -255,14 +255,14 @@ later! {
     }
 }
 
-/// Checks that a program with the entity is refused, and what it is told.
-async fn is_refused<E: TableEntity>(store: &Store, table: &str, said: &[&str]) -> Result<()> {
+/// Checks that a program with the entity is refused, with these words in the error.
+async fn is_refused<E: TableEntity>(store: &Store, table: &str, words: &[&str]) -> Result<()> {
     let (name, tables) = (std::any::type_name::<E>(), store.again());
     let Err(Error::LayoutChanged(error)) = tables.create::<E>().await else { panic!("{name} does not fit") };
     assert_eq!((error.table.as_str(), error.layout), (table, "key"), "{name}");
     let text = error.to_string();
-    for said in said.iter().chain([&"the primary key", &table]) {
-        ensure!(text.contains(said), "{name}: no `{said}` in: {text}");
+    for words in words.iter().chain([&"the primary key", &table]) {
+        ensure!(text.contains(words), "{name}: no `{words}` in: {text}");
     }
     Ok(())
 }
@@ -285,13 +285,13 @@ async fn a_key_with_another_layout_is_refused(store: &Store) -> Result<()> {
     is_refused::<indexed::Post>(store, "Posts", &["row_prefix", "number-"]).await?;
     is_refused::<other_slices::Log>(store, "Log", &["month", "day"]).await?;
     is_refused::<other_order::Log>(store, "Log", &["time", "reverse_time"]).await?;
-    // Whoever has the layouts that are recorded goes on.
+    // A program with the recorded layouts still works.
     store.again().create::<first::Post>().await?;
     store.again().create::<first::Log>().await?;
     Ok(())
 }
 
-async fn a_struct_by_another_name_is_known_by_its_key(store: &Store) -> Result<()> {
+async fn a_renamed_struct_with_another_layout_is_refused(store: &Store) -> Result<()> {
     store.tables.create::<first::Post>().await?;
     is_refused::<by_another_name::Article>(store, "Posts", &["hash = 16", "hash = 32"]).await
 }
@@ -313,7 +313,7 @@ mod indexed_first {
     }
 }
 
-/// Declares a struct with another index by that name, once for each way.
+/// Declares structs with different indexes of one name.
 macro_rules! index {
     ($($name:ident [$($index:tt)*])*) => {$(
         mod $name {
@@ -351,12 +351,12 @@ index! {
 }
 
 async fn an_index_with_another_layout_is_refused(store: &Store) -> Result<()> {
-    async fn is_refused<E: TableEntity>(store: &Store, said: &str) -> Result<()> {
+    async fn is_refused<E: TableEntity>(store: &Store, words: &str) -> Result<()> {
         let name = std::any::type_name::<E>();
         let Err(Error::LayoutChanged(error)) = store.again().create::<E>().await else { panic!("{name} does not fit") };
         assert_eq!((error.table.as_str(), error.layout), ("Cities", "name"), "{name}");
         let text = error.to_string();
-        ensure!(text.contains(said) && text.contains("another name"), "{name}: no `{said}` in: {text}");
+        ensure!(text.contains(words) && text.contains("another name"), "{name}: no `{words}` in: {text}");
         Ok(())
     }
     store.tables.create::<indexed_first::City>().await?;
@@ -371,7 +371,7 @@ async fn an_index_with_another_layout_is_refused(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_renamed_field_fits(store: &Store) -> Result<()> {
+async fn renaming_a_field_keeps_the_layout(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<first::Post>().await?;
     let post = first::Post { author: "Marcus".into(), number: 1, title: "a".into(), note: "b".into() };
@@ -382,7 +382,7 @@ async fn a_renamed_field_fits(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn properties_come_and_go(store: &Store) -> Result<()> {
+async fn properties_can_be_added_and_removed(store: &Store) -> Result<()> {
     store.tables.create::<first::Post>().await?;
     store.again().create::<other_properties::Post>().await?;
     store.again().create::<first::Post>().await?;
@@ -410,7 +410,7 @@ struct NamedRoom {
     name: String,
 }
 
-/// That, renamed.
+/// The same entity with another struct name.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Rooms")]
 struct Chamber {
@@ -422,12 +422,12 @@ struct Chamber {
     name: String,
 }
 
-async fn a_renamed_struct_fits(store: &Store) -> Result<()> {
+async fn renaming_a_struct_keeps_the_layout(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Room>().await?;
     tables.insert(&Room { house: "a".into(), number: 1, name: "x".into() }).await?;
     tables.create::<NamedRoom>().await?;
-    // What is being built is so by another name too, and what is ready.
+    // The index has the same state under another struct name: building first, ready later.
     for tables in [store.tables.clone(), store.again()] {
         tables.create::<Chamber>().await?;
         let refused = Chamber::by_name("a").eq("x").count(&tables).await;
@@ -438,7 +438,7 @@ async fn a_renamed_struct_fits(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn programs_that_begin_at_once_record_once(store: &Store) -> Result<()> {
+async fn programs_that_start_together_record_one_layout(store: &Store) -> Result<()> {
     let programs = (0..16).map(|_| {
         let tables = store.again();
         async move { tables.create::<NamedRoom>().await }
@@ -452,7 +452,7 @@ async fn programs_that_begin_at_once_record_once(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn what_is_refused_records_nothing(store: &Store) -> Result<()> {
+async fn a_refused_layout_is_not_recorded(store: &Store) -> Result<()> {
     store.tables.create::<first::Post>().await?;
     let before = store.rows("TableLayouts").await?;
     is_refused::<indexed::Post>(store, "Posts", &[]).await?;
@@ -460,7 +460,7 @@ async fn what_is_refused_records_nothing(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn what_is_gone_may_change(store: &Store) -> Result<()> {
+async fn the_layout_of_a_deleted_table_may_change(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<first::Post>().await?;
     tables.create::<first::Log>().await?;
@@ -479,7 +479,7 @@ async fn what_is_gone_may_change(store: &Store) -> Result<()> {
     store.again().create::<more_buckets::Post>().await?;
     store.again().create::<other_slices::Log>().await?;
     is_refused::<first::Post>(store, "Posts", &["hash = 32"]).await?;
-    // What was to be built is gone as well.
+    // The table was deleted, so its index needs no backfill either.
     let tables = store.again();
     tables.create::<NamedRoom>().await?;
     assert_eq!(NamedRoom::by_name("a").count(&tables).await?, 0);
@@ -499,7 +499,7 @@ struct Post {
     note: String,
 }
 
-async fn names_of_tables_have_no_case(store: &Store) -> Result<()> {
+async fn table_names_are_case_insensitive(store: &Store) -> Result<()> {
     store.tables.create::<first::Post>().await?;
     is_refused::<Post>(store, "posts", &["hash = 16", "hash = 32"]).await
 }

@@ -1,4 +1,4 @@
-//! Entities that share a table: `create` refuses those of which rows could have one key.
+//! Entities that share a table: `create` refuses an entity whose rows could have the keys of another's.
 
 use anyhow::{Result, ensure};
 use table_runtime::{Error, TableEntity, Tables};
@@ -6,15 +6,15 @@ use tests::stores::Store;
 use time::OffsetDateTime;
 
 crate::conformance! {
-    entities_that_share_a_table_are_recorded_apart
-    indexes_that_share_a_table_are_told_apart
-    an_index_is_told_from_an_entity_of_its_table
-    an_index_is_told_from_that_of_another_kind
-    an_index_row_never_has_an_entitys_key
-    an_index_stands_beside_an_entity_whose_keys_are_never_empty
+    entities_in_one_table_have_separate_layouts
+    indexes_in_one_table_need_different_prefixes
+    an_index_whose_rows_collide_with_an_entity_is_refused
+    an_index_whose_rows_collide_with_those_of_another_kind_is_refused
+    index_rows_and_entities_have_different_keys
+    an_index_with_empty_row_keys_may_share_the_table_of_an_entity_without
 }
 
-/// Entities of one table that are told apart by prefixes, by kinds, and by the parts of their keys.
+/// Entities of one table, distinguished by prefixes, by kinds, and by the parts of their keys.
 mod shop {
     use super::TableEntity;
 
@@ -77,7 +77,7 @@ mod shop {
     }
 }
 
-async fn entities_that_share_a_table_are_recorded_apart(store: &Store) -> Result<()> {
+async fn entities_in_one_table_have_separate_layouts(store: &Store) -> Result<()> {
     use shop::{Bulb, Item, Lamp, Order, Setting, User};
     for tables in [store.tables.clone(), store.again()] {
         tables.create::<User>().await?;
@@ -87,7 +87,7 @@ async fn entities_that_share_a_table_are_recorded_apart(store: &Store) -> Result
         tables.create::<Lamp>().await?;
         tables.create::<Bulb>().await?;
     }
-    // A kind is an entity of its own, and so is its index.
+    // Each kind has its own rows and its own index.
     store.tables.insert(&Lamp { hall: "a".into(), number: 1, name: "X".into() }).await?;
     store.tables.insert(&Bulb { hall: "a".into(), number: 2, name: "x".into() }).await?;
     assert_eq!(Lamp::by_name("a").eq("x").count(&store.again()).await?, 1);
@@ -118,18 +118,18 @@ owners! {
     Rival, "Rivals", [, prefix = "robot-"];
 }
 
-async fn meets<E: TableEntity>(tables: &Tables, entity: &str, layout: &str) {
-    let Err(Error::RowsCollide(error)) = tables.create::<E>().await else { panic!("they meet") };
+async fn check_collision<E: TableEntity>(tables: &Tables, entity: &str, layout: &str) {
+    let Err(Error::RowsCollide(error)) = tables.create::<E>().await else { panic!("their rows do not collide") };
     assert_eq!((&*error.table, error.layout), ("Logins", layout), "{error}");
     assert_eq!(error.entity, entity, "{error}");
     assert!(error.to_string().contains("prefix"), "{error}");
 }
 
-async fn indexes_that_share_a_table_are_told_apart(store: &Store) -> Result<()> {
+async fn indexes_in_one_table_need_different_prefixes(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Guest>().await?;
     tables.create::<Robot>().await?;
-    meets::<Rival>(tables, "Robot", "email").await;
+    check_collision::<Rival>(tables, "Robot", "email").await;
     let email = || "a@b.c".to_owned();
     tables.insert(&Guest { id: 1, name: "g".into(), email: email() }).await?;
     tables.insert(&Robot { id: 1, name: "r".into(), email: email() }).await?;
@@ -137,9 +137,9 @@ async fn indexes_that_share_a_table_are_told_apart(store: &Store) -> Result<()> 
     let robot = Robot::by_email("A@b.c").get(tables).await?.map(|robot| robot.name.clone());
     assert_eq!((guest.as_deref(), robot.as_deref()), (Some("g"), Some("r")));
 
-    // Without a prefix the row is the value's alone.
+    // Without a prefix, the key of an index row is the value alone.
     tables.create::<User>().await?;
-    meets::<Admin>(&store.again(), "User", "email").await;
+    check_collision::<Admin>(&store.again(), "User", "email").await;
     Ok(())
 }
 
@@ -161,20 +161,20 @@ struct Attempt {
     at: OffsetDateTime,
 }
 
-async fn an_index_is_told_from_an_entity_of_its_table(store: &Store) -> Result<()> {
+async fn an_index_whose_rows_collide_with_an_entity_is_refused(store: &Store) -> Result<()> {
     store.tables.create::<Login>().await?;
-    // A login may be of any kind, also of one that begins as a prefix does.
-    meets::<Guest>(&store.tables, "Login", "email").await;
+    // The kind of a login may be any text, so it may begin with the prefix of the index.
+    check_collision::<Guest>(&store.tables, "Login", "email").await;
     let again = store.again();
     store.clean().await?;
     again.create::<Guest>().await?;
-    meets::<Login>(&again, "Guest", "key").await;
-    // A time does not.
+    check_collision::<Login>(&again, "Guest", "key").await;
+    // A time never begins with the prefix.
     again.create::<Attempt>().await?;
     Ok(())
 }
 
-/// Two kinds whose rows and indexes have the same names and keys.
+/// Kinds whose indexes have the same name and keys.
 mod kinds {
     use super::TableEntity;
 
@@ -222,15 +222,15 @@ mod kinds {
     }
 }
 
-async fn an_index_is_told_from_that_of_another_kind(store: &Store) -> Result<()> {
+async fn an_index_whose_rows_collide_with_those_of_another_kind_is_refused(store: &Store) -> Result<()> {
     use kinds::{Bulb, Lamp, PlainBulb, Wire};
     let tables = &store.tables;
     tables.create::<PlainBulb>().await?;
     tables.insert(&PlainBulb { hall: "a".into(), number: 1, name: "x".into() }).await?;
     tables.create::<Lamp>().await?;
-    // Its rows in the index would be those of lamps, which is no change of either.
+    // Its index rows would collide with those of lamps. That is no change of a layout.
     for refused in [tables.create::<Bulb>().await, store.again().create::<Wire>().await] {
-        let Err(Error::RowsCollide(error)) = refused else { panic!("they meet: {refused:?}") };
+        let Err(Error::RowsCollide(error)) = refused else { panic!("their rows do not collide: {refused:?}") };
         assert_eq!((&*error.table, error.layout, &*error.entity), ("PartsByName", "name", "Lamp"), "{error}");
     }
     Ok(())
@@ -287,19 +287,20 @@ mod keys {
     }
 }
 
-async fn an_index_row_never_has_an_entitys_key(store: &Store) -> Result<()> {
+async fn index_rows_and_entities_have_different_keys(store: &Store) -> Result<()> {
     use keys::{Author, Page, PrefixedShop, Shop, Street};
-    let meets = |result: table_runtime::Result<()>| assert!(matches!(result, Err(Error::RowsCollide(_))), "{result:?}");
+    let check_collision =
+        |result: table_runtime::Result<()>| assert!(matches!(result, Err(Error::RowsCollide(_))), "{result:?}");
     store.tables.create::<Street>().await?;
-    meets(store.tables.create::<Shop>().await);
-    // Nothing of it was recorded, so that it can be fixed.
+    check_collision(store.tables.create::<Shop>().await);
+    // Nothing of the refused struct was recorded, so a fixed one is accepted.
     store.tables.create::<PrefixedShop>().await?;
     store.tables.create::<Author>().await?;
-    meets(store.tables.create::<Page>().await);
+    check_collision(store.tables.create::<Page>().await);
     Ok(())
 }
 
-/// A login, which is itself an index, and a user whose index stands in its table.
+/// Login, and a user whose index is in the table of logins.
 mod logins {
     use super::TableEntity;
     use table_runtime::{KeyPart, Property};
@@ -331,7 +332,7 @@ mod logins {
     }
 }
 
-async fn an_index_stands_beside_an_entity_whose_keys_are_never_empty(store: &Store) -> Result<()> {
+async fn an_index_with_empty_row_keys_may_share_the_table_of_an_entity_without(store: &Store) -> Result<()> {
     use logins::{Kind, Login, User};
     let tables = &store.tables;
     tables.create::<User>().await?;
@@ -345,7 +346,7 @@ async fn an_index_stands_beside_an_entity_whose_keys_are_never_empty(store: &Sto
     let keys: Vec<_> = store.rows("Logins").await?.into_iter().map(|row| (row.partition_key, row.row_key)).collect();
     let expected = ["", "Password", "Token"].map(|row_key| ("a@x.org".to_owned(), row_key.to_owned()));
     assert_eq!(keys, expected);
-    // Neither is taken for the other.
+    // Neither is read as the other.
     assert_eq!(Login::by_key("a@X.org").all(tables).await?, logins);
     assert_eq!(Login::by_key("a@X.org").count(tables).await?, 2);
     assert_eq!(User::by_email("a@x.ORG").get(tables).await?.as_deref(), Some(&user));

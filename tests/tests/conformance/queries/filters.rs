@@ -13,11 +13,11 @@ crate::conformance! {
     every_type_is_compared
     conditions_are_combined
     a_missing_property_never_matches
-    filters_come_on_top_of_ranges
-    quotes_are_no_way_out
+    filters_apply_within_ranges
+    quotes_in_values_are_escaped
     too_many_comparisons_are_refused
     a_filter_of_a_long_list_is_refused
-    a_filter_of_many_negations_is_a_filter
+    a_filter_may_have_many_negations
     numbers_of_other_types_are_compared_by_value
 }
 
@@ -25,7 +25,7 @@ fn user() -> UserId {
     UserId(uuid::Uuid::from_u128(1))
 }
 
-/// Whether the one row matches.
+/// Checks whether the only row matches.
 async fn matches<P: Decided>(
     store: &Store,
     filter: impl FnOnce(<Everything as table_runtime::TableEntity>::Columns) -> Filter<Everything, P>,
@@ -113,7 +113,7 @@ async fn conditions_are_combined(store: &Store) -> Result<()> {
     assert_eq!(ids(either.all(tables).await?), [7, 0]);
     let not = query().filter(|post| !post.likes.ge(2).and(post.likes.lt(5)));
     assert_eq!(ids(not.all(tables).await?), [7, 6, 5, 1, 0]);
-    // `or` binds no looser than it was written.
+    // `or` keeps the grouping of the method calls.
     let grouped = query().filter(|post| post.likes.eq(1).or(post.likes.eq(2)).and(post.url.eq("even")));
     assert_eq!(ids(grouped.all(tables).await?), [2]);
     let grouped = query().filter(|post| post.likes.eq(1).or(post.likes.eq(2).and(post.url.eq("even"))));
@@ -142,7 +142,7 @@ async fn a_missing_property_never_matches(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn filters_come_on_top_of_ranges(store: &Store) -> Result<()> {
+async fn filters_apply_within_ranges(store: &Store) -> Result<()> {
     store.tables.create::<Post>().await?;
     for number in 0..6 {
         store.tables.insert(&Post::numbered("Marcus", number)).await?;
@@ -154,7 +154,7 @@ async fn filters_come_on_top_of_ranges(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn quotes_are_no_way_out(store: &Store) -> Result<()> {
+async fn quotes_in_values_are_escaped(store: &Store) -> Result<()> {
     store.tables.create::<Post>().await?;
     let evil = "x' or Likes ge 0 or Title eq '";
     for (number, title) in [(1, evil), (2, "x"), (3, "''")] {
@@ -178,7 +178,7 @@ async fn too_many_comparisons_are_refused(store: &Store) -> Result<()> {
         Post::by_key("Marcus").filter(filter)
     };
     assert_eq!(with(14).count(&store.tables).await?, 1);
-    // Its second page would have one more, so it has no first.
+    // The second page would need one more comparison, so the first is refused too.
     let error = with(14).page(&store.tables, 1, None).await.expect_err("the cursor is a comparison");
     assert!(matches!(error, Error::Limit(_)) && error.to_string().contains("16 comparisons"), "{error}");
     assert_eq!(with(13).page(&store.tables, 1, None).await?.entities.len(), 1);
@@ -208,7 +208,7 @@ async fn a_filter_of_a_long_list_is_refused(store: &Store) -> Result<()> {
         assert!(text.contains("Posts") && text.contains("50000 comparisons") && text.contains("15"), "{text}");
         assert!(format!("{} {query:?}", query.explain()).contains("50000 comparisons"));
     }
-    // Joined by the query itself.
+    // The query itself combines the filters.
     let query = (0..COUNT).fold(Post::by_key("Marcus").filter(|post| post.likes.eq(1)), |query, likes| {
         query.filter(|post| post.likes.ne(likes))
     });
@@ -218,7 +218,7 @@ async fn a_filter_of_a_long_list_is_refused(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_filter_of_many_negations_is_a_filter(store: &Store) -> Result<()> {
+async fn a_filter_may_have_many_negations(store: &Store) -> Result<()> {
     store.tables.create::<Post>().await?;
     store.tables.insert(&Post::numbered("Marcus", 1)).await?;
     for (negations, count) in [(50_000, 1), (50_001, 0)] {
@@ -229,7 +229,7 @@ async fn a_filter_of_many_negations_is_a_filter(store: &Store) -> Result<()> {
 }
 
 async fn numbers_of_other_types_are_compared_by_value(store: &Store) -> Result<()> {
-    // The service compares by the type of the literal, and Azurite answers such a filter with 500.
+    // The service compares by the type of the literal. Azurite answers such a filter with status 500.
     if matches!(store.kind, Kind::Azurite | Kind::Live) {
         return Ok(());
     }
@@ -253,7 +253,7 @@ async fn numbers_of_other_types_are_compared_by_value(store: &Store) -> Result<(
     assert!(!matches(store, |row| row.dword.lt(4)).await);
     assert!(matches(store, |row| row.double.eq(9_007_199_254_740_992.0)).await);
     assert!(matches(store, |row| row.single.eq(3.0)).await);
-    // Text is no number.
+    // A text never equals a number.
     store
         .write(
             "Everything",

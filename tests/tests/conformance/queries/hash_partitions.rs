@@ -1,4 +1,4 @@
-//! Hash partitions: read side by side, and merged in the order of the row keys.
+//! Hash partitions: read side by side and merged in the order of row keys.
 
 use std::collections::BTreeSet;
 
@@ -13,19 +13,19 @@ use tests::stores::Store;
 use crate::fixtures::at;
 
 crate::conformance! {
-    all_partitions_are_one_sequence
-    parts_before_the_hash_are_given
+    rows_of_all_partitions_come_in_one_order
+    a_query_takes_the_parts_before_the_hash
     equal_row_keys_come_in_the_order_of_the_partitions
-    pages_of_a_fan_out_go_on_where_they_ended
-    a_cursor_of_a_fan_out_is_of_its_query
-    indexes_fan_out
-    lists_in_hash_partitions_have_cursors
-    one_request_for_each_partition
-    a_fan_out_explains_itself
+    pages_of_a_fan_out_continue_after_their_cursor
+    a_fan_out_refuses_a_cursor_of_another_query
+    an_index_may_have_hash_partitions
+    lists_in_hash_partitions_are_read_in_pages
+    a_fan_out_takes_one_request_for_each_partition
+    explain_describes_a_fan_out
     a_folded_value_has_one_partition
 }
 
-/// The hash of the row key's own field.
+/// Entity whose partition is a hash of the row key's field.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Devices")]
 #[index(owners, partition(owner(hash = 4)), row(owner))]
@@ -49,7 +49,7 @@ impl Device {
     }
 }
 
-/// The hash of another field: rows of several partitions have one row key.
+/// Entity whose partition is a hash of another field, so that rows of several partitions may have the same row key.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Events")]
 struct Event {
@@ -77,7 +77,7 @@ async fn events(tables: &Tables, sources: u32, times: u32) -> Result<()> {
     Ok(())
 }
 
-async fn all_partitions_are_one_sequence(store: &Store) -> Result<()> {
+async fn rows_of_all_partitions_come_in_one_order(store: &Store) -> Result<()> {
     let tables = &store.tables;
     devices(tables, 40).await?;
     let all = Device::by_key("acme").all(tables).await?;
@@ -93,16 +93,16 @@ async fn all_partitions_are_one_sequence(store: &Store) -> Result<()> {
     assert_eq!(ids(Device::by_key("acme").range(5..).take(2).all(tables).await?), [5, 6]);
     let filtered = Device::by_key("acme").filter(|device| device.place.lt(965));
     assert_eq!(ids(filtered.all(tables).await?), [36, 37, 38, 39]);
-    // The value leads to its partition.
+    // A value determines its partition.
     let one = Device::by_key("acme").eq(17).get(tables).await?;
     assert_eq!(one.map(|device| device.id), Some(17));
     Ok(())
 }
 
-async fn parts_before_the_hash_are_given(store: &Store) -> Result<()> {
+async fn a_query_takes_the_parts_before_the_hash(store: &Store) -> Result<()> {
     let tables = &store.tables;
     devices(tables, 10).await?;
-    // The tenant's name is the beginning of another's, and has what joins parts.
+    // One name is the beginning of another, and one contains the delimiter of parts.
     for tenant in ["acme 0", "acm", ""] {
         tables.insert(&Device { tenant: tenant.to_owned(), ..Device::new(3) }).await?;
         assert_eq!(Device::by_key(tenant).count(tables).await?, 1, "{tenant:?}");
@@ -114,7 +114,7 @@ async fn parts_before_the_hash_are_given(store: &Store) -> Result<()> {
 
 async fn equal_row_keys_come_in_the_order_of_the_partitions(store: &Store) -> Result<()> {
     let tables = &store.tables;
-    // Of sources in one partition one is written over the other.
+    // Sources in the same partition overwrite each other.
     events(tables, 20, 3).await?;
     let all = Event::by_key().all(tables).await?;
     let times: Vec<_> = all.iter().map(|event| event.at).collect();
@@ -141,13 +141,13 @@ async fn equal_row_keys_come_in_the_order_of_the_partitions(store: &Store) -> Re
     Ok(())
 }
 
-async fn pages_of_a_fan_out_go_on_where_they_ended(store: &Store) -> Result<()> {
+async fn pages_of_a_fan_out_continue_after_their_cursor(store: &Store) -> Result<()> {
     let tables = &store.tables;
     devices(tables, 30).await?;
     let query = || Device::by_key("acme").range(2..);
     let first = query().page(tables, 5, None).await?;
     assert_eq!(first.entities.iter().map(|device| device.id).collect::<Vec<_>>(), [2, 3, 4, 5, 6]);
-    // The cursor's own row goes, and rows before and after it; others come.
+    // The cursor's own row and rows before and after it are deleted; one is inserted.
     for id in [4, 6, 7, 9] {
         tables.remove(Device::key("acme", id)).await?;
     }
@@ -163,7 +163,7 @@ async fn pages_of_a_fan_out_go_on_where_they_ended(store: &Store) -> Result<()> 
     Ok(())
 }
 
-async fn a_cursor_of_a_fan_out_is_of_its_query(store: &Store) -> Result<()> {
+async fn a_fan_out_refuses_a_cursor_of_another_query(store: &Store) -> Result<()> {
     let tables = &store.tables;
     devices(tables, 20).await?;
     let cursor = Device::by_key("acme").page(tables, 3, None).await?.next;
@@ -178,10 +178,10 @@ async fn a_cursor_of_a_fan_out_is_of_its_query(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn indexes_fan_out(store: &Store) -> Result<()> {
+async fn an_index_may_have_hash_partitions(store: &Store) -> Result<()> {
     let tables = &store.tables;
     devices(tables, 30).await?;
-    // Pointers, merged, then looked up.
+    // Pointers are merged, then their entities are read.
     let owned = Device::by_owners().all(tables).await?;
     assert_eq!(owned.len(), 30);
     assert!(owned.is_sorted_by(|left, right| left.owner <= right.owner));
@@ -199,13 +199,13 @@ async fn indexes_fan_out(store: &Store) -> Result<()> {
     assert_eq!(paged, owned);
     let filtered = Device::by_owners().filter(|device| device.place.gt(990)).all(tables).await?;
     assert_eq!(filtered.len(), 10);
-    // Copies, merged.
+    // Copies are merged.
     let copies = Device::by_places().take(3).all(tables).await?;
     assert_eq!(copies.iter().map(|copy: &Copied<Device>| copy.id).collect::<Vec<_>>(), [29, 28, 27]);
     Ok(())
 }
 
-async fn lists_in_hash_partitions_have_cursors(store: &Store) -> Result<()> {
+async fn lists_in_hash_partitions_are_read_in_pages(store: &Store) -> Result<()> {
     let tables = &store.tables;
     devices(tables, 48).await?;
     let red = Device::by_color("acme").eq("red").all(tables).await?;
@@ -226,7 +226,7 @@ async fn lists_in_hash_partitions_have_cursors(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn one_request_for_each_partition(store: &Store) -> Result<()> {
+async fn a_fan_out_takes_one_request_for_each_partition(store: &Store) -> Result<()> {
     let tables = &store.tables;
     devices(tables, 30).await?;
     store.probe.requests();
@@ -248,7 +248,7 @@ async fn one_request_for_each_partition(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_fan_out_explains_itself(_: &Store) -> Result<()> {
+async fn explain_describes_a_fan_out(_: &Store) -> Result<()> {
     fn bounded(query: &impl Query<Cost: AtMost<FanOut<16>>>) -> String {
         query.explain().to_string()
     }
@@ -263,7 +263,7 @@ async fn a_fan_out_explains_itself(_: &Store) -> Result<()> {
     Ok(())
 }
 
-/// The partition is the hash of what the row key tells.
+/// Entity whose partition is a hash of the folded row key.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Members")]
 #[index(city, partition(city(hash = 16, lowercase)), row(city(lowercase)))]

@@ -11,13 +11,13 @@ use crate::fixtures::{Article, Name, Post, Word, at};
 crate::conformance! {
     pages_hold_every_row_once
     a_cursor_resumes_after_its_row
-    a_cursor_is_of_one_query
-    a_cursor_remembers_what_may_still_be_taken
+    a_cursor_of_another_query_is_refused
+    a_cursor_holds_how_many_rows_take_allows
     a_damaged_cursor_is_refused
     a_scan_resumes_across_partitions
     a_stream_reads_a_page_at_a_time
-    more_rows_than_a_page_are_read
-    a_page_is_the_last_one_if_no_row_that_matches_follows
+    all_reads_more_than_one_page
+    a_page_has_no_cursor_if_no_further_row_matches
 }
 
 async fn posts(store: &Store, count: u32) -> Result<()> {
@@ -56,7 +56,7 @@ async fn a_cursor_resumes_after_its_row(store: &Store) -> Result<()> {
     let query = || Post::by_key("Marcus").range(at(2)..);
     let page = query().page(&store.tables, 3, None).await?;
     assert_eq!(page.entities.iter().map(|post| post.id).collect::<Vec<_>>(), [9, 8, 7]);
-    // The cursor's own row goes, others come before it and after it, one goes after it.
+    // The cursor's own row and rows around it are deleted, others are inserted before and after it.
     for id in [7, 6, 8] {
         store.tables.remove(Post::key("Marcus", at(id), id)).await?;
     }
@@ -75,7 +75,7 @@ struct Titled {
     title: String,
 }
 
-/// The same properties, and a field of the key.
+/// Projection with the same properties and a field of the key.
 #[derive(Projection, Debug)]
 #[projection(of = Post)]
 struct TitledBy {
@@ -98,7 +98,7 @@ struct Comment {
     number: u32,
 }
 
-/// The posts and what belongs to them.
+/// Posts and their comments.
 #[derive(EntityGroup, Debug)]
 enum Posts {
     #[allow(dead_code)]
@@ -107,7 +107,7 @@ enum Posts {
     Comment(Comment),
 }
 
-async fn a_cursor_is_of_one_query(store: &Store) -> Result<()> {
+async fn a_cursor_of_another_query_is_refused(store: &Store) -> Result<()> {
     posts(store, 5).await?;
     store.tables.create::<Name>().await?;
     store.tables.create::<Article>().await?;
@@ -134,12 +134,12 @@ async fn a_cursor_is_of_one_query(store: &Store) -> Result<()> {
     let titles = query().select::<Titled>().page(tables, 2, None).await?.next;
     let with_author = query().select::<TitledBy>().page(tables, 2, titles.as_deref());
     refused(with_author.await.map(|page| page.entities.len()));
-    // The size of a page is the caller's to change.
+    // The size of a page may change.
     assert_eq!(query().page(tables, 3, cursor).await?.entities.len(), 3);
     Ok(())
 }
 
-async fn a_cursor_remembers_what_may_still_be_taken(store: &Store) -> Result<()> {
+async fn a_cursor_holds_how_many_rows_take_allows(store: &Store) -> Result<()> {
     posts(store, 10).await?;
     let query = || Post::by_key("Marcus").take(5);
     let first = query().page(&store.tables, 3, None).await?;
@@ -209,10 +209,10 @@ async fn a_stream_reads_a_page_at_a_time(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// More than two pages of the service.
+/// Number of rows: more than two pages of the service.
 const ROWS: usize = 2_050;
 
-async fn more_rows_than_a_page_are_read(store: &Store) -> Result<()> {
+async fn all_reads_more_than_one_page(store: &Store) -> Result<()> {
     store.tables.create::<Word>().await?;
     let inserts = (0..ROWS).map(|number| {
         let tables = store.tables.clone();
@@ -239,7 +239,7 @@ async fn more_rows_than_a_page_are_read(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// An entity, and others of its table whose rows stand between its own.
+/// Entity in a table where rows of another kind are between its own.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Animals", kind)]
 struct Cat {
@@ -259,7 +259,7 @@ struct Dog {
     id: u32,
 }
 
-async fn a_page_is_the_last_one_if_no_row_that_matches_follows(store: &Store) -> Result<()> {
+async fn a_page_has_no_cursor_if_no_further_row_matches(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Cat>().await?;
     tables.create::<Dog>().await?;
@@ -282,7 +282,7 @@ async fn a_page_is_the_last_one_if_no_row_that_matches_follows(store: &Store) ->
         }
         assert_eq!((ids.as_slice(), pages), ([1, 2, 5, 6].as_slice(), 4_usize.div_ceil(size)), "pages of {size}");
     }
-    // Of a filter, and of a range, in which nothing more matches.
+    // With a filter and in a range, no further row matches.
     let young = || Cat::by_key("h").filter(|cat| cat.age.le(2));
     assert_eq!(young().page(tables, 2, None).await?.next, None);
     let first = young().page(tables, 1, None).await?;

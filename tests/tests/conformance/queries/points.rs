@@ -9,10 +9,10 @@ use crate::fixtures::{Article, Detail, Flag, Post, Sensor, Word, at};
 crate::conformance! {
     a_row_is_found_by_its_key
     many_keys_are_read_in_their_order
-    constant_keys_are_points
+    a_constant_key_is_a_point
     a_hashed_row_is_found_in_its_bucket
-    one_field_makes_both_keys
-    a_missing_table_is_named
+    one_field_may_make_both_keys
+    the_error_names_a_missing_table
     creating_a_table_again_keeps_its_rows
 }
 
@@ -49,7 +49,7 @@ async fn many_keys_are_read_in_their_order(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn constant_keys_are_points(store: &Store) -> Result<()> {
+async fn a_constant_key_is_a_point(store: &Store) -> Result<()> {
     store.tables.create::<Detail>().await?;
     store.tables.create::<Flag>().await?;
     let detail = Detail { user: "u".into(), full_name: "Una".into() };
@@ -57,7 +57,7 @@ async fn constant_keys_are_points(store: &Store) -> Result<()> {
     assert_eq!(Detail::key("u").get(&store.tables).await?.as_deref(), Some(&detail));
     assert_eq!(Detail::by_key("u").get(&store.tables).await?.as_deref(), Some(&detail));
 
-    // A constant is a whole key: what begins with it is another row.
+    // A constant is the complete key. A key that only begins with it belongs to another row.
     let neighbour = table_runtime::backend::Operation {
         row_key: "details2".into(),
         action: table_runtime::backend::Action::Insert(table_runtime::Properties::default()),
@@ -88,7 +88,7 @@ async fn a_hashed_row_is_found_in_its_bucket(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn one_field_makes_both_keys(store: &Store) -> Result<()> {
+async fn one_field_may_make_both_keys(store: &Store) -> Result<()> {
     store.tables.create::<Article>().await?;
     let article = Article { title: "Metabolise".into(), words: 900 };
     store.tables.insert(&article).await?;
@@ -99,7 +99,7 @@ async fn one_field_makes_both_keys(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_missing_table_is_named(store: &Store) -> Result<()> {
+async fn the_error_names_a_missing_table(store: &Store) -> Result<()> {
     let missing = |error: Error| match error {
         Error::TableNotFound(table) => assert!(table.ends_with("Words"), "{table}"),
         other => panic!("{other}"),

@@ -1,4 +1,4 @@
-//! Projections: some of an entity's fields, of every way that rows are found.
+//! Projections: some of an entity's fields, read by every kind of query.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,14 +16,14 @@ use crate::fixtures::{Article, Email, Everything, Legacy, Note, Post, Settings, 
 
 crate::conformance! {
     rows_and_points_give_the_fields
-    only_the_properties_are_asked_for
+    only_the_properties_of_the_projection_are_requested
     fields_are_read_as_the_entity_stores_them
-    keys_are_read_from_every_place
-    filters_pages_and_counts_hold
-    kinds_and_pending_entities_are_told_apart
-    indexes_that_hold_the_fields_are_read_alone
-    pointers_are_followed_and_checked
-    rows_elsewhere_are_taken_at_their_word_when_asked
+    fields_are_read_from_keys_or_properties
+    projections_can_be_filtered_paged_and_counted
+    projections_skip_other_kinds_and_pending_entities
+    an_index_that_holds_the_fields_is_read_alone
+    entities_are_read_if_the_index_lacks_a_field
+    cross_partition_index_rows_are_returned_unchecked_on_request
 }
 
 #[derive(Projection, Clone, Debug, PartialEq)]
@@ -40,20 +40,20 @@ struct PostId {
     author: String,
 }
 
-/// A backend that notes which properties it is asked for.
+/// Backend that records which properties are requested.
 #[derive(Debug)]
-struct Noting {
+struct Recording {
     inner: Isolated,
-    asked: Arc<Mutex<Vec<Option<Vec<&'static str>>>>>,
+    requested: Arc<Mutex<Vec<Option<Vec<&'static str>>>>>,
 }
 
-impl Noting {
-    fn note(&self, select: Option<&[&'static str]>) {
-        self.asked.lock().expect("no panic").push(select.map(<[_]>::to_vec));
+impl Recording {
+    fn record(&self, select: Option<&[&'static str]>) {
+        self.requested.lock().expect("no panic").push(select.map(<[_]>::to_vec));
     }
 }
 
-impl Backend for Noting {
+impl Backend for Recording {
     fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
         self.inner.create_table(table)
     }
@@ -73,7 +73,7 @@ impl Backend for Noting {
         row_key: &'a str,
         select: Option<&'a [&'static str]>,
     ) -> BoxFuture<'a, table_runtime::Result<Option<table_runtime::Row>>> {
-        self.note(select);
+        self.record(select);
         self.inner.get(table, partition_key, row_key, select)
     }
 
@@ -82,7 +82,7 @@ impl Backend for Noting {
         scan: &'a Scan,
         from: Option<&'a Continuation>,
     ) -> BoxFuture<'a, table_runtime::Result<Page>> {
-        self.note(scan.select.as_deref());
+        self.record(scan.select.as_deref());
         self.inner.query(scan, from)
     }
 
@@ -111,7 +111,7 @@ async fn rows_and_points_give_the_fields(store: &Store) -> Result<()> {
     let query = || Post::by_key("Marcus").range(at(1)..at(4)).select::<Headline>();
     assert_eq!(query().first(tables).await?, Some(headline(3)));
     assert_eq!(query().stream(tables).try_collect::<Vec<_>>().await?, [3, 2, 1].map(headline));
-    // Narrowing goes on, up to a point.
+    // A projection can be narrowed further, also to a point.
     let narrowed = Post::by_key("Marcus").select::<Headline>().eq(at(2));
     assert_eq!(narrowed.clone().all(tables).await?, [headline(2)]);
     assert_eq!(narrowed.eq(2).get(tables).await?, Some(headline(2)));
@@ -123,33 +123,36 @@ async fn rows_and_points_give_the_fields(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn only_the_properties_are_asked_for(store: &Store) -> Result<()> {
+async fn only_the_properties_of_the_projection_are_requested(store: &Store) -> Result<()> {
     posts(store).await?;
     store.tables.create::<Everything>().await?;
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let tables = Tables::new(Noting { inner: store.backend.clone(), asked: asked.clone() });
-    // Beside those of the projection, the mark of an insert that is not committed.
-    let asked = || std::mem::take(&mut *asked.lock().expect("no panic"));
+    let requested = Arc::new(Mutex::new(Vec::new()));
+    let tables = Tables::new(Recording { inner: store.backend.clone(), requested: requested.clone() });
+    // `IndexPending`, the mark of an uncommitted insert, is requested too.
+    let requested = || std::mem::take(&mut *requested.lock().expect("no panic"));
     Post::by_key("Marcus").select::<Headline>().all(&tables).await?;
-    assert_eq!(asked(), [Some(vec!["Title", "Posted", "IndexPending"])]);
+    assert_eq!(requested(), [Some(vec!["Title", "Posted", "IndexPending"])]);
     Post::key("Marcus", at(1), 1).select::<Headline>().get(&tables).await?;
-    assert_eq!(asked(), [Some(vec!["Title", "Posted", "IndexPending"])]);
+    assert_eq!(requested(), [Some(vec!["Title", "Posted", "IndexPending"])]);
     let ids = Post::by_key("Marcus").take(1).select::<PostId>().all(&tables).await?;
     assert_eq!(ids, [PostId { id: 4, author: "Marcus".to_owned() }]);
-    assert_eq!(asked(), [Some(vec!["IndexPending"])]);
-    // A kind is tested by the store among rows, and here at a point.
+    assert_eq!(requested(), [Some(vec!["IndexPending"])]);
+    // The kind is part of a range's filter. A point requests it instead.
     let user = UserId(Uuid::nil());
     Everything::by_key(user).select::<Odds>().all(&tables).await?;
-    assert_eq!(asked(), [Some(vec!["Settings", "MaybeHuge", "AddedLater", "class", "Email", "Maybe", "IndexPending"])]);
+    assert_eq!(
+        requested(),
+        [Some(vec!["Settings", "MaybeHuge", "AddedLater", "class", "Email", "Maybe", "IndexPending"])]
+    );
     Everything::key(user, Standing::Active).select::<Odds>().get(&tables).await?;
     assert_eq!(
-        asked(),
+        requested(),
         [Some(vec!["Settings", "MaybeHuge", "AddedLater", "class", "Email", "Maybe", "EntityType", "IndexPending"])]
     );
     Ok(())
 }
 
-/// Fields with strategies and names of their own, and both parts of a key.
+/// Projection of fields with their own encodings and names, and of both keys.
 #[derive(Projection, Debug, PartialEq)]
 #[projection(of = Everything)]
 struct Odds {
@@ -232,14 +235,14 @@ struct Title {
     title: String,
 }
 
-async fn keys_are_read_from_every_place(store: &Store) -> Result<()> {
+async fn fields_are_read_from_keys_or_properties(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Legacy>().await?;
     let legacy = Legacy { area: "a".into(), name: "n_/ 1".into(), number: 7, note: "x_y".into() };
     tables.insert(&legacy).await?;
     let middle = Legacy::by_key("a").select::<Middle>().first(tables).await?;
     assert_eq!(middle, Some(Middle { number: 7, name: "n_/ 1".into(), area: "a".into() }));
-    // Where the keys lose something, the property tells.
+    // A lossy key does not hold the whole value, so the property is read.
     tables.create::<Article>().await?;
     tables.insert(&Article { title: "Metabolise".into(), words: 1 }).await?;
     let titles = Article::by_key().starts_with("meta").select::<Title>().all(tables).await?;
@@ -249,7 +252,7 @@ async fn keys_are_read_from_every_place(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn filters_pages_and_counts_hold(store: &Store) -> Result<()> {
+async fn projections_can_be_filtered_paged_and_counted(store: &Store) -> Result<()> {
     posts(store).await?;
     let tables = &store.tables;
     let before = || Post::by_key("Marcus").filter(|post| post.likes.ge(2)).select::<Headline>();
@@ -264,7 +267,7 @@ async fn filters_pages_and_counts_hold(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// Told apart by its kind, and perhaps pending.
+/// Entity with a kind and with indexes, so that it may be pending.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Employees", kind)]
 #[index(street, partition(street(lowercase)), row(number, name), include(salary))]
@@ -348,7 +351,7 @@ async fn employees(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn kinds_and_pending_entities_are_told_apart(store: &Store) -> Result<()> {
+async fn projections_skip_other_kinds_and_pending_entities(store: &Store) -> Result<()> {
     employees(store).await?;
     let tables = &store.tables;
     let patch = |id: u32, name: &'static str, value: table_runtime::Value| {
@@ -369,12 +372,12 @@ async fn kinds_and_pending_entities_are_told_apart(store: &Store) -> Result<()> 
     assert_eq!(Employee::by_city("Bern").select::<Lived>().all(tables).await?, [employee(3).into()]);
     tables.create::<Everything>().await?;
     let user = UserId(Uuid::nil());
-    tables.insert(&Note { user, number: 1, text: "note".into() }).await?;
+    tables.insert(&Note { user, number: 1, text: "record".into() }).await?;
     assert_eq!(Everything::by_key(user).select::<Odds>().all(tables).await?, []);
     Ok(())
 }
 
-async fn indexes_that_hold_the_fields_are_read_alone(store: &Store) -> Result<()> {
+async fn an_index_that_holds_the_fields_is_read_alone(store: &Store) -> Result<()> {
     employees(store).await?;
     let (tables, probe) = (&store.tables, &store.probe);
     macro_rules! alone {
@@ -397,7 +400,7 @@ async fn indexes_that_hold_the_fields_are_read_alone(store: &Store) -> Result<()
     alone!(Keys, Employee::by_names("Sales"));
     alone!(Pay, Employee::by_folded("Sales"));
     alone!(Badge, Employee::by_badge("Sales"));
-    // A filter over what is included stays with the index.
+    // A filter over an included property needs no entity.
     let filtered = Employee::by_name("Sales").filter(|employee| employee.joined.ge(2012)).select::<Pay>();
     assert_eq!(filtered.explain().tables().collect::<Vec<_>>(), ["Employees"]);
     assert_eq!(filtered.all(tables).await?, [employee(2).into(), employee(3).into()]);
@@ -407,7 +410,7 @@ async fn indexes_that_hold_the_fields_are_read_alone(store: &Store) -> Result<()
     assert_eq!(point.clone().get(tables).await?, Some(employee(2).into()));
     assert!(point.exists(tables).await?);
     assert_eq!(probe.requests(), 2);
-    // Copies have everything.
+    // Copies hold every property.
     assert_eq!(Employee::by_room("Sales").select::<Named>().first(tables).await?, Some(employee(1).into()));
     assert_eq!(Employee::by_country("CH").select::<Lived>().take(1).all(tables).await?, [employee(1).into()]);
     let liked = Employee::by_country("CH").filter(|employee| employee.likes.ge(3)).select::<Liked>();
@@ -416,21 +419,21 @@ async fn indexes_that_hold_the_fields_are_read_alone(store: &Store) -> Result<()
     Ok(())
 }
 
-async fn pointers_are_followed_and_checked(store: &Store) -> Result<()> {
+async fn entities_are_read_if_the_index_lacks_a_field(store: &Store) -> Result<()> {
     employees(store).await?;
     let (tables, probe) = (&store.tables, &store.probe);
-    macro_rules! followed {
+    macro_rules! entities_read {
         ($projection:ident, $query:expr) => {
             let expected: Vec<$projection> = (1..=3).map(|id| employee(id).into()).collect();
             assert_eq!($query.select::<$projection>().all(tables).await?, expected, stringify!($projection of $query));
             assert_eq!(probe.requests(), 1 + 3, "{}", stringify!($projection of $query));
         };
     }
-    // The index has not all of it, or folds it, or stands elsewhere.
-    followed!(Liked, Employee::by_name("Sales"));
-    followed!(Named, Employee::by_names("Sales"));
-    followed!(Named, Employee::by_folded("Sales"));
-    followed!(Pay, Employee::by_city("Bern"));
+    // The index does not hold all fields, or folds one, or is cross-partition.
+    entities_read!(Liked, Employee::by_name("Sales"));
+    entities_read!(Named, Employee::by_names("Sales"));
+    entities_read!(Named, Employee::by_folded("Sales"));
+    entities_read!(Pay, Employee::by_city("Bern"));
     let filtered = Employee::by_name("Sales").select::<Pay>().filter(|employee| employee.likes.ge(3));
     assert_eq!(filtered.all(tables).await?, [employee(3).into()]);
     assert_eq!(probe.requests(), 1 + 3);
@@ -440,7 +443,7 @@ async fn pointers_are_followed_and_checked(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn rows_elsewhere_are_taken_at_their_word_when_asked(store: &Store) -> Result<()> {
+async fn cross_partition_index_rows_are_returned_unchecked_on_request(store: &Store) -> Result<()> {
     employees(store).await?;
     let (tables, probe) = (&store.tables, &store.probe);
     macro_rules! unchecked {
@@ -458,10 +461,10 @@ async fn rows_elsewhere_are_taken_at_their_word_when_asked(store: &Store) -> Res
     let mail = Email("2@x.y".to_owned());
     assert_eq!(Employee::by_email(&mail).select_unchecked::<Mail>().get(tables).await?, Some(employee(2).into()));
     assert_eq!(probe.requests(), 1);
-    // What they do not hold is still read from the entities.
+    // Fields that the index rows do not hold are still read from the entities.
     assert_eq!(Employee::by_city("Bern").select_unchecked::<Liked>().all(tables).await?.len(), 3);
     assert_eq!(probe.requests(), 1 + 3);
-    // A row that a crash left tells of an entity that is gone.
+    // A crash left the index row of a deleted entity.
     let removed = Group {
         table: "Employees".into(),
         partition_key: "Sales".to_owned(),

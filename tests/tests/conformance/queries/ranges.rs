@@ -1,4 +1,4 @@
-//! Narrowing a partition.
+//! Queries that narrow a partition by its row keys.
 
 use std::ops::Bound;
 
@@ -11,16 +11,16 @@ use crate::fixtures::{Article, Counter, Legacy, Name, Post, Word, at};
 crate::conformance! {
     rows_come_newest_first
     times_are_narrowed_in_their_own_order
-    windows_that_meet_do_not_overlap
+    adjacent_ranges_do_not_overlap
     descending_integers_are_narrowed_in_their_own_order
     text_is_narrowed_by_prefix_and_range
     text_before_another_part_keeps_its_order
-    the_partition_follows_from_the_prefix
-    a_value_is_not_its_prefix
-    rows_stand_in_the_order_of_utf16
-    what_others_wrote_is_narrowed_by_its_separator
+    a_prefix_determines_the_partition
+    eq_matches_the_complete_value
+    rows_are_ordered_by_utf16_code_units
+    keys_with_a_separator_are_narrowed
     a_prefix_may_be_as_long_as_a_key
-    a_bound_that_no_key_holds_is_an_open_end
+    a_bound_outside_the_range_of_keys_is_unbounded
 }
 
 fn ids(posts: &[Stored<Post>]) -> Vec<u32> {
@@ -32,7 +32,7 @@ async fn posts(store: &Store) -> Result<()> {
     for number in [3, 1, 5, 2, 4] {
         store.tables.insert(&Post::numbered("Marcus", number)).await?;
     }
-    // Neighbours that no query of Marcus' may meet.
+    // Similar partition keys that no query of Marcus may read.
     for author in ["Marcu", "Marcus ", "Marcus2", "marcus"] {
         store.tables.insert(&Post::numbered(author, 3)).await?;
     }
@@ -68,13 +68,13 @@ async fn times_are_narrowed_in_their_own_order(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn windows_that_meet_do_not_overlap(store: &Store) -> Result<()> {
+async fn adjacent_ranges_do_not_overlap(store: &Store) -> Result<()> {
     store.tables.create::<Post>().await?;
     let tick = time::Duration::nanoseconds(100);
     for (number, posted) in [(1, at(1) - tick), (2, at(1)), (3, at(1) + tick)] {
         store.tables.insert(&Post { posted, ..Post::numbered("Marcus", number) }).await?;
     }
-    // A bound inside a tick is that tick's, as a value's is.
+    // A bound inside a tick is rounded down to the tick, as a value is.
     for edge in [at(1), at(1) + time::Duration::nanoseconds(99)] {
         assert_eq!(ids(&Post::by_key("Marcus").range(..edge).all(&store.tables).await?), [1]);
         assert_eq!(ids(&Post::by_key("Marcus").range(edge..).all(&store.tables).await?), [3, 2]);
@@ -146,7 +146,7 @@ async fn text_before_another_part_keeps_its_order(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn the_partition_follows_from_the_prefix(store: &Store) -> Result<()> {
+async fn a_prefix_determines_the_partition(store: &Store) -> Result<()> {
     store.tables.create::<Article>().await?;
     let titles = ["Metabolise", "metabolism", "Metabolist", "METAL", "Nebula", "straße", "Strassen", "ﬁne", ""];
     for title in titles {
@@ -172,7 +172,7 @@ async fn the_partition_follows_from_the_prefix(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_value_is_not_its_prefix(store: &Store) -> Result<()> {
+async fn eq_matches_the_complete_value(store: &Store) -> Result<()> {
     store.tables.create::<Name>().await?;
     for name in ["a", "a ", "a 0000000001", "a!20", "a_0000000001"] {
         store.tables.insert(&Name { country: "x".into(), last: name.into(), number: 1 }).await?;
@@ -184,7 +184,7 @@ async fn a_value_is_not_its_prefix(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn rows_stand_in_the_order_of_utf16(store: &Store) -> Result<()> {
+async fn rows_are_ordered_by_utf16_code_units(store: &Store) -> Result<()> {
     store.tables.create::<Word>().await?;
     let mut texts =
         ["\u{D7FF}", "\u{E000}", "\u{FFFD}", "\u{FFFF}", "\u{10000}", "\u{10FFFF}", "z", "zz", "\u{A0}", "a", "A", ""];
@@ -201,7 +201,7 @@ async fn rows_stand_in_the_order_of_utf16(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn what_others_wrote_is_narrowed_by_its_separator(store: &Store) -> Result<()> {
+async fn keys_with_a_separator_are_narrowed(store: &Store) -> Result<()> {
     store.tables.create::<Legacy>().await?;
     for (name, number, note) in [("a", 1, "x"), ("a", 2, "y_z"), ("a_0001", 1, "x"), ("ab", 1, "")] {
         let row = Legacy { area: "old area!".into(), name: name.into(), number, note: note.into() };
@@ -233,7 +233,7 @@ async fn a_prefix_may_be_as_long_as_a_key(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_bound_that_no_key_holds_is_an_open_end(store: &Store) -> Result<()> {
+async fn a_bound_outside_the_range_of_keys_is_unbounded(store: &Store) -> Result<()> {
     use chrono::{DateTime, Utc};
 
     #[derive(table_runtime::TableEntity, Debug)]
@@ -266,7 +266,7 @@ async fn a_bound_that_no_key_holds_is_an_open_end(store: &Store) -> Result<()> {
     assert_eq!(visits().range(last..first).count(&store.tables).await?, 0);
     let page = visits().range(last..).page(&store.tables, 1, None).await?;
     assert_eq!((page.entities.len(), page.next), (0, None));
-    // A value is no bound.
+    // `eq` and `insert` need a key that can be stored.
     let error = visits().eq(last).get(&store.tables).await.expect_err("no key holds it");
     assert!(matches!(error, Error::Key(_)), "{error}");
     let error = store.tables.insert(&Visit { site: "x".into(), at: last }).await.expect_err("no key holds it");

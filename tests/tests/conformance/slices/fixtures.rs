@@ -1,7 +1,7 @@
 //! A log in slices, and helpers of the cases about slices.
 
 use anyhow::Result;
-use table_runtime::{Stored, TableEntity, Tables};
+use table_runtime::{Sliced, Stored, TableEntity, Tables};
 use time::{OffsetDateTime, macros::datetime};
 
 pub(crate) const MAY: OffsetDateTime = datetime!(2010-05-31 23:59:59.9999999 UTC);
@@ -9,7 +9,7 @@ pub(crate) const JUNE: OffsetDateTime = datetime!(2010-06-01 00:00 UTC);
 pub(crate) const AUGUST: OffsetDateTime = datetime!(2010-08-15 12:00 UTC);
 pub(crate) const JANUARY: OffsetDateTime = datetime!(2011-01-01 00:00 UTC);
 
-/// Newest first, a table each month.
+/// Log line, newest first, with a table for each month.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Log", slice = month(at), allow_scan)]
 pub(crate) struct Line {
@@ -30,11 +30,12 @@ pub(crate) fn numbers(lines: &[Stored<Line>]) -> Vec<u32> {
     lines.iter().map(|line| line.number).collect()
 }
 
-pub(crate) async fn slices<E: table_runtime::Sliced>(tables: &Tables) -> Result<Vec<String>> {
+/// Returns the table names of the slices.
+pub(crate) async fn slices<E: Sliced>(tables: &Tables) -> Result<Vec<String>> {
     Ok(tables.slices::<E>().await?.into_iter().map(|slice| slice.table).collect())
 }
 
-/// Two lines in each of four months.
+/// Inserts two lines in each of four months.
 pub(crate) async fn lines(tables: &Tables) -> Result<()> {
     tables.create::<Line>().await?;
     for (at, number) in [JANUARY, AUGUST, JUNE, MAY].into_iter().zip([0, 2, 4, 6]) {

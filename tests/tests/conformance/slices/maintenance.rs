@@ -1,4 +1,4 @@
-//! Slices as tables: listed, dropped, being deleted, and verified like other tables.
+//! Slices as tables: they are listed, dropped and verified, and one may be in deletion.
 
 use std::{
     sync::{Arc, Mutex},
@@ -18,19 +18,19 @@ use super::fixtures::{AUGUST, JUNE, Line, MAY, line, lines, numbers, slices};
 use crate::fixtures::findings;
 
 crate::conformance! {
-    old_slices_are_dropped
-    only_slices_are_read
-    a_slice_that_is_being_deleted
-    every_slice_is_verified
+    drop_slices_deletes_slices_that_have_ended
+    tables_with_similar_names_are_no_slices
+    a_slice_in_deletion_is_empty_and_refuses_writes
+    verify_and_repair_process_every_slice
 }
 
-async fn old_slices_are_dropped(store: &Store) -> Result<()> {
+async fn drop_slices_deletes_slices_that_have_ended(store: &Store) -> Result<()> {
     let tables = &store.tables;
     lines(tables).await?;
     let starts: Vec<_> = tables.slices::<Line>().await?.iter().map(|slice| slice.start.to_string()).collect();
     assert_eq!(starts[..2], ["2010-05-01T00:00:00.0000000Z", "2010-06-01T00:00:00.0000000Z"]);
     assert_eq!(tables.drop_slices::<Line>(..MAY).await?, [], "it has not ended");
-    // It ends where the next one begins.
+    // A slice ends when the next one begins.
     let dropped = tables.drop_slices::<Line>(..JUNE).await?;
     assert_eq!(dropped.iter().map(|slice| slice.table.as_str()).collect::<Vec<_>>(), ["Log201005"]);
     assert_eq!(numbers(&Line::by_key("a").all(tables).await?), [0, 1, 2, 3, 4, 5]);
@@ -38,14 +38,14 @@ async fn old_slices_are_dropped(store: &Store) -> Result<()> {
     let dropped = tables.drop_slices::<Line>(..std::time::SystemTime::from(datetime!(2010-12-31 23:00 UTC))).await?;
     assert_eq!(dropped.len(), 2);
     assert_eq!(slices::<Line>(tables).await?, ["Log201101"]);
-    // A late write makes its slice anew.
+    // A late write creates its slice again.
     tables.insert(&line(MAY, 8)).await?;
     assert_eq!(numbers(&Line::by_key("a").all(tables).await?), [0, 1, 8]);
     assert_eq!(slices::<Line>(tables).await?, ["Log201005", "Log201101"]);
     Ok(())
 }
 
-async fn only_slices_are_read(store: &Store) -> Result<()> {
+async fn tables_with_similar_names_are_no_slices(store: &Store) -> Result<()> {
     let tables = &store.tables;
     lines(tables).await?;
     for name in ["Log", "Log2010", "Log20101", "Log20100601", "Log201013", "Log000001", "LogX201006", "Log2010065"] {
@@ -60,7 +60,7 @@ async fn only_slices_are_read(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// A store of which one table is being deleted.
+/// Backend with one table that is being deleted.
 #[derive(Clone, Debug)]
 struct Deleting {
     inner: Isolated,
@@ -117,7 +117,7 @@ impl Backend for Deleting {
 
     fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, TableResult<Vec<Option<ETag>>>> {
         Box::pin(async move {
-            // The service answers a write to it as one to a table that is not there.
+            // The service answers a write as if the table were missing.
             if self.refuse(&group.table).is_err() {
                 return Err(Error::TableNotFound(group.table.to_string()));
             }
@@ -126,8 +126,8 @@ impl Backend for Deleting {
     }
 }
 
-/// What is being deleted has no rows; a write to it says that it has to wait.
-async fn a_slice_that_is_being_deleted(store: &Store) -> Result<()> {
+/// A slice that is being deleted has no rows; a write to it gets an error.
+async fn a_slice_in_deletion_is_empty_and_refuses_writes(store: &Store) -> Result<()> {
     let backend = Deleting { inner: store.backend.clone(), table: Arc::default() };
     let tables = Tables::new(backend.clone());
     for at in [MAY, JUNE, AUGUST] {
@@ -141,21 +141,21 @@ async fn a_slice_that_is_being_deleted(store: &Store) -> Result<()> {
     let is_deleting = |error: Error| {
         assert!(matches!(&error, Error::TableBeingDeleted(table) if table == "Log201006"), "{error}");
     };
-    is_deleting(tables.insert(&line(JUNE, 2)).await.expect_err("it is being deleted"));
-    is_deleting(tables.upsert(&line(JUNE, 1)).await.expect_err("it is being deleted"));
-    is_deleting(tables.transaction().insert(&line(JUNE, 2)).commit().await.expect_err("it is being deleted"));
-    let error = tables.insert_all([line(JUNE, 2), line(AUGUST, 2)]).await.expect_err("it is being deleted");
+    is_deleting(tables.insert(&line(JUNE, 2)).await.expect_err("the slice is being deleted"));
+    is_deleting(tables.upsert(&line(JUNE, 1)).await.expect_err("the slice is being deleted"));
+    is_deleting(tables.transaction().insert(&line(JUNE, 2)).commit().await.expect_err("the slice is being deleted"));
+    let error = tables.insert_all([line(JUNE, 2), line(AUGUST, 2)]).await.expect_err("the slice is being deleted");
     let Error::Bulk(error) = error else { panic!("{error}") };
     assert!(matches!(*error.failures[0].error, Error::TableBeingDeleted(_)), "{error}");
     assert_eq!(error.failures[0].position, 0);
 
-    // Those before it go all the same, and it is no mistake that it goes already.
+    // Earlier slices are dropped all the same, and no error is given for the one in deletion.
     let dropped = tables.drop_slices::<Line>(..AUGUST).await?;
     assert_eq!(dropped.iter().map(|slice| slice.table.as_str()).collect::<Vec<_>>(), ["Log201005"]);
     Ok(())
 }
 
-/// A log with a table for each month.
+/// Log with a table for each month.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(slice = month(at))]
 struct Log {
@@ -166,7 +166,7 @@ struct Log {
     text: String,
 }
 
-async fn every_slice_is_verified(store: &Store) -> Result<()> {
+async fn verify_and_repair_process_every_slice(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Log>().await?;
     assert_eq!(findings::<Log>(store).await?, []);
@@ -178,11 +178,11 @@ async fn every_slice_is_verified(store: &Store) -> Result<()> {
     let repaired = tables.repair::<Log>().await?;
     assert_eq!((repaired.entities, repaired.left), (90, vec![]));
 
-    store.write("Log197002", ("a", "of somebody else"), Action::Insert(Properties::default())).await?;
+    store.write("Log197002", ("a", "of another program"), Action::Insert(Properties::default())).await?;
     let found = findings::<Log>(store).await?;
     let [Finding::Foreign { index: None, row, .. }] = found.as_slice() else { panic!("{found:?}") };
-    assert_eq!((row.table.as_str(), row.row_key.as_str()), ("Log197002", "of somebody else"));
-    // It goes on in the slice in which it was.
+    assert_eq!((row.table.as_str(), row.row_key.as_str()), ("Log197002", "of another program"));
+    // A cursor continues in its slice.
     let mut cursors = Vec::new();
     let mut verify = tables.verify::<Log>();
     while let Some(found) = verify.next().await {
@@ -190,7 +190,7 @@ async fn every_slice_is_verified(store: &Store) -> Result<()> {
     }
     let (_, Some(cursor)) = &cursors[0] else { panic!("{cursors:?}") };
     assert_eq!(tables.verify::<Log>().from(cursor)?.all().await?.len(), 1);
-    let last = verify.cursor().context("it has ended")?;
+    let last = verify.cursor().context("a cursor at the end")?;
     assert_eq!(tables.verify::<Log>().from(last)?.all().await?, []);
     assert_eq!(tables.repair::<Log>().from(cursor)?.await?.entities, 90 - 31 + 1);
     Ok(())

@@ -1,4 +1,4 @@
-//! Table slices: a table for each year, month or day of a time.
+//! Queries over slices.
 
 use std::collections::BTreeSet;
 
@@ -12,17 +12,17 @@ use super::fixtures::{AUGUST, JANUARY, JUNE, Line, MAY, line, lines, numbers, sl
 
 crate::conformance! {
     a_range_reads_the_slices_it_needs
-    rows_come_in_the_order_of_time
-    pages_go_on_in_their_slice
-    a_cursor_outlives_its_slice
-    a_bound_that_no_key_holds_reads_the_slices_there_are
-    rows_of_another_order_are_merged
+    rows_of_all_slices_come_in_the_order_of_time
+    pages_continue_in_their_slice
+    a_cursor_remains_valid_after_its_slice_is_dropped
+    a_bound_outside_the_range_of_keys_reads_the_existing_slices
+    slices_are_merged_if_the_row_key_does_not_begin_with_the_time
     hash_partitions_of_slices_are_merged
     a_scan_reads_slice_after_slice
-    sliced_queries_explain_themselves
+    explain_names_the_slices
 }
 
-/// The time is not what the row key begins with.
+/// Entity whose row key does not begin with the time.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Visits", slice = month(at))]
 struct Visit {
@@ -34,7 +34,7 @@ struct Visit {
     at: OffsetDateTime,
 }
 
-/// Hash partitions in each slice.
+/// Entity with hash partitions in each slice.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Readings", slice = month(at))]
 struct Reading {
@@ -53,7 +53,7 @@ async fn a_range_reads_the_slices_it_needs(store: &Store) -> Result<()> {
     let window = Line::by_key("a").range(JUNE..AUGUST);
     assert_eq!(numbers(&window.all(tables).await?), [4, 5]);
     expect("June, July, August", 3);
-    // The end of a window is not in it: neither is the slice that begins there.
+    // A range excludes its end, and thus also the slice that begins there.
     let june = Line::by_key("a").range(JUNE..datetime!(2010-07-01 00:00 UTC));
     assert_eq!(numbers(&june.all(tables).await?), [4, 5]);
     expect("June", 1);
@@ -67,18 +67,18 @@ async fn a_range_reads_the_slices_it_needs(store: &Store) -> Result<()> {
     expect("May, and a number", 1);
     assert!(Line::by_key("a").range(AUGUST..JUNE).all(tables).await?.is_empty());
     expect("nothing", 0);
-    // What has no end is asked for; so is what would be many.
+    // If a bound is missing or the range has many slices, the existing slices are listed first.
     assert_eq!(numbers(&Line::by_key("a").range(AUGUST..).all(tables).await?), [0, 1, 2, 3]);
     expect("the list, August, January", 3);
     assert_eq!(numbers(&Line::by_key("a").take(2).all(tables).await?), [0, 1]);
     expect("the list, the newest", 2);
     let long = Line::by_key("a").range(datetime!(1990-01-01 00:00 UTC)..datetime!(2030-01-01 00:00 UTC));
     assert_eq!(long.count(tables).await?, 8);
-    expect("the list, what is there", 5);
+    expect("the list, the existing slices", 5);
     Ok(())
 }
 
-async fn rows_come_in_the_order_of_time(store: &Store) -> Result<()> {
+async fn rows_of_all_slices_come_in_the_order_of_time(store: &Store) -> Result<()> {
     let tables = &store.tables;
     lines(tables).await?;
     tables.insert(&Line { machine: "b".to_owned(), ..line(AUGUST, 9) }).await?;
@@ -89,14 +89,14 @@ async fn rows_come_in_the_order_of_time(store: &Store) -> Result<()> {
     assert_eq!(Line::by_key("a").first(tables).await?.map(|line| line.number), Some(0));
     assert_eq!(Line::by_key("a").filter(|line| line.text.eq("line 5")).count(tables).await?, 1);
     assert_eq!(numbers(&Line::by_key("a").take(5).all(tables).await?), all[..5]);
-    // Rows are told with the slice that they stand in.
-    let stored = Line::by_key("b").first(tables).await?.expect("it is there");
+    // A stored row remembers its slice.
+    let stored = Line::by_key("b").first(tables).await?.expect("the row");
     tables.delete(&stored).await?;
     assert_eq!(Line::by_key("b").count(tables).await?, 0);
     Ok(())
 }
 
-async fn pages_go_on_in_their_slice(store: &Store) -> Result<()> {
+async fn pages_continue_in_their_slice(store: &Store) -> Result<()> {
     let tables = &store.tables;
     lines(tables).await?;
     let all: Vec<_> = (0..8).collect();
@@ -113,7 +113,7 @@ async fn pages_go_on_in_their_slice(store: &Store) -> Result<()> {
         }
         assert_eq!(found, all, "pages of {size}");
     }
-    // After the third line, in August; lines come to its slice and to others.
+    // The cursor is after the third line, in August. Lines are inserted into this and other slices.
     let cursor = query().page(tables, 3, None).await?.next;
     for (at, number) in [(JANUARY, 9), (AUGUST, 9), (datetime!(2010-07-01 00:00 UTC), 9), (JUNE, 9)] {
         tables.insert(&line(at, number)).await?;
@@ -128,7 +128,7 @@ async fn pages_go_on_in_their_slice(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_cursor_outlives_its_slice(store: &Store) -> Result<()> {
+async fn a_cursor_remains_valid_after_its_slice_is_dropped(store: &Store) -> Result<()> {
     let tables = &store.tables;
     for day in 1..4 {
         for month in [time::Month::May, time::Month::June, time::Month::July] {
@@ -145,7 +145,7 @@ async fn a_cursor_outlives_its_slice(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn rows_of_another_order_are_merged(store: &Store) -> Result<()> {
+async fn slices_are_merged_if_the_row_key_does_not_begin_with_the_time(store: &Store) -> Result<()> {
     let tables = &store.tables;
     for page in ["a", "b", "b c", "d"] {
         for at in [JANUARY, MAY, AUGUST] {
@@ -171,7 +171,7 @@ async fn rows_of_another_order_are_merged(store: &Store) -> Result<()> {
         }
         assert_eq!(found, all, "pages of {size}");
     }
-    // Once the page is given, the rows stand in the order of time.
+    // With the page given, the range over the time selects the slices.
     store.probe.requests();
     assert_eq!(Visit::by_key("s").eq("b").range(MAY..JUNE).count(tables).await?, 1);
     assert_eq!(store.probe.requests(), 1);
@@ -238,7 +238,7 @@ async fn a_scan_reads_slice_after_slice(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn sliced_queries_explain_themselves(_: &Store) -> Result<()> {
+async fn explain_names_the_slices(_: &Store) -> Result<()> {
     let tables = |explain: &table_runtime::Explain| explain.tables().map(str::to_owned).collect::<Vec<_>>();
     let window = Line::by_key("a").range(MAY..AUGUST).explain();
     assert_eq!(tables(&window), ["Log201008", "Log201007", "Log201006", "Log201005"]);
@@ -252,7 +252,7 @@ async fn sliced_queries_explain_themselves(_: &Store) -> Result<()> {
     Ok(())
 }
 
-/// Sliced by a time whose type reaches past the years of the service.
+/// Entity with a time type that holds more years than the service.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Beats", slice = month(at))]
 struct Beat {
@@ -262,7 +262,7 @@ struct Beat {
     at: chrono::DateTime<chrono::Utc>,
 }
 
-async fn a_bound_that_no_key_holds_reads_the_slices_there_are(store: &Store) -> Result<()> {
+async fn a_bound_outside_the_range_of_keys_reads_the_existing_slices(store: &Store) -> Result<()> {
     use chrono::{DateTime, Utc};
 
     let tables = &store.tables;

@@ -1,4 +1,4 @@
-//! Writes to slices: a table for each year, month or day of a time.
+//! Writes to slices: an entity is stored in the table of its year, month or day.
 
 use anyhow::Result;
 use table_runtime::{Error, Stored, TableEntity, backend::Backend};
@@ -9,12 +9,12 @@ use super::fixtures::{JUNE, Line, MAY, line, numbers, slices};
 
 crate::conformance! {
     writes_go_to_the_slice_of_their_time
-    what_is_not_there_makes_no_slice
-    transactions_stay_in_one_slice
+    failed_writes_and_reads_create_no_slice
+    a_transaction_is_limited_to_one_slice
     bulk_writes_reach_every_slice
-    days_years_and_partitions_make_slices
-    the_first_and_the_last_year_have_slices
-    a_short_name_begins_those_of_slices
+    slices_may_be_days_or_years_and_follow_from_the_partition_key
+    the_first_and_the_last_year_can_be_sliced
+    the_name_of_a_sliced_table_may_be_short
 }
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
@@ -44,7 +44,7 @@ async fn writes_go_to_the_slice_of_their_time(store: &Store) -> Result<()> {
     tables.insert(&line(JUNE, 1)).await?;
     tables.upsert(&line(MAY, 1)).await?;
     assert_eq!(slices::<Line>(tables).await?, ["Log201005", "Log201006"]);
-    // An offset from UTC is none in the key.
+    // The offset from UTC makes no difference.
     let zone = time::UtcOffset::from_hms(2, 0, 0)?;
     let found = Line::key("a", MAY.to_offset(zone), 1).get(tables).await?;
     assert_eq!(found.map(Stored::into_inner), Some(line(MAY, 1)));
@@ -56,10 +56,10 @@ async fn writes_go_to_the_slice_of_their_time(store: &Store) -> Result<()> {
     let texts = [Line::key("a", JUNE, 1), Line::key("a", MAY, 1)];
     let texts = tables.get_many(texts).await?.into_iter().flatten().map(|line| line.text.clone());
     assert_eq!(texts.collect::<Vec<_>>(), ["changed", "patched"]);
-    let error = tables.insert(&line(JUNE, 1)).await.expect_err("it is there");
+    let error = tables.insert(&line(JUNE, 1)).await.expect_err("the line exists");
     assert!(matches!(&error, Error::AlreadyExists(row) if row.table.ends_with("Log201006")), "{error}");
     stored.at = MAY;
-    let error = tables.update(&mut stored).await.expect_err("it would move");
+    let error = tables.update(&mut stored).await.expect_err("the line would move");
     assert!(matches!(&error, Error::KeyChanged(error) if error.was.table == "Log201006"), "{error}");
     stored.at = JUNE;
     tables.delete(&stored).await?;
@@ -68,7 +68,7 @@ async fn writes_go_to_the_slice_of_their_time(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn what_is_not_there_makes_no_slice(store: &Store) -> Result<()> {
+async fn failed_writes_and_reads_create_no_slice(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let etag = tables.insert(&line(MAY, 1)).await?;
     let is_not_found = |error: Error| {
@@ -89,7 +89,7 @@ async fn what_is_not_there_makes_no_slice(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn transactions_stay_in_one_slice(store: &Store) -> Result<()> {
+async fn a_transaction_is_limited_to_one_slice(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let etags = tables.transaction().insert(&line(JUNE, 1)).upsert(&line(JUNE, 2)).commit().await?;
     assert_eq!(etags.len(), 2);
@@ -126,7 +126,7 @@ async fn bulk_writes_reach_every_slice(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn days_years_and_partitions_make_slices(store: &Store) -> Result<()> {
+async fn slices_may_be_days_or_years_and_follow_from_the_partition_key(store: &Store) -> Result<()> {
     let tables = &store.tables;
     for at in [MAY, JUNE, datetime!(2012-02-29 03:00 UTC)] {
         tables.insert(&Day { name: "n_1".to_owned(), at }).await?;
@@ -139,7 +139,7 @@ async fn days_years_and_partitions_make_slices(store: &Store) -> Result<()> {
     let times: Vec<_> = Day::by_key("n_1").all(tables).await?.iter().map(|day| day.at).collect();
     assert_eq!(times, [MAY, JUNE, datetime!(2012-02-29 03:00 UTC)]);
     store.probe.requests();
-    // The partition leads to the slice.
+    // The partition key has the time, so it determines the slice.
     assert_eq!(Year::by_key("k l", JUNE).count(tables).await?, 1);
     assert!(Year::key("k", JUNE, "n").exists(tables).await?);
     assert_eq!(Day::by_key("n_1").range(MAY..JUNE).count(tables).await?, 1);
@@ -147,7 +147,7 @@ async fn days_years_and_partitions_make_slices(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn the_first_and_the_last_year_have_slices(store: &Store) -> Result<()> {
+async fn the_first_and_the_last_year_can_be_sliced(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let (first, last) = (datetime!(0001-01-01 00:00 UTC), datetime!(9999-12-31 23:59:59.9999999 UTC));
     for at in [first, last] {
@@ -157,7 +157,7 @@ async fn the_first_and_the_last_year_have_slices(store: &Store) -> Result<()> {
     assert_eq!(Line::by_key("a").range(first..=last).count(tables).await?, 2);
     assert_eq!(Line::by_key("a").range(last..).count(tables).await?, 1);
     assert_eq!(Line::by_key("a").range(..=first).count(tables).await?, 1);
-    // A year that has no name is an error, before anything is sent.
+    // A year outside 1 to 9999 is refused before anything is sent.
     store.probe.requests();
     let before = first - Duration::nanoseconds(100);
     let error = tables.insert(&line(before, 1)).await.expect_err("the year 0");
@@ -165,12 +165,12 @@ async fn the_first_and_the_last_year_have_slices(store: &Store) -> Result<()> {
     let error = tables.drop_slices::<Line>(..before).await.expect_err("the year 0");
     assert!(matches!(error, Error::Key(_)), "{error}");
     assert_eq!(store.probe.requests(), 0);
-    // As the bound of a range, it is an open end.
+    // As the bound of a range, it is unbounded.
     assert_eq!(Line::by_key("a").range(before..).count(tables).await?, 2);
     Ok(())
 }
 
-/// No table could be called so, but its slices can.
+/// Entity whose name is too short for a table, but not for its slices.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Ev", slice = month(at))]
 struct Event {
@@ -180,7 +180,7 @@ struct Event {
     at: OffsetDateTime,
 }
 
-async fn a_short_name_begins_those_of_slices(store: &Store) -> Result<()> {
+async fn the_name_of_a_sliced_table_may_be_short(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Event>().await?;
     for at in [JUNE, MAY] {

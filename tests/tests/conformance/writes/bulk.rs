@@ -1,4 +1,4 @@
-//! Many entities at once.
+//! Bulk writes: many entities at once.
 
 use std::{
     sync::{Arc, Mutex},
@@ -15,20 +15,20 @@ use crate::fixtures::{Member, failed, member};
 
 crate::conformance! {
     transactions_are_packed_by_partition
-    what_fails_does_not_take_others_down
-    entities_are_taken_by_reference_too
-    what_is_there_is_found_with_one_look
-    rows_far_apart_are_looked_for_one_by_one
-    ten_thousand_failures_end_it
-    upserts_repeat_harmlessly_and_in_order
-    removals_pass_over_what_is_missing
-    an_error_of_the_store_ends_it_and_says_where_to_go_on
-    endless_input_is_taken_as_it_is_written
-    a_quiet_input_keeps_nothing_waiting
-    a_lost_answer_is_asked_for_again
-    index_rows_are_counted_and_written
-    indexes_elsewhere_are_kept
-    large_entities_make_small_transactions
+    a_failed_entity_does_not_fail_others
+    entities_may_be_passed_by_reference
+    existing_rows_of_a_transaction_are_found_by_one_query
+    rows_far_apart_are_read_one_by_one
+    ten_thousand_failures_end_a_bulk_write
+    upserts_of_one_row_are_applied_in_order
+    removals_skip_missing_rows
+    an_error_of_the_store_ends_a_bulk_write_and_gives_the_position_to_resume_from
+    endless_input_is_consumed_as_it_is_written
+    entities_are_written_while_the_input_pauses
+    upserts_are_repeated_after_a_lost_answer_and_inserts_are_not
+    bulk_writes_maintain_indexes_in_the_partition
+    bulk_writes_maintain_cross_partition_indexes
+    large_entities_are_packed_into_small_transactions
     a_bulk_write_that_tried_everything_has_not_ended_early
 }
 
@@ -50,25 +50,25 @@ async fn transactions_are_packed_by_partition(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Reading>().await?;
     store.probe.requests();
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let tell = told.clone();
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let shared = reports.clone();
     let done = tables
         .insert_all((0..750).map(reading))
-        .progress(move |progress| tell.lock().expect("no panic").push(progress.written))
+        .progress(move |progress| shared.lock().expect("no panic").push(progress.written))
         .await?;
     assert_eq!((done.read, done.written, done.failed), (750, 750, 0));
-    // Two full transactions and a half one for each of three partitions.
+    // Each of three partitions takes two full transactions and a half-full one.
     assert_eq!(store.probe.requests(), 9);
-    let told = told.lock().expect("no panic").clone();
-    assert_eq!((told.len(), told.last()), (9, Some(&750)));
-    assert!(told.is_sorted());
+    let reports = reports.lock().expect("no panic").clone();
+    assert_eq!((reports.len(), reports.last()), (9, Some(&750)));
+    assert!(reports.is_sorted());
     for sensor in ["s0", "s1", "s2"] {
         assert_eq!(Reading::by_key(sensor).count(tables).await?, 250);
     }
     Ok(())
 }
 
-async fn what_fails_does_not_take_others_down(store: &Store) -> Result<()> {
+async fn a_failed_entity_does_not_fail_others(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Reading>().await?;
     tables.insert(&reading(30)).await?;
@@ -79,16 +79,16 @@ async fn what_fails_does_not_take_others_down(store: &Store) -> Result<()> {
     let failures: Vec<_> = error.failures.iter().map(|failure| (failure.position, &*failure.error)).collect();
     assert!(matches!(failures[0], (30, Error::AlreadyExists(row)) if row.row_key == "0000000030"), "{failures:?}");
     assert!(matches!(failures[1], (100, Error::Key(_))), "{failures:?}");
-    // It came twice.
+    // The input has this reading twice.
     assert!(matches!(failures[2], (102, Error::AlreadyExists(_))), "{failures:?}");
     assert_eq!((error.resume_from, error.ended_early), (103, false));
-    let told = error.to_string();
-    assert!(told.starts_with("3 of 103 entities were not written; the first: "), "{told}");
-    assert!(told.ends_with("Readings(PartitionKey='s0',RowKey='0000000030') already exists"), "{told}");
+    let text = error.to_string();
+    assert!(text.starts_with("3 of 103 entities were not written; the first: "), "{text}");
+    assert!(text.ends_with("Readings(PartitionKey='s0',RowKey='0000000030') already exists"), "{text}");
     Ok(())
 }
 
-async fn entities_are_taken_by_reference_too(store: &Store) -> Result<()> {
+async fn entities_may_be_passed_by_reference(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Reading>().await?;
     let readings: Vec<_> = (0..9).map(reading).collect();
@@ -103,7 +103,7 @@ async fn entities_are_taken_by_reference_too(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn what_is_there_is_found_with_one_look(store: &Store) -> Result<()> {
+async fn existing_rows_of_a_transaction_are_found_by_one_query(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Reading>().await?;
     tables.insert_all((0..300).filter(|number| number % 2 == 0).map(reading)).await?;
@@ -115,7 +115,7 @@ async fn what_is_there_is_found_with_one_look(store: &Store) -> Result<()> {
         assert_eq!(failure.position, number);
         assert!(is_it(number, &failure.error), "{failure:?}");
     }
-    // A transaction, the look, and a transaction of the others, for each of three partitions.
+    // Each of three partitions takes a transaction, a query for existing rows, and a transaction of the others.
     assert_eq!(store.probe.requests(), 9);
     let error = failed(tables.insert_all((0..300).map(reading)).await);
     assert_eq!((error.progress.written, error.failures.len()), (0, 300));
@@ -123,7 +123,7 @@ async fn what_is_there_is_found_with_one_look(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn rows_far_apart_are_looked_for_one_by_one(store: &Store) -> Result<()> {
+async fn rows_far_apart_are_read_one_by_one(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Reading>().await?;
     let of_one = |number: u32| Reading { sensor: "s".into(), ..reading(number) };
@@ -133,7 +133,7 @@ async fn rows_far_apart_are_looked_for_one_by_one(store: &Store) -> Result<()> {
     let error = failed(tables.insert_all(apart()).await);
     let failed: Vec<_> = error.failures.iter().map(|failure| failure.position).collect();
     assert_eq!((error.progress.written, failed), (2, vec![0, 1, 2, 4]));
-    // What the look at a thousand rows did not tell is looked for: all but the first.
+    // One query covers a thousand rows. All rows beyond it are read one by one.
     assert_eq!(store.probe.requests(), 8);
     let done = tables.remove_all(apart().map(|of| Reading::key(&of.sensor, of.number))).await?;
     assert_eq!((done.written, done.missing), (6, 0));
@@ -142,28 +142,28 @@ async fn rows_far_apart_are_looked_for_one_by_one(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn ten_thousand_failures_end_it(store: &Store) -> Result<()> {
+async fn ten_thousand_failures_end_a_bulk_write(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Reading>().await?;
-    // None of them has a row.
+    // The keys are too long, so every entity fails.
     let input = |count: u32| (0..count).map(|number| Reading { sensor: "x".repeat(513), ..reading(number) });
     let error = failed(tables.insert_all(input(9_999)).await);
     assert_eq!((error.progress.read, error.failures.len(), error.ended_early), (9_999, 9_999, false));
     let error = failed(tables.insert_all(input(20_000)).await);
     assert_eq!((error.progress.read, error.failures.len(), error.ended_early), (10_000, 10_000, true));
     assert_eq!(error.resume_from, 10_000);
-    let told = error.to_string();
-    let says = "10000 of 10000 entities were not written, and the rest of the input was not tried; the first: ";
-    assert!(told.starts_with(says), "{told}");
+    let text = error.to_string();
+    let expected = "10000 of 10000 entities were not written, and the rest of the input was not tried; the first: ";
+    assert!(text.starts_with(expected), "{text}");
     Ok(())
 }
 
-async fn upserts_repeat_harmlessly_and_in_order(store: &Store) -> Result<()> {
+async fn upserts_of_one_row_are_applied_in_order(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Reading>().await?;
     for value in [1, 2] {
         let input = (0..300).chain(0..300).enumerate();
-        // The first time round has another value.
+        // The first 300 entities have other values, which the second 300 overwrite.
         let input = input.map(|(at, number)| Reading { value: value + i64::from(at < 300) * 10, ..reading(number) });
         let done = tables.upsert_all(input).await?;
         assert_eq!(done.written, 600);
@@ -176,7 +176,7 @@ async fn upserts_repeat_harmlessly_and_in_order(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn removals_pass_over_what_is_missing(store: &Store) -> Result<()> {
+async fn removals_skip_missing_rows(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Reading>().await?;
     tables.insert_all((0..90).map(reading)).await?;
@@ -187,7 +187,7 @@ async fn removals_pass_over_what_is_missing(store: &Store) -> Result<()> {
     for sensor in ["s0", "s1", "s2"] {
         assert_eq!(Reading::by_key(sensor).count(tables).await?, 10);
     }
-    // What is gone costs one look for each transaction.
+    // Missing rows cost one query for each transaction.
     store.probe.requests();
     let done = tables.remove_all((0..60).map(|number| Reading::key(&format!("s{}", number % 3), number))).await?;
     assert_eq!((done.written, done.missing), (0, 60));
@@ -201,7 +201,7 @@ async fn removals_pass_over_what_is_missing(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn an_error_of_the_store_ends_it_and_says_where_to_go_on(store: &Store) -> Result<()> {
+async fn an_error_of_the_store_ends_a_bulk_write_and_gives_the_position_to_resume_from(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let error = failed(tables.insert_all((0..100_000).map(reading)).side_by_side(2).await);
     assert!(error.failures.iter().all(|failure| matches!(&*failure.error, Error::TableNotFound(_))));
@@ -213,18 +213,18 @@ async fn an_error_of_the_store_ends_it_and_says_where_to_go_on(store: &Store) ->
     Ok(())
 }
 
-async fn endless_input_is_taken_as_it_is_written(store: &Store) -> Result<()> {
+async fn endless_input_is_consumed_as_it_is_written(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Reading>().await?;
-    // Each in a partition of its own, so that no transaction gets full.
+    // Each reading has its own partition, so no transaction gets full.
     let endless = stream::iter(0_u32..).map(|number| Reading { sensor: number.to_string(), ..reading(number) });
     let written = Arc::new(Mutex::new(0));
-    let tell = written.clone();
+    let shared = written.clone();
     let load = tables.insert_all_from(endless).progress(move |progress| {
         assert!(progress.read < 25_000 + progress.written, "{progress:?}");
-        // What is too much goes in large shares: to look through all that waits for each entity would take its time.
+        // If too many entities wait, many are sent at once: searching all of them for each new entity would be slow.
         assert!(progress.written > 100 || progress.read == 20_001, "{progress:?}");
-        *tell.lock().expect("no panic") = progress.written;
+        *shared.lock().expect("no panic") = progress.written;
     });
     let mut load = load.into_future();
     let enough = futures_util::future::poll_fn(|context| {
@@ -238,30 +238,30 @@ async fn endless_input_is_taken_as_it_is_written(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_quiet_input_keeps_nothing_waiting(store: &Store) -> Result<()> {
+async fn entities_are_written_while_the_input_pauses(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Reading>().await?;
     store.probe.requests();
-    let (tell, told) = watch::channel(0);
-    // The producer gives some, goes on once all of them are written, and never gives enough for a full transaction.
+    let (sender, receiver) = watch::channel(0);
+    // The input gives 30 entities and pauses until they are written. It never gives enough for a full transaction.
     let input = stream::iter([0, 30, 60]).then(move |from| {
-        let mut told = told.clone();
+        let mut receiver = receiver.clone();
         async move {
-            let _ = told.wait_for(|written| *written == from as usize).await;
+            let _ = receiver.wait_for(|written| *written == from as usize).await;
             stream::iter((from..from + 30).map(reading))
         }
     });
     let load = tables.insert_all_from(input.flatten()).progress(move |progress| {
-        tell.send_replace(progress.written);
+        sender.send_replace(progress.written);
     });
     let done = timeout(Duration::from_secs(120), load.into_future()).await??;
     assert_eq!(done.written, 90);
-    // What waited was sent by partition all the same.
+    // Waiting entities were still sent by partition.
     assert_eq!(store.probe.requests(), 9);
     Ok(())
 }
 
-async fn a_lost_answer_is_asked_for_again(store: &Store) -> Result<()> {
+async fn upserts_are_repeated_after_a_lost_answer_and_inserts_are_not(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Reading>().await?;
     store.probe.apply_and_lose();
@@ -269,12 +269,12 @@ async fn a_lost_answer_is_asked_for_again(store: &Store) -> Result<()> {
     store.probe.lose();
     tables.upsert_all((30..60).map(reading)).await?;
     assert_eq!(Reading::by_key("s0").count(tables).await?, 20);
-    // Of an insert it cannot be told.
+    // The outcome of an insert stays unknown.
     store.probe.apply_and_lose();
     let error = failed(tables.insert_all((60..63).map(reading)).side_by_side(1).await);
     assert_eq!(error.failures.len(), 1);
     assert!(matches!(&*error.failures[0].error, Error::OutcomeUnknown(_)));
-    // It may be there or not: whoever goes on writes it again.
+    // The reading may or may not be stored, so a program that resumes writes it again.
     assert_eq!(error.resume_from, error.failures[0].position);
     Ok(())
 }
@@ -283,7 +283,7 @@ fn numbered(id: u32) -> Member {
     member(id, &format!("N{id}"))
 }
 
-async fn index_rows_are_counted_and_written(store: &Store) -> Result<()> {
+async fn bulk_writes_maintain_indexes_in_the_partition(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Member>().await?;
     let input = (0..100).map(numbered).chain([member(200, "n7")]);
@@ -311,7 +311,7 @@ struct User {
     email: String,
 }
 
-async fn indexes_elsewhere_are_kept(store: &Store) -> Result<()> {
+async fn bulk_writes_maintain_cross_partition_indexes(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<User>().await?;
     let user = |id: u32| User { id, kind: 0, email: format!("u{}@x.org", id % 25) };
@@ -336,7 +336,7 @@ struct Blob {
     bytes: Vec<u8>,
 }
 
-async fn large_entities_make_small_transactions(store: &Store) -> Result<()> {
+async fn large_entities_are_packed_into_small_transactions(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Blob>().await?;
     let blob = |number| Blob { bucket: "b".into(), number, text: "é\u{1}".repeat(15_000), bytes: vec![7; 60_000] };
@@ -347,12 +347,12 @@ async fn large_entities_make_small_transactions(store: &Store) -> Result<()> {
 }
 
 async fn a_bulk_write_that_tried_everything_has_not_ended_early(store: &Store) -> Result<()> {
-    // Without its table, no write goes through.
+    // Without its table, every write fails.
     let error = failed(store.tables.insert_all([reading(1)]).await);
     assert_eq!((error.ended_early, error.progress.read, error.failures.len()), (false, 1, 1));
     let error = failed(store.tables.insert_all((0..100).map(reading)).await);
     assert_eq!((error.ended_early, error.progress.read, error.failures.len()), (false, 100, 100));
-    // An entity with rows elsewhere is sent, and may have failed, before the input is asked for another one.
+    // An entity with a cross-partition index is sent, and may have failed, before the next one is taken from the input.
     let indexed = User { id: 1, kind: 0, email: String::new() };
     let error = failed(store.tables.insert_all([indexed]).await);
     assert_eq!((error.ended_early, error.progress.read, error.failures.len()), (false, 1, 1));

@@ -1,4 +1,4 @@
-//! Writing one row.
+//! Writes of a single entity.
 
 use anyhow::Result;
 use table_runtime::{ETag, Error, RowNow, Stored, TableEntity};
@@ -8,21 +8,21 @@ use crate::fixtures::{Counter, Everything, Note, Post, Standing, UserId, Word, a
 
 crate::conformance! {
     an_insert_never_overwrites
-    an_upsert_writes_either_way
+    an_upsert_inserts_or_replaces
     an_update_needs_the_row_as_it_was_read
-    what_was_inserted_is_updated_without_reading_it
-    a_text_that_is_no_etag_writes_nothing
+    an_inserted_entity_is_updated_without_a_read
+    a_text_that_is_no_etag_is_refused
     an_update_cannot_move_the_row
-    an_update_removes_what_the_entity_no_longer_has
+    an_update_removes_properties_that_are_none
     a_patch_keeps_what_it_does_not_set
-    a_patch_never_makes_a_row
+    a_patch_never_creates_a_row
     a_delete_needs_the_row_as_it_was_read
-    a_remove_says_whether_there_was_a_row
+    remove_returns_whether_there_was_a_row
     concurrent_updates_lose_nothing
-    a_lost_answer_is_never_guessed
-    a_write_id_proves_whose_the_row_is
-    two_kinds_share_a_table
-    too_much_is_refused_before_it_is_sent
+    the_outcome_of_a_lost_answer_is_never_guessed
+    a_write_id_proves_that_the_write_succeeded
+    two_kinds_may_share_a_table
+    values_beyond_the_limits_are_refused_before_sending
 }
 
 fn is_about(error: &Error, post: &Post) {
@@ -42,7 +42,7 @@ async fn an_insert_never_overwrites(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn an_upsert_writes_either_way(store: &Store) -> Result<()> {
+async fn an_upsert_inserts_or_replaces(store: &Store) -> Result<()> {
     store.tables.create::<Post>().await?;
     let mut post = Post { url: Some("u".into()), ..Post::numbered("Marcus", 1) };
     let first = store.tables.upsert(&post).await?;
@@ -50,7 +50,7 @@ async fn an_upsert_writes_either_way(store: &Store) -> Result<()> {
     post.url = None;
     let second = store.tables.upsert(&post).await?;
     assert_ne!(first, second);
-    let found = Post::key("Marcus", at(1), 1).get(&store.tables).await?.expect("it is there");
+    let found = Post::key("Marcus", at(1), 1).get(&store.tables).await?.expect("the row");
     assert_eq!((&*found, Stored::etag(&found)), (&post, &second));
     Ok(())
 }
@@ -58,7 +58,7 @@ async fn an_upsert_writes_either_way(store: &Store) -> Result<()> {
 async fn an_update_needs_the_row_as_it_was_read(store: &Store) -> Result<()> {
     store.tables.create::<Post>().await?;
     store.tables.insert(&Post::numbered("Marcus", 1)).await?;
-    let read = || async { Post::key("Marcus", at(1), 1).get(&store.tables).await.transpose().expect("it is there") };
+    let read = || async { Post::key("Marcus", at(1), 1).get(&store.tables).await.transpose().expect("the row") };
     let (mut ours, mut theirs) = (read().await?, read().await?);
 
     theirs.title = "theirs".into();
@@ -74,18 +74,18 @@ async fn an_update_needs_the_row_as_it_was_read(store: &Store) -> Result<()> {
     assert_eq!(*read().await?, *theirs);
 
     store.tables.remove(Post::key("Marcus", at(1), 1)).await?;
-    let error = store.tables.update(&mut theirs).await.expect_err("it is gone");
+    let error = store.tables.update(&mut theirs).await.expect_err("the row was deleted");
     assert!(matches!(error, Error::NotFound(_)), "{error}");
     is_about(&error, &ours);
     assert!(!Post::key("Marcus", at(1), 1).exists(&store.tables).await?);
     Ok(())
 }
 
-async fn what_was_inserted_is_updated_without_reading_it(store: &Store) -> Result<()> {
+async fn an_inserted_entity_is_updated_without_a_read(store: &Store) -> Result<()> {
     store.tables.create::<Post>().await?;
     let post = Post::numbered("Marcus", 1);
     let etag = store.tables.insert(&post).await?;
-    // As a client may send it back, in a header.
+    // A client may send the ETag back in a header.
     let mut stored = Stored::new(post, etag.to_string().parse()?);
     stored.likes = 9;
     let etag = store.tables.update(&mut stored).await?;
@@ -100,12 +100,12 @@ async fn what_was_inserted_is_updated_without_reading_it(store: &Store) -> Resul
     Ok(())
 }
 
-async fn a_text_that_is_no_etag_writes_nothing(store: &Store) -> Result<()> {
+async fn a_text_that_is_no_etag_is_refused(store: &Store) -> Result<()> {
     store.tables.create::<Post>().await?;
     let post = Post::numbered("Marcus", 1);
     store.tables.insert(&post).await?;
     for text in ["*", "", " ", "W/", "W/*", "none", "\"\"", "\"a\",*", "W/\"a\", W/\"b\"", "W/\"a\nb\"", "w/\"a\""] {
-        // What a web service does with a client's `If-Match`.
+        // A web service parses a client's `If-Match` like this.
         let Ok(etag) = text.parse::<ETag>() else { continue };
         let mut stale = Stored::new(Post { likes: 99, ..post.clone() }, etag);
         let written = store.tables.update(&mut stale).await;
@@ -132,13 +132,13 @@ async fn an_update_cannot_move_the_row(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn an_update_removes_what_the_entity_no_longer_has(store: &Store) -> Result<()> {
+async fn an_update_removes_properties_that_are_none(store: &Store) -> Result<()> {
     store.tables.create::<Post>().await?;
     store.tables.insert(&Post { url: Some("u".into()), ..Post::numbered("Marcus", 1) }).await?;
     let mut stored = Post::by_key("Marcus").first(&store.tables).await?.expect("it was inserted");
     stored.url = None;
     store.tables.update(&mut stored).await?;
-    let found = Post::by_key("Marcus").first(&store.tables).await?.expect("it is there");
+    let found = Post::by_key("Marcus").first(&store.tables).await?.expect("the row");
     assert_eq!(found.url, None);
     Ok(())
 }
@@ -157,7 +157,7 @@ async fn a_patch_keeps_what_it_does_not_set(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_patch_never_makes_a_row(store: &Store) -> Result<()> {
+async fn a_patch_never_creates_a_row(store: &Store) -> Result<()> {
     store.tables.create::<Post>().await?;
     let error = store.tables.patch(Post::key("Marcus", at(1), 1), |post| [post.likes.set(1)]).await;
     let error = error.expect_err("there is none");
@@ -175,17 +175,17 @@ async fn a_delete_needs_the_row_as_it_was_read(store: &Store) -> Result<()> {
     let error = store.tables.delete(&stale).await.expect_err("it has changed");
     assert!(matches!(error, Error::ConditionNotMet(_)), "{error}");
 
-    // What is deleted is the row that was read, whatever was done to the entity since.
-    let mut fresh = Post::by_key("Marcus").first(&store.tables).await?.expect("it is there");
+    // `delete` deletes the row that was read, even if the entity was changed in memory.
+    let mut fresh = Post::by_key("Marcus").first(&store.tables).await?.expect("the row");
     fresh.id = 77;
     store.tables.delete(&fresh).await?;
     assert_eq!(Post::by_key("Marcus").count(&store.tables).await?, 0);
-    let error = store.tables.delete(&fresh).await.expect_err("it is gone");
+    let error = store.tables.delete(&fresh).await.expect_err("the row was deleted");
     assert!(matches!(error, Error::NotFound(_)), "{error}");
     Ok(())
 }
 
-async fn a_remove_says_whether_there_was_a_row(store: &Store) -> Result<()> {
+async fn remove_returns_whether_there_was_a_row(store: &Store) -> Result<()> {
     store.tables.create::<Word>().await?;
     store.tables.insert(&Word { language: "de".into(), text: "Wort".into() }).await?;
     assert!(!store.tables.remove(Word::key("de", "wort")).await?);
@@ -222,7 +222,7 @@ async fn concurrent_updates_lose_nothing(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_lost_answer_is_never_guessed(store: &Store) -> Result<()> {
+async fn the_outcome_of_a_lost_answer_is_never_guessed(store: &Store) -> Result<()> {
     store.tables.create::<Post>().await?;
     let unknown = |error: Error| match error {
         Error::OutcomeUnknown(error) => error,
@@ -248,7 +248,7 @@ async fn a_lost_answer_is_never_guessed(store: &Store) -> Result<()> {
     assert_eq!(
         Stored::etag(&changed),
         Stored::etag(&stored),
-        "what is not known to be written is not taken as written"
+        "the entity keeps its old ETag if the outcome is unknown"
     );
 
     let patch = |likes| store.tables.patch(Post::key("Marcus", at(1), 1), move |post| [post.likes.set(likes)]);
@@ -256,7 +256,7 @@ async fn a_lost_answer_is_never_guessed(store: &Store) -> Result<()> {
     unknown(patch(1).await.expect_err("its answer is lost"));
     store.probe.apply_and_lose();
     assert_eq!(unknown(patch(2).await.expect_err("its answer is lost")).operation, "patch");
-    assert_eq!(Post::by_key("Marcus").first(&store.tables).await?.expect("it is there").likes, 2);
+    assert_eq!(Post::by_key("Marcus").first(&store.tables).await?.expect("the row").likes, 2);
 
     store.probe.apply_and_lose();
     let error = unknown(store.tables.remove(Post::key("Marcus", at(1), 1)).await.expect_err("its answer is lost"));
@@ -264,7 +264,7 @@ async fn a_lost_answer_is_never_guessed(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_write_id_proves_whose_the_row_is(store: &Store) -> Result<()> {
+async fn a_write_id_proves_that_the_write_succeeded(store: &Store) -> Result<()> {
     store.tables.create::<Counter>().await?;
     let counter = Counter { name: "hits".into(), number: 1, count: 0 };
     let key = || Counter::key("hits", 1);
@@ -283,9 +283,9 @@ async fn a_write_id_proves_whose_the_row_is(store: &Store) -> Result<()> {
     store.tables.patch(key(), |counter| [counter.count.set(3)]).await?;
     store.probe.apply_and_lose();
     store.tables.upsert(&Counter { count: 4, ..counter.clone() }).await?;
-    assert_eq!(key().get(&store.tables).await?.expect("it is there").count, 4);
+    assert_eq!(key().get(&store.tables).await?.expect("the row").count, 4);
 
-    // Equal data of another write proves nothing.
+    // Equal data proves nothing: another write may have stored it.
     store.probe.lose();
     let error = store.tables.upsert(&Counter { count: 4, ..counter }).await.expect_err("it was not applied");
     let Error::OutcomeUnknown(error) = error else { panic!("{error}") };
@@ -297,7 +297,7 @@ fn user() -> UserId {
     UserId(uuid::Uuid::from_u128(7))
 }
 
-async fn two_kinds_share_a_table(store: &Store) -> Result<()> {
+async fn two_kinds_may_share_a_table(store: &Store) -> Result<()> {
     store.tables.create::<Note>().await?;
     let note = Note { user: user(), number: 1, text: "n".into() };
     store.tables.insert(&note).await?;
@@ -311,7 +311,7 @@ async fn two_kinds_share_a_table(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn too_much_is_refused_before_it_is_sent(store: &Store) -> Result<()> {
+async fn values_beyond_the_limits_are_refused_before_sending(store: &Store) -> Result<()> {
     store.tables.create::<Post>().await?;
     let post = Post::numbered("Marcus", 1);
     let refused = |error: Error, words: &[&str]| {
@@ -340,7 +340,7 @@ async fn too_much_is_refused_before_it_is_sent(store: &Store) -> Result<()> {
     refused(error, &["Posts", "Posted", "1500-01-01", "1601-01-01"]);
     assert_eq!(store.probe.requests(), 0);
 
-    // The most that fits goes through.
+    // The largest legal values are accepted.
     store.tables.insert(&Post { author: "😀".repeat(256), title: long.clone(), ..post.clone() }).await?;
     let found = Post::by_key(&"😀".repeat(256)).first(&store.tables).await?.expect("it was inserted");
     assert_eq!(found.title.len(), long.len());

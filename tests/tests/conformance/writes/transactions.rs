@@ -11,20 +11,20 @@ use crate::fixtures::{Member, findings, member};
 
 crate::conformance! {
     every_verb_in_one_request
-    what_fails_fails_whole
+    a_failed_transaction_writes_nothing
     entities_swap_unique_values
-    what_is_deleted_can_be_inserted_again
-    two_entities_with_one_value_are_refused
-    one_list_takes_several_entities
-    a_missing_index_row_is_planned_again
+    a_deleted_entity_can_be_inserted_in_the_same_transaction
+    two_entities_with_one_unique_value_are_refused
+    several_entities_can_enter_one_list
+    a_transaction_succeeds_despite_a_missing_index_row
     upserts_and_removals_move_index_rows
-    what_is_no_transaction_is_not_sent
-    a_hundred_rows_and_no_more
-    what_is_known_is_checked_before_it_is_read
-    a_write_id_proves_the_whole
-    four_mebibytes_and_no_more
-    another_kind_is_not_written_over
-    nothing_is_removed_but_what_was_read
+    an_invalid_transaction_is_not_sent
+    a_transaction_has_at_most_a_hundred_operations
+    limits_are_checked_before_entities_are_read
+    a_write_id_proves_that_the_transaction_succeeded
+    a_transaction_has_at_most_four_mebibytes
+    an_entity_of_another_kind_is_not_overwritten
+    remove_in_a_transaction_deletes_only_the_version_that_was_read
 }
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
@@ -52,7 +52,7 @@ async fn members(store: &Store, names: &[&str]) -> Result<Vec<Stored<Member>>> {
     Ok(members)
 }
 
-async fn is_true(store: &Store) -> Result<()> {
+async fn check_indexes(store: &Store) -> Result<()> {
     assert_eq!(findings::<Member>(store).await?, []);
     Ok(())
 }
@@ -87,13 +87,13 @@ async fn every_verb_in_one_request(store: &Store) -> Result<()> {
     for (note, etag) in [(&all[1], &etags[0]), (&all[3], &etags[1]), (&all[2], &etags[3])] {
         assert_eq!(Some(Stored::etag(note)), etag.as_ref());
     }
-    // The new version is the one that the next update needs.
+    // The next update needs the new ETag.
     changed.count = 3;
     tables.update(&mut changed).await?;
     Ok(())
 }
 
-async fn what_fails_fails_whole(store: &Store) -> Result<()> {
+async fn a_failed_transaction_writes_nothing(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Note>().await?;
     tables.insert(&note("p", "there", 1)).await?;
@@ -125,14 +125,14 @@ async fn entities_swap_unique_values(store: &Store) -> Result<()> {
         let found = Member::by_name("chess").eq(name).get(tables).await?;
         assert_eq!(found.map(|member| member.id), Some(id));
     }
-    is_true(store).await
+    check_indexes(store).await
 }
 
-async fn what_is_deleted_can_be_inserted_again(store: &Store) -> Result<()> {
+async fn a_deleted_entity_can_be_inserted_in_the_same_transaction(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let [alice, bob] = members(store, &["Alice", "Bob"]).await?.try_into().expect("two");
     let again = Member { town: "Bonn".into(), ..member(1, "Alice") };
-    // And the name of one goes to another.
+    // The name of a removed member goes to another one.
     let heir = member(3, "Bob");
     tables
         .transaction()
@@ -145,10 +145,10 @@ async fn what_is_deleted_can_be_inserted_again(store: &Store) -> Result<()> {
     assert_eq!(Member::by_name("chess").eq("alice").get(tables).await?.as_deref(), Some(&again));
     assert_eq!(Member::by_name("chess").eq("bob").get(tables).await?.as_deref(), Some(&heir));
     assert_eq!(Member::by_town("chess").eq("Ulm").count(tables).await?, 1);
-    is_true(store).await
+    check_indexes(store).await
 }
 
-async fn two_entities_with_one_value_are_refused(store: &Store) -> Result<()> {
+async fn two_entities_with_one_unique_value_are_refused(store: &Store) -> Result<()> {
     let tables = &store.tables;
     members(store, &["Alice"]).await?;
     store.probe.requests();
@@ -160,10 +160,10 @@ async fn two_entities_with_one_value_are_refused(store: &Store) -> Result<()> {
     let Err(Error::UniqueViolation(violation)) = taken else { panic!("{taken:?}") };
     assert_eq!(violation.owner.row_key, "id-0000000001");
     assert_eq!(Member::by_key("chess").count(tables).await?, 1);
-    is_true(store).await
+    check_indexes(store).await
 }
 
-async fn one_list_takes_several_entities(store: &Store) -> Result<()> {
+async fn several_entities_can_enter_one_list(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let [alice, mut bob] = members(store, &["Alice", "Bob"]).await?.try_into().expect("two");
     bob.town = "Bonn".into();
@@ -179,10 +179,10 @@ async fn one_list_takes_several_entities(store: &Store) -> Result<()> {
     assert_eq!(in_ulm.iter().map(|member| member.id).collect::<Vec<_>>(), [3, 4]);
     assert_eq!(Member::by_town("chess").eq("Bonn").count(tables).await?, 1);
     assert_eq!(Member::by_joined("chess").eq(2010).count(tables).await?, 3);
-    is_true(store).await
+    check_indexes(store).await
 }
 
-async fn a_missing_index_row_is_planned_again(store: &Store) -> Result<()> {
+async fn a_transaction_succeeds_despite_a_missing_index_row(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let [mut alice, mut bob] = members(store, &["Alice", "Bob"]).await?.try_into().expect("two");
     let action = Action::Delete(IfMatch::Any);
@@ -191,7 +191,7 @@ async fn a_missing_index_row_is_planned_again(store: &Store) -> Result<()> {
     alice.name = "Bob".into();
     bob.name = "Alice".into();
     tables.transaction().update(&mut alice).update(&mut bob).commit().await?;
-    is_true(store).await
+    check_indexes(store).await
 }
 
 async fn upserts_and_removals_move_index_rows(store: &Store) -> Result<()> {
@@ -201,12 +201,12 @@ async fn upserts_and_removals_move_index_rows(store: &Store) -> Result<()> {
     tables.transaction().upsert(&alan).upsert(&eve).remove(Member::key("chess", 2)).commit().await?;
     let all = Member::by_name("chess").all(tables).await?;
     assert_eq!(all.iter().map(|member| member.id).collect::<Vec<_>>(), [1, 5]);
-    let gone = tables.transaction().remove(Member::key("chess", 2)).commit().await;
-    assert!(matches!(gone, Err(Error::NotFound(_))), "{gone:?}");
-    is_true(store).await
+    let refused = tables.transaction().remove(Member::key("chess", 2)).commit().await;
+    assert!(matches!(refused, Err(Error::NotFound(_))), "{refused:?}");
+    check_indexes(store).await
 }
 
-async fn what_is_no_transaction_is_not_sent(store: &Store) -> Result<()> {
+async fn an_invalid_transaction_is_not_sent(store: &Store) -> Result<()> {
     let tables = &store.tables;
     members(store, &["Alice"]).await?;
     tables.create::<Note>().await?;
@@ -214,7 +214,7 @@ async fn what_is_no_transaction_is_not_sent(store: &Store) -> Result<()> {
     let (one, other) = (note("p", "1", 1), note("q", "1", 1));
     let member = member(7, "Zoe");
     let too_long = note("p", &"x".repeat(513), 1);
-    for (transaction, says) in [
+    for (transaction, expected) in [
         (tables.transaction(), "the transaction has no writes; the limit is 1 to 100"),
         (tables.transaction().insert(&one).insert(&other), "one partition of one table"),
         (tables.transaction().insert(&one).insert(&member), "one partition of one table"),
@@ -222,14 +222,14 @@ async fn what_is_no_transaction_is_not_sent(store: &Store) -> Result<()> {
         (tables.transaction().insert(&one).remove(Note::key("p", "1")), "more than one operation on this row"),
         (tables.transaction().insert(&one).insert(&too_long), "513 UTF-16 units"),
     ] {
-        let error = transaction.commit().await.expect_err(says).to_string();
-        assert!(error.contains(says), "{error}");
+        let error = transaction.commit().await.expect_err(expected).to_string();
+        assert!(error.contains(expected), "{error}");
     }
     assert_eq!(store.probe.requests(), 0);
     Ok(())
 }
 
-async fn a_hundred_rows_and_no_more(store: &Store) -> Result<()> {
+async fn a_transaction_has_at_most_a_hundred_operations(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Note>().await?;
     let insert = |count: u32| {
@@ -248,7 +248,7 @@ async fn a_hundred_rows_and_no_more(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn what_is_known_is_checked_before_it_is_read(store: &Store) -> Result<()> {
+async fn limits_are_checked_before_entities_are_read(store: &Store) -> Result<()> {
     let tables = &store.tables;
     let [alice] = members(store, &["Alice"]).await?.try_into().expect("one");
     store.probe.requests();
@@ -257,7 +257,7 @@ async fn what_is_known_is_checked_before_it_is_read(store: &Store) -> Result<()>
         let Err(Error::Limit(limit)) = write else { panic!("{write:?}") };
         assert_eq!(limit.found, operations);
     };
-    // An upsert writes the entity and the copy at least, an insert every row, but a list of several only once.
+    // An upsert writes at least the entity and the copy. An insert writes every row, but a shared list only once.
     let upserts = each(51).fold(tables.transaction(), |all, member| all.upsert(&member));
     too_much(upserts.commit().await, "102 operations of 51 entities");
     let inserts = each(34).fold(tables.transaction(), |all, member| all.insert(&member));
@@ -284,7 +284,7 @@ async fn what_is_known_is_checked_before_it_is_read(store: &Store) -> Result<()>
     Ok(())
 }
 
-/// A note that leaves its write's id.
+/// Note with a write id.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Notes", write_id)]
 struct SignedNote {
@@ -295,7 +295,7 @@ struct SignedNote {
     count: u32,
 }
 
-async fn a_write_id_proves_the_whole(store: &Store) -> Result<()> {
+async fn a_write_id_proves_that_the_transaction_succeeded(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Note>().await?;
     tables.insert(&note("p", "changed", 1)).await?;
@@ -307,7 +307,7 @@ async fn a_write_id_proves_the_whole(store: &Store) -> Result<()> {
     let (new, last) = (note("p", "new", 1), signed("last"));
     let etags = tables.transaction().insert(&new).update(&mut changed).insert(&last).commit().await?;
     let last = SignedNote::key("p", "last").get(tables).await?.expect("it was written");
-    // Whose the other rows are by now, nobody knows.
+    // The other rows may have been written again since, so their ETags are unknown.
     assert_eq!(etags, [None, None, Some(Stored::etag(&last).clone())]);
     assert_eq!((Stored::etag(&changed), Note::by_key("p").count(tables).await?), (&before, 3));
 
@@ -317,7 +317,7 @@ async fn a_write_id_proves_the_whole(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// Two entities whose keys may meet in one table.
+/// One of two kinds that may have the same key.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Parties", kind)]
 struct Person {
@@ -340,7 +340,7 @@ struct Company {
     name: String,
 }
 
-async fn another_kind_is_not_written_over(store: &Store) -> Result<()> {
+async fn an_entity_of_another_kind_is_not_overwritten(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Person>().await?;
     tables.create::<Company>().await?;
@@ -368,13 +368,13 @@ async fn another_kind_is_not_written_over(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn nothing_is_removed_but_what_was_read(store: &Store) -> Result<()> {
+async fn remove_in_a_transaction_deletes_only_the_version_that_was_read(store: &Store) -> Result<()> {
     let tables = &store.tables;
     members(store, &[]).await?;
     store.probe.requests();
-    let gone = tables.transaction().remove(Member::key("chess", 1)).insert(&member(2, "Bob")).commit().await;
-    assert!(matches!(&gone, Err(Error::NotFound(row)) if row.row_key == "id-0000000001"), "{gone:?}");
-    // It was read, and nothing was sent that could meet an entity that came since.
+    let refused = tables.transaction().remove(Member::key("chess", 1)).insert(&member(2, "Bob")).commit().await;
+    assert!(matches!(&refused, Err(Error::NotFound(row)) if row.row_key == "id-0000000001"), "{refused:?}");
+    // The entity was read, and no write was sent that could change an entity inserted since.
     assert_eq!(store.probe.requests(), 1);
     assert_eq!(Member::by_key("chess").count(tables).await?, 0);
     Ok(())
@@ -391,7 +391,7 @@ struct Page {
     right: String,
 }
 
-/// A transaction of a hundred pages; the last of them has so much more, or less, text.
+/// Writes a hundred pages in a transaction; the last page has `more` bytes of text on its right side.
 async fn print(store: &Store, more: usize) -> table_runtime::Result<()> {
     let page = |number: u32| {
         let right = if number == 99 { more } else { 20_840 };
@@ -401,7 +401,7 @@ async fn print(store: &Store, more: usize) -> table_runtime::Result<()> {
     print.commit().await.map(drop)
 }
 
-/// The bytes that were too many.
+/// Returns by how many bytes the transaction was too large.
 fn too_many(printed: table_runtime::Result<()>) -> usize {
     let Err(Error::Limit(limit)) = printed else { panic!("{printed:?}") };
     assert_eq!((limit.what.as_str(), limit.limit), ("the transaction's request has", "4194304 bytes"));
@@ -409,11 +409,11 @@ fn too_many(printed: table_runtime::Result<()>) -> usize {
     bytes.parse::<usize>().expect("a number") - 4_194_304
 }
 
-async fn four_mebibytes_and_no_more(store: &Store) -> Result<()> {
+async fn a_transaction_has_at_most_four_mebibytes(store: &Store) -> Result<()> {
     store.tables.create::<Page>().await?;
     let mut fits = 32_000;
     while let Err(error) = print(store, fits).await {
-        // What a request has at least is told before its exact size is known.
+        // The first check knows only a lower bound of the size.
         fits -= too_many(Err(error));
     }
     assert_eq!(Page::by_key("b").count(&store.tables).await?, 100);
