@@ -25,6 +25,7 @@ mod index {
 mod keys {
     mod characters;
     mod composition;
+    mod refused;
     mod shapes;
 }
 mod layouts {

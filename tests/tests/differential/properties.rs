@@ -10,7 +10,7 @@ use tests::{
     stores::Store,
 };
 
-use crate::{Answers, Program, told};
+use crate::{Answers, Program, error_text};
 
 /// A program.
 pub(crate) struct Properties {
@@ -82,7 +82,7 @@ impl Program for Properties {
         let mut state = State { tables: store.tables.clone(), read: BTreeMap::new(), page: None };
         let mut answers = Answers::new();
         for step in &self.steps {
-            answers.push(state.step(step).await.unwrap_or_else(|error| told::error(&error)));
+            answers.push(state.step(step).await.unwrap_or_else(|error| error_text::describe(&error)));
         }
         Ok(answers)
     }

@@ -7,7 +7,7 @@ fn row(row: &RowId) -> String {
 }
 
 /// Returns the kind of the error and what it names.
-pub(crate) fn error(error: &Error) -> String {
+pub(crate) fn describe(error: &Error) -> String {
     match error {
         Error::AlreadyExists(id) => format!("AlreadyExists {}", row(id)),
         Error::NotFound(id) => format!("NotFound {}", row(id)),
@@ -25,7 +25,7 @@ pub(crate) fn error(error: &Error) -> String {
         Error::Cursor(it) => format!("Cursor {it:?}"),
         Error::KeyChanged(it) => format!("KeyChanged {} {:?}", row(&it.was), (&it.partition_key, &it.row_key)),
         Error::Bulk(it) => {
-            let mut failures: Vec<_> = it.failures.iter().map(|it| (it.position, self::error(&it.error))).collect();
+            let mut failures: Vec<_> = it.failures.iter().map(|it| (it.position, self::describe(&it.error))).collect();
             failures.sort_unstable();
             format!("Bulk {:?} {failures:?} {} {}", it.progress, it.resume_from, it.ended_early)
         }

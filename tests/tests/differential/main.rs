@@ -4,10 +4,8 @@
 //! programs as fit into that time. ETags, time stamps and write ids differ from store to store and are left out. So are
 //! the differences that are known of Azurite: see [`tests::anything`].
 
-#[path = "differential/properties.rs"]
+mod error_text;
 mod properties;
-#[path = "differential/told.rs"]
-mod told;
 
 use std::{
     collections::BTreeMap,
@@ -75,7 +73,7 @@ impl<S: Subject> Program for Indexed<S> {
                 Some(mut ready) => {
                     let outcome = ready.run(tables).await;
                     ready.keep(&mut kept);
-                    outcome_told(&outcome)
+                    outcome_text(&outcome)
                 }
             };
             let mut all = Vec::new();
@@ -88,11 +86,12 @@ impl<S: Subject> Program for Indexed<S> {
     }
 }
 
-fn outcome_told(outcome: &Outcome) -> String {
+fn outcome_text(outcome: &Outcome) -> String {
     match outcome {
-        Outcome::Failed(error) => told::error(error),
+        Outcome::Failed(error) => error_text::describe(error),
         Outcome::Bulk(failures, missing) => {
-            let failures: BTreeMap<_, _> = failures.iter().map(|(at, error)| (at, told::error(error))).collect();
+            let failures: BTreeMap<_, _> =
+                failures.iter().map(|(at, error)| (at, error_text::describe(error))).collect();
             format!("missing {missing}, failed {failures:?}")
         }
         other => format!("{other:?}"),
