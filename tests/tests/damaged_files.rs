@@ -1,5 +1,4 @@
-//! A row whose bytes are damaged is an error, whatever is read of it: never a row without the property, nor another
-//! row's, nor a panic.
+//! Damaged files of the embedded store: a read of a damaged row gives an error, never a wrong row or a panic.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -19,7 +18,7 @@ struct Post {
     url: Option<String>,
 }
 
-/// The same rows, of which the last property is not asked for.
+/// The same rows without the last property.
 #[derive(TableEntity, Debug)]
 #[table(name = "Posts")]
 struct Heading {
@@ -52,7 +51,7 @@ fn is_damaged<T: std::fmt::Debug>(read: Result<T, Error>) {
 }
 
 #[tokio::test]
-async fn damage_is_an_error_of_every_read() -> Result<()> {
+async fn every_read_of_a_damaged_row_is_an_error() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("blog.tables");
     let tables = Tables::open(&file)?;
@@ -74,7 +73,7 @@ async fn damage_is_an_error_of_every_read() -> Result<()> {
     is_damaged(Post::by_key("Marcus").count(&tables).await);
     is_damaged(Post::key("Marcus", 2).exists(&tables).await);
 
-    // What stands before it is given out first.
+    // The rows before it are returned first.
     let mut posts = Post::by_key("Marcus").stream(&tables);
     assert_eq!(posts.try_next().await?.context("the first row")?.number, 1);
     is_damaged(posts.try_next().await);
@@ -83,7 +82,7 @@ async fn damage_is_an_error_of_every_read() -> Result<()> {
     Ok(())
 }
 
-/// Random numbers, the same for the same seed (splitmix64).
+/// Generator of random numbers (splitmix64), which a seed determines.
 struct Random(u64);
 
 impl Random {
@@ -100,7 +99,7 @@ impl Random {
     }
 }
 
-/// Writes a store's file, and returns what is in it.
+/// Writes a store's file and returns its contents.
 async fn written(file: &Path) -> Result<BTreeMap<(String, u32), Post>> {
     let tables = Tables::open(file)?;
     tables.create::<Post>().await?;
@@ -115,7 +114,7 @@ async fn written(file: &Path) -> Result<BTreeMap<(String, u32), Post>> {
     Ok(posts.into_iter().map(|post| ((post.author.clone(), post.number), post)).collect())
 }
 
-/// Reads a file in every way. Returns how many reads failed, or what was wrong.
+/// Reads a file in every way. Returns the number of failed reads, or an error if a read gave wrong rows.
 async fn read_all(file: &Path, posts: &BTreeMap<(String, u32), Post>) -> Result<usize> {
     let mut failed = 0;
     let Ok(tables) = Tables::open(file) else { return Ok(1) };
@@ -144,9 +143,9 @@ async fn read_all(file: &Path, posts: &BTreeMap<(String, u32), Post>) -> Result<
     Ok(failed)
 }
 
-/// `TABLE_TESTS_DAMAGE=from..to` replays other seeds.
+/// Runs other seeds if `TABLE_TESTS_DAMAGE=from..to` is set.
 #[test]
-fn flipped_bytes_are_found_by_every_read() -> Result<()> {
+fn no_read_returns_wrong_rows_of_a_damaged_file() -> Result<()> {
     const FLIPPED: usize = 64;
     let seeds = std::env::var("TABLE_TESTS_DAMAGE").unwrap_or_else(|_| "0..120".to_owned());
     let (from, to) = seeds.split_once("..").context("TABLE_TESTS_DAMAGE is a range of seeds, such as 0..120")?;
@@ -161,7 +160,7 @@ fn flipped_bytes_are_found_by_every_read() -> Result<()> {
     for seed in seeds {
         let mut random = Random(seed);
         let mut bytes = sound.clone();
-        // Over the whole file, or close together, as where a sector was lost.
+        // The bytes are spread over the whole file, or close together as in a lost sector.
         let (begin, length) =
             if seed.is_multiple_of(2) { (0, bytes.len()) } else { (random.below(bytes.len() - 4096), 4096) };
         for _ in 0..FLIPPED {
@@ -177,7 +176,7 @@ fn flipped_bytes_are_found_by_every_read() -> Result<()> {
         }
     }
     anyhow::ensure!(wrong.is_empty(), "{} of these files were read wrongly:\n{}", wrong.len(), wrong.join("\n"));
-    // Most of the file is in use, or the test would prove nothing.
+    // The test proves nothing unless most of the file is in use.
     anyhow::ensure!(
         found > 60 || std::env::var_os("TABLE_TESTS_DAMAGE").is_some(),
         "damage was found in {found} files"

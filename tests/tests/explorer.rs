@@ -1,4 +1,4 @@
-//! The search of interleavings: it finds what goes wrong, and misses and repeats nothing.
+//! The search of interleavings: it finds errors, and it neither omits nor repeats a state.
 
 use std::{
     cell::{Cell, RefCell},
@@ -35,12 +35,12 @@ fn counter(number: u32, count: u32) -> Counter {
     Counter { name: "a".into(), number, count }
 }
 
-/// A store with these counters.
+/// Returns a store with these counters.
 fn start(counters: &[Counter]) -> Plain {
     let store = Plain::default();
     let tables = store.tables();
     let write = async {
-        // Without a record of the layout, whose row would stand among those that are told.
+        // The layout is not recorded, because its row would appear in the expected messages.
         store.create_table("Counters").await?;
         for counter in counters {
             tables.insert(counter).await?;
@@ -55,7 +55,7 @@ async fn count(tables: &Tables, number: u32) -> Option<u32> {
     Counter::key("a", number).get(tables).await.expect("the store answers").map(|counter| counter.count)
 }
 
-/// Inserts these, one after the other.
+/// Inserts these counters one after the other.
 fn inserts(numbers: impl IntoIterator<Item = u32>) -> Op<()> {
     let numbers: Vec<_> = numbers.into_iter().collect();
     op(format!("insert {numbers:?}"), move |tables| {
@@ -70,7 +70,7 @@ fn inserts(numbers: impl IntoIterator<Item = u32>) -> Op<()> {
 
 fn blind_increment() -> Op<()> {
     op("increment", |tables| async move {
-        let count = count(&tables, 1).await.expect("it is there");
+        let count = count(&tables, 1).await.expect("the counter");
         tables.upsert(&counter(1, count + 1)).await.expect("an upsert");
     })
 }
@@ -78,7 +78,7 @@ fn blind_increment() -> Op<()> {
 fn careful_increment() -> Op<()> {
     op("increment", |tables| async move {
         loop {
-            let mut stored = Counter::key("a", 1).get(&tables).await.expect("an answer").expect("it is there");
+            let mut stored = Counter::key("a", 1).get(&tables).await.expect("an answer").expect("the counter");
             stored.count += 1;
             match tables.update(&mut stored).await {
                 Ok(_) => return,
@@ -89,7 +89,7 @@ fn careful_increment() -> Op<()> {
     })
 }
 
-/// Every increment counts.
+/// Checks that every increment is counted.
 async fn counted<T>(seen: &Seen<'_, T>) -> Result<()> {
     let count = count(&seen.tables, 1).await;
     ensure!(!seen.is_at_rest() || count == u32::try_from(seen.ops.len()).ok(), "{count:?}");
@@ -99,7 +99,7 @@ async fn counted<T>(seen: &Seen<'_, T>) -> Result<()> {
 #[test]
 fn a_lost_update_is_found() {
     let ops = [blind_increment(), blind_increment()];
-    let error = explore(&start(&[counter(1, 0)]), &ops, Crashes::None, counted).expect_err("one is lost");
+    let error = explore(&start(&[counter(1, 0)]), &ops, Crashes::None, counted).expect_err("a lost increment");
     let text = error.to_string();
     let lines: Vec<_> = text.lines().map(|line| line.split(" WriteId=").next().unwrap_or_default()).collect();
     let expected = [
@@ -118,12 +118,12 @@ fn a_lost_update_is_found() {
 }
 
 #[test]
-fn conditional_updates_lose_nothing() -> Result<()> {
+fn no_conditional_update_is_lost() -> Result<()> {
     let ops = [careful_increment(), careful_increment(), careful_increment()];
     let memoised = explore(&start(&[counter(1, 0)]), &ops, Crashes::None, counted)?;
     let every = Explorer { memoise: false, ..Explorer::default() };
     let every = every.explore(&start(&[counter(1, 0)]), &ops, counted)?;
-    // Each attempt reads and writes: the last one has two more attempts than it needs alone, the one before one.
+    // An attempt is a read and a write. The last operation needs up to three attempts, the one before up to two.
     assert_eq!(every.longest, 2 * (1 + 2 + 3));
     assert!(memoised.states < every.states, "{memoised:?} {every:?}");
     assert_eq!(memoised.ends, 1);
@@ -131,33 +131,33 @@ fn conditional_updates_lose_nothing() -> Result<()> {
 }
 
 #[test]
-fn independent_operations_have_every_interleaving() -> Result<()> {
+fn all_interleavings_of_independent_operations_are_explored() -> Result<()> {
     let every = Explorer { memoise: false, ..Explorer::default() };
     let anything = async |_: &Seen<'_, ()>| Ok(());
     let two = || [inserts(0..3), inserts(3..7)];
-    // 7 over 3.
+    // The binomial coefficient of 7 and 3.
     assert_eq!(every.explore(&start(&[]), &two(), anything)?.ends, 35);
     // 6! / (2! 2! 2!)
     let three = [inserts(0..2), inserts(2..4), inserts(4..6)];
     assert_eq!(every.explore(&start(&[]), &three, anything)?.ends, 90);
-    // A grid of 4 by 5, though versions and write ids are never the same.
+    // The states form a grid of 4 by 5, although versions and write ids always differ.
     let memoised = explore(&start(&[]), &two(), Crashes::None, anything)?;
     assert_eq!(memoised, Explored { states: 20, edges: 31, ends: 1, longest: 7 });
     Ok(())
 }
 
 #[test]
-fn every_step_is_checked() -> Result<()> {
-    let met = RefCell::new(BTreeSet::new());
+fn the_state_after_every_step_is_checked() -> Result<()> {
+    let visited = RefCell::new(BTreeSet::new());
     explore(&start(&[]), &[inserts(0..2), inserts(2..4)], Crashes::None, async |seen| {
         let rows = Counter::by_key("a").all(&seen.tables).await?;
-        met.borrow_mut().insert(rows.iter().map(|row| row.number).collect());
-        // What a check writes is nobody else's.
+        visited.borrow_mut().insert(rows.iter().map(|row| row.number).collect());
+        // A check writes to a copy of the store.
         seen.tables.insert(&counter(9, 0)).await?;
         Ok(())
     })?;
     let expected: [&[u32]; 9] = [&[], &[0], &[0, 1], &[0, 1, 2], &[0, 1, 2, 3], &[0, 2], &[0, 2, 3], &[2], &[2, 3]];
-    assert_eq!(*met.borrow(), expected.map(<[u32]>::to_vec).into());
+    assert_eq!(*visited.borrow(), expected.map(<[u32]>::to_vec).into());
     Ok(())
 }
 
@@ -181,7 +181,7 @@ fn an_empty_table_is_part_of_the_state() -> Result<()> {
 }
 
 #[test]
-fn an_operation_dies_between_any_two_requests() -> Result<()> {
+fn an_operation_can_crash_between_any_two_requests() -> Result<()> {
     let ends = |crashes| {
         let ends = RefCell::new(BTreeSet::new());
         explore(&start(&[]), &[inserts(0..2), inserts(2..4)], crashes, async |seen| {
@@ -206,22 +206,22 @@ fn an_operation_dies_between_any_two_requests() -> Result<()> {
 }
 
 #[test]
-fn requests_side_by_side_come_in_every_order() -> Result<()> {
+fn concurrent_requests_of_one_operation_arrive_in_every_order() -> Result<()> {
     let both = || {
         op("two inserts", |tables: Tables| async move {
             let (one, two) = join(tables.insert(&counter(1, 0)), tables.insert(&counter(2, 0))).await;
             one.and(two).expect("new rows");
         })
     };
-    let met = RefCell::new(BTreeSet::new());
+    let visited = RefCell::new(BTreeSet::new());
     let every = Explorer { memoise: false, ..Explorer::default() };
     let explored = every.explore(&start(&[]), &[both()], async |seen| {
         let counts = (count(&seen.tables, 1).await, count(&seen.tables, 2).await);
-        met.borrow_mut().insert(counts);
+        visited.borrow_mut().insert(counts);
         Ok(())
     })?;
     assert_eq!(explored, Explored { states: 5, edges: 4, ends: 2, longest: 2 });
-    assert_eq!(*met.borrow(), [(None, None), (Some(0), None), (None, Some(0)), (Some(0), Some(0))].into());
+    assert_eq!(*visited.borrow(), [(None, None), (Some(0), None), (None, Some(0)), (Some(0), Some(0))].into());
     Ok(())
 }
 
@@ -231,21 +231,21 @@ fn a_dropped_write_arrives_later_or_never() -> Result<()> {
         select(tables.insert(&counter(1, 0)), tables.insert(&counter(2, 0))).await;
         tables.upsert(&counter(1, 5)).await.expect("an upsert");
     });
-    let met = RefCell::new(BTreeSet::new());
+    let visited = RefCell::new(BTreeSet::new());
     explore(&start(&[]), &[hasty], Crashes::None, async |seen| {
         if seen.is_at_rest() {
             let counts = (count(&seen.tables, 1).await, count(&seen.tables, 2).await);
-            met.borrow_mut().insert(counts);
+            visited.borrow_mut().insert(counts);
         }
         Ok(())
     })?;
-    // The second came first, and the first after the upsert, which then stays; or the second after all, or never.
-    assert_eq!(*met.borrow(), [(Some(5), None), (Some(5), Some(0))].into());
+    // The first insert never replaces the upserted row. The second insert arrives at some time, or never.
+    assert_eq!(*visited.borrow(), [(Some(5), None), (Some(5), Some(0))].into());
     Ok(())
 }
 
 #[test]
-fn what_goes_another_way_each_time_is_found() {
+fn an_operation_that_is_not_deterministic_is_reported() {
     let shared = Rc::new(Cell::new(0));
     let fickle = op("fickle", move |tables| {
         let shared = Rc::clone(&shared);
@@ -257,26 +257,28 @@ fn what_goes_another_way_each_time_is_found() {
         }
     });
     let ops = [fickle, inserts(1000..1002)];
-    let error = explore(&start(&[]), &ops, Crashes::None, async |_| Ok(())).expect_err("it does not repeat");
+    let error =
+        explore(&start(&[]), &ops, Crashes::None, async |_| Ok(())).expect_err("the operation is not deterministic");
     assert!(error.to_string().starts_with("the operations did not repeat what they did before\n"), "{error}");
 }
 
 #[test]
-fn what_does_not_end_is_found() {
+fn an_operation_that_does_not_end_is_reported() {
     let endless = op("endless", |tables| async move {
         loop {
             tables.upsert(&counter(1, 0)).await.expect("an upsert");
         }
     });
     let explorer = Explorer { steps: 20, ..Explorer::default() };
-    // No step undoes one before it: the state is the first one again, but for what the operation has been told.
-    let error = explorer.explore::<()>(&start(&[]), &[endless], async |_| Ok(())).expect_err("it does not end");
+    // The store returns to an earlier state, but the operation has received more answers.
+    let error =
+        explorer.explore::<()>(&start(&[]), &[endless], async |_| Ok(())).expect_err("the operation does not end");
     assert!(error.to_string().starts_with("not at an end after 20 steps\n"), "{error}");
     assert_eq!(error.to_string().matches(". endless: upsert").count(), 20, "{error}");
 
     let stuck = op("stuck", |_| pending::<()>());
     let explorer = Explorer { patience: Duration::from_millis(10), ..Explorer::default() };
-    let error = explorer.explore(&start(&[]), &[stuck], async |_| Ok(())).expect_err("it waits for ever");
+    let error = explorer.explore(&start(&[]), &[stuck], async |_| Ok(())).expect_err("the operation waits for ever");
     assert_eq!(format!("{error:#}"), "stuck: an operation waits for something other than the store");
 
     let explorer = Explorer { states: 3, ..Explorer::default() };
@@ -285,7 +287,7 @@ fn what_does_not_end_is_found() {
 }
 
 #[test]
-fn what_waits_for_something_else_is_polled_again() -> Result<()> {
+fn an_operation_that_waits_for_something_else_is_polled_again() -> Result<()> {
     let patient = op("patient", |tables: Tables| async move {
         let mut polls = 0;
         poll_fn(|_| {
@@ -301,8 +303,8 @@ fn what_waits_for_something_else_is_polled_again() -> Result<()> {
 }
 
 #[test]
-fn a_panic_is_told_with_its_steps() {
-    // Both insert the same row: the second one panics.
+fn a_panic_is_reported_with_its_steps() {
+    // Both insert the same row, so the second one panics.
     let ops = [inserts([1]), inserts([1])];
     let error = explore(&start(&[]), &ops, Crashes::None, async |_| Ok(())).expect_err("one panics").to_string();
     assert!(error.starts_with("panicked: a new row: AlreadyExists"), "{error}");
@@ -317,7 +319,7 @@ fn a_panic_is_told_with_its_steps() {
     assert!(error.contains("   1. insert [1]: insert Counters('a','0000000001')"), "{error}");
 }
 
-/// A step of a random operation.
+/// Step of a random operation.
 #[derive(Clone, Debug)]
 enum Act {
     Insert(u32),
@@ -340,7 +342,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// An operation of these steps, on what it read last; it gives what came of each.
+/// Returns an operation of these steps, which use the row read last. Its result has the outcome of each step.
 fn acts(name: u32, acts: Vec<Act>) -> Op<String> {
     op(format!("{name}: {acts:?}"), move |tables| {
         let acts = acts.clone();
@@ -373,22 +375,22 @@ fn acts(name: u32, acts: Vec<Act>) -> Op<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// What is left out for being known gives nothing new.
+    /// Checks that leaving out known states loses no outcome.
     #[test]
-    fn memoised_search_meets_what_every_schedule_meets(programs in vec(vec(act(), 1..4), 2..=3)) {
+    fn the_memoised_search_visits_the_same_states_as_the_full_search(programs in vec(vec(act(), 1..4), 2..=3)) {
         let ops: Vec<_> = (1..).zip(programs).map(|(name, program)| acts(name, program)).collect();
-        let met = |memoise| {
-            let met = RefCell::new(BTreeSet::new());
+        let visited = |memoise| {
+            let visited = RefCell::new(BTreeSet::new());
             let explorer = Explorer { memoise, ..Explorer::default() };
             let explored = explorer.explore(&start(&[counter(0, 0)]), &ops, async |seen| {
                 let rows = Counter::by_key("a").all(&seen.tables).await?;
                 let rows: Vec<_> = rows.iter().map(|row| (row.number, row.count)).collect();
-                met.borrow_mut().insert((rows, format!("{:?}", seen.ops)));
+                visited.borrow_mut().insert((rows, format!("{:?}", seen.ops)));
                 Ok(())
             });
-            (met.into_inner(), explored.expect("nothing is wrong").states)
+            (visited.into_inner(), explored.expect("nothing is wrong").states)
         };
-        let (memoised, every) = (met(true), met(false));
+        let (memoised, every) = (visited(true), visited(false));
         prop_assert_eq!(memoised.0, every.0);
         prop_assert!(memoised.1 <= every.1);
     }

@@ -1,4 +1,4 @@
-//! Hash partitions, merged: against a sorted model, and how much is asked of each.
+//! Merging of hash partitions: the rows are compared with a sorted model, and the requested pages are counted.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use table_runtime::{
     backend::{Action, Backend, BoxFuture, Continuation, Group, InMemoryBackend, Operation, Page, Partitions, Scan},
 };
 
-/// Its partitions are of very different sizes: each number is its own source, or all share one.
+/// Entity whose partitions have very different sizes, depending on the sources.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Lines")]
 struct Line {
@@ -24,31 +24,31 @@ struct Line {
     text: String,
 }
 
-/// A page that was asked for.
+/// Requested page.
 #[derive(Debug)]
-struct Asked {
+struct Requested {
     partition_key: String,
     size: u32,
     rows: usize,
 }
 
-/// An in-memory store that takes note of every page; it may cut them short, and give empty ones in between.
+/// In-memory store that records every page. It can shorten pages and insert empty ones.
 #[derive(Clone, Debug)]
 struct Pages {
     inner: Arc<InMemoryBackend>,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    requested: Arc<Mutex<Vec<Requested>>>,
     most: u32,
     empty: bool,
 }
 
 impl Pages {
     fn new(most: u32, empty: bool) -> TableResult<(Self, Tables)> {
-        let pages = Self { inner: Arc::new(InMemoryBackend::new()?), asked: Arc::default(), most, empty };
+        let pages = Self { inner: Arc::new(InMemoryBackend::new()?), requested: Arc::default(), most, empty };
         Ok((pages.clone(), Tables::new(pages)))
     }
 
-    fn asked(&self) -> Vec<Asked> {
-        std::mem::take(&mut *self.asked.lock().unwrap())
+    fn requested(&self) -> Vec<Requested> {
+        std::mem::take(&mut *self.requested.lock().unwrap())
     }
 }
 
@@ -77,18 +77,20 @@ impl Backend for Pages {
 
     fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, TableResult<Page>> {
         Box::pin(async move {
-            let Partitions::One(partition_key) = &scan.partitions else { unreachable!("no scan is asked for") };
-            let mut asked = Asked { partition_key: partition_key.clone(), size: scan.page, rows: 0 };
+            let Partitions::One(partition_key) = &scan.partitions else {
+                unreachable!("no query is over all partitions")
+            };
+            let mut requested = Requested { partition_key: partition_key.clone(), size: scan.page, rows: 0 };
             if let Some(from) = from
                 && self.empty
-                && self.asked.lock().unwrap().last().is_some_and(|before| before.rows > 0)
+                && self.requested.lock().unwrap().last().is_some_and(|before| before.rows > 0)
             {
-                self.asked.lock().unwrap().push(asked);
+                self.requested.lock().unwrap().push(requested);
                 return Ok(Page { rows: RowSet::default(), next: Some(from.clone()) });
             }
             let page = self.inner.query(&Scan { page: scan.page.min(self.most), ..scan.clone() }, from).await?;
-            asked.rows = page.rows.len();
-            self.asked.lock().unwrap().push(asked);
+            requested.rows = page.rows.len();
+            self.requested.lock().unwrap().push(requested);
             Ok(page)
         })
     }
@@ -101,10 +103,10 @@ impl Backend for Pages {
 const PARTITIONS: usize = 16;
 const ROWS: u32 = 100_000;
 
-/// So many rows in each partition, written below the types.
+/// Writes `ROWS` rows into each partition with the backend.
 async fn fill(backend: &Pages) -> Result<()> {
     backend.create_table("Lines").await?;
-    // Side by side, since commits then hold several groups.
+    // Groups are written side by side, so that they share commits.
     let partitions = (0..u32::try_from(PARTITIONS)?).map(|bucket| async move {
         for first in (0..ROWS).step_by(100) {
             let operations = (first..first + 100).map(|number| {
@@ -120,41 +122,41 @@ async fn fill(backend: &Pages) -> Result<()> {
     futures_util::future::try_join_all(partitions).await.map(drop)
 }
 
-/// `take` is pushed into each partition: of however many rows, 16 requests of 10 rows.
+/// `take(10)` asks each of the 16 partitions for 10 rows, however many rows there are.
 #[tokio::test]
-async fn take_is_asked_of_each_partition() -> Result<()> {
+async fn take_limits_the_request_to_each_partition() -> Result<()> {
     let (backend, tables) = Pages::new(1_000, false)?;
     fill(&backend).await?;
-    backend.asked();
+    backend.requested();
     let numbers = |lines: Vec<table_runtime::Stored<Line>>| lines.iter().map(|line| line.number).collect::<Vec<_>>();
 
     assert_eq!(numbers(Line::by_key().take(10).all(&tables).await?), (0..10).collect::<Vec<_>>());
-    let asked = backend.asked();
-    assert_eq!(asked.len(), PARTITIONS);
-    assert!(asked.iter().all(|page| (page.size, page.rows) == (10, 10)), "{asked:?}");
-    let mut partitions: Vec<_> = asked.iter().map(|page| &page.partition_key).collect();
+    let requested = backend.requested();
+    assert_eq!(requested.len(), PARTITIONS);
+    assert!(requested.iter().all(|page| (page.size, page.rows) == (10, 10)), "{requested:?}");
+    let mut partitions: Vec<_> = requested.iter().map(|page| &page.partition_key).collect();
     partitions.sort();
     partitions.dedup();
     assert_eq!(partitions.len(), PARTITIONS);
 
     let page = Line::by_key().range(8_000..).page(&tables, 25, None).await?;
     assert_eq!(numbers(page.entities), (8_000..8_025).collect::<Vec<_>>());
-    let asked = backend.asked();
-    assert!(asked.len() == PARTITIONS && asked.iter().all(|page| page.rows == 25), "{asked:?}");
+    let requested = backend.requested();
+    assert!(requested.len() == PARTITIONS && requested.iter().all(|page| page.rows == 25), "{requested:?}");
 
     let all = Line::by_key().all(&tables).await?;
     let rows = usize::try_from(ROWS)?;
     assert_eq!(all.len(), PARTITIONS * rows);
     assert!(all.iter().zip(0..).all(|(line, number)| line.number == number));
-    let asked = backend.asked();
-    // Every row is read once, in pages as long as they may be.
-    assert_eq!(asked.iter().map(|page| page.rows).sum::<usize>(), PARTITIONS * rows);
-    assert!(asked.len() <= PARTITIONS * (rows / 1_000 + 1), "{} requests", asked.len());
+    let requested = backend.requested();
+    // Every row is read once, in pages of the maximal size.
+    assert_eq!(requested.iter().map(|page| page.rows).sum::<usize>(), PARTITIONS * rows);
+    assert!(requested.len() <= PARTITIONS * (rows / 1_000 + 1), "{} requests", requested.len());
     assert_eq!(Line::by_key().count(&tables).await?, PARTITIONS * rows);
     Ok(())
 }
 
-/// What happens between two pages.
+/// Step of a random program.
 #[derive(Clone, Debug)]
 enum Step {
     Insert(u32, u32),
@@ -162,7 +164,7 @@ enum Step {
     Page(usize),
 }
 
-/// A source is mostly the same one, so that its partition is the largest by far; numbers meet.
+/// Returns a source and a number. Most sources are the same, so one partition is by far the largest.
 fn place() -> impl Strategy<Value = (u32, u32)> {
     (prop_oneof![4 => Just(0_u32), 1 => 0..40_u32], 0..60_u32)
 }
@@ -175,7 +177,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The rows as the store orders them: by row key, then partition.
+/// Sources by number and partition, the order in which the store returns the rows.
 type Model = BTreeMap<(u32, String), u32>;
 
 fn bucket(source: u32) -> String {
@@ -183,7 +185,7 @@ fn bucket(source: u32) -> String {
     layout.partition_key().unwrap().to_owned()
 }
 
-async fn is_as_the_model(begin: Vec<(u32, u32)>, steps: Vec<Step>, most: u32, empty: bool) -> Result<()> {
+async fn agrees_with_the_model(begin: Vec<(u32, u32)>, steps: Vec<Step>, most: u32, empty: bool) -> Result<()> {
     let (_, tables) = Pages::new(most, empty)?;
     tables.create::<Line>().await?;
     let mut model = Model::new();
@@ -199,8 +201,8 @@ async fn is_as_the_model(begin: Vec<(u32, u32)>, steps: Vec<Step>, most: u32, em
                 model.insert((number, bucket(source)), source);
             }
             Step::Remove(source, number) => {
-                let there = model.remove(&(number, bucket(source))).is_some();
-                assert_eq!(tables.remove(Line::key(source, number)).await?, there);
+                let existed = model.remove(&(number, bucket(source))).is_some();
+                assert_eq!(tables.remove(Line::key(source, number)).await?, existed);
             }
             Step::Page(size) => {
                 let page = Line::by_key().page(&tables, size, cursor.as_deref()).await?;
@@ -226,13 +228,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn merged_rows_are_those_of_a_sorted_model(
+    fn merged_rows_agree_with_a_sorted_model(
         begin in prop::collection::vec(place(), 0..80),
         steps in prop::collection::vec(step(), 1..25),
         most in prop_oneof![1..4_u32, Just(1_000)],
         empty in any::<bool>(),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(is_as_the_model(begin, steps, most, empty)).unwrap();
+        runtime.block_on(agrees_with_the_model(begin, steps, most, empty)).unwrap();
     }
 }

@@ -1,4 +1,5 @@
-//! The backend that fails at one request: every request fails, in every way, and does what it says.
+//! The backend that fails at one request: every request can fail in every way, and each fault has its documented
+//! effect.
 
 use std::cell::RefCell;
 
@@ -28,7 +29,7 @@ async fn store() -> Result<Plain> {
     Ok(store)
 }
 
-/// One request for each kind of call.
+/// Sends one request of each kind of call.
 async fn read_and_write(tables: Tables) -> table_runtime::Result<()> {
     Counter::key("a", 1).get(&tables).await?;
     tables.insert(&counter(1)).await?;
@@ -46,7 +47,7 @@ async fn every_request_fails_in_every_way() -> Result<()> {
     })
     .await?;
     assert_eq!(failed, 3 * Fault::ALL.len());
-    // Of each way: at the read, at the write, at the scan, and at none.
+    // Each fault comes at the read, at the write, at the scan, and never.
     let expected = Fault::ALL.into_iter().flat_map(|fault| {
         let applied = matches!(fault, Fault::AnswerLost | Fault::GoneAfter);
         [(Some(fault), false, false), (Some(fault), false, applied), (Some(fault), false, true), (None, true, true)]
@@ -55,7 +56,7 @@ async fn every_request_fails_in_every_way() -> Result<()> {
     Ok(())
 }
 
-/// Whether the store has the row that the program inserts.
+/// Check whether the store has the row that the program inserts.
 trait Inserted {
     async fn inserted(&self) -> Result<bool>;
 }
@@ -67,32 +68,32 @@ impl Inserted for Tables {
 }
 
 #[tokio::test]
-async fn the_writer_is_told_what_can_be_known() -> Result<()> {
+async fn an_error_says_as_much_as_can_be_known() -> Result<()> {
     for fault in Fault::ALL {
         let (backend, faults) = Faulty::new(store().await?);
         let tables = Tables::new(backend);
         faults.arm(fault, 0);
-        let error = tables.insert(&counter(1)).await.expect_err("it fails");
+        let error = tables.insert(&counter(1)).await.expect_err("the fault");
         let hit = faults.hit().expect("a request");
         assert_eq!(hit, "insert of Counter(PartitionKey='a',RowKey='0000000001')");
         let known = match error {
             Error::NoAnswer { .. } => "nothing was written",
             Error::OutcomeUnknown(error) => match error.now {
-                RowNow::Present(_) => "it is there",
-                RowNow::Absent => "it is not there",
-                RowNow::Unread(_) => "it cannot be read",
+                RowNow::Present(_) => "the row exists",
+                RowNow::Absent => "the row is missing",
+                RowNow::Unread(_) => "the row cannot be read",
             },
             other => return Err(other.into()),
         };
         let (expected, answers) = match fault {
             Fault::Refused => ("nothing was written", true),
-            Fault::AnswerLost => ("it is there", true),
-            Fault::RequestLost => ("it is not there", true),
+            Fault::AnswerLost => ("the row exists", true),
+            Fault::RequestLost => ("the row is missing", true),
             Fault::GoneBefore => ("nothing was written", false),
-            Fault::GoneAfter => ("it cannot be read", false),
+            Fault::GoneAfter => ("the row cannot be read", false),
         };
         assert_eq!(known, expected, "{fault:?}");
-        // Only those that last are there at later requests.
+        // Only a lasting fault affects later requests.
         assert_eq!(tables.inserted().await.is_ok(), answers, "{fault:?}");
         assert_eq!(tables.insert(&counter(2)).await.is_ok(), answers, "{fault:?}");
         faults.disarm();
@@ -103,25 +104,25 @@ async fn the_writer_is_told_what_can_be_known() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_refusal_is_lost_like_any_answer() -> Result<()> {
+async fn the_answer_to_a_refused_write_can_be_lost_too() -> Result<()> {
     let (backend, faults) = Faulty::new(store().await?);
     let tables = Tables::new(backend);
     tables.insert(&counter(1)).await?;
     faults.arm(Fault::AnswerLost, 0);
-    let error = tables.insert(&counter(1)).await.expect_err("it exists");
+    let error = tables.insert(&counter(1)).await.expect_err("the row exists");
     assert!(matches!(error, Error::OutcomeUnknown(_)), "{error}");
     assert_eq!(faults.requests(), 2);
     Ok(())
 }
 
 #[tokio::test]
-async fn what_a_check_finds_names_the_request() -> Result<()> {
+async fn the_error_of_a_check_names_the_faulty_request() -> Result<()> {
     let error = for_each_fault(store, read_and_write, async |run: Run<Plain, _>| {
-        ensure!(run.fault.is_none() || !run.tables.inserted().await?, "it is there");
+        ensure!(run.fault.is_none() || !run.tables.inserted().await?, "the row exists");
         Ok(())
     })
     .await
-    .expect_err("the row is there after a fault");
-    assert_eq!(format!("{error:#}"), "Refused at request 2, query of Counter: it is there");
+    .expect_err("the row exists after a fault");
+    assert_eq!(format!("{error:#}"), "Refused at request 2, query of Counter: the row exists");
     Ok(())
 }

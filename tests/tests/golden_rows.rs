@@ -1,7 +1,7 @@
-//! What rows look like, to the digit: users' data depend on it, and other programs read it.
+//! Exact form of stored rows. It must not change: users have stored data in it, and other programs read them.
 
 #![allow(clippy::struct_field_names, reason = "named as in the pattern")]
-#![allow(clippy::items_after_statements, reason = "an entity stands where it is used")]
+#![allow(clippy::items_after_statements, reason = "an entity is declared where it is used")]
 
 use std::time::{Duration, SystemTime};
 
@@ -25,7 +25,7 @@ fn keys<E, V>(point: &Point<E, V>) -> (String, String) {
     (explain.partition_key().unwrap().to_owned(), explain.row_key().unwrap().to_owned())
 }
 
-/// The row key of an entity whose partition key is `p`.
+/// Returns the row key of an entity whose partition key is `p`.
 fn row<E, V>(point: &Point<E, V>) -> String {
     let (partition, row) = keys(point);
     assert_eq!(partition, "p");
@@ -40,7 +40,7 @@ fn store() -> Store {
     Kind::Memory.open().unwrap()
 }
 
-/// The row that is stored at these keys, its properties as text.
+/// Returns the properties of a stored row as text.
 async fn stored(store: &Store, table: &str, keys: (&str, &str)) -> Option<String> {
     use table_runtime::backend::Backend;
 
@@ -49,7 +49,7 @@ async fn stored(store: &Store, table: &str, keys: (&str, &str)) -> Option<String
     Some(properties.into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" "))
 }
 
-/// An entity `$name` of the partition `p` with one row key field.
+/// Declares an entity `$name` in the partition `p` with one row key field.
 macro_rules! row_key {
     ($name:ident: $type:ty $(, $($encoding:tt)+)?) => {
         #[derive(TableEntity)]
@@ -62,7 +62,7 @@ macro_rules! row_key {
     };
 }
 
-// The patterns.
+// Rows of the patterns in the README.
 
 #[derive(TableEntity)]
 struct Article {
@@ -72,7 +72,7 @@ struct Article {
 }
 
 #[tokio::test]
-async fn starts_with() {
+async fn keys_of_the_starts_with_pattern() {
     let store = store();
     store.tables.create::<Article>().await.unwrap();
     store.tables.insert(&Article { title: "Metabolise".to_owned() }).await.unwrap();
@@ -103,7 +103,7 @@ struct Entry {
 }
 
 #[tokio::test]
-async fn newest_first() {
+async fn keys_of_the_newest_first_pattern() {
     let store = store();
     store.tables.create::<Post>().await.unwrap();
     for (title, posted) in [("Diving", MAY_28 - DAY), ("Sums", MAY_28), ("Names", MAY_28 - 402 * DAY)] {
@@ -120,7 +120,7 @@ async fn newest_first() {
 }
 
 #[test]
-fn oldest_first() {
+fn keys_of_the_oldest_first_pattern() {
     assert_eq!(keys(&Entry::key("Marcus", moment(MAY_28))), pair("Marcus", "0634106016000000000"));
 }
 
@@ -146,7 +146,7 @@ struct ExpenseItem {
 }
 
 #[tokio::test]
-async fn composition() {
+async fn keys_of_the_composition_pattern() {
     let (one, other) = (Uuid::from_u128(0x1F8B_2C4E_ABCD_4EF0_9ABC_DEF0_1234_5678), Uuid::from_u128(1));
     let both = "1f8b2c4e-abcd-4ef0-9abc-def012345678_00000000-0000-0000-0000-000000000001";
     assert_eq!(keys(&Expense::key("mary", one)), pair("mary", "1f8b2c4e-abcd-4ef0-9abc-def012345678"));
@@ -169,7 +169,7 @@ struct Employee {
     last_name: String,
 }
 
-/// Rows as those of an index: a value, then what makes it one of many.
+/// Row with a key like that of an index: a value, then the key of the entity.
 #[derive(TableEntity)]
 #[table(name = "Employees")]
 struct ByLastName {
@@ -182,7 +182,7 @@ struct ByLastName {
 }
 
 #[tokio::test]
-async fn number_as_key() {
+async fn keys_with_a_number() {
     let store = store();
     store.tables.create::<Employee>().await.unwrap();
     let jones = Employee { department: "Sales".to_owned(), employee_id: 123, last_name: "Jones".to_owned() };
@@ -192,7 +192,7 @@ async fn number_as_key() {
 }
 
 #[tokio::test]
-async fn text_before_a_number() {
+async fn keys_with_a_text_before_a_number() {
     assert_eq!(keys(&ByLastName::key("Sales", "Smith", 45)), pair("Sales", "last_name-Smith 00000045"));
     assert_eq!(keys(&ByLastName::key("Sales", "Smith Jr", 45)), pair("Sales", "last_name-Smith!20Jr 00000045"));
     assert_eq!(keys(&ByLastName::key("Sales", "Hey!", 45)), pair("Sales", "last_name-Hey!21 00000045"));
@@ -254,7 +254,7 @@ struct Login {
 }
 
 #[tokio::test]
-async fn an_entity_that_is_itself_an_index() {
+async fn keys_of_an_entity_that_is_itself_an_index() {
     let store = store();
     store.tables.create::<Login>().await.unwrap();
     let login = Login { email: "Al@B.c".to_owned(), kind: LoginKind::Email, entity_id: Uuid::nil() };
@@ -266,7 +266,7 @@ async fn an_entity_that_is_itself_an_index() {
     assert_eq!((&*found.email, &found.kind), ("Al@B.c", &LoginKind::Email));
 }
 
-/// Buckets of XXH3-64 with seed 0, computed by Python's `xxhash`:
+/// The expected buckets are those of XXH3-64 with seed 0, computed by Python's `xxhash`:
 /// `xxhash.xxh3_64_intdigest(plain.encode()) % n`, where `plain` is the plain encoding.
 #[test]
 fn hash_partitions() {
@@ -288,21 +288,21 @@ fn hash_partitions() {
     assert_eq!(bucket!(String, "Straße", hash = 16), "01");
     assert_eq!(bucket!(String, "ΟΔΟΣ", hash = 1000), "363");
     assert_eq!(bucket!(String, &"x".repeat(300), hash = 1000), "492");
-    // As wide as the greatest bucket.
+    // The width is that of the greatest bucket.
     assert_eq!(bucket!(String, "a", hash = 2), "1");
     assert_eq!(bucket!(String, "Marcus", hash = 10), "1");
     assert_eq!(bucket!(String, "Straße", hash = 100), "89");
     assert_eq!(bucket!(String, "Straße", hash = 1000), "089");
-    // Of `a~2Fb`, `0000000007` and a hyphenated GUID.
+    // The buckets of `a~2Fb`, `0000000007` and a hyphenated GUID.
     assert_eq!(bucket!(String, "a/b", hash = 1000), "260");
     assert_eq!(bucket!(u32, 7, hash = 1000), "504");
     let id = Uuid::from_u128(0x1F8B_2C4E_0000_4000_8000_0000_0000_0000);
     assert_eq!(bucket!(Uuid, id, hash = 16), "05");
-    // Of `οδοσ`.
+    // The bucket of `οδοσ`.
     assert_eq!(bucket!(String, "ΟΔΟΣ", hash = 1000, lowercase), bucket!(String, "οδοσ", hash = 1000));
 }
 
-// The encodings.
+// Encodings.
 
 #[test]
 fn integers() {
@@ -358,14 +358,14 @@ fn times_of_every_crate() {
     assert_eq!(row(&ByJiff::key("p", jiff::Timestamp::from_second(MAY_28).unwrap())), "0634106016000000000");
     assert_eq!(row(&BySystem::key("p", SystemTime::UNIX_EPOCH)), "2534023007999999999");
 
-    // Down to the tick, before 1970 too.
+    // Times are exact to the tick, before 1970 too.
     assert_eq!(row(&ByJiff::key("p", jiff::Timestamp::from_nanosecond(-1).unwrap())), "0621355967999999999");
     assert_eq!(row(&ByTime::key("p", moment(0) + Duration::from_nanos(199))), "0621355968000000001");
     assert_eq!(row(&ByChrono::key("p", chrono(0, 199))), "2534023007999999998");
     let before = SystemTime::UNIX_EPOCH - Duration::from_nanos(101);
     assert_eq!(row(&BySystem::key("p", before)), "2534023008000000001");
 
-    // From end to end.
+    // The first and the last time.
     assert_eq!(row(&ByTime::key("p", moment(-62_135_596_800))), "0000000000000000000");
     assert_eq!(row(&ByChrono::key("p", chrono(-62_135_596_800, 0))), "3155378975999999999");
     assert_eq!(row(&ByChrono::key("p", chrono(253_402_300_799, 999_999_999))), "0000000000000000000");

@@ -1,4 +1,4 @@
-//! A backfill whose process is killed, on the embedded store.
+//! A backfill on the embedded store whose process is killed.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use tests::filled::{self, CITIES, Filled};
 
 const ENTITIES: u32 = 100_000;
 
-/// A running `filler`, killed when it is dropped.
+/// Running `filler`, killed when it is dropped.
 struct Filler(Child);
 
 impl Filler {
@@ -23,7 +23,7 @@ impl Filler {
         Ok(Self(command.spawn().context("the filler cannot be started")?))
     }
 
-    /// What it says, until it has seen so many entities; then it is killed, by `SIGKILL` on Unix.
+    /// Reads its reports until it has processed this many entities, then kills it, by `SIGKILL` on Unix. Returns its cursor.
     fn kill_after(mut self, entities: u32) -> Result<String> {
         let output = BufReader::new(self.0.stdout.take().context("no output")?);
         for line in output.lines() {
@@ -35,13 +35,13 @@ impl Filler {
                 return Ok(cursor.to_owned());
             }
         }
-        anyhow::bail!("it ended by itself");
+        anyhow::bail!("the filler ended by itself");
     }
 
-    /// The last that it says.
+    /// Waits for the end of the process and returns its last line.
     fn last(mut self) -> Result<String> {
         let output = BufReader::new(self.0.stdout.take().context("no output")?);
-        let last = output.lines().last().context("it says nothing")??;
+        let last = output.lines().last().context("the filler wrote nothing")??;
         ensure!(self.0.wait()?.success(), "{last}");
         Ok(last)
     }
@@ -49,13 +49,13 @@ impl Filler {
 
 impl Drop for Filler {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// How many entities are found through the index.
+/// Counts the entities that the index finds.
 async fn count(tables: &Tables, index: &str) -> Result<usize> {
     let mut count = 0;
     if index == "city" {
@@ -71,7 +71,7 @@ async fn count(tables: &Tables, index: &str) -> Result<usize> {
 }
 
 #[tokio::test]
-async fn a_killed_backfill_goes_on_to_the_same_result() -> Result<()> {
+async fn a_killed_backfill_resumes_to_the_same_result() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let [killed, whole] = ["killed.tables", "whole.tables"].map(|name| folder.path().join(name));
     filled::load(&killed, ENTITIES).await?;
@@ -79,7 +79,7 @@ async fn a_killed_backfill_goes_on_to_the_same_result() -> Result<()> {
     for index in ["name", "city"] {
         let cursor = Filler::start(&killed, index, None)?.kill_after(ENTITIES / 2)?;
         let refused = Filled::by_city(1).count_unchecked(&Tables::open(&killed)?).await;
-        ensure!(refused.is_err(), "it is not built");
+        ensure!(refused.is_err(), "the index is not built");
         let last = Filler::start(&killed, index, Some(&cursor))?.last()?;
         ensure!(last.starts_with(&format!("{} entities", ENTITIES / 2)) && last.ends_with("ready: true"), "{last}");
         let last = Filler::start(&whole, index, None)?.last()?;

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use table_runtime::{Error, Tables};
 use tests::load::Loaded;
 
-/// A running `loader`, killed when it is dropped.
+/// Running `loader`, killed when it is dropped.
 struct Loader(Child);
 
 impl Loader {
@@ -25,7 +25,7 @@ impl Loader {
         Ok(Self(child))
     }
 
-    /// Kills the loader, by `SIGKILL` on Unix, and gives what it had acknowledged: task and number.
+    /// Kills the loader, by `SIGKILL` on Unix. Returns the task and number of each acknowledged write.
     fn kill(mut self, after: Option<usize>) -> Result<Vec<(u32, u32)>> {
         let output = self.0.stdout.take().context("no output")?;
         let mut acknowledged = Vec::new();
@@ -35,7 +35,7 @@ impl Loader {
         }
         self.0.kill()?;
         self.0.wait()?;
-        // What it still wrote before it died was acknowledged as well; a last line may be cut.
+        // Lines that it wrote before it died are acknowledgements too. The last line may be incomplete.
         for line in lines {
             acknowledged.extend(parse(&line?).ok());
         }
@@ -45,7 +45,7 @@ impl Loader {
 
 impl Drop for Loader {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -57,7 +57,7 @@ fn parse(line: &str) -> Result<(u32, u32)> {
 }
 
 #[tokio::test]
-async fn every_acknowledged_write_outlives_a_kill() -> Result<()> {
+async fn acknowledged_writes_survive_a_kill() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let store = folder.path().join("killed.tables");
     let acknowledged = Loader::start(&store)?.kill(Some(600))?;
@@ -74,21 +74,21 @@ async fn every_acknowledged_write_outlives_a_kill() -> Result<()> {
         };
         assert_eq!(text, expected, "row {number} of task {task}");
     }
-    // What was not acknowledged is whole or not there: every row reads.
+    // A write without acknowledgement is complete or missing, so every row can be read.
     for task in 0..8 {
         let rows = Loaded::by_key(task).all(&tables).await?;
         let last = acknowledged.iter().filter(|(of, _)| *of == task).map(|(_, number)| *number).max();
         let next = last.map_or(0, |last| last + 1);
         assert!(rows.iter().all(|row| row.number <= next), "task {task} wrote one row at a time");
     }
-    // And the store takes writes again.
+    // The store accepts writes again.
     tables.upsert(&Loaded::new(0, u32::MAX)).await?;
     assert!(Loaded::key(0, u32::MAX).exists(&tables).await?);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_kill_while_the_file_is_made_leaves_one_that_opens() -> Result<()> {
+async fn a_file_can_be_opened_after_a_kill_during_its_creation() -> Result<()> {
     let folder = tempfile::tempdir()?;
     for milliseconds in 0..24 {
         let store = folder.path().join(format!("{milliseconds}.tables"));
@@ -104,7 +104,7 @@ async fn a_kill_while_the_file_is_made_leaves_one_that_opens() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_second_process_is_told_that_the_file_is_in_use() -> Result<()> {
+async fn a_second_process_gets_an_error_that_the_file_is_in_use() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let store = folder.path().join("shared.tables");
     let mut loader = Loader::start(&store)?;

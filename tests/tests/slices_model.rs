@@ -1,4 +1,4 @@
-//! Table slices: against a sorted model, and beside tables that are being deleted.
+//! Table slices: random programs of reads and writes, compared with a sorted model.
 
 use std::{
     collections::BTreeSet,
@@ -29,7 +29,7 @@ struct Spread {
     at: SystemTime,
 }
 
-/// The time comes last, and is the end of the key.
+/// Entity whose row key ends with the time.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Last", slice = month(at))]
 struct Last {
@@ -41,9 +41,9 @@ struct Last {
     at: SystemTime,
 }
 
-/// A moment near the ends of some months, and between them.
+/// Returns the time this many tenths of a day after the beginning of March 2012.
 fn moment(tenths: i64) -> SystemTime {
-    // 2012-03-01, of a leap year.
+    // 2012-03-01 in a leap year.
     let first = SystemTime::UNIX_EPOCH + Duration::from_secs(1_330_560_000);
     let distance = Duration::from_secs(8_640 * tenths.unsigned_abs());
     if tenths < 0 { first - distance } else { first + distance }
@@ -58,7 +58,7 @@ enum Step {
     Drop(i64),
 }
 
-/// Tenths of days, mostly at the beginnings of days and months.
+/// Returns tenths of a day, often at the beginning of a day or month.
 fn time() -> impl Strategy<Value = i64> {
     prop_oneof![
         2 => -700..700_i64,
@@ -77,32 +77,32 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the proptest asks of each of the entities.
+/// Operations of the tested entities.
 struct Shape<E: TableEntity, K> {
     new: fn(u8, i64) -> E,
     remove: fn(u8, i64) -> table_runtime::Point<E>,
     key: fn(&E) -> K,
-    /// The times of a key, and of its slice's end.
+    /// Returns the time of a key.
     tenths: fn(&K) -> i64,
     end: fn(i64) -> i64,
-    all: for<'t> fn(&'t Tables, Asked) -> BoxFuture<'t, TableResult<Vec<Stored<E>>>>,
+    all: for<'t> fn(&'t Tables, Wanted) -> BoxFuture<'t, TableResult<Vec<Stored<E>>>>,
     page: for<'t> fn(&'t Tables, usize, Option<String>) -> BoxFuture<'t, TableResult<table_runtime::PageOf<Stored<E>>>>,
 }
 
 #[derive(Clone, Copy)]
-struct Asked {
+struct Wanted {
     from: Option<i64>,
     to: Option<i64>,
     take: Option<usize>,
 }
 
-impl Asked {
+impl Wanted {
     fn bounds(self) -> (std::ops::Bound<SystemTime>, std::ops::Bound<SystemTime>) {
         use std::ops::Bound;
         let bound = |tenths: Option<i64>, of: fn(SystemTime) -> Bound<SystemTime>| {
             tenths.map_or(Bound::Unbounded, |tenths| of(moment(tenths)))
         };
-        // An end that is in the range, or one that is not.
+        // The range includes its end, or excludes it.
         let to = if self.take.is_some() { Bound::Included } else { Bound::Excluded };
         (bound(self.from, Bound::Included), bound(self.to, to))
     }
@@ -117,7 +117,7 @@ fn ticks(tenths: i64) -> Ticks {
     Ticks::from_system(moment(tenths)).unwrap()
 }
 
-/// The first tenth of the month after.
+/// Returns the first tenth of the next month.
 fn end_of_month(tenths: i64) -> i64 {
     (tenths + 1..tenths + 400)
         .find(|next| *next % 10 == 0 && ticks(*next).to_string().contains("-01T00:00:00.0"))
@@ -128,7 +128,7 @@ fn end_of_day(tenths: i64) -> i64 {
     (tenths.div_euclid(10) + 1) * 10
 }
 
-async fn is_as_the_model<E, K>(shape: Shape<E, K>, steps: Vec<Step>) -> Result<()>
+async fn agrees_with_the_model<E, K>(shape: Shape<E, K>, steps: Vec<Step>) -> Result<()>
 where
     E: table_runtime::Sliced + PartialEq + std::fmt::Debug,
     K: Ord + Clone + std::fmt::Debug,
@@ -144,14 +144,14 @@ where
                 model.insert((shape.key)(&entity));
             }
             Step::Remove(number, at) => {
-                let there = model.remove(&(shape.key)(&(shape.new)(number, at)));
-                assert_eq!(tables.remove((shape.remove)(number, at)).await?, there);
+                let existed = model.remove(&(shape.key)(&(shape.new)(number, at)));
+                assert_eq!(tables.remove((shape.remove)(number, at)).await?, existed);
             }
             Step::Range(from, to, take) => {
-                let asked = Asked { from, to, take };
-                let found = (shape.all)(&tables, asked).await?;
+                let wanted = Wanted { from, to, take };
+                let found = (shape.all)(&tables, wanted).await?;
                 let found: Vec<_> = found.iter().map(|stored| (shape.key)(stored)).collect();
-                let expected = model.iter().filter(|key| asked.has((shape.tenths)(key)));
+                let expected = model.iter().filter(|key| wanted.has((shape.tenths)(key)));
                 assert_eq!(found, expected.take(take.unwrap_or(usize::MAX)).cloned().collect::<Vec<_>>());
             }
             Step::Page(size) => {
@@ -193,17 +193,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn slices_are_one_sequence(steps in prop::collection::vec(step(), 1..60)) {
-        run(is_as_the_model(
+    fn slices_agree_with_a_sorted_model(steps in prop::collection::vec(step(), 1..60)) {
+        run(agrees_with_the_model(
             Shape {
                 new: |number, at| Newest { of: 1, at: moment(at), number },
                 remove: |number, at| Newest::key(1, moment(at), number),
                 key: |newest| (-tenths(newest.at), newest.number),
                 tenths: |(at, _)| -at,
                 end: end_of_month,
-                all: |tables, asked| {
-                    let rows = Newest::by_key(1).range(asked.bounds());
-                    match asked.take { Some(take) => rows.take(take), None => rows }.all(tables)
+                all: |tables, wanted| {
+                    let rows = Newest::by_key(1).range(wanted.bounds());
+                    match wanted.take { Some(take) => rows.take(take), None => rows }.all(tables)
                 },
                 page: |tables, size, cursor| Box::pin(async move {
                     Newest::by_key(1).page(tables, size, cursor.as_deref()).await
@@ -214,17 +214,17 @@ proptest! {
     }
 
     #[test]
-    fn hash_partitions_of_slices_are_one_sequence(steps in prop::collection::vec(step(), 1..60)) {
-        run(is_as_the_model(
+    fn hash_partitions_of_slices_agree_with_a_sorted_model(steps in prop::collection::vec(step(), 1..60)) {
+        run(agrees_with_the_model(
             Shape {
                 new: |of, at| Spread { of, at: moment(at) },
                 remove: |of, at| Spread::key(of, moment(at)),
                 key: |spread| (tenths(spread.at), bucket(spread.of)),
                 tenths: |(at, _)| *at,
                 end: end_of_day,
-                all: |tables, asked| {
-                    let rows = Spread::by_key().range(asked.bounds());
-                    match asked.take { Some(take) => rows.take(take), None => rows }.all(tables)
+                all: |tables, wanted| {
+                    let rows = Spread::by_key().range(wanted.bounds());
+                    match wanted.take { Some(take) => rows.take(take), None => rows }.all(tables)
                 },
                 page: |tables, size, cursor| Box::pin(async move {
                     Spread::by_key().page(tables, size, cursor.as_deref()).await
@@ -235,21 +235,21 @@ proptest! {
     }
 
     #[test]
-    fn slices_of_another_order_are_merged(steps in prop::collection::vec(step(), 1..60)) {
-        run(is_as_the_model(
+    fn merged_slices_agree_with_a_sorted_model(steps in prop::collection::vec(step(), 1..60)) {
+        run(agrees_with_the_model(
             Shape {
                 new: |number, at| Last { of: 1, number, at: moment(at) },
                 remove: |number, at| Last::key(1, number, moment(at)),
                 key: |newest| (newest.number, -tenths(newest.at)),
                 tenths: |(_, at)| -at,
                 end: end_of_month,
-                all: |tables, asked| Box::pin(async move {
-                    // The time is narrowed once the number is given.
+                all: |tables, wanted| Box::pin(async move {
+                    // The time can be narrowed only after the number.
                     let mut all = Vec::new();
                     for number in 0..3 {
-                        all.extend(Last::by_key(1).eq(number).range(asked.bounds()).all(tables).await?);
+                        all.extend(Last::by_key(1).eq(number).range(wanted.bounds()).all(tables).await?);
                     }
-                    all.truncate(asked.take.unwrap_or(usize::MAX));
+                    all.truncate(wanted.take.unwrap_or(usize::MAX));
                     Ok(all)
                 }),
                 page: |tables, size, cursor| Box::pin(async move {

@@ -33,17 +33,17 @@ async fn rows_are_read_as_other_programs_wrote_them() -> Result<()> {
         ("NumberOfOrders", Value::Int64(255)),
     ]);
     assert_eq!(row.properties.to_properties(), expected);
-    // Without metadata, the ETag follows from the time stamp.
+    // Without metadata, the ETag is computed from the time stamp.
     let row = page.rows.get(1).context("a row")?;
     assert_eq!(row.etag.to_string(), "W/\"datetime'2013-08-22T01%3A12%3A06.2608595Z'\"");
     assert_eq!(row.properties.to_properties(), Properties::from_iter([("Balance", Value::Double(5.0))]));
-    // No metadata would not tell the types.
+    // Without metadata, the types would be unknown.
     assert_eq!(only(&server).header("Accept"), Some("application/json;odata=minimalmetadata"));
     Ok(())
 }
 
 #[tokio::test]
-async fn an_empty_page_may_go_on_and_a_row_key_may_be_absent() -> Result<()> {
+async fn an_empty_page_may_have_a_continuation_with_or_without_a_row_key() -> Result<()> {
     let (server, service) = scripted().await?;
     let empty = || Answer::new(200).json(r#"{"value":[]}"#);
     server.then(
@@ -67,7 +67,7 @@ async fn an_empty_page_may_go_on_and_a_row_key_may_be_absent() -> Result<()> {
     let asked = [
         ("$filter", "PartitionKey eq 'p' and RowKey ge 'it''s a+b & 50%'"),
         ("$select", "PartitionKey,RowKey,Timestamp,Title,Url"),
-        // It is the size of a page, not a limit: nothing is dropped beyond it, and each page asks for it again.
+        // `$top` is the size of a page, not a limit of the query, so each page asks for it again.
         ("$top", "7"),
     ];
     let next: [&[(&str, &str)]; 3] =
@@ -83,7 +83,7 @@ async fn an_empty_page_may_go_on_and_a_row_key_may_be_absent() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_scan_of_everything_has_no_filter() -> Result<()> {
+async fn a_scan_of_a_whole_table_has_no_filter() -> Result<()> {
     let (server, service) = scripted().await?;
     server.then(Answer::new(200).json(r#"{"value":[]}"#));
     service.query(&Scan { partitions: Partitions::All, ..scan() }, None).await?;
@@ -120,7 +120,7 @@ async fn an_answer_that_is_no_row_is_an_error() -> Result<()> {
     Ok(())
 }
 
-/// A page of two rows, of which the second has these members too.
+/// Returns a page of two rows; the second has also these members.
 fn page_with(members: &str) -> Answer {
     let row = |row_key: &str, members: &str| {
         let time = r#""Timestamp":"2024-03-01T10:11:12.1234567Z""#;
@@ -166,7 +166,7 @@ async fn values_in_other_forms_are_read() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_value_that_cannot_be_read_matters_to_its_field_alone() -> Result<()> {
+async fn an_unreadable_value_fails_only_reads_of_its_field() -> Result<()> {
     /// The rows without the property.
     #[derive(TableEntity, Debug)]
     #[table(name = "Posts")]
@@ -240,7 +240,7 @@ async fn a_value_that_cannot_be_read_matters_to_its_field_alone() -> Result<()> 
             assert_eq!(problem.property, "A", "{member}");
         }
     }
-    // Characters that are two units are whole, and a backslash may stand before the letters of an escape.
+    // A surrogate pair is valid, and an escaped backslash may precede the letters of an escape.
     server.then(page_with(r#""A":"\ud834\udd1e \\ud800 \"\ud834\udd1e", "B":"\ud800""#));
     let rows = Whole::<String>::by_key("p").all(&tables).await?;
     assert_eq!(rows[1].a.as_deref(), Some("\u{1D11E} \\ud800 \"\u{1D11E}"));
@@ -248,7 +248,7 @@ async fn a_value_that_cannot_be_read_matters_to_its_field_alone() -> Result<()> 
 }
 
 #[tokio::test]
-async fn a_row_that_cannot_be_read_is_named() -> Result<()> {
+async fn the_error_names_an_unreadable_row() -> Result<()> {
     let (server, service) = scripted().await?;
     let time = r#""Timestamp":"2024-03-01T10:11:12.1234567Z""#;
     for (row, named) in [
@@ -275,7 +275,7 @@ async fn a_row_that_cannot_be_read_is_named() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_continuation_that_stands_still_is_an_error() -> Result<()> {
+async fn a_continuation_that_does_not_advance_is_an_error() -> Result<()> {
     let (server, service) = scripted().await?;
     let page = || {
         Answer::new(200)
@@ -310,7 +310,7 @@ async fn an_answer_that_is_too_large_is_an_error() -> Result<()> {
     };
     server.then(Answer::new(200).json(page(BODY)));
     assert!(service.query(&scan(), None).await?.rows.is_empty());
-    // Once, since it would be as large again. Its length may be known before, or not.
+    // The request is not repeated, since the answer would be as large again. Its length may be known in advance or not.
     let chunked = |body: Vec<u8>| {
         let mut answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
         answer.extend(format!("{:x}\r\n", body.len()).into_bytes());
@@ -338,7 +338,7 @@ async fn only_the_beginning_of_an_errors_body_is_read() -> Result<()> {
     let (server, service) = scripted().await?;
     let mut answer = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 565000000\r\n\r\n".to_vec();
     answer.extend(b"<error><code>InvalidInput</code><message>too long: ");
-    // Where the rest is cut, there may be half a character.
+    // The cut may split a character.
     answer.extend("\u{20AC}".repeat(1024 * 1024).into_bytes());
     server.then(Step::ReadAndSend(answer));
     let error = service.execute(&insert()).await.unwrap_err();

@@ -16,7 +16,7 @@ use tests::scripted::{Answer, Scripted};
 use crate::{KEY, ROW, builder, error, insert, only, query, scan, scripted, written};
 
 #[tokio::test]
-async fn connections_are_kept() -> Result<()> {
+async fn connections_are_reused() -> Result<()> {
     let (server, service) = scripted().await?;
     for _ in 0..20 {
         server.then(Answer::new(200).json(ROW)).then(written()).then(error(404, "ResourceNotFound"));
@@ -29,7 +29,7 @@ async fn connections_are_kept() -> Result<()> {
 }
 
 #[tokio::test]
-async fn requests_do_not_wait_for_ever() -> Result<()> {
+async fn a_request_ends_after_the_timeout() -> Result<()> {
     let server = Scripted::start().await?;
     let service = builder(&server).timeout(Duration::from_millis(100)).max_attempts(1).build()?;
     server.then(Answer::new(200).after(Duration::from_secs(60)));
@@ -41,12 +41,12 @@ async fn requests_do_not_wait_for_ever() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_client_of_ones_own_has_the_timeout_too() -> Result<()> {
+async fn the_timeout_applies_to_a_given_client() -> Result<()> {
     let server = Scripted::start().await?;
     let mut secret = reqwest::header::HeaderMap::new();
     secret.insert("x-proxy-key", reqwest::header::HeaderValue::from_static("s3cr3t"));
     let client = reqwest::Client::builder().default_headers(secret).build()?;
-    assert!(format!("{client:?}").contains("s3cr3t"), "it needs no care any more");
+    assert!(format!("{client:?}").contains("s3cr3t"), "the client does not print its headers any more");
     let shown = format!("{:?}", builder(&server).http_client(client.clone()));
     assert!(!shown.contains("s3cr3t"), "{shown}");
     let service = builder(&server).http_client(client).timeout(Duration::from_millis(100)).max_attempts(1).build()?;
@@ -68,9 +68,9 @@ async fn redirects_are_not_followed() -> Result<()> {
 }
 
 #[tokio::test]
-async fn cosmos_answers_without_the_headers_that_the_crate_demands() -> Result<()> {
+async fn answers_of_cosmos_lack_headers_that_the_crate_demands() -> Result<()> {
     let (server, service) = scripted().await?;
-    // Neither `x-ms-version`, nor a request's id that is a UUID, nor `odata.id` and its like.
+    // The answers have neither `x-ms-version` nor `odata.id`, and their request id is no UUID.
     server.then(Answer::new(201).header("x-ms-request-id", "17").json(r#"{"TableName":"Posts"}"#));
     assert!(service.create_table("Posts").await?);
     server.then(Answer::new(204).header("x-ms-request-id", "17"));
@@ -79,7 +79,7 @@ async fn cosmos_answers_without_the_headers_that_the_crate_demands() -> Result<(
 }
 
 #[tokio::test]
-async fn the_emulators_connection_string_signs() -> Result<()> {
+async fn the_connection_string_of_the_emulator_signs_requests() -> Result<()> {
     let server = Scripted::start().await?;
     let emulator = AzureBuilder::from_connection_string("UseDevelopmentStorage=true")?;
     let service = emulator.endpoint(server.endpoint()).build()?;
@@ -106,7 +106,7 @@ async fn a_slash_at_the_endpoints_end_is_not_doubled() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_shared_access_signature_goes_along() -> Result<()> {
+async fn a_shared_access_signature_is_sent() -> Result<()> {
     let server = Scripted::start().await?;
     let connect =
         format!("TableEndpoint={};SharedAccessSignature=?sv=2019-02-02&sp=raud&sig=a%2Bb%3D", server.endpoint());
@@ -142,7 +142,7 @@ impl TokenCredential for Tokens {
 }
 
 #[tokio::test]
-async fn a_token_goes_along_and_its_lack_is_told() -> Result<()> {
+async fn a_token_is_sent_and_a_missing_one_is_an_error() -> Result<()> {
     let server = Scripted::start().await?;
     let service = |tokens| {
         AzureBackend::builder("acc").endpoint(server.endpoint()).token_credential(Arc::new(Tokens(tokens))).build()
@@ -158,7 +158,7 @@ async fn a_token_goes_along_and_its_lack_is_told() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_work_is_told_when_it_is_built() {
+fn an_invalid_configuration_is_refused_by_build() {
     let builder = || AzureBackend::builder("acc").access_key(KEY);
     for (builder, expected) in [
         (AzureBackend::builder("acc"), "no credential"),

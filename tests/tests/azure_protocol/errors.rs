@@ -16,7 +16,7 @@ async fn a_failed_transaction_is_an_error_that_names_its_row() -> Result<()> {
     let error = service.execute(&transaction()).await.unwrap_err();
     assert!(matches!(&error, Error::AlreadyExists(row) if row.row_key == "r2"), "{error:?}");
     only(&server);
-    // Of another code, the message is kept, without the index.
+    // With another code, the message is kept, without the index of the operation.
     server.then(batch(&fixture!("transaction_failed.http").replace("EntityAlreadyExists", "InvalidInput")));
     let error = service.execute(&transaction()).await.unwrap_err();
     let Error::Service(answer) = &error else { panic!("{error:?}") };
@@ -26,7 +26,7 @@ async fn a_failed_transaction_is_an_error_that_names_its_row() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_transaction_gives_the_new_etags() -> Result<()> {
+async fn a_transaction_returns_the_new_etags() -> Result<()> {
     let (server, service) = scripted().await?;
     server.then(batch(fixture!("transaction_done.http")));
     assert_eq!(service.execute(&transaction()).await?, [Some(etag()), None]);
@@ -35,7 +35,7 @@ async fn a_transaction_gives_the_new_etags() -> Result<()> {
 }
 
 #[tokio::test]
-async fn errors_are_told_by_their_bodies() -> Result<()> {
+async fn errors_are_recognised_by_their_bodies() -> Result<()> {
     let (server, service) = scripted().await?;
     let xml = |status, body: &str| Answer::new(status).header("Content-Type", "application/xml").body(body);
 
@@ -78,7 +78,7 @@ async fn errors_are_told_by_their_bodies() -> Result<()> {
     server.then(self::error(409, "TableBeingDeleted"));
     assert!(matches!(service.create_table("Posts").await, Err(Error::TableBeingDeleted(table)) if table == "Posts"));
 
-    // An address that is not the service's: nobody said that there is no such row.
+    // A 404 without a code does not come from the service and does not prove that the row is missing.
     for answer in [Answer::new(404), Answer::new(404).body("<html>no code</html>")] {
         server.then(answer);
         let error = service.get("Posts", "p", "r", None).await.unwrap_err();
@@ -89,7 +89,7 @@ async fn errors_are_told_by_their_bodies() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_table_that_is_there_or_gone_already_is_no_error() -> Result<()> {
+async fn creating_an_existing_table_or_deleting_a_missing_one_is_no_error() -> Result<()> {
     let (server, service) = scripted().await?;
     server
         .then(error(409, "TableAlreadyExists"))

@@ -1,5 +1,5 @@
-//! The traps of the service and of `azure_data_tables`, one by one, on a scripted server: each test fails if the
-//! backend falls into its trap.
+//! Protocol details that the service or `azure_data_tables` make easy to get wrong, tested one by one on a scripted
+//! server.
 
 mod answers;
 mod connections;
@@ -73,7 +73,7 @@ fn transaction() -> Group {
     group([("r1", Action::Insert(number())), ("r2", Action::Delete(IfMatch::Any))])
 }
 
-/// Every kind of write, and what it is called.
+/// Returns every kind of write.
 fn writes() -> Vec<Group> {
     let mut writes: Vec<_> = [
         Action::Insert(number()),
@@ -99,7 +99,7 @@ fn scan() -> Scan {
     }
 }
 
-/// An answer to a transaction, as the service sends it.
+/// Returns an answer to a transaction in the service's form.
 fn batch(body: &str) -> Answer {
     let content_type = "multipart/mixed; boundary=batchresponse_4c637ba4-b2f8-40f8-8856-c2d10d163a83";
     Answer::new(202).header("Content-Type", content_type).body(body.replace('\n', "\r\n"))
@@ -111,7 +111,7 @@ fn only(server: &Scripted) -> Request {
     requests[0].clone()
 }
 
-/// The pairs of a request's query, decoded.
+/// Returns the decoded pairs of a request's query.
 fn query(request: &Request) -> Vec<(String, String)> {
     let url = azure_core::Url::parse(&format!("http://a{}", request.target));
     url.map(|url| url.query_pairs().into_owned().collect()).unwrap_or_default()

@@ -32,7 +32,7 @@ async fn quotes_are_doubled_in_addresses_and_not_in_bodies() -> Result<()> {
 
 #[tokio::test]
 async fn a_tab_in_a_key_is_not_dropped() -> Result<()> {
-    // Limits are checked above the backend. Should one come through, it must not become another row's key.
+    // Limits are checked before the backend. A control character that reaches it must not change the key.
     let (server, service) = scripted().await?;
     server.then(error(400, "OutOfRangeInput"));
     service.execute(&group([("a\tb\nc", Action::Upsert(number()))])).await.unwrap_err();
@@ -41,7 +41,7 @@ async fn a_tab_in_a_key_is_not_dropped() -> Result<()> {
 }
 
 #[tokio::test]
-async fn each_write_is_the_services_request_for_it() -> Result<()> {
+async fn each_write_sends_the_documented_request() -> Result<()> {
     let (server, service) = scripted().await?;
     let row = "/acc/Posts(PartitionKey='p',RowKey='r')";
     let version = || IfMatch::ETag(etag());
@@ -61,7 +61,7 @@ async fn each_write_is_the_services_request_for_it() -> Result<()> {
         let request = server.requests().pop().context("a request")?;
         assert_eq!((request.method.as_str(), request.target.as_str()), (method, target));
         assert_eq!(request.header("If-Match"), condition, "{action:?}");
-        // Without it, errors of most of these come as XML, or an insert sends the whole row back.
+        // Without this header, most errors come as XML, and an insert returns the complete row.
         assert!(request.header("Accept").is_some_and(|accept| accept.starts_with("application/json")), "{action:?}");
         assert_eq!(request.header("Prefer").is_some(), method == "POST");
         assert!(request.header("Authorization").is_some_and(|value| value.starts_with("SharedKey acc:")));
@@ -70,7 +70,7 @@ async fn each_write_is_the_services_request_for_it() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_transaction_is_written_as_the_service_reads_it() -> Result<()> {
+async fn a_transaction_has_the_format_that_the_service_reads() -> Result<()> {
     let (server, service) = scripted().await?;
     let five = group([
         ("r1", Action::Insert(number())),
@@ -98,7 +98,7 @@ async fn a_transaction_is_written_as_the_service_reads_it() -> Result<()> {
         assert!(part.contains("Content-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"), "{part}");
         assert!(part.contains(&format!("\r\n\r\n{method} http://")), "{part}");
         let found = part.to_ascii_lowercase().contains("if-match:");
-        // Without a condition, an update or a merge would be an upsert here.
+        // Without a condition, an update or a merge in a transaction would be an upsert.
         assert_eq!(found, condition.is_some(), "{part}");
         if let Some(condition) = condition {
             assert!(part.contains(&format!(": {condition}\r\n")), "{part}");
@@ -109,7 +109,7 @@ async fn a_transaction_is_written_as_the_service_reads_it() -> Result<()> {
 }
 
 #[tokio::test]
-async fn values_say_their_types() -> Result<()> {
+async fn values_are_sent_with_their_types() -> Result<()> {
     let (server, service) = scripted().await?;
     server.then(written());
     let mut values = Properties::from_iter([("Whole", Value::Double(5.0)), ("Large", Value::Int64(i64::MAX))]);
@@ -152,7 +152,7 @@ async fn a_transaction_of_too_many_bytes_is_not_sent() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_answer_whose_etag_is_malformed_proves_nothing() -> Result<()> {
+async fn an_answer_with_a_malformed_etag_is_an_error() -> Result<()> {
     let (server, service) = scripted().await?;
     let write = group([("r", Action::Upsert(number()))]);
     for malformed in ["*", "none", "W/*", "\"a\", \"b\""] {

@@ -18,7 +18,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_write_whose_answer_was_lost_is_neither_repeated_nor_guessed() -> Result<()> {
+async fn a_write_with_a_lost_answer_is_not_repeated_and_its_outcome_is_unknown() -> Result<()> {
     let cut =
         b"HTTP/1.1 202 Accepted\r\nContent-Type: multipart/mixed; boundary=b\r\nContent-Length: 900\r\n\r\n--b\r\n";
     let slow = || written().after(Duration::from_secs(2));
@@ -37,7 +37,7 @@ async fn a_write_whose_answer_was_lost_is_neither_repeated_nor_guessed() -> Resu
     for write in writes() {
         for (what, step) in &lost {
             let (server, service) = scripted().await?;
-            // Were it repeated, this would be a good answer.
+            // A repeated request would get this valid answer.
             server.then(step.clone()).then(written());
             let error = service.execute(&write).await.unwrap_err();
             let Error::OutcomeUnknown(unknown) = &error else { panic!("{what}, {}: {error:?}", write.name()) };
@@ -51,7 +51,7 @@ async fn a_write_whose_answer_was_lost_is_neither_repeated_nor_guessed() -> Resu
 }
 
 #[tokio::test]
-async fn a_transactions_answer_that_cannot_be_read_proves_nothing() -> Result<()> {
+async fn the_outcome_of_a_transaction_with_an_unreadable_answer_is_unknown() -> Result<()> {
     let done = fixture!("transaction_done.http");
     let failed = fixture!("transaction_failed.http");
     let (first, _) = done.split_once("DataServiceVersion: 1.0;").context("two parts")?;
@@ -70,7 +70,7 @@ async fn a_transactions_answer_that_cannot_be_read_proves_nothing() -> Result<()
         assert!(matches!(&error, Error::OutcomeUnknown(_)), "{what}: {error:?}");
         assert_eq!(server.left(), 1, "{what}: it was sent again");
     }
-    // A whole answer for fewer operations than were asked for.
+    // The answer is complete, but has fewer operations than the request.
     let (server, service) = scripted().await?;
     server.then(batch(done));
     let three =
@@ -81,7 +81,7 @@ async fn a_transactions_answer_that_cannot_be_read_proves_nothing() -> Result<()
 }
 
 #[tokio::test]
-async fn a_write_that_was_refused_unread_is_repeated() -> Result<()> {
+async fn a_write_that_was_refused_before_it_was_read_is_repeated() -> Result<()> {
     let inner = fixture!("transaction_failed.http");
     let inner = inner.replace("409 Conflict", "503 Busy").replace("EntityAlreadyExists", "ServerBusy");
     for write in writes() {
@@ -102,7 +102,7 @@ async fn a_write_that_was_refused_unread_is_repeated() -> Result<()> {
 }
 
 #[tokio::test]
-async fn attempts_are_bounded() -> Result<()> {
+async fn the_number_of_attempts_is_limited() -> Result<()> {
     let (server, service) = scripted().await?;
     for _ in 0..4 {
         server.then(busy());
@@ -118,7 +118,7 @@ async fn attempts_are_bounded() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_service_says_how_long_to_wait() -> Result<()> {
+async fn the_wait_is_as_long_as_the_service_asks() -> Result<()> {
     let (server, service) = scripted().await?;
     let begin = Instant::now();
     server.then(busy().header("Retry-After", "1")).then(written());
@@ -130,7 +130,7 @@ async fn the_service_says_how_long_to_wait() -> Result<()> {
     service.execute(&insert()).await?;
     assert!(begin.elapsed() >= Duration::from_millis(700), "{:?}", begin.elapsed());
 
-    // Longer than it may take: no wait, and no attempt that is too early.
+    // The time is longer than allowed, so there is neither a wait nor an early attempt.
     let begin = Instant::now();
     server.then(busy().header("Retry-After", "3600")).then(written());
     let error = service.execute(&insert()).await.unwrap_err();
@@ -141,7 +141,7 @@ async fn the_service_says_how_long_to_wait() -> Result<()> {
 }
 
 #[tokio::test]
-async fn reads_are_repeated_after_whatever_may_pass() -> Result<()> {
+async fn reads_are_repeated_after_transient_errors() -> Result<()> {
     let cut = b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{\"value\":[";
     let mut passing: Vec<Step> = vec![
         Step::ReadAndClose,
@@ -160,7 +160,7 @@ async fn reads_are_repeated_after_whatever_may_pass() -> Result<()> {
         assert_eq!(service.list_tables("").await?, ["Posts"], "{step:?}");
         assert_eq!(server.left(), 0);
     }
-    // And nothing else is.
+    // Other errors are not repeated.
     let (server, service) = scripted().await?;
     server.then(Answer::new(400)).then(Answer::new(200).json(ROW));
     service.get("Posts", "p", "r", None).await.unwrap_err();
@@ -169,7 +169,7 @@ async fn reads_are_repeated_after_whatever_may_pass() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_read_without_an_answer_says_so() -> Result<()> {
+async fn a_read_without_an_answer_gives_that_error() -> Result<()> {
     let (server, service) = scripted().await?;
     server.then(Step::ReadAndClose).then(Step::ReadAndClose).then(Step::ReadAndClose);
     let error = service.get("Posts", "p", "r", None).await.unwrap_err();
@@ -177,14 +177,14 @@ async fn a_read_without_an_answer_says_so() -> Result<()> {
     Ok(())
 }
 
-/// An address where nobody listens, for now.
-fn nobody() -> Result<SocketAddr> {
+/// Returns an address on which no server listens yet.
+fn unused_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?)
 }
 
 #[tokio::test]
-async fn a_write_that_found_no_connection_is_repeated() -> Result<()> {
-    let address = nobody()?;
+async fn a_write_without_a_connection_is_repeated() -> Result<()> {
+    let address = unused_address()?;
     let service = AzureBackend::builder("acc").access_key(KEY).endpoint(format!("http://{address}/acc")).build()?;
     let later = async {
         tokio::time::sleep(Duration::from_millis(60)).await;
@@ -200,8 +200,8 @@ async fn a_write_that_found_no_connection_is_repeated() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_write_that_found_no_connection_wrote_nothing() -> Result<()> {
-    let endpoint = format!("http://{}/acc", nobody()?);
+async fn a_write_that_never_got_a_connection_wrote_nothing() -> Result<()> {
+    let endpoint = format!("http://{}/acc", unused_address()?);
     let service = AzureBackend::builder("acc").access_key(KEY).endpoint(endpoint).max_attempts(2).build()?;
     for write in writes() {
         let error = service.execute(&write).await.unwrap_err();
@@ -212,12 +212,12 @@ async fn a_write_that_found_no_connection_wrote_nothing() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_lost_answer_about_tables() -> Result<()> {
-    // Making a table twice makes one.
+async fn creating_a_table_is_repeated_after_a_lost_answer_and_deleting_is_not() -> Result<()> {
+    // Creating a table twice is harmless.
     let (server, service) = scripted().await?;
     server.then(Step::ReadAndClose).then(error(409, "TableAlreadyExists"));
     assert!(!service.create_table("Posts").await?);
-    // Dropping it twice could drop one that was made in between.
+    // Deleting a table twice could delete one that was created in between.
     server.then(Step::ReadAndClose).then(Answer::new(204));
     let error = service.delete_table("Posts").await.unwrap_err();
     assert!(matches!(error, Error::OutcomeUnknown(_)), "{error:?}");

@@ -29,7 +29,7 @@ pub(crate) fn describe(error: &Error) -> String {
             failures.sort_unstable();
             format!("Bulk {:?} {failures:?} {} {}", it.progress, it.resume_from, it.ended_early)
         }
-        // None of the programs should have another one; its text shows what differs.
+        // No program should give another error. Its text shows the difference.
         other => format!("{other:?}"),
     }
 }

@@ -1,4 +1,4 @@
-//! Random programs that give the same answers and the same rows on the plain store and on each other store.
+//! Random programs that have to give the same answers and the same rows on the plain store and on every other store.
 //!
 //! A seed determines the program: `TABLE_TESTS_SEED=7` runs it again, and `TABLE_TESTS_RANDOM_SECONDS=600` runs as many
 //! programs as fit into that time. ETags, time stamps and write ids differ from store to store and are left out. So are
@@ -24,22 +24,22 @@ use tests::{
     subjects::{self, Subject},
 };
 
-/// What a store answered, line by line.
+/// Answers of a store, one line each.
 type Answers = Vec<String>;
 
-/// A program that can be run on any store.
+/// Program that can be run on any store.
 trait Program {
     /// Makes the program of a seed.
     fn new(random: &mut Random) -> Self;
 
-    /// Returns its steps, for a failure.
+    /// Returns its steps, for the message of a failure.
     fn steps(&self) -> Vec<String>;
 
-    /// Runs it; the answers are one for each step.
+    /// Runs the program and returns one answer for each step.
     async fn run(&self, store: &Store) -> Result<Answers>;
 }
 
-/// Operations of an entity with indexes.
+/// Program of operations on an entity with indexes.
 struct Indexed<S> {
     acts: Vec<Act>,
     subject: std::marker::PhantomData<S>,
@@ -51,7 +51,7 @@ impl<S: Subject> Program for Indexed<S> {
         let mut act = || loop {
             let act = writer.act::<S>();
             let is_bulk = matches!(act, Act::InsertAll(_) | Act::UpsertAll(_) | Act::RemoveAll(_));
-            // Entities with indexes in other partitions are written side by side: the order decides who comes first.
+            // Entities with cross-partition indexes are written side by side, so their order is not determined.
             if !is_bulk || S::TRANSACTS {
                 return act;
             }
@@ -98,7 +98,7 @@ fn outcome_text(outcome: &Outcome) -> String {
     }
 }
 
-/// Returns all rows, as text and without what differs from store to store.
+/// Returns all rows as text, without the properties that differ from store to store.
 async fn rows(store: &Store) -> Result<Answers> {
     let mut rows = Answers::new();
     for table in store.backend.list_tables("").await?.into_iter().filter(|table| table != "TableLayouts") {
@@ -147,7 +147,7 @@ async fn compare<P: Program>(kind: Kind, seed: u64) -> Result<usize> {
 
 async fn programs<P: Program>(kind: Kind, usual: u64) -> Result<()> {
     if let Some(off) = kind.off() {
-        // Past the test harness, which would keep it from whoever runs the tests.
+        // Writing directly bypasses the test harness, which would capture the message.
         let _ = writeln!(io::stderr(), "not tested: {off}");
         return Ok(());
     }

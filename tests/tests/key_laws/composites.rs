@@ -20,18 +20,18 @@ use crate::{
     },
 };
 
-/// Two values of one part, and what is said of them.
+/// Two values of a key part with their expected order.
 struct Pair {
     encoding: &'static str,
     keys: Keys,
-    /// How they stand to each other in keys, where their encoding keeps an order.
+    /// Order of their keys, if the encoding has one.
     order: Option<Ordering>,
-    /// Whether it does so under a separator, too, with others behind it.
+    /// True if the order also holds before other parts under a separator.
     fixed: bool,
-    joint: u8,
+    delimiter: u8,
 }
 
-/// What is written of the left or the right value.
+/// Writes the left or the right value.
 type Keys = Arc<dyn Fn(bool, Escape) -> String>;
 
 impl fmt::Debug for Pair {
@@ -40,7 +40,7 @@ impl fmt::Debug for Pair {
     }
 }
 
-/// Two values, often the same one.
+/// Returns two values, which are often equal.
 fn twice<T: Clone + fmt::Debug + 'static>(values: impl Strategy<Value = T> + 'static) -> BoxedStrategy<(T, T)> {
     let values = Arc::new(values);
     (values.clone(), values, any::<bool>())
@@ -48,7 +48,7 @@ fn twice<T: Clone + fmt::Debug + 'static>(values: impl Strategy<Value = T> + 'st
         .boxed()
 }
 
-/// Two texts, often the same one, or one the beginning of the other.
+/// Returns two texts, which are often equal, or one is the beginning of the other.
 fn texts(texts: impl Strategy<Value = String> + 'static) -> BoxedStrategy<(String, String)> {
     let texts = Arc::new(texts);
     let pair = (texts.clone(), texts, 0..4_u8).prop_map(|(left, right, how)| match how {
@@ -64,7 +64,7 @@ fn part<T: KeyPart + fmt::Debug + 'static, N: Encode<T::Kind>>(values: BoxedStra
     pair::<T, N>(values, |_, _| None, false)
 }
 
-/// A part whose rows stand in order, whatever follows.
+/// Returns a part that orders rows regardless of the following parts.
 fn ranged<T: KeyPart + fmt::Debug + 'static, N: Ranged<T::Kind>>(
     values: BoxedStrategy<(T, T)>,
     compare: fn(&T, &T) -> Ordering,
@@ -74,7 +74,7 @@ fn ranged<T: KeyPart + fmt::Debug + 'static, N: Ranged<T::Kind>>(
     pair::<T, N>(values, move |left, right| Some(turn(compare(left, right))), false)
 }
 
-/// A part whose rows stand in order also under any separator.
+/// Returns a part that orders rows also under any separator.
 fn fixed<T: KeyPart + Ord + Clone + fmt::Debug + 'static, N: Ranged<T::Kind>>(
     values: impl Strategy<Value = T> + 'static,
 ) -> BoxedStrategy<Pair>
@@ -96,7 +96,7 @@ fn pair<T: KeyPart + fmt::Debug + 'static, N: Encode<T::Kind>>(
         order: compare(&left, &right),
         keys: Arc::new(move |is_right, escape| write::<T, N>(if is_right { &right } else { &left }, escape)),
         fixed,
-        joint: N::JOINT,
+        delimiter: N::JOINT,
     });
     pair.boxed()
 }
@@ -154,16 +154,16 @@ fn composite(parts: &[Pair], separator: Option<u8>) -> Composite {
     let sides = [false, true].map(|right| {
         let written = parts.iter().enumerate().map(|(at, part)| {
             let last = at + 1 == parts.len();
-            (part.keys.as_ref()(right, Escape { last, separator }), separator.unwrap_or(part.joint).into())
+            (part.keys.as_ref()(right, Escape { last, separator }), separator.unwrap_or(part.delimiter).into())
         });
         written.collect::<Vec<(String, char)>>()
     });
     let key = |side: &Vec<(String, char)>| {
-        let mut key: String = side.iter().flat_map(|(part, joint)| part.chars().chain([*joint])).collect();
+        let mut key: String = side.iter().flat_map(|(part, delimiter)| part.chars().chain([*delimiter])).collect();
         key.pop();
         key
     };
-    // A separator inside a text is escaped, and sorts where its escape does.
+    // A separator inside a text is escaped, and its escape has another order.
     let is_escaped = |at: usize| {
         let escape = separator.map(|separator| format!("~{separator:02X}"));
         escape.is_some_and(|escape| sides.iter().any(|side| side[at].0.contains(&escape)))
@@ -178,14 +178,14 @@ fn composite(parts: &[Pair], separator: Option<u8>) -> Composite {
 }
 
 #[test]
-fn keys_stand_in_the_order_of_their_values() {
+fn keys_are_in_the_order_of_their_values() {
     let parts = vec(Union::new(ordered_parts()), 1..=3);
     check(6_000, (parts, prop_oneof![3 => Just(None), 1 => separator()]), |(parts, separator)| {
         let Composite { keys: [left, right], order, .. } = composite(&parts, separator);
         if separator.is_none() {
             prop_assert!(order.is_some());
         }
-        // Under a separator a text before others has no order; a raw one is not escaped, so its own is another.
+        // Under a separator, a text before other parts has no order.
         if let Some(order) = order {
             prop_assert_eq!(units(&left).cmp(&units(&right)), order, "{:?} {:?}", left, right);
         }
@@ -194,15 +194,15 @@ fn keys_stand_in_the_order_of_their_values() {
 }
 
 #[test]
-fn no_part_forges_a_joint() {
+fn no_part_contains_its_delimiter() {
     let parts = vec(Union::new(ordered_parts().into_iter().chain(other_parts())), 1..=3);
     check(4_000, (parts, separator()), |(parts, separator)| {
         let Composite { keys, parts, .. } = composite(&parts, separator);
         for (key, parts) in keys.iter().zip(&parts) {
             prop_assert!(!key.contains(forbidden), "{key:?}");
             let mut rest = key.as_str();
-            for (part, joint) in &parts[..parts.len() - 1] {
-                let (found, after) = rest.split_once(*joint).unwrap();
+            for (part, delimiter) in &parts[..parts.len() - 1] {
+                let (found, after) = rest.split_once(*delimiter).unwrap();
                 prop_assert_eq!(found, part);
                 rest = after;
             }
@@ -214,7 +214,7 @@ fn no_part_forges_a_joint() {
 }
 
 #[test]
-fn separated_passes_the_separator_on() {
+fn separated_passes_its_separator_to_the_encoding() {
     check(1_000, (text(), any::<bool>()), |(text, last)| {
         let (without, with) = (Escape { last, separator: None }, Escape { last, separator: Some(b';') });
         prop_assert_eq!(write::<_, Separated<Plain, ';'>>(&text, without), escaped(&text, with));

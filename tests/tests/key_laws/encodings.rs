@@ -14,20 +14,20 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::{
-    expected::{LAST, check, escape, escaped, folded, forbidden, joint, read, try_write, write},
+    expected::{LAST, check, delimiter, escape, escaped, folded, forbidden, read, try_write, write},
     values::{
         character, chrono_date, civil, i8, i16, i32, i64, i128, instant, jiff_date, nanoseconds, of_chrono, of_jiff,
         of_system, of_time, raw, text, time_date, u8, u16, u32, u64, u128, uuid,
     },
 };
 
-/// What is written reads back, is legal, and holds no joint; nothing else is read.
+/// Checks that a value reads back, that its key is legal and has no delimiter, and that no other text is read.
 fn reads_back<T: KeyPart + PartialEq + fmt::Debug, N: Decode<T::Kind>>(values: impl Strategy<Value = T>) {
     check(400, (values, escape(), any::<Index>(), 0..3_u8, character()), |(value, escape, at, edit, other)| {
         let key = write::<T, N>(&value, escape);
         prop_assert_eq!(&read::<T, N>(&key, escape).unwrap(), &value);
         prop_assert!(!key.contains(forbidden), "{:?}", key);
-        prop_assert!(escape.last || !key.contains(joint::<T::Kind, N>(escape.separator)), "{:?}", key);
+        prop_assert!(escape.last || !key.contains(delimiter::<T::Kind, N>(escape.separator)), "{:?}", key);
 
         let mut characters: Vec<_> = key.chars().collect();
         let at = at.index(characters.len() + 1);
@@ -65,7 +65,7 @@ fn integers_read_back() {
         ($($type:ident)*) => {$(
             reads_back::<$type, Plain>($type());
             reads_back::<$type, Reverse>($type());
-            // As wide as the widest, and one more.
+            // The width of the widest integer, and one more.
             reads_back::<$type, Pad<39>>($type());
             reads_back::<$type, Pad<40>>($type());
             reads_back::<$type, Reverse<Pad<39>>>($type());
@@ -76,7 +76,7 @@ fn integers_read_back() {
     each!(u8 u16 u32 u64 u128 i8 i16 i32 i64 i128);
 }
 
-/// A time reads back as the tick that holds it.
+/// A time reads back rounded down to its tick.
 #[test]
 fn times_read_back_to_the_tick() {
     fn tick(nanoseconds: i128) -> i128 {
@@ -112,9 +112,9 @@ fn text_is_escaped_character_by_character() {
     });
 }
 
-/// By no context, for all of Unicode: a run of characters folds to the run of what each folds to.
+/// For all of Unicode, a text folds to the concatenation of its folded characters, without regard to context.
 #[test]
-fn folding_sees_one_character() {
+fn folding_depends_on_one_character_only() {
     fn each<N: Encode<kind::Text>>() {
         let all: Vec<char> = ('\0'..=char::MAX).collect();
         for run in all.chunks(1000) {
@@ -132,9 +132,9 @@ fn folding_sees_one_character() {
     each::<Uppercase>();
 }
 
-/// The tables are those of Unicode 17.0, which this compiler may have as well.
+/// The tables have Unicode 17.0. They are compared if the compiler has that version too.
 #[test]
-fn folding_is_that_of_unicode() {
+fn folding_agrees_with_unicode() {
     if char::UNICODE_VERSION != (17, 0, 0) {
         return;
     }
@@ -179,9 +179,9 @@ fn first_folds_then_takes_then_escapes() {
 }
 
 #[test]
-fn raw_is_the_text_or_an_error() {
+fn raw_gives_the_text_or_an_error() {
     check(4_000, (text(), escape()), |(text, escape)| {
-        let ends = |character| !escape.last && character == joint::<kind::Text, Raw>(escape.separator);
+        let ends = |character| !escape.last && character == delimiter::<kind::Text, Raw>(escape.separator);
         match text.chars().find(|character| forbidden(*character) || ends(*character)) {
             None => {
                 let key = try_write::<_, Raw>(&text, escape);
@@ -197,9 +197,9 @@ fn raw_is_the_text_or_an_error() {
     });
 }
 
-/// The bucket is of the plain encoding, wherever in a key the part stands.
+/// The bucket is computed from the plain encoding, regardless of the position of the part.
 #[test]
-fn hashes_are_buckets() {
+fn hash_gives_a_bucket() {
     check(1_000, (text(), escape()), |(text, escape)| {
         let key = write::<_, Hash<16>>(&text, escape);
         prop_assert!(key.len() == 2 && key.parse::<u8>().unwrap() < 16, "{key}");

@@ -1,4 +1,4 @@
-//! Expected keys.
+//! Expected keys, and functions that write and read keys.
 
 use std::cmp::Ordering;
 
@@ -22,7 +22,7 @@ pub(crate) fn units(text: &str) -> Vec<u16> {
     text.encode_utf16().collect()
 }
 
-/// The text as a key holds it.
+/// Returns the escaped text.
 pub(crate) fn escaped(text: &str, Escape { last, separator }: Escape) -> String {
     let one = |character: char| {
         let code = u32::from(character);
@@ -42,7 +42,7 @@ pub(crate) fn by_key(left: &str, right: &str) -> Ordering {
 
 pub(crate) const LAST: Escape = Escape { last: true, separator: None };
 
-/// The text folded, character by character and by the crate's own tables.
+/// Returns the text folded character by character, with the crate's own tables.
 pub(crate) fn folded<N: Encode<kind::Text>>(text: &str) -> String {
     let mut folded = String::new();
     for character in text.chars() {
@@ -66,8 +66,8 @@ pub(crate) fn read<T: KeyPart, N: Decode<T::Kind>>(key: &str, escape: Escape) ->
     N::read(key, escape).and_then(T::from_key)
 }
 
-/// What stands after a part.
-pub(crate) fn joint<K: Kind, N: Encode<K>>(separator: Option<u8>) -> char {
+/// Returns the character after a part.
+pub(crate) fn delimiter<K: Kind, N: Encode<K>>(separator: Option<u8>) -> char {
     separator.unwrap_or(N::JOINT).into()
 }
 

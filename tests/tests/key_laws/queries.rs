@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-/// The ways to write a range.
+/// Forms of a range.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     Half,
@@ -42,7 +42,7 @@ fn form() -> impl Strategy<Value = Form> {
     select(vec![Half, Closed, From, To, ToClosed, Full, OpenClosed, Open, After])
 }
 
-/// The range of that form from `$a` to `$b`.
+/// Narrows a query by the range of this form from `$a` to `$b`.
 macro_rules! narrow {
     ($query:expr, $form:expr, $a:expr, $b:expr) => {
         match $form {
@@ -74,12 +74,12 @@ fn bounds<K>(form: Form, from: K, to: K) -> (Bound<K>, Bound<K>) {
     }
 }
 
-/// The values of a case, of which the first two are the bounds, and how many of these two are stored as well.
+/// Returns values whose first two are the bounds, the number of values that are not stored, and the form of the range.
 fn pool<T: fmt::Debug>(values: impl Strategy<Value = T>) -> impl Strategy<Value = (Vec<T>, usize, Form)> {
     (vec(values, 2..9), 0..=2_usize, form())
 }
 
-/// What stands before and after a part: beginnings of each other, joints, and both ends of Unicode.
+/// Parts before and after the tested one: beginnings of each other, delimiters, and high code points.
 const NEIGHBOURS: &[&str] = &["", " ", "!", "a", "a ", "a!", "a\"", "a-", "a_", "aa", "a~", "a\u{E000}", "a\u{10000}"];
 
 fn store() -> (tokio::runtime::Runtime, Tables) {
@@ -87,13 +87,13 @@ fn store() -> (tokio::runtime::Runtime, Tables) {
     (runtime, Tables::in_memory().unwrap())
 }
 
-/// Texts that meet often.
+/// Returns texts that are often equal.
 fn few() -> impl Strategy<Value = String> {
     let character = select(vec![' ', '!', '-', '/', '~', '_', 'a', 'A', 'ß', 'S', '\u{E000}', '\u{10000}']);
     vec(character, 0..3).prop_map(String::from_iter)
 }
 
-/// For each: the type, its attribute, values, how a query takes one, and its place in the order of rows.
+/// Declares a test for each type: its attribute, its values, how a query takes a value, and its rank in the row order.
 macro_rules! ranges {
     ($(
         $name:ident: $type:ty, [$($encoding:tt)*], $values:expr, $arg:expr,
@@ -137,7 +137,7 @@ macro_rules! ranges {
                 $rank
             }
 
-            /// In the order of rows, each once.
+            /// Returns the rows in order, without repetitions.
             fn in_order<K: Ord>(mut rows: Vec<K>) -> Vec<K> {
                 rows.sort();
                 rows.dedup();
@@ -207,7 +207,7 @@ macro_rules! ranges {
     )*};
 }
 
-/// Times that meet often, with what a tick does not hold.
+/// Returns times that are often close together, also within a tick.
 fn near() -> impl Strategy<Value = i128> {
     prop_oneof![-1_000..1_000_i128, nanoseconds()]
 }
@@ -245,8 +245,8 @@ ranges! {
         |value| units(&escaped(&folded::<Uppercase>(value), LAST)), false;
 }
 
-/// For each: the type, its attribute, the values that keys hold, those that bounds may have, and its place in the order
-/// of rows.
+/// Declares a test for each type: its attribute, the values that keys hold, the values of bounds, and its rank in the
+/// row order.
 macro_rules! open_ranges {
     ($(
         $name:ident: $type:ty, [$($encoding:tt)*], $values:expr, $bounds:expr, |$value:ident| $rank:expr,
@@ -319,7 +319,7 @@ macro_rules! open_ranges {
     )*};
 }
 
-/// Times of chrono, most of which no key holds.
+/// Returns times of chrono, most of which a key cannot hold.
 fn any_chrono() -> impl Strategy<Value = chrono::DateTime<chrono::Utc>> {
     let (min, max) = (chrono::DateTime::<chrono::Utc>::MIN_UTC, chrono::DateTime::<chrono::Utc>::MAX_UTC);
     let last = of_chrono(253_402_300_799_999_999_999);
@@ -370,7 +370,7 @@ open_ranges! {
     open_jiff_date: jiff::civil::Date, [(reverse)], civil().prop_map(jiff_date), any_jiff_date(), |value| *value, true;
 }
 
-/// Nanoseconds of Unix time.
+/// Returns nanoseconds of Unix time.
 fn since_epoch(time: SystemTime) -> i128 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).map(|after| after.as_nanos().cast_signed());
     since.unwrap_or_else(|before| -before.duration().as_nanos().cast_signed())
@@ -379,7 +379,7 @@ fn since_epoch(time: SystemTime) -> i128 {
 mod separated {
     use super::*;
 
-    /// With a separator, text has ranges where it is last, and everything but text wherever it stands.
+    /// Entity with a separator: text has ranges in the last part only, other types in every part.
     #[derive(TableEntity)]
     #[table(separator = "_")]
     struct Row {
@@ -431,7 +431,7 @@ mod separated {
     }
 }
 
-/// For each: an entity's attribute, the encoding of its text and the parts after it.
+/// Declares a test for each encoding of text: the entity's attribute and the expected folding and escapes.
 macro_rules! prefixes {
     ($($name:ident: [$($table:tt)*], [$($encoding:tt)*], $fold:ty, $escape:expr;)*) => {$(
         mod $name {
@@ -489,7 +489,7 @@ macro_rules! prefixes {
                     expected.dedup();
                     prop_assert_eq!(&last, &expected);
                     let mut before = before;
-                    // Under a separator, a text before others stands where the separator puts it.
+                    // Under a separator, a text before other parts has another order.
                     before.sort();
                     prop_assert_eq!(&before, &expected);
                     Ok(())

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::expected::forbidden;
 
-/// Where escapes, joints, foldings and the two orders of Unicode have their corners.
+/// Characters at the limits of escapes, delimiters, case folding and the two orders of Unicode.
 pub(crate) const CORNERS: &[char] = &[
     ' ',
     '!',
@@ -59,7 +59,7 @@ pub(crate) const CORNERS: &[char] = &[
     '\u{10FFFF}',
 ];
 
-/// Every separator that an entity can have.
+/// Separators that an entity can have.
 pub(crate) const SEPARATORS: &[u8] = b"!\"$&()*+,.:;<=>@[]^_`{|}";
 
 pub(crate) fn character() -> impl Strategy<Value = char> {
@@ -70,10 +70,10 @@ pub(crate) fn text() -> impl Strategy<Value = String> {
     vec(character(), 0..6).prop_map(String::from_iter)
 }
 
-/// Text that `raw` takes wherever it stands.
+/// Returns text that `raw` accepts in any part of a key.
 pub(crate) fn raw() -> impl Strategy<Value = String> {
-    let joint = |other| other == ' ' || SEPARATORS.iter().any(|separator| char::from(*separator) == other);
-    let refused = move |other: &char| forbidden(*other) || joint(*other);
+    let is_delimiter = |other| other == ' ' || SEPARATORS.iter().any(|separator| char::from(*separator) == other);
+    let refused = move |other: &char| forbidden(*other) || is_delimiter(*other);
     text().prop_map(move |text| text.chars().filter(|character| !refused(character)).collect())
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn instant() -> impl Strategy<Value = Ticks> {
     prop_oneof![edges, 0..=max].prop_map(|ticks| Ticks::new(ticks).unwrap())
 }
 
-/// Nanoseconds of Unix time in the years 1 to 9999; of jiff, which ends a day earlier.
+/// Returns nanoseconds of Unix time in the years 1 to 9999, except the last day, which jiff does not have.
 pub(crate) fn nanoseconds() -> impl Strategy<Value = i128> {
     (instant(), 0..100_i128).prop_map(|(ticks, rest)| {
         let (seconds, nanoseconds) = ticks.to_unix();
@@ -112,7 +112,7 @@ pub(crate) fn of_system(nanoseconds: i128) -> SystemTime {
     if nanoseconds < 0 { SystemTime::UNIX_EPOCH - distance } else { SystemTime::UNIX_EPOCH + distance }
 }
 
-/// Years, months and days, of every month's first 28.
+/// Returns years, months and days up to the 28th.
 pub(crate) fn civil() -> impl Strategy<Value = (i16, u8, u8)> {
     let year = prop_oneof![select(vec![1, 2, 999, 1000, 1999, 2000, 9998, 9999]), 1..=9999_i16];
     (year, 1..=12_u8, 1..=28_u8)
