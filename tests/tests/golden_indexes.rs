@@ -1,6 +1,6 @@
 //! Exact form of stored index rows. It must not change: users have stored data in it, and other programs read them.
 
-#![allow(clippy::items_after_statements, reason = "an entity stands where it is used")]
+#![allow(clippy::items_after_statements, reason = "an entity is declared where it is used")]
 #![allow(clippy::duplicated_attributes, reason = "indexes of one struct share options")]
 #![allow(clippy::trivially_copy_pass_by_ref, clippy::ref_option, reason = "predicates borrow")]
 

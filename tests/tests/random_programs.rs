@@ -63,7 +63,7 @@ async fn task<S: Subject>(number: usize, lines: Vec<Line>, tables: Tables, share
             kept.extend(S::point(key).get(&tables).await?.map(|stored| (key, stored)));
             continue;
         }
-        let operation = shared.history.borrow_mut().begin(act, ready.wishes());
+        let operation = shared.history.borrow_mut().begin(act, ready.effects());
         shared.gate.begin(number, operation);
         shared.log(format!("task {number} begins {operation}: {ready:?}"));
         let outcome = match dropped_at {
