@@ -1,8 +1,8 @@
 //! A bulk load of generated rows with progress, compared with single inserts.
 //!
-//! `insert_all` packs the rows of a partition into transactions of 100 and runs 16 of them side by side. It consumes the
-//! input as it writes, so the memory does not grow with the length of the input. The error lists each row that was not
-//! written, with the reason. An `upsert_all` can resume from there.
+//! `insert_all` packs the rows of a partition into transactions of 100 and runs 16 of them side by side. It consumes
+//! the input as it writes, so the memory does not grow with the length of the input. The error lists each row that was
+//! not written, with the reason. An `upsert_all` can resume from there.
 //!
 //! ```sh
 //! cargo run --release -p examples --example bulk_load

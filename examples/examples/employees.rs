@@ -38,8 +38,8 @@ struct Employee {
     department: String,
     #[row_key(pad = 8)]
     number: u32,
-    // The address is unique across departments, so its rows are in other partitions. The other indexes, except `newest`,
-    // are within a department.
+    // The address is unique across departments, so its rows are in other partitions. The other indexes, except
+    // `newest`, are within a department.
     #[index(email, lowercase, unique)]
     email: String,
     first_name: String,

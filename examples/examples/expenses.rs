@@ -1,8 +1,8 @@
 //! Expense reports: a master and its items, read by one query and written by one transaction.
 //!
 //! The row key of an item begins with that of its expense, so the items follow their expense directly. The times in the
-//! keys count down from the year 9999, so the newest report comes first. Receipts are large and rarely read, so they are
-//! in a table of their own, with the same keys.
+//! keys count down from the year 9999, so the newest report comes first. Receipts are large and rarely read, so they
+//! are in a table of their own, with the same keys.
 //!
 //! | table | `PartitionKey` | `RowKey` | other properties |
 //! |---|---|---|---|

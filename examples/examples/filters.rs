@@ -49,8 +49,8 @@ async fn main() -> Result<()> {
         tables.insert(&Product { shelf, sku, name, cents, discount, retired }).await?;
     }
 
-    // Both queries are cheap enough for a web page. With a filter, the query would be a partition scan, so `cheap` would
-    // not compile.
+    // Both queries are cheap enough for a web page. With a filter, the query would be a partition scan, so `cheap`
+    // would not compile.
     let hammers = cheap(Product::by_key("Tools").starts_with("hammer-")).all(&tables).await?;
     assert_eq!(skus(&hammers), ["hammer-1", "hammer-2"]);
     assert!(cheap(Product::key("Paint", "red-1")).exists(&tables).await?);
@@ -64,8 +64,8 @@ async fn main() -> Result<()> {
     println!("{}", offers.explain());
     assert_eq!(skus(&offers.all(&tables).await?), ["hammer-1", "saw-2"]);
 
-    // A row without the property matches no comparison with it, not even `ne`: for the store, a missing discount is not a
-    // different discount. Therefore `!` does not compile for a filter with an `Option`.
+    // A row without the property matches no comparison with it, not even `ne`: for the store, a missing discount is not
+    // a different discount. Therefore `!` does not compile for a filter with an `Option`.
     let other = Product::by_key("Tools").filter(|product| product.discount.ne(0.1)).all(&tables).await?;
     assert_eq!(skus(&other), ["saw-2"]);
 

@@ -15,13 +15,13 @@
 //!
 //! The newest commits of an author, or those of a time range, are thus one range of one partition. An author without an
 //! address is identified by name. The two indexes find a commit of any author by the beginning of its hash or of its
-//! subject: the first characters determine the partition, all of them the range. A hash is unique, so a commit that comes
-//! again with another address, because a mailmap has changed, is not stored twice.
+//! subject: the first characters determine the partition, all of them the range. A hash is unique, so a commit that
+//! comes again with another address, because a mailmap has changed, is not stored twice.
 //!
 //! A second run asks git only for commits that the known heads do not reach. Heads are written last, and a commit
-//! determines its keys, so an interrupted run is simply repeated. After a rewritten history, commits are read back to the
-//! first one that a known head reaches, or to the beginning; the old commits stay in the store. The heads of a shallow
-//! clone are not stored, because their ancestors may be fetched later.
+//! determines its keys, so an interrupted run is simply repeated. After a rewritten history, commits are read back to
+//! the first one that a known head reaches, or to the beginning; the old commits stay in the store. The heads of a
+//! shallow clone are not stored, because their ancestors may be fetched later.
 //!
 //! Each repository has its own store, a file in `target/git_history/`. `--store` gives another file, which may hold
 //! several repositories.
@@ -444,7 +444,8 @@ impl Repository {
         Ok(Self { path: path.to_owned(), folder, is_shallow: lines.next() == Some("true") })
     }
 
-    /// Returns `target/git_history/NAME-HASH.tables` next to the build of this program, or a path in the temporary folder.
+    /// Returns `target/git_history/NAME-HASH.tables` next to the build of this program, or a path in the temporary
+    /// folder.
     fn default_store(&self) -> Result<PathBuf> {
         let folder = Path::new(&self.folder);
         let folder = if folder.ends_with(".git") { folder.parent().unwrap_or(folder) } else { folder };
@@ -480,7 +481,8 @@ impl Repository {
 
     /// Returns the commits of a range, newest first, as git writes them.
     async fn log(&self, range: &str) -> Result<impl Stream<Item = Result<Commit>> + use<>> {
-        // Every field ends with a NUL, which no field can contain. After a rewritten history, a known head may be missing.
+        // Every field ends with a NUL, which no field can contain. After a rewritten history, a known head may be
+        // missing.
         let arguments = [
             "-c",
             "log.showSignature=false",
@@ -564,7 +566,8 @@ impl Log {
 const FIRST: i64 = UtcDateTime::new(time::macros::date!(0001 - 01 - 01), time::Time::MIDNIGHT).unix_timestamp();
 const LAST: i64 = UtcDateTime::new(time::macros::date!(9999 - 12 - 31), time::macros::time!(23:59:59)).unix_timestamp();
 
-/// Parses `1275004800 +0200` into Unix time and the seconds to add for the author's time zone. Invalid numbers become 0.
+/// Parses `1275004800 +0200` into Unix time and the seconds to add for the author's time zone. Invalid numbers become
+/// 0.
 fn moment(text: &str) -> (i64, i64) {
     let (seconds, offset) = text.split_once(' ').unwrap_or((text, ""));
     let offset = offset.parse().map_or(0, |offset: i64| offset / 100 * 3600 + offset % 100 * 60);

@@ -1,7 +1,8 @@
 //! Sign-in by e-mail address: an index written by hand as a second entity, and the same index by an attribute.
 //!
-//! No transaction spans two partitions, so the row that leads from an address to its user is written separately from the
-//! user, and a program can crash between the two writes. In code written by hand, the order of the writes is critical:
+//! No transaction spans two partitions, so the row that leads from an address to its user is written separately from
+//! the user, and a program can crash between the two writes. In code written by hand, the order of the writes is
+//! critical:
 //!
 //! | | first | then | a crash between them leaves |
 //! |---|---|---|---|
@@ -17,8 +18,8 @@
 //! | `MemberLogins` | the address, lower case | | `EntityId`, `WriteId` |
 //!
 //! The second entity can do more than an index: it allows several logins for one address, with their own properties. If
-//! that is not needed, the attribute saves the ordering of writes, the rollback, the code for changed addresses, and the
-//! clean-up job with its grace period.
+//! that is not needed, the attribute saves the ordering of writes, the rollback, the code for changed addresses, and
+//! the clean-up job with its grace period.
 
 use std::time::{Duration, SystemTime};
 
@@ -155,8 +156,8 @@ async fn clean_up(tables: &Tables, grace: Duration) -> Result<CleanedUp> {
             cleaned.users += usize::from(deleted(tables.delete(&user).await)?);
         }
     }
-    // A user is written before its logins, so a login without a user is always left over. The loop above leaves one too,
-    // if a sign-up takes longer than the grace period.
+    // A user is written before its logins, so a login without a user is always left over. The loop above leaves one
+    // too, if a sign-up takes longer than the grace period.
     let mut logins = Login::scan().stream(tables);
     while let Some(login) = logins.try_next().await? {
         if !User::key(login.entity_id).exists(tables).await? {

@@ -1,8 +1,8 @@
 //! A blog with the newest posts first.
 //!
 //! Rows are stored in key order, so the key counts down: it has the ticks that are left until the end of the year 9999.
-//! The newest posts of an author are thus the first rows of a partition. Two posts may share a tick; the id distinguishes
-//! them.
+//! The newest posts of an author are thus the first rows of a partition. Two posts may share a tick; the id
+//! distinguishes them.
 //!
 //! | `PartitionKey` | `RowKey` | Title | Likes |
 //! |---|---|---|---|

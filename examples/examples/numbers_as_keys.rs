@@ -1,7 +1,7 @@
 //! Numbers in keys, in the order of the numbers.
 //!
-//! Keys are text, and as text `10` comes before `9`. So numbers are padded to a fixed width, negative numbers are encoded
-//! in ascending order, and `reverse` gives descending order.
+//! Keys are text, and as text `10` comes before `9`. So numbers are padded to a fixed width, negative numbers are
+//! encoded in ascending order, and `reverse` gives descending order.
 //!
 //! | entity | `PartitionKey` | `RowKey` |
 //! |---|---|---|

@@ -1,8 +1,8 @@
 //! A log of sensors with many readings, which is read by time and deleted by month.
 //!
 //! Two limits shape such a table. A partition takes about 2,000 rows a second, so the readings are spread over hash
-//! partitions. A query by time reads all of them side by side and merges the rows. And deleting single rows is slow, but
-//! deleting a table is fast, so each month has a table of its own.
+//! partitions. A query by time reads all of them side by side and merges the rows. And deleting single rows is slow,
+//! but deleting a table is fast, so each month has a table of its own.
 //!
 //! | table | `PartitionKey` | `RowKey` | Celsius |
 //! |---|---|---|---|
@@ -33,8 +33,8 @@ async fn main() -> Result<()> {
     let tables = Tables::in_memory()?;
     tables.create::<Reading>().await?;
 
-    // The readings are six hours apart, from the end of April to the beginning of August. Each is stored in the table of
-    // its month, which the first one creates.
+    // The readings are six hours apart, from the end of April to the beginning of August. Each is stored in the table
+    // of its month, which the first one creates.
     let (first, last) = (datetime!(2010-04-28 00:00 UTC), datetime!(2010-08-02 00:00 UTC));
     let times = (0..).map(|step| first + Duration::hours(6 * step)).take_while(|at| *at < last);
     let readings = times.flat_map(|at| {

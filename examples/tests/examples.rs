@@ -1,7 +1,7 @@
 //! Runs every example, and `git_history` on repositories created for it.
 //!
-//! `cargo test -p examples` builds the examples too. `cargo test -p examples NAME`, with a test's name, runs the examples
-//! as they were built last.
+//! `cargo test -p examples` builds the examples too. `cargo test -p examples NAME`, with a test's name, runs the
+//! examples as they were built last.
 #![allow(clippy::unwrap_used, reason = "a panic shows where the test failed")]
 
 use std::{
@@ -214,7 +214,8 @@ impl Repository {
     fn git(&self, arguments: &[&str], input: &[u8]) -> String {
         fs::create_dir_all(self.path()).unwrap();
         let mut git = Command::new("git");
-        // Git must not use this machine's configuration, a repository around the temporary folder, or variables of a hook.
+        // Git must not use this machine's configuration, a repository around the temporary folder, or variables of a
+        // hook.
         for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
             git.env_remove(name);
         }

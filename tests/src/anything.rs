@@ -178,8 +178,8 @@ impl Literal {
     }
 }
 
-/// Texts for keys and values. Azurite's parser of transactions misreads `',` in a row key and `,` at its beginning, so no
-/// text has them.
+/// Texts for keys and values. Azurite's parser of transactions misreads `',` in a row key and `,` at its beginning, so
+/// no text has them.
 const TEXTS: [&str; 30] = [
     "",
     "a",
@@ -271,7 +271,8 @@ impl<'a> Source<'a> {
     fn time(&mut self, stored: bool) -> Ticks {
         let (first, epoch) = (Ticks::FIRST_PROPERTY.get(), Ticks::UNIX_EPOCH.get());
         let whole = [first, first + MILLISECOND, epoch - MILLISECOND, epoch, epoch + MILLISECOND];
-        // Azurite compares times by the millisecond. Filters have whole milliseconds, to which no stored time is rounded.
+        // Azurite compares times by the millisecond. Filters have whole milliseconds, to which no stored time is
+        // rounded.
         let parts = [epoch + 5 * MILLISECOND + 1, epoch + 5 * MILLISECOND + 9_999, first - 1, Ticks::MAX.get()];
         let ticks =
             if stored && self.random.chance(40) { *self.random.pick(&parts) } else { *self.random.pick(&whole) };

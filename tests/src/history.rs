@@ -1,7 +1,7 @@
 //! History of a store: its states and its operations, whose outcomes have to agree.
 //!
-//! A state is what readers see between two requests. One request causes each change, so the operation that made a change
-//! is known, and the rules are exact:
+//! A state is what readers see between two requests. One request causes each change, so the operation that made a
+//! change is known, and the rules are exact:
 //!
 //! - An operation has only its intended effects, each once.
 //! - A successful operation had all of its effects, a transaction all of them at once.
@@ -211,8 +211,8 @@ impl History {
         Ok(())
     }
 
-    /// Checks whether, at some moment, another entity had the value or was to get it by the same operation, while one of the
-    /// failed entities did not have it.
+    /// Checks whether, at some moment, another entity had the value or was to get it by the same operation, while one
+    /// of the failed entities did not have it.
     fn is_violated(&self, operation: &Operation, violation: &UniqueViolationError, at: &[usize]) -> Result<bool> {
         let index = self.indexes.iter().find(|index| index.name == violation.index).context("an unknown index")?;
         let owner = key_of(&violation.owner).context("an owner without a key")?;
@@ -222,7 +222,8 @@ impl History {
             _ => None,
         };
         let has = |fields: &Fields| fields.key() == owner && (index.value)(fields) == value;
-        // A bulk write names the owner of a value once that is written; a transaction names an owner among its own entities.
+        // A bulk write names the owner of a value once that is written; a transaction names an owner among its own
+        // entities.
         let is_whole = matches!(operation.act, Act::Transaction(..));
         let is_planned = is_whole && (0..operation.effects.len()).filter_map(wanted).any(has);
         let is_deleted = |key| operation.effects.contains(&Effect::Deleted(key));

@@ -1,5 +1,5 @@
-//! A scripted HTTP server for behaviour that Azurite never shows: throttling, lost answers, empty pages, errors of other
-//! services.
+//! A scripted HTTP server for behaviour that Azurite never shows: throttling, lost answers, empty pages, errors of
+//! other services.
 
 use std::{
     collections::VecDeque,

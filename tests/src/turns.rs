@@ -1,7 +1,7 @@
 //! A backend whose requests wait for their turn, so that a driver orders the requests of several tasks.
 //!
-//! Each request waits at the [`Gate`] until it is granted, and its task then executes it completely. So the state of the
-//! store between two grants is well defined on every backend, and the order of the grants decides what happens.
+//! Each request waits at the [`Gate`] until it is granted, and its task then executes it completely. So the state of
+//! the store between two grants is well defined on every backend, and the order of the grants decides what happens.
 
 use std::{
     future::poll_fn,
@@ -81,7 +81,8 @@ impl Gate {
         state.tasks[task] = Task { operation, begun: 0 };
     }
 
-    /// Returns the number of requests that the task has begun since [`begin`](Self::begin); `None` while one is executed.
+    /// Returns the number of requests that the task has begun since [`begin`](Self::begin); `None` while one is
+    /// executed.
     pub fn begun(&self, task: usize) -> Option<usize> {
         let state = self.lock();
         let is_busy = state.granted.is_some_and(|(_, granted)| granted == task);
@@ -116,8 +117,8 @@ impl Gate {
         self.lock().waiting.clone()
     }
 
-    /// Grants a request that its task waits for. A request that its task has dropped is removed; the caller may execute its
-    /// write or not.
+    /// Grants a request that its task waits for. A request that its task has dropped is removed; the caller may execute
+    /// its write or not.
     pub fn grant(&self, id: usize) {
         let mut state = self.lock();
         let Some(at) = state.waiting.iter().position(|waiting| waiting.id == id) else { return };

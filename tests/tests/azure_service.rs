@@ -505,7 +505,8 @@ async fn the_endpoint_may_end_with_a_slash() -> Result<()> {
     Ok(())
 }
 
-/// Writes a row in a transaction and checks that only this row was written, or none. Returns whether the row was refused.
+/// Writes a row in a transaction and checks that only this row was written, or none. Returns whether the row was
+/// refused.
 async fn write_in_transaction(
     service: &AzureBackend,
     table: &str,

@@ -1,5 +1,5 @@
-//! Every write of every kind of index, with a fault at every request. After each, the guarantees for readers hold, and a
-//! repair leaves no finding.
+//! Every write of every kind of index, with a fault at every request. After each, the guarantees for readers hold, and
+//! a repair leaves no finding.
 
 use std::{cell::RefCell, collections::BTreeMap};
 

@@ -1,8 +1,8 @@
 //! Every interleaving of writes of one or two indexes. In every state, the guarantees for readers hold, and a repair
 //! leaves no finding.
 //!
-//! The store cannot distinguish a waiting writer from a crashed one. So the repair of every state covers every crash, and
-//! the steps of the other writers are also those after a crash.
+//! The store cannot distinguish a waiting writer from a crashed one. So the repair of every state covers every crash,
+//! and the steps of the other writers are also those after a crash.
 
 use std::{cell::RefCell, collections::HashSet, future::poll_fn, pin::pin, task::Poll, time::Instant};
 
@@ -239,8 +239,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Checks that acknowledged items and the items of the beginning exist unless they were deleted, and that one of several
-    /// inserts of one value succeeded.
+    /// Checks that acknowledged items and the items of the beginning exist unless they were deleted, and that one of
+    /// several inserts of one value succeeded.
     fn acknowledged<I: Item>(&self, seen: &Seen<'_, Outcome>, all: &[Fields]) -> Result<()> {
         let is_deleted = |id| self.acts.iter().any(|act| act.deletes(id));
         let exists = |id| is_deleted(id) || all.iter().any(|fields| fields.id == id);

@@ -23,7 +23,8 @@ impl Filler {
         Ok(Self(command.spawn().context("the filler cannot be started")?))
     }
 
-    /// Reads its reports until it has processed this many entities, then kills it, by `SIGKILL` on Unix. Returns its cursor.
+    /// Reads its reports until it has processed this many entities, then kills it, by `SIGKILL` on Unix. Returns its
+    /// cursor.
     fn kill_after(mut self, entities: u32) -> Result<String> {
         let output = BufReader::new(self.0.stdout.take().context("no output")?);
         for line in output.lines() {

@@ -149,8 +149,8 @@ impl<S: Subject> Driver<'_, S> {
         }
     }
 
-    /// Polls all tasks until each has ended or waits for its turn, or until a write waits to be acknowledged. Timers are
-    /// waited for, since passing time is no step.
+    /// Polls all tasks until each has ended or waits for its turn, or until a write waits to be acknowledged. Timers
+    /// are waited for, since passing time is no step.
     async fn settle(&mut self) -> Result<()> {
         let (tasks, gate) = (&mut self.tasks, &self.shared.gate);
         let settled = poll_fn(|context| {
@@ -214,7 +214,8 @@ async fn agrees<S: Subject>(tables: &Tables, state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a repair leaves no finding and does not change what readers see, and that removed entities leave no rows.
+/// Checks that a repair leaves no finding and does not change what readers see, and that removed entities leave no
+/// rows.
 async fn is_sound_at_the_end<S: Subject>(store: &Store, state: &State) -> Result<()> {
     let tables = store.again();
     agrees::<S>(&tables, state).await.context("at the end")?;

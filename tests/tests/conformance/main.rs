@@ -1,8 +1,8 @@
 //! The conformance suite: checks on every backend what the documentation promises.
 //!
 //! Each case is written once. It runs in memory, on disk, on Azurite, on the live account of
-//! `AZURE_TABLES_CONNECTION_STRING` if that is set, and on the plain store of the tests. A case whose backend is switched
-//! off counts as ignored, never as passed.
+//! `AZURE_TABLES_CONNECTION_STRING` if that is set, and on the plain store of the tests. A case whose backend is
+//! switched off counts as ignored, never as passed.
 
 mod fixtures;
 mod groups;

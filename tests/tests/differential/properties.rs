@@ -249,8 +249,8 @@ impl State {
             let (found, then) = with_rows!(query, |rows| page(rows, query.take, size, next.as_deref(), tables).await)?;
             answer.extend(found);
             next = then;
-            // With a filter, a store may return a cursor although no further row matches. So all pages are read at
-            // once and compared together.
+            // With a filter, a store may return a cursor although no further row matches. So all pages are read at once
+            // and compared together.
             if query.filter.is_none() || next.is_none() {
                 break;
             }

@@ -22,7 +22,8 @@ crate::conformance! {
     a_cursor_of_another_job_is_refused
 }
 
-/// Writes the rows of chairs in one hall and leaves out every third name's index row. Returns what `verify` has to find.
+/// Writes the rows of chairs in one hall and leaves out every third name's index row. Returns what `verify` has to
+/// find.
 async fn load_chairs(store: &Store, count: u32) -> Result<Vec<Finding>> {
     store.tables.create::<Chair>().await?;
     let mut missing = Vec::new();

@@ -181,8 +181,8 @@ pub(crate) async fn plant(store: &Store, ids: impl IntoIterator<Item = u32>) -> 
     put_list(store, "book-smith", &ids, None).await
 }
 
-/// Writes index rows of employees 1 to 4 that match nothing: the entity is missing, has another value, is pending, or is
-/// of another kind. The other employees are complete.
+/// Writes index rows of employees 1 to 4 that match nothing: the entity is missing, has another value, is pending, or
+/// is of another kind. The other employees are complete.
 pub(crate) async fn plant_stale(store: &Store, more: impl IntoIterator<Item = u32>) -> Result<()> {
     let more: Vec<_> = more.into_iter().collect();
     plant(store, more.iter().copied()).await?;
