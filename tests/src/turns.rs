@@ -140,9 +140,9 @@ impl Gate {
 struct Turn<'a> {
     gate: &'a Gate,
     task: usize,
-    /// The request has not reached the gate yet.
+    /// Text and rows of the request, until it reaches the gate.
     request: Option<(String, Option<Group>)>,
-    /// The request waits, or was granted.
+    /// Number of the request once it has reached the gate.
     id: Option<usize>,
 }
 

@@ -1,5 +1,6 @@
 //! Values that no key can hold: they are refused before anything is sent.
 
+#![allow(clippy::struct_field_names, reason = "named as in the pattern")]
 #![allow(clippy::items_after_statements, reason = "an entity is declared where it is used")]
 
 use std::{
