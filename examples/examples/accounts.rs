@@ -1,7 +1,7 @@
-//! Accounts whose names are unique among those of one user, whatever their case.
+//! Accounts whose names are unique for each user, regardless of case.
 //!
-//! The index's row stands in the partition of the account, so both are written in one transaction: there is no moment
-//! in which one is there without the other, and of two writers that want one name exactly one gets it.
+//! The index row is in the partition of the account, so both are written in one transaction. No reader sees one without
+//! the other, and of two writers that want the same name exactly one gets it.
 //!
 //! | `PartitionKey` | `RowKey` | other properties |
 //! |---|---|---|
@@ -35,18 +35,18 @@ async fn main() -> Result<()> {
         account("marcus", 1, "Savings", 1_200),
         account("marcus", 2, "Saved for a bicycle", 800),
         account("marcus", 3, "Groceries", 90),
-        account("judit", 1, "Savings", 5_000), // another user's: another partition
+        account("judit", 1, "Savings", 5_000), // another user, so another partition
     ] {
         tables.insert(&account).await?;
     }
 
-    // A unique index with its value is a point: the index's row, then the account.
+    // A unique index with a full value is a point: it reads the index row, then the account.
     let by_name = Account::by_name("marcus").eq("SAVINGS");
     println!("{}", by_name.explain());
     let savings = by_name.get(&tables).await?.context("savings")?;
     assert_eq!(*savings, account("marcus", 1, "Savings", 1_200));
 
-    // A name that is taken says whose it is, and nothing is written.
+    // If the name is taken, the error holds the owner, and nothing is written.
     match tables.insert(&account("marcus", 4, "savings", 0)).await {
         Err(Error::UniqueViolation(violation)) => {
             println!("refused: {violation}");
@@ -57,7 +57,7 @@ async fn main() -> Result<()> {
     }
     assert!(!Account::key("marcus", 4).exists(&tables).await?);
 
-    // A rename moves the index's row in the account's own transaction. To change the case alone is no violation.
+    // A rename moves the index row in the account's own transaction. Changing only the case is no violation.
     let mut renamed = savings;
     renamed.name = "SAVINGS".into();
     tables.update(&mut renamed).await?;
@@ -68,14 +68,14 @@ async fn main() -> Result<()> {
     // The old name is free.
     tables.insert(&account("marcus", 4, "Savings", 0)).await?;
 
-    // Two accounts can swap their names, in one transaction: neither order of two updates could.
+    // Two accounts can swap their names in one transaction. Two single updates could not, in either order.
     let mut other = Account::key("marcus", 4).get(&tables).await?.context("the new savings")?;
     std::mem::swap(&mut renamed.name, &mut other.name);
     tables.transaction().update(&mut renamed).update(&mut other).commit().await?;
     let savings = Account::by_name("marcus").eq("savings").get(&tables).await?.context("savings")?;
     assert_eq!((savings.id, savings.cents), (1, 1_200));
 
-    // With nothing given, or the beginning of a name, the accounts come in the order of their names.
+    // Without a name, or with the beginning of one, the accounts come in the order of their names.
     let saved = Account::by_name("marcus").starts_with("sav");
     println!("{}", saved.explain());
     assert_eq!(names(&saved.all(&tables).await?), ["Saved for a bicycle", "Savings"]);
@@ -83,7 +83,7 @@ async fn main() -> Result<()> {
     println!("{}", names(&all).join(", "));
     assert_eq!(names(&all), ["Groceries", "Reserve", "Saved for a bicycle", "Savings"]);
 
-    // The accounts by themselves are a partition as ever: the index's rows in it are not seen.
+    // A query of the partition returns the accounts alone, without the index rows in it.
     assert_eq!(Account::by_key("marcus").count(&tables).await?, 4);
     Ok(())
 }

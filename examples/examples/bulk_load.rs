@@ -1,8 +1,8 @@
-//! A load of many generated rows, with progress, and what it spares against one insert after the other.
+//! A bulk load of generated rows with progress, compared with single inserts.
 //!
-//! `insert_all` packs the rows of a partition into transactions of 100 and runs 16 of them side by side. It takes its
-//! input as it writes, so that memory stays flat however long the input is. What it could not write comes back with the
-//! reason; `upsert_all` goes on from there.
+//! `insert_all` packs the rows of a partition into transactions of 100 and runs 16 of them side by side. It consumes
+//! the input as it writes, so the memory does not grow with the length of the input. The error lists each row that was
+//! not written, with the reason. An `upsert_all` can resume from there.
 //!
 //! ```sh
 //! cargo run --release -p examples --example bulk_load
@@ -10,7 +10,7 @@
 //!
 //! It writes a million rows, or as many as `--rows` says, to a file that it deletes afterwards. With `--features azure`
 //! it writes to the account whose connection string follows `--account` (`UseDevelopmentStorage=true` for Azurite, with
-//! fewer rows), into a table of its own that it deletes again.
+//! fewer rows), into a table of its own that it deletes afterwards.
 
 use std::{path::PathBuf, time::Instant};
 
@@ -22,21 +22,21 @@ use table_runtime::backend::{AzureBackend, Backend as _};
 use table_runtime::{Error, TableEntity, Tables};
 
 #[derive(Parser)]
-#[command(about = "Loads generated rows, and says how fast that is")]
+#[command(about = "Loads generated rows and prints how fast that is")]
 struct Options {
-    /// How many rows to load.
+    /// Number of rows to load.
     #[arg(long, default_value_t = 1_000_000)]
     rows: u32,
-    /// How many rows to insert one by one, for comparison.
+    /// Number of rows to insert one by one, for comparison.
     #[arg(long, default_value_t = 200)]
     single: u32,
-    /// The connection string of an account to load into, instead of a file.
+    /// Connection string of an account to load into, instead of a file.
     #[cfg(feature = "azure")]
     #[arg(long)]
     account: Option<String>,
 }
 
-/// What a thermometer said; ten thousand of a partition stand in order of their numbers.
+/// Reading of a thermometer. A partition has ten thousand readings, in the order of their numbers.
 #[derive(TableEntity, Clone, Debug)]
 #[table(name = "BulkLoadReadings")]
 struct Reading {
@@ -85,7 +85,7 @@ async fn load(tables: &Tables, options: &Options) -> Result<()> {
     let single = f64::from(options.single) / begin.elapsed().as_secs_f64();
     println!("one by one: {single:.0} rows/s");
 
-    // Some of them are there already. That is no harm to an upsert; `insert_all` would name each of them.
+    // Some of the rows exist already. An upsert replaces them; `insert_all` would report each of them.
     let bar = ProgressBar::new(options.rows.into())
         .with_style(ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} rows, {per_sec}, {eta} left")?);
     let begin = Instant::now();
@@ -94,11 +94,11 @@ async fn load(tables: &Tables, options: &Options) -> Result<()> {
     let done = match load.progress(move |progress| shown.set_position(progress.written as u64)).await {
         Ok(done) => done,
         Err(Error::Bulk(error)) => {
-            // What failed is told one by one. After a passing error the load goes on where it was.
+            // The error lists every failure. After a transient error, the load can be resumed.
             for failure in error.failures.iter().take(3) {
                 eprintln!("row {}: {}", failure.position, failure.error);
             }
-            eprintln!("going on from row {}", error.resume_from);
+            eprintln!("resuming from row {}", error.resume_from);
             let rest = (0..options.rows).skip(error.resume_from).map(reading);
             tables.upsert_all(rest).await?
         }
@@ -121,14 +121,14 @@ async fn load(tables: &Tables, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The most memory that this process has had, in MB, where the system says so.
+/// Returns the peak memory of this process in MB, if the system reports it.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? / 1000)
 }
 
-/// A folder that goes with this value.
+/// Folder that is deleted when this value is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -141,7 +141,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left there is the system's to clear.
+        // The system clears remaining temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

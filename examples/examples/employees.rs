@@ -1,4 +1,4 @@
-//! Employees by e-mail address, last name and joining date: pointers, copies and a list, and what each costs.
+//! Employees by e-mail address, last name and joining date, with pointers, copies and a list, and the costs of each.
 //!
 //! | index | table | `PartitionKey` | `RowKey` | other properties |
 //! |---|---|---|---|---|
@@ -10,9 +10,9 @@
 //! | `joined` | `Employees` | `Sales` | `joined-{ticks}_00000123` | |
 //! | `newest` | `EmployeesByNewest` | the city | `{ticks, newest first}_Sales 00000123` | the employee's |
 //!
-//! A pointer is the smallest row, and takes a request more for each employee that is read through it. A copy takes
-//! none, and is written anew at every change of the employee. A list takes one row for a name, however many bear it,
-//! at which their writers meet: for few of a name, and few writes.
+//! A pointer is the smallest row, but takes one more request for each employee that is read through it. A copy needs no
+//! such request, but is rewritten at every change of the employee. A list takes one row for a name, however many
+//! employees have it. All writers of a name change that row, so a list suits names with few employees and few writes.
 
 use std::{
     fmt::{self, Debug},
@@ -31,14 +31,15 @@ use time::{Duration, OffsetDateTime, macros::datetime};
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Employees")]
-// The newest of a city, of whatever department.
+// The newest employees of a city, in any department.
 #[index(newest, partition(city), row(joined(reverse_time)), copy)]
 struct Employee {
     #[partition_key]
     department: String,
     #[row_key(pad = 8)]
     number: u32,
-    // Across departments, so in other partitions; all others but `newest` are asked within one.
+    // The address is unique across departments, so its rows are in other partitions. The other indexes, except
+    // `newest`, are within a department.
     #[index(email, lowercase, unique)]
     email: String,
     first_name: String,
@@ -90,7 +91,7 @@ async fn look_up(tables: &Tables, start: OffsetDateTime) -> Result<()> {
     let grace = Employee::by_email("GRACE@example.com").get(tables).await?.context("Grace")?;
     println!("{} has the number {}", grace.email, grace.number);
 
-    // The joint between two key parts is lower than any letter, so names stand as in a phone book.
+    // The delimiter between two key parts sorts before any letter, so names are ordered as in a phone book.
     let smiths = Employee::by_last_name("Sales").starts_with("smith").all(tables).await?;
     let names: Vec<_> = smiths.iter().map(|found| format!("{} {}", found.last_name, found.first_name)).collect();
     println!("{}", names.join(", "));
@@ -100,8 +101,8 @@ async fn look_up(tables: &Tables, start: OffsetDateTime) -> Result<()> {
     let joined: Vec<_> = first_year.all(tables).await?.iter().map(|found| found.number).collect();
     assert_eq!(joined, [9, 130, 123]);
 
-    // A copy in another partition is written after its employee, so it may be behind, and its type says so. It cannot
-    // be updated: `fetch` reads the employee that can.
+    // A copy in another partition is written after its employee, so it may be outdated, which its type shows. A copy
+    // cannot be updated; `fetch` reads the employee, which can.
     let newest: Vec<Copied<Employee>> = Employee::by_newest("Bonn").take(2).all(tables).await?;
     assert_eq!(newest.iter().map(|found| found.number).collect::<Vec<_>>(), [7, 131]);
     let judit: Stored<Employee> = newest[0].fetch(tables).await?.context("Judit")?;
@@ -109,7 +110,7 @@ async fn look_up(tables: &Tables, start: OffsetDateTime) -> Result<()> {
     Ok(())
 }
 
-/// What the same question costs, asked of each kind, and what the kinds cost a writer.
+/// Prints what the same query costs with each kind of index, and what the kinds cost a writer.
 async fn costs(tables: &Tables, requests: &Requests) -> Result<()> {
     requests.take();
     let wrote = |what| {
@@ -146,16 +147,16 @@ async fn costs(tables: &Tables, requests: &Requests) -> Result<()> {
     newest.all(tables).await?;
     read("the newest of a city", explain);
 
-    // No index has the salary, but a copy has everything: that of the same partition is written in the employee's own
-    // transaction, that of another one after it.
+    // No index is over the salary, but copies hold all properties. The copy in the same partition is written in the
+    // employee's own transaction, the one in another partition afterwards.
     grace.salary += 500;
     tables.update(&mut grace).await?;
     wrote("a raise");
-    // The rows of the same partition move in the transaction, after the lists were read.
+    // The index rows in the same partition move in the transaction, after the lists were read.
     grace.last_name = "Hopper".into();
     tables.update(&mut grace).await?;
     wrote("another name");
-    // The new address is taken before, the old one given up after it.
+    // The new address is claimed before the update, and the old one is released after it.
     grace.email = "hopper@example.com".into();
     tables.update(&mut grace).await?;
     wrote("another address");
@@ -164,18 +165,18 @@ async fn costs(tables: &Tables, requests: &Requests) -> Result<()> {
     Ok(())
 }
 
-/// How many requests there were.
+/// Number of requests.
 #[derive(Clone, Default)]
 struct Requests(Arc<AtomicUsize>);
 
 impl Requests {
-    /// Those since this was asked last.
+    /// Returns the number of requests since the last call.
     fn take(&self) -> usize {
         self.0.swap(0, Ordering::Relaxed)
     }
 }
 
-/// A backend that counts what is asked of it.
+/// Backend that counts its requests.
 struct Counting {
     inner: InMemoryBackend,
     requests: Requests,

@@ -1,8 +1,8 @@
 //! Expense reports: a master and its items, read by one query and written by one transaction.
 //!
-//! The row key of an item begins with that of its expense, so the two stand beside each other, and nothing else between
-//! them. Expenses count down from the year 9999: the newest report comes first, with its items. Receipts are large and
-//! seldom read, so they stand in a table of their own, under the same keys.
+//! The row key of an item begins with that of its expense, so the items follow their expense directly. The times in the
+//! keys count down from the year 9999, so the newest report comes first. Receipts are large and rarely read, so they
+//! are in a table of their own, with the same keys.
 //!
 //! | table | `PartitionKey` | `RowKey` | other properties |
 //! |---|---|---|---|
@@ -60,21 +60,21 @@ struct Receipt {
     image: Vec<u8>,
 }
 
-/// Rows of one partition, each as what it is.
+/// Row of a partition: an expense or an item.
 #[derive(EntityGroup, Debug)]
 enum Row {
     Expense(Expense),
     Item(ExpenseItem),
 }
 
-/// Of an item all that a total needs.
+/// Field of an item that a total needs.
 #[derive(Projection)]
 #[projection(of = ExpenseItem)]
 struct Amount {
     cents: i64,
 }
 
-/// What a reader wants: an expense with its items.
+/// Expense with its items.
 #[derive(Debug)]
 struct Report {
     expense: Expense,
@@ -86,7 +86,7 @@ impl Report {
         self.items.iter().map(|item| item.cents).sum()
     }
 
-    /// Takes the next row in: an expense begins a report, and its items follow it.
+    /// Adds the next row. An expense begins a report, and its items follow.
     fn fold(mut reports: Vec<Self>, row: Row) -> Vec<Self> {
         match row {
             Row::Expense(expense) => reports.push(Self { expense, items: Vec::new() }),
@@ -118,7 +118,7 @@ async fn main() -> Result<()> {
         file(&tables, may + Duration::days(day), title, items).await?;
     }
 
-    // One request reads expenses and items of a window, the newest first.
+    // One request reads expenses and items of a range, the newest first.
     let window = Row::by_key("Marcus").range(may..may + Duration::days(25));
     println!("{}", window.explain());
     let reports = window
@@ -129,19 +129,19 @@ async fn main() -> Result<()> {
         println!("{}: {} items, {} cents", report.expense.title, report.items.len(), report.cents());
     }
 
-    // One report is a range of its own: the expense, its items and nothing else.
+    // A report is a range of rows: the expense and its items, and nothing else.
     let customer = &reports.first().context("a report")?.expense;
     let rows = Row::by_key(&customer.user).eq(customer.filed).eq(customer.id).all(&tables).await?;
     println!("{} has {} rows", customer.title, rows.len());
 
-    // Its items alone, or a range of them, are a query of the item; and a total needs but one property.
+    // A query of the item entity reads the items alone, or a range of them. A total needs only one property.
     let items = || ExpenseItem::by_key("Marcus").eq(customer.filed).eq(customer.id);
     let second = items().range(2..).first(&tables).await?.context("an item")?;
     println!("from the second on: {}", second.what);
     let cents: i64 = items().select::<Amount>().all(&tables).await?.iter().map(|amount| amount.cents).sum();
     println!("total: {cents} cents");
 
-    // Children in a table of their own are found by the same keys.
+    // Receipts are found by the same keys in their own table.
     let receipts = Receipt::by_key("Marcus").eq(customer.filed).eq(customer.id);
     println!("{}", receipts.explain().tables().collect::<Vec<_>>().join(", "));
     let receipts = receipts.all(&tables).await?;
@@ -153,7 +153,8 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// Writes an expense and its items, all or nothing; the receipts before, since another table is another transaction.
+/// Writes an expense and its items in one transaction, all or nothing. The receipts are written before, because a
+/// transaction is limited to one table.
 async fn file(tables: &Tables, filed: OffsetDateTime, title: &str, items: &[(&str, i64)]) -> Result<()> {
     let (user, id) = ("Marcus".to_owned(), ExpenseId(Uuid::new_v4()));
     let expense = Expense { user: user.clone(), filed, id, title: title.to_owned() };

@@ -1,8 +1,8 @@
-//! Typed filters, and what they cost.
+//! Typed filters and their costs.
 //!
-//! A filter is written with the struct's fields and checked by the compiler. It drops rows after the store has read
-//! them: narrowing the key makes a query cheap, a filter only makes its answer shorter. The cost class is a part of a
-//! query's type, so that a function can refuse what is too dear for it.
+//! A filter uses the struct's fields and is checked by the compiler. It drops rows after the store has read them:
+//! narrowing the key makes a query cheap, a filter only makes its result smaller. The cost class is part of a query's
+//! type, so a function can refuse queries that are too expensive.
 //!
 //! | `PartitionKey` | `RowKey` | Name | Cents | Discount | Retired |
 //! |---|---|---|---|---|---|
@@ -23,12 +23,12 @@ struct Product {
     sku: String,
     name: String,
     cents: i64,
-    /// Nothing is stored where there is none.
+    /// Discount. No property is stored for `None`.
     discount: Option<f64>,
     retired: bool,
 }
 
-/// Runs behind a web page: a point or a range of keys, but no scans.
+/// Accepts queries that are cheap enough for a web page: points and ranges of keys, but no scans.
 fn cheap<Q: Query<Cost: AtMost<Range>>>(query: Q) -> Q {
     println!("cheap: {}", query.explain());
     query
@@ -49,12 +49,13 @@ async fn main() -> Result<()> {
         tables.insert(&Product { shelf, sku, name, cents, discount, retired }).await?;
     }
 
-    // Both are cheap enough for a page. With a filter, `cheap` would not compile: the query would be a partition scan.
+    // Both queries are cheap enough for a web page. With a filter, the query would be a partition scan, so `cheap`
+    // would not compile.
     let hammers = cheap(Product::by_key("Tools").starts_with("hammer-")).all(&tables).await?;
     assert_eq!(skus(&hammers), ["hammer-1", "hammer-2"]);
     assert!(cheap(Product::key("Paint", "red-1")).exists(&tables).await?);
 
-    // `and`, `or` and `!`, over what is left after the key was narrowed.
+    // `and`, `or` and `!` combine conditions on the rows within the narrowed key.
     let offers = Product::by_key("Tools").filter(|product| {
         let small = product.cents.lt(2_000);
         let reduced = product.discount.ge(0.2);
@@ -63,15 +64,15 @@ async fn main() -> Result<()> {
     println!("{}", offers.explain());
     assert_eq!(skus(&offers.all(&tables).await?), ["hammer-1", "saw-2"]);
 
-    // A row without the property matches no comparison of it, `ne` included: to the store, no discount is not another
-    // discount. That is why `!` does not compile for a filter with an `Option` in it.
+    // A row without the property matches no comparison with it, not even `ne`: for the store, a missing discount is not
+    // a different discount. Therefore `!` does not compile for a filter with an `Option`.
     let other = Product::by_key("Tools").filter(|product| product.discount.ne(0.1)).all(&tables).await?;
     assert_eq!(skus(&other), ["saw-2"]);
 
-    // A table scan has to be asked for by name, and the struct has to allow it.
-    let dear = Product::scan().filter(|product| product.cents.gt(4_000));
-    println!("{}", dear.explain());
-    assert_eq!(dear.count(&tables).await?, 2);
+    // A table scan must be requested explicitly, and the struct must allow it.
+    let expensive = Product::scan().filter(|product| product.cents.gt(4_000));
+    println!("{}", expensive.explain());
+    assert_eq!(expensive.count(&tables).await?, 2);
 
     // A patch sets some properties and keeps the rest, with one request and without reading the row.
     tables.patch(Product::key("Tools", "saw-1"), |saw| [saw.cents.set(999), saw.discount.set(0.5)]).await?;

@@ -1,4 +1,4 @@
-//! The commit log of a git repository, kept in tables and asked by author and time, by hash, and by subject.
+//! The commit log of a git repository, stored in tables and queried by author and time, by hash, and by subject.
 //!
 //! ```text
 //! cargo run --release -p examples --example git_history -- ~/src/linux --authors 3 --since 2024-01-01
@@ -11,20 +11,20 @@
 //! | `CommitsByHash` | the hash's first two characters | the hash | `IndexedEntityEmail`, `IndexedEntityCommitted` |
 //! | `CommitsBySubject` | the subject's first letter, lower case | `{subject, lower case} {the keys of the commit}` | |
 //! | `Authors` | `all` | the e-mail address, lower case | `Email`, `Name`, `Commits` |
-//! | `Heads` | the repository's folder | the hash of a commit that was read with all before it | |
+//! | `Heads` | the repository's folder | the hash of a commit that was read with all of its ancestors | |
 //!
-//! The newest commits of an author, or those of a time, are then one range of one partition. An author without an
-//! address goes by the name. The two indexes lead to a commit from the beginning of its hash or of its subject, whoever
-//! wrote it: the partition follows from the first characters, the range from all of them. No two commits have one hash,
-//! so one that comes again under another address, since a mailmap has changed, is not stored twice.
+//! The newest commits of an author, or those of a time range, are thus one range of one partition. An author without an
+//! address is identified by name. The two indexes find a commit of any author by the beginning of its hash or of its
+//! subject: the first characters determine the partition, all of them the range. A hash is unique, so a commit that
+//! comes again with another address, because a mailmap has changed, is not stored twice.
 //!
-//! Run again, it asks git only for what the known heads do not lead to. They are written last, and a commit's keys
-//! follow from the commit, so an interrupted run is simply repeated. After a rewritten history the commits are read
-//! from where they still meet a known head, or from the beginning; those that were rewritten stay in the store. The
-//! heads of a shallow clone are not kept, for there may be more before them later.
+//! A second run asks git only for commits that the known heads do not reach. Heads are written last, and a commit
+//! determines its keys, so an interrupted run is simply repeated. After a rewritten history, commits are read back to
+//! the first one that a known head reaches, or to the beginning; the old commits stay in the store. The heads of a
+//! shallow clone are not stored, because their ancestors may be fetched later.
 //!
-//! The store is a file of its own for each repository, in `target/git_history/`; `--store` names another one, which may
-//! hold several repositories.
+//! Each repository has its own store, a file in `target/git_history/`. `--store` gives another file, which may hold
+//! several repositories.
 
 use std::{
     collections::HashMap,
@@ -50,28 +50,28 @@ use tokio::{
 };
 use uuid::Uuid;
 
-/// Keeps the commit log of a git repository in tables, and shows what they are quick at
+/// Stores the commit log of a git repository in tables and shows fast queries
 #[derive(Parser)]
 struct Options {
-    /// The repository, or a folder in it
+    /// Repository, or a folder in it
     #[arg(default_value = ".")]
     path: PathBuf,
-    /// The store's file; by default one for each repository, in `target/git_history/`
+    /// File of the store; by default one for each repository, in `target/git_history/`
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
-    /// How many of the busiest authors to show
+    /// Number of the busiest authors to show
     #[arg(long, value_name = "N", default_value_t = 5)]
     authors: usize,
-    /// The first day (UTC) of the time window, such as 2010-05-28
+    /// First day (UTC) of the time window, such as 2010-05-28
     #[arg(long, value_name = "DATE", value_parser = parse_date)]
     since: Option<Date>,
-    /// The last day of it; without either, the window is the 30 days up to the newest commit shown
+    /// Last day of the time window; without both, the window is the 30 days up to the newest commit shown
     #[arg(long, value_name = "DATE", value_parser = parse_date)]
     until: Option<Date>,
-    /// The beginning of a commit's hash, two characters at least; by default that of the newest one
+    /// Beginning of a commit's hash, at least two characters; by default that of the newest commit
     #[arg(long, value_name = "HASH")]
     commit: Option<String>,
-    /// The beginning of subject lines, in any case; by default the first word of the newest one
+    /// Beginning of subject lines, in any case; by default the first word of the newest commit
     #[arg(long, value_name = "WORDS")]
     subject: Option<String>,
 }
@@ -80,9 +80,10 @@ fn parse_date(text: &str) -> Result<Date, String> {
     Date::parse(text, format_description!("[year]-[month]-[day]")).map_err(|_| "write it as 2010-05-28".to_owned())
 }
 
-// Both are asked across authors, so their rows stand in other partitions than the commit, and it is written in three
-// steps: not seen yet, its two index rows side by side, seen. These are pointers, which stand before the commit is
-// seen; a copy is written after it, and a run that is interrupted between the two would leave it out.
+// Both indexes are queried across authors, so their rows are in other partitions than the commit. An insert has three
+// steps: the commit, invisible to readers; its two index rows, side by side; the commit again, now visible. The index
+// rows are pointers, which are written before the commit becomes visible. A copy would be written afterwards, and an
+// interrupted run could leave it out.
 #[derive(TableEntity)]
 #[table(name = "Commits")]
 #[index(hash, partition(hash(first = 2)), row(hash), unique)]
@@ -97,7 +98,7 @@ struct Commit {
     name: String,
     subject: String,
     parents: u16,
-    /// By the author's own clock.
+    /// Hour of the day in the author's own time zone.
     hour: u8,
 }
 
@@ -122,7 +123,7 @@ struct Head {
 #[tokio::main]
 async fn main() -> Result<()> {
     match run(&Options::parse()).await {
-        // The reader has seen enough: `git_history | head`.
+        // The reader has closed the pipe, as in `git_history | head`.
         Err(error) if error.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe) => {
             Ok(())
         }
@@ -159,10 +160,10 @@ async fn run(options: &Options) -> Result<()> {
 
 // Storing
 
-/// How many writes are under way at a time: the store commits together what queues up meanwhile.
+/// Number of concurrent writes. The store commits waiting writes together.
 const SIDE_BY_SIDE: usize = 256;
 
-/// Stores the commits that are not in the tables yet, and says how many there were.
+/// Stores the commits that are not in the tables yet and returns their number.
 async fn read_new_commits(repository: &Repository, tables: &Tables) -> Result<usize> {
     let heads = repository.heads().await?;
     let known = Head::by_key(&repository.folder).all(tables).await?;
@@ -177,7 +178,7 @@ async fn read_new_commits(repository: &Repository, tables: &Tables) -> Result<us
     let (mut new, mut authors) = (0, HashMap::new());
     {
         let inserts = repository.log(&range).await?.map_ok(|commit| {
-            // The newest commits come first, so that an author's first name here is the current one.
+            // The newest commits come first, so the first name of an author is the current one.
             let author = authors.entry(commit.email.to_lowercase());
             author.or_insert_with(|| (commit.email.clone(), commit.name.clone()));
             insert_missing(tables, commit)
@@ -190,11 +191,11 @@ async fn read_new_commits(repository: &Repository, tables: &Tables) -> Result<us
     }
     progress.finish_and_clear();
 
-    // Counted and not added up, for an interrupted run may have stored some of them.
+    // The commits are counted, not added up, because an interrupted run may have stored some of them.
     let counts = authors.into_values().map(|(email, name)| count_commits(tables, email, name));
     stream::iter(counts).buffer_unordered(SIDE_BY_SIDE).try_collect::<()>().await?;
 
-    // Last of all: what is before a known head is never read again.
+    // Heads are written last, because the ancestors of a known head are never read again.
     if !repository.is_shallow {
         for hash in &heads {
             tables.upsert(&Head { repository: repository.folder.clone(), hash: hash.clone() }).await?;
@@ -206,27 +207,27 @@ async fn read_new_commits(repository: &Repository, tables: &Tables) -> Result<us
     Ok(new)
 }
 
-const DELETE: &str = "the store does not fit any more; delete it, and it is made anew";
+const DELETE: &str = "the store does not fit any more; delete it, and the next run creates a new one";
 
-/// A store of before there were these indexes has commits that they do not lead to.
+/// Builds indexes that are new to a store of an older version.
 async fn build_new_indexes(tables: &Tables) -> Result<()> {
     let hash = Commit::by_hash().starts_with("00").first(tables).await;
     let subject = Commit::by_subject().starts_with("a").first(tables).await;
-    for asked in [hash, subject] {
-        match asked {
+    for found in [hash, subject] {
+        match found {
             Err(Error::IndexBuilding { index, .. }) => {
                 let filled = tables.backfill::<Commit>(&index).await.context(DELETE)?;
                 if let Some(conflict) = filled.conflicts.first() {
                     bail!("{DELETE}: {conflict}");
                 }
             }
-            asked => drop(asked?),
+            found => drop(found?),
         }
     }
     Ok(())
 }
 
-/// Stores a commit, and says whether it was missing.
+/// Stores a commit and returns whether it was missing.
 async fn insert_missing(tables: &Tables, commit: Commit) -> Result<bool> {
     match tables.insert(&commit).await {
         Ok(_) => Ok(true),
@@ -241,13 +242,13 @@ async fn count_commits(tables: &Tables, email: String, name: String) -> Result<(
     Ok(())
 }
 
-/// Hidden where standard error is no terminal.
+/// Returns a progress bar, which is hidden if standard error is no terminal.
 fn progress_bar(commits: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("reading     {wide_bar} {human_pos} of {human_len}, {eta} left");
     ProgressBar::new(commits).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-// Asking
+// Querying
 
 async fn report(tables: &Tables, options: &Options, out: &mut impl io::Write) -> Result<()> {
     let mut costs = Costs::default();
@@ -290,29 +291,29 @@ async fn report(tables: &Tables, options: &Options, out: &mut impl io::Write) ->
 
     let hash = options.commit.clone().unwrap_or_else(|| newest.hash.chars().take(7).collect());
     let query = Commit::by_hash().starts_with(&hash.to_lowercase()).take(5);
-    let found = costs.of("a hash that begins so", query.explain(), query.all(tables), Vec::len).await?;
+    let found = costs.of("a prefix of a hash", query.explain(), query.all(tables), Vec::len).await?;
     writeln!(out, "\nThe commits whose hash begins with {}\n{}", clean(&hash), OfAll(&found))?;
 
     let words = options.subject.as_deref().or_else(|| newest.subject.split_whitespace().next());
     if let Some(words) = words {
         let query = Commit::by_subject().starts_with(words).take(5);
-        let found = costs.of("a subject that begins so", query.explain(), query.all(tables), Vec::len).await?;
+        let found = costs.of("a prefix of a subject", query.explain(), query.all(tables), Vec::len).await?;
         writeln!(out, "\nThe first commits whose subject begins with {}\n{}", clean(words), OfAll(&found))?;
     }
 
     let query = Commit::key(&newest.email, newest.committed, &newest.hash);
     costs.of("one commit", query.explain(), query.get(tables), |found| usize::from(found.is_some())).await?;
-    writeln!(out, "\nWhat the queries cost\n{costs}")?;
+    writeln!(out, "\nCosts of the queries\n{costs}")?;
     Ok(())
 }
 
-/// What the queries cost, by their purpose.
+/// Costs of the queries by their purpose.
 #[derive(Default)]
 struct Costs(Vec<Cost>);
 
 struct Cost {
     purpose: &'static str,
-    /// Of the first one.
+    /// Explanation of the first query.
     explain: Explain,
     queries: u32,
     rows: usize,
@@ -352,7 +353,7 @@ impl fmt::Display for Costs {
     }
 }
 
-/// The days to look at, the last one included.
+/// Range of days, including the last one.
 struct Window {
     since: Option<Date>,
     until: Option<Date>,
@@ -364,7 +365,7 @@ impl Window {
             (None, None) => (newest.checked_sub(time::Duration::days(30)), Some(newest)),
             given => given,
         };
-        // Every moment of a key is in the years 1 to 9999.
+        // Keys hold times in the years 1 to 9999.
         Self { since: since.filter(|since| since.year() > 0), until: until.filter(|until| until.year() > 0) }
     }
 
@@ -387,7 +388,7 @@ impl fmt::Display for Window {
     }
 }
 
-/// A commit in a line.
+/// Commit, displayed in one line.
 struct OneLine<'a>(&'a Commit);
 
 impl fmt::Display for OneLine<'_> {
@@ -400,7 +401,7 @@ impl fmt::Display for OneLine<'_> {
     }
 }
 
-/// Commits of several authors, a line each.
+/// Commits of several authors, displayed in a line each.
 struct OfAll<'a>(&'a [Stored<Commit>]);
 
 impl fmt::Display for OfAll<'_> {
@@ -412,7 +413,7 @@ impl fmt::Display for OfAll<'_> {
     }
 }
 
-/// A text of others, without what would move a terminal's cursor.
+/// Returns text of other programs without characters that would move a terminal's cursor.
 fn clean(text: &str) -> String {
     text.replace(char::is_control, "\u{fffd}")
 }
@@ -424,27 +425,27 @@ fn counted(count: impl TryInto<u64>, what: &str) -> String {
 
 // Git
 
-/// A git repository.
+/// Git repository.
 struct Repository {
-    /// The folder that was asked for: what is checked out there, and its mailmap, are the repository's.
+    /// Given folder, whose checkout and mailmap are used.
     path: PathBuf,
-    /// Where its objects are, by which it is known.
+    /// Folder of its objects, which identifies the repository.
     folder: String,
     is_shallow: bool,
 }
 
 impl Repository {
-    /// The repository that this folder belongs to.
+    /// Returns the repository that this folder belongs to.
     async fn find(path: &Path) -> Result<Self> {
         let arguments = ["rev-parse", "--path-format=absolute", "--git-common-dir", "--is-shallow-repository"];
         let found = run_git(path, &arguments, "").await?;
         let mut lines = found.lines();
-        let folder = lines.next().context("git did not say where the repository is")?.to_owned();
+        let folder = lines.next().context("git did not print the repository's folder")?.to_owned();
         Ok(Self { path: path.to_owned(), folder, is_shallow: lines.next() == Some("true") })
     }
 
-    /// `target/git_history/NAME-HASH.tables`, beside the build of this program; or else in the folder for temporary
-    /// files.
+    /// Returns `target/git_history/NAME-HASH.tables` next to the build of this program, or a path in the temporary
+    /// folder.
     fn default_store(&self) -> Result<PathBuf> {
         let folder = Path::new(&self.folder);
         let folder = if folder.ends_with(".git") { folder.parent().unwrap_or(folder) } else { folder };
@@ -456,11 +457,11 @@ impl Repository {
         let built = program.parent().is_some_and(|folder| folder.ends_with("examples"));
         let target = program.ancestors().nth(3).filter(|_| built).map_or_else(env::temp_dir, Path::to_owned);
         let stores = target.join("git_history");
-        fs::create_dir_all(&stores).with_context(|| format!("cannot make the folder {}", stores.display()))?;
+        fs::create_dir_all(&stores).with_context(|| format!("cannot create the folder {}", stores.display()))?;
         Ok(stores.join(format!("{name}-{}.tables", id.simple())))
     }
 
-    /// The commits that every other one leads up to: of the branches, the tags and what is checked out.
+    /// Returns the commits from which all others are reachable: branches, tags and the checked-out commit.
     async fn heads(&self) -> Result<Vec<String>> {
         let mut arguments = vec!["rev-list", "--no-walk=unsorted", "--branches", "--remotes", "--tags"];
         if self.git(&["rev-parse", "--verify", "HEAD^{commit}"], "").await.is_ok() {
@@ -472,16 +473,16 @@ impl Repository {
         Ok(heads)
     }
 
-    /// How many commits a range has.
+    /// Returns the number of commits in a range.
     async fn count(&self, range: &str) -> Result<u64> {
         let count = self.git(&["rev-list", "--count", "--ignore-missing", "--stdin"], range).await?;
         count.trim().parse().with_context(|| format!("git counted {count:?} commits"))
     }
 
-    /// The commits of a range, newest first, as git writes them.
+    /// Returns the commits of a range, newest first, as git writes them.
     async fn log(&self, range: &str) -> Result<impl Stream<Item = Result<Commit>> + use<>> {
-        // Every field ends with a NUL, which no field can have in it. A known head that a rewritten history has left
-        // behind may be missing.
+        // Every field ends with a NUL, which no field can contain. After a rewritten history, a known head may be
+        // missing.
         let arguments = [
             "-c",
             "log.showSignature=false",
@@ -504,7 +505,7 @@ impl Repository {
     }
 }
 
-/// The running `git log`.
+/// Running `git log`.
 struct Log {
     git: Child,
     output: BufReader<ChildStdout>,
@@ -518,7 +519,7 @@ impl Log {
         write_input(&mut git, range).await?;
         let (output, errors) = (git.stdout.take(), git.stderr.take());
         let output = BufReader::new(output.context("git has no output")?);
-        // Read beside the output, so that git never waits for a reader.
+        // Errors are read concurrently with the output, so that git never blocks.
         let errors = tokio::spawn(async move {
             let mut text = Vec::new();
             if let Some(mut errors) = errors {
@@ -532,7 +533,7 @@ impl Log {
     async fn next(&mut self) -> Result<Option<Commit>> {
         let Some(hash) = self.field().await? else {
             let status = self.git.wait().await?;
-            ensure!(status.success(), "git log failed: {}", said(&(&mut self.errors).await?));
+            ensure!(status.success(), "git log failed: {}", error_text(&(&mut self.errors).await?));
             return Ok(None);
         };
         let mut rest = [const { String::new() }; 6];
@@ -553,7 +554,7 @@ impl Log {
         }))
     }
 
-    /// The next field; text that is no UTF-8 has replacement characters in it.
+    /// Returns the next field. Bytes that are no UTF-8 become replacement characters.
     async fn field(&mut self) -> Result<Option<String>> {
         self.field.clear();
         self.output.read_until(0, &mut self.field).await?;
@@ -561,26 +562,27 @@ impl Log {
     }
 }
 
-/// The seconds of Unix time that a key can hold: the years 1 to 9999.
+/// First and last second of Unix time that a key can hold: the years 1 to 9999.
 const FIRST: i64 = UtcDateTime::new(time::macros::date!(0001 - 01 - 01), time::Time::MIDNIGHT).unix_timestamp();
 const LAST: i64 = UtcDateTime::new(time::macros::date!(9999 - 12 - 31), time::macros::time!(23:59:59)).unix_timestamp();
 
-/// Reads `1275004800 +0200`: Unix time and the seconds to add for the author's own clock. Damaged ones are taken as 0.
+/// Parses `1275004800 +0200` into Unix time and the seconds to add for the author's time zone. Invalid numbers become
+/// 0.
 fn moment(text: &str) -> (i64, i64) {
     let (seconds, offset) = text.split_once(' ').unwrap_or((text, ""));
     let offset = offset.parse().map_or(0, |offset: i64| offset / 100 * 3600 + offset % 100 * 60);
     (seconds.parse().unwrap_or(0), offset)
 }
 
-/// The first characters of a text: keys and properties are not of any length.
+/// Returns the first characters of a text, since the length of keys and properties is limited.
 fn cut(text: &str, characters: usize) -> String {
     text.chars().take(characters).collect()
 }
 
-/// What is left of a key's 512 units for subject and address, beside the time, the hash and the joints.
+/// Units for subject and address, out of a key's 512: the rest is for the time, the hash and the delimiters.
 const KEY_UNITS: usize = 420;
 
-/// The beginning of a text that takes at most so many units of a key.
+/// Returns the beginning of a text that takes at most this many units of a key.
 fn cut_for_key(text: &str, mut units: usize) -> String {
     let fits = |character: &char| {
         let left = units.checked_sub(key_units(*character));
@@ -590,18 +592,18 @@ fn cut_for_key(text: &str, mut units: usize) -> String {
     text.chars().take_while(fits).collect()
 }
 
-/// The most that a character takes in a key, where it may be escaped, or two of them once it is folded.
+/// Returns the maximal number of units of a character in a key, where it may be escaped or folded to two characters.
 fn key_units(character: char) -> usize {
     if character.is_ascii_alphanumeric() { 1 } else { 3 }
 }
 
-/// Runs git to its end, and gives its output.
+/// Runs git to its end and returns its output.
 async fn run_git(folder: &Path, arguments: &[&str], input: &str) -> Result<String> {
     let mut git = spawn(&mut git(folder, arguments))?;
     write_input(&mut git, input).await?;
     let output = git.wait_with_output().await?;
     if !output.status.success() {
-        bail!("cannot read a git repository in {}: {}", folder.display(), said(&output.stderr));
+        bail!("cannot read a git repository in {}: {}", folder.display(), error_text(&output.stderr));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -624,15 +626,15 @@ fn spawn(git: &mut Command) -> Result<Child> {
 /// Writes all input and closes it.
 async fn write_input(git: &mut Child, input: &str) -> Result<()> {
     match git.stdin.take().context("git has no input")?.write_all(input.as_bytes()).await {
-        // It ended early, and its status says why.
+        // Git ended early; its status gives the reason.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
     }
 }
 
-/// What git says of an error, in a line.
-fn said(errors: &[u8]) -> String {
+/// Returns git's error messages in one line.
+fn error_text(errors: &[u8]) -> String {
     let errors = String::from_utf8_lossy(errors);
     let lines: Vec<String> = errors.lines().map(clean).filter(|line| !line.trim().is_empty()).collect();
-    if lines.is_empty() { "git does not say why".to_owned() } else { lines.join(" ") }
+    if lines.is_empty() { "git gave no reason".to_owned() } else { lines.join(" ") }
 }

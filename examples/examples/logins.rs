@@ -1,13 +1,14 @@
-//! Sign-in by e-mail address: an index made by hand, of two entities, and the same by one attribute.
+//! Sign-in by e-mail address: an index written by hand as a second entity, and the same index by an attribute.
 //!
-//! No transaction spans two partitions, so what leads from an address to its user is written apart from the user, and
-//! a program can stop between the two. By hand, everything hangs on the order:
+//! No transaction spans two partitions, so the row that leads from an address to its user is written separately from
+//! the user, and a program can crash between the two writes. In code written by hand, the order of the writes is
+//! critical:
 //!
 //! | | first | then | a crash between them leaves |
 //! |---|---|---|---|
-//! | sign up | the user | the login | a user whom nobody reaches; the address is free |
+//! | sign up | the user | the login | a user without a login; the address is free |
 //! | close | the logins | the user | the same |
-//! | the other way round | | | a login of nobody: the address is taken for good |
+//! | the opposite order | | | a login without a user: the address is taken forever |
 //!
 //! | table | `PartitionKey` | `RowKey` | other properties |
 //! |---|---|---|---|
@@ -16,9 +17,9 @@
 //! | `Members` | the id | `member` | `Email`, `Name` |
 //! | `MemberLogins` | the address, lower case | | `EntityId`, `WriteId` |
 //!
-//! The pair can hold what no index does: several logins for one address, with properties of their own. Where there is
-//! nothing to hold, the attribute spares the order of the writes, the way back, the change of an address, and the
-//! clean-up job with its period of grace.
+//! The second entity can do more than an index: it allows several logins for one address, with their own properties. If
+//! that is not needed, the attribute saves the ordering of writes, the rollback, the code for changed addresses, and
+//! the clean-up job with its grace period.
 
 use std::time::{Duration, SystemTime};
 
@@ -36,14 +37,14 @@ struct User {
     name: String,
 }
 
-/// By what somebody signs in.
+/// Way to sign in.
 #[derive(KeyPart, Property, Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Password,
     Passkey,
 }
 
-/// One of the ways in: of one address and one kind there is one.
+/// Login. An address has at most one of each kind.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Logins", allow_scan)]
 struct Login {
@@ -54,7 +55,7 @@ struct Login {
     entity_id: Uuid,
 }
 
-/// The same uniqueness, written by the attribute.
+/// User whose address is unique by an attribute.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Members", row = "member")]
 struct Member {
@@ -78,22 +79,22 @@ async fn by_hand(tables: &Tables) -> Result<()> {
     let ada = sign_up(tables, "Ada@example.com", "Ada", Kind::Password).await?.context("the address is free")?;
     add_login(tables, &ada, Kind::Passkey).await?;
 
-    // The address leads to its logins, and each to the user.
+    // The address finds its logins, and each login its user.
     let logins = Login::by_key("ada@EXAMPLE.com").all(tables).await?;
     assert_eq!(logins.iter().map(|login| login.kind).collect::<Vec<_>>(), [Kind::Passkey, Kind::Password]);
     let user = User::key(logins[0].entity_id).get(tables).await?;
     assert_eq!(user.as_deref(), Some(&ada));
 
-    // Taken: the user that was written for it is taken back.
+    // The address is taken, so the new user is rolled back.
     assert_eq!(sign_up(tables, "ADA@example.com", "Another", Kind::Password).await?, None);
     assert_eq!(User::scan().count(tables).await?, 1);
 
-    // A sign-up that stopped after its first step, and a login that somebody made in the wrong order.
+    // A sign-up crashed after its first step, and a login was written in the wrong order.
     tables.insert(&User { id: Uuid::new_v4(), email: "alan@example.com".into(), name: "Alan".into() }).await?;
     let (email, entity_id) = ("grace@example.com".into(), Uuid::new_v4());
     tables.insert(&Login { email, kind: Kind::Password, entity_id }).await?;
 
-    // The user may be one that is just signing up: such a young one is left alone.
+    // The user may be signing up at the moment, so a new one is left alone.
     assert_eq!(clean_up(tables, Duration::from_secs(3600)).await?, CleanedUp { users: 0, logins: 1 });
     let cleaned = clean_up(tables, Duration::ZERO).await?;
     println!("by hand: {cleaned:?}");
@@ -105,7 +106,7 @@ async fn by_hand(tables: &Tables) -> Result<()> {
     Ok(())
 }
 
-/// Makes a user, unless the address has a login of this kind.
+/// Creates a user, unless the address has a login of this kind.
 async fn sign_up(tables: &Tables, email: &str, name: &str, kind: Kind) -> Result<Option<User>> {
     let user = User { id: Uuid::new_v4(), email: email.to_owned(), name: name.to_owned() };
     let etag = tables.insert(&user).await?;
@@ -116,7 +117,8 @@ async fn sign_up(tables: &Tables, email: &str, name: &str, kind: Kind) -> Result
     Ok(None)
 }
 
-/// Adds a way in, unless the address has one of this kind. The insert decides it: to look first would tell nothing.
+/// Adds a login, unless the address has one of this kind. The insert itself decides, because another program could add
+/// the login between a check and the insert.
 async fn add_login(tables: &Tables, user: &User, kind: Kind) -> Result<bool> {
     match tables.insert(&Login { email: user.email.clone(), kind, entity_id: user.id }).await {
         Ok(_) => Ok(true),
@@ -125,7 +127,7 @@ async fn add_login(tables: &Tables, user: &User, kind: Kind) -> Result<bool> {
     }
 }
 
-/// Deletes a user: the logins first.
+/// Deletes a user, after the user's logins.
 async fn close(tables: &Tables, user: &Stored<User>) -> Result<()> {
     for login in Login::by_key(&user.email).all(tables).await? {
         if login.entity_id == user.id {
@@ -141,8 +143,8 @@ struct CleanedUp {
     logins: usize,
 }
 
-/// Deletes users without a login, which are older than this, and logins without a user. It scans both tables, a point
-/// or a range for every row: a job for the night.
+/// Deletes users without a login that are older than `grace`, and logins without a user. The job scans both tables and
+/// sends a query for every row, so it should run at night.
 async fn clean_up(tables: &Tables, grace: Duration) -> Result<CleanedUp> {
     let mut cleaned = CleanedUp::default();
     let now = SystemTime::now();
@@ -154,8 +156,8 @@ async fn clean_up(tables: &Tables, grace: Duration) -> Result<CleanedUp> {
             cleaned.users += usize::from(deleted(tables.delete(&user).await)?);
         }
     }
-    // A user is there before any login is, so one without was left behind, however young it is; also by the loop
-    // above, where a sign-up took longer than the grace.
+    // A user is written before its logins, so a login without a user is always left over. The loop above leaves one
+    // too, if a sign-up takes longer than the grace period.
     let mut logins = Login::scan().stream(tables);
     while let Some(login) = logins.try_next().await? {
         if !User::key(login.entity_id).exists(tables).await? {
@@ -165,7 +167,7 @@ async fn clean_up(tables: &Tables, grace: Duration) -> Result<CleanedUp> {
     Ok(cleaned)
 }
 
-/// Whether it was deleted: what changed since it was read is somebody else's.
+/// Returns whether the row was deleted. A row that has changed since it was read is kept.
 fn deleted(result: table_runtime::Result<()>) -> Result<bool> {
     match result {
         Ok(()) => Ok(true),
@@ -174,8 +176,8 @@ fn deleted(result: table_runtime::Result<()>) -> Result<bool> {
     }
 }
 
-/// A program that does not know of the index, and so does not keep it.
-mod ignorant {
+/// Program that does not know the index and therefore does not maintain it.
+mod without_index {
     use super::{TableEntity, Uuid};
 
     #[derive(TableEntity)]
@@ -191,7 +193,7 @@ async fn by_attribute(tables: &Tables) -> Result<()> {
     let member = |email: &str, name: &str| Member { id: Uuid::new_v4(), email: email.into(), name: name.into() };
     let (ada, alan) = (member("Ada@example.com", "Ada"), member("alan@example.com", "Alan"));
 
-    // Each takes three steps: the member, whom nobody sees yet; the address; the member again, to be seen.
+    // Each insert has three steps: the member, invisible to readers; the index row; the member again, now visible.
     tables.insert(&ada).await?;
     tables.insert(&alan).await?;
     let by_email = Member::by_email("ada@EXAMPLE.com");
@@ -202,14 +204,14 @@ async fn by_attribute(tables: &Tables) -> Result<()> {
         other => bail!("expected a violation, got {other:?}"),
     }
 
-    // Another address: the new one is taken before the member changes, and the old one given up after it.
+    // A change of the address claims the new one before the member changes, and releases the old one afterwards.
     let mut stored = Member::key(ada.id).get(tables).await?.context("Ada")?;
     stored.email = "ada@example.org".into();
     tables.update(&mut stored).await?;
     assert!(!Member::by_email("ada@example.com").exists(tables).await?);
 
-    // What a crash leaves, or a program that does not know the index, no reader sees: the address is free again.
-    tables.remove(ignorant::Member::key(alan.id)).await?;
+    // Readers ignore an index row that a crash or a program without the index has left. The address is free again.
+    tables.remove(without_index::Member::key(alan.id)).await?;
     assert_eq!(Member::by_email("alan@example.com").get(tables).await?, None);
     let findings = tables.verify::<Member>().all().await?;
     for finding in &findings {
@@ -217,7 +219,7 @@ async fn by_attribute(tables: &Tables) -> Result<()> {
     }
     assert!(matches!(findings[..], [Finding::StaleRow { index: "email", .. }]), "{findings:?}");
 
-    // This is the whole clean-up job; it may run at any time, without a period of grace.
+    // The repair is the complete clean-up job. It may run at any time, without a grace period.
     let repaired = tables.repair::<Member>().await?;
     println!("by attribute: {} fixed of {}", repaired.fixed.len(), repaired.entities);
     assert_eq!((repaired.fixed, repaired.left), (findings, Vec::new()));

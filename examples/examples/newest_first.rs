@@ -1,8 +1,8 @@
-//! A blog, newest posts first.
+//! A blog with the newest posts first.
 //!
-//! Rows stand in the order of their keys, so the key counts down: the ticks that are left until the end of the year
-//! 9999. The newest posts of an author are then the first rows of a partition. Two posts may share a tick; the id tells
-//! them apart.
+//! Rows are stored in key order, so the key counts down: it has the ticks that are left until the end of the year 9999.
+//! The newest posts of an author are thus the first rows of a partition. Two posts may share a tick; the id
+//! distinguishes them.
 //!
 //! | `PartitionKey` | `RowKey` | Title | Likes |
 //! |---|---|---|---|
@@ -36,24 +36,24 @@ async fn main() -> Result<()> {
         tables.insert(&Post { author, posted, id: Uuid::new_v4(), title: title.to_owned(), likes: 0 }).await?;
     }
 
-    // The newest posts are the first rows: one request of two rows, however many there are.
+    // The newest posts are the first rows: one request reads two rows, however many there are.
     let newest = Post::by_key("Marcus").take(2);
     println!("{}", newest.explain());
     let newest = newest.all(&tables).await?;
     assert_eq!(titles(&newest), ["Friday", "Thursday"]);
 
-    // A window is written as it is meant, the earlier moment first, and answered newest first.
+    // A range is written with the earlier time first, and its rows come newest first.
     let window = Post::by_key("Marcus").range(monday..monday + Duration::days(3));
     println!("{}", window.explain());
     assert_eq!(titles(&window.all(&tables).await?), ["Wednesday", "Tuesday", "Monday"]);
 
-    // Two readers hold the same version of one post…
+    // Two programs read the same version of a post.
     let mut mine = Post::by_key("Marcus").first(&tables).await?.context("a post")?;
     let mut theirs = mine.clone();
     theirs.likes += 1;
     tables.update(&mut theirs).await?;
 
-    // …and the one that writes second is told, instead of undoing what the first one wrote.
+    // The second one to write gets an error, instead of overwriting the change of the first.
     mine.likes += 1;
     match tables.update(&mut mine).await {
         Err(Error::ConditionNotMet(row)) => println!("conflict: {row} has changed; reading it again"),

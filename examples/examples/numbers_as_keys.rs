@@ -1,7 +1,7 @@
 //! Numbers in keys, in the order of the numbers.
 //!
-//! A key is text, and as text `10` comes before `9`. So numbers are padded to one width, negative ones are written such
-//! that they count upwards too, and `reverse` counts down.
+//! Keys are text, and as text `10` comes before `9`. So numbers are padded to a fixed width, negative numbers are
+//! encoded in ascending order, and `reverse` gives descending order.
 //!
 //! | entity | `PartitionKey` | `RowKey` |
 //! |---|---|---|
@@ -12,7 +12,7 @@
 use anyhow::Result;
 use table_runtime::{Error, TableEntity, Tables};
 
-/// As wide as asked for.
+/// Entity whose number has a given width.
 #[derive(TableEntity, Debug)]
 #[table(name = "Employees")]
 struct Employee {
@@ -23,7 +23,7 @@ struct Employee {
     name: String,
 }
 
-/// As wide as an `i32` needs, below and above zero.
+/// Entity whose number has the width that an `i32` needs, with negative values.
 #[derive(TableEntity, Debug)]
 #[table(name = "Soundings")]
 struct Sounding {
@@ -34,7 +34,7 @@ struct Sounding {
     degrees: f64,
 }
 
-/// Several fields make a key: the partition is a game and its season, the row the points, then who made them.
+/// Entity with keys of several fields: game and season make the partition key, points and player the row key.
 #[derive(TableEntity, Debug)]
 #[table(name = "Scores")]
 struct Score {
@@ -69,7 +69,7 @@ async fn padded(tables: &Tables) -> Result<()> {
     let below = Employee::by_key("Sales").range(..1000).all(tables).await?;
     assert_eq!(below.iter().map(|employee| employee.number).collect::<Vec<_>>(), [9, 123]);
 
-    // What does not fit is an error before anything is sent, and never a row in the wrong place.
+    // A number that does not fit is an error before anything is sent, never a row in the wrong order.
     let (department, name) = ("Sales".to_owned(), "Grace".to_owned());
     match tables.insert(&Employee { department, number: 123_456_789, name }).await {
         Err(Error::Key(error)) => println!("refused: {error}"),
@@ -97,18 +97,18 @@ async fn reversed(tables: &Tables) -> Result<()> {
         let (game, player) = ("Chess".to_owned(), player.to_owned());
         tables.insert(&Score { game, season: 7, points, player }).await?;
     }
-    // The best ones first, and equal ones by name.
+    // The highest scores come first, and equal scores in the order of names.
     let best = Score::by_key("Chess", 7).take(3).all(tables).await?;
     for score in &best {
         println!("{} {}", score.points, score.player);
     }
     assert_eq!(best.iter().map(|score| &*score.player).collect::<Vec<_>>(), ["Bobby", "Judit", "Viswanathan"]);
 
-    // Bounds are values, so the lesser one is written first here too.
+    // Bounds are values, so the lower one comes first here too.
     let good = Score::by_key("Chess", 7).range(2000..2800).all(tables).await?;
     assert_eq!(good.iter().map(|score| score.points).collect::<Vec<_>>(), [2700]);
 
-    // A composite key narrows part by part; with every part given it is one row.
+    // A composite key is narrowed part by part. With every part given, it is one row.
     assert!(Score::by_key("Chess", 7).eq(2800).eq("Judit").exists(tables).await?);
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! A log of sensors: much of it, read by time, and thrown away by the month.
+//! A log of sensors with many readings, which is read by time and deleted by month.
 //!
 //! Two limits shape such a table. A partition takes about 2,000 rows a second, so the readings are spread over hash
-//! partitions; each query by time then reads all of them side by side and merges what it finds. And rows are deleted one
-//! by one, tables at once: each month has a table of its own, and an old one is dropped whole.
+//! partitions. A query by time reads all of them side by side and merges the rows. And deleting single rows is slow,
+//! but deleting a table is fast, so each month has a table of its own.
 //!
 //! | table | `PartitionKey` | `RowKey` | Celsius |
 //! |---|---|---|---|
@@ -33,8 +33,8 @@ async fn main() -> Result<()> {
     let tables = Tables::in_memory()?;
     tables.create::<Reading>().await?;
 
-    // Six hours apart, from the end of April to the beginning of August: each goes to the table of its month, which is
-    // made by its first one.
+    // The readings are six hours apart, from the end of April to the beginning of August. Each is stored in the table
+    // of its month, which the first one creates.
     let (first, last) = (datetime!(2010-04-28 00:00 UTC), datetime!(2010-08-02 00:00 UTC));
     let times = (0..).map(|step| first + Duration::hours(6 * step)).take_while(|at| *at < last);
     let readings = times.flat_map(|at| {
@@ -48,22 +48,22 @@ async fn main() -> Result<()> {
     let names: Vec<_> = slices.iter().map(|slice| slice.table.as_str()).collect();
     println!("{written} readings in {}", names.join(", "));
 
-    // One reading: its key leads to its table and its partition.
+    // The key of a reading determines its table and its partition.
     let one = Reading::key("kitchen", datetime!(2010-06-03 12:00 UTC));
     println!("one: {}", one.explain());
     println!("kitchen: {:?}", one.get(&tables).await?.map(|reading| reading.celsius));
 
-    // The tail: each partition of the newest table is asked for so many rows, and no more.
+    // The newest readings: each partition of the newest table is asked for five rows and no more.
     let tail = Reading::by_key().take(5);
     println!("tail: {}", tail.explain());
     print(&tail.all(&tables).await?);
 
-    // A window over the end of a month reads the two tables that it needs, the newer one first.
+    // A range across the end of a month reads the two tables that it needs, the newer one first.
     let window = Reading::by_key().range(datetime!(2010-05-31 18:00 UTC)..datetime!(2010-06-01 06:00 UTC));
     println!("window: {}", window.explain());
     print(&window.all(&tables).await?);
 
-    // A stream reads on as it is asked, back through the months.
+    // A stream reads further pages on demand, back through the months.
     let mut stream = Reading::by_key().range(..datetime!(2010-06-02 00:00 UTC)).stream(&tables);
     let mut warmest: Option<Stored<Reading>> = None;
     while let Some(reading) = stream.try_next().await? {
@@ -73,19 +73,19 @@ async fn main() -> Result<()> {
     }
     println!("warmest: {:?}", warmest.map(|reading| (reading.at.date().to_string(), reading.celsius)));
 
-    // Pages, as a web service has them: the cursor is as small as ever.
+    // Pages for a web service: the cursor does not grow with the number of partitions.
     let page = Reading::by_key().page(&tables, 7, None).await?;
     let next = Reading::by_key().page(&tables, 3, page.next.as_deref()).await?;
     println!("second page:");
     print(&next.entities);
 
-    // What is older than two months goes, table by table; what is in a month that has not ended for so long stays.
+    // Tables whose month ended more than 60 days ago are deleted.
     let dropped = tables.drop_slices::<Reading>(..last - Duration::days(60)).await?;
     let names: Vec<_> = dropped.iter().map(|slice| slice.table.as_str()).collect();
     println!("dropped {}", names.join(", "));
     println!("{} readings are left", Reading::by_key().count(&tables).await?);
 
-    // A late one makes its table anew.
+    // A late reading creates its table again.
     let late = Reading { at: datetime!(2010-05-01 00:00 UTC), sensor: "attic".to_owned(), celsius: 9.5 };
     tables.insert(&late).await?;
     println!("oldest table: {}", tables.slices::<Reading>().await?[0].table);

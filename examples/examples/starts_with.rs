@@ -1,8 +1,8 @@
-//! Articles by the beginning of their title, whatever its case.
+//! Articles by the beginning of their titles, regardless of case.
 //!
-//! One field makes both keys: the partition is the title's first letter, the row its whole title, both in capitals. A
-//! prefix then names its partition and a range of rows in it: no index, no scan. What the keys fold away, the property
-//! `Title` keeps.
+//! One field makes both keys: the partition key is the title's first letter, the row key the whole title, both in
+//! capitals. A prefix thus determines its partition and a range of rows in it, without an index or a scan. The property
+//! `Title` keeps the original case.
 //!
 //! | `PartitionKey` | `RowKey` | Title | Words |
 //! |---|---|---|---|
@@ -41,7 +41,7 @@ async fn main() -> Result<()> {
         tables.insert(&Article { title: title.to_owned(), words }).await?;
     }
 
-    // The case of the prefix matters as little as that of the titles.
+    // The case of the prefix does not matter.
     let metabolis = Article::by_key().starts_with("metaboliS");
     println!("{}", metabolis.explain());
     let found = metabolis.all(&tables).await?;
@@ -50,10 +50,10 @@ async fn main() -> Result<()> {
     }
     assert_eq!(found.iter().map(|article| &*article.title).collect::<Vec<_>>(), ["Metabolise", "Metabolism"]);
 
-    // Capitals make `Straße` and `STRASSE` one.
+    // In capitals, `Straße` and `STRASSE` are equal.
     assert!(Article::key("STRASSE").exists(&tables).await?);
 
-    // Page by page: a cursor is a text, so that it can travel through a link, and it goes on after the last row.
+    // Page by page: a cursor is text, so it can be part of a link. It continues after the last row.
     let mut cursor = None;
     let mut pages = Vec::new();
     loop {
@@ -73,7 +73,7 @@ async fn main() -> Result<()> {
     let other = Article::by_key().starts_with("Metal").page(&tables, 1, first.next.as_deref()).await;
     assert!(matches!(other, Err(Error::Cursor(_))));
 
-    // The empty prefix tells no partition: refused before anything is read.
+    // The empty prefix determines no partition, so the query is refused before anything is read.
     match Article::by_key().starts_with("").all(&tables).await {
         Err(Error::Query(error)) => println!("refused: {}", error.problem),
         other => anyhow::bail!("expected a refusal, got {other:?}"),

@@ -1,8 +1,8 @@
-//! Runs every example, and `git_history` on repositories made for it.
+//! Runs every example, and `git_history` on repositories created for it.
 //!
-//! `cargo test -p examples` builds the examples too; `cargo test -p examples NAME`, with a test's name, does not, and
-//! runs them as they were built last.
-#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+//! `cargo test -p examples` builds the examples too. `cargo test -p examples NAME`, with a test's name, runs the
+//! examples as they were built last.
+#![allow(clippy::unwrap_used, reason = "a panic shows where the test failed")]
 
 use std::{
     env, fs,
@@ -13,7 +13,8 @@ use std::{
 
 use tempfile::TempDir;
 
-/// An example that `cargo test` has built beside this test: `target/debug/deps/examples-…`, `target/debug/examples/…`.
+/// Returns the command of an example, which `cargo test` has built: this test is `target/debug/deps/examples-…`, the
+/// example `target/debug/examples/…`.
 fn example(name: &str) -> Command {
     let test = env::current_exe().unwrap();
     let file = test.ancestors().nth(2).unwrap().join("examples").join(name).with_extension(env::consts::EXE_EXTENSION);
@@ -23,7 +24,7 @@ fn example(name: &str) -> Command {
     command
 }
 
-/// The output of a program that succeeds.
+/// Returns the output of a program, which has to succeed.
 #[track_caller]
 fn output(command: &mut Command) -> String {
     let output = command.output().unwrap();
@@ -32,7 +33,7 @@ fn output(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The errors of a program that fails, without a panic.
+/// Returns the error output of a program, which has to fail without a panic.
 #[track_caller]
 fn errors(command: &mut Command) -> String {
     let output = command.output().unwrap();
@@ -189,7 +190,7 @@ fn expenses() {
     );
 }
 
-/// A repository in a temporary folder, and a store beside it.
+/// Repository in a temporary folder, with a store next to it.
 struct Repository {
     folder: TempDir,
 }
@@ -213,7 +214,8 @@ impl Repository {
     fn git(&self, arguments: &[&str], input: &[u8]) -> String {
         fs::create_dir_all(self.path()).unwrap();
         let mut git = Command::new("git");
-        // Nothing of this machine's: no configuration, no repository around the temporary folder, no hook's variables.
+        // Git must not use this machine's configuration, a repository around the temporary folder, or variables of a
+        // hook.
         for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
             git.env_remove(name);
         }
@@ -225,7 +227,7 @@ impl Repository {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Commits one after the other: author, Unix time with offset, message. They follow `from`, if that is given.
+    /// Adds commits, each with author, Unix time with offset, and message. The first one follows `from`, if given.
     fn commit(&self, branch: &str, from: Option<&str>, commits: &[(&[u8], &str, &[u8])]) {
         let mut import = Vec::new();
         for (at, (author, time, message)) in commits.iter().enumerate() {
@@ -241,7 +243,7 @@ impl Repository {
         self.git(&["fast-import", "--quiet", "--force"], &import);
     }
 
-    /// `count` commits of Ada, a day apart.
+    /// Adds `count` commits of Ada, a day apart.
     fn commit_days(&self, branch: &str, from: Option<&str>, start: u32, count: u32) {
         let times: Vec<String> = (0..count).map(|day| format!("{} +0200", start + day * DAY)).collect();
         let commits: Vec<_> =
@@ -259,7 +261,7 @@ impl Repository {
         command
     }
 
-    /// How many commits a run says are new, and how many there are in all.
+    /// Runs the program and returns the printed numbers of new commits and of all commits.
     fn new_and_all(&self) -> (String, String) {
         let output = self.history(&[]);
         let line = |name: &str| {
@@ -340,19 +342,19 @@ fn git_history_finds_commits_by_hash_and_subject_across_authors() {
     assert!(too_short.contains("the prefix \"a\" is too short"), "{too_short}");
 }
 
-/// What comes right after everything that begins with this hash.
+/// Returns the first text after all texts that begin with this hash.
 fn after(hash: &str) -> String {
     let (rest, last) = hash.split_at(hash.len() - 1);
     format!("{rest}{}", char::from(last.as_bytes()[0] + 1))
 }
 
 #[test]
-fn git_history_stores_a_commit_once_whatever_the_mailmap_says() {
+fn git_history_stores_a_commit_once_if_the_mailmap_changes() {
     let repository = Repository::new();
     repository.commit_days("main", None, MAY, 5);
     repository.assert_new_and_all("5 commits", "5 commits by 1 author");
 
-    // The known head is gone for good, so every commit is read again, now under another address.
+    // The known head no longer exists, so every commit is read again, now with another address.
     fs::write(repository.path().join(".mailmap"), "Ada <ada@example.org> <ada@example.com>\n").unwrap();
     repository.commit_days("main", Some("refs/heads/main~1"), MAY + 20 * DAY, 2);
     repository.git(&["reflog", "expire", "--expire=now", "--all"], b"");
@@ -362,16 +364,16 @@ fn git_history_stores_a_commit_once_whatever_the_mailmap_says() {
 }
 
 #[test]
-fn git_history_follows_a_rewritten_history() {
+fn git_history_handles_a_rewritten_history() {
     let repository = Repository::new();
     repository.commit_days("main", None, MAY, 5);
     repository.assert_new_and_all("5 commits", "5 commits by 1 author");
 
-    // The known head is unreachable: reading goes on where the two histories part.
+    // The known head is unreachable: commits are read back to where the two histories part.
     repository.commit_days("main", Some("refs/heads/main~2"), MAY + 10 * DAY, 1);
     repository.assert_new_and_all("1 commit", "6 commits by 1 author");
 
-    // The known head is gone for good.
+    // The known head no longer exists.
     repository.commit_days("main", Some("refs/heads/main~1"), MAY + 20 * DAY, 2);
     repository.git(&["reflog", "expire", "--expire=now", "--all"], b"");
     repository.git(&["repack", "-adq"], b"");
@@ -387,7 +389,7 @@ fn git_history_repeats_an_interrupted_run() {
     }
     let mut run = cut.history_command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(150));
-    // Killed, or done already on a fast machine.
+    // On a fast machine, the process may have ended already.
     run.kill().unwrap();
     run.wait().unwrap();
     assert_eq!(cut.new_and_all().1, "3,000 commits by 1 author");
@@ -395,14 +397,14 @@ fn git_history_repeats_an_interrupted_run() {
 
     let answers = |repository: &Repository| {
         let output = repository.history(&["--since", "2010-06-01", "--until", "2012-01-01"]);
-        let (from, to) = (output.find("The busiest").unwrap(), output.find("What the queries").unwrap());
+        let (from, to) = (output.find("The busiest").unwrap(), output.find("Costs of the queries").unwrap());
         output[from..to].to_owned()
     };
     assert_eq!(answers(&cut), answers(&whole));
 }
 
 #[test]
-fn git_history_takes_what_others_wrote() {
+fn git_history_accepts_unusual_commits() {
     let repository = Repository::new();
     repository.commit(
         "main",
@@ -429,7 +431,7 @@ fn git_history_takes_what_others_wrote() {
 }
 
 #[test]
-fn git_history_reads_on_after_a_shallow_clone() {
+fn git_history_reads_older_commits_after_a_shallow_clone() {
     let origin = Repository::new();
     origin.commit_days("main", None, MAY, 4);
     let clone = Repository { folder: TempDir::new().unwrap() };
@@ -441,7 +443,7 @@ fn git_history_reads_on_after_a_shallow_clone() {
 }
 
 #[test]
-fn git_history_has_nothing_to_say_of_an_empty_repository() {
+fn git_history_reports_an_empty_repository() {
     let repository = Repository::new();
     let output = repository.history(&[]);
     assert!(output.contains("Nothing has been committed here yet"), "{output}");
@@ -450,7 +452,7 @@ fn git_history_has_nothing_to_say_of_an_empty_repository() {
 }
 
 #[test]
-fn git_history_says_what_is_wrong() {
+fn git_history_reports_errors() {
     let folder = TempDir::new().unwrap();
     let run = |path: &Path| {
         let mut command = example("git_history");

@@ -37,12 +37,12 @@
 //! | `same_partition, copy` | 1 | 1 |  | 1 | 2 | 2 |  | 1 | 2 | 1 | ⌈*n* ÷ 1000⌉ |
 //! | `same_partition, unique, copy` | 1 | 1 |  | 1 | 2 | 2 |  | 1 | 2 | 1 |  |
 //! | `same_partition, list` | 2 | 1 |  | 3 | 3 | 4 | 1 | 2 | 3 | 2 | 1 + *n* |
-//! | elsewhere | 3 | 1 |  | 4 | 4 | 5 | 1 | 3 | 4 | 2 | ⌈*n* ÷ 1000⌉ + *n* |
-//! | elsewhere, `include(…)` | 3 | 1 | 3 | 4 | 4 | 5 | 1 | 3 | 4 | 2 | ⌈*n* ÷ 1000⌉ + *n* |
-//! | elsewhere, `unique` | 3 | 1 |  | 4 | 4 | 5 | 1 | 3 | 4 | 2 |  |
-//! | elsewhere, two of them | 4 | 1 |  | 7 | 5 | 8 | 1 | 5 | 6 | 2 |  |
-//! | elsewhere, three of them | 5 | 1 |  | 10 | 6 | 11 | 1 | 7 | 8 | 2 |  |
-//! | elsewhere, `copy` | 3 | 3 |  | 4 | 4 | 5 |  | 3 | 4 | 1 | ⌈*n* ÷ 1000⌉ |
+//! | cross-partition | 3 | 1 |  | 4 | 4 | 5 | 1 | 3 | 4 | 2 | ⌈*n* ÷ 1000⌉ + *n* |
+//! | cross-partition, `include(…)` | 3 | 1 | 3 | 4 | 4 | 5 | 1 | 3 | 4 | 2 | ⌈*n* ÷ 1000⌉ + *n* |
+//! | cross-partition, `unique` | 3 | 1 |  | 4 | 4 | 5 | 1 | 3 | 4 | 2 |  |
+//! | cross-partition, two of them | 4 | 1 |  | 7 | 5 | 8 | 1 | 5 | 6 | 2 |  |
+//! | cross-partition, three of them | 5 | 1 |  | 10 | 6 | 11 | 1 | 7 | 8 | 2 |  |
+//! | cross-partition, `copy` | 3 | 3 |  | 4 | 4 | 5 |  | 3 | 4 | 1 | ⌈*n* ÷ 1000⌉ |
 //!
 //! <!-- requests: end -->
 //!

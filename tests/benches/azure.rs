@@ -1,7 +1,7 @@
-//! The Azure backend, beside plain `reqwest` with a signature made by hand, and Python's `azure-data-tables`.
+//! The Azure backend, compared with plain `reqwest` and a manual signature, and with Python's `azure-data-tables`.
 //!
-//! `cargo bench -p tests --bench azure`. All three do the same work on one Azurite, in turns, so that whatever slows
-//! it down slows each alike. What is measured is the way there and back: most of it is Azurite's own time.
+//! `cargo bench -p tests --bench azure`. All three do the same work on one Azurite in turns, so that every slowdown
+//! affects all of them. A measured time is that of a whole round trip, most of which Azurite itself takes.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -23,12 +23,12 @@ use table_runtime::{Stored, TableEntity, Tables};
 use tests::azurite::Azurite;
 
 const ROUNDS: usize = 40;
-/// How many rows a query gives.
+/// Number of rows that a query returns.
 const PAGE: u64 = 100;
-/// Whose partition is read.
+/// Author whose partition is read.
 const READER: &str = "reader";
 const PYTHON_PACKAGE: &str = "azure-data-tables==12.7.0";
-/// The second is what it needs to work side by side.
+/// Installed packages. The second one is needed for concurrent requests.
 const PYTHON_PACKAGES: [&str; 2] = [PYTHON_PACKAGE, "aiohttp==3.14.5"];
 
 #[derive(TableEntity, Deserialize, Clone, Debug, PartialEq)]
@@ -50,7 +50,7 @@ struct Post {
     draft: bool,
 }
 
-/// A number that stands in a text.
+/// Reads a number from a text.
 fn number<'de, D: Deserializer<'de>, T: std::str::FromStr<Err: std::fmt::Display>>(text: D) -> Result<T, D::Error> {
     let text: &str = Deserialize::deserialize(text)?;
     text.parse().map_err(serde::de::Error::custom)
@@ -80,7 +80,7 @@ enum Work {
 }
 
 impl Work {
-    /// As Python is told.
+    /// Returns the name that is sent to Python.
     const fn name(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -98,8 +98,8 @@ impl Work {
     }
 }
 
-/// A way of working with the service.
-trait Way {
+/// Client of the service.
+trait Client {
     const NAME: &str;
 
     async fn get(&self, author: &str, id: u64) -> Result<Option<Post>>;
@@ -109,7 +109,7 @@ trait Way {
 
 struct Ours(Tables);
 
-impl Way for Ours {
+impl Client for Ours {
     const NAME: &str = "table-runtime";
 
     async fn get(&self, author: &str, id: u64) -> Result<Option<Post>> {
@@ -127,9 +127,9 @@ impl Way for Ours {
     }
 }
 
-/// What one would write for this struct and no other: no retries, no quoting of keys, no errors told apart.
+/// Client for this struct only: without retries, quoting of keys and distinct errors.
 ///
-/// It asks for the same metadata, with which the rows' ETags come, so that Azurite has the same to do.
+/// It requests the same metadata, which contains the ETags, so that Azurite does the same work.
 struct Plain {
     client: reqwest::Client,
     account: String,
@@ -173,7 +173,7 @@ impl Plain {
         let date = DateTime::<Utc>::from(SystemTime::now()).format("%a, %d %b %Y %H:%M:%S GMT").to_string();
         let account = &self.account;
         let mut signature = Hmac::<Sha256>::new_from_slice(&self.key)?;
-        // Azurite has the account in the path too.
+        // On Azurite, the path contains the account too.
         signature.update(format!("{date}\n/{account}/{account}/{path}").as_bytes());
         let signature = STANDARD.encode(signature.finalize().into_bytes());
         Ok(self
@@ -187,7 +187,7 @@ impl Plain {
     }
 }
 
-impl Way for Plain {
+impl Client for Plain {
     const NAME: &str = "reqwest";
 
     async fn get(&self, author: &str, id: u64) -> Result<Option<Post>> {
@@ -232,7 +232,7 @@ impl Way for Plain {
     }
 }
 
-/// One line of what is printed: this work, so many times in each round, so many side by side each time.
+/// Line of the output: the work, how often it is done in a round, and how many requests run side by side.
 struct Line {
     work: Work,
     count: usize,
@@ -248,33 +248,33 @@ const LINES: [Line; 6] = [
     Line { work: Work::Query, count: 1, side_by_side: 16 },
 ];
 
-async fn one<W: Way>(way: &W, work: Work) -> Result<()> {
+async fn one<W: Client>(client: &W, work: Work) -> Result<()> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let id = NEXT.fetch_add(1, Ordering::Relaxed);
     match work {
-        Work::Get => ensure!(way.get(READER, id % PAGE).await?.is_some(), "no row"),
-        Work::Insert => way.insert(&Post::new(W::NAME, id)).await?,
-        Work::Query => ensure!(way.query(READER).await?.len() as u64 == PAGE, "not all rows"),
+        Work::Get => ensure!(client.get(READER, id % PAGE).await?.is_some(), "no row"),
+        Work::Insert => client.insert(&Post::new(W::NAME, id)).await?,
+        Work::Query => ensure!(client.query(READER).await?.len() as u64 == PAGE, "not all rows"),
     }
     Ok(())
 }
 
-/// How many milliseconds each time took.
-async fn measure<W: Way>(way: &W, line: &Line) -> Result<Vec<f64>> {
+/// Returns the milliseconds that each repetition took.
+async fn measure<W: Client>(client: &W, line: &Line) -> Result<Vec<f64>> {
     let mut times = Vec::new();
     for _ in 0..line.count {
         let begin = Instant::now();
         if line.side_by_side == 1 {
-            one(way, line.work).await?;
+            one(client, line.work).await?;
         } else {
-            try_join_all((0..line.side_by_side).map(|_| one(way, line.work))).await?;
+            try_join_all((0..line.side_by_side).map(|_| one(client, line.work))).await?;
         }
         times.push(begin.elapsed().as_secs_f64() * 1000.0);
     }
     Ok(times)
 }
 
-/// `azure-data-tables` in a process of its own, which takes its own times.
+/// `azure-data-tables` in its own process, which measures its own times.
 struct Python {
     process: Child,
     to: ChildStdin,
@@ -295,7 +295,7 @@ impl Python {
         Ok(Self { process, to, from })
     }
 
-    /// The Python that has the package, in an environment of its own.
+    /// Installs the package in its own environment and returns that environment's Python.
     fn install() -> Result<PathBuf> {
         let environment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/azure-data-tables");
         let python = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
@@ -323,13 +323,13 @@ impl Python {
 
 impl Drop for Python {
     fn drop(&mut self) {
-        // Neither can fail in a way that could be fixed: its input's end stops it too.
+        // A failure of either call cannot be handled. Closing the input stops the process too.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// That all do the same work, before it is measured.
+/// Checks before the measurement that both Rust clients do the same work.
 async fn check(ours: &Ours, plain: &Plain) -> Result<()> {
     let posts: Vec<_> = (0..PAGE).map(|id| Post::new(READER, id)).collect();
     for (n, post) in posts.iter().enumerate() {
@@ -368,17 +368,17 @@ async fn main() -> Result<()> {
     let mut times: [[Vec<f64>; 3]; LINES.len()] = Default::default();
     for round in 0..=ROUNDS {
         for (line, times) in LINES.iter().zip(&mut times) {
-            // Each goes first as often as the others.
+            // Each client goes first equally often.
             for n in 0..3 {
-                let way = (round + n) % 3;
-                let took = match way {
+                let client = (round + n) % 3;
+                let took = match client {
                     0 => measure(&ours, line).await?,
                     1 => measure(&plain, line).await?,
                     _ => python.as_mut().map_or(Ok(Vec::new()), |python| python.measure(line))?,
                 };
-                // The first round opens the connections.
+                // The first round opens the connections and is not counted.
                 if round > 0 {
-                    times[way].extend(took);
+                    times[client].extend(took);
                 }
             }
         }

@@ -1,6 +1,6 @@
-"""azure-data-tables, doing what the benchmark asks for on standard input, a line each.
+"""Runs azure-data-tables for the benchmark, which sends one line for each measurement.
 
-A line is `WORK COUNT SIDE_BY_SIDE`, as `get 10 1`; the answer is the milliseconds that each took, on one line.
+A line is `WORK COUNT SIDE_BY_SIDE`, such as `get 10 1`. The answer is one line with the milliseconds of each repetition.
 """
 
 import asyncio

@@ -6,7 +6,7 @@ use table_runtime::{Filter, Guid, Projection, Set, TableEntity, Ticks};
 
 use crate::random::Random;
 
-/// An entity with a property of every type.
+/// Entity with a property of every type.
 #[derive(TableEntity, Clone, Debug)]
 #[table(name = "Anything", allow_scan)]
 #[allow(missing_docs, reason = "they are named after their types")]
@@ -29,7 +29,7 @@ pub struct Anything {
     pub time: Option<Ticks>,
 }
 
-/// Some of its fields.
+/// Projection of some of its fields.
 #[derive(Projection, Debug)]
 #[projection(of = Anything)]
 #[allow(missing_docs, reason = "they are those of the entity")]
@@ -39,10 +39,10 @@ pub struct Part {
     pub double: Option<f64>,
 }
 
-/// An area and a name.
+/// Area and name of an entity.
 pub type Key = (String, String);
 
-/// A value of a property, with the property.
+/// Property with a value.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "they are named after the fields")]
 pub enum Literal {
@@ -60,40 +60,40 @@ pub enum Literal {
     Time(Ticks),
 }
 
-/// A condition.
+/// Condition of a filter.
 #[derive(Clone, Debug)]
 pub enum Where {
-    /// A comparison, by the number of its operator.
+    /// Comparison, with the number of its operator.
     Compare(Literal, usize),
-    /// Both, or one of them.
+    /// Conjunction or disjunction.
     Join(Box<Where>, bool, Box<Where>),
-    /// It does not hold.
+    /// Negation.
     Not(Box<Where>),
 }
 
-/// The rows of a query.
+/// Rows of a query.
 #[derive(Clone, Debug)]
 pub enum Narrow {
-    /// Those of the table.
+    /// All rows of the table.
     Scan,
-    /// Those of the area.
+    /// Rows of the area.
     All,
-    /// Those whose names begin so.
+    /// Rows whose names begin with this.
     Prefix(String),
-    /// Those whose names are between these.
+    /// Rows whose names are between these.
     Range(Bound<String>, Bound<String>),
 }
 
-/// A query.
+/// Query of entities.
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// Its area.
+    /// Queried area.
     pub area: String,
-    /// Its rows.
+    /// Queried rows of the area.
     pub narrow: Narrow,
-    /// Its condition, and whether that is on properties that every row has.
+    /// Condition, and whether it is on properties that every row has.
     pub filter: Option<(Where, bool)>,
-    /// The most rows.
+    /// Maximal number of rows.
     pub take: Option<usize>,
 }
 
@@ -118,7 +118,7 @@ macro_rules! equal {
     };
 }
 
-/// What is known of properties that every row has, and of others.
+/// Filters on properties that every row has, and on others.
 type Always = table_runtime::__private::Always;
 type Maybe = table_runtime::__private::Maybe;
 
@@ -178,8 +178,8 @@ impl Literal {
     }
 }
 
-/// Texts as keys and values. Azurite's parser of transactions takes `',` in a row key, and `,` at its beginning, for
-/// the end of another part of the address, so no text has them.
+/// Texts for keys and values. Azurite's parser of transactions misreads `',` in a row key and `,` at its beginning, so
+/// no text has them.
 const TEXTS: [&str; 30] = [
     "",
     "a",
@@ -212,24 +212,24 @@ const TEXTS: [&str; 30] = [
     "\u{10000}",
     "\u{10FFFF}",
 ];
-/// Characters that the encoding of keys escapes. As values they are written to every store as they are.
+/// Characters that the encoding of keys escapes. As values they are written unchanged to every store.
 const ESCAPED: [&str; 6] = ["a/b", "\\", "#", "?", "a\tb\n", "\u{7F}\u{9F}"];
 const INTS: [i32; 7] = [i32::MIN, -1, 0, 1, 2, 10, i32::MAX];
 const LONGS: [i64; 8] = [i64::MIN, -(1 << 53) - 1, -1, 0, 1, (1 << 53) + 1, i64::MAX - 1, i64::MAX];
-/// Without the negative zero: Azurite answers in JavaScript's JSON, which has no sign for it.
+/// Doubles without the negative zero, which Azurite's JSON cannot represent.
 const DOUBLES: [f64; 11] =
     [f64::MIN, -1.5, 0.0, 5e-324, f64::MIN_POSITIVE, 0.1, 1.0, 1e21, 123_456_789_012_345_680.0, 1e300, f64::MAX];
 const NO_NUMBERS: [f64; 3] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
 const SINGLES: [f32; 6] = [f32::MIN, -0.1, 0.0, 1e-45, 16_777_217.0, f32::MAX];
-/// Ticks of a millisecond.
+/// Number of ticks in a millisecond.
 const MILLISECOND: u64 = 10_000;
 
-/// Makes entities and queries.
+/// Generator of entities and queries.
 #[derive(Debug)]
 pub struct Source<'a> {
-    /// The choices.
+    /// Source of random choices.
     pub random: &'a mut Random,
-    /// The texts of this program: few, so that keys and values are equal at times.
+    /// Texts of this program. There are few, so that keys and values are sometimes equal.
     texts: Vec<&'static str>,
 }
 
@@ -249,7 +249,7 @@ impl<'a> Source<'a> {
     /// Returns a text as a key.
     pub fn key_text(&mut self) -> String {
         match self.random.below(60) {
-            // At the limit, and beyond.
+            // The key has the maximal length, or one more.
             0 => "k".repeat(self.random.below(3) + 511),
             1 => "\u{10000}".repeat(256),
             2 => self.text() + "x",
@@ -257,7 +257,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Returns a key: few areas, so that names collide.
+    /// Returns a key. There are few areas, so that names collide.
     pub fn key(&mut self) -> Key {
         let area = match self.random.below(40) {
             0 => self.key_text(),
@@ -271,7 +271,8 @@ impl<'a> Source<'a> {
     fn time(&mut self, stored: bool) -> Ticks {
         let (first, epoch) = (Ticks::FIRST_PROPERTY.get(), Ticks::UNIX_EPOCH.get());
         let whole = [first, first + MILLISECOND, epoch - MILLISECOND, epoch, epoch + MILLISECOND];
-        // Azurite compares times by the millisecond: filters have whole ones, to which no other time is rounded.
+        // Azurite compares times by the millisecond. Filters have whole milliseconds, to which no stored time is
+        // rounded.
         let parts = [epoch + 5 * MILLISECOND + 1, epoch + 5 * MILLISECOND + 9_999, first - 1, Ticks::MAX.get()];
         let ticks =
             if stored && self.random.chance(40) { *self.random.pick(&parts) } else { *self.random.pick(&whole) };
@@ -296,13 +297,13 @@ impl<'a> Source<'a> {
     }
 
     fn double(&mut self, stored: bool) -> f64 {
-        // A filter has no such literal.
+        // A filter cannot have such a literal.
         if stored && self.random.chance(20) { *self.random.pick(&NO_NUMBERS) } else { *self.random.pick(&DOUBLES) }
     }
 
     fn guid(&mut self) -> Guid {
         let mut bytes = [0; 16];
-        // The first and the last group, which stores might order differently.
+        // Stores might order the first and the last group differently.
         for at in [0, 3, 8, 15] {
             bytes[at] = *self.random.pick(&[0, 0x0A, 0xFF]);
         }
@@ -331,7 +332,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Returns a value: one for a row if it is `stored`, one for a filter otherwise.
+    /// Returns a value for a row if it is `stored`, otherwise one for a filter.
     pub fn literal(&mut self, is_required: bool, stored: bool) -> Literal {
         if is_required {
             return match self.random.below(3) {
@@ -359,7 +360,7 @@ impl<'a> Source<'a> {
                 let (left, right) = (self.condition(is_required, depth - 1), self.condition(is_required, depth - 1));
                 Where::Join(left.into(), self.random.chance(50), right.into())
             }
-            // The service advises against `not` over properties that may be missing; it does not compile.
+            // A `not` over properties that may be missing does not compile.
             3 if is_required => Where::Not(self.condition(true, depth.saturating_sub(1)).into()),
             _ => Where::Compare(self.literal(is_required, false), self.random.below(6)),
         }

@@ -1,4 +1,4 @@
-//! Azurite, Microsoft's emulator of the table service, fetched from npm and run beside the tests.
+//! Azurite, Microsoft's emulator of the table service, fetched from npm and run during the tests.
 
 use std::{
     env, fs,
@@ -14,10 +14,10 @@ use anyhow::{Context, Result, bail};
 use table_runtime::backend::AzureBackend;
 
 const VERSION: &str = "3.37.0";
-/// The emulator's one account; its key is published and the same everywhere.
+/// The emulator's only account. Its key is public and the same on every machine.
 const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-/// A running Azurite; stopped when it is dropped, or with this process if that comes first.
+/// Running Azurite. It stops when it is dropped or when this process ends.
 #[derive(Debug)]
 pub struct Azurite {
     child: Child,
@@ -25,11 +25,11 @@ pub struct Azurite {
 }
 
 impl Azurite {
-    /// Fetches Azurite if need be, starts it, and waits until it answers.
+    /// Fetches Azurite if necessary, starts it, and waits until it answers.
     pub fn start() -> Result<Self> {
         let main = install()?;
         let mut failures = String::new();
-        // Between being found free and being bound, the port may go to another.
+        // Another process may take the free port before it is bound.
         for _ in 0..5 {
             match Self::start_on(free_port()?, &main) {
                 Ok(azurite) => return Ok(azurite),
@@ -40,7 +40,7 @@ impl Azurite {
     }
 
     fn start_on(port: u16, main: &Path) -> Result<Self> {
-        // By `node` itself: an `npx` that is stopped leaves the server behind.
+        // `node` runs the server directly, because a stopped `npx` would leave it running.
         let child = Command::new("node")
             .arg("--require")
             .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/die_with_parent.cjs"))
@@ -53,13 +53,13 @@ impl Azurite {
             .stderr(Stdio::piped())
             .spawn()
             .context("`node` cannot be started")?;
-        // From here on dropped, and so stopped, whatever happens.
+        // From here on, an error drops and thus stops the server.
         let mut azurite = Self { child, port };
         let mut output = BufReader::new(azurite.child.stdout.take().context("no standard output")?);
         let mut line = String::new();
         while output.read_line(&mut line)? > 0 {
             if line.contains("successfully started") {
-                // It must not block on a full pipe.
+                // The server must not block on a full pipe.
                 thread::spawn(move || io::copy(&mut output, &mut io::sink()));
                 let errors = azurite.child.stderr.take();
                 thread::spawn(move || errors.map(|mut errors| io::copy(&mut errors, &mut io::sink())));
@@ -73,7 +73,7 @@ impl Azurite {
         bail!("{}{}", line.trim(), errors.trim());
     }
 
-    /// Connects to this server.
+    /// Returns the connection string of this server.
     pub fn connection_string(&self) -> String {
         format!(
             "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={KEY};\
@@ -82,7 +82,7 @@ impl Azurite {
         )
     }
 
-    /// The server's process id.
+    /// Returns the server's process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -90,26 +90,26 @@ impl Azurite {
 
 impl Drop for Azurite {
     fn drop(&mut self) {
-        // Neither can fail in a way that a test could mend: the pipe's end stops it too.
+        // A test cannot handle a failure of either call. Closing the pipe stops the server too.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Whether the tests are to go without Azurite: `TABLE_TESTS_AZURITE=off`.
+/// Returns whether Azurite is switched off by `TABLE_TESTS_AZURITE=off`.
 pub fn is_off() -> bool {
     env::var("TABLE_TESTS_AZURITE").is_ok_and(|value| value == "off")
 }
 
-/// The Azurite that a test program's tests share; the reason, if it could not be started.
+/// Azurite that the tests of a program share, or the reason why it could not be started.
 static SHARED: Mutex<Option<Result<Azurite, String>>> = Mutex::new(None);
 
-/// The connection string of the Azurite that this test program's tests share, started by the first who asks.
+/// Returns the connection string of the Azurite that the tests of this program share. The first call starts it.
 ///
-/// `None` if it [`is_off`], which is said on standard error, past the test harness.
+/// If it [`is_off`], the result is `None`, which is reported on standard error, bypassing the test harness.
 ///
 /// # Errors
-/// Azurite cannot be fetched or started, for instance since there is no Node.
+/// Azurite cannot be fetched or started, for instance because Node is missing.
 pub fn shared() -> Result<Option<String>> {
     if is_off() {
         let _ = writeln!(io::stderr(), "not tested: behaviour on Azurite, since TABLE_TESTS_AZURITE=off");
@@ -122,21 +122,21 @@ pub fn shared() -> Result<Option<String>> {
     }
 }
 
-/// Stops the shared Azurite. A test program that cannot say when its last test ended need not call this: a static is
-/// never dropped, but the server ends with the process, when its standard input is closed.
+/// Stops the shared Azurite. A test program that does not know when its last test ended need not call this: the server
+/// stops with the process, when its standard input is closed.
 pub fn stop_shared() {
     *SHARED.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
-/// The connection string of a live account, if `AZURE_TABLES_CONNECTION_STRING` has one.
+/// Returns the connection string of a live account, if `AZURE_TABLES_CONNECTION_STRING` has one.
 pub fn live() -> Option<String> {
     env::var("AZURE_TABLES_CONNECTION_STRING").ok().filter(|text| !text.trim().is_empty())
 }
 
-/// The services to test on, by name: Azurite, unless it is off, and a live account, if there is one.
+/// Returns the available services by name: Azurite, unless it is off, and a live account, if one is configured.
 ///
 /// # Errors
-/// As [`shared`]; or the live account's connection string is wrong.
+/// Those of [`shared`], or the live account's connection string is wrong.
 pub fn services() -> Result<Vec<(&'static str, AzureBackend)>> {
     let mut services = Vec::new();
     if let Some(azurite) = shared()? {
@@ -152,12 +152,12 @@ fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-/// Where Azurite is kept, across test programs and runs.
+/// Returns the folder in which Azurite is installed for all test programs and runs.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/azurite")
 }
 
-/// The file that starts Azurite's table service, fetched if it is not there yet.
+/// Returns the file that starts Azurite's table service, after fetching it if it is missing.
 fn install() -> Result<PathBuf> {
     let needed = "the tests run on Azurite, which needs Node 20 or newer with npm: install it \
                   (https://nodejs.org), or set TABLE_TESTS_AZURITE=off to go without";
@@ -168,13 +168,13 @@ fn install() -> Result<PathBuf> {
     let folder = folder();
     let parent = folder.parent().context("no folder above")?;
     fs::create_dir_all(parent)?;
-    // Test programs may run side by side: one fetches, the others wait for it.
+    // Test programs may run at the same time. One fetches, and the others wait.
     let lock = fs::File::create(parent.join("azurite.lock"))?;
     lock.lock()?;
     let package = folder.join("node_modules/azurite");
     let version = format!("\"version\": \"{VERSION}\"");
     if !fs::read_to_string(package.join("package.json")).is_ok_and(|json| json.contains(&version)) {
-        // Put in place whole, so that an interrupted fetch leaves nothing that looks complete.
+        // The folder is renamed when it is complete, so that an interrupted fetch leaves nothing that looks complete.
         let fresh = parent.join("azurite.new");
         remove(&fresh)?;
         fs::create_dir_all(&fresh)?;

@@ -1,4 +1,4 @@
-// Loaded before Azurite. Its standard input is a pipe from the test program: the pipe's end means that the program is
-// gone, however it went, and that the server must not outlive it.
+// Node loads this file before Azurite. Standard input is a pipe from the test program. The end of the pipe means that the
+// program has ended in some way, so the server ends too.
 process.stdin.on("close", () => process.exit(0));
 process.stdin.resume();

@@ -7,22 +7,22 @@ use table_runtime::{
     backend::{Action, Backend, EmbeddedBackend, Group, Operation},
 };
 
-/// How many entities stand in one partition.
+/// Number of entities in a partition.
 const GROUP: u32 = 1000;
-/// How many values the index that is not unique has.
+/// Number of values of the index that is not unique.
 pub const CITIES: u32 = 97;
 
-/// An entity with an index of each sort that is built differently.
+/// Entity with two indexes that a backfill builds in different ways.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Filled")]
 pub struct Filled {
-    /// A thousand numbers.
+    /// Group of a thousand numbers.
     #[partition_key]
     pub group: u32,
-    /// Its number.
+    /// Number of the entity.
     #[row_key]
     pub number: u32,
-    /// A name that nobody else has.
+    /// Unique name.
     #[index(name, same_partition, unique)]
     pub name: String,
     /// One of [`CITIES`].
@@ -30,23 +30,23 @@ pub struct Filled {
     pub city: u32,
 }
 
-/// The same entities, by an index of yet another sort.
+/// The same entity with a cross-partition unique index.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Filled")]
 pub struct Handled {
-    /// A thousand numbers.
+    /// Group of a thousand numbers.
     #[partition_key]
     pub group: u32,
-    /// Its number.
+    /// Number of the entity.
     #[row_key(prefix = "number-")]
     pub number: u32,
-    /// A name that nobody else has.
+    /// Unique name.
     #[index(handle, unique)]
     pub name: String,
 }
 
 impl Filled {
-    /// The entity of a number.
+    /// Returns the entity of a number.
     pub fn new(number: u32) -> Self {
         Self { group: number / GROUP, number, name: name(number), city: number % CITIES }
     }
@@ -56,10 +56,10 @@ fn name(number: u32) -> String {
     format!("the name of {number}")
 }
 
-/// Makes a store with so many entities, as programs wrote them that knew no index.
+/// Creates a store with `count` entities without index rows, as written by a program that does not know the indexes.
 ///
 /// # Errors
-/// What the store says.
+/// The store refuses a write.
 pub async fn load(path: &Path, count: u32) -> Result<()> {
     let backend = Arc::new(EmbeddedBackend::open(path)?);
     backend.create_table("Filled").await?;
@@ -75,7 +75,7 @@ pub async fn load(path: &Path, count: u32) -> Result<()> {
     Tables::new(backend).create::<Filled>().await
 }
 
-/// Numbers of one group, in one transaction.
+/// Returns a transaction that inserts numbers of one group.
 fn group(numbers: &[u32]) -> Group {
     let operation = |number: &u32| {
         let mut properties = Properties::default();

@@ -1,12 +1,12 @@
-//! What readers saw of a store, state after state, and whether it agrees with what the operations were told.
+//! History of a store: its states and its operations, whose outcomes have to agree.
 //!
-//! A state is what readers see between two requests. Since each change of it is due to one request, it is known which
-//! operation made it, so the rules are exact:
+//! A state is what readers see between two requests. One request causes each change, so the operation that made a
+//! change is known, and the rules are exact:
 //!
-//! - an operation changes what it is meant to write, each part once, and nothing else;
-//! - one that succeeded has made all of its changes, a transaction all of them at once;
-//! - one that failed has made none, and its error was true at some moment while it ran;
-//! - a reader is given what was there at some moment while it ran, and all that was there all the time.
+//! - An operation has only its intended effects, each once.
+//! - A successful operation had all of its effects, a transaction all of them at once.
+//! - A failed operation had no effect, and its error was true at some moment while it ran.
+//! - A reader returns entities that existed at some moment while it ran, and all that existed during the whole time.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use anyhow::{Context, Result, bail, ensure};
 use table_runtime::{Error, Finding, UniqueViolationError};
 
 use crate::{
-    programs::{Act, Outcome, Wish},
+    programs::{Act, Effect, Outcome},
     subjects::{Fields, Index, Key, key_of},
 };
 
-/// What readers see.
+/// Entities that readers see.
 pub type State = BTreeMap<Key, Fields>;
 
-/// The states of a store, and its operations.
+/// States and operations of a store.
 #[derive(Debug)]
 pub struct History {
     indexes: &'static [Index],
@@ -32,17 +32,17 @@ pub struct History {
 #[derive(Debug)]
 struct Operation {
     act: Act,
-    wishes: Vec<Wish>,
-    /// The state in which each wish came true.
+    effects: Vec<Effect>,
+    /// Number of the state in which each effect appeared.
     made: Vec<Option<usize>>,
-    /// The state in which it began.
+    /// Number of the state in which it began.
     begun: usize,
-    /// The state in which it ended.
+    /// Number of the state in which it ended.
     ended: Option<usize>,
 }
 
 impl History {
-    /// Begins with this state.
+    /// Returns a history that begins with this state.
     pub fn new(indexes: &'static [Index], state: State) -> Self {
         Self { indexes, states: vec![state], operations: Vec::new() }
     }
@@ -52,22 +52,22 @@ impl History {
         self.states.last().unwrap_or_else(|| unreachable!("there is a first state"))
     }
 
-    /// Returns how many operations there were.
+    /// Returns the number of operations.
     pub const fn operations(&self) -> usize {
         self.operations.len()
     }
 
-    /// Notes that an operation begins, and returns its number.
-    pub fn begin(&mut self, act: Act, wishes: Vec<Wish>) -> usize {
-        let (begun, made) = (self.states.len() - 1, vec![None; wishes.len()]);
-        self.operations.push(Operation { act, wishes, made, begun, ended: None });
+    /// Records that an operation begins and returns its number.
+    pub fn begin(&mut self, act: Act, effects: Vec<Effect>) -> usize {
+        let (begun, made) = (self.states.len() - 1, vec![None; effects.len()]);
+        self.operations.push(Operation { act, effects, made, begun, ended: None });
         self.operations.len() - 1
     }
 
-    /// Notes the state after a request of this operation.
+    /// Records the state after a request of this operation.
     ///
     /// # Errors
-    /// The operation must not make this change, or the state breaks a promise.
+    /// The change is no intended effect of the operation, or two entities share a unique value.
     pub fn after(&mut self, operation: Option<usize>, state: State) -> Result<()> {
         let changed = || {
             let keys = self.state().keys().chain(state.keys().filter(|key| !self.state().contains_key(*key)));
@@ -84,18 +84,18 @@ impl History {
             let (old, new) = (old.get(&key), self.states[number].get(&key).copied());
             let described = format!("{key:?} changed from {old:?} to {new:?}");
             let operation = operation.and_then(|operation| self.operations.get_mut(operation));
-            let operation = operation.with_context(|| format!("{described}, by nobody"))?;
+            let operation = operation.with_context(|| format!("{described}, without an operation"))?;
             ensure!(operation.ended.is_none(), "{described}, by {:?}, which had ended", operation.act);
-            let is_due = |wish: &Wish| match (wish, new) {
-                // A patch of a pending insert may stay.
-                (Wish::Put(put), Some(new)) => Fields { likes: new.likes, ..*put } == new,
-                (Wish::Likes(_, likes), Some(new)) => {
-                    old.is_some_and(|old| Fields { likes: *likes, ..*old } == new) && new.key() == wish.key()
+            let is_due = |effect: &Effect| match (effect, new) {
+                // A patch may have changed the insert while it was pending.
+                (Effect::Put(put), Some(new)) => Fields { likes: new.likes, ..*put } == new,
+                (Effect::Likes(_, likes), Some(new)) => {
+                    old.is_some_and(|old| Fields { likes: *likes, ..*old } == new) && new.key() == effect.key()
                 }
-                (Wish::Gone(gone), None) => *gone == key,
+                (Effect::Deleted(deleted), None) => *deleted == key,
                 _ => false,
             };
-            let at = operation.wishes.iter().position(is_due);
+            let at = operation.effects.iter().position(is_due);
             let at = at.with_context(|| format!("{described}, by {:?}", operation.act))?;
             ensure!(operation.made[at].is_none(), "{described}, by {:?}, a second time", operation.act);
             operation.made[at] = Some(number);
@@ -115,20 +115,20 @@ impl History {
         Ok(())
     }
 
-    /// Notes that an operation ends, and checks what it was told.
+    /// Records that an operation ends and checks its outcome.
     ///
     /// # Errors
-    /// It was told something wrong.
+    /// The outcome is wrong.
     pub fn end(&mut self, number: usize, outcome: &Outcome) -> Result<()> {
         let last = self.states.len() - 1;
         self.operations[number].ended = Some(last);
         let this = &self.operations[number];
-        let all = || 0..this.wishes.len();
+        let all = || 0..this.effects.len();
         match outcome {
             Outcome::Done => {
                 let (done, mut made) = (self.done(this), this.made.iter().flatten());
                 for at in all() {
-                    ensure!(done.contains(&at), "{:?} of {:?} is not done", this.wishes[at], this.act);
+                    ensure!(done.contains(&at), "{:?} of {:?} is not done", this.effects[at], this.act);
                 }
                 let first = made.next();
                 let is_one = !matches!(this.act, Act::Transaction(_)) || made.all(|made| Some(made) == first);
@@ -164,33 +164,33 @@ impl History {
         Ok(())
     }
 
-    /// Returns which wishes came true, or did not have to.
+    /// Returns the effects that happened or that readers cannot see.
     fn done(&self, operation: &Operation) -> Vec<usize> {
         let is_done = |at: &usize| {
-            let wish = &operation.wishes[*at];
-            let is_hidden = match wish {
-                // The patch of an insert that is not committed yet.
-                Wish::Likes(key, _) => self.moments(operation).any(|state| !state.contains_key(key)),
-                // The transaction writes the row again, so that no reader sees it gone.
-                Wish::Gone(key) => operation.wishes[at + 1..].iter().any(|later| later.key() == *key),
-                Wish::Put(_) => false,
+            let effect = &operation.effects[*at];
+            let is_hidden = match effect {
+                // A patch of a pending insert is not visible.
+                Effect::Likes(key, _) => self.moments(operation).any(|state| !state.contains_key(key)),
+                // The transaction writes the row again, so no reader misses it.
+                Effect::Deleted(key) => operation.effects[at + 1..].iter().any(|later| later.key() == *key),
+                Effect::Put(_) => false,
             };
             operation.made[*at].is_some() || is_hidden
         };
-        (0..operation.wishes.len()).filter(is_done).collect()
+        (0..operation.effects.len()).filter(is_done).collect()
     }
 
-    /// The states while the operation ran.
+    /// Returns the states while the operation ran.
     fn moments(&self, operation: &Operation) -> impl Iterator<Item = &State> {
         self.states[operation.begun..].iter()
     }
 
-    /// Checks that a failure of the operation's wishes at these places is true.
+    /// Checks that the failure of the effects at these positions is true.
     fn failed(&self, operation: &Operation, error: &Error, at: &[usize]) -> Result<()> {
-        let told = format!("{:?} was told: {error}", operation.act);
+        let failure = format!("{:?} failed: {error}", operation.act);
         for at in at {
             let made = operation.made[*at];
-            ensure!(made.is_none(), "{told}, and {:?} was done all the same", operation.wishes[*at]);
+            ensure!(made.is_none(), "{failure}, and {:?} happened all the same", operation.effects[*at]);
         }
         let mut moments = self.moments(operation);
         let is_true = match error {
@@ -202,35 +202,36 @@ impl History {
                 let key = key_of(row).context("a key")?;
                 moments.any(|state| !state.contains_key(&key))
             }
-            // A fence, or the commit of another writer, may change a version at any time.
+            // Another writer that aborts or commits an insert may change a version at any time.
             Error::ConditionNotMet(_) | Error::Aborted(_) => true,
             Error::UniqueViolation(violation) => self.is_violated(operation, violation, at)?,
             _ => false,
         };
-        ensure!(is_true, "{told}, which was never true");
+        ensure!(is_true, "{failure}, which was never true");
         Ok(())
     }
 
-    /// Returns whether another entity had the value, or is to have it by the same operation, at some moment in which
-    /// one of those that failed did not have it.
+    /// Checks whether, at some moment, another entity had the value or was to get it by the same operation, while one
+    /// of the failed entities did not have it.
     fn is_violated(&self, operation: &Operation, violation: &UniqueViolationError, at: &[usize]) -> Result<bool> {
         let index = self.indexes.iter().find(|index| index.name == violation.index).context("an unknown index")?;
         let owner = key_of(&violation.owner).context("an owner without a key")?;
         let value = violation.value.parse().ok();
-        let wanted = |at: usize| match &operation.wishes[at] {
-            Wish::Put(fields) => Some(fields),
+        let wanted = |at: usize| match &operation.effects[at] {
+            Effect::Put(fields) => Some(fields),
             _ => None,
         };
         let has = |fields: &Fields| fields.key() == owner && (index.value)(fields) == value;
-        // A bulk write tells who has the value once that one is written.
+        // A bulk write names the owner of a value once that is written; a transaction names an owner among its own
+        // entities.
         let is_whole = matches!(operation.act, Act::Transaction(..));
-        let is_planned = is_whole && (0..operation.wishes.len()).filter_map(wanted).any(has);
-        let goes = |key| operation.wishes.contains(&Wish::Gone(key));
+        let is_planned = is_whole && (0..operation.effects.len()).filter_map(wanted).any(has);
+        let is_deleted = |key| operation.effects.contains(&Effect::Deleted(key));
         let is_wronged = |new: &Fields| {
             (index.value)(new) == value
                 && self.moments(operation).any(|state| {
                     let own = state.get(&new.key());
-                    let is_free = own.is_none_or(|own| (index.value)(own) != value) || goes(new.key());
+                    let is_free = own.is_none_or(|own| (index.value)(own) != value) || is_deleted(new.key());
                     let is_taken = state.get(&owner).is_some_and(|other| has(other) && index.clashes(new, other));
                     owner != new.key() && (is_free && is_taken || is_planned)
                 })
@@ -238,7 +239,7 @@ impl History {
         Ok(at.iter().filter_map(|at| wanted(*at)).any(is_wronged))
     }
 
-    /// Checks what a reader was given.
+    /// Checks the result of a reader.
     fn seen(&self, operation: &Operation, seen: &[Fields], at_once: bool) -> Result<()> {
         let finds = |fields: &Fields| match &operation.act {
             Act::Find(index, group, value) => self.indexes[*index].finds(fields, *group, *value),
@@ -248,7 +249,7 @@ impl History {
         for fields in seen {
             ensure!(finds(fields), "{:?} gave {fields:?}", operation.act);
             let was_there = self.moments(operation).any(|state| state.get(&fields.key()) == Some(fields));
-            ensure!(was_there, "{:?} gave {fields:?}, which was never there", operation.act);
+            ensure!(was_there, "{:?} gave {fields:?}, which never existed", operation.act);
         }
         for fields in self.state().values().filter(|fields| finds(fields)) {
             let stayed = self.moments(operation).all(|state| state.get(&fields.key()) == Some(fields));

@@ -1,4 +1,4 @@
-//! A backend whose tables have names of their own, so that tests can share a service.
+//! A backend with its own table names, so that tests can share a service.
 
 use std::{
     process,
@@ -14,7 +14,7 @@ use table_runtime::{
     backend::{Backend, BoxFuture, Continuation, Group, Page, Reader, Scan},
 };
 
-/// A backend that puts a prefix of its own before the name of each table.
+/// Backend that puts a unique prefix before the name of each table.
 #[derive(Clone, Debug)]
 pub struct Isolated {
     inner: Arc<dyn Backend>,
@@ -22,7 +22,7 @@ pub struct Isolated {
 }
 
 impl Isolated {
-    /// Tables apart from those of every other one; its clones share them.
+    /// Returns a backend with its own tables. Clones share them.
     pub fn new(inner: impl Backend) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_nanos());

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Code that the test programs share.
 
 pub use explorer::{explore, form, items, past, plain};
 
@@ -17,7 +17,7 @@ pub mod stores;
 pub mod subjects;
 pub mod turns;
 
-/// The README's programs.
+/// Programs of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;

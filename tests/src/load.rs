@@ -1,23 +1,23 @@
-//! What the `loader` writes, and how its tests read it.
+//! Rows of the `loader`, for the program and for its tests.
 
 use table_runtime::TableEntity;
 
-/// A row of the `loader`.
+/// Row of the `loader`.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Loaded")]
 pub struct Loaded {
-    /// The task that wrote it.
+    /// Task that wrote the row.
     #[partition_key]
     pub task: u32,
-    /// Its number among the task's.
+    /// Number among the rows of the task.
     #[row_key]
     pub number: u32,
-    /// A text of some length.
+    /// Text of some length.
     pub text: String,
 }
 
 impl Loaded {
-    /// The row of this number, as it is inserted.
+    /// Returns the row of this number as it is inserted.
     pub fn new(task: u32, number: u32) -> Self {
         Self { task, number, text: format!("{number} of {task}").repeat(10) }
     }

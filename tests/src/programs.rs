@@ -1,4 +1,4 @@
-//! Random programs: what each task does, and what came of it.
+//! Random programs: the operations of each task and their outcomes.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,12 +9,12 @@ use crate::{
     subjects::{Fields, Key, Part, Subject, VALUES},
 };
 
-/// How many groups there are.
+/// Number of groups.
 pub const GROUPS: u8 = 2;
-/// The ids of a group are below this.
+/// Number of ids in a group.
 pub const IDS: u8 = 3;
 
-/// An operation of a task.
+/// Operation of a task.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// Inserts an entity.
@@ -31,7 +31,7 @@ pub enum Act {
     Delete(Key, Held),
     /// Removes an entity.
     Remove(Key),
-    /// Some of these writes, in one transaction.
+    /// Writes some of these in one transaction.
     Transaction(Vec<Act>),
     /// Inserts many entities.
     InsertAll(Vec<Fields>),
@@ -51,21 +51,21 @@ pub enum Act {
     All(u8),
 }
 
-/// The fields that an update changes: those whose bits are set.
+/// Change of the fields whose bits are set.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// The new values.
+    /// New values.
     pub to: Fields,
     /// One bit for each field.
     pub bits: u64,
 }
 
-/// How an update or a delete names the version.
+/// Way in which an update or a delete gives the version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
-    /// It uses the `Stored` that was read.
+    /// With the `Stored` that was read.
     Stored,
-    /// It makes a `Stored` from the entity and its ETag.
+    /// With a new `Stored` from the entity and its ETag.
     New,
 }
 
@@ -94,12 +94,12 @@ impl Change {
     }
 }
 
-/// Makes programs.
+/// Generator of operations.
 #[derive(Debug)]
 pub struct Writer<'a> {
-    /// The choices.
+    /// Source of random choices.
     pub random: &'a mut Random,
-    /// The last stamp. Each write has its own, so that a row shows who wrote it.
+    /// Last stamp. Each write has its own, so that a row identifies its write.
     pub stamp: u32,
 }
 
@@ -190,7 +190,7 @@ impl Writer<'_> {
             let write = self.write::<S>(key);
             let goes = matches!(write, Act::Delete(..) | Act::Remove(_));
             writes.push(write);
-            // What goes can come again in the same transaction.
+            // A deleted entity can be inserted again in the same transaction.
             if goes && self.random.chance(40) {
                 writes.push(Act::Insert(self.fields::<S>(key)));
             }
@@ -199,64 +199,64 @@ impl Writer<'_> {
     }
 }
 
-/// What an operation is meant to write.
+/// Intended effect of an operation on one entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
-    /// The entity, whole.
+pub enum Effect {
+    /// All fields of the entity are written.
     Put(Fields),
-    /// The likes of an entity.
+    /// The likes of the entity are set.
     Likes(Key, u32),
-    /// No entity of this key.
-    Gone(Key),
+    /// The entity is deleted.
+    Deleted(Key),
 }
 
-impl Wish {
-    /// Returns the key that is written.
+impl Effect {
+    /// Returns the entity's key.
     pub const fn key(&self) -> Key {
         match self {
             Self::Put(fields) => fields.key(),
-            Self::Likes(key, _) | Self::Gone(key) => *key,
+            Self::Likes(key, _) | Self::Deleted(key) => *key,
         }
     }
 }
 
-/// What an operation gave.
+/// Outcome of an operation.
 #[derive(Debug)]
 pub enum Outcome {
-    /// All of it is done.
+    /// All effects happened.
     Done,
-    /// It is known whether there was something to remove.
+    /// `remove` returned whether there was a row.
     Removed(bool),
-    /// Nothing of it is done.
+    /// No effect happened.
     Failed(Error),
-    /// Those at these places of the input failed, and so many were missing.
+    /// Failures by position in the input, and the number of missing entities.
     Bulk(Vec<(usize, Arc<Error>)>, usize),
-    /// A reader saw these, all at once if so it says.
+    /// Entities that a reader returned, and whether it read them at once.
     Seen(Vec<Fields>, bool),
-    /// A repair or a verification found these.
+    /// Findings of a repair or a verification.
     Found(Vec<Finding>),
-    /// There was nothing to do.
+    /// The operation had nothing to do.
     Nothing,
 }
 
-/// An operation that knows all that it needs.
+/// Operation with everything that it needs.
 #[derive(Debug)]
 pub enum Ready<S> {
-    /// A write of one entity.
+    /// Write of one entity.
     One(Part<S>),
-    /// A transaction.
+    /// Transaction.
     Transaction(Vec<Part<S>>),
-    /// Another one.
+    /// Any other operation.
     Other(Act),
 }
 
-/// The entities that a task keeps.
+/// Entities that a task keeps.
 pub type Kept<S> = BTreeMap<Key, Stored<S>>;
 
-/// Reads what the operation needs and the task does not keep; `None` if there is nothing to do.
+/// Reads the entities that the operation needs and the task does not keep; `None` if there is nothing to do.
 ///
 /// # Errors
-/// Those of the reads.
+/// A read failed.
 pub async fn prepare<S: Subject>(tables: &Tables, kept: &mut Kept<S>, act: &Act) -> Result<Option<Ready<S>>> {
     let act = match act {
         Act::Transaction(acts) => {
@@ -303,18 +303,18 @@ async fn part<S: Subject>(tables: &Tables, kept: &mut Kept<S>, act: &Act) -> Res
 }
 
 impl<S: Subject> Ready<S> {
-    /// Returns what it is meant to write.
-    pub fn wishes(&self) -> Vec<Wish> {
+    /// Returns its intended effects.
+    pub fn effects(&self) -> Vec<Effect> {
         match self {
-            Self::One(part) => vec![wish(part)],
-            Self::Transaction(parts) => parts.iter().map(wish).collect(),
-            Self::Other(Act::InsertAll(all) | Act::UpsertAll(all)) => all.iter().copied().map(Wish::Put).collect(),
-            Self::Other(Act::RemoveAll(keys)) => keys.iter().copied().map(Wish::Gone).collect(),
+            Self::One(part) => vec![effect(part)],
+            Self::Transaction(parts) => parts.iter().map(effect).collect(),
+            Self::Other(Act::InsertAll(all) | Act::UpsertAll(all)) => all.iter().copied().map(Effect::Put).collect(),
+            Self::Other(Act::RemoveAll(keys)) => keys.iter().copied().map(Effect::Deleted).collect(),
             Self::Other(_) => Vec::new(),
         }
     }
 
-    /// Carries it out.
+    /// Runs the operation.
     pub async fn run(&mut self, tables: &Tables) -> Outcome {
         match self {
             Self::One(part) => one(tables, part).await,
@@ -325,7 +325,7 @@ impl<S: Subject> Ready<S> {
         }
     }
 
-    /// Gives back the entities that were updated, whether or not that succeeded.
+    /// Returns the updated entities to the task, whether or not the update succeeded.
     pub fn keep(self, kept: &mut Kept<S>) {
         let parts = match self {
             Self::One(part) => vec![part],
@@ -340,13 +340,13 @@ impl<S: Subject> Ready<S> {
     }
 }
 
-fn wish<S: Subject>(part: &Part<S>) -> Wish {
+fn effect<S: Subject>(part: &Part<S>) -> Effect {
     match part {
-        Part::Insert(entity) | Part::Upsert(entity) => Wish::Put(entity.fields()),
-        Part::Update(stored) => Wish::Put(stored.fields()),
-        Part::Patch(key, likes) => Wish::Likes(*key, *likes),
-        Part::Delete(stored) => Wish::Gone(stored.fields().key()),
-        Part::Remove(key) => Wish::Gone(*key),
+        Part::Insert(entity) | Part::Upsert(entity) => Effect::Put(entity.fields()),
+        Part::Update(stored) => Effect::Put(stored.fields()),
+        Part::Patch(key, likes) => Effect::Likes(*key, *likes),
+        Part::Delete(stored) => Effect::Deleted(stored.fields().key()),
+        Part::Remove(key) => Effect::Deleted(*key),
     }
 }
 

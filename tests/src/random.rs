@@ -1,8 +1,8 @@
-//! Random choices that a seed repeats exactly, on every platform and with every version of every crate.
+//! Random choices that a seed determines, on every platform and with every version of every crate.
 
 use std::{env, time::Duration};
 
-/// A generator of random numbers (`SplitMix64`).
+/// Generator of random numbers (`SplitMix64`).
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -43,7 +43,7 @@ impl Random {
         &from[self.below(from.len())]
     }
 
-    /// Brings these into a random order.
+    /// Shuffles the items.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for end in (1..items.len()).rev() {
             items.swap(end, self.below(end + 1));
@@ -51,14 +51,14 @@ impl Random {
     }
 }
 
-/// The seeds that a test program runs.
+/// Seeds that a test program runs.
 #[derive(Clone, Copy, Debug)]
 pub enum Seeds {
-    /// The first so many.
+    /// First seeds, of this number.
     First(u64),
-    /// This one (`TABLE_TESTS_SEED`).
+    /// A single seed (`TABLE_TESTS_SEED`).
     One(u64),
-    /// As many as fit into this time (`TABLE_TESTS_RANDOM_SECONDS`).
+    /// As many seeds as fit into this time (`TABLE_TESTS_RANDOM_SECONDS`).
     For(Duration),
 }
 
@@ -76,7 +76,7 @@ impl Seeds {
         }
     }
 
-    /// Returns the seed of the `n`th run, if there is to be one after this time.
+    /// Returns the seed of the `n`th run, or `None` if the runs end after this time.
     pub fn nth(self, n: u64, elapsed: Duration) -> Option<u64> {
         match self {
             Self::First(count) => (n < count).then_some(n),

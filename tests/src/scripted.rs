@@ -1,4 +1,5 @@
-//! A scripted HTTP server, for what Azurite never does: throttling, lost answers, empty pages, other services' errors.
+//! A scripted HTTP server for behaviour that Azurite never shows: throttling, lost answers, empty pages, errors of
+//! other services.
 
 use std::{
     collections::VecDeque,
@@ -15,12 +16,12 @@ use tokio::{
     time::sleep,
 };
 
-/// What the server does with its next request.
+/// Reaction of the server to one request.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Reads the request and answers it.
     Answer(Answer),
-    /// Reads the request, and closes the connection without a word.
+    /// Reads the request and closes the connection without an answer.
     ReadAndClose,
     /// Reads the request, sends these bytes, and closes the connection.
     ReadAndSend(Vec<u8>),
@@ -28,7 +29,7 @@ pub enum Step {
     Close,
 }
 
-/// An answer.
+/// Answer of the server.
 #[derive(Clone, Debug)]
 pub struct Answer {
     status: u16,
@@ -38,7 +39,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// An answer with this status, without a body.
+    /// Returns an answer with this status and without a body.
     pub fn new(status: u16) -> Self {
         Self { status, headers: Vec::new(), body: Vec::new(), delay: Duration::ZERO }
     }
@@ -88,27 +89,27 @@ impl From<Answer> for Step {
     }
 }
 
-/// A request, as it came.
+/// Received request.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// `GET`, `POST`, …
     pub method: String,
     /// Path and query.
     pub target: String,
-    /// Names and values.
+    /// Names and values of the headers.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: String,
 }
 
 impl Request {
-    /// The value of a header.
+    /// Returns the value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 }
 
-/// A server that does as it is told, one step for each request; stopped when it is dropped.
+/// Server that executes one step of its script for each request. It stops when it is dropped.
 #[derive(Debug)]
 pub struct Scripted {
     address: SocketAddr,
@@ -138,38 +139,38 @@ impl Scripted {
         Ok(Self { address, script, task })
     }
 
-    /// What to do with the next request that has no step yet. A request without a step is answered with 418.
+    /// Adds a step to the script. A request without a step is answered with 418.
     pub fn then(&self, step: impl Into<Step>) -> &Self {
         lock(&self.script).steps.push_back(step.into());
         self
     }
 
-    /// The requests that came, those that were read.
+    /// Returns the requests that were read.
     pub fn requests(&self) -> Vec<Request> {
         lock(&self.script).requests.clone()
     }
 
-    /// How many connections were accepted.
+    /// Returns the number of accepted connections.
     pub fn connections(&self) -> usize {
         lock(&self.script).connections
     }
 
-    /// How many steps have not been taken.
+    /// Returns the number of remaining steps.
     pub fn left(&self) -> usize {
         lock(&self.script).steps.len()
     }
 
-    /// Drops the steps that have not been taken.
+    /// Drops the remaining steps.
     pub fn clear(&self) {
         lock(&self.script).steps.clear();
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address of an account's tables on it.
+    /// Returns the table endpoint of an account on this server.
     pub fn endpoint(&self) -> String {
         format!("http://{}/acc", self.address)
     }
@@ -186,13 +187,13 @@ fn lock(script: &Mutex<Script>) -> MutexGuard<'_, Script> {
 }
 
 async fn accept(listener: TcpListener, script: Arc<Mutex<Script>>) {
-    // Aborted together with this task.
+    // The connections are aborted together with this task.
     let mut connections = tokio::task::JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         lock(&script).connections += 1;
         let script = Arc::clone(&script);
         connections.spawn(async move {
-            // A client that goes away ends its connection, and nothing else.
+            // A client that disconnects ends only its own connection.
             let _ = serve(stream, &script).await;
         });
     }
@@ -201,7 +202,7 @@ async fn accept(listener: TcpListener, script: Arc<Mutex<Script>>) {
 async fn serve(stream: TcpStream, script: &Mutex<Script>) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     loop {
-        // The next request is there before its step is taken: an idle connection takes none.
+        // A step is taken only after a request has arrived, so an idle connection takes none.
         if stream.fill_buf().await?.is_empty() {
             return Ok(());
         }

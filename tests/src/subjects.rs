@@ -1,15 +1,15 @@
-//! The entities of random programs: equal fields, different indexes.
+//! Entities of random programs. They have the same fields and different indexes.
 
 use std::fmt;
 
 use table_runtime::{ETag, Point, Primary, Result, RowId, Stored, TableEntity, Tables, backend::BoxFuture};
 
-/// The partition and the id of an entity.
+/// Partition and id of an entity.
 pub type Key = (u8, u8);
 
-/// The fields of an entity, with small numbers as values, so that entities collide.
+/// Fields of an entity. The values are small numbers, so that entities collide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "they are named after what an index makes of them")]
+#[allow(missing_docs, reason = "the names are those of the indexes")]
 pub struct Fields {
     pub group: u8,
     pub id: u8,
@@ -20,18 +20,18 @@ pub struct Fields {
     pub age: u8,
     pub city: u8,
     pub note: u8,
-    /// The number of one of `RATES`.
+    /// Number of one of `RATES`.
     pub rate: u8,
-    /// The write that wrote all fields.
+    /// Number of the write that wrote all fields.
     pub stamp: u32,
-    /// The write that wrote this field, which no index depends on.
+    /// Number of the write that wrote this field, which no index contains.
     pub likes: u32,
 }
 
 /// Values of a property that indexes include. The last one does not equal itself.
 const RATES: [f64; 3] = [0.5, -1.5, f64::NAN];
 
-/// The indexed values are below this.
+/// Number of indexed values.
 pub const VALUES: u8 = 3;
 
 impl Fields {
@@ -41,16 +41,16 @@ impl Fields {
     }
 }
 
-/// An index of a [`Subject`].
+/// Index of a [`Subject`].
 #[derive(Clone, Copy)]
 pub struct Index {
-    /// Its name.
+    /// Name of the index.
     pub name: &'static str,
-    /// Whether a value has one entity at most.
+    /// True if a value has one entity at most.
     pub unique: bool,
-    /// Whether that holds within the partition, and a query asks for one partition.
+    /// True if the index is limited to a partition, for uniqueness and for queries.
     pub here: bool,
-    /// The indexed value; `None` if the entity has no row.
+    /// Returns the indexed value; `None` if the entity has no row.
     pub value: fn(&Fields) -> Option<u8>,
 }
 
@@ -61,20 +61,20 @@ impl fmt::Debug for Index {
 }
 
 impl Index {
-    /// Returns whether both would have one row of a unique index.
+    /// Checks whether both entities would have the same row of a unique index.
     pub fn clashes(&self, one: &Fields, other: &Fields) -> bool {
         let value = (self.value)(one);
         let shared = self.unique && (!self.here || one.group == other.group);
         shared && one.key() != other.key() && value.is_some() && value == (self.value)(other)
     }
 
-    /// Returns whether a query of this partition and value finds the entity.
+    /// Checks whether a query of this partition and value finds the entity.
     pub fn finds(&self, fields: &Fields, group: u8, value: u8) -> bool {
         (self.value)(fields) == Some(value) && (!self.here || fields.group == group)
     }
 }
 
-/// One write of a transaction.
+/// Write of a transaction.
 #[derive(Debug)]
 pub enum Part<E> {
     /// Inserts the entity.
@@ -91,11 +91,11 @@ pub enum Part<E> {
     Remove(Key),
 }
 
-/// An entity of random programs.
+/// Entity of random programs.
 pub trait Subject: TableEntity + Clone + fmt::Debug + 'static {
-    /// Its indexes.
+    /// Indexes of the entity.
     const INDEXES: &'static [Index];
-    /// Whether transactions can write it.
+    /// True if transactions can write the entity.
     const TRANSACTS: bool;
 
     /// Returns the entity with these fields.
@@ -122,7 +122,7 @@ pub trait Subject: TableEntity + Clone + fmt::Debug + 'static {
     /// Reads ids and notes from the rows of a covering index of the partition.
     fn covered(tables: &Tables, group: u8) -> impl Future<Output = Result<Vec<(u8, u8)>>>;
 
-    /// Carries out these writes in one transaction.
+    /// Executes these writes in one transaction.
     fn transact(tables: &Tables, parts: &mut [Part<Self>]) -> impl Future<Output = Result<usize>>;
 }
 

@@ -1,7 +1,7 @@
-//! A backend whose requests wait for their turn: one task's way to a store that several tasks share.
+//! A backend whose requests wait for their turn, so that a driver orders the requests of several tasks.
 //!
-//! Each request waits at the [`Gate`] until it is granted, and is then carried out whole by its task. So the state of
-//! the store between two grants is exact, on any backend, and the order of the grants decides what happens.
+//! Each request waits at the [`Gate`] until it is granted, and its task then executes it completely. So the state of
+//! the store between two grants is well defined on every backend, and the order of the grants decides what happens.
 
 use std::{
     future::poll_fn,
@@ -16,7 +16,7 @@ use table_runtime::{
     backend::{Backend, BoxFuture, Continuation, Group, Page, Reader, Scan},
 };
 
-/// One task's way to the store.
+/// Backend of one task.
 #[derive(Debug)]
 pub struct Turns<B> {
     inner: B,
@@ -24,18 +24,18 @@ pub struct Turns<B> {
     task: usize,
 }
 
-/// Where the requests of all tasks wait. Its clones are the same gate.
+/// Gate at which the requests of all tasks wait. Clones share its state.
 #[derive(Clone, Debug, Default)]
 pub struct Gate(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
     waiting: Vec<Waiting>,
-    /// The request that was granted and has not been answered yet, with its task.
+    /// Request that was granted and has not been answered yet, with its task.
     granted: Option<(usize, usize)>,
-    /// Whether that was a write, which is carried out and not acknowledged.
+    /// Waker of the task, if the request was a write that is executed and not acknowledged.
     answered: Option<Waker>,
-    /// How many requests there were.
+    /// Number of requests so far.
     requests: usize,
     tasks: Vec<Task>,
 }
@@ -43,22 +43,22 @@ struct State {
 #[derive(Clone, Debug, Default)]
 struct Task {
     operation: usize,
-    /// How many requests the operation has begun.
+    /// Number of requests that the operation has begun.
     begun: usize,
 }
 
-/// A request that waits.
+/// Waiting request.
 #[derive(Clone, Debug)]
 pub struct Waiting {
-    /// Its number.
+    /// Number of the request.
     pub id: usize,
-    /// Its task.
+    /// Task that sent it.
     pub task: usize,
-    /// The task's operation at the time of the request.
+    /// Operation of the task at the time of the request.
     pub operation: usize,
-    /// The request as text.
+    /// Request as text.
     pub text: String,
-    /// The rows that it writes; `None` for a read.
+    /// Rows that it writes; `None` for a read.
     pub write: Option<Group>,
     /// `None` once the task has dropped the request. It may have been sent, so it may yet arrive.
     waker: Option<Waker>,
@@ -72,7 +72,7 @@ impl Waiting {
 }
 
 impl Gate {
-    /// Notes that the task begins an operation, or a part of it.
+    /// Records that the task begins an operation, or a part of it.
     pub fn begin(&self, task: usize, operation: usize) {
         let mut state = self.lock();
         if state.tasks.len() <= task {
@@ -81,24 +81,25 @@ impl Gate {
         state.tasks[task] = Task { operation, begun: 0 };
     }
 
-    /// Returns how many requests the task has begun since [`begin`](Self::begin); `None` while one is carried out.
+    /// Returns the number of requests that the task has begun since [`begin`](Self::begin); `None` while one is
+    /// executed.
     pub fn begun(&self, task: usize) -> Option<usize> {
         let state = self.lock();
         let is_busy = state.granted.is_some_and(|(_, granted)| granted == task);
         (!is_busy).then(|| state.tasks.get(task).map_or(0, |task| task.begun))
     }
 
-    /// Returns whether a request is being carried out.
+    /// Returns whether a request is being executed.
     pub fn is_busy(&self) -> bool {
         self.lock().granted.is_some()
     }
 
-    /// Returns whether a write was carried out, and its task waits for [`acknowledge`](Self::acknowledge).
+    /// Returns whether a write was executed and its task waits for [`acknowledge`](Self::acknowledge).
     pub fn is_answered(&self) -> bool {
         self.lock().answered.is_some()
     }
 
-    /// Lets the task of a write that was carried out have the answer.
+    /// Delivers the answer of an executed write to its task.
     pub fn acknowledge(&self) {
         let answered = self.lock().answered.take();
         if let Some(waker) = answered {
@@ -116,8 +117,8 @@ impl Gate {
         self.lock().waiting.clone()
     }
 
-    /// Grants a request that its task waits for. One that its task has dropped is taken out: its write is the
-    /// caller's to carry out, or to forget.
+    /// Grants a request that its task waits for. A request that its task has dropped is removed; the caller may execute
+    /// its write or not.
     pub fn grant(&self, id: usize) {
         let mut state = self.lock();
         let Some(at) = state.waiting.iter().position(|waiting| waiting.id == id) else { return };
@@ -135,13 +136,13 @@ impl Gate {
     }
 }
 
-/// Waits for a request's turn; then it is the sign that the request is carried out.
+/// Future that waits for a request's turn. Afterwards it marks the request as being executed until it is dropped.
 struct Turn<'a> {
     gate: &'a Gate,
     task: usize,
-    /// Before it waits at the gate.
+    /// Text and rows of the request, until it reaches the gate.
     request: Option<(String, Option<Group>)>,
-    /// From then on.
+    /// Number of the request once it has reached the gate.
     id: Option<usize>,
 }
 
@@ -182,7 +183,7 @@ impl Drop for Turn<'_> {
         if state.granted.is_some_and(|(granted, _)| granted == id) {
             state.granted = None;
         }
-        // Nobody notices a dropped read.
+        // A dropped read has no effect.
         state.waiting.retain_mut(|waiting| {
             if waiting.id == id {
                 waiting.waker = None;
@@ -193,7 +194,7 @@ impl Drop for Turn<'_> {
 }
 
 impl<B: Backend> Turns<B> {
-    /// Returns the way of the task of this number to `inner`.
+    /// Returns the backend of this task, which forwards to `inner`.
     pub const fn new(inner: B, gate: Gate, task: usize) -> Self {
         Self { inner, gate, task }
     }
@@ -209,14 +210,14 @@ impl<B: Backend> Turns<B> {
         (&mut turn).await;
         let answer = request(&self.inner).await;
         if is_write {
-            // The state after it is looked at first.
-            let mut is_told = false;
+            // The driver checks the state after the write before the task gets the answer.
+            let mut has_waited = false;
             poll_fn(|context| {
                 let mut state = self.gate.lock();
-                if is_told && state.answered.is_none() {
+                if has_waited && state.answered.is_none() {
                     return Poll::Ready(());
                 }
-                is_told = true;
+                has_waited = true;
                 state.answered = Some(context.waker().clone());
                 Poll::Pending
             })
@@ -294,7 +295,7 @@ impl<B: Backend> Backend for Turns<B> {
         Box::pin(self.ask(written(group), Some(group.clone()), move |inner| inner.execute(group)))
     }
 
-    /// Takes no time: the request that follows waits for its turn, for as long as others run.
+    /// Returns at once, since the following request waits for its turn anyway.
     fn pause(&self, _: Duration) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }

@@ -1,4 +1,4 @@
-//! No secret is ever printed: not by `Debug`, not in errors, not in traces at any level of any crate.
+//! Secrets are never printed: not by `Debug`, not in errors, and not in traces of any level of any crate.
 
 use std::{
     borrow::Cow,
@@ -17,11 +17,11 @@ use table_runtime::{
 use tests::scripted::{Answer, Scripted, Step};
 use tracing_subscriber::filter::LevelFilter;
 
-/// In base64, as a key must be.
+/// Account key in base64.
 const KEY: &str = "czNjcjN0czNjcjN0";
 const SIGNATURE: &str = "s3cr3tS1gnatur3";
 const TOKEN: &str = "s3cr3tT0k3n";
-/// A key and a value of a row.
+/// Key and value of a row.
 const ROW_KEY: &str = "k3yOfARow";
 const VALUE: &str = "valu3OfAProperty";
 
@@ -60,7 +60,7 @@ impl TokenCredential for Tokens {
     }
 }
 
-/// Sends every kind of request, and answers it in every kind of way; gives all that errors and `Debug` say.
+/// Sends every kind of request and gets every kind of answer. Returns the texts of all errors and `Debug` outputs.
 async fn use_it(server: &Scripted, builder: AzureBuilder) -> Result<String> {
     let mut shown = format!("{builder:?} {builder:#?}");
     let service = builder.timeout(Duration::from_millis(100)).max_attempts(2).build()?;
@@ -105,7 +105,7 @@ async fn use_it(server: &Scripted, builder: AzureBuilder) -> Result<String> {
             again();
             let group = Group { table: "Posts".into(), partition_key: "p".to_owned(), operations: operations.clone() };
             let answer = service.execute(&group).await;
-            // An error may name its row: it is shown to the one who wrote it.
+            // An error may name the row, which its writer knows.
             write!(shown, "{answer:?} {}", answer.as_ref().err().map(ToString::to_string).unwrap_or_default())?;
         }
         again();
@@ -122,19 +122,19 @@ async fn use_it(server: &Scripted, builder: AzureBuilder) -> Result<String> {
     Ok(shown)
 }
 
-/// The signature of each request that was sent.
+/// Returns the signature of each request.
 fn signatures(server: &Scripted) -> Vec<String> {
     let requests = server.requests();
     let headers = requests.iter().filter_map(|request| request.header("Authorization"));
     headers.filter_map(|header| header.split(':').nth(1)).map(str::to_owned).collect()
 }
 
-// One test, since a program has one subscriber.
+// There is only one test, since a program has only one subscriber.
 #[tokio::test]
 async fn secrets_are_never_printed() -> Result<()> {
     let log = Log::default();
     let writer = log.clone();
-    // Everything that any crate says, through `tracing` or `log`.
+    // The log has all messages of all crates, through `tracing` or `log`.
     tracing_subscriber::fmt()
         .with_max_level(LevelFilter::TRACE)
         .with_ansi(false)
@@ -162,11 +162,11 @@ async fn secrets_are_never_printed() -> Result<()> {
             let line = log.lines().find(|line| line.contains(secret.as_str()));
             assert_eq!(line, None, "{credential}");
         }
-        // Nor do keys, values and addresses of rows stand in the log.
+        // The log has no keys, values and addresses of rows either.
         for data in [ROW_KEY, VALUE, "PartitionKey="] {
             assert_eq!(log.lines().find(|line| line.contains(data)), None, "{credential}");
         }
-        // What should stand there does.
+        // The log has the expected messages.
         let ours: Vec<_> = log.lines().filter(|line| line.contains("table_runtime::backend::azure")).collect();
         for (field, count) in [
             ("table=\"Posts\"", 60),

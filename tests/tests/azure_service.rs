@@ -1,4 +1,4 @@
-//! The Azure backend on Azurite and, where one is given, on a live account.
+//! The Azure backend on Azurite and, if one is configured, on a live account.
 
 use std::{
     borrow::Cow,
@@ -14,14 +14,14 @@ use table_runtime::{
 };
 use tests::azurite;
 
-/// A table that no other test has; dropped by `with_table`.
+/// Returns the name of a table that no other test uses.
 fn table_name() -> String {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     format!("t{now}x{}x{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Runs the test on every service there is, each time with a fresh table.
+/// Runs the test on every available service, each time with a new table.
 async fn on_services(test: impl AsyncFn(&AzureBackend, &str) -> Result<()>) -> Result<()> {
     for (name, service) in azurite::services()? {
         let table = table_name();
@@ -51,7 +51,7 @@ async fn one(service: &AzureBackend, table: &str, row_key: &str, action: Action)
     Ok(etags.remove(0))
 }
 
-/// The number in a row, `None` if there is no row.
+/// Returns the number in a row; `None` if there is no row.
 async fn read(service: &AzureBackend, table: &str, row_key: &str) -> Result<Option<i32>> {
     let Some(row) = service.get(table, "p", row_key, None).await? else { return Ok(None) };
     let Some(ValueRef::Int32(number)) = row.properties.get("Number") else { anyhow::bail!("no number in {row:?}") };
@@ -107,7 +107,7 @@ async fn an_insert_writes_a_new_row_only() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_upsert_writes_in_place_of_what_is_there() -> Result<()> {
+async fn an_upsert_replaces_an_existing_row() -> Result<()> {
     on_services(async |service, table| {
         let first = one(service, table, "r", Action::Upsert(number(1))).await?.context("an ETag")?;
         let mut other = Properties::default();
@@ -122,7 +122,7 @@ async fn an_upsert_writes_in_place_of_what_is_there() -> Result<()> {
 }
 
 #[tokio::test]
-async fn writes_to_rows_that_are_not_there_say_so_and_write_nothing() -> Result<()> {
+async fn writes_to_missing_rows_fail_and_write_nothing() -> Result<()> {
     on_services(async |service, table| {
         let other = ETag::from(Ticks::UNIX_EPOCH);
         for condition in [IfMatch::Any, IfMatch::ETag(other)] {
@@ -133,7 +133,7 @@ async fn writes_to_rows_that_are_not_there_say_so_and_write_nothing() -> Result<
             ] {
                 let error = one(service, table, "r", action.clone()).await.unwrap_err();
                 assert!(matches!(&error, Error::NotFound(row) if row.row_key == "r"), "{action:?}: {error:?}");
-                // The same in a transaction, where the service would otherwise take an update for an upsert.
+                // In a transaction, the service would treat an update without a condition as an upsert.
                 let group = group(table, vec![("other", Action::Upsert(number(1))), ("r", action.clone())]);
                 let error = service.execute(&group).await.unwrap_err();
                 assert!(matches!(&error, Error::NotFound(row) if row.row_key == "r"), "{action:?}: {error:?}");
@@ -146,7 +146,7 @@ async fn writes_to_rows_that_are_not_there_say_so_and_write_nothing() -> Result<
 }
 
 #[tokio::test]
-async fn conditional_writes_need_the_version_that_was_read() -> Result<()> {
+async fn conditional_writes_need_the_current_etag() -> Result<()> {
     on_services(async |service, table| {
         let old = one(service, table, "r", Action::Insert(number(1))).await?.context("an ETag")?;
         let new = one(service, table, "r", Action::Replace(number(2), IfMatch::ETag(old.clone()))).await?;
@@ -165,7 +165,7 @@ async fn conditional_writes_need_the_version_that_was_read() -> Result<()> {
         }
         assert_eq!(read(service, table, "r").await?, Some(2));
         assert_eq!(read(service, table, "other").await?, None);
-        // A scan gives the same ETag.
+        // A scan returns the same ETag.
         let page = service.query(&everything(table), None).await?;
         assert_eq!(page.rows.get(0).context("a row")?.etag, &new);
         assert_eq!(one(service, table, "r", Action::Delete(IfMatch::ETag(new))).await?, None);
@@ -195,7 +195,7 @@ async fn a_merge_keeps_the_other_properties_and_a_replace_does_not() -> Result<(
 }
 
 #[tokio::test]
-async fn a_transaction_does_all_and_gives_each_new_etag() -> Result<()> {
+async fn a_transaction_writes_all_rows_and_returns_the_new_etags() -> Result<()> {
     on_services(async |service, table| {
         for row_key in ["replaced", "merged", "deleted", "any"] {
             one(service, table, row_key, Action::Insert(number(1))).await?;
@@ -244,7 +244,7 @@ async fn a_failed_transaction_names_the_row_and_writes_nothing() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_transaction_has_a_hundred_operations() -> Result<()> {
+async fn a_transaction_may_have_a_hundred_operations() -> Result<()> {
     on_services(async |service, table| {
         let names: Vec<_> = (0..100).map(|n| format!("r{n:03}")).collect();
         let operations = names.iter().map(|name| (name.as_str(), Action::Insert(number(1)))).collect();
@@ -256,12 +256,12 @@ async fn a_transaction_has_a_hundred_operations() -> Result<()> {
     .await
 }
 
-/// Keys that an address has to quote or encode.
+/// Keys that have to be quoted or encoded in an address.
 const KEYS: [&str; 14] =
     ["a'b", "''", "50%", "%41", "%2541", "a+b", "a b", "a&b=c", "ä€𝄞", "(x),y;z:@!$*", "~-._", "\"<>`{|}^[]", "..", ""];
 
 #[tokio::test]
-async fn keys_of_all_kinds_are_found_again() -> Result<()> {
+async fn keys_with_special_characters_are_found() -> Result<()> {
     on_services(async |service, table| {
         for (n, key) in (0..).zip(KEYS) {
             let write = |action| Group {
@@ -291,7 +291,7 @@ async fn keys_of_all_kinds_are_found_again() -> Result<()> {
 }
 
 #[tokio::test]
-async fn keys_of_all_kinds_stand_in_one_transaction() -> Result<()> {
+async fn keys_with_special_characters_are_written_in_one_transaction() -> Result<()> {
     on_services(async |service, table| {
         let all = |action: &dyn Fn() -> Action| Group {
             table: table.to_owned().into(),
@@ -313,9 +313,9 @@ async fn keys_of_all_kinds_stand_in_one_transaction() -> Result<()> {
 }
 
 #[tokio::test]
-async fn values_of_all_types_come_back() -> Result<()> {
+async fn values_of_all_types_are_read_back() -> Result<()> {
     let ticks = |text: &str| text.parse::<Ticks>();
-    // Long, and at any border of pieces within a character: Azurite must not damage it.
+    // The text is long, and some network packets end within a character. Azurite must not damage it.
     let long = "x".to_owned() + &"ä".repeat(32 * 1024 - 1);
     let longer = "ä".repeat(32 * 1024);
     let values = [
@@ -375,7 +375,7 @@ async fn values_of_all_types_come_back() -> Result<()> {
 }
 
 #[tokio::test]
-async fn selected_properties_come_alone() -> Result<()> {
+async fn only_selected_properties_are_returned() -> Result<()> {
     on_services(async |service, table| {
         let mut all = number(1);
         all.push("Double", ValueRef::Double(5.0));
@@ -399,9 +399,9 @@ async fn selected_properties_come_alone() -> Result<()> {
 }
 
 #[tokio::test]
-async fn scans_come_in_pages_in_the_order_of_keys() -> Result<()> {
+async fn scans_return_pages_in_key_order() -> Result<()> {
     on_services(async |service, table| {
-        // By UTF-16 unit, U+1D11E stands before U+FF41.
+        // In UTF-16 order, U+1D11E comes before U+FF41.
         let mut names: Vec<_> = (0..25).map(|n| format!("r{n:02} '%+ä")).collect();
         names.extend(["z\u{1D11E}".to_owned(), "z\u{FF41}".to_owned()]);
         let operations = names.iter().rev().map(|name| (name.as_str(), Action::Insert(number(1)))).collect();
@@ -420,7 +420,7 @@ async fn scans_come_in_pages_in_the_order_of_keys() -> Result<()> {
 }
 
 #[tokio::test]
-async fn filters_are_the_services() -> Result<()> {
+async fn filters_are_applied_by_the_service() -> Result<()> {
     on_services(async |service, table| {
         let mut text = number(1);
         text.push("Text", ValueRef::String("it's 100% a+b & c #1"));
@@ -441,7 +441,7 @@ async fn filters_are_the_services() -> Result<()> {
 }
 
 #[tokio::test]
-async fn tables_are_made_listed_and_dropped() -> Result<()> {
+async fn tables_are_created_listed_and_deleted() -> Result<()> {
     for (_, service) in azurite::services()? {
         let base = table_name();
         let names: Vec<_> = ["201006", "201007", "z"].iter().map(|end| format!("{base}{end}")).collect();
@@ -463,7 +463,7 @@ async fn tables_are_made_listed_and_dropped() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_table_that_is_not_there_is_told_from_a_row_that_is_not() -> Result<()> {
+async fn a_missing_table_and_a_missing_row_give_different_errors() -> Result<()> {
     on_services(async |service, table| {
         assert_eq!(service.get(table, "p", "r", None).await?, None);
         let none = table_name();
@@ -482,7 +482,7 @@ async fn a_table_that_is_not_there_is_told_from_a_row_that_is_not() -> Result<()
 }
 
 #[tokio::test]
-async fn a_wrong_key_is_refused_without_being_told() -> Result<()> {
+async fn the_error_of_a_wrong_account_key_does_not_show_it() -> Result<()> {
     let Some(azurite) = azurite::shared()? else { return Ok(()) };
     let wrong = azurite.replacen("AccountKey=Eby8", "AccountKey=AAAA", 1);
     let error = AzureBackend::connect(&wrong)?.list_tables("").await.unwrap_err();
@@ -492,7 +492,7 @@ async fn a_wrong_key_is_refused_without_being_told() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_trailing_slash_does_not_matter() -> Result<()> {
+async fn the_endpoint_may_end_with_a_slash() -> Result<()> {
     let Some(azurite) = azurite::shared()? else { return Ok(()) };
     let slash = azurite.replace("/devstoreaccount1;", "/devstoreaccount1/;");
     assert_ne!(slash, azurite);
@@ -505,7 +505,8 @@ async fn a_trailing_slash_does_not_matter() -> Result<()> {
     Ok(())
 }
 
-/// Writes a row in a transaction, and checks that this row was written, or none. Returns whether the row was refused.
+/// Writes a row in a transaction and checks that only this row was written, or none. Returns whether the row was
+/// refused.
 async fn write_in_transaction(
     service: &AzureBackend,
     table: &str,
@@ -520,7 +521,7 @@ async fn write_in_transaction(
         service.execute(&Group { table, partition_key, operations }).await
     };
     let zero = || Action::Upsert(number(0));
-    // By itself, it is not sent as a `$batch`.
+    // A single write is not sent as a `$batch`.
     execute(&[(row_key, zero())]).await?;
     let result = execute(&[("other", Action::Insert(number(0))), (row_key, action.clone())]).await;
     let found = service.get(table, partition_key, row_key, None).await?;
@@ -529,7 +530,7 @@ async fn write_in_transaction(
         Ok(_) => (false, action.properties().and_then(|it| it.get("Number")).map(ValueRef::to_value)),
         Err(Error::Limit(limit)) => {
             let row = limit.row.as_ref().map(|row| (&*row.table, &*row.partition_key, &*row.row_key));
-            ensure!(row == Some((table, partition_key, row_key)), "the row that is named: {limit}");
+            ensure!(row == Some((table, partition_key, row_key)), "the error names another row: {limit}");
             ensure!(limit.to_string().contains("Azurite"), "{limit}");
             (true, Some(Value::Int32(0)))
         }
@@ -541,7 +542,7 @@ async fn write_in_transaction(
     for row in rows {
         execute(&[(&row, Action::Delete(IfMatch::Any))]).await?;
     }
-    // An insert has its keys in its body.
+    // An insert sends its keys in the body.
     execute(&[("other", Action::Insert(number(0))), (row_key, Action::Insert(number(0)))]).await?;
     ensure!(service.get(table, partition_key, row_key, None).await?.is_some(), "the inserted row");
     for row in [row_key, "other"] {
@@ -550,9 +551,9 @@ async fn write_in_transaction(
     Ok(refused)
 }
 
-/// Azurite's `$batch` parser finds other keys in some addresses, writes that row and answers with success.
+/// Azurite's `$batch` parser reads other keys from some addresses, writes that row and answers with success.
 #[tokio::test]
-async fn a_transaction_writes_the_row_that_it_names_or_none() -> Result<()> {
+async fn a_transaction_writes_its_own_row_or_is_refused() -> Result<()> {
     let misread = [
         ("p", "Rock 'n', roll"),
         ("p", ",a"),
@@ -563,7 +564,7 @@ async fn a_transaction_writes_the_row_that_it_names_or_none() -> Result<()> {
         ("prOWkEY='", "a"),
         ("RowKey=''", "a"),
     ];
-    // Only a delete has no body with the keys, which the parser falls back on.
+    // A delete alone has no body with the keys, which the parser would use instead.
     let misread_in_deletes = [("p", "a\u{2028}b"), ("p", "a\u{2029}b"), ("p\u{2028}q", "a")];
     let read = [
         ("p", "a,b"),

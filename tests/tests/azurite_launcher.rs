@@ -1,4 +1,4 @@
-//! The launcher of Azurite: it leaves no server behind, and says what is missing.
+//! The launcher of Azurite: it stops its servers and reports what is missing.
 
 use std::{
     env,
@@ -12,14 +12,14 @@ use std::{
 use anyhow::{Context, Result, bail};
 use tests::azurite::{self, Azurite};
 
-/// This test program, to run one of the tests below that are no tests by themselves.
-fn itself(test: &str) -> Result<Command> {
+/// Returns a command that runs one of the ignored tests below in a process of its own.
+fn run_ignored(test: &str) -> Result<Command> {
     let mut command = Command::new(env::current_exe()?);
     command.args(["--ignored", "--exact", test, "--nocapture"]).env_remove("TABLE_TESTS_AZURITE");
     Ok(command)
 }
 
-fn wanted() -> bool {
+fn is_on() -> bool {
     env::var("TABLE_TESTS_AZURITE").map_or(true, |value| value != "off")
 }
 
@@ -28,7 +28,7 @@ fn address(connection_string: &str) -> Result<SocketAddr> {
     Ok(address.context("an address")?.parse()?)
 }
 
-fn gone(address: SocketAddr) -> bool {
+fn stops(address: SocketAddr) -> bool {
     let begin = Instant::now();
     while TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok() {
         if begin.elapsed() > Duration::from_secs(20) {
@@ -40,20 +40,20 @@ fn gone(address: SocketAddr) -> bool {
 }
 
 #[test]
-fn a_dropped_server_is_gone() -> Result<()> {
-    if !wanted() {
+fn a_dropped_server_stops() -> Result<()> {
+    if !is_on() {
         return Ok(());
     }
     let server = Azurite::start()?;
     let address = address(&server.connection_string())?;
     TcpStream::connect(address)?;
     drop(server);
-    assert!(gone(address));
+    assert!(stops(address));
     Ok(())
 }
 
 #[test]
-#[ignore = "run by `a_killed_test_program_leaves_no_server`, and killed"]
+#[ignore = "run by `the_server_of_a_killed_test_program_stops`, and killed"]
 fn holds_the_shared_server() -> Result<()> {
     println!("\n{}", azurite::shared()?.context("Azurite")?);
     sleep(Duration::from_secs(60));
@@ -61,11 +61,11 @@ fn holds_the_shared_server() -> Result<()> {
 }
 
 #[test]
-fn a_killed_test_program_leaves_no_server() -> Result<()> {
-    if !wanted() {
+fn the_server_of_a_killed_test_program_stops() -> Result<()> {
+    if !is_on() {
         return Ok(());
     }
-    let mut program = itself("holds_the_shared_server")?.stdout(Stdio::piped()).spawn()?;
+    let mut program = run_ignored("holds_the_shared_server")?.stdout(Stdio::piped()).spawn()?;
     let output = BufReader::new(program.stdout.take().context("an output")?);
     let line = output.lines().map_while(Result::ok).find(|line| line.contains("TableEndpoint="));
     let address = line.context("a connection string").and_then(|line| address(&line));
@@ -73,7 +73,7 @@ fn a_killed_test_program_leaves_no_server() -> Result<()> {
     program.kill()?;
     program.wait()?;
     assert!(up);
-    assert!(gone(address?));
+    assert!(stops(address?));
     Ok(())
 }
 
@@ -87,25 +87,25 @@ fn asks_for_the_shared_server() -> Result<()> {
 }
 
 #[test]
-fn going_without_is_said() -> Result<()> {
-    // With its output captured, as a passing test's is.
+fn switching_azurite_off_is_reported() -> Result<()> {
+    // The harness captures the output of a passing test.
     let program = Command::new(env::current_exe()?)
         .args(["--ignored", "--exact", "asks_for_the_shared_server"])
         .env("TABLE_TESTS_AZURITE", "off")
         .output()?;
-    let said = String::from_utf8_lossy(&program.stderr);
-    assert!(program.status.success(), "{said}");
-    assert!(said.contains("not tested: behaviour on Azurite"), "{said}");
+    let output = String::from_utf8_lossy(&program.stderr);
+    assert!(program.status.success(), "{output}");
+    assert!(output.contains("not tested: behaviour on Azurite"), "{output}");
     Ok(())
 }
 
 #[test]
-fn without_node_it_is_said_what_to_do() -> Result<()> {
-    let program = itself("asks_for_the_shared_server")?.env("PATH", "").output()?;
-    let said = String::from_utf8_lossy(&program.stderr) + String::from_utf8_lossy(&program.stdout);
-    assert!(!program.status.success(), "{said}");
+fn the_error_without_node_says_what_to_install() -> Result<()> {
+    let program = run_ignored("asks_for_the_shared_server")?.env("PATH", "").output()?;
+    let output = String::from_utf8_lossy(&program.stderr) + String::from_utf8_lossy(&program.stdout);
+    assert!(!program.status.success(), "{output}");
     for part in ["`node` is not found", "https://nodejs.org", "TABLE_TESTS_AZURITE=off"] {
-        assert!(said.contains(part), "{said}");
+        assert!(output.contains(part), "{output}");
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! What index rows look like, to the digit: users' data depend on it, and other programs read it.
+//! Exact form of stored index rows. It must not change: users have stored data in it, and other programs read them.
 
-#![allow(clippy::items_after_statements, reason = "an entity stands where it is used")]
+#![allow(clippy::items_after_statements, reason = "an entity is declared where it is used")]
 #![allow(clippy::duplicated_attributes, reason = "indexes of one struct share options")]
 #![allow(clippy::trivially_copy_pass_by_ref, clippy::ref_option, reason = "predicates borrow")]
 
@@ -23,7 +23,7 @@ async fn store<E: TableEntity>(entities: &[E]) -> Store {
     store
 }
 
-/// The keys of a table's rows.
+/// Returns the keys of a table's rows.
 async fn rows(store: &Store, table: &'static str) -> Vec<(String, String)> {
     let (partitions, rows) = (Partitions::All, KeyRange::ALL);
     let scan = Scan { table: table.into(), partitions, rows, filter: None, select: None, page: 1000 };
@@ -35,7 +35,7 @@ fn pairs<const N: usize>(rows: [(&str, &str); N]) -> Vec<(String, String)> {
     rows.map(|(partition, row)| (partition.to_owned(), row.to_owned())).to_vec()
 }
 
-/// A property of the row at these keys.
+/// Returns a property of a row.
 async fn property(store: &Store, table: &str, keys: (&str, &str), name: &str) -> Option<Value> {
     let row = store.backend.get(table, keys.0, keys.1, None).await.unwrap().expect("the row");
     row.properties.get(name).map(ValueRef::to_value)
@@ -53,7 +53,7 @@ struct Account {
 }
 
 #[tokio::test]
-async fn unique_in_the_same_partition() {
+async fn rows_of_unique_indexes_in_the_same_partition() {
     let id = "1f8b2c4e-0000-4000-8000-000000000000";
     let account = Account { user: "Al".to_owned(), id: id.parse().unwrap(), name: "Ready Money".to_owned() };
     let store = store(&[account]).await;
@@ -99,7 +99,7 @@ fn employee(id: u32, last_name: &str, email: Option<&str>) -> Employee {
 }
 
 #[tokio::test]
-async fn of_every_place_and_content() {
+async fn rows_of_every_scope_and_content() {
     let store = store(&[employee(45, "Smith", Some("John@X.org")), employee(7, "Smith Jr", None)]).await;
     assert_eq!(
         rows(&store, "Employees").await,
@@ -116,7 +116,7 @@ async fn of_every_place_and_content() {
             ("Sales", "newest-2521272959999999999_00000045"),
         ])
     );
-    // What has no address has no row.
+    // An employee without an address has no row.
     assert_eq!(rows(&store, "Logins").await, pairs([("john@x.org", "")]));
     let login = ("john@x.org", "");
     let department = property(&store, "Logins", login, "IndexedEntityDepartment").await;
@@ -126,7 +126,7 @@ async fn of_every_place_and_content() {
     let city = pairs([("Bad Elster", "Sales 00000007"), ("Bad Elster", "Sales 00000045")]);
     assert_eq!(rows(&store, "EmployeesByCity").await, city);
 
-    // The keys of these rows imply the entity's: they hold no pointer, and what was asked for.
+    // The keys of these rows contain the entity's keys, so the rows have no pointer, only the included properties.
     let included = ("BAD ELSTER", "in-Sales 00000045");
     assert_eq!(property(&store, "Employees", included, "IndexedEntityId").await, None);
     let name = Some(Value::String("Smith".to_owned()));
@@ -141,7 +141,7 @@ async fn of_every_place_and_content() {
 }
 
 #[test]
-fn queries_ask_for_the_rows_that_are_written() {
+fn queries_request_the_keys_that_are_written() {
     let filter = |explain: table_runtime::Explain| explain.filter().to_owned();
     assert_eq!(
         filter(Employee::by_last_name("Sales").starts_with("Sm").explain()),
@@ -168,9 +168,9 @@ fn queries_ask_for_the_rows_that_are_written() {
     assert_eq!(logins.tables().next(), Some("Logins"));
 }
 
-/// Keys that are spelled out, a predicate, a pointer of another name, and a table named after the index.
+/// Index with explicit keys, a predicate, a renamed pointer, and a table named after the index.
 #[tokio::test]
-async fn spelled_out() {
+async fn rows_with_explicit_keys() {
     #[derive(TableEntity)]
     #[table(name = "Parcels")]
     #[index(shelf, partition(hall(uppercase), aisle), row(weight(reverse)), when(aisle, weight, is_stored))]
@@ -220,9 +220,9 @@ async fn spelled_out() {
     );
 }
 
-/// Index rows escape, whatever the primary key does, and have its separator.
+/// Text in index rows is escaped even if the primary key is raw, and index rows have the separator of the primary key.
 #[tokio::test]
-async fn of_raw_and_separated_keys() {
+async fn rows_of_entities_with_raw_and_separated_keys() {
     #[derive(TableEntity)]
     #[table(name = "Files", separator = "_")]
     struct File {
@@ -259,9 +259,9 @@ async fn of_raw_and_separated_keys() {
     assert_eq!(found.map(|file| file.name.clone()).as_deref(), Some("a%b"));
 }
 
-/// Hash partitions of an index, of which each value says its own; and an entity whose keys are constants.
+/// Index with hash partitions, and an entity with constant keys.
 #[tokio::test]
-async fn of_hashes_and_constants() {
+async fn rows_of_entities_with_hashes_and_constants() {
     #[derive(TableEntity)]
     #[table(name = "Settings", partition = "all", row = "one")]
     #[index(spread, partition(number(hash = 1000)), row(number), unique)]
@@ -280,9 +280,9 @@ async fn of_hashes_and_constants() {
     assert_eq!(Setting::by_named("dark").all(&store.tables).await.unwrap().len(), 1);
 }
 
-/// Where the entity's keys lose something, the pointer holds the whole field, once.
+/// The pointer holds the complete field once if the entity's keys are lossy.
 #[tokio::test]
-async fn of_keys_that_are_not_read_back() {
+async fn rows_of_entities_with_lossy_keys() {
     #[derive(TableEntity)]
     #[table(name = "Articles")]
     struct Article {
@@ -322,9 +322,9 @@ async fn of_keys_that_are_not_read_back() {
     assert!(found.iter().all(|found| found.as_ref().is_some_and(|found| found.title == "Metabolise")));
 }
 
-/// Of each index the rows stand in the order of its values, then of the keys.
+/// Rows of an index are ordered by its values, then by the entities' keys.
 #[tokio::test]
-async fn in_order() {
+async fn rows_are_in_the_order_of_their_values() {
     let names = ["Smith-Jones", "Smith Jr", "Smith", "Smit"];
     let employees: Vec<_> = names.iter().zip(1..).map(|(name, id)| employee(id, name, None)).collect();
     let store = store(&employees).await;

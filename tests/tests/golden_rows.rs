@@ -1,15 +1,12 @@
-//! What rows look like, to the digit: users' data depend on it, and other programs read it.
+//! Exact form of stored rows. It must not change: users have stored data in it, and other programs read them.
 
 #![allow(clippy::struct_field_names, reason = "named as in the pattern")]
-#![allow(clippy::items_after_statements, reason = "an entity stands where it is used")]
+#![allow(clippy::items_after_statements, reason = "an entity is declared where it is used")]
 
-use std::{
-    fmt,
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, NaiveDate, Utc};
-use table_runtime::{Error, KeyPart, Point, Property, TableEntity, key::KeyProblem};
+use table_runtime::{KeyPart, Point, Property, TableEntity};
 use tests::stores::{Kind, Store};
 use time::{Month, OffsetDateTime, UtcOffset};
 use uuid::Uuid;
@@ -28,7 +25,7 @@ fn keys<E, V>(point: &Point<E, V>) -> (String, String) {
     (explain.partition_key().unwrap().to_owned(), explain.row_key().unwrap().to_owned())
 }
 
-/// The row key of an entity whose partition key is `p`.
+/// Returns the row key of an entity whose partition key is `p`.
 fn row<E, V>(point: &Point<E, V>) -> String {
     let (partition, row) = keys(point);
     assert_eq!(partition, "p");
@@ -43,7 +40,7 @@ fn store() -> Store {
     Kind::Memory.open().unwrap()
 }
 
-/// The row that is stored at these keys, its properties as text.
+/// Returns the properties of a stored row as text.
 async fn stored(store: &Store, table: &str, keys: (&str, &str)) -> Option<String> {
     use table_runtime::backend::Backend;
 
@@ -52,7 +49,7 @@ async fn stored(store: &Store, table: &str, keys: (&str, &str)) -> Option<String
     Some(properties.into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" "))
 }
 
-/// An entity `$name` of the partition `p` with one row key field.
+/// Declares an entity `$name` in the partition `p` with one row key field.
 macro_rules! row_key {
     ($name:ident: $type:ty $(, $($encoding:tt)+)?) => {
         #[derive(TableEntity)]
@@ -65,7 +62,7 @@ macro_rules! row_key {
     };
 }
 
-// The patterns.
+// Rows of the patterns in the README.
 
 #[derive(TableEntity)]
 struct Article {
@@ -75,7 +72,7 @@ struct Article {
 }
 
 #[tokio::test]
-async fn starts_with() {
+async fn keys_of_the_starts_with_pattern() {
     let store = store();
     store.tables.create::<Article>().await.unwrap();
     store.tables.insert(&Article { title: "Metabolise".to_owned() }).await.unwrap();
@@ -106,7 +103,7 @@ struct Entry {
 }
 
 #[tokio::test]
-async fn newest_first() {
+async fn keys_of_the_newest_first_pattern() {
     let store = store();
     store.tables.create::<Post>().await.unwrap();
     for (title, posted) in [("Diving", MAY_28 - DAY), ("Sums", MAY_28), ("Names", MAY_28 - 402 * DAY)] {
@@ -123,7 +120,7 @@ async fn newest_first() {
 }
 
 #[test]
-fn oldest_first() {
+fn keys_of_the_oldest_first_pattern() {
     assert_eq!(keys(&Entry::key("Marcus", moment(MAY_28))), pair("Marcus", "0634106016000000000"));
 }
 
@@ -149,7 +146,7 @@ struct ExpenseItem {
 }
 
 #[tokio::test]
-async fn composition() {
+async fn keys_of_the_composition_pattern() {
     let (one, other) = (Uuid::from_u128(0x1F8B_2C4E_ABCD_4EF0_9ABC_DEF0_1234_5678), Uuid::from_u128(1));
     let both = "1f8b2c4e-abcd-4ef0-9abc-def012345678_00000000-0000-0000-0000-000000000001";
     assert_eq!(keys(&Expense::key("mary", one)), pair("mary", "1f8b2c4e-abcd-4ef0-9abc-def012345678"));
@@ -172,7 +169,7 @@ struct Employee {
     last_name: String,
 }
 
-/// Rows as those of an index: a value, then what makes it one of many.
+/// Row with a key like that of an index: a value, then the key of the entity.
 #[derive(TableEntity)]
 #[table(name = "Employees")]
 struct ByLastName {
@@ -185,7 +182,7 @@ struct ByLastName {
 }
 
 #[tokio::test]
-async fn number_as_key() {
+async fn keys_with_a_number() {
     let store = store();
     store.tables.create::<Employee>().await.unwrap();
     let jones = Employee { department: "Sales".to_owned(), employee_id: 123, last_name: "Jones".to_owned() };
@@ -195,7 +192,7 @@ async fn number_as_key() {
 }
 
 #[tokio::test]
-async fn text_before_a_number() {
+async fn keys_with_a_text_before_a_number() {
     assert_eq!(keys(&ByLastName::key("Sales", "Smith", 45)), pair("Sales", "last_name-Smith 00000045"));
     assert_eq!(keys(&ByLastName::key("Sales", "Smith Jr", 45)), pair("Sales", "last_name-Smith!20Jr 00000045"));
     assert_eq!(keys(&ByLastName::key("Sales", "Hey!", 45)), pair("Sales", "last_name-Hey!21 00000045"));
@@ -257,7 +254,7 @@ struct Login {
 }
 
 #[tokio::test]
-async fn an_entity_that_is_itself_an_index() {
+async fn keys_of_an_entity_that_is_itself_an_index() {
     let store = store();
     store.tables.create::<Login>().await.unwrap();
     let login = Login { email: "Al@B.c".to_owned(), kind: LoginKind::Email, entity_id: Uuid::nil() };
@@ -269,7 +266,7 @@ async fn an_entity_that_is_itself_an_index() {
     assert_eq!((&*found.email, &found.kind), ("Al@B.c", &LoginKind::Email));
 }
 
-/// Buckets of XXH3-64 with seed 0, computed by Python's `xxhash`:
+/// The expected buckets are those of XXH3-64 with seed 0, computed by Python's `xxhash`:
 /// `xxhash.xxh3_64_intdigest(plain.encode()) % n`, where `plain` is the plain encoding.
 #[test]
 fn hash_partitions() {
@@ -291,21 +288,21 @@ fn hash_partitions() {
     assert_eq!(bucket!(String, "Straße", hash = 16), "01");
     assert_eq!(bucket!(String, "ΟΔΟΣ", hash = 1000), "363");
     assert_eq!(bucket!(String, &"x".repeat(300), hash = 1000), "492");
-    // As wide as the greatest bucket.
+    // The width is that of the greatest bucket.
     assert_eq!(bucket!(String, "a", hash = 2), "1");
     assert_eq!(bucket!(String, "Marcus", hash = 10), "1");
     assert_eq!(bucket!(String, "Straße", hash = 100), "89");
     assert_eq!(bucket!(String, "Straße", hash = 1000), "089");
-    // Of `a~2Fb`, `0000000007` and a hyphenated GUID.
+    // The buckets of `a~2Fb`, `0000000007` and a hyphenated GUID.
     assert_eq!(bucket!(String, "a/b", hash = 1000), "260");
     assert_eq!(bucket!(u32, 7, hash = 1000), "504");
     let id = Uuid::from_u128(0x1F8B_2C4E_0000_4000_8000_0000_0000_0000);
     assert_eq!(bucket!(Uuid, id, hash = 16), "05");
-    // Of `οδοσ`.
+    // The bucket of `οδοσ`.
     assert_eq!(bucket!(String, "ΟΔΟΣ", hash = 1000, lowercase), bucket!(String, "οδοσ", hash = 1000));
 }
 
-// The encodings.
+// Encodings.
 
 #[test]
 fn integers() {
@@ -361,14 +358,14 @@ fn times_of_every_crate() {
     assert_eq!(row(&ByJiff::key("p", jiff::Timestamp::from_second(MAY_28).unwrap())), "0634106016000000000");
     assert_eq!(row(&BySystem::key("p", SystemTime::UNIX_EPOCH)), "2534023007999999999");
 
-    // Down to the tick, before 1970 too.
+    // Times are exact to the tick, before 1970 too.
     assert_eq!(row(&ByJiff::key("p", jiff::Timestamp::from_nanosecond(-1).unwrap())), "0621355967999999999");
     assert_eq!(row(&ByTime::key("p", moment(0) + Duration::from_nanos(199))), "0621355968000000001");
     assert_eq!(row(&ByChrono::key("p", chrono(0, 199))), "2534023007999999998");
     let before = SystemTime::UNIX_EPOCH - Duration::from_nanos(101);
     assert_eq!(row(&BySystem::key("p", before)), "2534023008000000001");
 
-    // From end to end.
+    // The first and the last time.
     assert_eq!(row(&ByTime::key("p", moment(-62_135_596_800))), "0000000000000000000");
     assert_eq!(row(&ByChrono::key("p", chrono(-62_135_596_800, 0))), "3155378975999999999");
     assert_eq!(row(&ByChrono::key("p", chrono(253_402_300_799, 999_999_999))), "0000000000000000000");
@@ -496,165 +493,4 @@ async fn separators() {
     let found = point.get(&store.tables).await.unwrap().unwrap();
     assert_eq!((&*found.a, &*found.b, &*found.c), ("a_b", "c_d", "e_f !"));
     assert_eq!((&*found.d, found.e, &*found.f), ("g h", 1, "i_j"));
-}
-
-// What no row can hold.
-
-/// The entity and the point are refused alike, in these words, and nothing is sent.
-async fn refused<E: TableEntity>(entity: E, point: Point<E>, message: &str) {
-    let store = store();
-    store.tables.create::<E>().await.unwrap();
-    store.probe.requests();
-    let of_key = |result: Result<String, Error>| match result {
-        Err(Error::Key(error)) => error.to_string(),
-        other => panic!("{other:?}, not: {message}"),
-    };
-    assert_eq!(of_key(store.tables.insert(&entity).await.map(show)), message);
-    assert_eq!(of_key(store.tables.upsert(&entity).await.map(show)), message);
-    assert_eq!(point.explain().problem(), Some(message));
-    assert_eq!(of_key(point.clone().exists(&store.tables).await.map(show)), message);
-    assert_eq!(of_key(store.tables.remove(point).await.map(show)), message);
-    assert_eq!(store.probe.requests(), 0);
-}
-
-fn show(value: impl fmt::Debug) -> String {
-    format!("{value:?}")
-}
-
-#[tokio::test]
-async fn numbers_that_do_not_fit() {
-    let employee = Employee { department: "Sales".to_owned(), employee_id: 123_456_789, last_name: String::new() };
-    let message = "Employees, layout `key`, key part `employee_id`: 123456789 does not fit 8 digits";
-    refused(employee, Employee::key("Sales", 123_456_789), message).await;
-
-    #[derive(TableEntity)]
-    struct Ranked {
-        #[partition_key]
-        list: String,
-        #[row_key(reverse, pad = 3)]
-        rank: u16,
-        #[row_key(pad = 2)]
-        offset: i64,
-    }
-    let message = "Ranked, layout `key`, key part `rank`: 1000 does not fit 3 digits";
-    refused(Ranked { list: "a".to_owned(), rank: 1000, offset: 0 }, Ranked::key("a", 1000, 0), message).await;
-    let message = "Ranked, layout `key`, key part `offset`: -101 does not fit 2 digits";
-    refused(Ranked { list: "a".to_owned(), rank: 999, offset: -101 }, Ranked::key("a", 999, -101), message).await;
-}
-
-#[tokio::test]
-async fn times_of_other_years() {
-    macro_rules! refused_time {
-        ($type:ty, $value:expr, $seconds:literal) => {{
-            #[derive(TableEntity)]
-            struct Event {
-                #[partition_key]
-                name: String,
-                #[row_key]
-                at: $type,
-            }
-            let at = $value;
-            let problem = concat!("the time ", $seconds, " s of Unix time is outside the years 0001 to 9999");
-            let message = format!("Event, layout `key`, key part `at`: {problem}");
-            refused(Event { name: "a".to_owned(), at }, Event::key("a", at), &message).await;
-        }};
-    }
-    let new_year = time::Date::from_calendar_date(9999, Month::December, 31).unwrap();
-    let late = time::PrimitiveDateTime::new(new_year, time::Time::from_hms(23, 30, 0).unwrap());
-    refused_time!(OffsetDateTime, late.assume_offset(UtcOffset::from_hms(-1, 0, 0).unwrap()), "253402302600");
-    refused_time!(OffsetDateTime, moment(-62_135_596_801), "-62135596801");
-    refused_time!(DateTime<Utc>, DateTime::from_timestamp(253_402_300_800, 0).unwrap(), "253402300800");
-    refused_time!(DateTime<Utc>, DateTime::from_timestamp(-62_135_596_801, 999_999_999).unwrap(), "-62135596801");
-    refused_time!(
-        jiff::Timestamp,
-        jiff::Timestamp::from_nanosecond(-62_135_596_800_000_000_001).unwrap(),
-        "-62135596801"
-    );
-    let late = SystemTime::UNIX_EPOCH + Duration::from_secs(253_402_300_800);
-    refused_time!(SystemTime, late, "253402300800");
-}
-
-#[tokio::test]
-async fn dates_of_other_years() {
-    macro_rules! refused_date {
-        ($type:ty, $value:expr, $shown:literal) => {{
-            #[derive(TableEntity)]
-            struct Event {
-                #[partition_key]
-                day: $type,
-                #[row_key]
-                name: String,
-            }
-            let day = $value;
-            let problem = concat!("the date ", $shown, " is outside the years 0001 to 9999");
-            let message = format!("Event, layout `key`, key part `day`: {problem}");
-            refused(Event { day, name: "a".to_owned() }, Event::key(day, "a"), &message).await;
-        }};
-    }
-    refused_date!(time::Date, time::Date::from_calendar_date(0, Month::May, 28).unwrap(), "0-05-28");
-    refused_date!(NaiveDate, NaiveDate::from_ymd_opt(10_000, 1, 1).unwrap(), "10000-01-01");
-    refused_date!(jiff::civil::Date, jiff::civil::date(-1, 12, 31), "-1-12-31");
-}
-
-/// 512 UTF-16 units, of which a character above U+FFFF has two.
-#[tokio::test]
-async fn keys_that_are_too_long() {
-    #[derive(TableEntity)]
-    struct Page {
-        #[partition_key]
-        site: String,
-        #[row_key]
-        path: String,
-        #[row_key]
-        version: u8,
-    }
-    let fits = |site: &str, path: &str| assert_eq!(Page::key(site, path, 1).explain().problem(), None);
-    fits(&"a".repeat(512), &"ß".repeat(508));
-    fits(&"\u{10FFFF}".repeat(256), &"\u{FFFF}".repeat(508));
-    fits(&"/".repeat(170), &"\u{10000}".repeat(254));
-
-    let too_long = async |site: &str, path: &str, message: &str| {
-        let page = Page { site: site.to_owned(), path: path.to_owned(), version: 1 };
-        refused(page, Page::key(site, path, 1), message).await;
-    };
-    let message =
-        "Page, layout `key`, key part `site`: it makes the PartitionKey 513 UTF-16 units long; the limit is 512";
-    too_long(&"a".repeat(513), "a", message).await;
-    too_long(&"/".repeat(171), "a", message).await;
-    too_long(&("a".to_owned() + &"\u{10000}".repeat(256)), "a", message).await;
-    let message = "Page, layout `key`, key part `path`: it makes the RowKey 600 UTF-16 units long; the limit is 512";
-    too_long("a", &"ß".repeat(600), message).await;
-    too_long("a", &"\u{10000}".repeat(300), message).await;
-    let message = "Page, layout `key`, key part `version`: it makes the RowKey 513 UTF-16 units long; the limit is 512";
-    too_long("a", &"a".repeat(509), message).await;
-
-    let long = "a".repeat(600);
-    let message = "Page, layout `key`, key part `path`: it makes the RowKey 600 UTF-16 units long; the limit is 512";
-    assert_eq!(Page::by_key("a").starts_with(&long).explain().problem(), Some(message));
-    assert_eq!(Page::by_key("a").range(..&*long).explain().problem(), Some(message));
-}
-
-#[tokio::test]
-async fn characters_that_raw_cannot_hold() {
-    #[derive(TableEntity)]
-    struct File {
-        #[partition_key(raw)]
-        folder: String,
-        #[row_key]
-        name: String,
-    }
-    for (folder, character) in
-        [("a/b", '/'), ("a\\b#", '\\'), ("#?", '#'), ("a?", '?'), ("a\tb", '\t'), ("\u{9F}", '\u{9F}')]
-    {
-        let problem = KeyProblem::Character { value: folder.to_owned(), character };
-        let message = format!("File, layout `key`, key part `folder`: {problem}");
-        assert!(message.contains(&format!("{folder:?} holds {character:?}")), "{message}");
-        let file = File { folder: folder.to_owned(), name: "a".to_owned() };
-        refused(file, File::key(folder, "a"), &message).await;
-    }
-    let text = str::to_owned;
-    let row = Separated { a: text("a"), b: text("b"), c: text("c"), d: text("d_e"), e: 1, f: text("f") };
-    let message = "Separated, layout `key`, key part `d`: \"d_e\" holds '_'; a `raw` key part cannot hold `/`, `\\`, \
-                   `#`, `?`, control characters, or a separator that ends it";
-    refused(row, Separated::key("a", "b", "c", "d_e", 1, "f"), message).await;
 }

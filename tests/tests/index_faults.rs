@@ -1,5 +1,5 @@
-//! Every write of every kind of index, with a fault at every request: what readers may rely on holds after it, and a
-//! repair leaves nothing wrong.
+//! Every write of every kind of index, with a fault at every request. After each, the guarantees for readers hold, and
+//! a repair leaves no finding.
 
 use std::{cell::RefCell, collections::BTreeMap};
 
@@ -14,13 +14,13 @@ use tests::{
     plain::Plain,
 };
 
-/// A write. Items are written with the key, the value and the other value.
+/// Write of an item, given by its key, its value and its other value.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Insert(u32, u32, u32),
     Upsert(u32, u32, u32),
     Update(u32, u32, u32),
-    /// An update of the note alone.
+    /// Update of the note alone.
     Note(u32),
     Patch(u32),
     Delete(u32),
@@ -28,10 +28,10 @@ enum Act {
     Repair,
 }
 
-/// What there is at first.
+/// Items stored at the beginning.
 const START: [Fields; 2] = [Fields::new(1, 1, 1), Fields::new(2, 2, 2)];
 
-/// Each write, also where it clashes with what there is.
+/// All writes, including those that violate a unique index.
 const ACTS: [Act; 19] = [
     Act::Insert(3, 3, 3),
     Act::Insert(3, 1, 3),
@@ -54,12 +54,12 @@ const ACTS: [Act; 19] = [
     Act::Repair,
 ];
 
-/// Those that leave the most behind when they fail.
+/// Writes that leave the most rows behind when they fail.
 const DAMAGING: [Act; 5] =
     [Act::Insert(3, 3, 3), Act::Update(1, 3, 3), Act::Update(1, 3, 2), Act::Note(1), Act::Delete(1)];
 
-/// Those that meet it: they take what was left, and leave more.
-const MEETING: [Act; 8] = [
+/// Writes that touch what a failed write left behind.
+const AFTER_FAULT: [Act; 8] = [
     Act::Insert(3, 3, 3),
     Act::Insert(4, 3, 4),
     Act::Insert(4, 1, 3),
@@ -97,7 +97,7 @@ async fn run<I: Item>(tables: &Tables, act: Act) -> table_runtime::Result<()> {
     }
 }
 
-/// What readers see after a write that nothing disturbs; `None` if it is refused.
+/// Returns what readers see after a write without a fault; `None` if it is refused.
 fn after<I: Item>(before: &[Fields], act: Act) -> Option<Vec<Fields>> {
     let mut items: BTreeMap<_, _> = before.iter().map(|fields| (fields.id, *fields)).collect();
     let id = match act {
@@ -133,8 +133,8 @@ fn after<I: Item>(before: &[Fields], act: Act) -> Option<Vec<Fields>> {
     if items.get(&id).is_some_and(clashes) { None } else { Some(items.into_values().collect()) }
 }
 
-/// Runs a write with every fault, each time on a copy of the store, and checks what it leaves; gives how many there
-/// were.
+/// Runs a write with every fault, each time on a copy of the store, and checks what it leaves. Returns the number of
+/// faults.
 async fn check<I: Item>(start: &Plain, act: Act, left: impl Fn(&Plain), is_undamaged: bool) -> Result<usize> {
     let before = promised::<I>(&start.tables()).await?;
     let expected = after::<I>(&before, act);
@@ -146,7 +146,7 @@ async fn check<I: Item>(start: &Plain, act: Act, left: impl Fn(&Plain), is_undam
             left(&run.store);
             let seen = promised::<I>(&run.tables).await?;
             match &run.result {
-                Ok(()) => ensure!(Some(&seen) == expected.as_ref(), "it succeeded, and readers see {seen:?}"),
+                Ok(()) => ensure!(Some(&seen) == expected.as_ref(), "the write succeeded, and readers see {seen:?}"),
                 Err(Error::OutcomeUnknown(error)) => {
                     ensure!(run.fault.is_some(), "{error}");
                     ensure!(seen == before || Some(&seen) == expected.as_ref(), "{error}; readers see {seen:?}");
@@ -162,14 +162,14 @@ async fn check<I: Item>(start: &Plain, act: Act, left: impl Fn(&Plain), is_undam
             }
             fixed::<I>(&run.tables, &seen)
                 .await
-                .with_context(|| format!("it gave {:?}; it left\n{}", run.result, run.store))
+                .with_context(|| format!("the result is {:?}, the store has\n{}", run.result, run.store))
         },
     )
     .await
     .with_context(|| format!("{act:?} after\n{start}"))
 }
 
-async fn every_write<I: Item>() -> Result<()> {
+async fn every_write_survives_every_fault<I: Item>() -> Result<()> {
     let start = store::<I>(&START).await?;
     let mut failed = 0;
     for act in ACTS {
@@ -179,7 +179,7 @@ async fn every_write<I: Item>() -> Result<()> {
     Ok(())
 }
 
-/// The stores that a write leaves when it meets a fault, each once.
+/// Returns the different stores that failed writes leave.
 async fn damaged<I: Item>() -> Result<Vec<Plain>> {
     let start = store::<I>(&START).await?;
     let damaged = RefCell::new(BTreeMap::new());
@@ -190,11 +190,11 @@ async fn damaged<I: Item>() -> Result<Vec<Plain>> {
     Ok(damaged.into_inner().into_values().collect())
 }
 
-async fn every_write_after_a_fault<I: Item>() -> Result<()> {
+async fn every_write_succeeds_after_a_fault<I: Item>() -> Result<()> {
     let damaged = damaged::<I>().await?;
     let mut failed = 0;
     for start in &damaged {
-        for act in MEETING {
+        for act in AFTER_FAULT {
             failed += check::<I>(start, act, |_| {}, false).await?;
         }
     }
@@ -202,7 +202,7 @@ async fn every_write_after_a_fault<I: Item>() -> Result<()> {
     Ok(())
 }
 
-/// Deletes all index rows, and what is recorded of the indexes.
+/// Deletes all index rows and the records of the indexes.
 async fn strip<I: Item>(store: &Plain) -> Result<()> {
     let LayoutInfo { table: entities, partition_prefix, row_prefix, .. } = I::LAYOUTS[0];
     for (table, row) in store.rows() {
@@ -224,28 +224,32 @@ async fn fill<I: Item>(tables: &Tables) -> table_runtime::Result<()> {
     Ok(())
 }
 
-async fn every_backfill<I: Item>() -> Result<()> {
+async fn every_backfill_survives_every_fault<I: Item>() -> Result<()> {
     let items = [START[0], START[1], Fields::new(3, 3, 3)];
     let start = store::<I>(&items).await?;
     strip::<I>(&start).await?;
-    // Beside them, what is recorded of the key and of each index.
+    // The store has the items and the records of the key and of each index.
     ensure!(start.rows().len() == items.len() + I::LAYOUTS.len(), "{start}");
     let program = async |tables: Tables| fill::<I>(&tables).await;
     let failed = for_each_fault(
         async || Ok(start.copy()),
         program,
         async |run: Run<Plain, _>| {
-            // An index is not read before it is complete.
+            // An index cannot be read before it is complete.
             let is_refused = async |at| matches!(I::find(&run.tables, at, 1).await, Err(Error::IndexBuilding { .. }));
             let mut refused = 0;
             for at in 1..I::LAYOUTS.len() {
                 if is_refused(at).await {
                     refused += 1;
                 } else {
-                    ensure!(I::find(&run.tables, at, 1).await? == items[..1], "what `{}` gives", I::LAYOUTS[at].name);
+                    ensure!(
+                        I::find(&run.tables, at, 1).await? == items[..1],
+                        "the result of `{}`",
+                        I::LAYOUTS[at].name
+                    );
                 }
             }
-            ensure!(run.result.is_err() || refused == 0, "it succeeded, and {refused} indexes are not ready");
+            ensure!(run.result.is_err() || refused == 0, "the backfill succeeded, and {refused} indexes are not ready");
             ensure!(run.fault.is_some() || run.result.is_ok(), "{:?}", run.result);
             fill::<I>(&run.tables).await.context("again")?;
             sound::<I>(&run.tables, &items).await
@@ -262,18 +266,18 @@ macro_rules! each {
             use super::{Result, items::$kind::Item};
 
             #[tokio::test]
-            async fn every_write() -> Result<()> {
-                super::every_write::<Item>().await
+            async fn every_write_survives_every_fault() -> Result<()> {
+                super::every_write_survives_every_fault::<Item>().await
             }
 
             #[tokio::test]
-            async fn every_write_after_a_fault() -> Result<()> {
-                super::every_write_after_a_fault::<Item>().await
+            async fn every_write_succeeds_after_a_fault() -> Result<()> {
+                super::every_write_succeeds_after_a_fault::<Item>().await
             }
 
             #[tokio::test]
-            async fn every_backfill() -> Result<()> {
-                super::every_backfill::<Item>().await
+            async fn every_backfill_survives_every_fault() -> Result<()> {
+                super::every_backfill_survives_every_fault::<Item>().await
             }
         }
     )+};

@@ -1,5 +1,5 @@
-//! How many requests each write and read takes for each kind of index: measured, and compared with the table in the
-//! documentation of `table_runtime::index`. `REQUESTS=overwrite` writes the table anew.
+//! Numbers of requests of each write and read for each kind of index, compared with the table in the documentation of
+//! `table_runtime::index`. `REQUESTS=overwrite` rewrites the table.
 
 use std::{env, fmt::Write as _, fs, ops::RangeInclusive, path::Path};
 
@@ -8,18 +8,18 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use table_runtime::{ETag, TableEntity, Tables, backend::BoxFuture};
 use tests::stores::{Kind, Store};
 
-/// An entity with one kind of index, or several.
+/// Entity with one kind of index, or several.
 trait Indexed: TableEntity + Clone {
-    /// What the table calls it.
+    /// Title in the table.
     const TITLE: &'static str;
     const UNIQUE: bool;
     fn new(id: u32, value: &str) -> Self;
     fn touch(&mut self);
     fn change(&mut self, value: Option<&str>);
     fn key_of(id: u32) -> table_runtime::Point<Self>;
-    /// A patch, where there is a property to set.
+    /// Returns a patch, if there is a property that it can set.
     fn patch(tables: &Tables) -> Option<BoxFuture<'static, table_runtime::Result<ETag>>>;
-    /// Reads all of a value, and says how many there are.
+    /// Reads all entities of a value and returns their number.
     fn read_all<'t>(tables: &'t Tables, value: &'t str) -> BoxFuture<'t, Result<usize>>;
 }
 
@@ -71,7 +71,7 @@ macro_rules! indexed {
     (@some $name:ident, $tables:ident) => {
         Some($tables.patch($name::key("t", 1), |row| [row.free.set(1)]))
     };
-    // A whole copy holds every property, so that none can be set alone.
+    // A copy holds every property, so none can be patched.
     (@none $name:ident, $tables:ident) => {{
         let _ = $tables;
         None
@@ -98,22 +98,22 @@ indexed!(
     unique: true, patch: none,
     |tables, value| usize::from(UniqueCopy::by_value("t").eq(value).get(tables).await?.is_some())
 );
-indexed!(Elsewhere, "elsewhere", [#[index(value)]], unique: false, patch: some, |tables, value| Elsewhere::by_value(value).all(tables).await?.len()
+indexed!(CrossPartition, "cross-partition", [#[index(value)]], unique: false, patch: some, |tables, value| CrossPartition::by_value(value).all(tables).await?.len()
 );
-indexed!(SameTable, "elsewhere", [#[index(value, same_table)]], unique: false, patch: some, |tables, value| SameTable::by_value(value).all(tables).await?.len());
+indexed!(SameTable, "cross-partition", [#[index(value, same_table)]], unique: false, patch: some, |tables, value| SameTable::by_value(value).all(tables).await?.len());
 indexed!(
-    IncludeElsewhere, "elsewhere, `include(…)`", [#[index(value, include(included))]], unique: false, patch: some,
-    |tables, value| IncludeElsewhere::by_value(value).all(tables).await?.len()
+    CrossPartitionInclude, "cross-partition, `include(…)`", [#[index(value, include(included))]], unique: false, patch: some,
+    |tables, value| CrossPartitionInclude::by_value(value).all(tables).await?.len()
 );
-indexed!(CopyElsewhere, "elsewhere, `copy`", [#[index(value, copy)]], unique: false, patch: none, |tables, value| CopyElsewhere::by_value(value).all(tables).await?.len()
+indexed!(CrossPartitionCopy, "cross-partition, `copy`", [#[index(value, copy)]], unique: false, patch: none, |tables, value| CrossPartitionCopy::by_value(value).all(tables).await?.len()
 );
-indexed!(UniqueElsewhere, "elsewhere, `unique`", [#[index(value, unique)]], unique: true, patch: some, |tables, value| usize::from(UniqueElsewhere::by_value(value).get(tables).await?.is_some()));
+indexed!(CrossPartitionUnique, "cross-partition, `unique`", [#[index(value, unique)]], unique: true, patch: some, |tables, value| usize::from(CrossPartitionUnique::by_value(value).get(tables).await?.is_some()));
 indexed!(
-    Two, "elsewhere, two of them", [#[index(value, unique)] #[index(other)]], unique: true, patch: some,
+    Two, "cross-partition, two of them", [#[index(value, unique)] #[index(other)]], unique: true, patch: some,
     |tables, value| usize::from(Two::by_value(value).get(tables).await?.is_some())
 );
 indexed!(
-    Three, "elsewhere, three of them", [#[index(value, unique)] #[index(other)] #[index(third, same_table)]],
+    Three, "cross-partition, three of them", [#[index(value, unique)] #[index(other)] #[index(third, same_table)]],
     unique: true, patch: some,
     |tables, value| usize::from(Three::by_value(value).get(tables).await?.is_some())
 );
@@ -123,7 +123,7 @@ const HEADER: &str = "\
 |---|---|---|---|---|---|---|---|---|---|---|---|
 ";
 
-/// The line of a kind in the table.
+/// Returns the line of a kind in the table.
 async fn line<E: Indexed>() -> Result<String> {
     let store = Kind::Memory.open()?;
     let tables = &store.tables;
@@ -173,11 +173,11 @@ async fn line<E: Indexed>() -> Result<String> {
     Ok(format!("| {} | {} |\n", E::TITLE, columns.join(" | ")))
 }
 
-/// What it takes to read entities of one value, once there are these.
+/// Inserts entities of one value and returns the number of requests to read them.
 async fn read<E: Indexed>(store: &Store, ids: RangeInclusive<u32>) -> Result<usize> {
     let count = *ids.end() as usize;
     let inserts = stream::iter(ids).map(|id| store.tables.insert(&E::new(id, "all")));
-    // Side by side, but for lists, where each waits for the one before.
+    // Inserts run side by side, except into a list, where each has to wait for the one before.
     let side_by_side = if E::TITLE.contains("list") { 1 } else { 64 };
     inserts.buffer_unordered(side_by_side).try_for_each(|_| async { Ok(()) }).await?;
     store.probe.requests();
@@ -185,7 +185,7 @@ async fn read<E: Indexed>(store: &Store, ids: RangeInclusive<u32>) -> Result<usi
     Ok(store.probe.requests())
 }
 
-/// What it takes to read any number of them: the one that holds for a few and for many.
+/// Returns the formula for the requests to read any number of entities, which has to hold for few and for many.
 async fn formula<E: Indexed>(store: &Store) -> Result<&'static str> {
     let (few, many) = (read::<E>(store, 2..=10).await?, read::<E>(store, 11..=1001).await?);
     Ok(match (few, many) {
@@ -197,8 +197,8 @@ async fn formula<E: Indexed>(store: &Store) -> Result<&'static str> {
 }
 
 async fn table() -> Result<String> {
-    let elsewhere = line::<Elsewhere>().await?;
-    assert_eq!(elsewhere, line::<SameTable>().await?, "other partitions cost the same, in whichever table");
+    let cross_partition = line::<CrossPartition>().await?;
+    assert_eq!(cross_partition, line::<SameTable>().await?, "rows in other partitions cost the same in any table");
     let lines = [
         line::<Plain>().await?,
         line::<Pointer>().await?,
@@ -207,17 +207,17 @@ async fn table() -> Result<String> {
         line::<CopyHere>().await?,
         line::<UniqueCopy>().await?,
         line::<List>().await?,
-        elsewhere,
-        line::<IncludeElsewhere>().await?,
-        line::<UniqueElsewhere>().await?,
+        cross_partition,
+        line::<CrossPartitionInclude>().await?,
+        line::<CrossPartitionUnique>().await?,
         line::<Two>().await?,
         line::<Three>().await?,
-        line::<CopyElsewhere>().await?,
+        line::<CrossPartitionCopy>().await?,
     ];
     Ok(HEADER.to_owned() + &lines.concat())
 }
 
-/// The figures that hold whatever else is said: in each line, what a write of this kind takes.
+/// Checks the numbers that the documentation states in other places too: the requests of a write of each kind.
 fn check(table: &str) {
     let column = |title: &str, column: usize| -> usize {
         let line = table.lines().find(|line| line.starts_with(&format!("| {title} |"))).expect(title);
@@ -231,31 +231,31 @@ fn check(table: &str) {
         assert_eq!([5, 6, 9].map(|at| column(here, at)), [2, 2, 2], "{here}");
     }
     for (title, moved) in [
-        ("elsewhere", 1),
-        ("elsewhere, `include(…)`", 1),
-        ("elsewhere, `unique`", 1),
-        ("elsewhere, two of them", 2),
-        ("elsewhere, three of them", 3),
+        ("cross-partition", 1),
+        ("cross-partition, `include(…)`", 1),
+        ("cross-partition, `unique`", 1),
+        ("cross-partition, two of them", 2),
+        ("cross-partition, three of them", 3),
     ] {
         let (insert, update, delete) = (2 + moved, 1 + 3 * moved, 1 + 2 * moved);
         let expected = [insert, 1, update, insert + 1, update + 1, delete, delete + 1];
         assert_eq!([1, 2, 4, 5, 6, 8, 9].map(|at| column(title, at)), expected, "{title}");
     }
-    assert_eq!([3, 4].map(|at| column("elsewhere, `include(…)`", at)), [3, 4], "what is included");
+    assert_eq!([3, 4].map(|at| column("cross-partition, `include(…)`", at)), [3, 4], "an included property");
     assert_eq!(column("`same_partition`", 7), 1, "a patch");
-    assert_eq!([column("`same_partition, unique`", 10), column("elsewhere, `unique`", 10)], [2, 2], "a pointer");
-    assert_eq!([column("`same_partition, unique, copy`", 10), column("elsewhere, `copy`", 10)], [1, 1], "a copy");
+    assert_eq!([column("`same_partition, unique`", 10), column("cross-partition, `unique`", 10)], [2, 2], "a pointer");
+    assert_eq!([column("`same_partition, unique, copy`", 10), column("cross-partition, `copy`", 10)], [1, 1], "a copy");
 }
 
 #[tokio::test]
-async fn the_documentation_says_what_requests_there_are() -> Result<()> {
+async fn the_documentation_has_the_measured_numbers_of_requests() -> Result<()> {
     let table = table().await?;
     check(&table);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../table-runtime/src/index.rs");
     let source = fs::read_to_string(&path)?;
     let (begin, end) = ("//! <!-- requests: begin -->\n", "//! <!-- requests: end -->\n");
-    let (before, rest) = source.split_once(begin).context("the table begins")?;
-    let (stored, after) = rest.split_once(end).context("the table ends")?;
+    let (before, rest) = source.split_once(begin).context("the beginning of the table")?;
+    let (stored, after) = rest.split_once(end).context("the end of the table")?;
     let mut lines = String::from("//!\n");
     for line in table.lines() {
         writeln!(lines, "//! {line}")?;
@@ -265,6 +265,6 @@ async fn the_documentation_says_what_requests_there_are() -> Result<()> {
         fs::write(&path, [before, begin, &lines, end, after].concat())?;
         return Ok(());
     }
-    assert_eq!(stored, lines, "`REQUESTS=overwrite cargo test -p tests --test index_requests` writes the table anew");
+    assert_eq!(stored, lines, "`REQUESTS=overwrite cargo test -p tests --test index_requests` rewrites the table");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Generated code passes the strictest lints: `cargo clippy --all-targets` checks this file.
+//! Generated code under the strictest lints: `cargo clippy --all-targets` checks this file.
 
 #![deny(
     warnings,
@@ -15,7 +15,7 @@ use table_runtime::{KeyPart, Property, TableEntity};
 mod private {
     use super::TableEntity;
 
-    /// Unused altogether, but for its being made.
+    /// Entity that is only constructed.
     #[derive(TableEntity)]
     #[table(allow_scan)]
     pub(super) struct Unused {

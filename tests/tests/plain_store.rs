@@ -1,4 +1,4 @@
-//! The tests' plain store beside the embedded one: the same answers, the same rows.
+//! The plain store of the tests, compared with the embedded one: both give the same answers and have the same rows.
 
 use std::ops::Bound;
 
@@ -16,20 +16,20 @@ use tests::plain::Plain;
 
 const TABLES: [&str; 3] = ["Words", "words", "Missing"];
 const PARTITIONS: [&str; 2] = ["a", "b"];
-/// The last two stand in another order by code point.
+/// Row keys. The last two have another order by code point.
 const ROWS: [&str; 5] = ["", "1", "2", "\u{10000}", "\u{FF5E}"];
 const NAMES: [&str; 3] = ["A", "B", "C"];
 
-/// A group whose ETags are said by what they are, since each store has its own.
+/// Group of operations that describes ETags by their state, since each store has its own ETags.
 #[derive(Clone, Debug)]
 struct Script {
     table: &'static str,
     partition_key: &'static str,
-    operations: Vec<(&'static str, Wish)>,
+    operations: Vec<(&'static str, Request)>,
 }
 
 #[derive(Clone, Debug)]
-enum Wish {
+enum Request {
     Insert(Properties),
     Upsert(Properties),
     Replace(Properties, Version),
@@ -49,21 +49,22 @@ fn properties() -> impl Strategy<Value = Properties> {
         .prop_map(|pairs| pairs.into_iter().map(|(name, number)| (name, Value::Int32(number))).collect())
 }
 
-fn wish() -> impl Strategy<Value = Wish> {
+fn request() -> impl Strategy<Value = Request> {
     let version = || select(vec![Version::Any, Version::Current, Version::Current, Version::Stale]);
     prop_oneof![
-        properties().prop_map(Wish::Insert),
-        properties().prop_map(Wish::Upsert),
-        (properties(), version()).prop_map(|(properties, version)| Wish::Replace(properties, version)),
-        (properties(), version()).prop_map(|(properties, version)| Wish::Merge(properties, version)),
-        version().prop_map(Wish::Delete),
+        properties().prop_map(Request::Insert),
+        properties().prop_map(Request::Upsert),
+        (properties(), version()).prop_map(|(properties, version)| Request::Replace(properties, version)),
+        (properties(), version()).prop_map(|(properties, version)| Request::Merge(properties, version)),
+        version().prop_map(Request::Delete),
     ]
 }
 
 fn script() -> impl Strategy<Value = Script> {
-    // Mostly a table that is there.
+    // The table usually exists.
     let table = prop_oneof![8 => select(&TABLES[..2]), 1 => select(&TABLES[2..])];
-    let operations = btree_map(select(&ROWS[..]), wish(), 1..4).prop_map(|operations| operations.into_iter().collect());
+    let operations =
+        btree_map(select(&ROWS[..]), request(), 1..4).prop_map(|operations| operations.into_iter().collect());
     (table, select(&PARTITIONS[..]), operations).prop_map(|(table, partition_key, operations)| Script {
         table,
         partition_key,
@@ -102,46 +103,46 @@ fn scan() -> impl Strategy<Value = Scan> {
 /// The group of a script on this store: the current ETags are those of its rows.
 async fn group(script: &Script, backend: &dyn Backend, stale: &ETag) -> Group {
     let mut operations = Vec::new();
-    for (row_key, wish) in &script.operations {
+    for (row_key, request) in &script.operations {
         let row = backend.get(script.table, script.partition_key, row_key, None).await.ok().flatten();
         let condition = |version: &Version| match (version, &row) {
             (Version::Any, _) => IfMatch::Any,
             (Version::Current, Some(row)) => IfMatch::ETag(row.etag.clone()),
             _ => IfMatch::ETag(stale.clone()),
         };
-        let action = match wish {
-            Wish::Insert(properties) => Action::Insert(properties.clone()),
-            Wish::Upsert(properties) => Action::Upsert(properties.clone()),
-            Wish::Replace(properties, version) => Action::Replace(properties.clone(), condition(version)),
-            Wish::Merge(properties, version) => Action::Merge(properties.clone(), condition(version)),
-            Wish::Delete(version) => Action::Delete(condition(version)),
+        let action = match request {
+            Request::Insert(properties) => Action::Insert(properties.clone()),
+            Request::Upsert(properties) => Action::Upsert(properties.clone()),
+            Request::Replace(properties, version) => Action::Replace(properties.clone(), condition(version)),
+            Request::Merge(properties, version) => Action::Merge(properties.clone(), condition(version)),
+            Request::Delete(version) => Action::Delete(condition(version)),
         };
         operations.push(Operation { row_key: (*row_key).to_owned(), action });
     }
     Group { table: script.table.into(), partition_key: script.partition_key.to_owned(), operations }
 }
 
-/// What a store says to a group: the rows that have an ETag, and that it is theirs, or why not.
-async fn said(backend: &dyn Backend, group: &Group) -> Result<Vec<bool>, String> {
+/// Returns which rows of a group have an ETag, after comparing it with the stored one, or the error.
+async fn answer(backend: &dyn Backend, group: &Group) -> Result<Vec<bool>, String> {
     let etags = backend.execute(group).await.map_err(|error| {
         assert!(!matches!(error, Error::OutcomeUnknown(_)), "{error}");
         error.to_string()
     })?;
-    let mut said = Vec::new();
+    let mut answer = Vec::new();
     for (operation, etag) in group.operations.iter().zip(etags) {
         let row = backend.get(&group.table, &group.partition_key, &operation.row_key, None).await;
-        assert_eq!(row.expect("the table is there").map(|row| row.etag), etag);
-        said.push(etag.is_some());
+        assert_eq!(row.expect("the table").map(|row| row.etag), etag);
+        answer.push(etag.is_some());
     }
-    Ok(said)
+    Ok(answer)
 }
 
-/// All rows of a scan, page after page. Where a page ends is the store's own affair, as long as none is too long.
+/// Returns all rows of a scan, page by page. A store may end a page anywhere, but no page may be too long.
 async fn pages(backend: &dyn Backend, scan: &Scan) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut from: Option<Continuation> = None;
     loop {
-        let page = backend.query(scan, from.as_ref()).await.expect("the table is there");
+        let page = backend.query(scan, from.as_ref()).await.expect("the table");
         assert!(page.rows.len() <= usize::try_from(scan.page).expect("a few"));
         rows.extend(page.rows.iter().map(RowRef::to_row));
         from = page.next;
@@ -155,16 +156,16 @@ fn contents(rows: &[Row]) -> Vec<(&str, &str, &Properties)> {
     rows.iter().map(|row| (&*row.partition_key, &*row.row_key, &row.properties)).collect()
 }
 
-/// Which of the rows have another version than one write ago.
+/// Returns the keys of the rows whose ETag has changed.
 fn changed(before: &[Row], after: &[Row]) -> Vec<(String, String)> {
     let keys = |row: &Row| (row.partition_key.clone(), row.row_key.clone());
-    let old = |row: &Row| before.iter().any(|other| keys(other) == keys(row) && other.etag == row.etag);
-    after.iter().filter(|row| !old(row)).map(keys).collect()
+    let is_unchanged = |row: &Row| before.iter().any(|other| keys(other) == keys(row) && other.etag == row.etag);
+    after.iter().filter(|row| !is_unchanged(row)).map(keys).collect()
 }
 
 proptest! {
     #[test]
-    fn groups_and_scans_are_answered_as_the_embedded_store_does(scripts in vec(script(), 1..20), scans in vec(scan(), 3)) {
+    fn both_stores_give_the_same_answers(scripts in vec(script(), 1..20), scans in vec(scan(), 3)) {
         let all = Scan {
             table: "Words".into(),
             partitions: Partitions::All,
@@ -188,7 +189,7 @@ proptest! {
                 let mut after = Vec::new();
                 for store in stores {
                     let group = group(script, store, &"W/\"stale\"".parse().expect("an ETag")).await;
-                    answers.push(said(store, &group).await);
+                    answers.push(answer(store, &group).await);
                     after.push(pages(store, &all).await);
                 }
                 assert_eq!(answers[0], answers[1], "{script:?}");
@@ -209,7 +210,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn a_copy_is_apart_and_a_clone_is_not() -> Result<()> {
+async fn a_copy_has_its_own_rows_and_a_clone_shares_them() -> Result<()> {
     let plain = Plain::default();
     plain.create_table("Words").await?;
     let insert = |row_key: &str| Group {
@@ -223,7 +224,7 @@ async fn a_copy_is_apart_and_a_clone_is_not() -> Result<()> {
     plain.execute(&insert("2")).await?;
     assert_eq!((copy.rows().len(), clone.rows().len()), (1, 2));
     assert_eq!(clone.to_string(), "Words('a','1') v1 {}\nWords('a','2') v2 {}\n");
-    // A copy goes on from the same versions.
+    // A copy continues with the same version numbers.
     let etags = copy.execute(&insert("3")).await?;
     assert_eq!(etags[0].as_ref().and_then(|etag| copy.version(etag)), Some(2));
     Ok(())

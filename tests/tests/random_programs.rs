@@ -1,8 +1,8 @@
 //! Random programs of several tasks on one store, request by request, with writes that are dropped midway.
 //!
 //! A seed determines the programs and the order of all requests: `TABLE_TESTS_SEED=7` runs one again, and
-//! `TABLE_TESTS_RANDOM_SECONDS=600` runs as many as fit into that time. Checks are those of [`tests::history`], and at
-//! some of the states and at the end, that each index gives what the entities say.
+//! `TABLE_TESTS_RANDOM_SECONDS=600` runs as many as fit into that time. [`tests::history`] checks every state. In some
+//! states and at the end, every index has to agree with the entities.
 
 use std::{
     cell::RefCell,
@@ -29,17 +29,17 @@ use tests::{
     turns::{Gate, Turns},
 };
 
-/// The most requests of a program; operations that drive each other round do not end.
+/// Maximal number of requests of a program, since operations that make each other retry may never end.
 const REQUESTS: usize = 10_000;
-/// How long the tasks may wait for something other than the store.
+/// Maximal time for which tasks may wait for something other than the store.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The operation of requests that read what an operation needs.
+/// Number of the operation to which preparing reads belong.
 const NONE: usize = usize::MAX;
 
-/// An operation, and the request at which it is dropped.
+/// Operation, with the request at which it is dropped.
 type Line = (Act, Option<usize>);
 
-/// What the tasks and the driver share.
+/// State that the tasks and the driver share.
 struct Shared {
     gate: Gate,
     history: RefCell<History>,
@@ -52,7 +52,7 @@ impl Shared {
     }
 }
 
-/// One task.
+/// Runs the operations of one task.
 async fn task<S: Subject>(number: usize, lines: Vec<Line>, tables: Tables, shared: Rc<Shared>) -> Result<()> {
     let mut kept = Kept::<S>::new();
     for (act, dropped_at) in lines {
@@ -63,7 +63,7 @@ async fn task<S: Subject>(number: usize, lines: Vec<Line>, tables: Tables, share
             kept.extend(S::point(key).get(&tables).await?.map(|stored| (key, stored)));
             continue;
         }
-        let operation = shared.history.borrow_mut().begin(act, ready.wishes());
+        let operation = shared.history.borrow_mut().begin(act, ready.effects());
         shared.gate.begin(number, operation);
         shared.log(format!("task {number} begins {operation}: {ready:?}"));
         let outcome = match dropped_at {
@@ -82,7 +82,7 @@ async fn task<S: Subject>(number: usize, lines: Vec<Line>, tables: Tables, share
     Ok(())
 }
 
-/// Runs an operation until more than so many of its requests have begun; `None` if it is dropped there.
+/// Runs an operation until more than this many of its requests have begun; `None` if it is dropped there.
 async fn run_until(gate: &Gate, task: usize, requests: usize, run: impl Future<Output = Outcome>) -> Option<Outcome> {
     let mut run = pin!(run);
     poll_fn(|context| match run.as_mut().poll(context) {
@@ -113,7 +113,7 @@ impl<S: Subject> Driver<'_, S> {
             self.settle().await?;
             let waiting = self.shared.gate.waiting();
             let running = self.tasks.iter().any(Option::is_some);
-            // Dropped requests may arrive at any later time. At the end some never do.
+            // Dropped requests may arrive at any later time, or never.
             let stays = |task| waiting.iter().filter(move |waiting| waiting.task == task && !waiting.is_dropped());
             let same: Vec<_> = stays(last).collect();
             let next = match same.as_slice() {
@@ -149,8 +149,8 @@ impl<S: Subject> Driver<'_, S> {
         }
     }
 
-    /// Polls all tasks until each one has ended or waits for its turn, or a write waits to be acknowledged. A task that
-    /// waits for a timer is waited for: time is no step.
+    /// Polls all tasks until each has ended or waits for its turn, or until a write waits to be acknowledged. Timers
+    /// are waited for, since passing time is no step.
     async fn settle(&mut self) -> Result<()> {
         let (tasks, gate) = (&mut self.tasks, &self.shared.gate);
         let settled = poll_fn(|context| {
@@ -169,7 +169,7 @@ impl<S: Subject> Driver<'_, S> {
         tokio::time::timeout(PATIENCE, settled).await.context("a task waits for something other than the store")?
     }
 
-    /// Looks at the store after a write of this operation.
+    /// Checks the store after a write of this operation.
     async fn look(&mut self, operation: Option<usize>) -> Result<()> {
         let state = state::<S>(&self.direct).await?;
         self.shared.history.borrow_mut().after(operation, state)?;
@@ -191,7 +191,7 @@ async fn state<S: Subject>(tables: &Tables) -> Result<State> {
     Ok(state)
 }
 
-/// Checks that each index gives exactly what the entities say.
+/// Checks that each index finds exactly the entities with the value.
 async fn agrees<S: Subject>(tables: &Tables, state: &State) -> Result<()> {
     for (number, index) in S::INDEXES.iter().enumerate() {
         for group in 0..if index.here { GROUPS } else { 1 } {
@@ -214,7 +214,8 @@ async fn agrees<S: Subject>(tables: &Tables, state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a repair leaves nothing wrong and readers' view as it was, and that removed entities leave no rows.
+/// Checks that a repair leaves no finding and does not change what readers see, and that removed entities leave no
+/// rows.
 async fn is_sound_at_the_end<S: Subject>(store: &Store, state: &State) -> Result<()> {
     let tables = store.again();
     agrees::<S>(&tables, state).await.context("at the end")?;
@@ -230,19 +231,19 @@ async fn is_sound_at_the_end<S: Subject>(store: &Store, state: &State) -> Result
     }
     for table in store.backend.list_tables("").await?.into_iter().filter(|table| table != "TableLayouts") {
         let rows = store.rows(&table).await?;
-        ensure!(rows.is_empty(), "left in {table}: {rows:?}");
+        ensure!(rows.is_empty(), "rows are left in {table}: {rows:?}");
     }
     Ok(())
 }
 
-/// How many operations and requests a program had.
+/// Numbers of operations and requests of a program.
 #[derive(Default)]
 struct Counts {
     operations: usize,
     requests: usize,
 }
 
-/// Runs the program of a seed; returns a text for its schedule as well.
+/// Runs the program of a seed. Returns also its schedule as text.
 async fn program<S: Subject>(kind: Kind, seed: u64) -> Result<(Counts, String)> {
     let mut random = Random::new(seed);
     let mut writer = Writer { random: &mut random, stamp: 0 };
@@ -260,7 +261,7 @@ async fn program<S: Subject>(kind: Kind, seed: u64) -> Result<(Counts, String)> 
     let direct = store.again();
     direct.create::<S>().await?;
     for fields in &start {
-        // Those that collide with others are left out.
+        // Entities that collide with others are left out.
         let _ = direct.insert(&S::new(fields)).await;
     }
     let history = History::new(S::INDEXES, state::<S>(&direct).await?);
@@ -296,7 +297,7 @@ async fn program<S: Subject>(kind: Kind, seed: u64) -> Result<(Counts, String)> 
 
 async fn programs<S: Subject>(kind: Kind, usual: u64) -> Result<()> {
     if let Some(off) = kind.off() {
-        // Past the test harness, which would keep it from whoever runs the tests.
+        // Writing directly bypasses the test harness, which would capture the message.
         let _ = writeln!(io::stderr(), "not tested: {off}");
         return Ok(());
     }
@@ -331,7 +332,7 @@ kinds! {
     local { plain Plain 900; memory Memory 200; disk Disk 40; azurite Azurite 8; }
 }
 
-/// Returns the requests of a program, in their order; `None` if it fails, which the other tests report.
+/// Returns the requests of a program in order; `None` if the program fails, which the other tests report.
 async fn schedule<S: Subject>(kind: Kind, seed: u64) -> Option<Vec<String>> {
     let (_, log) = program::<S>(kind, seed).await.ok()?;
     Some(log.lines().filter(|line| line.starts_with("  ")).map(str::to_owned).collect())
@@ -354,7 +355,7 @@ async fn is_repeated<S: Subject>() -> Result<()> {
     Ok(())
 }
 
-/// A seed gives one schedule on every store, so that a failure can be seen again.
+/// Checks that a seed gives the same schedule on every store, so that a failure can be repeated.
 #[tokio::test]
 async fn a_seed_repeats_its_schedule() -> Result<()> {
     is_repeated::<subjects::mixed::Entity>().await?;

@@ -1,4 +1,4 @@
-//! What the service answers seldom, and Azurite never, as a user of the crate meets it.
+//! Answers that the service gives rarely and Azurite never, tested through the public API.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -37,9 +37,9 @@ fn row(text: &str) -> String {
     )
 }
 
-/// A page of rows, and whether there is another.
+/// Returns a page of rows, with a continuation token if there are more.
 fn page(texts: &[&str], more: bool) -> Answer {
-    // Each page ends at another place, as on the service; a token that does not advance is an error.
+    // Each page ends at another row, as on the service. A token that does not advance is an error.
     static PLACE: AtomicUsize = AtomicUsize::new(0);
     let rows: Vec<_> = texts.iter().map(|text| row(text)).collect();
     let answer = Answer::new(200).json(format!(r#"{{"value":[{}]}}"#, rows.join(",")));
@@ -50,8 +50,8 @@ fn page(texts: &[&str], more: bool) -> Answer {
     answer.header("x-ms-continuation-NextPartitionKey", "1!4!ZGU-").header("x-ms-continuation-NextRowKey", &row_key)
 }
 
-/// Pages as the service may cut them: empty, short, empty again. Gives the requests so far.
-fn cut(server: &Scripted) -> usize {
+/// Prepares pages as the service may cut them: empty, short, empty again. Returns the number of requests so far.
+fn prepare_pages(server: &Scripted) -> usize {
     server.clear();
     for (texts, more) in [(&[][..], true), (&["a"], true), (&[], true), (&[], true), (&["b", "c"], true), (&[], false)]
     {
@@ -61,30 +61,30 @@ fn cut(server: &Scripted) -> usize {
 }
 
 #[tokio::test]
-async fn empty_pages_are_no_end() -> Result<()> {
+async fn reading_continues_after_an_empty_page() -> Result<()> {
     let (server, tables) = scripted().await?;
     let texts =
         |words: Vec<table_runtime::Stored<Word>>| words.iter().map(|word| word.text.clone()).collect::<Vec<_>>();
 
-    cut(&server);
+    prepare_pages(&server);
     assert_eq!(texts(Word::by_key("de").all(&tables).await?), ["a", "b", "c"]);
     assert_eq!((server.requests().len(), server.left()), (6, 0));
 
-    cut(&server);
+    prepare_pages(&server);
     assert_eq!(texts(Word::by_key("de").stream(&tables).try_collect().await?), ["a", "b", "c"]);
-    cut(&server);
+    prepare_pages(&server);
     assert_eq!(Word::by_key("de").count(&tables).await?, 3);
 
-    // No more is read than is needed.
-    let before = cut(&server);
+    // `first` and `take` read no more pages than they need.
+    let before = prepare_pages(&server);
     assert_eq!(Word::by_key("de").first(&tables).await?.map(|word| word.text.clone()).as_deref(), Some("a"));
     assert_eq!(server.requests().len() - before, 2);
-    let before = cut(&server);
+    let before = prepare_pages(&server);
     assert_eq!(texts(Word::by_key("de").take(2).all(&tables).await?), ["a", "b"]);
     assert_eq!(server.requests().len() - before, 5);
 
-    // A page of the caller's is filled from as many of the service's as it takes.
-    cut(&server);
+    // A page for the caller is filled from several pages of the service.
+    prepare_pages(&server);
     let first = Word::by_key("de").page(&tables, 2, None).await?;
     assert_eq!(texts(first.entities), ["a", "b"]);
     server.clear();
@@ -98,7 +98,7 @@ async fn empty_pages_are_no_end() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_error_ends_a_stream() -> Result<()> {
+async fn an_error_ends_the_stream() -> Result<()> {
     let (server, tables) = scripted().await?;
     server.then(page(&["a"], true)).then(Answer::new(403));
     let mut stream = Word::by_key("de").stream(&tables);
@@ -109,7 +109,7 @@ async fn an_error_ends_a_stream() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_busy_service_is_waited_for() -> Result<()> {
+async fn a_request_to_a_busy_service_is_repeated_after_the_given_time() -> Result<()> {
     let (server, tables) = scripted().await?;
     let body = r#"{"odata.error":{"code":"ServerBusy","message":{"lang":"en-US","value":"The server is busy."}}}"#;
     server.then(Answer::new(503).json(body).header("Retry-After", "1")).then(Answer::new(204).header("ETag", ETAG));
@@ -122,7 +122,7 @@ async fn a_busy_service_is_waited_for() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_lost_answer_comes_with_the_row() -> Result<()> {
+async fn the_error_of_a_lost_answer_has_the_current_row() -> Result<()> {
     let (server, tables) = scripted().await?;
     let word = Word { language: "de".into(), text: "a".into(), length: 1 };
     let unknown = |error: Error| match error {
@@ -138,8 +138,8 @@ async fn a_lost_answer_comes_with_the_row() -> Result<()> {
     assert_eq!(methods, ["POST", "GET"], "a write is not sent twice");
 
     server.clear();
-    let gone = r#"{"odata.error":{"code":"ResourceNotFound","message":{"lang":"en-US","value":"None."}}}"#;
-    server.then(Step::ReadAndClose).then(Answer::new(404).json(gone));
+    let not_found = r#"{"odata.error":{"code":"ResourceNotFound","message":{"lang":"en-US","value":"None."}}}"#;
+    server.then(Step::ReadAndClose).then(Answer::new(404).json(not_found));
     let error = unknown(tables.upsert(&word).await.expect_err("its answer is lost"));
     assert_eq!(error.now, RowNow::Absent);
 

@@ -1,4 +1,4 @@
-//! Builds an index of the store that it is given, and says after each page where to go on: `filler STORE INDEX [CURSOR]`.
+//! Builds an index of a store and prints a cursor after each page: `filler STORE INDEX [CURSOR]`.
 
 use std::{
     env,
@@ -19,12 +19,12 @@ async fn main() -> Result<()> {
     if let Some(cursor) = arguments.next() {
         backfill = backfill.from(&cursor)?;
     }
-    let told = backfill.progress(|progress| {
+    let backfill = backfill.progress(|progress| {
         let cursor = progress.cursor.as_deref().unwrap_or_default();
-        // Whoever listened may be gone; it goes on all the same.
+        // The backfill continues even if the reader has closed the pipe.
         let _ = io::stdout().lock().write_all(format!("{} {cursor}\n", progress.entities).as_bytes());
     });
-    let filled = told.await?;
+    let filled = backfill.await?;
     println!("{} entities, {} rows, ready: {}", filled.entities, filled.written, filled.ready);
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! How fast indexes are built, and what meeting at one list costs: `cargo run --release -p tests --bin index_rates`.
+//! Measures how fast indexes are built and what concurrent writes to one list cost:
+//! `cargo run --release -p tests --bin index_rates`.
 
 use std::time::{Duration, Instant};
 
@@ -44,8 +45,8 @@ async fn main() -> Result<()> {
     tables.create::<Handled>().await?;
     for (backfill, kind) in [
         (tables.backfill::<Filled>("name"), "same_partition, unique"),
-        (tables.backfill::<Filled>("city"), "elsewhere"),
-        (tables.backfill::<Handled>("handle"), "elsewhere, unique"),
+        (tables.backfill::<Filled>("city"), "cross-partition"),
+        (tables.backfill::<Handled>("handle"), "cross-partition, unique"),
     ] {
         let begun = Instant::now();
         let filled = backfill.await?;
@@ -69,7 +70,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// The time of an insert, where many insert at once.
+/// Returns the time of an insert while many tasks insert.
 async fn write<E: TableEntity>(tables: &Tables, entity: fn(u32) -> E) -> Result<Duration> {
     let begun = Instant::now();
     let writers = (0..WRITERS).map(|writer| {

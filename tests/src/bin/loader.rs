@@ -1,11 +1,11 @@
-//! Loads rows into an embedded store, names each once it is acknowledged, and goes on until it is ended from outside.
+//! Writes rows into an embedded store and prints each acknowledged one, until the process is killed.
 
 use std::io::{self, Write};
 
 use table_runtime::{Result, Tables};
 use tests::load::Loaded;
 
-/// Tasks that write side by side.
+/// Number of tasks that write side by side.
 const TASKS: u32 = 8;
 
 #[tokio::main]
@@ -15,7 +15,7 @@ async fn main() -> Result<()> {
     tables.create::<Loaded>().await?;
     let tasks: Vec<_> = (0..TASKS).map(|task| tokio::spawn(load(tables.clone(), task))).collect();
     for task in tasks {
-        // They end with the process only, or with an error.
+        // The tasks end only with the process or with an error.
         task.await.unwrap_or(Ok(()))?;
     }
     Ok(())
@@ -24,7 +24,7 @@ async fn main() -> Result<()> {
 async fn load(tables: Tables, task: u32) -> Result<()> {
     for number in 0.. {
         tables.insert(&Loaded::new(task, number)).await?;
-        // Even and odd rows live differently: the even ones are changed, every tenth is deleted again.
+        // Even rows are changed, and every tenth row is deleted.
         if number % 2 == 0 {
             tables.patch(Loaded::key(task, number), |row| [row.text.set("patched")]).await?;
         }

@@ -1,4 +1,4 @@
-//! Composition and groups: a parent and its children, by two queries and by one.
+//! Groups: a master and its items, read by one query.
 
 use anyhow::Result;
 use futures_util::TryStreamExt as _;
@@ -7,62 +7,23 @@ use tests::stores::Store;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::entities::at;
+use crate::fixtures::at;
 
 crate::conformance! {
-    children_are_their_parents_alone
-    children_of_the_newest_parents_come_first
-    a_range_over_the_childrens_own_part
+    items_are_narrowed_by_their_own_key_part
     a_group_is_read_by_one_query
-    a_masters_rows_are_its_own_and_its_items
-    ranges_hold_whole_masters
-    groups_of_kinds_pass_over_others
-    groups_are_told_apart_by_shape
-    signed_and_descending_masters_keep_their_items
-    constant_masters_and_composite_partitions
+    a_query_of_a_master_returns_its_row_and_its_items
+    ranges_include_all_items_of_a_master
+    a_group_with_kinds_skips_other_kinds
+    variants_without_kinds_are_distinguished_by_key_shape
+    ranges_over_signed_and_descending_masters_include_their_items
+    a_group_may_have_a_constant_master_and_a_composite_partition
     stored_variants_can_be_written
-    pending_members_are_not_seen
-    pages_and_streams_of_a_group
-    rows_of_no_variant_are_told
-    a_partition_of_six_parts
-    groups_of_many_kinds
-}
-
-#[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Children")]
-struct Child {
-    #[partition_key]
-    user: String,
-    #[row_key]
-    parent: String,
-    #[row_key]
-    id: String,
-}
-
-/// Ids with joints, escapes, and prefixes of each other.
-const IDS: [&str; 15] =
-    ["", " ", "!", "_", "a", "a ", "a b", "a!", "a_", "a_b", "ab", "a~", "~", "!20", "a\u{FFFF}\u{10000}"];
-
-async fn children_are_their_parents_alone(store: &Store) -> Result<()> {
-    let tables = &store.tables;
-    tables.create::<Child>().await?;
-    for parent in IDS {
-        for id in IDS {
-            tables.insert(&Child { user: "u".into(), parent: parent.into(), id: id.into() }).await?;
-        }
-    }
-    for parent in IDS {
-        let mut found = Child::by_key("u").eq(parent).all(tables).await?;
-        assert!(found.iter().all(|child| child.parent == parent), "{parent:?}: {found:?}");
-        found.sort_by(|left, right| left.id.cmp(&right.id));
-        let mut ids = IDS;
-        ids.sort_unstable();
-        assert_eq!(found.iter().map(|child| child.id.as_str()).collect::<Vec<_>>(), ids, "{parent:?}");
-        for id in IDS {
-            assert!(Child::by_key("u").eq(parent).eq(id).exists(tables).await?, "{parent:?} {id:?}");
-        }
-    }
-    Ok(())
+    pending_members_are_not_returned
+    a_group_is_read_in_pages_and_as_a_stream
+    a_row_that_fits_no_variant_is_an_error
+    a_groups_partition_key_may_have_six_parts
+    a_group_may_have_more_kinds_than_a_filter_compares
 }
 
 #[derive(KeyPart, Property, Clone, Copy, Debug, PartialEq)]
@@ -80,7 +41,7 @@ struct Expense {
     title: String,
 }
 
-/// In the table of its expense.
+/// Item in the table of its expense.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Expenses")]
 struct Item {
@@ -93,20 +54,6 @@ struct Item {
     #[row_key(pad = 4)]
     number: u16,
     cents: i64,
-}
-
-/// In a table of its own.
-#[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Receipts")]
-struct Receipt {
-    #[partition_key]
-    user: String,
-    #[row_key(reverse_time)]
-    filed: OffsetDateTime,
-    #[row_key]
-    expense: ExpenseId,
-    #[row_key]
-    number: u32,
 }
 
 #[derive(EntityGroup, Clone, Debug, PartialEq)]
@@ -125,7 +72,7 @@ fn item(user: &str, expense: u32, number: u16) -> Item {
     Item { owner: user.into(), expense_filed: at(expense), expense: id, number, cents: number.into() }
 }
 
-/// Of each user expenses 1 to `count`, the n-th with n items.
+/// Inserts expenses 1 to `count` of two users; the n-th expense has n items.
 async fn expenses(store: &Store, count: u32) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Expense>().await?;
@@ -148,25 +95,7 @@ fn report(user: &str, number: u32) -> Vec<Report> {
     std::iter::once(Report::Expense(expense(user, number))).chain(items).collect()
 }
 
-async fn children_of_the_newest_parents_come_first(store: &Store) -> Result<()> {
-    let tables = &store.tables;
-    tables.create::<Receipt>().await?;
-    for number in [2, 3, 1] {
-        for expense in [1, 2, 3] {
-            let id = ExpenseId(Uuid::from_u128(expense.into()));
-            tables.insert(&Receipt { user: "u".into(), filed: at(expense), expense: id, number }).await?;
-        }
-    }
-    let found = Receipt::by_key("u").all(tables).await?;
-    let expected = [3, 2, 1].into_iter().flat_map(|expense| [1, 2, 3].map(|number| (at(expense), number)));
-    assert!(found.iter().map(|receipt| (receipt.filed, receipt.number)).eq(expected), "{found:?}");
-    let one = Receipt::by_key("u").eq(at(2)).eq(ExpenseId(Uuid::from_u128(2))).all(tables).await?;
-    assert!(one.len() == 3 && one.iter().all(|receipt| receipt.filed == at(2)));
-    assert_eq!(Receipt::by_key("u").eq(at(2)).eq(ExpenseId(Uuid::nil())).count(tables).await?, 0);
-    Ok(())
-}
-
-async fn a_range_over_the_childrens_own_part(store: &Store) -> Result<()> {
+async fn items_are_narrowed_by_their_own_key_part(store: &Store) -> Result<()> {
     expenses(store, 5).await?;
     let items = || Item::by_key("u").eq(at(5)).eq(Uuid::from_u128(5));
     let numbers = |found: Vec<Stored<Item>>| found.iter().map(|item| item.number).collect::<Vec<_>>();
@@ -190,7 +119,7 @@ async fn a_group_is_read_by_one_query(store: &Store) -> Result<()> {
     assert_eq!(probe.requests(), 6);
     let none = Report::by_key("nobody").all(tables).await?;
     assert_eq!(none, []);
-    // A value of the first of two parts.
+    // `eq` may narrow by the first of two key parts alone.
     assert_eq!(Report::by_key(&String::from("u2")).eq(at(1)).all(tables).await?, report("u2", 1));
     Ok(())
 }
@@ -215,7 +144,7 @@ struct File {
     name: String,
 }
 
-/// Of the same shape, told apart by its kind.
+/// Item with the same key shape as a file; only its kind differs.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Folders", kind)]
 struct Link {
@@ -227,7 +156,7 @@ struct Link {
     target: String,
 }
 
-/// In the same partition, and in no group.
+/// Entity in the same partition that belongs to no group.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Folders", kind)]
 struct Stray {
@@ -271,7 +200,7 @@ fn folder(id: u8) -> Vec<String> {
     std::iter::once(id.to_string()).chain(files).collect()
 }
 
-async fn a_masters_rows_are_its_own_and_its_items(store: &Store) -> Result<()> {
+async fn a_query_of_a_master_returns_its_row_and_its_items(store: &Store) -> Result<()> {
     tree(store).await?;
     for id in [1, 10, 11, 100, 101] {
         assert_eq!(names(&Tree::by_key("u").eq(id).all(&store.tables).await?), folder(id));
@@ -280,7 +209,7 @@ async fn a_masters_rows_are_its_own_and_its_items(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn ranges_hold_whole_masters(store: &Store) -> Result<()> {
+async fn ranges_include_all_items_of_a_master(store: &Store) -> Result<()> {
     use std::ops::Bound::{Excluded, Included, Unbounded};
     tree(store).await?;
     for (bounds, expected) in [
@@ -299,13 +228,13 @@ async fn ranges_hold_whole_masters(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn groups_of_kinds_pass_over_others(store: &Store) -> Result<()> {
+async fn a_group_with_kinds_skips_other_kinds(store: &Store) -> Result<()> {
     tree(store).await?;
     let tables = &store.tables;
     for key in ["001", "001_x", "0010", "001 ", "001`", "zzz"] {
         tables.upsert(&Stray { user: "u".into(), key: key.into() }).await?;
     }
-    // One took the place of the folder itself.
+    // One of them replaced the folder's own row.
     assert_eq!(names(&Tree::by_key("u").eq(1).all(tables).await?), folder(1)[1..]);
     assert_eq!(Tree::by_key("u").count(tables).await?, 5 * 7 - 1);
     assert_eq!(names(&Tree::by_key("u").take(2).all(tables).await?), folder(1)[1..3]);
@@ -353,7 +282,7 @@ enum Levels {
     Two(Level2),
 }
 
-async fn groups_are_told_apart_by_shape(store: &Store) -> Result<()> {
+async fn variants_without_kinds_are_distinguished_by_key_shape(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Level1>().await?;
     let mut expected = Vec::new();
@@ -377,8 +306,8 @@ async fn groups_are_told_apart_by_shape(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn signed_and_descending_masters_keep_their_items(store: &Store) -> Result<()> {
-    groups_are_told_apart_by_shape(store).await?;
+async fn ranges_over_signed_and_descending_masters_include_their_items(store: &Store) -> Result<()> {
+    variants_without_kinds_are_distinguished_by_key_shape(store).await?;
     let tables = &store.tables;
     for (found, expected) in [
         (Levels::by_key("u").eq(-1).all(tables).await?, 13),
@@ -415,7 +344,7 @@ struct Login {
     email: String,
     #[row_key(prefix = "login-")]
     number: u32,
-    /// Its rows stand in another table, so not among those of the group.
+    /// Index whose rows are in another table, so not among those of the group.
     #[index(handle)]
     handle: String,
 }
@@ -426,7 +355,7 @@ enum Account {
     Login(Login),
 }
 
-async fn constant_masters_and_composite_partitions(store: &Store) -> Result<()> {
+async fn a_group_may_have_a_constant_master_and_a_composite_partition(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Details>().await?;
     tables.create::<Login>().await?;
@@ -493,7 +422,7 @@ enum Household {
     Dog(Dog),
 }
 
-async fn pending_members_are_not_seen(store: &Store) -> Result<()> {
+async fn pending_members_are_not_returned(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Owner>().await?;
     tables.create::<Dog>().await?;
@@ -511,7 +440,7 @@ async fn pending_members_are_not_seen(store: &Store) -> Result<()> {
     let group = backend::Group { table: "Owners".into(), partition_key: "Bern".into(), operations };
     backend::Backend::execute(&store.backend, &group).await?;
     let expected = [Household::Owner(owner), Household::Dog(dog(1)), Household::Dog(dog(3))];
-    // Nor the rows of the index.
+    // The rows of the index are not among them either.
     assert_eq!(Household::by_key("Bern").all(tables).await?, expected);
     assert_eq!(Household::by_key("Bern").eq(1).all(tables).await?, expected);
     assert_eq!(Household::by_key("Bern").eq(1).count(tables).await?, 3);
@@ -519,7 +448,7 @@ async fn pending_members_are_not_seen(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn pages_and_streams_of_a_group(store: &Store) -> Result<()> {
+async fn a_group_is_read_in_pages_and_as_a_stream(store: &Store) -> Result<()> {
     expenses(store, 4).await?;
     let tables = &store.tables;
     let query = || Report::by_key("u").range(at(2)..);
@@ -540,7 +469,7 @@ async fn pages_and_streams_of_a_group(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn rows_of_no_variant_are_told(store: &Store) -> Result<()> {
+async fn a_row_that_fits_no_variant_is_an_error(store: &Store) -> Result<()> {
     expenses(store, 1).await?;
     let action = backend::Action::Insert(table_runtime::Properties::default());
     let operations = vec![backend::Operation { row_key: "9".into(), action }];
@@ -584,7 +513,7 @@ enum Site {
     Desk(Desk),
 }
 
-async fn a_partition_of_six_parts(store: &Store) -> Result<()> {
+async fn a_groups_partition_key_may_have_six_parts(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Room>().await?;
     let (country, city, wing) = (String::from("ch"), String::from("Bern"), String::from("a b"));
@@ -612,7 +541,7 @@ macro_rules! many_kinds {
             }
         )*
 
-        /// More kinds than a filter compares.
+        /// Group with more kinds than a filter can compare.
         #[derive(EntityGroup, Clone, Debug, PartialEq)]
         enum Kinds {
             $($kind($kind)),*
@@ -637,7 +566,7 @@ macro_rules! many_kinds {
 
 many_kinds!(One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve Thirteen Fourteen);
 
-/// In the same partition, and in no group.
+/// Entity in the same partition that belongs to no group.
 #[derive(TableEntity)]
 #[table(name = "Kinds", kind)]
 struct Other {
@@ -647,7 +576,7 @@ struct Other {
     id: u32,
 }
 
-async fn groups_of_many_kinds(store: &Store) -> Result<()> {
+async fn a_group_may_have_more_kinds_than_a_filter_compares(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<One>().await?;
     insert_kinds(store).await?;

@@ -1,69 +1,29 @@
-//! What fields are stored as, and rows that others wrote.
+//! Property types: how fields are stored, and how rows of other programs are read.
 
-use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    time::{Duration, SystemTime},
-};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use anyhow::Result;
 use table_runtime::{
-    Error, Guid, Properties, Value,
+    Error, Properties, Value,
     backend::{Action, Backend, Group, IfMatch, Operation},
 };
 use tests::stores::Store;
 use time::macros::datetime;
 
-use crate::entities::{Boxed, Email, Everything, Paper, Post, Settings, Standing, UserId, at};
+use crate::fixtures::{Boxed, Email, Everything, Paper, Post, Settings, Standing, UserId, at, everything};
 
 crate::conformance! {
     every_type_round_trips
     extremes_round_trip
-    numbers_that_are_none_round_trip
+    nan_and_infinities_round_trip
     generic_entities_round_trip
-    properties_have_the_types_that_are_promised
-    rows_of_other_writers_read_well
-    a_row_that_does_not_fit_is_named
+    properties_have_the_documented_types
+    rows_of_other_programs_are_read
+    the_error_names_the_row_that_does_not_fit
     a_property_added_later_has_its_default
     json_reads_back_as_it_was_written
-    json_that_would_not_read_back_is_refused
-    a_time_that_the_field_cannot_hold_is_shown
-}
-
-pub(crate) fn everything(user: UserId, standing: Standing) -> Everything {
-    let sizes = BTreeMap::from([("s".to_owned(), 1), ("\"quoted\"".to_owned(), 2)]);
-    Everything {
-        user,
-        standing,
-        flag: true,
-        tiny: -8,
-        small: -16,
-        int: -32,
-        long: -5_000_000_000,
-        byte: 200,
-        word: 60_000,
-        dword: 4_000_000_000,
-        single: 0.5,
-        double: 5.0,
-        text: "it's 100 % /\\?#&+ ünïcode 😀".into(),
-        bytes: vec![0, 1, 255],
-        guid: Guid::from_bytes([0xAB; 16]),
-        uuid: uuid::Uuid::from_u128(0x1234),
-        time: datetime!(2010-05-28 12:34:56.789_012_3 UTC),
-        chrono: chrono::DateTime::from_timestamp(1_000_000_000, 100).expect("in range"),
-        jiff: jiff::Timestamp::new(-1_000_000_000, -100).expect("in range"),
-        system: SystemTime::UNIX_EPOCH + Duration::from_micros(1_234_567),
-        email: Email("a@b.c".into()),
-        other: Standing::LockedOut,
-        maybe: Some(5_000_000_000),
-        maybe_time: None,
-        settings: Settings { theme: "dark".into(), sizes },
-        maybe_settings: None,
-        huge: u128::MAX,
-        maybe_huge: Some(u64::MAX),
-        added_later: 3,
-        r#type: "it's 100 % /\\?#&+ ünïcode 😀".into(),
-        forgotten: 0,
-    }
+    json_that_would_read_back_differently_is_refused
+    the_error_shows_the_time_that_the_field_cannot_hold
 }
 
 fn user() -> UserId {
@@ -140,7 +100,7 @@ async fn extremes_round_trip(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn numbers_that_are_none_round_trip(store: &Store) -> Result<()> {
+async fn nan_and_infinities_round_trip(store: &Store) -> Result<()> {
     store.tables.create::<Everything>().await?;
     for double in [f64::INFINITY, f64::NEG_INFINITY, 1e300, 1e-300, 123_456_789_012_345_680.0, 0.1] {
         round_trip(store, &Everything { double, ..everything(user(), Standing::Active) }).await?;
@@ -165,7 +125,7 @@ async fn generic_entities_round_trip(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn properties_have_the_types_that_are_promised(store: &Store) -> Result<()> {
+async fn properties_have_the_documented_types(store: &Store) -> Result<()> {
     store.tables.create::<Everything>().await?;
     store.tables.insert(&everything(user(), Standing::LockedOut)).await?;
     let row = store.backend.get("Everything", "00000000-0000-0000-0000-000000000001", "locked-out", None).await?;
@@ -209,7 +169,7 @@ async fn properties_have_the_types_that_are_promised(store: &Store) -> Result<()
     Ok(())
 }
 
-/// Writes a row below the types.
+/// Writes a row with the backend, past the checks of the types.
 async fn write(store: &Store, id: u32, properties: impl IntoIterator<Item = (&'static str, Value)>) -> Result<()> {
     let explain = Post::key("Marcus", at(id), id).explain();
     let row_key = explain.row_key().expect("a point").to_owned();
@@ -227,9 +187,9 @@ fn fitting(likes: Value) -> [(&'static str, Value); 3] {
     ]
 }
 
-async fn rows_of_other_writers_read_well(store: &Store) -> Result<()> {
+async fn rows_of_other_programs_are_read(store: &Store) -> Result<()> {
     store.tables.create::<Post>().await?;
-    // Numbers of another numeric type, properties in another order, unknown ones.
+    // Numbers have another numeric type, properties another order, and some are unknown.
     let mut properties = fitting(Value::Int32(5)).to_vec();
     properties.reverse();
     properties.push(("Unknown", Value::Binary(vec![1])));
@@ -241,7 +201,7 @@ async fn rows_of_other_writers_read_well(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_row_that_does_not_fit_is_named(store: &Store) -> Result<()> {
+async fn the_error_names_the_row_that_does_not_fit(store: &Store) -> Result<()> {
     store.tables.create::<Post>().await?;
     let unfit = |result: table_runtime::Result<()>, words: &[&str]| {
         let error = result.expect_err("it does not fit");
@@ -283,12 +243,12 @@ async fn a_property_added_later_has_its_default(store: &Store) -> Result<()> {
     let operations = vec![Operation { row_key: row_key.into(), action: Action::Upsert(old) }];
     let group = Group { table: "Everything".into(), partition_key: partition_key.into(), operations };
     store.backend.execute(&group).await?;
-    let found = Everything::key(user(), Standing::LockedOut).get(&store.tables).await?.expect("it is there");
+    let found = Everything::key(user(), Standing::LockedOut).get(&store.tables).await?.expect("the row");
     assert_eq!(found.added_later, 0);
     Ok(())
 }
 
-/// Inserts the content as JSON, and reads it back.
+/// Writes the content as JSON and reads it back.
 async fn through_json<T>(store: &Store, content: T) -> table_runtime::Result<T>
 where
     T: serde::Serialize + serde::de::DeserializeOwned + Clone + Send + Sync + 'static,
@@ -330,18 +290,18 @@ async fn json_reads_back_as_it_was_written(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn json_that_would_not_read_back_is_refused(store: &Store) -> Result<()> {
+async fn json_that_would_read_back_differently_is_refused(store: &Store) -> Result<()> {
     async fn refused<T>(store: &Store, content: T, word: &str)
     where
         T: serde::Serialize + serde::de::DeserializeOwned + Clone + Send + Sync + 'static,
     {
         store.probe.requests();
-        let told = std::any::type_name::<T>();
-        let error = through_json(store, content).await.err().expect(told);
+        let type_name = std::any::type_name::<T>();
+        let error = through_json(store, content).await.err().expect(type_name);
         let text = error.to_string();
-        assert!(matches!(error, Error::Property(_)) && text.contains("`Content`"), "{told}: {text}");
-        assert!(text.contains(word), "{told}: {text}");
-        assert_eq!(store.probe.requests(), 0, "{told}");
+        assert!(matches!(error, Error::Property(_)) && text.contains("`Content`"), "{type_name}: {text}");
+        assert!(text.contains(word), "{type_name}: {text}");
+        assert_eq!(store.probe.requests(), 0, "{type_name}");
     }
     store.tables.create::<Paper<bool>>().await?;
     for double in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
@@ -357,12 +317,12 @@ async fn json_that_would_not_read_back_is_refused(store: &Store) -> Result<()> {
         }
         refused(store, deep, "deep").await;
     }
-    // No value, or a value that is none: JSON has one word for both.
+    // JSON has one word, `null`, both for an absent value and for a present value that is empty.
     refused(store, Some(None::<i32>), "read back").await;
     refused(store, vec![Some(None::<i32>)], "read back").await;
     refused(store, Some(serde_json::Value::Null), "read back").await;
     refused(store, Some(()), "read back").await;
-    // A patch writes as an insert does.
+    // A patch applies the same check as an insert.
     store.tables.insert(&Paper { shelf: 1, number: 1, content: vec![1.5] }).await?;
     let patch = store.tables.patch(Paper::<Vec<f64>>::key(1, 1), |paper| paper.content.set(vec![f64::NAN]));
     let error = patch.await.expect_err("JSON has no NaN");
@@ -370,13 +330,13 @@ async fn json_that_would_not_read_back_is_refused(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn a_time_that_the_field_cannot_hold_is_shown(store: &Store) -> Result<()> {
+async fn the_error_shows_the_time_that_the_field_cannot_hold(store: &Store) -> Result<()> {
     store.tables.create::<Everything>().await?;
     store.tables.insert(&everything(user(), Standing::LockedOut)).await?;
     let last = Value::DateTime("9999-12-31T23:59:59.9999999Z".parse()?);
     let action = Action::Merge([("Jiff", last)].into_iter().collect(), IfMatch::Any);
     store.write("Everything", ("00000000-0000-0000-0000-000000000001", "locked-out"), action).await?;
-    // jiff ends a day earlier.
+    // The last day of `jiff` is a day earlier.
     let error = Everything::by_key(user()).all(&store.tables).await.expect_err("jiff has no such time");
     let text = error.to_string();
     assert!(matches!(error, Error::Property(_)) && text.contains("`Jiff`"), "{text}");

@@ -1,13 +1,13 @@
-//! How many requests each operation takes: exactly so many.
+//! Numbers of requests that the operations of an entity without indexes take.
 
 use anyhow::Result;
 use tests::stores::Store;
 
-use crate::entities::{Post, at};
+use crate::fixtures::{Post, at};
 
-crate::conformance! { operations_take_one_request }
+crate::conformance! { each_operation_takes_one_request }
 
-async fn operations_take_one_request(store: &Store) -> Result<()> {
+async fn each_operation_takes_one_request(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Post>().await?;
     let key = || Post::key("Marcus", at(1), 1);
@@ -38,7 +38,7 @@ async fn operations_take_one_request(store: &Store) -> Result<()> {
     expect("count", 1);
     Post::by_key("Marcus").range(at(0)..).page(tables, 10, None).await?;
     expect("page", 1);
-    let stored = key().get(tables).await?.expect("it is there");
+    let stored = key().get(tables).await?.expect("the row");
     expect("get", 1);
     tables.delete(&stored).await?;
     expect("delete", 1);

@@ -10,9 +10,9 @@ use tests::{
     stores::Store,
 };
 
-use crate::{Answers, Program, told};
+use crate::{Answers, Program, error_text};
 
-/// A program.
+/// Program of such writes and queries.
 pub(crate) struct Properties {
     steps: Vec<Step>,
 }
@@ -43,13 +43,13 @@ enum Write {
 
 #[derive(Clone, Copy, Debug)]
 enum Version {
-    /// The row's.
+    /// Version of the stored row.
     Now,
-    /// That of the last read.
+    /// Version of the last read.
     Last,
-    /// That of the first read.
+    /// Version of the first read.
     First,
-    /// One that no row has.
+    /// Version that no row has.
     Other,
 }
 
@@ -82,7 +82,7 @@ impl Program for Properties {
         let mut state = State { tables: store.tables.clone(), read: BTreeMap::new(), page: None };
         let mut answers = Answers::new();
         for step in &self.steps {
-            answers.push(state.step(step).await.unwrap_or_else(|error| told::error(&error)));
+            answers.push(state.step(step).await.unwrap_or_else(|error| error_text::describe(&error)));
         }
         Ok(answers)
     }
@@ -113,13 +113,13 @@ fn step(source: &mut Source<'_>) -> Step {
     let choice = source.random.below(100);
     let many = |source: &mut Source<'_>, count: usize| {
         let area = key.0.clone();
-        // Some of them are in another partition, which a transaction refuses.
+        // A transaction refuses writes to another partition, which some of these are.
         let keys = (0..count).map(|_| match source.key() {
             (area, name) if source.random.chance(3) => (area, name),
             (_, name) => (area.clone(), name),
         });
         let mut keys: Vec<_> = keys.collect();
-        // Two writes to one row are refused as well.
+        // It also refuses two writes to one row.
         if source.random.chance(85) {
             keys.sort_unstable();
             keys.dedup();
@@ -153,7 +153,7 @@ fn step(source: &mut Source<'_>) -> Step {
         _ => {
             let how = [How::All, How::First, How::Count, How::Select, How::Page(1), How::Page(2), How::Page(5)];
             let (mut query, how) = (source.query(), *source.random.pick(&how));
-            // Only pages without a filter go on after other steps.
+            // Only a query without a filter continues its pages after other steps.
             if matches!(how, How::Page(_)) && source.random.chance(70) {
                 query.filter = None;
             }
@@ -162,7 +162,7 @@ fn step(source: &mut Source<'_>) -> Step {
     }
 }
 
-/// A store, and what was read of it.
+/// Store with the versions that were read from it.
 struct State {
     tables: Tables,
     read: BTreeMap<Key, Vec<Stored<Anything>>>,
@@ -249,8 +249,8 @@ impl State {
             let (found, then) = with_rows!(query, |rows| page(rows, query.take, size, next.as_deref(), tables).await)?;
             answer.extend(found);
             next = then;
-            // With a filter a store may say that there is more before it knows that nothing more matches. So all pages
-            // are read at once, and compared together.
+            // With a filter, a store may return a cursor although no further row matches. So all pages are read at once
+            // and compared together.
             if query.filter.is_none() || next.is_none() {
                 break;
             }
@@ -262,7 +262,7 @@ impl State {
         Ok(answer.join(", "))
     }
 
-    /// The changed entity, in a version.
+    /// Returns the changed entity with the ETag of a version.
     async fn stored(&mut self, entity: &Anything, version: Version) -> Result<Stored<Anything>, Error> {
         let read = self.read.entry((entity.area.clone(), entity.name.clone())).or_default();
         if matches!(version, Version::Now) {
@@ -275,7 +275,7 @@ impl State {
         };
         let Some(stored) = stored else {
             let etag = "W/\"datetime'2010-05-28T00%3A00%3A00.0000001Z'\"".parse::<ETag>();
-            return Ok(Stored::new(entity.clone(), etag.expect("it is one")));
+            return Ok(Stored::new(entity.clone(), etag.expect("an ETag")));
         };
         let mut stored = stored.clone();
         *stored = entity.clone();
@@ -289,7 +289,7 @@ impl State {
             Write::Update(entity, version) => {
                 let mut stored = self.stored(entity, *version).await?;
                 tables.update(&mut stored).await?;
-                // It can be updated again.
+                // The entity can be updated again.
                 tables.update(&mut stored).await?;
             }
             Write::Patch((area, name), sets) => {

@@ -1,0 +1,200 @@
+//! Other programs in an entity's tables: entities of another kind, rows that cannot be read, and programs that do not
+//! know the index.
+
+use anyhow::Result;
+use table_runtime::{
+    Error, Finding, Guid, Projection, Properties, RowId, TableEntity, ValueRef,
+    backend::{Action, Backend, IfMatch},
+};
+use tests::stores::Store;
+
+use crate::fixtures::findings;
+
+crate::conformance! {
+    an_entity_of_another_kind_with_the_same_key_inherits_no_index_rows
+    an_unreadable_index_row_fails_only_writes_of_its_value
+    verify_reports_an_entity_that_does_not_fit_the_struct
+    a_program_without_the_index_sees_no_pending_insert
+}
+
+/// Another kind in the table, whose keys may equal those of a citizen.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Parties", kind)]
+struct Company {
+    #[partition_key]
+    district: String,
+    #[row_key(prefix = "id-")]
+    id: u32,
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Parties", kind)]
+struct Citizen {
+    #[partition_key]
+    district: String,
+    #[row_key]
+    id: u32,
+    #[index(email, lowercase, unique)]
+    email: String,
+    #[index(alias, same_partition, unique)]
+    alias: String,
+    #[index(tag, same_partition)]
+    #[index(tags, same_partition, list)]
+    tag: String,
+}
+
+fn citizen(id: u32, email: &str, alias: &str) -> Citizen {
+    Citizen { district: "d".into(), id, email: email.into(), alias: alias.into(), tag: "t".into() }
+}
+
+fn id(table: &str, partition_key: &str, row_key: &str) -> RowId {
+    RowId { table: table.into(), partition_key: partition_key.into(), row_key: row_key.into() }
+}
+
+/// Returns the foreign rows of these findings, which have to be foreign rows only.
+fn foreign(findings: &[Finding]) -> Vec<(Option<&'static str>, RowId)> {
+    let foreign = findings.iter().map(|finding| match finding {
+        Finding::Foreign { index, row, problem } => {
+            assert!(finding.to_string().contains(problem.as_str()) && finding.entity().is_none(), "{finding}");
+            (*index, row.clone())
+        }
+        other => panic!("{other}"),
+    });
+    foreign.collect()
+}
+
+async fn an_entity_of_another_kind_with_the_same_key_inherits_no_index_rows(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Citizen>().await?;
+    tables.create::<Company>().await?;
+    for id in 1..=2 {
+        tables.insert(&citizen(id, &format!("{id}@x.org"), &format!("Al {id}"))).await?;
+    }
+    // A deletion crashed after its commit and left its index rows. Another kind then used the entity's key.
+    for id in 1..=2 {
+        store.write("Parties", ("d", &format!("id-000000000{id}")), Action::Delete(IfMatch::Any)).await?;
+        tables.insert(&Company { district: "d".into(), id }).await?;
+    }
+    // The values are free.
+    tables.insert(&citizen(3, "1@x.org", "Al 1")).await?;
+    assert_eq!(Citizen::by_email("1@x.org").get(tables).await?.as_deref(), Some(&citizen(3, "1@x.org", "Al 1")));
+    // A repair leaves nothing.
+    assert!(tables.repair::<Citizen>().await?.left.is_empty());
+    assert_eq!(findings::<Citizen>(store).await?, []);
+    assert!(store.backend.get("PartiesByEmail", "2@x.org", "", None).await?.is_none());
+    assert_eq!(Company::by_key("d").count(tables).await?, 2);
+    Ok(())
+}
+
+async fn an_unreadable_index_row_fails_only_writes_of_its_value(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Citizen>().await?;
+    tables.insert(&citizen(1, "a@x.org", "Al")).await?;
+    // Another program deletes an index row and writes others that hold no pointer.
+    store.write("Parties", ("d", "tag-t 0000000001"), Action::Delete(IfMatch::Any)).await?;
+    let nonsense = [
+        (Some("email"), id("PartiesByEmail", "z@x.org", "")),
+        (Some("alias"), id("Parties", "d", "alias-Zoe")),
+        (Some("tag"), id("Parties", "d", "tag-t")),
+        (Some("tags"), id("Parties", "d", "tags-z")),
+    ];
+    for (_, row) in &nonsense {
+        let mut properties = Properties::default();
+        properties.push("Nonsense", ValueRef::Boolean(true));
+        store.write(&row.table, (&row.partition_key, &row.row_key), Action::Insert(properties)).await?;
+    }
+    let found = findings::<Citizen>(store).await?;
+    let (missing, rest) = found.split_first().expect("there are findings");
+    assert!(matches!(missing, Finding::MissingRow { index: "tag", .. }), "{missing}");
+    assert_eq!(foreign(rest), nonsense);
+    let repaired = tables.repair::<Citizen>().await?;
+    assert_eq!((repaired.fixed.as_slice(), repaired.left.as_slice()), (std::slice::from_ref(missing), rest));
+    assert_eq!(findings::<Citizen>(store).await?, rest);
+
+    // A write that needs the key of such a row gets an error that names it. Other writes succeed.
+    let (_, row) = &nonsense[0];
+    let error = tables.insert(&citizen(2, "z@x.org", "Bo")).await.unwrap_err();
+    assert!(matches!(&error, Error::Property(error) if error.row == *row), "{error}");
+    tables.insert(&citizen(2, "b@x.org", "Bo")).await?;
+    assert_eq!(Citizen::by_email("b@x.org").get(tables).await?.as_deref(), Some(&citizen(2, "b@x.org", "Bo")));
+    Ok(())
+}
+
+async fn verify_reports_an_entity_that_does_not_fit_the_struct(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Citizen>().await?;
+    for (number, alias) in [(1, "Al"), (2, "Bo")] {
+        tables.insert(&citizen(number, &format!("{alias}@x.org"), alias)).await?;
+    }
+    let mut damage = Properties::default();
+    damage.push("Email", ValueRef::Boolean(true));
+    store.write("Parties", ("d", "id-0000000001"), Action::Merge(damage, IfMatch::Any)).await?;
+    store.write("PartiesByEmail", ("bo@x.org", ""), Action::Delete(IfMatch::Any)).await?;
+
+    // The index rows of the damaged entity are not reported: nothing proves that they are wrong.
+    let found = findings::<Citizen>(store).await?;
+    assert_eq!(foreign(&found[..1]), [(None, id("Parties", "d", "id-0000000001"))]);
+    assert!(matches!(found[1..], [Finding::MissingRow { index: "email", .. }]), "{found:?}");
+    let before = store.rows("Parties").await?.len();
+    let repaired = tables.repair::<Citizen>().await?;
+    assert_eq!((repaired.fixed.as_slice(), repaired.left.as_slice()), (&found[1..], &found[..1]));
+    assert_eq!(store.rows("Parties").await?.len(), before);
+    assert_eq!(store.rows("PartiesByEmail").await?.len(), 2);
+    Ok(())
+}
+
+/// User with a unique address.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Users")]
+struct User {
+    #[partition_key]
+    group: String,
+    #[row_key]
+    id: u32,
+    #[index(email, lowercase, unique)]
+    email: String,
+    note: String,
+}
+
+/// The same user as declared by a program that does not know the index.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Users")]
+struct PlainUser {
+    #[partition_key]
+    group: String,
+    #[row_key]
+    id: u32,
+    email: String,
+    note: String,
+}
+
+#[derive(Projection, Debug, PartialEq)]
+#[projection(of = PlainUser)]
+struct Address {
+    email: String,
+}
+
+async fn a_program_without_the_index_sees_no_pending_insert(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<User>().await?;
+    let mut properties = Properties::default();
+    properties.push("Email", ValueRef::String("a@x.org"));
+    properties.push("Note", ValueRef::String(""));
+    properties.push("IndexPending", ValueRef::Guid(Guid::from_bytes([7; 16])));
+    store.write("Users", ("a", "0000000001"), Action::Insert(properties)).await?;
+
+    let key = || PlainUser::key("a", 1);
+    assert_eq!(key().get(tables).await?, None);
+    assert!(!key().exists(tables).await?);
+    assert_eq!(key().select::<Address>().get(tables).await?, None);
+    assert!(PlainUser::by_key("a").all(tables).await?.is_empty());
+    assert_eq!(PlainUser::by_key("a").select::<Address>().all(tables).await?, []);
+    assert_eq!(PlainUser::by_key("a").count(tables).await?, 0);
+    assert_eq!(PlainUser::by_key("a").filter(|user| user.note.eq("")).count(tables).await?, 0);
+    // The pending row does not prevent an insert.
+    let user = PlainUser { group: "a".into(), id: 1, email: "b@x.org".into(), note: "new".into() };
+    tables.insert(&user).await?;
+    assert_eq!(key().get(tables).await?.as_deref(), Some(&user));
+    assert!(matches!(tables.insert(&user).await, Err(Error::AlreadyExists(_))));
+    Ok(())
+}

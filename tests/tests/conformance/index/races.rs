@@ -1,0 +1,327 @@
+//! Races: many writers that want one value.
+
+use std::future::Future;
+
+use anyhow::{Result, ensure};
+use table_runtime::{
+    ETag, Error, Row, RowId, Stored, TableEntity, Tables,
+    backend::{Action, Backend, BoxFuture, Continuation, Group, Page, Scan},
+};
+use tests::stores::{Kind, Store};
+use tokio::task::JoinSet;
+
+use crate::fixtures::findings;
+
+crate::conformance! {
+    one_of_many_inserts_gets_a_name_unique_in_its_partition
+    one_of_many_inserts_gets_a_name_unique_across_partitions
+    one_of_many_inserts_gets_two_values_unique_across_partitions
+    one_of_many_updates_gets_a_name
+    a_name_passes_from_entity_to_entity
+    a_list_takes_concurrent_inserts
+    the_error_of_a_lost_race_names_the_entity
+}
+
+/// Number of tasks that want each name.
+const TASKS: u32 = 64;
+
+fn rounds(store: &Store) -> u32 {
+    match store.kind {
+        Kind::Memory => 1000,
+        Kind::Plain => 100,
+        Kind::Disk => 25,
+        Kind::Azurite | Kind::Live => 4,
+    }
+}
+
+/// Entity with a name that is unique in its partition.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Seats")]
+struct Seat {
+    #[partition_key]
+    hall: u8,
+    #[row_key]
+    number: u32,
+    #[index(name, lowercase, same_partition, unique)]
+    name: String,
+}
+
+/// Entity with a name that is unique across partitions.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Guests", row = "guest")]
+struct Guest {
+    #[partition_key]
+    number: u32,
+    #[index(name, lowercase, unique)]
+    name: String,
+}
+
+/// Entity with two values that are unique across partitions.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Members", row = "member")]
+struct Member {
+    #[partition_key]
+    number: u32,
+    #[index(name, lowercase, unique)]
+    name: String,
+    #[index(email, same_table, unique)]
+    email: String,
+}
+
+/// Runs the tasks of a round at once. Returns how many succeeded and checks the errors of the others.
+async fn race<F>(tasks: impl Iterator<Item = F>) -> Result<usize>
+where
+    F: Future<Output = table_runtime::Result<()>> + Send + 'static,
+{
+    let mut winners = 0;
+    for result in tasks.collect::<JoinSet<_>>().join_all().await {
+        match result {
+            Ok(()) => winners += 1,
+            Err(Error::UniqueViolation(violation)) => ensure!(violation.owner != violation.row, "{violation}"),
+            // Across partitions, a slow insert may be aborted by another writer.
+            Err(Error::Aborted(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(winners)
+}
+
+async fn insert<E: TableEntity>(tables: Tables, entity: E) -> table_runtime::Result<()> {
+    tables.insert(&entity).await.map(drop)
+}
+
+async fn one_of_many_inserts_gets_a_name_unique_in_its_partition(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Seat>().await?;
+    for round in 0..rounds(store) {
+        let seat = |task| Seat { hall: 1, number: round * TASKS + task, name: format!("{round}") };
+        let winners = race((0..TASKS).map(|task| insert(tables.clone(), seat(task)))).await?;
+        ensure!(winners == 1, "round {round}: {winners} winners");
+        ensure!(Seat::by_name(1).eq(&format!("{round}")).exists(tables).await?, "round {round}");
+    }
+    ensure!(Seat::by_key(1).count(tables).await? == rounds(store) as usize);
+    ensure!(findings::<Seat>(store).await?.is_empty());
+    Ok(())
+}
+
+async fn one_of_many_inserts_gets_a_name_unique_across_partitions(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Guest>().await?;
+    for round in 0..rounds(store) {
+        let guest = |task| Guest { number: round * TASKS + task, name: format!("{round}") };
+        let winners = race((0..TASKS).map(|task| insert(tables.clone(), guest(task)))).await?;
+        ensure!(winners == 1, "round {round}: {winners} winners");
+        ensure!(Guest::by_name(&format!("{round}")).exists(tables).await?, "round {round}");
+    }
+    // Failed inserts have left no entity and no index row.
+    ensure!(store.rows("Guests").await?.len() == rounds(store) as usize);
+    ensure!(store.rows("GuestsByName").await?.len() == rounds(store) as usize);
+    ensure!(findings::<Guest>(store).await?.is_empty());
+    Ok(())
+}
+
+async fn one_of_many_inserts_gets_two_values_unique_across_partitions(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Member>().await?;
+    let rounds = (rounds(store) / 10).max(2);
+    for round in 0..rounds {
+        let wins = |task: u32| {
+            let member = Member { number: round * TASKS + task, name: format!("{round}"), email: format!("{round}@x") };
+            let tables = tables.clone();
+            async move {
+                // Two inserts may abort each other, one at each of the two values. Neither has succeeded then.
+                loop {
+                    match tables.insert(&member).await {
+                        Err(Error::Aborted(_)) => {}
+                        inserted => return inserted.map(drop),
+                    }
+                }
+            }
+        };
+        let winners = race((0..TASKS).map(wins)).await?;
+        ensure!(winners == 1, "round {round}: {winners} winners");
+        let by_name = Member::by_name(&format!("{round}")).get(tables).await?;
+        let by_email = Member::by_email(&format!("{round}@x")).get(tables).await?;
+        ensure!(by_name.is_some() && by_name == by_email, "round {round}: {by_name:?}, {by_email:?}");
+    }
+    ensure!(store.rows("Members").await?.len() == 2 * rounds as usize);
+    ensure!(store.rows("MembersByName").await?.len() == rounds as usize);
+    ensure!(findings::<Member>(store).await?.is_empty());
+    Ok(())
+}
+
+async fn one_of_many_updates_gets_a_name(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Guest>().await?;
+    for number in 0..TASKS {
+        tables.insert(&Guest { number, name: format!("guest {number}") }).await?;
+    }
+    let rounds = (rounds(store) / 10).max(2);
+    for round in 0..rounds {
+        let change = |number| {
+            let tables = tables.clone();
+            async move {
+                let Some(mut guest) = Guest::key(number).get(&tables).await? else { return Ok(()) };
+                guest.name = format!("{round}");
+                // Another writer may give the entity a new version. The owner of the name is not changed.
+                match tables.update(&mut guest).await {
+                    Err(Error::ConditionNotMet(_)) => tables.upsert(&Guest { number, name: format!("{round}") }).await,
+                    updated => updated,
+                }
+                .map(drop)
+            }
+        };
+        let winners = race((0..TASKS).map(change)).await?;
+        ensure!(winners == 1, "round {round}: {winners} winners");
+        let guests = guests(tables).await?;
+        let named = guests.iter().filter(|guest| guest.name == format!("{round}")).count();
+        ensure!(guests.len() == TASKS as usize && named == 1, "round {round}: {named}");
+    }
+    ensure!(store.rows("GuestsByName").await?.len() == TASKS as usize);
+    ensure!(findings::<Guest>(store).await?.is_empty());
+    Ok(())
+}
+
+async fn guests(tables: &Tables) -> Result<Vec<Guest>> {
+    let found = tables.get_many((0..TASKS).map(Guest::key)).await?;
+    Ok(found.into_iter().flatten().map(table_runtime::Stored::into_inner).collect())
+}
+
+/// Each task inserts a guest with the name and removes it at once; the others retry.
+async fn a_name_passes_from_entity_to_entity(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Guest>().await?;
+    let (tasks, times) = if store.kind == Kind::Memory { (16, 20) } else { (4, 3) };
+    let take_turns = |number| {
+        let tables = tables.clone();
+        async move {
+            let mut had = 0;
+            while had < times {
+                match tables.insert(&Guest { number, name: "the".into() }).await {
+                    Ok(_) => {
+                        let found = Guest::by_name("the").get(&tables).await?;
+                        ensure!(found.is_some_and(|found| found.number == number), "{number} has the name");
+                        ensure!(tables.remove(Guest::key(number)).await?, "{number} was inserted");
+                        had += 1;
+                    }
+                    Err(Error::UniqueViolation(_) | Error::Aborted(_)) => tokio::task::yield_now().await,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Ok(())
+        }
+    };
+    for ended in (0..tasks).map(take_turns).collect::<JoinSet<_>>().join_all().await {
+        ended?;
+    }
+    ensure!(store.rows("Guests").await?.is_empty());
+    ensure!(findings::<Guest>(store).await?.is_empty(), "{:?}", findings::<Guest>(store).await?);
+    Ok(())
+}
+
+/// Entity with a list.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Listed")]
+struct Listed {
+    #[partition_key]
+    shelf: u8,
+    #[row_key]
+    number: u32,
+    #[index(tag, same_partition, list)]
+    tag: String,
+}
+
+async fn a_list_takes_concurrent_inserts(store: &Store) -> Result<()> {
+    const WRITERS: u32 = 16;
+    let tables = &store.tables;
+    tables.create::<Listed>().await?;
+    let each = if store.kind == Kind::Memory { 25 } else { 3 };
+    let write = |writer| {
+        let tables = tables.clone();
+        async move {
+            for number in 0..each {
+                let number = writer * each + number;
+                tables.insert(&Listed { shelf: 1, number, tag: "tag".into() }).await?;
+                if number % 5 == 4 {
+                    tables.remove(Listed::key(1, number)).await?;
+                }
+            }
+            Ok::<_, Error>(())
+        }
+    };
+    for written in (0..WRITERS).map(write).collect::<JoinSet<_>>().join_all().await {
+        written?;
+    }
+    let listed = Listed::by_tag(1).eq("tag").all(tables).await?;
+    let expected: Vec<_> = (0..WRITERS * each).filter(|number| number % 5 != 4).collect();
+    let numbers: Vec<_> = listed.iter().map(|listed| listed.number).collect();
+    ensure!(numbers == expected, "{numbers:?}");
+    ensure!(findings::<Listed>(store).await?.is_empty());
+    Ok(())
+}
+
+/// Store in which each insert of an index row finds an existing row, which is deleted again before it can be read.
+#[derive(Debug)]
+struct Contested<B>(B);
+
+impl<B: Backend> Backend for Contested<B> {
+    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
+        self.0.create_table(table)
+    }
+
+    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
+        self.0.delete_table(table)
+    }
+
+    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, table_runtime::Result<Vec<String>>> {
+        self.0.list_tables(prefix)
+    }
+
+    fn get<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+    ) -> BoxFuture<'a, table_runtime::Result<Option<Row>>> {
+        self.0.get(table, partition_key, row_key, select)
+    }
+
+    fn query<'a>(
+        &'a self,
+        scan: &'a Scan,
+        from: Option<&'a Continuation>,
+    ) -> BoxFuture<'a, table_runtime::Result<Page>> {
+        self.0.query(scan, from)
+    }
+
+    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, table_runtime::Result<Vec<Option<ETag>>>> {
+        match &*group.operations {
+            [claim] if group.table == "GuestsByName" && matches!(claim.action, Action::Insert(_)) => {
+                let (partition_key, row_key) = (group.partition_key.clone(), claim.row_key.clone());
+                let row = RowId { table: group.table.to_string(), partition_key, row_key };
+                Box::pin(async move { Err(Error::AlreadyExists(Box::new(row))) })
+            }
+            _ => self.0.execute(group),
+        }
+    }
+}
+
+async fn the_error_of_a_lost_race_names_the_entity(store: &Store) -> Result<()> {
+    store.tables.create::<Guest>().await?;
+    let guest = |number: u32| Guest { number, name: format!("guest {number}") };
+    let etag = store.tables.insert(&guest(1)).await?;
+    let contested = Tables::new(Contested(store.backend.clone()));
+    match contested.insert(&guest(2)).await {
+        Err(Error::Aborted(row)) => assert_eq!((&*row.table, &*row.partition_key), ("Guests", "0000000002")),
+        other => panic!("{other:?}"),
+    }
+    let mut stored = Stored::new(guest(1), etag);
+    stored.name = "another guest".into();
+    match contested.update(&mut stored).await {
+        Err(Error::ConditionNotMet(row)) => assert_eq!((&*row.table, &*row.partition_key), ("Guests", "0000000001")),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(findings::<Guest>(store).await?, []);
+    Ok(())
+}

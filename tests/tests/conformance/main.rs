@@ -1,0 +1,119 @@
+//! The conformance suite: checks on every backend what the documentation promises.
+//!
+//! Each case is written once. It runs in memory, on disk, on Azurite, on the live account of
+//! `AZURE_TABLES_CONNECTION_STRING` if that is set, and on the plain store of the tests. A case whose backend is
+//! switched off counts as ignored, never as passed.
+
+mod backend;
+mod fixtures;
+mod groups;
+mod index {
+    mod building;
+    mod fixtures;
+    mod job_progress;
+    mod lists;
+    mod other_programs;
+    mod planted;
+    mod races;
+    mod random_programs;
+    mod reading;
+    mod repairing;
+    mod sequences;
+    mod stored_rows;
+    mod uniqueness;
+    mod writing;
+}
+mod keys {
+    mod characters;
+    mod composition;
+    mod refused;
+    mod shapes;
+}
+mod layouts {
+    mod changes;
+    mod shared_tables;
+}
+mod properties;
+mod queries {
+    mod filters;
+    mod hash_partitions;
+    mod pages;
+    mod points;
+    mod projections;
+    mod ranges;
+}
+mod requests;
+mod slices {
+    mod fixtures;
+    mod maintenance;
+    mod queries;
+    mod writes;
+}
+mod writes {
+    mod bulk;
+    mod single;
+    mod transactions;
+}
+
+use std::{pin::Pin, process::ExitCode};
+
+use anyhow::Result;
+use libtest_mimic::{Arguments, Trial};
+use tests::{
+    azurite,
+    stores::{Kind, Store},
+};
+
+/// A documented behaviour and the function that tests it.
+#[derive(Clone, Copy)]
+struct Case {
+    name: &'static str,
+    run: for<'a> fn(&'a Store) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>>,
+}
+
+inventory::collect!(Case);
+
+/// Adds the named functions of a module to the suite. A new file needs nothing but its `mod` line above.
+macro_rules! conformance {
+    ($($case:ident)*) => {$(
+        inventory::submit! {
+            crate::Case {
+                name: concat!(module_path!(), "::", stringify!($case)),
+                run: |store| Box::pin($case(store)),
+            }
+        }
+    )*};
+}
+
+pub(crate) use conformance;
+
+fn main() -> ExitCode {
+    let kinds = [Kind::Plain, Kind::Memory, Kind::Disk, Kind::Azurite, Kind::Live];
+    for kind in kinds {
+        if let Some(reason) = kind.off() {
+            eprintln!("not tested: {reason}");
+        }
+    }
+    let mut cases: Vec<_> = inventory::iter::<Case>().copied().collect();
+    cases.sort_unstable_by_key(|case| case.name);
+    let trial = |case: Case, kind: Kind| {
+        let name = case.name.trim_start_matches("conformance::");
+        Trial::test(format!("{name}::{kind:?}").to_lowercase(), move || {
+            run(case, kind).map_err(|error| format!("{error:#}").into())
+        })
+        .with_ignored_flag(kind.off().is_some())
+    };
+    let trials = cases.iter().flat_map(|case| kinds.map(|kind| trial(*case, kind)));
+    let trials = trials.chain(backend::trials(&kinds));
+    let conclusion = libtest_mimic::run(&Arguments::from_args(), trials.collect());
+    azurite::stop_shared();
+    conclusion.exit_code()
+}
+
+#[tokio::main]
+async fn run(case: Case, kind: Kind) -> Result<()> {
+    let store = kind.open()?;
+    let result = (case.run)(&store).await;
+    store.clean().await?;
+    result
+}
