@@ -7,10 +7,12 @@ use std::{borrow::Cow, fmt, future::Future, ops::Bound, pin::Pin, sync::Arc, tim
 
 use backon::{FuturesTimerSleeper, Sleeper};
 
+pub use crate::key::KeyRange;
 use crate::{Condition, ETag, Properties, Result, Row, RowRef, RowSet, ValueRef};
 
 #[cfg(feature = "azure")]
 mod azure;
+mod check;
 #[cfg(feature = "embedded")]
 mod embedded;
 
@@ -126,20 +128,6 @@ pub enum Partitions {
     All,
 }
 
-/// A range of keys.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyRange {
-    /// The lower end.
-    pub from: Bound<String>,
-    /// The upper end.
-    pub to: Bound<String>,
-}
-
-impl KeyRange {
-    /// Every key.
-    pub const ALL: Self = Self { from: Bound::Unbounded, to: Bound::Unbounded };
-}
-
 /// Where a scan goes on. Opaque to all but the backend that gave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Continuation {
@@ -227,6 +215,14 @@ pub enum IfMatch {
 }
 
 impl Group {
+    /// Checks the keys, the operations and the size of the request.
+    ///
+    /// # Errors
+    /// [`Error::Limit`](crate::Error::Limit) for the first limit of the service that the group exceeds.
+    pub fn check(&self) -> Result<()> {
+        check::group(self)
+    }
+
     /// The operation's name in errors and traces: that of the one operation, or `transaction`.
     pub fn name(&self) -> &'static str {
         match self.operations.as_slice() {
@@ -237,6 +233,14 @@ impl Group {
 }
 
 impl Scan {
+    /// Checks the keys, the filter and the length of the address.
+    ///
+    /// # Errors
+    /// [`Error::Limit`](crate::Error::Limit) for the first limit of the service that the scan exceeds.
+    pub fn check(&self) -> Result<()> {
+        check::scan(self)
+    }
+
     /// The comparisons that the keys and the filter need.
     pub fn comparisons(&self) -> usize {
         let bounds = [&self.rows.from, &self.rows.to].into_iter().filter(|bound| **bound != Bound::Unbounded).count();

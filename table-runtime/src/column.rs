@@ -4,7 +4,7 @@ use std::{fmt, iter, marker::PhantomData, ops};
 
 use crate::{
     Condition, Operator, Value,
-    entity::RowReader,
+    codec::RowReader,
     limits,
     property::{Always, ByEquality, ByOrder, Maybe, Native, PropertyProblem, Store},
 };

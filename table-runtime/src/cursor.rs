@@ -6,19 +6,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
-use crate::{Condition, LayoutInfo, backend::Scan};
-
-/// Why a text is not a cursor of this query.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ParseCursorError {
-    /// It is no cursor, or it was cut or changed.
-    #[error("the cursor is damaged")]
-    Damaged,
-    /// It is a cursor of another query, or of this query over another layout.
-    #[error("the cursor is of another query")]
-    OtherQuery,
-}
+use crate::{Condition, LayoutInfo, backend::Scan, error::ParseCursorError};
 
 /// Where a query goes on.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]

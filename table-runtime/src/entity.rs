@@ -7,12 +7,11 @@ use std::{
 };
 
 use crate::{
-    DamagedProperties, ETag, KeyError, KeyWriter, Layout, LayoutInfo, PartInfo, Properties, PropertiesRef,
-    PropertyError, PropertyInfo, Result, RowId, RowRef, Ticks, ValueRef,
-    index::OwnerReader,
-    key::{KeyProblem, KeyReader, Place},
+    ETag, KeyError, KeyWriter, Layout, LayoutInfo, Properties, PropertyInfo, Result, RowRef, Ticks, ValueRef,
+    codec::{OwnerOf, OwnerReader, PropertyWriter, RowReader, damaged},
+    key::{KeyProblem, KeyReader},
     layout::Holds,
-    property::PropertyProblem,
+    row::RowKeys,
 };
 
 /// A struct that is stored as a row: `#[derive(TableEntity)]`.
@@ -161,111 +160,6 @@ pub(crate) fn index_properties<E: TableEntity>(
     entity.write_index(layout, &mut PropertyWriter::new(table, keys, &mut properties))?;
     Ok(properties)
 }
-
-/// What the derive writes properties into.
-pub struct PropertyWriter<'a> {
-    table: &'static str,
-    keys: &'a (String, String),
-    properties: &'a mut Properties,
-}
-
-impl<'a> PropertyWriter<'a> {
-    pub(crate) fn new(table: &'static str, keys: &'a (String, String), properties: &'a mut Properties) -> Self {
-        Self { table, keys, properties }
-    }
-
-    /// Writes a field.
-    #[inline]
-    pub(crate) fn write(
-        &mut self,
-        name: &'static str,
-        write: impl FnOnce(&mut Properties) -> Result<(), PropertyProblem>,
-    ) -> Result<()> {
-        write(self.properties).map_err(|problem| unwritable(self.table, self.keys, name, problem))
-    }
-}
-
-/// A value that no property holds, of the row with these keys.
-#[cold]
-pub(crate) fn unwritable(
-    table: &str,
-    (partition_key, row_key): &(String, String),
-    name: &str,
-    problem: PropertyProblem,
-) -> crate::Error {
-    let (partition_key, row_key) = (partition_key.clone(), row_key.clone());
-    misfit(RowId { table: table.to_owned(), partition_key, row_key }, name, problem)
-}
-
-/// A field and a property that do not fit each other.
-#[cold]
-pub(crate) fn misfit(row: RowId, name: &str, PropertyProblem { expected, found }: PropertyProblem) -> crate::Error {
-    Box::new(PropertyError { row, property: name.to_owned(), expected: expected.into_owned(), found }).into()
-}
-
-/// What the derive reads an entity from.
-pub struct RowReader<'a> {
-    layout: &'static LayoutInfo,
-    table: &'a str,
-    row: RowRef<'a>,
-    /// The properties after the one that was found last: they mostly stand in the order of the fields.
-    rest: PropertiesRef<'a>,
-}
-
-impl<'a> RowReader<'a> {
-    pub(crate) fn new(layout: &'static LayoutInfo, table: &'a str, row: RowRef<'a>) -> Self {
-        Self { layout, table, row, rest: row.properties }
-    }
-
-    /// The partition key, to be read part by part.
-    #[inline]
-    pub fn partition_key(&self) -> Result<KeyReader<'a>> {
-        self.key(self.layout.partition_prefix, self.layout.partition, self.row.partition_key)
-    }
-
-    /// The row key, to be read part by part.
-    #[inline]
-    pub fn row_key(&self) -> Result<KeyReader<'a>> {
-        self.key(self.layout.row_prefix, self.layout.row, self.row.row_key)
-    }
-
-    #[inline]
-    fn key(&self, prefix: &'static str, parts: &'static [PartInfo], key: &'a str) -> Result<KeyReader<'a>> {
-        KeyReader::new(self.layout, prefix, parts, key, Place { table: self.table, row: self.row })
-    }
-
-    /// Reads a field.
-    #[inline]
-    pub(crate) fn property<T>(
-        &mut self,
-        name: &'static str,
-        read: impl FnOnce(Option<ValueRef<'_>>) -> Result<T, PropertyProblem>,
-    ) -> Result<T> {
-        read(self.find(name)?).map_err(|problem| self.error(name, problem))
-    }
-
-    #[cold]
-    fn error(&self, name: &str, problem: PropertyProblem) -> crate::Error {
-        misfit(id(self.table, self.row), name, problem)
-    }
-
-    fn find(&mut self, name: &str) -> Result<Option<ValueRef<'a>>> {
-        let found = match self.rest.seek(name) {
-            // Once around: what stands before where this search began.
-            Ok(None) => self.row.properties.before(self.rest).seek(name),
-            found => found,
-        };
-        found.map_err(|damage| damaged(self.table, self.row, damage))
-    }
-
-    /// Looks for damage in what no field asked for.
-    pub(crate) fn finish(&mut self) -> Result<()> {
-        self.rest.skip_all().map_err(|damage| damaged(self.table, self.row, damage))
-    }
-}
-
-/// A partition key and a row key.
-pub(crate) type RowKeys = (String, String);
 
 /// A row that an entity had when it was loaded, as far as a later write has to know it.
 #[derive(Clone, Debug)]
@@ -440,6 +334,12 @@ pub(crate) fn read<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<Store
     Ok(Stored { entity, etag: row.etag.clone(), timestamp: row.timestamp, loaded: None, made: false })
 }
 
+/// Returns the two keys of the entity to which a row of an index belongs.
+pub(crate) fn owner<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<RowKeys> {
+    let (primary, index) = (&E::LAYOUTS[0], &E::LAYOUTS[layout]);
+    OwnerOf { primary, index, separator: E::SEPARATOR, part: E::owner_part }.keys(row)
+}
+
 /// Whether the row in `table` is an entity of this kind.
 pub(crate) fn is_kind(table: &str, row: RowRef<'_>, kind: &str) -> Result<bool> {
     let mut properties = row.properties;
@@ -452,14 +352,4 @@ pub(crate) fn is_pending(table: &str, row: RowRef<'_>) -> Result<bool> {
     let mut properties = row.properties;
     let found = properties.seek(PENDING).map_err(|damage| damaged(table, row, damage))?;
     Ok(found.is_some())
-}
-
-#[cold]
-pub(crate) fn damaged(table: &str, row: RowRef<'_>, damage: DamagedProperties) -> crate::Error {
-    crate::Error::Damaged { row: Box::new(id(table, row)), damage }
-}
-
-pub(crate) fn id(table: &str, row: RowRef<'_>) -> RowId {
-    let (partition_key, row_key) = (row.partition_key.to_owned(), row.row_key.to_owned());
-    RowId { table: table.to_owned(), partition_key, row_key }
 }

@@ -2,7 +2,14 @@
 
 use std::{fmt, path::PathBuf};
 
-use crate::{DamagedProperties, ParseCursorError, Row, RowId, key::KeyProblem};
+use crate::{DamagedProperties, Row, RowId};
+
+mod bulk;
+mod problem;
+
+pub use bulk::{BulkError, BulkFailure, BulkProgress};
+pub(crate) use problem::one_of;
+pub use problem::{KeyProblem, PropertyProblem};
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -55,7 +62,7 @@ pub enum Error {
 
     /// A bulk write did not write everything.
     #[error(transparent)]
-    Bulk(#[from] Box<crate::BulkError>),
+    Bulk(#[from] Box<BulkError>),
 
     /// An index was added to an entity that has rows, and is not built yet: `tables.backfill::<T>("name")` does it.
     #[error("the index `{index}` of {table} is being built; `backfill` completes it")]
@@ -200,6 +207,18 @@ impl LimitError {
             None => format!("{}: ", self.table),
         }
     }
+}
+
+/// Why a text is not a cursor of this query.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseCursorError {
+    /// It is no cursor, or it was cut or changed.
+    #[error("the cursor is damaged")]
+    Damaged,
+    /// It is a cursor of another query, or of this query over another layout.
+    #[error("the cursor is of another query")]
+    OtherQuery,
 }
 
 /// A query that cannot be run.

@@ -328,7 +328,7 @@ mod tests {
                 select: None,
                 page: 1000,
             };
-            let error = limits::check_scan(&scan).expect_err("it is too deep");
+            let error = scan.check().expect_err("it is too deep");
             assert!(matches!(&error, crate::Error::Limit(_)) && error.to_string().contains("Posts"), "{error}");
         }
     }

@@ -95,13 +95,11 @@
 mod backfill;
 mod claim;
 mod commit;
-mod copied;
 mod finding;
 mod follow;
 pub(crate) mod indexable;
 pub(crate) mod list;
 mod list_upkeep;
-pub(crate) mod owner;
 mod progress;
 mod repair;
 mod schema;
@@ -110,61 +108,12 @@ mod transaction;
 mod upkeep;
 mod verify;
 
-use std::{future::poll_fn, task::Poll, time::Duration};
-
-use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
-
 pub use backfill::{Backfill, Backfilled};
 pub(crate) use commit::{Planned, check, commit};
-pub use copied::Copied;
 pub use finding::Finding;
-pub(crate) use owner::{OwnerReader, owner, read_copy};
 pub use progress::Progress;
 pub use repair::{Repair, Repaired};
 pub(crate) use schema::{Encoded, Schema};
 pub(crate) use transaction::Change;
 pub(crate) use upkeep::Upkeep;
 pub use verify::Verify;
-
-use futures_util::{StreamExt, TryStreamExt, stream};
-
-use crate::{
-    Error, Result,
-    backend::{Backend, BoxFuture},
-    tables::SIDE_BY_SIDE,
-};
-
-/// The pauses before a write that another writer was faster at is tried again.
-pub(crate) fn delays() -> ExponentialBackoff {
-    ExponentialBuilder::default()
-        .with_min_delay(Duration::from_millis(1))
-        .with_max_delay(Duration::from_millis(200))
-        .with_max_times(200)
-        .with_jitter()
-        .build()
-}
-
-/// Waits before the next attempt; the error, if there was the last one.
-pub(crate) async fn wait(backend: &dyn Backend, delays: &mut ExponentialBackoff, error: Error) -> Result<()> {
-    let Some(delay) = delays.next() else { return Err(error) };
-    backend.pause(delay).await;
-    Ok(())
-}
-
-/// Runs these side by side, a bounded number at a time, and gives their results in order.
-pub(crate) async fn side_by_side<T: Send>(futures: Vec<BoxFuture<'_, Result<T>>>) -> Result<Vec<T>> {
-    stream::iter(futures).buffered(SIDE_BY_SIDE).try_collect().await
-}
-
-/// Lets other tasks have their turn: neither the input nor the store may ever keep this one waiting.
-pub(crate) async fn breathe() {
-    let mut breathed = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut breathed, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}

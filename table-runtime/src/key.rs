@@ -1,21 +1,23 @@
-//! Keys: how values become the two texts by which a row is found, and back.
+//! Keys: the conversion of values to the two texts that identify a row, and back.
 //!
-//! A key is a sequence of *parts*, each a value and its encoding. The derive names both; what an encoding writes is
-//! said at its type: [`Plain`], [`Lowercase`], [`Uppercase`], [`First`], [`Raw`], [`Pad`], [`Reverse`], [`Time`],
-//! [`ReverseTime`], [`Hash`](struct@Hash) and, around another one, [`Separated`].
+//! A key is a sequence of *parts*. Each part is a value with its encoding, and the derive names both. The documentation
+//! of an encoding's type describes the text that the encoding writes: [`Plain`], [`Lowercase`], [`Uppercase`],
+//! [`First`], [`Raw`], [`Pad`], [`Reverse`], [`Time`], [`ReverseTime`] and [`Hash`](struct@Hash). [`Separated`] wraps
+//! another encoding.
 //!
 //! # Laws
-//! - A lossless encoding reads back what was written: [`Decode`].
-//! - Different sequences of values have different keys, as far as the encodings lose nothing: no value can forge a
-//!   joint.
-//! - Where an encoding is [`Ordered`], keys stand in the order of the values (of texts: of their encodings), by
-//!   UTF-16 unit, through composites too.
-//! - A prefix of a text, in characters, is written as a prefix of what the text is written as.
+//! - A lossless encoding ([`Decode`]) reads back the value that was written.
+//! - Different sequences of values have different keys if their encodings are lossless: no value can forge a delimiter.
+//! - If an encoding is [`Ordered`], keys sort by UTF-16 unit in the order of the values (texts: in the order of their
+//!   encoded forms), or in its reverse. If it is also [`Ranged`], this holds in composite keys too.
+//! - If an encoding is [`Prefixed`], a prefix of a text, in whole characters, is written as a prefix of the encoded
+//!   text.
 //!
-//! # Joints
-//! A part that tells its own end (an integer, a time, a date, a GUID, a bool) is followed by `_`. A text part that
-//! another follows ends with a space, and inside it a space is `!20` and `!` is `!21`: so the joint is the lowest
-//! character, and `Smith` stands before `Smith Jr` and `Smith-Jones` whatever follows.
+//! # Delimiters
+//! Every part but the last is followed by a delimiter. The delimiter of a self-delimiting part is `_`: the encoding of
+//! such a part marks its own end (an integer, a time, a date, a GUID, a bool). The delimiter of a text part is a space.
+//! Inside a text part that is not the last, a space is written as `!20` and `!` as `!21`. The delimiter is therefore
+//! the lowest character, and `Smith` sorts before `Smith Jr` and `Smith-Jones`, whatever parts follow.
 
 mod buffer;
 mod date;
@@ -32,7 +34,8 @@ mod writer;
 
 use std::borrow::Cow;
 
-use crate::{Properties, ValueRef, property::PropertyProblem};
+pub use crate::error::KeyProblem;
+use crate::{Properties, ValueRef, error::PropertyProblem};
 
 pub use buffer::KeyBuffer;
 pub use date::Date;
@@ -41,15 +44,16 @@ pub use encoding::{
     Reverse, ReverseTime, Separated, Textual, Time, Uppercase,
 };
 pub use integer::Integer;
+pub use order::KeyRange;
 pub use reader::KeyReader;
-pub(crate) use reader::Place;
+pub(crate) use reader::RowContext;
 pub use time::UnixTime;
 pub use writer::KeyWriter;
 pub(crate) use writer::{check_length, copy_part, write_part};
 
-/// A type that can stand in a key.
+/// A type that can be part of a key.
 ///
-/// Derive it on a newtype of one, or on an enum of unit variants, which stands in keys by its variant's name.
+/// Derive it on a newtype of such a type, or on an enum of unit variants, which keys hold as the name of its variant.
 ///
 /// ```
 /// use table_runtime::{KeyPart, TableEntity};
@@ -74,42 +78,43 @@ pub(crate) use writer::{check_length, copy_part, write_part};
             `table-runtime`; derive `KeyPart` on a newtype or a unit enum"
 )]
 pub trait KeyPart: Sized {
-    /// What encodings there are for it.
+    /// Kind of the type, which determines its encodings.
     type Kind: Kind;
-    /// How a query takes it: text borrowed, the rest by value.
+    /// Type of a query's argument: text is borrowed, all other values are passed by value.
     type Arg<'a>;
 
-    /// The value as encodings take it.
+    /// Returns the value in the form that encodings take.
     fn to_value(&self) -> <Self::Kind as Kind>::Value<'_>;
 
-    /// The value of a query's argument.
+    /// Converts a query's argument to the form that encodings take.
     fn arg_value<'a>(arg: Self::Arg<'a>) -> <Self::Kind as Kind>::Value<'a>;
 
-    /// The value that was read from a key.
+    /// Converts a value that was read from a key.
     ///
     /// # Errors
-    /// The key is that of no value of this type, such as an unknown variant's name.
+    /// Returns an error if no value of this type has the key, for example if the name of a variant is unknown.
     fn from_key(key: <Self::Kind as Kind>::Owned<'_>) -> Result<Self, KeyProblem>;
 }
 
-/// What key parts have in common whose encodings are the same.
+/// A kind of key parts, which all have the same encodings.
 pub trait Kind {
-    /// Its name, such as `text` or `u32`.
+    /// Name of the kind, such as `text` or `u32`.
     const NAME: &'static str;
-    /// A value as encodings take it.
+    /// Value in the form that encodings take.
     type Value<'a>: Copy;
-    /// A value as it is read from a key.
+    /// Value in the form in which it is read from a key.
     type Owned<'a>;
-    /// How queries take a newtype `T` of it.
+    /// Type in which queries take a newtype `T` of this kind.
     type Pass<'a, T: 'a>;
 
-    /// Writes a value as the property of a pointer: of the type that `Property` has for it, text where there is none.
+    /// Writes a value as a property of a pointer. The property has the type that `Property` defines for the value, or
+    /// is text if there is none.
     ///
     /// # Errors
-    /// No property holds it.
+    /// Returns an error if no property can hold the value.
     fn store(value: Self::Value<'_>, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem>;
 
-    /// The value of a pointer's property; `None` if it is of another type.
+    /// Reads the value of a pointer's property. Returns `None` if the property has another type.
     fn load(value: ValueRef<'_>) -> Option<Self::Owned<'_>>;
 }
 
@@ -118,13 +123,13 @@ pub mod kind {
     use std::{borrow::Cow, marker::PhantomData};
 
     use super::{Date as CivilDate, Kind, UnixTime, pointer};
-    use crate::{Guid, Properties, Ticks, ValueRef, property::PropertyProblem};
+    use crate::{Guid, Properties, Ticks, ValueRef, error::PropertyProblem};
 
     /// Text.
     pub struct Text;
     /// One character: a text without prefixes.
     pub struct Character;
-    /// The name of a unit variant: a text of a closed list.
+    /// The name of a unit variant: one text of a closed list.
     pub struct Name;
     /// An integer of the type `T`.
     pub struct Integer<T>(PhantomData<T>);
@@ -182,74 +187,6 @@ pub mod kind {
     }
 }
 
-/// Why a value cannot stand in a key, or a key cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum KeyProblem {
-    /// An integer does not fit its digits.
-    #[error("{value} does not fit {digits} digits")]
-    Digits {
-        /// The value.
-        value: String,
-        /// The digits of `pad`.
-        digits: usize,
-    },
-    /// A time is outside the years 0001 to 9999.
-    #[error("the time {seconds} s of Unix time is outside the years 0001 to 9999")]
-    Time {
-        /// Whole seconds of Unix time.
-        seconds: i64,
-    },
-    /// A date is outside the years 0001 to 9999.
-    #[error("the date {year}-{month:02}-{day:02} is outside the years 0001 to 9999")]
-    #[allow(missing_docs, reason = "they say themselves")]
-    Date { year: i32, month: u8, day: u8 },
-    /// A `raw` text holds a character that keys cannot hold, or the joint that ends it.
-    #[error(
-        "{value:?} holds {character:?}; a `raw` key part cannot hold `/`, `\\`, `#`, `?`, control characters, \
-         or a separator that ends it"
-    )]
-    Character {
-        /// The text.
-        value: String,
-        /// The first such character.
-        character: char,
-    },
-    /// The key gets too long by this part.
-    #[error("it makes the {key} {units} UTF-16 units long; the limit is 512")]
-    TooLong {
-        /// `PartitionKey` or `RowKey`.
-        key: &'static str,
-        /// The key's length with this part.
-        units: usize,
-    },
-    /// A stored key is not one that the layout writes.
-    #[error("expected {expected}, found {found:?}")]
-    Malformed {
-        /// What the part or key should be.
-        expected: Cow<'static, str>,
-        /// What stands there.
-        found: String,
-    },
-}
-
-impl KeyProblem {
-    pub(crate) fn malformed(expected: impl Into<Cow<'static, str>>, found: &str) -> Self {
-        Self::Malformed { expected: expected.into(), found: found.to_owned() }
-    }
-
-    /// A name that is none of an enum's.
-    pub(crate) fn unknown_name(found: &str, names: &[&str]) -> Self {
-        Self::malformed(one_of(names), found)
-    }
-}
-
-/// ``one of `A`, `B` ``
-pub(crate) fn one_of(names: &[&str]) -> String {
-    let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-    format!("one of {}", names.join(", "))
-}
-
 macro_rules! texts {
     ($($text:ty),*) => {$(
         #[diagnostic::do_not_recommend]
@@ -276,7 +213,7 @@ macro_rules! texts {
 
 texts!(String, Box<str>, std::sync::Arc<str>);
 
-/// Key parts that are their own value, both ways.
+/// Implements [`KeyPart`] for types that encodings take and return unchanged.
 macro_rules! by_value {
     ($($type:ty: $kind:ty;)*) => {$(
         #[diagnostic::do_not_recommend]

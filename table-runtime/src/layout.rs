@@ -4,6 +4,7 @@ mod assertion;
 mod change;
 mod meeting;
 mod record;
+pub(crate) mod segments;
 mod shape;
 
 use std::fmt;
@@ -97,6 +98,11 @@ impl PartInfo {
 }
 
 impl LayoutInfo {
+    /// Checks whether the layout is that of an index with its rows in the entity's own partition.
+    pub(crate) const fn is_same_partition(&self) -> bool {
+        matches!(&self.index, Some(index) if matches!(index.scope, Scope::SamePartition))
+    }
+
     /// Whether the layout is that of an index whose rows are written by steps before the entity is committed.
     pub(crate) const fn is_claimed(&self) -> bool {
         matches!(&self.index, Some(index) if matches!(index.scope, Scope::CrossPartition)) && self.is_lookup()

@@ -14,6 +14,7 @@
 
 pub mod backend;
 mod bulk;
+mod codec;
 mod column;
 pub mod cost;
 mod cursor;
@@ -26,6 +27,7 @@ pub mod index;
 pub mod key;
 mod layout;
 pub mod limits;
+mod pacing;
 mod properties;
 pub mod property;
 mod query;
@@ -39,24 +41,24 @@ mod transaction;
 mod value;
 mod write;
 
-pub use bulk::{AsEntity, Bulk, BulkError, BulkFailure, BulkProgress};
+pub use bulk::{AsEntity, Bulk};
 pub use column::{Column, Decided, Filter, IntoFilter, Set};
-pub use cursor::ParseCursorError;
 pub use entity::{AllowScan, OnePartition, Stored, TableEntity};
 pub use error::{
-    Error, KeyChangedError, KeyError, LayoutChangedError, LimitError, OutcomeUnknownError, PropertyError, QueryError,
-    Result, RowNow, RowsCollideError, ServiceError, UniqueViolationError,
+    BulkError, BulkFailure, BulkProgress, Error, KeyChangedError, KeyError, LayoutChangedError, LimitError,
+    OutcomeUnknownError, ParseCursorError, PropertyError, PropertyProblem, QueryError, Result, RowNow,
+    RowsCollideError, ServiceError, UniqueViolationError,
 };
 pub use filter::{Condition, Operator};
 pub use guid::{Guid, ParseGuidError};
-pub use index::{Backfill, Backfilled, Copied, Finding, Progress, Repair, Repaired, Verify};
+pub use index::{Backfill, Backfilled, Finding, Progress, Repair, Repaired, Verify};
 pub use key::{KeyPart, KeyWriter};
 pub use layout::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope};
 pub use properties::{DamagedProperties, Properties, PropertiesRef};
-pub use property::{Property, PropertyProblem};
+pub use property::Property;
 pub use query::{
-    Bounds, Done, Entities, EntityGroup, Explain, Lookup, Opened, PageOf, Point, Primary, Projection, Query, Rows,
-    Unique, Variant, View,
+    Bounds, Copied, Done, Entities, EntityGroup, Explain, Lookup, Opened, PageOf, Point, Primary, Projection, Query,
+    Rows, Unique, Variant, View,
 };
 pub use row::{ETag, ParseETagError, Row, RowId, RowRef, RowSet};
 pub use slice::{Slice, SliceInfo, SliceTime, SliceUnit, Sliced};
@@ -72,14 +74,11 @@ pub use table_derive::{EntityGroup, KeyPart, Projection, Property, TableEntity};
 pub mod __private {
     pub use crate::{
         Result, RowRef, Value, ValueRef,
+        codec::{OwnerReader, PropertyWriter, RowReader, point},
         column::*,
         cost,
         entity::*,
-        index::{
-            Copied,
-            indexable::Indexable,
-            owner::{OwnerReader, point},
-        },
+        index::indexable::Indexable,
         key::{KeyPart, KeyProblem, KeyReader, KeyWriter, *},
         layout::*,
         property::{Property, *},

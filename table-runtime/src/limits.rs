@@ -3,12 +3,9 @@
 //! They are those of *Understanding the Table service data model* and *Performing entity group transactions* of
 //! Microsoft's documentation.
 
-use std::{collections::HashSet, fmt::Display, ops::Bound};
+use std::fmt::Display;
 
-use crate::{
-    Error, LimitError, Properties, PropertiesRef, Result, RowId, Ticks, ValueRef,
-    backend::{Group, KeyRange, Operation, Partitions, Scan},
-};
+use crate::{Error, LimitError, PropertiesRef, Result, RowId, Ticks, ValueRef};
 
 /// The most UTF-16 units of a partition key or a row key (1 KiB).
 pub const KEY_UNITS: usize = 512;
@@ -33,7 +30,7 @@ pub const ADDRESS_BYTES: usize = 8 * 1024;
 /// The most rows of a page.
 pub const PAGE: u32 = 1000;
 
-fn broken(table: &str, what: impl Into<String>, found: impl Display, limit: &'static str) -> Error {
+pub(crate) fn broken(table: &str, what: impl Into<String>, found: impl Display, limit: &'static str) -> Error {
     Box::new(LimitError { table: table.to_owned(), row: None, what: what.into(), found: found.to_string(), limit })
         .into()
 }
@@ -182,126 +179,10 @@ fn value_bytes(value: ValueRef<'_>) -> usize {
     }
 }
 
-/// The operations of a write.
-pub fn check_group(group: &Group) -> Result<()> {
-    let table = &*group.table;
-    check_table_name(table)?;
-    check_key(table, "PartitionKey", &group.partition_key)?;
-    if !(1..=OPERATIONS).contains(&group.operations.len()) {
-        let found = format_args!("{} operations", group.operations.len());
-        return Err(broken(table, "the transaction has", found, "1 to 100 operations"));
-    }
-    let mut rows = HashSet::with_capacity(group.operations.len());
-    for operation in &group.operations {
-        check_key(table, "RowKey", &operation.row_key)?;
-        if group.operations.len() > 1 && !rows.insert(&operation.row_key) {
-            let found = format_args!("more than one operation on the row `{}`", operation.row_key);
-            return Err(broken(table, "the transaction has", found, "one operation for each row"));
-        }
-        if let Some(properties) = operation.action.properties() {
-            check_row(table, &group.partition_key, &operation.row_key, properties.as_ref())?;
-        }
-    }
-    check_request(group)
-}
-
-/// The request of a transaction. Its exact size depends on the account's address, which the backend for the service
-/// knows and counts; here it is what it has at least.
-fn check_request(group: &Group) -> Result<()> {
-    /// The lines that stand around each row.
-    const LINES: usize = 150;
-    let properties = |operation: &Operation| operation.action.properties().map_or(0, |it| it.as_bytes().len());
-    // Nearly always small enough, whatever is in it: a unit takes no more than `\u20AC` for each of its bytes.
-    let most = group.operations.iter().map(|it| 2048 + 7 * (properties(it) + it.row_key.len())).sum::<usize>();
-    if group.operations.len() == 1 || most + 7 * group.partition_key.len() * group.operations.len() < TRANSACTION_BYTES
-    {
-        return Ok(());
-    }
-    let bytes = |operation: &Operation| {
-        let keys = 2 * (group.partition_key.len() + operation.row_key.len());
-        let written = operation.action.properties().into_iter().flat_map(Properties::iter);
-        LINES + keys + written.map(|(name, value)| name.len() + 4 + json_bytes(value)).sum::<usize>()
-    };
-    let bytes = group.operations.iter().map(bytes).sum::<usize>();
-    if bytes > TRANSACTION_BYTES {
-        let found = format_args!("at least {bytes} bytes");
-        return Err(broken(&group.table, "the transaction's request has", found, "4194304 bytes"));
-    }
-    Ok(())
-}
-
-/// What a value has in JSON at least.
-fn json_bytes(value: ValueRef<'_>) -> usize {
-    match value {
-        ValueRef::String(text) => {
-            text.len() + text.bytes().filter(|byte| matches!(byte, b'"' | b'\\' | ..b' ')).count()
-        }
-        ValueRef::Binary(data) => data.len().div_ceil(3) * 4,
-        _ => 1,
-    }
-}
-
-const MOST_COMPARISONS: &str = "15 comparisons, those of its keys included";
+pub(crate) const MOST_COMPARISONS: &str = "15 comparisons, those of its keys included";
 
 /// The error of a query whose filter alone has more comparisons than the service takes.
 pub(crate) fn too_many_comparisons(table: &str, comparisons: usize) -> Box<LimitError> {
     let (what, found) = ("the query's filter has".to_owned(), format!("{comparisons} comparisons"));
     Box::new(LimitError { table: table.to_owned(), row: None, what, found, limit: MOST_COMPARISONS })
-}
-
-/// The keys and the filter of a read.
-pub fn check_scan(scan: &Scan) -> Result<()> {
-    let table = &*scan.table;
-    check_table_name(table)?;
-    if let Partitions::One(key) | Partitions::After(key) = &scan.partitions {
-        check_key(table, "PartitionKey", key)?;
-    }
-    let KeyRange { from, to } = &scan.rows;
-    for bound in [from, to] {
-        if let Bound::Included(key) | Bound::Excluded(key) = bound {
-            check_key(table, "RowKey", key)?;
-        }
-    }
-    if scan.comparisons() > COMPARISONS {
-        let found = format_args!("{} comparisons", scan.comparisons());
-        return Err(broken(table, "the query has", found, MOST_COMPARISONS));
-    }
-    check_address(scan)
-}
-
-/// The address of a query: its filter and its properties' names, percent-encoded.
-fn check_address(scan: &Scan) -> Result<()> {
-    /// For the service's own name, the table's, the other parameters and a continuation token.
-    const REST: usize = 1024;
-    let KeyRange { from, to } = &scan.rows;
-    let keys = [from, to].map(|bound| match bound {
-        Bound::Included(key) | Bound::Excluded(key) => key.len(),
-        Bound::Unbounded => 0,
-    });
-    let partition = match &scan.partitions {
-        Partitions::One(key) | Partitions::After(key) => key.len(),
-        Partitions::All => 0,
-    };
-    // Nearly always short enough, whatever is in them.
-    if scan.filter.is_none() && scan.select.is_none() && 6 * (keys[0] + keys[1] + partition) < ADDRESS_BYTES / 2 {
-        return Ok(());
-    }
-    let select = scan.select.iter().flat_map(|select| select.iter()).map(|name| name.len() + 3).sum::<usize>();
-    // Many negations are not written out, which takes a stack as deep as they are: `not (`, and `)`.
-    let negations = 12 * scan.filter.as_ref().map_or(0, |filter| filter.size().negations);
-    if negations > ADDRESS_BYTES {
-        return Err(broken(
-            &scan.table,
-            "the query's address has",
-            format_args!("over {negations} bytes"),
-            "8192 bytes",
-        ));
-    }
-    let encoded = |byte: u8| if byte.is_ascii_alphanumeric() { 1 } else { 3 };
-    let bytes = REST + select + scan.odata().bytes().map(encoded).sum::<usize>();
-    if bytes > ADDRESS_BYTES {
-        let found = format_args!("about {bytes} bytes");
-        return Err(broken(&scan.table, "the query's address has", found, "8192 bytes"));
-    }
-    Ok(())
 }

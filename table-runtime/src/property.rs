@@ -6,11 +6,11 @@ use std::{borrow::Cow, fmt::Display, marker::PhantomData, str::FromStr};
 
 use serde::{Serialize, de::DeserializeOwned};
 
+pub use crate::error::PropertyProblem;
 use crate::{
     Guid, Properties, Ticks, Value, ValueRef,
-    entity::{PropertyWriter, RowReader},
-    error::After,
-    key::one_of,
+    codec::{PropertyWriter, RowReader},
+    error::{After, one_of},
 };
 
 /// A type that can be stored as a property of one of the service's types.
@@ -80,15 +80,6 @@ pub enum ByOrder {}
 pub enum ByEquality {}
 /// Filters do not compare it.
 pub enum Opaque {}
-
-/// Why a field and a property do not fit each other.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PropertyProblem {
-    /// What was expected.
-    pub expected: Cow<'static, str>,
-    /// What was found.
-    pub found: String,
-}
 
 impl PropertyProblem {
     /// A property that does not fit a field of the type `T`.

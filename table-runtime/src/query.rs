@@ -5,6 +5,7 @@
 
 mod access;
 mod bounds;
+mod copied;
 mod explain;
 mod group;
 mod lookups;
@@ -24,6 +25,7 @@ mod visible;
 
 pub use access::{Access, Complete, Opened, PrefixAccess, Reach, Reached, Spread, Unopened};
 pub use bounds::Bounds;
+pub use copied::Copied;
 pub use explain::Explain;
 pub use group::{
     EntityGroup, Keyed, Meeting, Member, Message, Misfit, PartitionParts, SharedParts, Variant, group_rows,

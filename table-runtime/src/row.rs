@@ -120,6 +120,9 @@ pub struct RowId {
     pub row_key: String,
 }
 
+/// A partition key and a row key.
+pub(crate) type RowKeys = (String, String);
+
 impl RowId {
     /// The row with these keys.
     pub(crate) fn of(table: &str, (partition_key, row_key): &(String, String)) -> Self {
@@ -184,6 +187,12 @@ pub struct RowRef<'a> {
 }
 
 impl RowRef<'_> {
+    /// Returns the identity of the row in `table`.
+    pub(crate) fn id(self, table: &str) -> RowId {
+        let (partition_key, row_key) = (self.partition_key.to_owned(), self.row_key.to_owned());
+        RowId { table: table.to_owned(), partition_key, row_key }
+    }
+
     /// A copy that owns its text and bytes.
     pub fn to_row(self) -> Row {
         Row {

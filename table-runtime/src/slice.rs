@@ -6,6 +6,7 @@ use crate::{
     ETag, Error, LayoutInfo, Result, RowId, TableEntity, Tables, Ticks,
     backend::{Action, Backend, BoxFuture, Group},
     key::{KeyPart, KeyProblem, kind},
+    layout::segments,
     limits,
     ticks::{civil_from_days, days_from_civil},
 };
@@ -158,10 +159,7 @@ impl SliceInfo {
             (layout.row_prefix, layout.row)
         };
         // No part holds the joint that ends it.
-        parts[..part.number].iter().try_fold(key.strip_prefix(prefix)?, |rest, part| {
-            let joint = part.joint(self.separator);
-            rest.split_once(joint).map(|(_, rest)| rest)
-        })
+        segments::skip(key.strip_prefix(prefix)?, &parts[..part.number], self.separator).ok()
     }
 
     fn time(&self, layout: &LayoutInfo, partition_key: &str, row_key: &str) -> Option<Ticks> {

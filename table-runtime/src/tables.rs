@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use crate::{Point, Result, TableEntity, View, backend::Backend, index::Schema, layout::Ready, slice};
+use crate::{Point, Result, TableEntity, View, backend::Backend, index::Schema, layout::Ready, pacing, slice};
 
 /// The tables of one store: an account of Azure Table storage, or an embedded store.
 ///
@@ -39,9 +39,6 @@ pub struct Tables {
     /// The indexes that are known to be ready.
     ready: Arc<Ready>,
 }
-
-/// How many points are read side by side.
-pub(crate) const SIDE_BY_SIDE: usize = 16;
 
 impl Tables {
     /// The tables of this backend.
@@ -138,7 +135,7 @@ impl Tables {
         keys: impl IntoIterator<Item = Point<V, W>>,
     ) -> Result<Vec<Option<V::Item>>> {
         let points: Vec<_> = keys.into_iter().map(|key| key.get(self)).collect();
-        stream::iter(points).buffered(SIDE_BY_SIDE).try_collect().await
+        stream::iter(points).buffered(pacing::CONCURRENCY).try_collect().await
     }
 }
 

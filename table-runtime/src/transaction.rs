@@ -6,9 +6,11 @@ use crate::{
     ETag, Error, LimitError, OnePartition, Properties, Result, RowId, Stored, TableEntity, Tables,
     backend::{Action, BoxFuture, IfMatch},
     column::Set,
-    entity::{LoadedRows, RowKeys},
-    index::{Change, Encoded, Planned, Schema, Upkeep, check, commit, side_by_side},
+    entity::LoadedRows,
+    index::{Change, Encoded, Planned, Schema, Upkeep, check, commit},
+    pacing,
     query::{OfEntity, OwnKey},
+    row::RowKeys,
     write,
 };
 
@@ -222,7 +224,7 @@ impl<'a> Transaction<'a> {
             let unchanged: Vec<_> = writes.iter().map(Write::unchanged).collect();
             check(&plan(&writes, &unchanged))?;
         }
-        let mut delays = crate::index::delays();
+        let mut delays = pacing::delays();
         let etags = loop {
             let read = read(&writes).await?;
             match send(&writes, &read).await {
@@ -230,7 +232,7 @@ impl<'a> Transaction<'a> {
                 Err(error @ (Error::ConditionNotMet(_) | Error::AlreadyExists(_) | Error::NotFound(_)))
                     if is_of_read(&writes, &error) =>
                 {
-                    crate::index::wait(&**tables.backend(), &mut delays, error).await?;
+                    pacing::wait(&**tables.backend(), &mut delays, error).await?;
                 }
                 committed => break committed?,
             }
@@ -280,7 +282,7 @@ pub(crate) async fn read(writes: &[Write<'_>]) -> Result<Vec<Read>> {
     for write in writes {
         reads.push(Box::pin(write.read()));
     }
-    side_by_side(reads).await
+    pacing::concurrently(reads).await
 }
 
 /// Sends the transaction.

@@ -5,10 +5,10 @@ use crate::{
     TableEntity, Tables, ValueRef,
     backend::{Action, Backend, BoxFuture, Group, IfMatch, Operation},
     column::Set,
-    entity::{self, RowKeys},
+    entity,
     index::{Encoded, Schema, Upkeep},
-    limits,
     query::{OfEntity, OwnKey, Plan},
+    row::RowKeys,
     slice,
 };
 
@@ -228,7 +228,7 @@ const fn has_indexes<E: TableEntity>() -> bool {
 fn single(layout: &'static LayoutInfo, (partition_key, row_key): (String, String), action: Action) -> Result<Group> {
     let table = layout.table_of(&partition_key, &row_key)?;
     let group = Group { table, partition_key, operations: vec![Operation { row_key, action }] };
-    limits::check_group(&group)?;
+    group.check()?;
     Ok(group)
 }
 
@@ -295,7 +295,7 @@ pub(crate) fn patched<E: TableEntity>(key: &Plan, sets: impl IntoIterator<Item =
     let (table, keys) = (key.table(), point(key)?);
     let mut properties = Properties::default();
     for set in sets {
-        let value = set.value.map_err(|problem| entity::unwritable(table, &keys, set.name, problem))?;
+        let value = set.value.map_err(|problem| crate::codec::unwritable(table, &keys, set.name, problem))?;
         properties.set(set.name, value.as_ref());
     }
     Ok(properties)

@@ -1,12 +1,20 @@
-//! Azure Table storage, Azurite and Cosmos DB's Table API, on `azure_data_tables`.
+//! Azure Table storage, Azurite and Cosmos DB's Table API, on the Azure SDK: `azure_data_tables`, `azure_storage` and
+//! `azure_core`.
 //!
-//! Requests on rows are written here, and go through the family's own pipeline, which signs them; tables are made and
-//! dropped with its client. What has to be worked around in it stands in the file that does so:
-//! [`transport`] (its HTTP client, its reading of errors, missing headers, secrets in its log), [`retry`] (it repeats
-//! inserts), [`batch`] (it takes a failed transaction for a good one), [`operation`] (its updates in a transaction are
-//! upserts), [`endpoint`] (its keys are not quoted), [`entity`] (its values lose their types),
-//! [`connection_string`] (the emulator has no credentials). Azurite's own defects are worked around in [`entity`] (it
-//! damages characters past ASCII) and in [`azurite`] (it applies some transactions to other rows).
+//! This backend writes the requests on rows itself and sends them through the SDK's pipeline, which signs them. It
+//! creates and deletes tables with the SDK's client. One file works around each group of defects in the SDK:
+//!
+//! - [`transport`]: its HTTP client has no timeout and keeps no idle connections, it drops the messages of errors, it
+//!   requires headers that Cosmos DB does not always send, and it logs secrets.
+//! - [`retry`]: it repeats inserts.
+//! - [`batch`]: it reports success for a failed transaction.
+//! - [`operation`]: its updates in a transaction are upserts.
+//! - [`endpoint`]: it does not quote keys.
+//! - [`entity`]: its values lose their types.
+//! - [`connection_string`]: it has no credentials for the emulator.
+//!
+//! Two files work around defects of Azurite. It damages characters outside ASCII ([`entity`]) and applies some
+//! transactions to other rows ([`azurite`]).
 
 use std::{fmt, future::Future, time::Instant};
 
@@ -47,41 +55,42 @@ mod unrepresentable;
 
 pub use builder::AzureBuilder;
 
-/// Azure Table storage, its emulator Azurite, or Cosmos DB's Table API. It needs a tokio runtime.
+/// Azure Table storage, its emulator Azurite, or Cosmos DB's Table API. Requires a tokio runtime.
 ///
 /// # Cosmos DB
-/// It does not keep rows in the order of their keys, so that `take`, `first`, `page` and streams give them in no order
-/// there, and a cursor may repeat or pass over rows. It takes row keys of up to 255 bytes and transactions of up to 2
-/// MB, and refuses what is larger.
+/// Cosmos DB does not keep rows in the order of their keys. There, `take`, `first`, `page` and streams return rows in
+/// no particular order, and a cursor may repeat or skip rows. Cosmos DB accepts row keys of up to 255 bytes and
+/// transactions of up to 2 MB, and refuses larger ones.
 ///
 /// # Azurite
-/// An endpoint with the account in its path counts as Azurite. Its parser of transactions misreads some keys and would
-/// write another row, with success. A transaction that updates, merges, upserts or deletes such a row is therefore
-/// refused with [`Error::Limit`](crate::Error::Limit), before anything is sent: a row key that begins with `,` or
-/// contains `',`, and a partition key that contains `RowKey='`. Entities with a `same_partition` index are written in
-/// transactions, so the indexed text `Rock 'n', roll` is refused there. Inserts and writes of one row alone are not
-/// affected.
+/// An endpoint with the account in its path is treated as Azurite. The parser of transactions in Azurite misreads some
+/// keys: it would write another row and report success. This backend therefore refuses a transaction that updates,
+/// merges, upserts or deletes such a row with [`Error::Limit`](crate::Error::Limit), before anything is sent. The
+/// affected keys are a row key that begins with `,` or contains `',`, a partition key that contains `RowKey='`, and, in
+/// a delete, a key that contains a line separator (U+2028 or U+2029). Entities with a `same_partition` index are
+/// written in transactions, so the indexed text `Rock 'n', roll` is refused on Azurite. Inserts and writes of a single
+/// row are not affected.
 ///
 /// # Retries
-/// Reads are repeated after whatever may pass: no connection, a lost answer, the statuses 408, 429, 500, 502, 503 and
-/// 504. A write is repeated only where it was provably not applied: no connection, 429, 503 `ServerBusy`. A write whose
-/// answer was lost is [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown). Making a table is repeated like a read;
-/// should the answer of the attempt that made it be lost, the next one finds it there, and `create_table` gives
-/// `false`.
+/// A read is repeated after every failure that may be temporary: no connection, a lost answer, or one of the statuses
+/// 408, 429, 500, 502, 503 and 504. A write is repeated only if it was certainly not applied: no connection, 429, or
+/// 503 `ServerBusy`. A write whose answer was lost is [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown). The
+/// creation of a table is repeated like a read. If the answer of the attempt that created the table is lost, the next
+/// attempt finds the table, and `create_table` returns `false`.
 ///
 /// # Answers
 /// A value in a form that the service itself does not write is read if its meaning is clear, such as a time with an
-/// offset. Any other one, such as a text with half a character, is an [`Error::Property`](crate::Error::Property) of a
-/// field that reads it, and does not matter otherwise. An answer of more than 64 MiB is an error,
-/// [`Error::Service`](crate::Error::Service) of a read; the service's own pages are smaller, and of Azurite's `take`
-/// and `page` can ask for fewer rows.
+/// offset. Any other such value, for example a text with half a character, is an
+/// [`Error::Property`](crate::Error::Property) if a field reads it, and is ignored otherwise. An answer of more than 64
+/// MiB is an error; a read returns [`Error::Service`](crate::Error::Service). The service's own pages are smaller. With
+/// Azurite, `take` and `page` can request fewer rows.
 ///
 /// # Traces
 /// Each attempt is a `tracing` event at `debug` level with the table, the operation, the attempt, the status and the
-/// time it took; never a value, a key, an address or a secret. `azure_core` prints whole requests at that level, with
-/// the `Authorization` header or the signature of their address. Those of this backend do not pass the policy that
-/// does so; but if your program uses other clients of that family, keep its target above `debug`, as with
-/// `RUST_LOG=debug,azure_core=info`.
+/// duration. The event never contains a value, a key, an address or a secret. At the same level, `azure_core` logs
+/// whole requests, with the `Authorization` header or the signature in their address. Requests of this backend do not
+/// pass through the policy that logs them. If your program uses other clients of the Azure SDK, keep the level of the
+/// target `azure_core` above `debug`, for example with `RUST_LOG=debug,azure_core=info`.
 #[derive(Clone)]
 pub struct AzureBackend {
     endpoint: Endpoint,
@@ -91,7 +100,7 @@ pub struct AzureBackend {
     retry: Retry,
 }
 
-/// The address and the kind of credential.
+/// Formats the address, the kind of credential and the limits of retries, without secrets.
 impl fmt::Debug for AzureBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AzureBackend")
@@ -106,7 +115,7 @@ const CONTINUATION_PARTITION: HeaderName = HeaderName::from_static("x-ms-continu
 const CONTINUATION_ROW: HeaderName = HeaderName::from_static("x-ms-continuation-nextrowkey");
 const CONTINUATION_TABLE: HeaderName = HeaderName::from_static("x-ms-continuation-nexttablename");
 
-/// A request, as often as it is sent.
+/// A request that may be sent several times.
 struct Call<'a> {
     table: &'a str,
     operation: &'static str,
@@ -117,21 +126,22 @@ struct Call<'a> {
 }
 
 impl AzureBackend {
-    /// Connects with a connection string, as the portal gives it. Nothing is sent yet.
+    /// Creates a backend from a connection string, as the portal shows it. Sends nothing yet.
     ///
-    /// It needs `AccountName` and `AccountKey`, or `SharedAccessSignature` and `TableEndpoint`, or
-    /// `UseDevelopmentStorage=true` for Azurite on this machine. `TableEndpoint`, `DefaultEndpointsProtocol` and
-    /// `EndpointSuffix` say where, if not at `https://{account}.table.core.windows.net`.
+    /// The string needs `AccountName` and `AccountKey`, or `SharedAccessSignature` and `TableEndpoint`, or
+    /// `UseDevelopmentStorage=true` for Azurite on this machine. The default address is
+    /// `https://{account}.table.core.windows.net`; `TableEndpoint`, or `DefaultEndpointsProtocol` and `EndpointSuffix`,
+    /// set another one.
     pub fn connect(connection_string: &str) -> Result<Self> {
         AzureBuilder::from_connection_string(connection_string)?.build()
     }
 
-    /// Builds a backend for this account.
+    /// Returns a builder of a backend for this account.
     pub fn builder(account: impl Into<String>) -> AzureBuilder {
         AzureBuilder::new(account.into())
     }
 
-    /// Sends a request until it is answered, or the answer is no.
+    /// Sends a request, repeats it as `repeat` allows, and reads its answer with `read`.
     async fn send<T>(
         &self,
         repeat: Repeat,
@@ -153,7 +163,8 @@ impl AzureBackend {
         .await
     }
 
-    /// Tries and retries, each attempt traced. An attempt gives its status and its answer.
+    /// Calls `send` until it succeeds or no retry is allowed, and traces each attempt. An attempt returns its status
+    /// and its answer.
     async fn attempts<T, F: Future<Output = Result<(u16, T), Failure>>>(
         &self,
         repeat: Repeat,
@@ -179,7 +190,8 @@ impl AzureBackend {
         let client = &self.tables.table_client(table);
         let answer = self.attempts(Repeat::Harmless, table, operation, || async move {
             match client.create().await.map_err(Failure::of) {
-                // The family wants members in the body that not every service sends; the table is there all the same.
+                // The SDK requires members in the body that not every service sends. If it cannot read the answer, the
+                // table was created nevertheless.
                 Ok(_) | Err(Failure::Unread) => Ok((201, true)),
                 Err(Failure::Refused(refusal)) if refusal.code == "TableAlreadyExists" => Ok((refusal.status, false)),
                 Err(failure) => Err(failure),
@@ -191,7 +203,8 @@ impl AzureBackend {
     async fn delete(&self, table: &str) -> Result<bool> {
         let operation = "delete table";
         let client = &self.tables.table_client(table);
-        // Repeated after a lost answer, it could take a table that someone has made anew.
+        // If a delete were repeated after a lost answer, it could delete a table that someone has created in the
+        // meantime.
         let answer = self.attempts(Repeat::Harmful, table, operation, || async move {
             match client.delete().await.map_err(Failure::of) {
                 Ok(_) => Ok((204, true)),
@@ -248,7 +261,7 @@ impl AzureBackend {
                 .map_err(|problem| unreadable(table, operation, u16::from(*answer.status()), problem))?;
             let token = answer.headers().get_optional_string(&CONTINUATION_TABLE);
             if token.is_some() && token == next {
-                return Err(unreadable(table, operation, u16::from(*answer.status()), STANDS_STILL));
+                return Err(unreadable(table, operation, u16::from(*answer.status()), TOKEN_REPEATED));
             }
             names.extend(read.value.into_iter().map(|table| table.name).filter(|name| name.starts_with(prefix)));
             next = token;
@@ -303,7 +316,7 @@ impl AzureBackend {
         let next = header(CONTINUATION_PARTITION)
             .map(|partition_key| Continuation { partition_key, row_key: header(CONTINUATION_ROW) });
         if next.is_some() && next.as_ref() == from {
-            return Err(unreadable(table, operation, u16::from(*answer.status()), STANDS_STILL));
+            return Err(unreadable(table, operation, u16::from(*answer.status()), TOKEN_REPEATED));
         }
         Ok(Page { rows, next })
     }
@@ -365,12 +378,12 @@ impl AzureBackend {
     }
 }
 
-/// A scan that went on from there would never end.
-const STANDS_STILL: &str = "its continuation token is the one that was sent, so the scan does not advance";
+/// Problem of an answer whose continuation token does not advance. A scan that continued there would never end.
+const TOKEN_REPEATED: &str = "its continuation token is the one that was sent, so the scan does not advance";
 
 const MINIMAL: &str = "application/json;odata=minimalmetadata";
 
-/// The headers of a request for JSON of this kind.
+/// Returns the headers of a request for JSON of this kind.
 fn reading(accept: &'static str) -> Headers {
     let mut all = Headers::new();
     all.insert(headers::ACCEPT, HeaderValue::from_static(accept));
@@ -378,7 +391,7 @@ fn reading(accept: &'static str) -> Headers {
     all
 }
 
-/// The properties to ask for: with the keys and the time stamp, which make a row.
+/// Returns the selection of these properties, plus the keys and the time stamp, which every row needs.
 fn selection(properties: &[&'static str]) -> Select {
     let mut select = "PartitionKey,RowKey,Timestamp".to_owned();
     for property in properties {

@@ -16,15 +16,15 @@ use std::{
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 
 use super::{
-    BulkError, BulkFailure, BulkProgress, FAILURES, Input, Item, Told,
+    FAILURES, Input, Item, Told,
     send::{Flown, Placed, write_alone, write_batch},
 };
 use crate::{
-    Error, Result, Tables,
+    BulkError, BulkFailure, BulkProgress, Error, Result, Tables,
     backend::BoxFuture,
-    entity::RowKeys,
-    index::{self, Schema, Upkeep},
-    limits,
+    index::{Schema, Upkeep},
+    limits, pacing,
+    row::RowKeys,
     transaction::{What, Write},
 };
 
@@ -138,7 +138,7 @@ impl<'a> Load<'a> {
                 Event::Landed(flown) => self.note(flown),
             }
             if launched || self.progress.read.is_multiple_of(limits::OPERATIONS) {
-                index::breathe().await;
+                pacing::yield_now().await;
             }
         }
         while let Some(flown) = self.flying.next().await {
@@ -301,20 +301,17 @@ impl<'a> Load<'a> {
 
     fn finish(mut self) -> Result<BulkProgress> {
         self.failures.sort_by_key(|failure| failure.position);
-        match self.failures.first() {
-            None => Ok(self.progress),
-            Some(first) => {
-                let resume_from = self.outstanding.first().copied().unwrap_or(self.progress.read);
-                // An input whose last entity was tried has ended, whether or not it had said so by then.
-                let has_more = match &mut self.input {
-                    Some(input) => !matches!(input.next().now_or_never(), Some(None)),
-                    None => false,
-                };
-                let ended_early = has_more || !self.open.is_empty() || !self.packed.is_empty();
-                let first = first.error.clone();
-                let (progress, failures) = (self.progress, self.failures);
-                Err(Error::Bulk(Box::new(BulkError { progress, failures, resume_from, ended_early, first })))
-            }
+        let resume_from = self.outstanding.first().copied().unwrap_or(self.progress.read);
+        // An input whose last entity was tried has ended, whether or not it had said so by then.
+        let has_more = match &mut self.input {
+            Some(input) if !self.failures.is_empty() => !matches!(input.next().now_or_never(), Some(None)),
+            _ => false,
+        };
+        let ended_early = has_more || !self.open.is_empty() || !self.packed.is_empty();
+        let progress = self.progress.clone();
+        match BulkError::new(self.progress, self.failures, resume_from, ended_early) {
+            None => Ok(progress),
+            Some(error) => Err(Error::Bulk(Box::new(error))),
         }
     }
 }

@@ -2,11 +2,9 @@
 
 use std::{mem, sync::Arc};
 
-use super::BulkFailure;
 use crate::{
-    Error, RowId,
-    entity::RowKeys,
-    index,
+    BulkFailure, Error, RowId, pacing,
+    row::RowKeys,
     transaction::{What, Write, read, send},
 };
 
@@ -77,7 +75,7 @@ pub(super) async fn write_batch(writes: Vec<Placed>) -> Flown {
     let mut parts = vec![writes];
     // Entities that want a value of another one of the batch wait until it is known whether that one is written.
     let mut later: Vec<Placed> = Vec::new();
-    let (mut lost, mut delays) = (0, index::delays());
+    let (mut lost, mut delays) = (0, pacing::delays());
     while let Some(part) = parts.pop().or_else(|| Some(mem::take(&mut later)).filter(|later| !later.is_empty())) {
         let (positions, mut writes): (Vec<_>, Vec<_>) =
             part.into_iter().map(|placed| (placed.position, placed.write)).unzip();

@@ -10,16 +10,15 @@ use super::{
     finding::Finding,
     progress::{Progress, Told},
     schema::{EncodedRow, Found, Schema},
-    side_by_side,
     sweep::Sweep,
     upkeep::{Mine, Upkeep, Written},
 };
 use crate::{
     Error, Properties, QueryError, Result, RowRef, TableEntity, Tables,
     backend::{Action, BoxFuture, Group, IfMatch, Operation},
-    entity::RowKeys,
     layout::{Holds, Scope},
-    limits,
+    limits, pacing,
+    row::RowKeys,
 };
 
 /// A backfill, which runs when it is awaited: see [`Tables::backfill`].
@@ -109,7 +108,7 @@ async fn run(Backfill { tables, schema, layout, mut sweep, dry_run, mut told }: 
         if let Some(told) = &mut told {
             told(&progress);
         }
-        super::breathe().await;
+        pacing::yield_now().await;
     }
     if !dry_run && !sweep.left() {
         tables.complete_index(schema, info).await?;
@@ -170,7 +169,7 @@ impl Upkeep {
         for found in found {
             looks.push(Box::pin(self.missing(found, layout..=layout)));
         }
-        let missing: Vec<Vec<_>> = side_by_side(looks).await?;
+        let missing: Vec<Vec<_>> = pacing::concurrently(looks).await?;
         Ok(missing.iter().filter(|faults| !faults.is_empty()).count())
     }
 
@@ -194,7 +193,7 @@ impl Upkeep {
         for found in partitions.into_values() {
             fills.push(Box::pin(self.fill_one_by_one(layout, found)));
         }
-        for (written, conflicts) in side_by_side(fills).await? {
+        for (written, conflicts) in pacing::concurrently(fills).await? {
             filled.written += written;
             filled.conflicts.extend(conflicts);
         }
@@ -238,7 +237,7 @@ impl Upkeep {
             groups.push(Box::pin(self.execute_for(found, operations)));
         }
         let mut again = Vec::new();
-        for (found, written) in side_by_side(groups).await? {
+        for (found, written) in pacing::concurrently(groups).await? {
             if written {
                 filled.written += found.len();
             } else {
@@ -270,7 +269,7 @@ impl Upkeep {
             let operations = found.iter().map(touch).collect();
             groups.push(Box::pin(self.execute_for(found, operations)));
         }
-        for (found, touched) in side_by_side(groups).await? {
+        for (found, touched) in pacing::concurrently(groups).await? {
             if touched {
                 filled.written += found.len();
             } else {
@@ -289,7 +288,7 @@ impl Upkeep {
         for found in found {
             claims.push(Box::pin(self.fill_claim(layout, found)));
         }
-        Ok(side_by_side(claims).await?.into_iter().flatten().collect())
+        Ok(pacing::concurrently(claims).await?.into_iter().flatten().collect())
     }
 
     async fn fill_claim(&self, layout: usize, found: &Found) -> Result<Option<(RowKeys, Written)>> {
@@ -312,7 +311,7 @@ impl Upkeep {
         for rows in partitions.values().flat_map(|rows| rows.chunks(OPERATIONS)) {
             groups.push(Box::pin(self.fill_row_group(layout, table, rows)));
         }
-        Ok(side_by_side(groups).await?.into_iter().flatten().collect())
+        Ok(pacing::concurrently(groups).await?.into_iter().flatten().collect())
     }
 
     /// Rows of one partition, in one transaction; none, if it can be tried in parts.
@@ -329,7 +328,7 @@ impl Upkeep {
         let operations = rows.iter().map(|(_, row)| operation(row)).collect();
         let partition_key = rows.first().map(|(_, row)| row.keys.0.clone()).unwrap_or_default();
         let group = Group { table: table.into(), partition_key, operations };
-        if limits::check_group(&group).is_err() {
+        if group.check().is_err() {
             return Ok(Vec::new());
         }
         let etags = match self.backend().execute(&group).await {
@@ -360,7 +359,7 @@ impl Upkeep {
     async fn execute_for(&self, found: Vec<Found>, operations: Vec<Operation>) -> Result<(Vec<Found>, bool)> {
         let partition_key = found.first().map(|found| found.row.partition_key.clone()).unwrap_or_default();
         let group = Group { table: self.schema.table().into(), partition_key, operations };
-        if limits::check_group(&group).is_err() {
+        if group.check().is_err() {
             return Ok((found, false));
         }
         match self.backend().execute(&group).await {

@@ -10,8 +10,9 @@ use super::{
 use crate::{
     ETag, Error, Properties, Result, Row, RowId, ValueRef,
     backend::{Action, IfMatch},
-    entity::{self, RowKeys},
+    entity,
     layout::Holds,
+    row::RowKeys,
 };
 
 /// What a writer does about the owner of a claim that it wants.

@@ -13,8 +13,9 @@ use super::{
 use crate::{
     ETag, Error, LimitError, OutcomeUnknownError, Result, RowId, RowNow, ValueRef,
     backend::{Action, BoxFuture, Group, IfMatch, Operation},
-    entity::{self, RowKeys},
-    limits, slice,
+    entity, limits, pacing,
+    row::RowKeys,
+    slice,
 };
 
 /// What a transaction does to one entity.
@@ -64,12 +65,12 @@ pub(crate) async fn commit(planned: &[Planned<'_>]) -> Result<Vec<Option<ETag>>>
     let Some(first) = planned.first() else { return Ok(Vec::new()) };
     let (schema, table, partition_key) = (&first.upkeep.schema, first.upkeep.table_of(first.keys)?, &first.keys.0);
     let mut seen = SeenRows::new();
-    let mut delays = super::delays();
+    let mut delays = pacing::delays();
     loop {
         look(planned, &mut seen).await?;
         let (operations, places) = operations(planned, &seen).await?;
         let group = Group { table: table.clone(), partition_key: partition_key.clone(), operations };
-        limits::check_group(&group)?;
+        group.check()?;
         let error = match slice::execute(first.upkeep.backend(), &schema.layouts[0], &group).await {
             Ok(etags) => {
                 let left = |(planned, at): (&Planned<'_>, &usize)| {
@@ -102,7 +103,7 @@ pub(crate) async fn commit(planned: &[Planned<'_>]) -> Result<Vec<Option<ETag>>>
                     }
                     seen.remove(&row.row_key);
                 }
-                super::wait(first.upkeep.backend(), &mut delays, error).await?;
+                pacing::wait(first.upkeep.backend(), &mut delays, error).await?;
             }
             error => return Err(error),
         }
@@ -116,7 +117,7 @@ pub(crate) fn check(planned: &[Planned<'_>]) -> Result<()> {
     // Which of two entities had a value that both want is known once they are read.
     let (Operations { operations, .. }, _, _) = known(planned, &SeenRows::new())?;
     let (table, partition_key) = (first.upkeep.table_of(first.keys)?, first.keys.0.clone());
-    limits::check_group(&Group { table, partition_key, operations })
+    Group { table, partition_key, operations }.check()
 }
 
 /// The operations, and where each entity's own one is among them.
@@ -280,7 +281,7 @@ async fn proven(planned: &[Planned<'_>], group: &Group, reason: String) -> Resul
         }));
     }
     let mut etags = vec![first.own_version(&now)];
-    etags.extend(super::side_by_side(looks).await?);
+    etags.extend(pacing::concurrently(looks).await?);
     if etags.iter().any(Option::is_some) {
         return Ok(etags);
     }

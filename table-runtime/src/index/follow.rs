@@ -14,8 +14,9 @@ use super::{
 use crate::{
     ETag, Error, Result, RowId,
     backend::{Action, IfMatch},
-    entity::{PENDING, RowKeys},
+    entity::PENDING,
     layout::Holds,
+    row::RowKeys,
 };
 
 impl Upkeep {

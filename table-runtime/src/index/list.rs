@@ -11,7 +11,7 @@
 
 use crate::{
     Properties, PropertiesRef, Result, RowRef, ValueRef,
-    entity::{damaged, id, misfit},
+    codec::{damaged, misfit},
     key::order,
     limits,
     property::PropertyProblem,
@@ -37,7 +37,7 @@ pub(crate) fn read(table: &str, row: RowRef<'_>) -> Result<List> {
         let mut properties: PropertiesRef<'_> = row.properties;
         properties.seek(name).map_err(|damage| damaged(table, row, damage))
     };
-    let of_property = |name, problem| misfit(id(table, row), name, problem);
+    let of_property = |name, problem| misfit(row.id(table), name, problem);
     let entities = parse(find(ENTITIES)?).map_err(|problem| of_property(ENTITIES, problem))?;
     let rows = rows_of(find(ROWS)?).map_err(|problem| of_property(ROWS, problem))?;
     Ok(List { entities, rows })

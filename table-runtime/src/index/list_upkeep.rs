@@ -17,9 +17,9 @@ use super::{
 use crate::{
     ETag, LimitError, Result, Row, RowId,
     backend::{Action, IfMatch, Operation},
-    entity::RowKeys,
     layout::Holds,
-    limits,
+    limits, pacing,
+    row::RowKeys,
 };
 
 /// A list as it stands: the entities of each of its rows, and the version of the first, which is the lock of the
@@ -168,7 +168,7 @@ impl Upkeep {
     /// Takes an entity out of a list that it does not belong to.
     pub(super) async fn unlist(&self, layout: usize, entity: &RowKeys, row: &RowId) -> Result<()> {
         let keys = (row.partition_key.clone(), row.row_key.clone());
-        let mut delays = super::delays();
+        let mut delays = pacing::delays();
         loop {
             let operations = self.put(&keys, &[(entity, false)]).await?;
             // Whoever gives the entity the value after this writes the list anew.

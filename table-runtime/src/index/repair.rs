@@ -14,8 +14,9 @@ use super::{
 use crate::{
     ETag, Error, Properties, Result, TableEntity, Tables,
     backend::{Action, BoxFuture, IfMatch},
-    entity::RowKeys,
     layout::{Holds, Scope},
+    pacing,
+    row::RowKeys,
 };
 
 /// A repair, which runs when it is awaited: see [`Tables::repair`].
@@ -81,7 +82,7 @@ async fn run(Repair { upkeep, mut sweep, mut told }: Repair) -> Result<Repaired>
         if let Some(told) = &mut told {
             told(&progress);
         }
-        super::breathe().await;
+        pacing::yield_now().await;
     }
     repaired.entities = progress.entities;
     Ok(repaired)
@@ -177,7 +178,7 @@ impl Upkeep {
         layouts: &[usize],
         written: &mut Vec<Written>,
     ) -> Result<bool> {
-        let mut delays = super::delays();
+        let mut delays = pacing::delays();
         loop {
             let Some(found) = self.committed(keys).await? else { return Ok(false) };
             match self.another()?.reindex_found(&found, layouts, written).await {

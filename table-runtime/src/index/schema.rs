@@ -1,11 +1,12 @@
 //! An entity's rows in all of its layouts, without its type.
 
-use super::{breathe, sweep::Sweep};
+use super::sweep::Sweep;
 use crate::{
     Error, Guid, Layout, LayoutInfo, Properties, Result, Row, RowRef, TableEntity, Tables, ValueRef,
-    entity::{self, LoadedRow, LoadedRows, PENDING, RowKeys},
+    entity::{self, LoadedRow, LoadedRows, PENDING},
     layout::{Holds, Scope, Shape},
-    limits,
+    limits, pacing,
+    row::RowKeys,
 };
 
 /// What upkeep knows of an entity's type: so that its code is there once, not once for each entity.
@@ -124,7 +125,7 @@ impl Schema {
             shape: if E::KIND.is_some() { None } else { Shape::of(&E::LAYOUTS[0], E::SEPARATOR) },
             describe: E::layout,
             rows: |row| Encoded::unchecked(&*entity::read::<E>(E::LAYOUTS[0].table, row)?),
-            owner: super::owner::<E>,
+            owner: entity::owner::<E>,
         }
     }
 
@@ -148,7 +149,7 @@ impl Schema {
             if swept.rows.iter().any(|row| !matches!(self.read(row.to_row()), Ok(None))) {
                 return Ok(false);
             }
-            breathe().await;
+            pacing::yield_now().await;
         }
         Ok(true)
     }
@@ -193,7 +194,7 @@ impl Schema {
 
     /// The value that the keys of a row of an index hold, to be told.
     pub(crate) fn value(&self, layout: usize, keys: &RowKeys) -> String {
-        super::owner::value(&self.layouts[layout], keys, self.separator)
+        crate::codec::index_value(&self.layouts[layout], keys, self.separator)
     }
 
     /// The entity to which a row of an index leads.

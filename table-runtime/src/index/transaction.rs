@@ -6,8 +6,9 @@ use super::schema::{Encoded, Schema};
 use crate::{
     ETag,
     backend::{Action, IfMatch, Operation},
-    entity::{LoadedRow, LoadedRows, RowKeys},
+    entity::{LoadedRow, LoadedRows},
     layout::Holds,
+    row::RowKeys,
 };
 
 /// What a write makes of an entity: its rows before, and after.

@@ -14,9 +14,10 @@ use crate::{
     ETag, Error, Guid, OutcomeUnknownError, Properties, Result, Row, RowId, RowRef, Tables, UniqueViolationError,
     ValueRef,
     backend::{Action, Backend, BoxFuture, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
-    entity::{self, LoadedRows, PENDING, RowKeys},
+    entity::{self, LoadedRows, PENDING},
     key::order,
-    limits,
+    limits, pacing,
+    row::RowKeys,
 };
 
 /// How often a step is tried again whose answer was lost, or that another writer was faster at.
@@ -282,7 +283,7 @@ impl Upkeep {
     /// Writes an entity, new or over the one that stands there.
     pub(crate) async fn upsert(&self, new: &Encoded) -> Result<ETag> {
         let keys = &new.primary().keys;
-        let mut delays = super::delays();
+        let mut delays = pacing::delays();
         loop {
             let write = self.another()?;
             let written = match write.committed(keys).await? {
@@ -315,7 +316,7 @@ impl Upkeep {
 
     /// Deletes the entity that stands there, and says whether there was one.
     pub(crate) async fn remove(&self, keys: &RowKeys) -> Result<bool> {
-        let mut delays = super::delays();
+        let mut delays = pacing::delays();
         loop {
             let Some(found) = self.committed(keys).await? else { return Ok(false) };
             match self.delete(keys, &found.encoded.into_loaded(), &found.row.etag).await {
@@ -362,7 +363,7 @@ impl Upkeep {
         let scan = Scan { table, partitions, rows, filter: None, select, page: limits::PAGE };
         let (mut seen, mut all) = (HashSet::new(), false);
         // Keys that are too long for one address are looked for one by one.
-        if limits::check_scan(&scan).is_ok() {
+        if scan.check().is_ok() {
             let mut note = |row: RowRef<'_>| {
                 seen.insert(row.row_key.to_owned());
                 Ok(())
@@ -377,7 +378,7 @@ impl Upkeep {
             let seen = seen.contains(&keys.1);
             looks.push(Box::pin(async move { Ok(seen || !all && self.exists(keys).await?) }));
         }
-        super::side_by_side(looks).await
+        pacing::concurrently(looks).await
     }
 
     async fn exists(&self, keys: &RowKeys) -> Result<bool> {
@@ -489,7 +490,7 @@ impl Upkeep {
 
     /// Waits before the next attempt; returns the error if there was the last one.
     pub(crate) async fn pause(&self, delays: &mut ExponentialBackoff, error: Error) -> Result<()> {
-        super::wait(self.backend(), delays, error).await
+        pacing::wait(self.backend(), delays, error).await
     }
 
     /// Checks whether the index is known to be ready: then the row of an entity that was loaded is its own. While an
@@ -508,7 +509,7 @@ impl Upkeep {
     pub(super) fn transaction(&self, partition_key: &str, operations: Vec<Operation>) -> Result<Group> {
         let (table, partition_key) = (self.schema.table().into(), partition_key.to_owned());
         let group = Group { table, partition_key, operations };
-        limits::check_group(&group)?;
+        group.check()?;
         Ok(group)
     }
 
@@ -525,7 +526,7 @@ impl Upkeep {
 pub(super) fn group(table: &'static str, keys: &RowKeys, action: Action) -> Result<Group> {
     let operations = vec![Operation { row_key: keys.1.clone(), action }];
     let group = Group { table: table.into(), partition_key: keys.0.clone(), operations };
-    limits::check_group(&group)?;
+    group.check()?;
     Ok(group)
 }
 

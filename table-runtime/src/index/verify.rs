@@ -14,15 +14,12 @@ use super::{
     finding::Finding,
     progress::{Progress, Told},
     schema::{EncodedRow, Found, Schema},
-    side_by_side,
     sweep::{Sweep, Swept},
     upkeep::Upkeep,
 };
 use crate::{
-    ETag, Error, Properties, Result, Row, RowId, TableEntity, Tables, ValueRef,
-    backend::BoxFuture,
-    entity::{self, RowKeys},
-    layout::Holds,
+    ETag, Error, Properties, Result, Row, RowId, TableEntity, Tables, ValueRef, backend::BoxFuture, entity,
+    layout::Holds, pacing, row::RowKeys,
 };
 
 /// A row of an index that is not as it should be, and in which version it was seen.
@@ -42,7 +39,7 @@ impl Upkeep {
         for row in swept.rows.iter() {
             looks.push(Box::pin(self.faults_of(swept.layout, &swept.table, row.to_row())));
         }
-        Ok(side_by_side(looks).await?.into_iter().flatten().collect())
+        Ok(pacing::concurrently(looks).await?.into_iter().flatten().collect())
     }
 
     async fn faults_of(&self, layout: usize, table: &str, row: Row) -> Result<Vec<Fault>> {

@@ -1,13 +1,13 @@
-//! The buffer that keys are written into.
+//! The buffer into which keys are written.
 
-/// A key while it is written.
+/// A key that is being written.
 ///
-/// It holds bytes, so that digits need no check to be text; what is pushed is text all the same.
+/// The buffer holds bytes, so that digits are added without a UTF-8 check. Its contents are always text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyBuffer(Vec<u8>);
 
 impl KeyBuffer {
-    /// An empty key, with room for most.
+    /// Creates an empty key with room for most keys.
     pub fn new() -> Self {
         Self(Vec::with_capacity(64))
     }
@@ -17,12 +17,12 @@ impl KeyBuffer {
         self.0.clear();
     }
 
-    /// Whether nothing was written.
+    /// Returns true if nothing was written.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The length in bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -62,24 +62,24 @@ impl KeyBuffer {
         self.0.push(ascii);
     }
 
-    /// Drops what stands after the first `len` bytes, which end with a character.
+    /// Removes everything after the first `len` bytes, which must end at a character boundary.
     #[inline]
     pub(super) fn truncate(&mut self, len: usize) {
         self.0.truncate(len);
     }
 
-    /// What stands after the first `len` bytes.
+    /// Returns the bytes after the first `len` bytes.
     #[inline]
     pub(super) fn after(&self, len: usize) -> &[u8] {
         &self.0[len..]
     }
 
-    /// The key so far.
+    /// Returns the key so far.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_else(|_| unreachable!("only text is pushed"))
     }
 
-    /// The key.
+    /// Returns the key.
     pub fn into_string(self) -> String {
         String::from_utf8(self.0).unwrap_or_else(|_| unreachable!("only text is pushed"))
     }

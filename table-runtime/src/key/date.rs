@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::{Decode, Encode, Escape, KeyBuffer, KeyProblem, Ordered, Plain, Reverse, integer::write_u64, kind};
 
-/// A date, as the crates for time give it; years outside 0001 to 9999 are refused when it is written.
+/// A date, in the form that crates for time return. Writing it fails if its year is outside 0001 to 9999.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "they say themselves")]
 pub struct Date {
@@ -47,14 +47,14 @@ fn read(text: &str) -> Option<[u64; 3]> {
 }
 
 fn date(text: &str, [year, month, day]: [u64; 3]) -> Result<Date, KeyProblem> {
-    // Whether the month has that day is for the type that the date becomes to say.
+    // The type to which the date is converted checks whether the month has that day.
     match (i32::try_from(year), u8::try_from(month), u8::try_from(day)) {
         (Ok(year @ 1..), Ok(month @ 1..=12), Ok(day @ 1..=31)) => Ok(Date { year, month, day }),
         _ => Err(KeyProblem::malformed(EXPECTED, text)),
     }
 }
 
-/// The nine's complement of each digit: its own inverse.
+/// Returns the nine's complement of each digit. The function is its own inverse.
 fn complement(parts: [u64; 3]) -> [u64; 3] {
     let mut complement = NINES;
     complement.iter_mut().zip(parts).for_each(|(nines, part)| *nines -= part);

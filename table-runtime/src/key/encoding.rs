@@ -1,4 +1,4 @@
-//! The encodings, and what each promises.
+//! The encodings, and the traits that state their guarantees.
 
 use std::{cmp::Ordering, marker::PhantomData};
 
@@ -8,41 +8,43 @@ use crate::query::Opening;
 /// The type's own encoding: text escaped, integers as wide as the type needs, GUIDs hyphenated in lower case, times as
 /// ticks, dates as `2010-05-28`, bools as `0` and `1`, unit variants by name.
 ///
-/// In text `/ \ # ? % ~` and control characters become `~2F` and so on, two upper-case hexadecimal digits: they sort
-/// by that, after the letters.
+/// In text, `/ \ # ? % ~` and control characters become `~` and two upper-case hexadecimal digits, such as `~2F`. They
+/// sort by this escape, after the letters.
 pub struct Plain;
-/// Text folded to lower case, character by character, then escaped as [`Plain`]. It is not read back.
+/// Text folded to lower case, character by character, then escaped like [`Plain`]. Such a key part is not read back.
 pub struct Lowercase;
-/// Text folded to upper case, character by character, then escaped as [`Plain`]. It is not read back.
+/// Text folded to upper case, character by character, then escaped like [`Plain`]. Such a key part is not read back.
 pub struct Uppercase;
-/// The first `N` characters of the text, after folding, escaped.
+/// The first `N` characters of the text after folding, escaped.
 pub struct First<const N: usize, Of = Plain>(PhantomData<Of>);
-/// Text as it is, for keys that others wrote; a character that keys cannot hold is an error.
+/// Text without escapes, for keys that other programs wrote. A character that keys cannot hold is an error.
 pub struct Raw;
-/// An integer of `N` digits; a value that does not fit is an error.
+/// An integer of `N` digits. A value that does not fit is an error.
 pub struct Pad<const N: usize>;
-/// Descending order: of integers MAX − v, or `!v` for signed ones; of dates the nine's complement of each digit.
+/// Descending order. An unsigned integer is written as MAX − v, a signed one as `!v`, and a date as the nine's
+/// complement of each digit.
 pub struct Reverse<Of = Plain>(PhantomData<Of>);
 /// 19 digits of .NET ticks, rounded down: oldest first.
 pub struct Time;
 /// 19 digits of `3155378975999999999` − ticks: newest first.
 pub struct ReverseTime;
-/// A bucket of `N`: XXH3-64, seed 0, of the UTF-8 of what `Of` writes, modulo `N`, as wide as `N` − 1.
+/// The number of one of `N` buckets, with as many digits as `N` − 1 has. It is the XXH3-64 hash (seed 0) of the UTF-8
+/// text that `Of` writes, modulo `N`.
 pub struct Hash<const N: usize, Of = Plain>(PhantomData<Of>);
-/// `Of` in a key whose parts are joined by `SEPARATOR` alone, which text escapes as `~XX`.
+/// The encoding `Of` in a key whose only delimiter is `SEPARATOR`, which text escapes as `~XX`.
 pub struct Separated<Of, const SEPARATOR: char>(PhantomData<Of>);
 
-/// What a text part escapes beside what keys cannot hold.
+/// The characters that a text part escapes in addition to those that keys cannot hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Escape {
-    /// Whether this is the key's last part: then nothing has to tell its end.
+    /// True for the key's last part, which needs no delimiter.
     pub last: bool,
-    /// The separator of the key, if it has one.
+    /// Separator of the key, if it has one.
     pub separator: Option<u8>,
 }
 
 impl Escape {
-    /// What the last part escapes, or one that others follow.
+    /// Returns the escapes of a part of a key without a separator.
     #[inline]
     pub const fn part(last: bool) -> Self {
         Self { last, separator: None }
@@ -57,22 +59,24 @@ impl Escape {
             dates, `time` and `reverse_time` for times, `hash` for all of them"
 )]
 pub trait Encode<K: Kind> {
-    /// Whether what is written tells its own end.
+    /// True if the encoded text marks its own end.
     const SELF_DELIMITING: bool;
-    /// What stands between this part and the next.
+    /// Delimiter between this part and the next.
     const JOINT: u8 = if Self::SELF_DELIMITING { b'_' } else { b' ' };
 
     /// Writes the value.
     ///
     /// # Errors
-    /// It has no encoding: out of range, or a character that `raw` cannot hold. What was written is then unspecified.
+    /// Returns an error if the value has no encoding: it is out of range, or it contains a character that `raw` cannot
+    /// hold. The contents of `out` are then unspecified.
     fn write(value: K::Value<'_>, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem>;
 }
 
-/// An encoding of the fields of the type `T`, whose kind is `K`; `L` says whether it has to be [`Lossless`].
+/// An encoding for fields of the type `T`, whose kind is `K`. `L` is [`Lossless`] if the field must be read back from
+/// the key, else [`Lossy`].
 ///
-/// Generated code writes, reads and queries key parts through this alone, so that the compiler has one message for an
-/// encoding that does not fit its field.
+/// Generated code writes, reads and queries key parts only through this trait, so that the compiler has one message for
+/// every encoding that does not fit its field.
 #[diagnostic::on_unimplemented(
     message = "the encoding `{Self}` does not fit `{T}`",
     label = "not an encoding of `{T}`",
@@ -80,28 +84,28 @@ pub trait Encode<K: Kind> {
             dates, `time` and `reverse_time` for times, `hash` for all of them"
 )]
 pub trait Fits<T, K: Kind, L> {
-    /// The kind's name.
+    /// Name of the kind.
     const KIND: &'static str;
-    /// Whether what is written tells its own end.
+    /// True if the encoded text marks its own end.
     const SELF_DELIMITING: bool;
 
     /// Writes the next part of the partition key.
     fn write_partition<const LAST: bool>(value: K::Value<'_>, keys: &mut KeyWriter) -> Result<(), KeyProblem>;
     /// Writes the next part of the row key.
     fn write_row<const LAST: bool>(value: K::Value<'_>, keys: &mut KeyWriter) -> Result<(), KeyProblem>;
-    /// Gives the next part of the partition key its value.
+    /// Sets the value of the next part of a query's partition key.
     fn open_partition<E, const LAST: bool>(value: K::Value<'_>, query: Opening<E>) -> Opening<E>;
-    /// Gives the next part of the row key its value.
+    /// Sets the value of the next part of a query's row key.
     fn open_row<E, const LAST: bool>(value: K::Value<'_>, query: Opening<E>) -> Opening<E>;
     /// Reads the next part of a stored key.
     fn part<'a, const LAST: bool>(key: &mut KeyReader<'a>) -> crate::Result<K::Owned<'a>>;
-    /// Passes over the next part of a stored key.
+    /// Skips the next part of a stored key.
     fn skip<const LAST: bool>(key: &mut KeyReader<'_>) -> crate::Result<()>;
 }
 
-/// Fields are read back from what it writes.
+/// Marker: the field is read back from the key.
 pub enum Lossless {}
-/// It is only written.
+/// Marker: the field is only written to the key.
 pub enum Lossy {}
 
 macro_rules! fits {
@@ -146,42 +150,43 @@ macro_rules! fits {
 
 fits! {
     Lossless, Decode, key => key.part::<K, N, LAST>();
-    // Nothing is generated that reads it.
+    // The derive generates no code that reads such a part.
     Lossy, Encode, key => key.unreadable();
 }
 
-/// An encoding that loses nothing.
+/// A lossless encoding.
 #[diagnostic::on_unimplemented(
     message = "the encoding `{Self}` loses something of this key part, so it cannot be read back",
     label = "cannot be read back"
 )]
 pub trait Decode<K: Kind>: Encode<K> {
-    /// Reads what [`write`](Encode::write) wrote, without its joint.
+    /// Reads the text that [`write`](Encode::write) wrote, without its delimiter.
     ///
     /// # Errors
-    /// The text is not one that it writes.
+    /// Returns an error if the encoding never writes this text.
     fn read<'a>(text: &'a str, escape: Escape) -> Result<K::Owned<'a>, KeyProblem>;
 }
 
-/// An encoding in whose order, or in the reverse of it, the values stand.
+/// An encoding that keeps the order of the values or reverses it.
 #[diagnostic::on_unimplemented(
     message = "the encoding `{Self}` does not keep the order of the values, so this key part has no `range`",
     label = "no `range` over this key part",
     note = "narrow it with `eq`"
 )]
 pub trait Ordered<K: Kind>: Encode<K> {
-    /// Whether the last value comes first.
+    /// True if the encoding reverses the order.
     const DESCENDING: bool = false;
 
-    /// Returns the side on which a value is outside of those that it writes: `Less` if the value is before all of them,
-    /// `Greater` if it is after all of them. As the bound of a range such a value is an open end.
+    /// Returns the side on which a value is outside of the values that the encoding can write: `Less` if it is before
+    /// all of them, `Greater` if it is after all of them. As a bound of a range, such a value means an open end on that
+    /// side.
     fn outside(value: K::Value<'_>) -> Option<Ordering> {
         let _ = value;
         None
     }
 }
 
-/// An encoding that keeps the order of values also where other parts follow.
+/// An encoding that keeps the order of the values even if other parts follow.
 #[diagnostic::on_unimplemented(
     message = "no `range` over this text part, which another key part follows",
     label = "in this key it does not decide alone which row comes first",
@@ -212,7 +217,7 @@ impl Textual for kind::Text {}
 
 impl<K: Kind, Of: Encode<K>, const SEPARATOR: char> Encode<K> for Separated<Of, SEPARATOR> {
     const SELF_DELIMITING: bool = Of::SELF_DELIMITING;
-    // The derive takes ASCII punctuation only.
+    // The derive accepts only ASCII punctuation.
     #[allow(clippy::cast_possible_truncation, reason = "ASCII")]
     const JOINT: u8 = SEPARATOR as u8;
 
@@ -238,7 +243,7 @@ impl<K: Kind, Of: Ordered<K>, const SEPARATOR: char> Ordered<K> for Separated<Of
 
 impl<Of: Prefixed, const SEPARATOR: char> Prefixed for Separated<Of, SEPARATOR> {}
 
-/// Encodings of one width keep the order under any separator.
+/// Implements [`Ranged`] for encodings of fixed width, which keep the order under any separator.
 macro_rules! ranged_when_separated {
     ($($kind:ty, [$($t:tt)*];)*) => {$(
         #[diagnostic::do_not_recommend]

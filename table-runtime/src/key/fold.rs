@@ -1,19 +1,20 @@
-//! Case folding, character by character, by tables of the crate's own.
+//! Case folding, character by character, with the crate's own tables.
 //!
-//! By character and never by context, so that a prefix of a text folds to a prefix: `ΟΔΟΣ` is `οδοσ`, final or not.
+//! Folding never depends on the context of a character, so that a prefix of a text folds to a prefix of the folded
+//! text: `ΟΔΟΣ` becomes `οδοσ`, although a final `σ` is usually written `ς`.
 
 mod tables;
 
 use tables::Run;
 
-/// What a character folds to.
+/// The result of folding a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Folded {
     One(char),
     Many(&'static str),
 }
 
-/// The lower case of a character.
+/// Returns the lower case of a character.
 #[inline]
 pub(super) fn lower(character: char) -> Folded {
     if character.is_ascii() {
@@ -22,7 +23,7 @@ pub(super) fn lower(character: char) -> Folded {
     fold(character, &tables::LOWER, &tables::LOWER_MANY)
 }
 
-/// The upper case of a character.
+/// Returns the upper case of a character.
 #[inline]
 pub(super) fn upper(character: char) -> Folded {
     if character.is_ascii() {
@@ -66,7 +67,7 @@ mod tests {
         XxHash3_64::oneshot(folded.as_bytes())
     }
 
-    /// Stored keys depend on every one of these: a changed hash is lost data.
+    /// Stored keys depend on every entry of the tables: a changed hash means that stored data is lost.
     #[test]
     fn the_tables_are_frozen() {
         assert_eq!(hash(lower), 2_891_267_828_194_603_479, "lower");

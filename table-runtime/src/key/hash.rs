@@ -9,7 +9,7 @@ impl<K: Kind, const N: usize, Of: Encode<K>> Encode<K> for Hash<N, Of> {
 
     fn write(value: K::Value<'_>, _: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
         let begin = out.len();
-        // The bucket does not depend on where in its key the part stands.
+        // The bucket does not depend on the position of the part in its key.
         Of::write(value, Escape::part(true), out)?;
         let hash = XxHash3_64::oneshot(out.after(begin));
         out.truncate(begin);
@@ -18,7 +18,7 @@ impl<K: Kind, const N: usize, Of: Encode<K>> Encode<K> for Hash<N, Of> {
     }
 }
 
-/// The digits of each of `count` buckets.
+/// Returns the number of digits of a bucket's number if there are `count` buckets.
 const fn width(count: usize) -> usize {
     match (count - 1).checked_ilog10() {
         Some(log) => log as usize + 1,
@@ -26,7 +26,7 @@ const fn width(count: usize) -> usize {
     }
 }
 
-/// One of `count` buckets, as keys have it.
+/// Formats the number of one of `count` buckets as keys hold it.
 pub(crate) fn bucket(number: usize, count: usize) -> String {
     format!("{number:0width$}", width = width(count))
 }

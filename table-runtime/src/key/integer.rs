@@ -1,7 +1,7 @@
-//! Integers: as many digits as the type needs, or as `pad` says.
+//! Integers, written with as many digits as the type needs or as `pad` sets.
 //!
-//! A negative number is `-` and the nine's complement of each digit of `!v`, so that it stands before zero and before
-//! greater negative ones: −1 of an `i32` is `-9999999999`, its least `-7852516352`.
+//! A negative number is written as `-` and the nine's complement of each digit of `!v`. It therefore sorts before zero
+//! and before greater negative numbers: −1 of an `i32` is `-9999999999`, and the least `i32` is `-7852516352`.
 
 use std::{cmp::Ordering, fmt::Display};
 
@@ -9,19 +9,20 @@ use super::{Decode, Encode, Escape, KeyBuffer, KeyProblem, Ordered, Pad, Plain, 
 
 /// A primitive integer.
 pub trait Integer: Copy + Display + 'static {
-    /// The type's name.
+    /// Name of the type.
     const NAME: &'static str;
-    /// The digits of the greatest one.
+    /// Number of digits of the greatest value.
     const DIGITS: usize;
 
-    /// Whether it is negative, and the number to write: itself, or `!v` of a negative one.
+    /// Returns whether the value is negative, and the number to write: the value itself, or `!v` if it is negative.
     fn split(self) -> (bool, u128);
 
-    /// The reverse of [`split`](Self::split); `None` if the type does not hold it.
+    /// Reverses [`split`](Self::split). Returns `None` if the type cannot hold the value.
     fn join(negative: bool, number: u128) -> Option<Self>;
 
-    /// The number in its type's mirror: MAX − v, where MAX has at most `digits` digits; for signed ones `!v`. `None`
-    /// if it is greater than that MAX.
+    /// Returns the mirrored value, for the reverse order. A signed value becomes `!v`, an unsigned one MAX − v, where
+    /// MAX is the greatest value of the type that has at most `digits` digits. Returns `None` if the value is greater
+    /// than that MAX.
     fn mirror(self, digits: usize) -> Option<Self>;
 }
 
@@ -83,7 +84,7 @@ mod primitives {
     unsigned!(u8 u16 u32 u64);
     signed!(i8 i16 i32 i64 i128);
 
-    // `u128::from(u128)` would be a useless conversion.
+    // The macro is not used for `u128`, because `u128::from(u128)` would be a useless conversion.
     impl Integer for u128 {
         const NAME: &'static str = "u128";
         const DIGITS: usize = 39;
@@ -106,7 +107,7 @@ mod primitives {
     }
 }
 
-/// The digits of a 64-bit number, two at a time.
+/// The two digits of every number below 100: digits are written two at a time.
 const PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[b'0'; 2]; 100];
     let mut n = 0;
@@ -117,7 +118,7 @@ const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// Writes the last digits of `number` to fill `digits`, and gives what is left of it.
+/// Fills `digits` with the last digits of `number`, and returns the rest of the number.
 #[inline]
 fn fill(digits: &mut [u8], mut number: u64) -> u64 {
     let mut chunks = digits.rchunks_exact_mut(2);
@@ -135,7 +136,7 @@ fn fill(digits: &mut [u8], mut number: u64) -> u64 {
     number
 }
 
-/// Writes `number` with `N` digits at most 20 wide.
+/// Writes `number` with `N` digits. `N` is at most 20.
 #[inline]
 pub(super) fn write_u64<const N: usize>(number: u64, out: &mut KeyBuffer) {
     let mut digits = [b'0'; N];
@@ -143,7 +144,7 @@ pub(super) fn write_u64<const N: usize>(number: u64, out: &mut KeyBuffer) {
     out.push_ascii(&digits);
 }
 
-/// The powers of ten that 64 bits hold, but for the last one.
+/// The powers of ten that fit 64 bits, except the greatest.
 const TENS: [u64; 19] = {
     let mut tens = [1; 19];
     let mut n = 1;
@@ -155,15 +156,17 @@ const TENS: [u64; 19] = {
 };
 
 const WIDEST: usize = 39;
-/// 10^18: a `u128` below 10^39 is three such digits, of 18, 18 and 3.
+/// 10^18, the base for writing a `u128`. A number below 10^39 has three digits in this base, which are written as 3, 18
+/// and 18 decimal digits.
 const BASE: u128 = 1_000_000_000_000_000_000;
 
-/// Writes a number with `width` digits, each its nine's complement if `complement`; `false` if it does not fit.
+/// Writes a number with `width` digits, or the nine's complement of each digit if `complement` is true. Returns `false`
+/// if the number does not fit.
 #[inline]
 pub(super) fn write_digits(number: u128, width: usize, complement: bool, out: &mut KeyBuffer) -> bool {
     let mut digits = [b'0'; WIDEST];
     let from = WIDEST - width.min(WIDEST);
-    // As nearly all are.
+    // Nearly all numbers fit 64 bits.
     let rest = if let Ok(number) = u64::try_from(number) {
         fill(&mut digits[from.max(WIDEST - 20)..], number)
     } else {
@@ -202,7 +205,7 @@ fn overflow<T: Integer>(value: T, digits: usize) -> KeyProblem {
     KeyProblem::Digits { value: value.to_string(), digits }
 }
 
-/// The number of at most 19 digits; `None` if one of them is none.
+/// Reads a number of at most 19 digits. Returns `None` if one of the bytes is not a digit.
 #[inline]
 pub(super) fn read_u64(digits: &[u8]) -> Option<u64> {
     let (eights, rest) = digits.as_chunks();
@@ -213,12 +216,14 @@ pub(super) fn read_u64(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// The number of eight digits: the bytes of one word, of which neighbours are joined three times over.
+/// Reads a number of eight digits. They are the bytes of one word, and three steps combine neighbours: to pairs of
+/// digits, to fours, and to all eight.
 #[inline]
 fn read_eight(digits: [u8; 8]) -> Option<u64> {
     const EACH: u64 = 0x0101_0101_0101_0101;
     let word = u64::from_le_bytes(digits);
-    // 0x30 to 0x39, with nothing carried into the next byte unless this one is above.
+    // Every byte must be 0x30 to 0x39: its high half is 3, and remains 3 after adding 6. The addition carries nothing
+    // into the next byte, because the high halves are checked first.
     let high = |word: u64| word & (0xF0 * EACH);
     if high(word) != 0x30 * EACH || high(word + 6 * EACH) != 0x30 * EACH {
         return None;
@@ -233,7 +238,7 @@ fn read<T: Integer>(text: &str, width: usize) -> Result<T, KeyProblem> {
         [b'-', digits @ ..] => (true, digits),
         digits => (false, digits),
     };
-    // As many at a time as 64 bits hold, for which a processor has instructions.
+    // The digits are read in chunks that fit 64 bits, for which a processor has instructions.
     let number = digits.chunks(TENS.len() - 1).try_fold(0_u128, |number, digits| {
         let low = read_u64(digits)?;
         let base = TENS[digits.len()];
@@ -248,12 +253,13 @@ fn read<T: Integer>(text: &str, width: usize) -> Result<T, KeyProblem> {
 }
 
 fn write_mirrored<T: Integer>(value: T, width: usize, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
-    // A mirrored number is not the one that was given, and is not named in an error.
+    // The error must name the value that was given, not its mirror.
     let mirrored = value.mirror(width).ok_or_else(|| overflow(value, width))?;
     write(mirrored, width, out).map_err(|_| overflow(value, width))
 }
 
-/// Returns the side on which a value has more digits than `width`. Its mirror has as many digits as itself.
+/// Returns the side on which a value has more digits than `width`. A mirrored encoding can use it too, because a value
+/// fits `width` digits if and only if its mirror does.
 fn outside<T: Integer>(value: T, width: usize) -> Option<Ordering> {
     let (negative, number) = value.split();
     let digits = number.checked_ilog10().map_or(1, |log| log as usize + 1);

@@ -1,19 +1,30 @@
 //! The order of keys: by UTF-16 unit, as the service compares them.
 //!
-//! It differs from the order of `str`, which is by code point, where a character above U+FFFF (in UTF-16 a surrogate
-//! pair, U+D800 to U+DFFF) meets one of U+E000 to U+FFFF.
+//! `str` compares by code point instead. The two orders differ only between a character above U+FFFF and one of U+E000
+//! to U+FFFF: in UTF-16 the former is a surrogate pair (U+D800 to U+DFFF), which sorts first.
 
 use std::{cmp::Ordering, ops::Bound};
 
-use crate::{
-    backend::KeyRange,
-    limits::{KEY_UNITS, forbidden_in_keys, longer},
-};
+use crate::limits::{KEY_UNITS, forbidden_in_keys, longer};
 
-/// The order of two keys.
+/// A range of keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRange {
+    /// The lower end.
+    pub from: Bound<String>,
+    /// The upper end.
+    pub to: Bound<String>,
+}
+
+impl KeyRange {
+    /// Every key.
+    pub const ALL: Self = Self { from: Bound::Unbounded, to: Bound::Unbounded };
+}
+
+/// Compares two keys.
 pub(crate) fn compare(left: &str, right: &str) -> Ordering {
-    // UTF-8 bytes compare as code points do; only the lead bytes of U+E000 to U+FFFF have to stand above those of the
-    // characters past them.
+    // UTF-8 bytes compare as code points do. Only the lead bytes of U+E000 to U+FFFF must rank above those of the
+    // characters above U+FFFF.
     let rank = |byte: &u8| match byte {
         0xEE => 0xFE,
         0xEF => 0xFF,
@@ -22,10 +33,12 @@ pub(crate) fn compare(left: &str, right: &str) -> Ordering {
     left.bytes().map(|byte| rank(&byte)).cmp(right.bytes().map(|byte| rank(&byte)))
 }
 
-/// The first key after all those that begin with `prefix`; `None` if there is none, as for the empty prefix.
+/// Returns the first key after all keys that begin with `prefix`, or `None` if there is no such key, as for the empty
+/// prefix.
 ///
-/// It is the prefix with its last character's successor among the characters that keys may hold, not the prefix and a
-/// "last" character after it: whichever one is taken, a key can go on past it.
+/// The result is the prefix with its last character replaced by the next character that keys may hold; a last character
+/// that has no next one is dropped first. Appending a "last" character to the prefix would not work, because a key can
+/// continue after any character.
 pub(crate) fn successor(prefix: &str) -> Option<String> {
     let mut prefix = prefix.to_owned();
     while let Some(last) = prefix.pop() {
@@ -37,7 +50,7 @@ pub(crate) fn successor(prefix: &str) -> Option<String> {
     None
 }
 
-/// The next character in the order of keys that keys may hold.
+/// Returns the next character, in the order of keys, that keys may hold.
 fn next_character(character: char) -> Option<char> {
     let mut character = character;
     loop {
@@ -53,13 +66,14 @@ fn next_character(character: char) -> Option<char> {
     }
 }
 
-/// The keys that begin with `prefix`.
+/// Returns the range of the keys that begin with `prefix`.
 pub(crate) fn prefixed(prefix: &str) -> KeyRange {
     if prefix.is_empty() {
         return KeyRange::ALL;
     }
     let to = match successor(prefix) {
-        // The successor of U+D7FF has a unit more. A prefix that is as long as a key can be begins no other key.
+        // The successor of U+D7FF is one unit longer. If that makes it too long, the prefix already has the length
+        // limit of keys, so no other key begins with it.
         Some(next) if longer(&next, KEY_UNITS) => Bound::Included(prefix.to_owned()),
         Some(next) => Bound::Excluded(next),
         None => Bound::Unbounded,
@@ -96,7 +110,8 @@ mod tests {
         assert_eq!(successor("\u{FFFF}\u{FFFF}"), None);
     }
 
-    /// Characters where the two orders and the successors have their corners.
+    /// Generates keys, many of them from the characters at which the two orders differ or the successor is a special
+    /// case.
     fn key() -> impl Strategy<Value = String> {
         let corner = prop::sample::select(
             [

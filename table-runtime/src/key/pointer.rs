@@ -1,11 +1,12 @@
-//! Key fields as the properties of a pointer: how each kind is stored beside a key that does not imply it.
+//! Key fields as properties of a pointer. A pointer stores a key field as a property if its own key does not imply the
+//! field's value.
 
 #![allow(clippy::unnecessary_wraps, reason = "some kinds cannot fail, and all look alike")]
 
 use std::borrow::Cow;
 
 use super::{Date, Decode, Encode, Escape, KeyBuffer, Plain, UnixTime, kind};
-use crate::{Guid, Properties, Ticks, ValueRef, property::PropertyProblem};
+use crate::{Guid, Properties, Ticks, ValueRef, error::PropertyProblem};
 
 pub(super) fn store_text(text: &str, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
     properties.push(name, ValueRef::String(text));
@@ -29,7 +30,8 @@ pub(super) fn load_character(value: ValueRef<'_>) -> Option<char> {
     characters.next().filter(|_| characters.next().is_none())
 }
 
-/// As `Property` stores integers: `Edm.Int32` or `Edm.Int64` where these hold every value of the type, else text.
+/// Stores an integer as `Property` does: as `Edm.Int32` or `Edm.Int64` if that type holds every value of `T`, else as
+/// text.
 pub(super) fn store_integer<T: super::Integer>(
     value: T,
     name: &str,
@@ -38,7 +40,8 @@ pub(super) fn store_integer<T: super::Integer>(
     let (negative, number) = value.split();
     let text = value.to_string();
     let stored = match i64::try_from(number).map(|number| if negative { !number } else { number }) {
-        // The greatest `u32` has 10 digits and so has the greatest `i32`, but only the latter may be negative.
+        // Tested with 2^31, because a number of digits does not distinguish `u32` from `i32`: the greatest value of
+        // each has 10.
         Ok(number) if T::join(false, 0x7FFF_FFFF_u128 + 1).is_none() => {
             i32::try_from(number).map_or(ValueRef::String(&text), ValueRef::Int32)
         }

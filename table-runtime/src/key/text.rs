@@ -12,8 +12,8 @@ use crate::limits::forbidden_in_keys;
 const EXPECTED: &str = "text, with `~` and two upper-case hexadecimal digits for what keys cannot hold";
 
 impl Escape {
-    /// Whether a byte of text cannot stand for itself: an ASCII character to escape, or the lead byte of the control
-    /// characters U+0080 to U+009F.
+    /// Returns true if a byte of text may need an escape: it is an ASCII character to escape, or the lead byte of the
+    /// control characters U+0080 to U+009F.
     #[inline]
     fn is_special(self, byte: u8) -> bool {
         SPECIAL[usize::from(byte)]
@@ -29,14 +29,15 @@ impl Escape {
         }
     }
 
-    /// Writes a character, escaped where it has to be.
+    /// Writes a character, escaped if necessary.
     #[inline]
     fn write(self, character: char, out: &mut KeyBuffer) {
         if !self.escapes(character) {
             return out.push(character);
         }
         let code = u32::from(character);
-        // Joints must keep their order, and `~` is the last character of ASCII.
+        // Escaped delimiters must keep their order, which `~` would break: it is the last character of ASCII that keys
+        // may hold.
         out.push_byte(if self.separator.is_none() && u8::try_from(character).is_ok_and(is_joint) {
             b'!'
         } else {
@@ -48,7 +49,7 @@ impl Escape {
     }
 }
 
-/// A space ends text parts, and `!` escapes it.
+/// Returns true for the space, which ends text parts, and for `!`, which escapes it.
 #[inline]
 fn is_joint(byte: u8) -> bool {
     matches!(byte, b' ' | b'!')
@@ -66,7 +67,7 @@ const SPECIAL: [bool; 256] = {
     special
 };
 
-/// Text that is neither folded nor cut: what needs no escape is copied in runs.
+/// Writes text that is neither folded nor cut. Runs of characters that need no escape are copied at once.
 #[inline]
 fn write_plain(text: &str, escape: Escape, out: &mut KeyBuffer) {
     let mut rest = text;
@@ -83,12 +84,12 @@ fn write_plain(text: &str, escape: Escape, out: &mut KeyBuffer) {
     out.push_str(rest);
 }
 
-/// Text folded character by character: runs of ASCII that need no escape at once.
+/// Writes text, folded character by character. Runs of ASCII that need no escape are written at once.
 #[inline]
 fn write_folded<F: Fold>(text: &str, escape: Escape, out: &mut KeyBuffer) {
     let mut rest = text;
     loop {
-        // Folding changes letters only, and no escape is of one.
+        // Folding changes only letters, and letters are never escaped.
         let end = rest.bytes().position(|byte| !byte.is_ascii() || escape.is_special(byte)).unwrap_or(rest.len());
         let (run, tail) = rest.split_at(end);
         out.extend_ascii(run.bytes().map(F::fold_ascii));
@@ -102,7 +103,7 @@ fn write_folded<F: Fold>(text: &str, escape: Escape, out: &mut KeyBuffer) {
     }
 }
 
-/// The first `count` characters of folded text.
+/// Writes the first `count` characters of the folded text.
 #[inline]
 fn write_first<F: Fold>(text: &str, count: usize, escape: Escape, out: &mut KeyBuffer) {
     let mut left = count;
@@ -123,7 +124,7 @@ fn write_first<F: Fold>(text: &str, count: usize, escape: Escape, out: &mut KeyB
     }
 }
 
-/// Reads text that was escaped as `escape` says.
+/// Reads text that was escaped according to `escape`.
 #[inline]
 fn read(text: &str, escape: Escape) -> Result<Cow<'_, str>, KeyProblem> {
     if text.bytes().any(|byte| escape.is_special(byte)) {
@@ -147,7 +148,7 @@ fn unescape(text: &str, escape: Escape) -> Result<String, KeyProblem> {
         let upper = digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'A'..=b'F'));
         let code = u8::from_str_radix(digits, 16).ok().filter(|_| upper).ok_or_else(malformed)?;
         let escaped = char::from(code);
-        // Only what is written is read, so that no two keys are one value.
+        // Only escapes that `Escape::write` produces are accepted, so that no two keys mean the same value.
         let mut written = KeyBuffer::default();
         escape.write(escaped, &mut written);
         if !escape.escapes(escaped) || !written.as_str().starts_with(character) {
@@ -178,11 +179,11 @@ impl Decode<kind::Text> for Plain {
 impl Ordered<kind::Text> for Plain {}
 impl Prefixed for Plain {}
 
-/// What folds a text, before it is cut and escaped.
+/// An encoding that folds a text before it is cut and escaped.
 pub(super) trait Fold {
     fn fold(character: char) -> Folded;
 
-    /// The same, for ASCII.
+    /// Folds an ASCII character as [`fold`](Self::fold) does.
     fn fold_ascii(byte: u8) -> u8;
 }
 
@@ -264,7 +265,7 @@ impl<const N: usize, Of: Fold> Encode<kind::Text> for First<N, Of> {
 
 #[allow(private_bounds, reason = "what can be cut is this crate's to say")]
 impl<const N: usize, Of: Fold> First<N, Of> {
-    /// Whether every text that begins with `prefix` is written alike.
+    /// Returns true if every text that begins with `prefix` is written in the same way.
     pub(crate) fn is_decided_by(prefix: &str) -> bool {
         let folded = |character| match Of::fold(character) {
             Folded::One(_) => 1,

@@ -9,17 +9,18 @@ use super::{
 };
 use crate::{Guid, Ticks};
 
-/// A moment of Unix time, as the crates for time give it; years outside 0001 to 9999 are refused when it is written.
+/// A moment of Unix time, in the form that crates for time return. Writing it fails if its year is outside 0001 to
+/// 9999.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnixTime {
     /// Whole seconds, rounded down.
     pub seconds: i64,
-    /// The nanoseconds after them.
+    /// Nanoseconds after the whole seconds.
     pub nanoseconds: u32,
 }
 
 impl UnixTime {
-    /// The tick that holds the moment.
+    /// Returns the tick that contains the moment.
     #[inline]
     pub(crate) fn ticks(self) -> Result<Ticks, KeyProblem> {
         Ticks::from_unix(self.seconds, self.nanoseconds).ok_or(KeyProblem::Time { seconds: self.seconds })
@@ -50,7 +51,7 @@ macro_rules! ticks {
 
         impl Decode<kind::Instant> for $encoding {
             fn read<'a>(text: &'a str, _: Escape) -> Result<Ticks, KeyProblem> {
-                // Each way of writing is its own inverse.
+                // Each conversion is its own inverse.
                 let $ticks = read(text)?;
                 Ok(Ticks::new($written).unwrap_or(Ticks::MAX))
             }

@@ -3,18 +3,18 @@
 use super::{Decode, Encode, Escape, KeyBuffer, KeyProblem, Kind, Plain, Raw, kind};
 use crate::{KeyError, LayoutInfo, PartInfo, limits};
 
-/// The two keys of one layout of an entity, while they are written.
+/// A writer of an entity's two keys in one layout.
 #[derive(Clone, Debug)]
 pub struct KeyWriter {
     layout: &'static LayoutInfo,
     pub(crate) partition: KeyBuffer,
     pub(crate) row: KeyBuffer,
-    /// The parts written so far, for naming the one that fails.
+    /// Number of parts written so far, to name the part that fails.
     partition_parts: usize,
     row_parts: usize,
 }
 
-/// Writes a part of the key of that name, and its joint if others follow.
+/// Writes a part of the key named `key`, and its delimiter unless the part is the last.
 #[inline]
 pub(crate) fn write_part<K: Kind, N: Encode<K>>(
     value: K::Value<'_>,
@@ -23,7 +23,7 @@ pub(crate) fn write_part<K: Kind, N: Encode<K>>(
     out: &mut KeyBuffer,
 ) -> Result<(), KeyProblem> {
     N::write(value, Escape::part(last), out)?;
-    // Here, where it is known which part is too much.
+    // The length is checked after every part, so that the error can name the part that makes the key too long.
     check_length(key, out)?;
     if !last {
         out.push_byte(N::JOINT);
@@ -31,8 +31,8 @@ pub(crate) fn write_part<K: Kind, N: Encode<K>>(
     Ok(())
 }
 
-/// Writes a part whose text stands in another key: the same encoding of the same field, but perhaps at another place,
-/// where other joints are escaped.
+/// Writes a part whose text is taken from another key. The field and the encoding are the same, but the part may have
+/// another position, where other delimiters are escaped.
 pub(crate) fn copy_part(
     text: &str,
     was_last: bool,
@@ -42,7 +42,7 @@ pub(crate) fn copy_part(
     out: &mut KeyBuffer,
 ) -> Result<(), KeyProblem> {
     let joint = part.joint(separator);
-    // The derive takes ASCII punctuation only.
+    // The derive accepts only ASCII punctuation.
     let separator = separator.and_then(|separator| u8::try_from(separator).ok());
     if part.self_delimiting {
         out.push_str(text);
@@ -61,7 +61,7 @@ pub(crate) fn copy_part(
 }
 
 impl KeyWriter {
-    /// The constant beginnings of a layout's keys.
+    /// Creates a writer whose keys hold the constant prefixes of the layout.
     #[inline]
     pub(crate) fn new(layout: &'static LayoutInfo) -> Self {
         let mut writer =
@@ -70,7 +70,7 @@ impl KeyWriter {
         writer
     }
 
-    /// Begins anew, in the same memory.
+    /// Starts both keys again and reuses their memory.
     #[inline]
     pub(crate) fn begin(&mut self) {
         self.partition.clear();
@@ -97,13 +97,13 @@ impl KeyWriter {
         write_part::<K, N>(value, LAST, "RowKey", &mut self.row)
     }
 
-    /// Takes a partition key that is whole.
+    /// Replaces the partition key by a complete one.
     pub(crate) fn set_partition(&mut self, key: &str) {
         self.partition.clear();
         self.partition.push_str(key);
     }
 
-    /// The two keys, if every part was written; `None` if the entity has no row in the layout.
+    /// Returns the two keys if every part was written, or `None` if the entity has no row in the layout.
     pub(crate) fn finish(self, written: Result<bool, KeyProblem>) -> Result<Option<(String, String)>, Box<KeyError>> {
         match written {
             Ok(true) => Ok(Some((self.partition.into_string(), self.row.into_string()))),
@@ -119,7 +119,7 @@ impl KeyWriter {
     }
 }
 
-/// Whether the service takes a key of this length.
+/// Checks whether the service accepts a key of this length.
 #[inline]
 pub(crate) fn check_length(name: &'static str, key: &KeyBuffer) -> Result<(), KeyProblem> {
     // A text has no more UTF-16 units than bytes.

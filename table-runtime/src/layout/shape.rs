@@ -1,6 +1,6 @@
 //! How a row key shows whose it is, where several entities share a table and have no kinds.
 
-use super::{LayoutInfo, PartInfo, may_be_empty};
+use super::{LayoutInfo, PartInfo, may_be_empty, segments};
 
 /// The row keys of an entity, as the number of their parts tells them from those of others: a master's `{id}` from its
 /// items' `{id}_{item id}`.
@@ -26,10 +26,7 @@ impl Shape {
         let Some(mut rest) = row_key.strip_prefix(self.prefix).filter(|rest| !rest.is_empty()) else { return false };
         for (at, part) in self.parts.iter().enumerate() {
             let is_last = at + 1 == self.parts.len();
-            let (text, after) = match rest.split_once(part.joint(self.separator)) {
-                Some((text, after)) => (text, Some(after)),
-                None => (rest, None),
-            };
+            let (text, after) = segments::split(rest, part.joint(self.separator));
             if !part.self_delimiting || !may_be(part, text) {
                 return true;
             }

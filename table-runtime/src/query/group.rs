@@ -4,7 +4,7 @@ use super::{Done, Found, Opening, Part, Primary, Rows, View, plan::Plan, visible
 use crate::{
     LayoutInfo, PartInfo, Result, RowRef, Stored, TableEntity, ValueRef, entity,
     key::{Encode, KeyPart},
-    layout::{Standing, begins, same},
+    layout::{Standing, begins, same, segments},
 };
 
 /// An enum of entities that share a table and a partition: `#[derive(EntityGroup)]`.
@@ -211,10 +211,7 @@ impl Member {
         let layout = self.key();
         let Some(rest) = row_key.strip_prefix(layout.row_prefix) else { return false };
         let Some((_, before)) = layout.row.split_last() else { return rest.is_empty() };
-        before
-            .iter()
-            .try_fold(rest, |rest, part| rest.split_once(part.joint(self.separator)).map(|(_, rest)| rest))
-            .is_some()
+        segments::skip(rest, before, self.separator).is_ok()
     }
 }
 
@@ -403,7 +400,7 @@ impl Found<'_> {
         let variant = if members.iter().any(|member| member.kind.is_some()) {
             let mut properties = self.row.properties;
             let found =
-                properties.seek(entity::KIND).map_err(|damage| entity::damaged(self.table, self.row, damage))?;
+                properties.seek(entity::KIND).map_err(|damage| crate::codec::damaged(self.table, self.row, damage))?;
             members.iter().position(|member| found == member.kind.map(ValueRef::String))
         } else {
             let shapes = members.iter().enumerate().filter(|(_, member)| member.has_shape(self.row.row_key));

@@ -13,13 +13,8 @@ use super::{
     visible::Visible,
 };
 use crate::{
-    Condition, Error, Holds, LayoutInfo, Result, Row, RowRef, Tables,
-    backend::BoxFuture,
-    entity::{RowKeys, id, misfit},
-    index::list,
-    key::order,
-    property::PropertyProblem,
-    tables::SIDE_BY_SIDE,
+    Condition, Error, Holds, LayoutInfo, Result, Row, RowRef, Tables, backend::BoxFuture, codec::misfit, index::list,
+    key::order, pacing::CONCURRENCY, property::PropertyProblem, row::RowKeys,
 };
 
 /// The entities that rows of an index lead to, each read when it is asked for, and a few ahead.
@@ -88,7 +83,7 @@ impl Lookups {
 
     /// Begins to read entities, so many side by side at most.
     pub(super) async fn begin(&mut self, most: usize) -> Result<()> {
-        while self.reads.len() < most.min(SIDE_BY_SIDE) {
+        while self.reads.len() < most.min(CONCURRENCY) {
             match self.rows.pop_front() {
                 Some(IndexRow::Pointer(pointer)) => {
                     let (tables, table) = (self.tables.clone(), self.entities.table);
@@ -160,7 +155,7 @@ async fn listed(tables: &Tables, layout: &'static LayoutInfo, mut first: Row) ->
             let partition_key = first.partition_key.as_str();
             async move { tables.backend().get(layout.table, partition_key, &key, None).await }
         });
-        let further: Vec<_> = stream::iter(further).buffered(SIDE_BY_SIDE).try_collect().await?;
+        let further: Vec<_> = stream::iter(further).buffered(CONCURRENCY).try_collect().await?;
         let again = tables.backend().get(layout.table, &first.partition_key, &first.row_key, None).await?;
         // The list is gone.
         let Some(again) = again else { return Ok(Vec::new()) };
@@ -180,5 +175,5 @@ async fn listed(tables: &Tables, layout: &'static LayoutInfo, mut first: Row) ->
 #[cold]
 fn incomplete(layout: &LayoutInfo, first: &Row, rows: usize) -> Error {
     let problem = PropertyProblem { expected: "as many rows of the list".into(), found: rows.to_string() };
-    misfit(id(layout.table, first.as_ref()), list::ROWS, problem)
+    misfit(first.as_ref().id(layout.table), list::ROWS, problem)
 }

@@ -6,8 +6,8 @@ use super::stages::{TableReader, Wanted};
 use crate::{
     Result, RowRef, RowSet,
     backend::{Backend, BoxFuture, Continuation, Page, Scan},
-    index::side_by_side,
     key::order,
+    pacing,
 };
 
 /// How many rows of all scans are kept at most: of many scans, the pages are smaller.
@@ -88,7 +88,7 @@ impl Merge {
         let lanes = self.lanes.iter_mut().filter(|lane| lane.is_empty() || (ahead && lane.is_low()));
         let fills: Vec<BoxFuture<'_, Result<()>>> =
             lanes.map(|lane| -> BoxFuture<'_, Result<()>> { Box::pin(lane.fill(backend, wanted, most)) }).collect();
-        side_by_side(fills).await?;
+        pacing::concurrently(fills).await?;
         let heads = empty.into_iter().filter_map(|number| self.lanes[number].head(number));
         self.heads.extend(heads);
         Ok(())

@@ -6,12 +6,11 @@ use super::{Reached, projection::Selection, visible::Visible};
 use crate::{
     Condition, Error, Holds, KeyError, LayoutInfo, LimitError, QueryError, Result, RowRef, TableEntity, Tables,
     backend::{BoxFuture, KeyRange, Partitions, Scan},
-    column,
-    entity::RowKeys,
-    index,
+    column, entity,
     key::{Encode, Escape, KeyBuffer, KeyProblem, Kind, Ordered, check_length, hash, order, write_part},
     limits,
     property::PropertyProblem,
+    row::RowKeys,
 };
 
 /// A query without its types: a layout, the keys so far, and what is asked of their rows.
@@ -73,7 +72,7 @@ impl Erased {
     const fn new<E: TableEntity>(layout: usize) -> Self {
         Self {
             layout,
-            owner: index::owner::<E>,
+            owner: entity::owner::<E>,
             is_ready: |tables, layout| Box::pin(async move { tables.index_is_ready::<E>(layout).await }),
         }
     }
@@ -339,7 +338,7 @@ impl Plan {
         }
         let scans = self.scans(reached);
         // Those of hash partitions are of one length, and of the same characters.
-        scans.first().map(limits::check_scan).transpose()?;
+        scans.first().map(Scan::check).transpose()?;
         Ok(scans)
     }
 

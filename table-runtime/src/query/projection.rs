@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use super::{Found, View};
 use crate::{
     Column, Condition, Holds, LayoutInfo, Properties, Result, RowRef, Scope, TableEntity,
-    entity::{PropertyWriter, RowReader},
-    index,
-    key::{KeyReader, Place},
+    codec::{PropertyWriter, RowReader},
+    entity,
+    key::{KeyReader, RowContext},
 };
 
 /// A struct of some of the fields of the entity `E`: `#[derive(Projection)]`, and what [`select`](crate::Rows::select)
@@ -79,7 +79,7 @@ fn of_row<E: TableEntity, P: Projection<E>>(table: &str, row: RowRef<'_>) -> Res
 fn of_index<E: TableEntity, P: Projection<E>>(layout: usize, row: RowRef<'_>) -> Result<P> {
     let info = &E::LAYOUTS[layout];
     let keys = if wants_keys(P::PROPERTIES) {
-        let (partition_key, row_key) = index::owner::<E>(layout, row)?;
+        let (partition_key, row_key) = entity::owner::<E>(layout, row)?;
         (Cow::Owned(partition_key), Cow::Owned(row_key))
     } else {
         (Cow::Borrowed(row.partition_key), Cow::Borrowed(row.row_key))
@@ -109,7 +109,7 @@ fn part_of<'a>(
         None => (layout.partition_prefix, layout.partition, row.partition_key, part),
         Some(before) => (layout.row_prefix, layout.row, row.row_key, before),
     };
-    let mut reader = KeyReader::new(layout, prefix, parts, key, Place { table: layout.table, row })?;
+    let mut reader = KeyReader::new(layout, prefix, parts, key, RowContext { table: layout.table, row })?;
     reader.skip_to(before, separator)?;
     Ok(reader)
 }

@@ -6,8 +6,8 @@ use super::{Reached, plan::Plan};
 use crate::{
     Result, Ticks,
     backend::{Backend, KeyRange, Scan},
+    pacing::CONCURRENCY,
     slice::{Slice, SliceInfo, TimePart},
-    tables::SIDE_BY_SIDE,
 };
 
 /// The slices of a query.
@@ -67,7 +67,7 @@ impl Slices {
         let (from, to) = (self.from?, self.to?);
         let (mut slices, mut next) = (Vec::new(), Some(from));
         while let Some(time) = next.filter(|time| *time <= to) {
-            if slices.len() == SIDE_BY_SIDE {
+            if slices.len() == CONCURRENCY {
                 return None;
             }
             let slice = self.info.at(self.table, time);

@@ -16,7 +16,6 @@ use crate::{
     Error, LayoutInfo, Result, RowRef, Tables,
     backend::{Backend, Scan},
     cursor::Cursor,
-    limits,
 };
 
 /// What a found row is lent to; it says whether it was a match, and given out.
@@ -259,7 +258,7 @@ impl Source {
     /// Checks the query as it goes on after the row of a cursor.
     pub(super) fn check_after(&self, cursor: &Cursor) -> Result<()> {
         let scans = self.begins.as_ref().map(|begins| after(&begins.scans, cursor)).unwrap_or_default();
-        scans.iter().flatten().try_for_each(limits::check_scan)
+        scans.iter().flatten().try_for_each(Scan::check)
     }
 
     /// Goes on after the row of a cursor.

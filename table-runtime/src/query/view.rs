@@ -1,6 +1,7 @@
 //! What a query gives out of the rows that it finds.
 
-use crate::{Copied, Result, RowRef, Stored, TableEntity, entity, index};
+use super::copied::{Copied, read_copy};
+use crate::{Result, RowRef, Stored, TableEntity, entity};
 
 /// What a query gives out: an entity, as [`Stored`], or what is made of its row, such as [`Copied`].
 #[diagnostic::on_unimplemented(
@@ -92,6 +93,6 @@ impl<E: TableEntity> View for Copied<E> {
     type Item = Self;
 
     fn read(found: Found<'_>) -> Result<Option<Self>> {
-        index::read_copy(found.layout, found.row).map(Some)
+        read_copy(found.layout, found.row).map(Some)
     }
 }

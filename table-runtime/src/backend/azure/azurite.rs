@@ -1,10 +1,10 @@
 //! Transactions that Azurite would apply to other rows.
 //!
 //! Azurite 3.37 decodes the address of each operation in a `$batch` and finds the two keys with the patterns
-//! `(?<=PartitionKey=')(.*)(?=',)` and `(?<=RowKey=')(.+)(?='\))`, ignoring case. The first takes all up to the last `',`,
-//! the second begins at the first `RowKey='`, and neither passes a line separator. With some keys they find another row:
-//! Azurite writes that row and answers with success. An insert has its keys in its body, and a request outside a `$batch`
-//! is read in another way, so both are sent as they are.
+//! `(?<=PartitionKey=')(.*)(?=',)` and `(?<=RowKey=')(.+)(?='\))`, ignoring case. The first pattern takes everything up
+//! to the last `',`, the second one begins at the first `RowKey='`, and neither passes a line separator. With some keys
+//! the patterns find another row: Azurite writes that row and answers with success. An insert has its keys in its body,
+//! and Azurite reads a request outside a `$batch` in another way, so this backend sends both of them unchanged.
 
 use crate::{
     LimitError, Result, RowId,
@@ -36,7 +36,7 @@ fn misread(partition_key: &str, row_key: &str, action: &Action) -> Option<(&'sta
     if let Action::Insert(_) = action {
         return None;
     }
-    // In an address a quote is doubled, so the one before a comma is the second of two.
+    // In an address each quote is doubled, so the quote before a comma is the second of a pair.
     if row_key.starts_with(',') {
         return Some(("row key", "begins with `,`"));
     }
@@ -46,7 +46,7 @@ fn misread(partition_key: &str, row_key: &str, action: &Action) -> Option<(&'sta
     if partition_key.to_ascii_lowercase().contains("rowkey='") {
         return Some(("partition key", "contains `RowKey='`"));
     }
-    // Where it finds no key in the address, it takes the one in the body; a delete has no body.
+    // If Azurite finds no key in the address, it takes the key in the body, but a delete has no body.
     let separated = |key: &str| key.contains(['\u{2028}', '\u{2029}']);
     if matches!(action, Action::Delete(_)) && (separated(partition_key) || separated(row_key)) {
         let key = if separated(row_key) { "row key" } else { "partition key" };

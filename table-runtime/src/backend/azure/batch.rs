@@ -1,4 +1,4 @@
-//! Entity group transactions: a `multipart/mixed` request with a changeset in it, and its answer.
+//! Entity group transactions: a `multipart/mixed` request that contains a changeset, and its answer.
 
 use std::{fmt, io::Write};
 
@@ -13,15 +13,15 @@ use super::{
 };
 use crate::{ETag, Guid, LimitError, Result, backend::Group, limits};
 
-/// A transaction's request.
+/// The request of a transaction.
 pub(super) struct Batch {
     pub(super) content_type: String,
     pub(super) body: Vec<u8>,
 }
 
 impl Batch {
-    /// Writes the request. Nothing is sent if it has too many bytes (the service counts all of them, its lines too), or
-    /// if Azurite would write another row.
+    /// Writes the request. Returns an error if the request has too many bytes (the service counts all of them,
+    /// including the lines of the envelope), or if Azurite would write another row. Nothing is sent then.
     pub(super) fn write(endpoint: &Endpoint, group: &Group) -> Result<Self> {
         if endpoint.is_azurite() {
             azurite::check_batch(group)?;
@@ -63,15 +63,16 @@ impl Batch {
     }
 }
 
-/// Appends a line, with the end that the service asks for.
+/// Appends a line with the line ending that the service requires.
 fn line(body: &mut Vec<u8>, text: fmt::Arguments<'_>) {
-    // A `Vec` takes what it is given.
+    // Writing to a `Vec` never fails.
     let _ = write!(body, "{text}\r\n");
 }
 
-/// What the answer, an outer 202, says: the new `ETag`s, or the failure of the whole.
+/// Reads the answer, whose outer status is 202: the new `ETag`s, or the failure of the whole transaction.
 ///
-/// It is read strictly: an answer that was cut, or tells of other operations than were asked for, proves nothing.
+/// Reads strictly, because an answer that is truncated, or that describes other operations than were requested, proves
+/// nothing.
 pub(super) fn read(content_type: &str, body: &[u8], group: &Group) -> Result<Vec<Option<ETag>>, Failure> {
     let lost = |what: &str| Failure::Lost(format!("the transaction's answer cannot be read: {what}"));
     let text = std::str::from_utf8(body).map_err(|_| lost("it is not UTF-8"))?;
@@ -81,7 +82,7 @@ pub(super) fn read(content_type: &str, body: &[u8], group: &Group) -> Result<Vec
     let (head, changes) = head(whole.trim_start_matches(['\r', '\n']));
     let answers = match header(head, "content-type").and_then(boundary) {
         Some(inner) => parts(changes, inner).ok_or_else(|| lost("its changeset's end is missing"))?,
-        // A refusal may stand by itself, without a changeset.
+        // An error answer may come without a changeset.
         None => vec![*whole],
     };
     let answers = answers.into_iter().map(|answer| answer_of(answer).ok_or_else(|| lost("an answer without a status")));
@@ -94,7 +95,7 @@ pub(super) fn read(content_type: &str, body: &[u8], group: &Group) -> Result<Vec
         return Err(Failure::Refused(Refusal::read(*status, &headers, body.trim().as_bytes())));
     }
     if answers.len() != group.operations.len() {
-        return Err(lost("it tells of more or fewer operations than were asked for"));
+        return Err(lost("it describes more or fewer operations than were requested"));
     }
     let etags = answers.iter().zip(&group.operations).map(|(answer, one)| match header(answer.head, "etag") {
         _ if one.action.properties().is_none() => Ok(None),
@@ -104,14 +105,14 @@ pub(super) fn read(content_type: &str, body: &[u8], group: &Group) -> Result<Vec
     etags.collect()
 }
 
-/// One operation's answer.
+/// The answer to one operation.
 struct Answer<'a> {
     status: u16,
     head: &'a str,
     body: &'a str,
 }
 
-/// `application/http`: the part's headers, a status line, the answer's headers, its body.
+/// Parses an `application/http` part: the part's headers, a status line, the answer's headers, and its body.
 fn answer_of(part: &str) -> Option<Answer<'_>> {
     let part = part.trim_start_matches(['\r', '\n']);
     let http = if part.starts_with("HTTP/") { part } else { head(part).1.trim_start_matches(['\r', '\n']) };
@@ -122,7 +123,7 @@ fn answer_of(part: &str) -> Option<Answer<'_>> {
     Some(Answer { status, head, body })
 }
 
-/// The value of `boundary` in a content type.
+/// Returns the value of `boundary` in a content type.
 fn boundary(content_type: &str) -> Option<&str> {
     let (media, parameters) = content_type.split_once(';')?;
     if !media.trim().eq_ignore_ascii_case("multipart/mixed") {
@@ -133,7 +134,7 @@ fn boundary(content_type: &str) -> Option<&str> {
     Some(boundary.trim_matches('"')).filter(|boundary| !boundary.is_empty())
 }
 
-/// The parts between the boundary's lines; `None` if the closing one is missing.
+/// Returns the parts between the boundary lines; `None` if the closing boundary is missing.
 fn parts<'a>(text: &'a str, boundary: &str) -> Option<Vec<&'a str>> {
     let mut parts = Vec::new();
     let mut begin = None;
@@ -156,7 +157,7 @@ fn parts<'a>(text: &'a str, boundary: &str) -> Option<Vec<&'a str>> {
     None
 }
 
-/// Headers, and what follows the empty line after them. Both line ends are in use.
+/// Splits a text into its headers and the text after the empty line that ends them. Both kinds of line ending occur.
 fn head(text: &str) -> (&str, &str) {
     if let Some(body) = text.strip_prefix("\r\n").or_else(|| text.strip_prefix('\n')) {
         return ("", body);
@@ -176,7 +177,7 @@ fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     fields(head).find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
 }
 
-/// The content type of an answer.
+/// Returns the content type of an answer.
 pub(super) fn content_type(headers: &Headers) -> &str {
     headers.get_optional_str(&headers::CONTENT_TYPE).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! How a backend is put together.
+//! The builder of an [`AzureBackend`].
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -44,8 +44,8 @@ pub struct AzureBuilder {
     client: Option<reqwest::Client>,
 }
 
-/// The kind of credential, and the limits: what is not checked yet, an endpoint or a client of one's own, may hold
-/// secrets.
+/// Formats the kind of credential and the limits. Omits the endpoint, which is not checked yet, and a custom HTTP
+/// client, since both may contain secrets.
 impl fmt::Debug for AzureBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AzureBuilder")
@@ -64,14 +64,14 @@ impl AzureBuilder {
             credential: None,
             endpoint: None,
             connect_timeout: Duration::from_secs(5),
-            // The service itself gives up a request after 30 seconds.
+            // The service itself cancels a request after 30 seconds.
             timeout: Duration::from_secs(40),
             retry: Retry::default(),
             client: None,
         }
     }
 
-    /// Account, credential and endpoint from a connection string; see [`AzureBackend::connect`].
+    /// Takes the account, the credential and the endpoint from a connection string; see [`AzureBackend::connect`].
     pub fn from_connection_string(connection_string: &str) -> Result<Self> {
         let read = ConnectionString::parse(connection_string)?;
         let mut builder = Self::new(read.account.unwrap_or_default().to_owned());
@@ -83,63 +83,65 @@ impl AzureBuilder {
         })
     }
 
-    /// Signs with the account's key, in base64.
+    /// Signs requests with the account's key, in base64.
     pub fn access_key(mut self, key: impl Into<String>) -> Self {
         self.credential = Some(Credential::Key(Secret::new(key.into())));
         self
     }
 
-    /// Goes with a shared access signature, `sv=…&sig=…`.
+    /// Authorizes requests with a shared access signature, `sv=…&sig=…`.
     pub fn sas(mut self, token: impl Into<String>) -> Self {
         self.credential = Some(Credential::Sas(Secret::new(token.into())));
         self
     }
 
-    /// Goes with tokens of Microsoft Entra ID, such as `azure_identity` gives them.
+    /// Authorizes requests with tokens of Microsoft Entra ID, for example from `azure_identity`.
     pub fn token_credential(mut self, credential: Arc<dyn TokenCredential>) -> Self {
         self.credential = Some(Credential::Token(credential));
         self
     }
 
-    /// Where the tables are; `https://{account}.table.core.windows.net` by default. A slash at the end does not matter.
+    /// Sets the address of the tables; `https://{account}.table.core.windows.net` by default. Ignores a slash at its
+    /// end.
     pub fn endpoint(mut self, endpoint: impl Into<String>) -> Self {
         self.endpoint = Some(endpoint.into());
         self
     }
 
-    /// How long to wait for a connection; 5 seconds by default. A client of your own has its own.
+    /// Sets how long to wait for a connection; 5 seconds by default. Has no effect on a custom
+    /// [`http_client`](Self::http_client), which has its own limit.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// How long one attempt may take, to the end of its answer; 40 seconds by default.
+    /// Sets how long one attempt may take, including the time to read its answer; 40 seconds by default.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// How often a request is sent at most; 5 times by default.
+    /// Sets how often a request is sent at most; 5 times by default.
     pub fn max_attempts(mut self, attempts: usize) -> Self {
         self.retry.attempts = attempts;
         self
     }
 
-    /// No further attempt begins later than this after the first; 60 seconds by default.
+    /// Sets how long after the first attempt another one may begin; 60 seconds by default.
     pub fn max_retry_time(mut self, time: Duration) -> Self {
         self.retry.total = time;
         self
     }
 
-    /// A client of your own: for a proxy, certificates, or other limits of its pool.
+    /// Uses this HTTP client, for example for a proxy, certificates, or other limits of its connection pool.
     ///
-    /// Let it keep idle connections, and follow no redirects.
+    /// The client should keep idle connections and must not follow redirects.
     pub fn http_client(mut self, client: reqwest::Client) -> Self {
         self.client = Some(client);
         self
     }
 
-    /// Checks all this. Nothing is sent.
+    /// Checks the settings and builds the backend. Sends nothing.
     pub fn build(self) -> Result<AzureBackend> {
         let wrong = |what: String| Err(Error::Configuration(what));
         let Some(credential) = self.credential else {
@@ -148,7 +150,7 @@ impl AzureBuilder {
                     .to_owned(),
             );
         };
-        // It becomes a part of an address and of a header.
+        // The name becomes a part of an address and of a header.
         if !self.account.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
             return wrong(
                 "the account's name (AccountName) has characters other than letters, digits and `-`".to_owned(),
@@ -176,12 +178,13 @@ impl AzureBuilder {
         let credentials = credential.of(&self.account)?;
         let client = match self.client {
             Some(client) => client,
-            // Were the whole attempt to time out first, a write that was never sent could not be told from a lost one.
+            // The connect timeout must not be longer than the timeout of the attempt. Otherwise a write that was never
+            // sent could not be distinguished from a write whose answer was lost.
             None => client(self.connect_timeout.min(self.timeout))?,
         };
         let transport = Transport::new(client, self.timeout);
         let options = ClientOptions::new(TransportOptions::new(Arc::clone(&transport) as _))
-            // Theirs repeats inserts.
+            // The SDK's own retries repeat inserts.
             .retry(RetryOptions::none())
             .per_retry_policies(vec![Arc::new(Last(transport)) as _]);
         let location = CloudLocation::Custom { account: self.account, uri: endpoint.as_str().to_owned() };
@@ -193,12 +196,13 @@ impl AzureBuilder {
     }
 }
 
-/// A client that keeps its connections.
+/// Builds an HTTP client that keeps its connections open.
 fn client(connect_timeout: Duration) -> Result<reqwest::Client> {
     reqwest::Client::builder()
         .connect_timeout(connect_timeout)
         .pool_max_idle_per_host(usize::MAX)
-        // Shorter than the service's own, so that a write seldom meets a connection that is just being closed.
+        // Shorter than the service's idle timeout, so that a write seldom uses a connection that the service is just
+        // closing.
         .pool_idle_timeout(Duration::from_secs(30))
         .redirect(reqwest::redirect::Policy::none())
         .no_gzip()

@@ -1,16 +1,17 @@
-//! Connection strings, as the Azure portal gives them.
+//! Connection strings, in the form that the Azure portal shows.
 
 use azure_storage::clients::{EMULATOR_ACCOUNT, EMULATOR_ACCOUNT_KEY};
 
 use crate::{Error, Result};
 
-/// What a connection string says of tables. Not `Debug`: it holds secrets.
+/// The settings of a connection string that concern tables. Not `Debug`, because it holds secrets.
 #[derive(Default)]
 pub(super) struct ConnectionString<'a> {
     pub(super) account: Option<&'a str>,
     pub(super) key: Option<&'a str>,
     pub(super) sas: Option<&'a str>,
-    /// Where the tables are, if the string says so, or the emulator's address.
+    /// Address of the tables, if the string determines one: its `TableEndpoint`, the emulator's address, or an address
+    /// that is built from the account's name.
     pub(super) endpoint: Option<String>,
     protocol: Option<&'a str>,
     suffix: Option<&'a str>,
@@ -19,9 +20,9 @@ pub(super) struct ConnectionString<'a> {
 }
 
 impl<'a> ConnectionString<'a> {
-    /// Reads the settings of tables; those of the other services are passed over.
+    /// Reads the settings of tables, and skips those of other services.
     ///
-    /// Errors name a setting, and never quote the text: a damaged string may have a secret anywhere.
+    /// Errors name a setting and never quote the text, because a damaged string may contain a secret anywhere.
     pub(super) fn parse(text: &'a str) -> Result<Self> {
         let mut read = Self::default();
         let mut endpoint = None;
@@ -64,7 +65,7 @@ impl<'a> ConnectionString<'a> {
         };
         read.endpoint = read.find_endpoint(endpoint)?;
         if read.emulator {
-            // The crate takes the string, but has no credentials from it.
+            // The SDK accepts such a string, but creates no credentials from it.
             read.account.get_or_insert(EMULATOR_ACCOUNT);
             read.key.get_or_insert(EMULATOR_ACCOUNT_KEY);
         }
@@ -94,7 +95,7 @@ impl<'a> ConnectionString<'a> {
         Ok(Some(format!("{protocol}://{account}.table.{suffix}")))
     }
 
-    /// What has to be there.
+    /// Checks that the required settings are present and do not contradict each other.
     fn check(&self) -> Result<()> {
         let missing = |what: &str| Err(Error::Configuration(format!("the connection string has no {what}")));
         match (self.key, self.sas, self.account) {
@@ -107,7 +108,7 @@ impl<'a> ConnectionString<'a> {
             }
             (None, None, _) => missing("AccountKey, nor SharedAccessSignature"),
             (Some(_), None, None) => missing("AccountName, which its AccountKey belongs to"),
-            _ if self.endpoint.is_none() => missing("TableEndpoint, nor AccountName to tell it from"),
+            _ if self.endpoint.is_none() => missing("TableEndpoint, nor AccountName to derive it from"),
             _ => Ok(()),
         }
     }
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_endpoint_is_found() {
+    fn the_endpoint_is_read_or_derived() {
         let key = format!("AccountName=acc;AccountKey={KEY}");
         for (settings, address) in [
             (key.clone(), "https://acc.table.core.windows.net"),

@@ -1,4 +1,4 @@
-//! What a request proves itself with.
+//! Credentials that authorize requests.
 
 use std::{fmt, sync::Arc};
 
@@ -16,7 +16,7 @@ pub(super) enum Credential {
 }
 
 impl Credential {
-    /// The family's credentials of the account. Errors never quote them.
+    /// Returns the SDK's credentials for the account. Errors never quote a secret.
     pub(super) fn of(&self, account: &str) -> Result<StorageCredentials> {
         let wrong = |what: &str| Error::Configuration(what.to_owned());
         match self {
@@ -35,7 +35,7 @@ impl Credential {
                 if !sas.split('&').any(|pair| pair.strip_prefix("sig=").is_some_and(|sig| !sig.is_empty())) {
                     return Err(wrong("the shared access signature (SharedAccessSignature) has no `sig=`"));
                 }
-                // The family's error would quote it.
+                // The SDK's error is dropped because it would quote the signature.
                 StorageCredentials::sas_token(sas)
                     .map_err(|_| wrong("the shared access signature (SharedAccessSignature) cannot be read"))
             }
@@ -44,7 +44,7 @@ impl Credential {
     }
 }
 
-/// The kind alone.
+/// Formats only the kind of credential.
 impl fmt::Debug for Credential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,4 +1,4 @@
-//! Where an account's tables are, and the addresses of tables and rows in it.
+//! The address of an account's tables, and the addresses of single tables and rows.
 
 use std::fmt;
 
@@ -8,19 +8,20 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_e
 use super::entity::Texts;
 use crate::{Error, Result};
 
-/// All but RFC 3986's unreserved characters. A `+` must not stay, since some servers read it as a space.
+/// All characters except the unreserved ones of RFC 3986. A `+` must be encoded, because some servers read it as a
+/// space.
 const ENCODED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 pub(super) fn encode(text: &str) -> PercentEncode<'_> {
     utf8_percent_encode(text, &ENCODED)
 }
 
-/// The root of an account's tables, without a slash at its end.
+/// The root address of an account's tables, without a slash at its end.
 #[derive(Clone)]
 pub(super) struct Endpoint(String);
 
 impl Endpoint {
-    /// An `http` or `https` address, with or without a slash at its end.
+    /// Parses an `http` or `https` address, with or without a slash at its end.
     pub(super) fn parse(text: &str) -> Result<Self> {
         let wrong = |what: &str| Error::Configuration(format!("the table endpoint {what}"));
         let url = Url::parse(text).map_err(|problem| wrong(&format!("is not an address: {problem}")))?;
@@ -40,51 +41,53 @@ impl Endpoint {
         &self.0
     }
 
-    /// Whether requests can be read on their way: over `http`, to another machine.
+    /// Returns true if requests can be read on their way, because they go over `http` to another machine.
     pub(super) fn exposed(&self) -> bool {
         let Ok(url) = Url::parse(&self.0) else { return true };
         let host = url.host_str().unwrap_or_default();
         url.scheme() == "http" && !matches!(host, "localhost" | "127.0.0.1" | "[::1]")
     }
 
-    /// Returns whether this is Azurite's. The services have the account in the host's name, Azurite has it in the path.
+    /// Returns true if the endpoint is Azurite. The services have the account in the host's name, Azurite has it in the
+    /// path.
     pub(super) fn is_azurite(&self) -> bool {
         Url::parse(&self.0).is_ok_and(|url| url.path() != "/")
     }
 
-    /// How bodies for it are written.
+    /// Returns the encoding of texts in request bodies for this endpoint.
     pub(super) fn texts(&self) -> Texts {
         if self.is_azurite() { Texts::Ascii } else { Texts::Utf8 }
     }
 
-    /// `{root}/Posts`: where rows are inserted.
+    /// Returns `{root}/Posts`, the address at which rows are inserted.
     pub(super) fn table(&self, table: &str) -> String {
         format!("{}/{table}", self.0)
     }
 
-    /// `{root}/Posts()`: where rows are queried.
+    /// Returns `{root}/Posts()`, the address at which rows are queried.
     pub(super) fn rows(&self, table: &str) -> String {
         format!("{}/{table}()", self.0)
     }
 
-    /// `{root}/Posts(PartitionKey='Marcus',RowKey='1')`: a row. In keys a quote is doubled, then all is encoded.
+    /// Returns the address of a row, `{root}/Posts(PartitionKey='Marcus',RowKey='1')`. Quotes in keys are doubled, and
+    /// then each key is percent-encoded.
     pub(super) fn row(&self, table: &str, partition_key: &str, row_key: &str) -> String {
         let quoted = |key: &str| encode(&key.replace('\'', "''")).to_string();
         format!("{}/{table}(PartitionKey='{}',RowKey='{}')", self.0, quoted(partition_key), quoted(row_key))
     }
 
-    /// `{root}/$batch`.
+    /// Returns `{root}/$batch`, the address of transactions.
     pub(super) fn batch(&self) -> String {
         format!("{}/$batch", self.0)
     }
 
-    /// `{root}/Tables`.
+    /// Returns `{root}/Tables`, the address of the list of tables.
     pub(super) fn tables(&self) -> String {
         format!("{}/Tables", self.0)
     }
 }
 
-/// The address alone: it holds no credentials.
+/// Formats the address, which contains no credentials.
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -96,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slashes_at_the_end_are_dropped() -> Result<()> {
+    fn slashes_at_the_end_are_removed() -> Result<()> {
         for text in [
             "http://127.0.0.1:10002/devstoreaccount1",
             "http://127.0.0.1:10002/devstoreaccount1/",
@@ -116,12 +119,12 @@ mod tests {
         let endpoint = Endpoint::parse("https://a")?;
         let row = endpoint.row("Posts", "a'b c", "50%+&é~-._");
         assert_eq!(row, "https://a/Posts(PartitionKey='a%27%27b%20c',RowKey='50%25%2B%26%C3%A9~-._')");
-        assert_eq!(Url::parse(&row).map(String::from), Ok(row), "the `url` crate must leave it as it is");
+        assert_eq!(Url::parse(&row).map(String::from), Ok(row), "the `url` crate must not change it");
         Ok(())
     }
 
     #[test]
-    fn what_is_no_endpoint_is_refused() {
+    fn an_invalid_endpoint_is_refused() {
         for text in ["", "table", "ftp://a", "https://user@a", "https://:c2VjcmV0@a", "https://a?sig=c2VjcmV0"] {
             let error = Endpoint::parse(text).map_or_else(|error| error.to_string(), |_| String::new());
             assert!(error.starts_with("the table endpoint ") && !error.contains("c2VjcmV0"), "{text}: {error}");

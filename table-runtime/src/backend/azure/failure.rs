@@ -1,4 +1,4 @@
-//! Why a request has no good answer, and what that says of a write.
+//! Failures of requests, and what each of them proves about a write.
 
 use std::{error, fmt, time::Duration};
 
@@ -7,37 +7,37 @@ use serde::Deserialize;
 
 use crate::{Error, OutcomeUnknownError, Result, RowId, ServiceError};
 
-/// Why a request has no good answer. It travels through the family's pipeline inside its error.
+/// Reason why a request has no usable answer. The SDK's pipeline carries it inside its own error.
 #[derive(Clone, Debug)]
 pub(super) enum Failure {
     /// No connection, or no token: nothing was sent.
     Unsent {
         reason: String,
-        /// Whether it may go better in a moment.
+        /// True if another attempt may succeed soon.
         passing: bool,
     },
-    /// It was sent, perhaps in part, and no whole answer came back.
+    /// The request was sent, perhaps only in part, and no complete answer came back.
     Lost(String),
     /// The service answered with an error.
     Refused(Refusal),
-    /// The service answered well, and the family could not read it.
+    /// The service answered with success, but the SDK could not read the answer.
     Unread,
-    /// The service answered well, with this status, and more than is read of an answer.
+    /// The service answered with success and this status, but the answer is larger than the limit.
     TooLarge(u16),
 }
 
-/// An answer that is an error.
+/// An answer of the service that is an error.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Refusal {
     pub(super) status: u16,
-    /// Empty where there was none.
+    /// Empty if the answer has no code.
     pub(super) code: String,
     pub(super) message: String,
     pub(super) retry_after: Option<Duration>,
 }
 
 impl Refusal {
-    /// Reads the answer: the code from its header, else from the body, which is JSON or XML, or empty.
+    /// Reads the answer. The code is in its header, or else in the body, which is JSON, XML or empty.
     pub(super) fn read(status: u16, headers: &Headers, body: &[u8]) -> Self {
         let (code, message) = json(body).or_else(|| xml(body)).unwrap_or_default();
         let code = headers.get_optional_string(&headers::ERROR_CODE).unwrap_or(code);
@@ -45,7 +45,8 @@ impl Refusal {
         Self { status, code, message, retry_after: retry_after(headers) }
     }
 
-    /// Takes the failing operation's index off a transaction's message, `2:The specified entity …`.
+    /// Removes the failed operation's index from a transaction's message, such as `2:The specified entity …`, and
+    /// returns the index.
     pub(super) fn split_index(&mut self) -> Option<usize> {
         let (index, message) = self.message.split_once(':')?;
         let index = index.parse().ok()?;
@@ -81,17 +82,17 @@ impl Default for JsonMessage {
     }
 }
 
-/// `{"odata.error":{"code":"…","message":{"lang":"en-us","value":"…"}}}`.
+/// Reads the code and the message of `{"odata.error":{"code":"…","message":{"lang":"en-us","value":"…"}}}`.
 fn json(body: &[u8]) -> Option<(String, String)> {
     let JsonErrorBody { code, message } = serde_json::from_slice::<JsonError>(body).ok()?.error;
     let (JsonMessage::Text(message) | JsonMessage::Localised { value: message }) = message;
     Some((code, message))
 }
 
-/// `<m:error><m:code>…</m:code><m:message xml:lang="en-US">…</m:message></m:error>`, or `<Error><Code>…` as storage's
-/// front end writes it.
+/// Reads the code and the message of `<m:error><m:code>…</m:code><m:message xml:lang="en-US">…</m:message></m:error>`,
+/// or of `<Error><Code>…`, which the front end of Azure Storage writes.
 fn xml(body: &[u8]) -> Option<(String, String)> {
-    // Its end may be missing, in the middle of a character.
+    // The end of the body may be cut off in the middle of a character.
     let text = match std::str::from_utf8(body) {
         Ok(text) => text,
         Err(error) if error.error_len().is_none() => std::str::from_utf8(&body[..error.valid_up_to()]).ok()?,
@@ -104,7 +105,8 @@ fn xml(body: &[u8]) -> Option<(String, String)> {
     Some((element(text, "code").unwrap_or_default(), element(text, "message").unwrap_or_default()))
 }
 
-/// The text of the first element of this name, whatever its prefix and case. It is all that an error needs of XML.
+/// Returns the text of the first element of this name, in any case and with any prefix. Errors need no more of XML than
+/// this.
 fn element(xml: &str, name: &str) -> Option<String> {
     let mut rest = xml;
     loop {
@@ -122,7 +124,7 @@ fn element(xml: &str, name: &str) -> Option<String> {
     }
 }
 
-/// How long the service asks to wait: whole seconds, or milliseconds in the headers of Azure's own.
+/// Returns how long the service asks to wait: whole seconds, or milliseconds in Azure's own headers.
 fn retry_after(headers: &Headers) -> Option<Duration> {
     let number = |name: HeaderName| headers.get_optional_str(&name)?.trim().parse().ok();
     number(headers::RETRY_AFTER_MS)
@@ -132,7 +134,7 @@ fn retry_after(headers: &Headers) -> Option<Duration> {
 }
 
 impl Failure {
-    /// The failure inside an error of the family's pipeline.
+    /// Extracts the failure from an error of the SDK's pipeline.
     pub(super) fn of(error: azure_core::Error) -> Self {
         let error = match error.into_downcast::<Self>() {
             Ok(failure) => return failure,
@@ -140,23 +142,23 @@ impl Failure {
         };
         match error.kind() {
             azure_core::error::ErrorKind::Credential => Self::Unsent { reason: chain(&error), passing: false },
-            // The transport marks whatever went wrong in it, so this came after a good answer.
+            // Every error of the transport contains a `Failure`. Any other error was raised after a successful answer.
             _ => Self::Unread,
         }
     }
 
-    /// Whether a read may go better the next time.
+    /// Returns true if a repeated read may succeed.
     pub(super) fn may_pass(&self) -> bool {
         match self {
             Self::Unsent { passing, .. } => *passing,
             Self::Lost(_) => true,
-            // It would be as large again.
+            // The next answer would be just as unreadable or as large.
             Self::Unread | Self::TooLarge(_) => false,
             Self::Refused(Refusal { status, .. }) => matches!(status, 408 | 429 | 500 | 502 | 503 | 504),
         }
     }
 
-    /// Whether it may go better the next time, and a write was provably not applied, nor will be.
+    /// Returns true if another attempt may succeed, and a write was certainly not applied and will not be.
     pub(super) fn harmless(&self) -> bool {
         match self {
             Self::Unsent { passing, .. } => *passing,
@@ -165,12 +167,12 @@ impl Failure {
         }
     }
 
-    /// Whether a write may have been applied.
-    fn proves_nothing(&self) -> bool {
+    /// Returns true if a write may have been applied.
+    fn may_have_been_applied(&self) -> bool {
         match self {
             Self::Unsent { .. } => false,
             Self::Lost(_) | Self::Unread | Self::TooLarge(_) => true,
-            // 501: the service does not know such a request.
+            // 501 means that the service does not implement such a request.
             Self::Refused(refusal) => {
                 (refusal.status == 408 || refusal.status >= 500) && refusal.status != 501 && !refusal.busy()
             }
@@ -184,7 +186,7 @@ impl Failure {
         }
     }
 
-    /// The answer's status, if there was an answer.
+    /// Returns the answer's status, if there was an answer.
     pub(super) fn status(&self) -> Option<u16> {
         match self {
             Self::Refused(refusal) => Some(refusal.status),
@@ -193,7 +195,7 @@ impl Failure {
         }
     }
 
-    /// The error of a read, or of a write that was not applied.
+    /// Converts the failure of a read, or of a write that was not applied, into an error.
     pub(super) fn into_error(self, table: &str, operation: &'static str) -> Error {
         match self {
             Self::Unsent { .. } | Self::Lost(_) | Self::Unread => {
@@ -215,7 +217,8 @@ impl Failure {
         }
     }
 
-    /// The error of a write, of these rows: one, or those of a transaction.
+    /// Converts the failure of a write into an error. `row` returns the row key of the `n`th operation: a single write
+    /// has one, a transaction has several.
     pub(super) fn into_write_error<'a>(
         mut self,
         table: &str,
@@ -227,7 +230,7 @@ impl Failure {
             let row_key = row(n).or_else(|| row(0)).unwrap_or_default().to_owned();
             Box::new(RowId { table: table.to_owned(), partition_key: partition_key.to_owned(), row_key })
         };
-        if self.proves_nothing() {
+        if self.may_have_been_applied() {
             let reason = self.to_string();
             return Box::new(OutcomeUnknownError::new(operation, *id(0), reason)).into();
         }
@@ -244,13 +247,13 @@ impl Failure {
 }
 
 impl Refusal {
-    /// The service refused it unread, being too busy.
+    /// Returns true if the service refused the request without processing it, because it was too busy.
     fn busy(&self) -> bool {
         self.status == 503 && self.code == "ServerBusy"
     }
 }
 
-/// What happened, without addresses or credentials.
+/// Describes the failure, without addresses or credentials.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -269,7 +272,8 @@ impl fmt::Display for Failure {
 
 impl error::Error for Failure {}
 
-/// An error and its causes. An answer among them is told by its status alone: its headers and body may hold a token.
+/// Describes an error and its causes. Describes an answer among them only by its status, because its headers and its
+/// body may contain a token.
 fn chain(error: &azure_core::Error) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut next: Option<&(dyn error::Error + 'static)> = Some(error);
@@ -289,13 +293,13 @@ fn chain(error: &azure_core::Error) -> String {
     lines.join(": ")
 }
 
-/// The value of a good answer that does not hold what it should.
+/// Returns the error for a successful answer with unexpected content.
 pub(super) fn unreadable(table: &str, operation: &'static str, status: u16, problem: impl fmt::Display) -> Error {
     let message = format!("the answer cannot be read: {problem}");
     Box::new(ServiceError { table: table.to_owned(), operation, status, code: String::new(), message }).into()
 }
 
-/// `Ok(None)` where the service says that there is no such row.
+/// Converts the answer that there is no such row into `Ok(None)`.
 pub(super) fn absent<T>(result: Result<T, Failure>) -> Result<Option<T>, Failure> {
     match result {
         Err(Failure::Refused(refusal))

@@ -1,12 +1,12 @@
-//! The simple foldings of Unicode 17.0, as `char::to_lowercase` and `char::to_uppercase` of Rust 1.95 have them,
-//! beyond ASCII.
+//! The simple foldings of Unicode 17.0 beyond ASCII, as in `char::to_lowercase` and `char::to_uppercase` of Rust 1.95.
 //!
-//! Frozen: stored keys depend on them, and std's change with the compiler. Never regenerate them.
+//! These tables are frozen. Stored keys depend on them, whereas the tables of std change with the compiler. Never
+//! regenerate them.
 
-/// A run of characters, `step` apart, that fold by one distance.
+/// A run of characters that are `step` apart and fold by the same distance: first, last, step, distance.
 pub(super) type Run = (u32, u32, u32, i32);
 
-/// To lower case: first, last, step, distance.
+/// Runs that fold to lower case.
 pub(super) static LOWER: [Run; 184] = [
     (0x00C0, 0x00D6, 1, 32),
     (0x00D8, 0x00DE, 1, 32),
@@ -194,10 +194,10 @@ pub(super) static LOWER: [Run; 184] = [
     (0x1E900, 0x1E921, 1, 34),
 ];
 
-/// To lower case: to more than one character.
+/// Characters whose lower case is more than one character.
 pub(super) static LOWER_MANY: [(char, &str); 1] = [('\u{0130}', "\u{0069}\u{0307}")];
 
-/// To upper case: first, last, step, distance.
+/// Runs that fold to upper case.
 pub(super) static UPPER: [Run; 197] = [
     (0x00B5, 0x00B5, 1, 743),
     (0x00E0, 0x00F6, 1, -32),
@@ -398,7 +398,7 @@ pub(super) static UPPER: [Run; 197] = [
     (0x1E922, 0x1E943, 1, -34),
 ];
 
-/// To upper case: to more than one character.
+/// Characters whose upper case is more than one character.
 pub(super) static UPPER_MANY: [(char, &str); 102] = [
     ('\u{00DF}', "\u{0053}\u{0053}"),
     ('\u{0149}', "\u{02BC}\u{004E}"),

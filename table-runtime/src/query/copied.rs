@@ -2,7 +2,8 @@
 
 use std::{fmt, ops::Deref};
 
-use crate::{Point, Primary, Result, Stored, TableEntity, Tables, query::Plan};
+use super::{Plan, Point, Primary};
+use crate::{Result, RowRef, Stored, TableEntity, Tables, codec::RowReader, entity};
 
 /// An entity as the copy in an index holds it: what `#[index(…, copy)]` gives, with one request for a page of them.
 ///
@@ -37,6 +38,16 @@ impl<T: TableEntity> Copied<T> {
     pub fn into_inner(this: Self) -> T {
         this.entity
     }
+}
+
+/// Returns the entity in an index row that holds a copy of it.
+pub(super) fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<Copied<E>> {
+    let keys = entity::owner::<E>(layout, row)?;
+    let entity_row = RowRef { partition_key: &keys.0, row_key: &keys.1, ..row };
+    let mut reader = RowReader::new(&E::LAYOUTS[0], E::LAYOUTS[0].table, entity_row);
+    let entity = E::read(&mut reader)?;
+    reader.finish()?;
+    Ok(Copied::new(entity, &keys))
 }
 
 impl<T> Deref for Copied<T> {

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
+use super::{PropertyWriter, damaged, misfit};
 use crate::{
-    KeyPart, KeyWriter, LayoutInfo, PartInfo, Result, RowRef, TableEntity,
-    entity::{PropertyWriter, RowKeys, RowReader, damaged, id, misfit},
+    KeyPart, KeyWriter, LayoutInfo, PartInfo, Result, RowRef,
+    error::PropertyProblem,
     key::{Decode, Escape, KeyProblem, Kind, Plain, copy_part, kind},
-    layout::Scope,
-    property::PropertyProblem,
+    layout::segments,
+    row::RowKeys,
 };
 
 /// The keys of an entity, while they are put together from a row of one of its indexes.
@@ -17,35 +18,46 @@ pub struct OwnerReader<'a> {
     keys: KeyWriter,
 }
 
-/// The two keys of the entity to which a row of the index belongs.
-pub(crate) fn owner<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<(String, String)> {
-    let (primary, index) = (&E::LAYOUTS[0], &E::LAYOUTS[layout]);
-    let separator = E::SEPARATOR;
-    let mut reader = OwnerReader { index, row, keys: KeyWriter::new(primary) };
-    let mut segments = Vec::with_capacity(index.partition.len() + index.row.len());
-    let same_partition = index.index.as_ref().is_some_and(|index| index.scope == Scope::SamePartition);
-    if same_partition {
-        reader.keys.set_partition(row.partition_key);
-    }
-    let split = split(index, row.partition_key, row.row_key, separator, &mut segments);
-    split.map_err(|(field, problem)| reader.error(field, problem))?;
-    let partition_parts = primary.partition.len();
-    let parts = primary.partition.iter().chain(primary.row).enumerate();
-    for (at, part) in parts.skip(if same_partition { partition_parts } else { 0 }) {
-        let last = at + 1 == partition_parts || at + 1 == partition_parts + primary.row.len();
-        // Index rows escape, whatever the primary key does.
-        let written = if part.encoding == "raw" { "plain" } else { part.encoding };
-        match segments.iter().find(|segment| segment.part.field == part.field && segment.part.encoding == written) {
-            Some(segment) => {
-                let key = if at < partition_parts { &mut reader.keys.partition } else { &mut reader.keys.row };
-                let copied = copy_part(segment.text, segment.last, part, last, separator, key);
-                copied.map_err(|problem| reader.error(part.field, problem))?;
-            }
-            None => E::owner_part(at, &mut reader)?,
+/// The primary key's layout of an entity, and how its parts are read from the properties of a pointer.
+pub(crate) struct OwnerOf {
+    pub(crate) primary: &'static LayoutInfo,
+    pub(crate) index: &'static LayoutInfo,
+    pub(crate) separator: Option<char>,
+    /// Writes a part of the primary key, counted over both keys, from the property of a pointer.
+    pub(crate) part: fn(usize, &mut OwnerReader<'_>) -> Result<()>,
+}
+
+impl OwnerOf {
+    /// Returns the two keys of the entity to which a row of the index belongs.
+    pub(crate) fn keys(&self, row: RowRef<'_>) -> Result<RowKeys> {
+        let Self { primary, index, separator, part: owner_part } = *self;
+        let mut reader = OwnerReader { index, row, keys: KeyWriter::new(primary) };
+        let mut segments = Vec::with_capacity(index.partition.len() + index.row.len());
+        let same_partition = index.is_same_partition();
+        if same_partition {
+            reader.keys.set_partition(row.partition_key);
         }
+        let split = split(index, row.partition_key, row.row_key, separator, &mut segments);
+        split.map_err(|(field, problem)| reader.error(field, problem))?;
+        let partition_parts = primary.partition.len();
+        let parts = primary.partition.iter().chain(primary.row).enumerate();
+        for (at, part) in parts.skip(if same_partition { partition_parts } else { 0 }) {
+            let last = at + 1 == partition_parts || at + 1 == partition_parts + primary.row.len();
+            // Index rows escape text also if the primary key is `raw`.
+            let written = if part.encoding == "raw" { "plain" } else { part.encoding };
+            let same = |segment: &&Segment<'_>| segment.part.field == part.field && segment.part.encoding == written;
+            match segments.iter().find(same) {
+                Some(segment) => {
+                    let key = if at < partition_parts { &mut reader.keys.partition } else { &mut reader.keys.row };
+                    let copied = copy_part(segment.text, segment.last, part, last, separator, key);
+                    copied.map_err(|problem| reader.error(part.field, problem))?;
+                }
+                None => owner_part(at, &mut reader)?,
+            }
+        }
+        let OwnerReader { keys, .. } = reader;
+        Ok((keys.partition.into_string(), keys.row.into_string()))
     }
-    let OwnerReader { keys, .. } = reader;
-    Ok((keys.partition.into_string(), keys.row.into_string()))
 }
 
 /// A part of a stored key, as text.
@@ -84,18 +96,17 @@ fn split<'a>(
     segments: &mut Vec<Segment<'a>>,
 ) -> Result<(), (&'static str, KeyProblem)> {
     let keys = [(index.partition_prefix, index.partition, partition_key), (index.row_prefix, index.row, row_key)];
-    let same_partition = index.index.as_ref().is_some_and(|index| index.scope == Scope::SamePartition);
-    for (prefix, parts, key) in keys.into_iter().skip(usize::from(same_partition)) {
+    for (prefix, parts, key) in keys.into_iter().skip(usize::from(index.is_same_partition())) {
         let malformed = |expected| KeyProblem::malformed(expected, key);
         let begun = key.strip_prefix(prefix);
         let mut rest = begun.ok_or_else(|| ("", malformed(format!("a key that begins with `{prefix}`"))))?;
         for (at, part) in parts.iter().enumerate() {
             let last = at + 1 == parts.len();
             let joint = part.joint(separator);
-            let (text, after) = match rest.split_once(joint) {
+            let (text, after) = match segments::split(rest, joint) {
                 _ if last => (rest, ""),
-                Some(split) => split,
-                None => return Err((part.field, malformed(format!("a part that ends with {joint:?}")))),
+                (text, Some(after)) => (text, after),
+                (_, None) => return Err((part.field, malformed(format!("a part that ends with {joint:?}")))),
             };
             segments.push(Segment { part, text, last });
             rest = after;
@@ -105,7 +116,7 @@ fn split<'a>(
 }
 
 /// The value that the keys of a row of a unique index hold, to be told: every field stands there whole.
-pub(crate) fn value(index: &'static LayoutInfo, keys: &RowKeys, separator: Option<char>) -> String {
+pub(crate) fn index_value(index: &'static LayoutInfo, keys: &RowKeys, separator: Option<char>) -> String {
     let mut segments = Vec::with_capacity(index.partition.len() + index.row.len());
     if split(index, &keys.0, &keys.1, separator, &mut segments).is_err() {
         return format!("{} {}", keys.0, keys.1);
@@ -118,7 +129,7 @@ impl<'a> OwnerReader<'a> {
     #[cold]
     fn error(&self, field: &'static str, problem: KeyProblem) -> crate::Error {
         let mut error = self.index.key_error(field, problem);
-        error.row = Some(id(self.index.table, self.row));
+        error.row = Some(self.row.id(self.index.table));
         error.into()
     }
 
@@ -134,7 +145,7 @@ impl<'a> OwnerReader<'a> {
         }
         let found = value.map_or("nothing", |value| value.edm_type()).to_owned();
         let expected = format!("the key field `{field}` of the entity").into();
-        Err(misfit(id(table, row), name, PropertyProblem { expected, found }))
+        Err(misfit(row.id(table), name, PropertyProblem { expected, found }))
     }
 
     /// The keys, to write the next part into.
@@ -151,14 +162,4 @@ impl<'a> OwnerReader<'a> {
 /// Writes a field of the primary key as the property of a pointer, from which [`OwnerReader::value`] reads it.
 pub fn point<T: KeyPart>(value: &T, name: &'static str, properties: &mut PropertyWriter<'_>) -> Result<()> {
     properties.write(name, |properties| <T::Kind as Kind>::store(value.to_value(), name, properties))
-}
-
-/// The entity in a row of one of its indexes that holds a whole copy, and the entity's own keys.
-pub(crate) fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<super::Copied<E>> {
-    let keys = owner::<E>(layout, row)?;
-    let entity_row = RowRef { partition_key: &keys.0, row_key: &keys.1, ..row };
-    let mut reader = RowReader::new(&E::LAYOUTS[0], E::LAYOUTS[0].table, entity_row);
-    let entity = E::read(&mut reader)?;
-    reader.finish()?;
-    Ok(super::Copied::new(entity, &keys))
 }

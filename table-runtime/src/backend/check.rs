@@ -1,0 +1,129 @@
+//! Checks of requests against the service's limits, before anything is sent.
+
+use std::{collections::HashSet, ops::Bound};
+
+use super::{Group, Operation, Partitions, Scan};
+use crate::{
+    Properties, Result, ValueRef,
+    key::KeyRange,
+    limits::{
+        ADDRESS_BYTES, COMPARISONS, MOST_COMPARISONS, OPERATIONS, TRANSACTION_BYTES, broken, check_key, check_row,
+        check_table_name,
+    },
+};
+
+/// The operations of a write.
+pub(super) fn group(group: &Group) -> Result<()> {
+    let table = &*group.table;
+    check_table_name(table)?;
+    check_key(table, "PartitionKey", &group.partition_key)?;
+    if !(1..=OPERATIONS).contains(&group.operations.len()) {
+        let found = format_args!("{} operations", group.operations.len());
+        return Err(broken(table, "the transaction has", found, "1 to 100 operations"));
+    }
+    let mut rows = HashSet::with_capacity(group.operations.len());
+    for operation in &group.operations {
+        check_key(table, "RowKey", &operation.row_key)?;
+        if group.operations.len() > 1 && !rows.insert(&operation.row_key) {
+            let found = format_args!("more than one operation on the row `{}`", operation.row_key);
+            return Err(broken(table, "the transaction has", found, "one operation for each row"));
+        }
+        if let Some(properties) = operation.action.properties() {
+            check_row(table, &group.partition_key, &operation.row_key, properties.as_ref())?;
+        }
+    }
+    request(group)
+}
+
+/// The request of a transaction. Its exact size depends on the account's address, which the backend for the service
+/// knows and counts; here it is what it has at least.
+fn request(group: &Group) -> Result<()> {
+    /// The lines that stand around each row.
+    const LINES: usize = 150;
+    let properties = |operation: &Operation| operation.action.properties().map_or(0, |it| it.as_bytes().len());
+    // Nearly always small enough, whatever is in it: a unit takes no more than `\u20AC` for each of its bytes.
+    let most = group.operations.iter().map(|it| 2048 + 7 * (properties(it) + it.row_key.len())).sum::<usize>();
+    if group.operations.len() == 1 || most + 7 * group.partition_key.len() * group.operations.len() < TRANSACTION_BYTES
+    {
+        return Ok(());
+    }
+    let bytes = |operation: &Operation| {
+        let keys = 2 * (group.partition_key.len() + operation.row_key.len());
+        let written = operation.action.properties().into_iter().flat_map(Properties::iter);
+        LINES + keys + written.map(|(name, value)| name.len() + 4 + json_bytes(value)).sum::<usize>()
+    };
+    let bytes = group.operations.iter().map(bytes).sum::<usize>();
+    if bytes > TRANSACTION_BYTES {
+        let found = format_args!("at least {bytes} bytes");
+        return Err(broken(&group.table, "the transaction's request has", found, "4194304 bytes"));
+    }
+    Ok(())
+}
+
+/// What a value has in JSON at least.
+fn json_bytes(value: ValueRef<'_>) -> usize {
+    match value {
+        ValueRef::String(text) => {
+            text.len() + text.bytes().filter(|byte| matches!(byte, b'"' | b'\\' | ..b' ')).count()
+        }
+        ValueRef::Binary(data) => data.len().div_ceil(3) * 4,
+        _ => 1,
+    }
+}
+
+/// The keys and the filter of a read.
+pub(super) fn scan(scan: &Scan) -> Result<()> {
+    let table = &*scan.table;
+    check_table_name(table)?;
+    if let Partitions::One(key) | Partitions::After(key) = &scan.partitions {
+        check_key(table, "PartitionKey", key)?;
+    }
+    let KeyRange { from, to } = &scan.rows;
+    for bound in [from, to] {
+        if let Bound::Included(key) | Bound::Excluded(key) = bound {
+            check_key(table, "RowKey", key)?;
+        }
+    }
+    if scan.comparisons() > COMPARISONS {
+        let found = format_args!("{} comparisons", scan.comparisons());
+        return Err(broken(table, "the query has", found, MOST_COMPARISONS));
+    }
+    address(scan)
+}
+
+/// The address of a query: its filter and its properties' names, percent-encoded.
+fn address(scan: &Scan) -> Result<()> {
+    /// For the service's own name, the table's, the other parameters and a continuation token.
+    const REST: usize = 1024;
+    let KeyRange { from, to } = &scan.rows;
+    let keys = [from, to].map(|bound| match bound {
+        Bound::Included(key) | Bound::Excluded(key) => key.len(),
+        Bound::Unbounded => 0,
+    });
+    let partition = match &scan.partitions {
+        Partitions::One(key) | Partitions::After(key) => key.len(),
+        Partitions::All => 0,
+    };
+    // Nearly always short enough, whatever is in them.
+    if scan.filter.is_none() && scan.select.is_none() && 6 * (keys[0] + keys[1] + partition) < ADDRESS_BYTES / 2 {
+        return Ok(());
+    }
+    let select = scan.select.iter().flat_map(|select| select.iter()).map(|name| name.len() + 3).sum::<usize>();
+    // Many negations are not written out, which takes a stack as deep as they are: `not (`, and `)`.
+    let negations = 12 * scan.filter.as_ref().map_or(0, |filter| filter.size().negations);
+    if negations > ADDRESS_BYTES {
+        return Err(broken(
+            &scan.table,
+            "the query's address has",
+            format_args!("over {negations} bytes"),
+            "8192 bytes",
+        ));
+    }
+    let encoded = |byte: u8| if byte.is_ascii_alphanumeric() { 1 } else { 3 };
+    let bytes = REST + select + scan.odata().bytes().map(encoded).sum::<usize>();
+    if bytes > ADDRESS_BYTES {
+        let found = format_args!("about {bytes} bytes");
+        return Err(broken(&scan.table, "the query's address has", found, "8192 bytes"));
+    }
+    Ok(())
+}
