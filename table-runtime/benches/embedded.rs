@@ -1,7 +1,8 @@
-//! The embedded store, beside bare `redb` with the same keys, and beside `native_db` with the same entities.
+//! Benchmarks of the embedded store, compared with bare `redb` with the same keys, and with `native_db` with the same
+//! entities.
 //!
-//! `cargo bench -p table-runtime --bench embedded`. The files are in the target folder, on the disk that is there:
-//! what a durable write takes is mostly the disk's doing.
+//! Run with `cargo bench -p table-runtime --bench embedded`. The files are in the target folder. The time of a durable
+//! write depends mostly on the disk of that folder.
 
 #![allow(clippy::wildcard_imports, reason = "the modules only group the benchmarks")]
 
@@ -57,7 +58,7 @@ impl Post {
         }
     }
 
-    /// `native_db` has one key, a text; the others have the same bytes.
+    /// Returns the single key of `native_db`, a text. The other stores use the same bytes.
     fn stored_key(&self) -> String {
         stored_key(&self.author, self.id)
     }
@@ -90,14 +91,14 @@ fn stored_key(author: &str, id: u64) -> String {
 const AUTHORS: u64 = 100;
 const POSTS: u64 = 1000;
 
-/// A file of its own for each benchmark, new at each run.
+/// Returns the path of a file for one benchmark, without a file from an earlier run.
 fn file(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_file(&path);
     path
 }
 
-/// Hands out every post, a group of 100 at a time.
+/// Passes every post to `insert`, in groups of 100.
 fn fill(insert: impl Fn(&[Post])) {
     for author in 0..AUTHORS {
         let posts: Vec<_> = (0..POSTS).map(|id| Post::new(author, id)).collect();
@@ -105,7 +106,7 @@ fn fill(insert: impl Fn(&[Post])) {
     }
 }
 
-/// Keys to ask for, in no order.
+/// Returns a generator of keys in pseudo-random order.
 fn some_key() -> impl FnMut() -> (String, u64) {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     move || {
@@ -116,12 +117,12 @@ fn some_key() -> impl FnMut() -> (String, u64) {
     }
 }
 
-/// The answer of a read, which the embedded store gives when it is first asked.
+/// Returns the answer of a read, which the embedded store completes at the first poll.
 fn answer<T>(read: impl Future<Output = T>) -> T {
     read.now_or_never().expect("reads are inline")
 }
 
-/// The embedded store, as its users have it.
+/// The embedded store with typed entities, as an application uses it.
 struct Ours(Tables);
 
 impl Ours {
@@ -148,7 +149,7 @@ impl Ours {
     }
 }
 
-/// The embedded store below its types.
+/// The embedded store without typed entities.
 struct OursInGroups {
     store: EmbeddedBackend,
     path: PathBuf,
@@ -172,7 +173,7 @@ impl OursInGroups {
     }
 }
 
-/// `redb` as one would tune it for these entities and no others.
+/// Bare `redb`, tuned for these entities only.
 struct Bare {
     database: redb::Database,
     rows: Option<redb::ReadOnlyTable<&'static [u8], &'static [u8]>>,
@@ -327,7 +328,7 @@ mod range_of_100 {
     }
 }
 
-/// Groups of an author's next 100 posts, the authors in turn.
+/// Measures `insert` with groups of 100 posts: the next posts of one author after another.
 fn groups(bencher: Bencher<'_, '_>, insert: impl Fn(&[Post]) + Sync) {
     let mut turn = 0;
     bencher
@@ -372,7 +373,7 @@ fn next_post(task: u64) -> Post {
     Post::new(task, NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// 16 tasks of 10 writes each, every one durable before the next one.
+/// 16 tasks with 10 writes each. Every write of a task is durable before its next one.
 #[divan::bench_group(sample_count = 50, sample_size = 1, counters = [ItemsCount::new(TASKS * WRITES)])]
 mod single_writes_of_16_tasks {
     use super::*;

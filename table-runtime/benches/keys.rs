@@ -1,8 +1,8 @@
-//! Keys, beside code written by hand into a buffer on the stack, and beside `format!`.
+//! Benchmarks of keys, compared with hand-written code that fills a buffer on the stack, and with `format!`.
 //!
-//! `cargo bench -p table-runtime --bench keys --features time`. Each writes the same row keys of the same entities:
-//! `ours` into memory that is used again, as the hand-written code does; `ours_owned`, with its two keys as texts, as
-//! a query or a write has them, is to be seen beside `by_hand_owned`. Their allocations are counted.
+//! Run with `cargo bench -p table-runtime --bench keys --features time`. All benchmarks write the same row keys of the
+//! same entities. `ours` writes into memory that is reused, as the hand-written code does. `ours_owned` returns its two
+//! keys as texts, as a query or a write needs them; compare it with `by_hand_owned`. The benchmarks count allocations.
 
 #![allow(clippy::wildcard_imports, reason = "a module for each key")]
 
@@ -18,10 +18,10 @@ fn main() {
     divan::main();
 }
 
-/// Enough for the branch predictor not to know them by heart.
+/// Number of inputs, large enough that the branch predictor cannot learn them.
 const INPUTS: usize = 256;
 
-/// Steps through `inputs`, one for each call.
+/// Evaluates `$body` with the next of `$inputs` at each call.
 macro_rules! each {
     ($bencher:expr, $inputs:expr, |$input:ident| $body:expr) => {{
         let inputs: Vec<_> = $inputs;
@@ -61,7 +61,7 @@ impl Stack {
     }
 }
 
-/// The digits of a 64-bit number, as one writes them: two at a time, from a table.
+/// Returns the digits of a 64-bit number, two at a time from a table, as hand-written code does.
 #[inline]
 fn digits(mut number: u64) -> [u8; 19] {
     const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819202122232425262728293031323334353637383940\
@@ -94,7 +94,7 @@ fn times() -> Vec<OffsetDateTime> {
     (0..INPUTS).map(time).collect()
 }
 
-/// `2521272959999999999`.
+/// Keys such as `2521272959999999999`.
 mod reverse_time {
     use super::*;
 
@@ -146,7 +146,7 @@ mod reverse_time {
     }
 }
 
-/// `ord-0634106016000000000_00000000-0000-4000-8000-000000000000`.
+/// Keys such as `ord-0634106016000000000_00000000-0000-4000-8000-000000000000`.
 mod composite {
     use super::*;
 
@@ -214,7 +214,7 @@ mod composite {
     }
 }
 
-/// The lower case of a name of about 16 characters.
+/// Keys in lower case, of names with about 16 characters.
 mod lowercase {
     use super::*;
 

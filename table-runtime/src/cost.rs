@@ -1,9 +1,9 @@
-//! What a query costs, as types: so that a function can demand one.
+//! The cost of queries, as types, so that a function can limit the cost of the queries that it accepts.
 //!
 //! ```
 //! use table_runtime::{Query, cost::{AtMost, Range}};
 //!
-//! /// Runs behind a web page: no scans here.
+//! /// Runs for a web page, where a scan would be too slow.
 //! fn cheap(query: impl Query<Cost: AtMost<Range>>) {
 //!     println!("{}", query.explain());
 //! }
@@ -15,9 +15,9 @@ use std::borrow::Cow;
 pub enum Point {}
 /// Rows of one partition, between two row keys.
 pub enum Range {}
-/// A range of pointers, and a point for each.
+/// A range of pointers, and a point read for each of them.
 pub enum Lookups {}
-/// Rows of one partition of which a filter drops some: it reads more than it gives.
+/// Rows of one partition, some of which a filter drops: the query reads more rows than it returns.
 pub enum PartitionScan {}
 /// A range in each of `N` hash partitions.
 pub enum FanOut<const N: usize> {}
@@ -26,7 +26,7 @@ pub enum TableScan {}
 
 /// A cost class.
 pub trait Cost {
-    /// Its name, such as `range`.
+    /// Returns the name of the class, such as `range`.
     fn name() -> Cow<'static, str>;
 }
 
@@ -82,7 +82,7 @@ macro_rules! within_fan_out {
 
 within_fan_out!(Point Range Lookups PartitionScan);
 
-// `N <= M` is not a bound that stable Rust can state: equality is, and powers of two are listed.
+// Stable Rust cannot state the bound `N <= M`. It can state equality, and the powers of two are listed.
 #[diagnostic::do_not_recommend]
 impl<const N: usize> AtMost<Self> for FanOut<N> {}
 

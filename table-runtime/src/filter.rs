@@ -1,14 +1,14 @@
-//! Conditions on properties: what a backend tests, and their OData text.
+//! Conditions on properties, which backends evaluate, and their OData text.
 
 use std::{cmp::Ordering, fmt, mem};
 
 use crate::{PropertiesRef, Value, ValueRef, key::order};
 
-/// A condition on a row's properties, untyped; [`Filter`](crate::Filter) is the one that a user writes.
+/// An untyped condition on a row's properties. Users write a typed [`Filter`](crate::Filter) instead.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
-    /// A property compared with a value. False where the property is missing, or where the value is of another type;
-    /// `Edm.Int32`, `Edm.Int64` and `Edm.Double` are compared with each other.
+    /// A comparison of a property with a value. It is false if the property is missing, or if the value has another
+    /// type. `Edm.Int32`, `Edm.Int64` and `Edm.Double` are compared with each other.
     Compare {
         /// The property's name.
         property: &'static str,
@@ -17,11 +17,11 @@ pub enum Condition {
         /// The value.
         value: Value,
     },
-    /// Both hold.
+    /// Both conditions hold.
     And(Box<Condition>, Box<Condition>),
-    /// One holds, or both.
+    /// At least one of the conditions holds.
     Or(Box<Condition>, Box<Condition>),
-    /// It does not hold.
+    /// The condition does not hold.
     Not(Box<Condition>),
 }
 
@@ -66,7 +66,8 @@ impl fmt::Display for Operator {
 }
 
 impl Condition {
-    /// Returns the condition that holds where this one does not: of a negation, the condition inside.
+    /// Returns the condition that holds if and only if this one does not. The result for a negation is the condition
+    /// inside.
     pub(crate) fn negated(mut self) -> Self {
         match &mut self {
             Self::Not(inner) => mem::replace(&mut **inner, Self::NOTHING),
@@ -88,7 +89,7 @@ impl Condition {
         }
     }
 
-    /// Whether all properties that it compares are such.
+    /// Returns true if `is_such` is true for every property that the condition compares.
     pub(crate) fn compares_only(&self, is_such: &impl Fn(&str) -> bool) -> bool {
         match self {
             Self::Compare { property, .. } => is_such(property),
@@ -99,12 +100,12 @@ impl Condition {
         }
     }
 
-    /// Number of comparisons; the service takes 15 in a query, those of the keys included.
+    /// Returns the number of comparisons. The service accepts 15 in a query, those of the keys included.
     pub fn comparisons(&self) -> usize {
         self.size().comparisons
     }
 
-    /// Counts what the condition is made of, without recursion: a condition of any depth may be counted.
+    /// Counts the comparisons and the negations, without recursion, so that a condition of any depth can be counted.
     pub(crate) fn size(&self) -> Size {
         let mut size = Size { comparisons: 0, negations: 0 };
         let mut rest = vec![self];
@@ -142,14 +143,15 @@ impl Condition {
     }
 }
 
-/// What a condition is made of.
+/// Number of the comparisons and of the negations in a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) comparisons: usize,
     pub(crate) negations: usize,
 }
 
-/// A condition of any depth is dropped without recursion, so that a deep one is refused and no stack overflows.
+/// Drops a condition of any depth without recursion, so that a condition that is too deep can be refused without a
+/// stack overflow.
 impl Drop for Condition {
     fn drop(&mut self) {
         let mut rest = Vec::new();
@@ -164,7 +166,8 @@ fn is_number(value: ValueRef<'_>) -> bool {
     matches!(value, ValueRef::Int32(_) | ValueRef::Int64(_) | ValueRef::Double(_))
 }
 
-/// Returns the order of two values of one type, or of two numbers; texts by UTF-16 unit, as the service compares them.
+/// Returns the order of two values of the same type, or of two numbers. Texts are compared by UTF-16 unit, as the
+/// service compares them.
 fn compare(left: ValueRef<'_>, right: ValueRef<'_>) -> Option<Ordering> {
     match (left, right) {
         (ValueRef::String(left), ValueRef::String(right)) => Some(order::compare(left, right)),
@@ -189,7 +192,7 @@ fn whole(value: ValueRef<'_>) -> Option<i64> {
 
 /// Compares an integer with a double exactly: a conversion of the integer to a double could round it.
 fn compare_with_double(integer: i64, double: f64) -> Option<Ordering> {
-    /// 2^63, the first integer past those of 64 bits.
+    /// 2^63, the first integer above the range of `i64`.
     const END: f64 = 9_223_372_036_854_775_808.0;
     if double.is_nan() {
         return None;
@@ -200,7 +203,7 @@ fn compare_with_double(integer: i64, double: f64) -> Option<Ordering> {
     if double < -END {
         return Some(Ordering::Greater);
     }
-    // Of equal whole parts the fraction decides.
+    // If the whole parts are equal, the fraction decides.
     #[allow(clippy::cast_possible_truncation, reason = "in the range of 64 bits, and whole")]
     let below = double.floor() as i64;
     let fraction = if double > double.floor() { Ordering::Less } else { Ordering::Equal };
@@ -230,7 +233,7 @@ mod tests {
         limits,
     };
 
-    /// A number as sign, mantissa and exponent of two: `mantissa * 2^exponent`, exactly.
+    /// Returns a number as a signed mantissa and an exponent of two: exactly `mantissa * 2^exponent`.
     fn exact(value: ValueRef<'_>) -> Option<(i128, i32)> {
         match value {
             ValueRef::Double(double) if double.is_finite() => {
@@ -246,8 +249,8 @@ mod tests {
         }
     }
 
-    /// The order of two numbers, by long arithmetic: both are brought to one exponent if that takes few digits, and are
-    /// compared by their magnitude if it does not.
+    /// Returns the order of two numbers, computed exactly: by their signs, then by their highest bits, then by all
+    /// their digits.
     fn expected(left: ValueRef<'_>, right: ValueRef<'_>) -> Option<Ordering> {
         let infinite = |value| match value {
             ValueRef::Double(double) if double.is_infinite() => Some(if double > 0.0 { 1 } else { -1 }),
@@ -259,7 +262,7 @@ mod tests {
                 if sign.is_ne() || left == 0 {
                     return Some(sign);
                 }
-                // The position of the highest bit decides, and then the digits, which are 64 at most.
+                // The position of the highest bit decides first, then the binary digits, of which there are at most 64.
                 let align = |number: i128| number.unsigned_abs() << number.unsigned_abs().leading_zeros();
                 let top = |number: i128, exponent: i32| {
                     i32::try_from(number.unsigned_abs().ilog2()).expect("below 128") + exponent
@@ -310,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_of_any_depth_is_refused_and_dropped() {
+    fn a_condition_that_is_too_deep_is_refused_and_dropped() {
         let likes = || Condition::Compare { property: "Likes", operator: Operator::Eq, value: Value::Int32(1) };
         let joined: [fn(Condition, Condition) -> Condition; 4] = [
             |deep, more| Condition::And(deep.into(), more.into()),

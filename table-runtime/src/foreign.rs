@@ -1,4 +1,4 @@
-//! The types of other crates that can be fields: moments, dates and GUIDs.
+//! Types of std and of other crates that can be fields: moments, dates and GUIDs.
 
 use std::time::SystemTime;
 
@@ -9,7 +9,7 @@ use crate::{
     ticks,
 };
 
-/// A moment: a key part of ticks, and `Edm.DateTime`.
+/// Implements the traits of a type of moments: a key part of ticks, and a property of the type `Edm.DateTime`.
 macro_rules! moment {
     ($type:ty, $to:expr, $from:expr) => {
         #[diagnostic::do_not_recommend]
@@ -69,7 +69,7 @@ moment!(chrono::DateTime<chrono::Utc>, |moment| (moment.timestamp(), moment.time
 moment!(
     jiff::Timestamp,
     |moment| match (moment.as_second(), moment.subsec_nanosecond()) {
-        // jiff rounds towards zero, and has the nanoseconds of times before 1970 negative.
+        // jiff rounds towards zero, so that the nanoseconds of times before 1970 are negative.
         (seconds, nanoseconds @ ..0) => (seconds - 1, (nanoseconds + 1_000_000_000).unsigned_abs()),
         (seconds, nanoseconds) => (seconds, nanoseconds.unsigned_abs()),
     },
@@ -98,7 +98,7 @@ impl KeyPart for Ticks {
     }
 }
 
-/// A date of the calendar: a key part.
+/// Implements the trait of a type of calendar dates: a key part.
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 macro_rules! date {
     ($type:ty, $to:expr, $from:expr) => {
@@ -139,7 +139,7 @@ date!(
     chrono::NaiveDate,
     |date| {
         use chrono::Datelike;
-        // A month and a day are below 32.
+        // Months and days are below 32.
         (date.year(), date.month().to_le_bytes()[0], date.day().to_le_bytes()[0])
     },
     |year, month, day| chrono::NaiveDate::from_ymd_opt(year, month.into(), day.into())

@@ -2,9 +2,9 @@
 
 use std::{fmt, str::FromStr};
 
-/// A GUID, as the property type `Edm.Guid` holds it.
+/// A GUID, as the property type `Edm.Guid` holds it. Fields can have this type.
 ///
-/// With the feature `uuid` it converts from and to `uuid::Uuid`; without it, it can itself be a field.
+/// With the feature `uuid`, a GUID converts from and to `uuid::Uuid`, and fields can have that type too.
 ///
 /// ```
 /// use table_runtime::Guid;
@@ -15,33 +15,34 @@ use std::{fmt, str::FromStr};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize)]
 pub struct Guid([u8; 16]);
 
-/// A text is not a GUID: 32 hexadecimal digits, hyphenated as `8-4-4-4-12`.
+/// The error of a text that is not a GUID: 32 hexadecimal digits, hyphenated as `8-4-4-4-12`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a GUID: expected 32 hexadecimal digits, hyphenated as 8-4-4-4-12")]
 pub struct ParseGuidError;
 
-/// Where the two digits of each byte stand in the text, and where the hyphens.
+/// Positions of the first of the two digits of each byte in the text.
 const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+/// Positions of the hyphens in the text.
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 
 impl Guid {
-    /// The length of the hyphenated text.
+    /// Length of the hyphenated text.
     pub(crate) const TEXT: usize = 36;
 
-    /// The GUID of these bytes, the first digits first (RFC 9562's order).
+    /// Creates a GUID from its bytes, the first digits first (the order of RFC 9562).
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes, the first digits first.
+    /// Returns the bytes, the first digits first.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 
-    /// A random GUID (version 4) from the operating system's source.
+    /// Generates a random GUID (version 4) with the operating system's source of random bytes.
     ///
     /// # Errors
-    /// The operating system's source of random bytes failed.
+    /// Returns an error if the operating system's source of random bytes fails.
     pub(crate) fn random() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes)?;
@@ -50,7 +51,7 @@ impl Guid {
         Ok(Self(bytes))
     }
 
-    /// The hyphenated text, in lower case.
+    /// Returns the hyphenated text, in lower case.
     pub(crate) fn encode(self) -> [u8; Self::TEXT] {
         const HEX: &[u8; 16] = b"0123456789abcdef";
         let mut text = [b'-'; Self::TEXT];

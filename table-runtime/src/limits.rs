@@ -1,33 +1,33 @@
-//! The service's limits, checked alike for every backend before anything is sent.
+//! The service's limits, which are checked in the same way for every backend before anything is sent.
 //!
-//! They are those of *Understanding the Table service data model* and *Performing entity group transactions* of
+//! The limits are those of *Understanding the Table service data model* and *Performing entity group transactions* in
 //! Microsoft's documentation.
 
 use std::fmt::Display;
 
 use crate::{Error, LimitError, PropertiesRef, Result, RowId, Ticks, ValueRef};
 
-/// The most UTF-16 units of a partition key or a row key (1 KiB).
+/// Maximum number of UTF-16 units in a partition key or a row key (1 KiB).
 pub const KEY_UNITS: usize = 512;
-/// The most properties of a row, beside its keys and its time stamp.
+/// Maximum number of properties in a row, in addition to its keys and its time stamp.
 pub const PROPERTIES: usize = 252;
-/// The most UTF-16 units of a property's name.
+/// Maximum number of UTF-16 units in a property's name.
 pub const NAME_UNITS: usize = 255;
-/// The most UTF-16 units of an `Edm.String` (64 KiB).
+/// Maximum number of UTF-16 units in an `Edm.String` (64 KiB).
 pub const STRING_UNITS: usize = 32 * 1024;
-/// The most bytes of an `Edm.Binary`.
+/// Maximum number of bytes in an `Edm.Binary`.
 pub const BINARY_BYTES: usize = 64 * 1024;
-/// The most bytes of a row, as the service counts them.
+/// Maximum number of bytes in a row, as the service counts them.
 pub const ROW_BYTES: usize = 1024 * 1024;
-/// The most operations of an entity group transaction.
+/// Maximum number of operations in an entity group transaction.
 pub const OPERATIONS: usize = 100;
-/// The most bytes of an entity group transaction's request, its lines and addresses included.
+/// Maximum number of bytes in an entity group transaction's request, its lines and addresses included.
 pub const TRANSACTION_BYTES: usize = 4 * 1024 * 1024;
-/// The most comparisons of a query's filter, those of the keys included.
+/// Maximum number of comparisons in a query's filter, those of the keys included.
 pub const COMPARISONS: usize = 15;
-/// The most bytes of a request's address, in which a query's filter stands.
+/// Maximum number of bytes in a request's address, which contains a query's filter.
 pub const ADDRESS_BYTES: usize = 8 * 1024;
-/// The most rows of a page.
+/// Maximum number of rows in a page.
 pub const PAGE: u32 = 1000;
 
 pub(crate) fn broken(table: &str, what: impl Into<String>, found: impl Display, limit: &'static str) -> Error {
@@ -35,22 +35,23 @@ pub(crate) fn broken(table: &str, what: impl Into<String>, found: impl Display, 
         .into()
 }
 
-/// How many UTF-16 units a text has.
+/// Returns the number of UTF-16 units in a text.
 pub(crate) fn units(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// Whether a text has more than `limit` UTF-16 units; a text has no more units than bytes, which are known.
+/// Returns true if a text has more than `limit` UTF-16 units. A text has at most as many units as bytes, so that most
+/// texts need no count.
 pub(crate) fn longer(text: &str, limit: usize) -> bool {
     text.len() > limit && units(text) > limit
 }
 
-/// Whether the service refuses the character in a key.
+/// Returns true if the service refuses the character in a key.
 pub const fn forbidden_in_keys(character: char) -> bool {
     matches!(character, '/' | '\\' | '#' | '?' | '\0'..='\x1F' | '\x7F'..='\u{9F}')
 }
 
-/// Table names: 3 to 63 ASCII letters and digits, a letter first, not `tables`.
+/// Checks a table's name: 3 to 63 ASCII letters and digits, a letter first, not `tables`.
 pub fn check_table_name(table: &str) -> Result<()> {
     let letters = table.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let first = table.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
@@ -61,8 +62,8 @@ pub fn check_table_name(table: &str) -> Result<()> {
     Err(broken(table, "the table's name is", format_args!("`{table}`"), limit))
 }
 
-/// Checks that a table, or the beginning of its slices' names, is not the one of the records that
-/// [`create`](crate::Tables::create) keeps. Names of tables are the same in either case.
+/// Checks that the name of a table, or the prefix of its slices' names, is not that of the table in which
+/// [`create`](crate::Tables::create) keeps its records. Upper and lower case do not distinguish tables.
 pub(crate) fn check_not_reserved(table: &str) -> Result<()> {
     if table.eq_ignore_ascii_case("TableLayouts") {
         let limit = "a name other than `TableLayouts`, in which `create` records layouts";
@@ -71,7 +72,7 @@ pub(crate) fn check_not_reserved(table: &str) -> Result<()> {
     Ok(())
 }
 
-/// A partition key or a row key, as `name` says.
+/// Checks a key. `name` is `PartitionKey` or `RowKey`.
 pub fn check_key(table: &str, name: &str, key: &str) -> Result<()> {
     if longer(key, KEY_UNITS) {
         let found = format_args!("{} UTF-16 units", units(key));
@@ -86,7 +87,7 @@ pub fn check_key(table: &str, name: &str, key: &str) -> Result<()> {
     }
 }
 
-/// The properties of a row with these keys.
+/// Checks the properties of a row with these keys.
 pub fn check_row(table: &str, partition_key: &str, row_key: &str, properties: PropertiesRef<'_>) -> Result<()> {
     check_properties(table, partition_key, row_key, properties).map_err(|error| match error {
         Error::Limit(mut error) => {
@@ -118,9 +119,9 @@ fn check_properties(table: &str, partition_key: &str, row_key: &str, properties:
     Ok(())
 }
 
-/// The first name that is there more than once, and how often.
+/// Returns the first name that occurs more than once, and how often it occurs.
 fn repeated<'a>(names: &[&'a str]) -> Option<(&'a str, usize)> {
-    /// Up to this many names, comparing them all takes less time than sorting them.
+    /// Number of names up to which comparing all of them takes less time than sorting them.
     const FEW: usize = 24;
     let found = if names.len() <= FEW {
         names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)).map(|(_, name)| *name)
@@ -166,7 +167,7 @@ fn check_property(table: &str, name: &str, value: ValueRef<'_>) -> Result<()> {
     }
 }
 
-/// What the service counts for a value.
+/// Returns the number of bytes that the service counts for a value.
 fn value_bytes(value: ValueRef<'_>) -> usize {
     match value {
         ValueRef::String(text) => 4 + 2 * units(text),
@@ -181,7 +182,7 @@ fn value_bytes(value: ValueRef<'_>) -> usize {
 
 pub(crate) const MOST_COMPARISONS: &str = "15 comparisons, those of its keys included";
 
-/// The error of a query whose filter alone has more comparisons than the service takes.
+/// Returns the error of a query whose filter alone has more comparisons than the service accepts.
 pub(crate) fn too_many_comparisons(table: &str, comparisons: usize) -> Box<LimitError> {
     let (what, found) = ("the query's filter has".to_owned(), format!("{comparisons} comparisons"));
     Box::new(LimitError { table: table.to_owned(), row: None, what, found, limit: MOST_COMPARISONS })

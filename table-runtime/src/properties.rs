@@ -1,4 +1,4 @@
-//! A row's properties, in the form in which the embedded store keeps them.
+//! A row's properties, in the form in which the embedded store stores them.
 
 mod encoded;
 
@@ -6,10 +6,10 @@ use std::fmt;
 
 use crate::{Value, ValueRef};
 
-/// A row's properties, in order, each name once.
+/// The properties of a row, in order. Every name occurs once.
 ///
-/// They are kept encoded, one after the other, as `postcard` writes `(name, value)`: an entity is written into them
-/// and read from them without a map between, and the embedded store keeps the bytes as they are.
+/// The properties are kept in encoded form, one after the other, as `postcard` writes `(name, value)`. An entity is
+/// written to this form and read from it without a map in between, and the embedded store stores the bytes unchanged.
 ///
 /// ```
 /// use table_runtime::{Properties, ValueRef};
@@ -24,25 +24,25 @@ pub struct Properties(Vec<u8>);
 #[derive(Clone, Copy, Default)]
 pub struct PropertiesRef<'a>(&'a [u8]);
 
-/// Bytes are not the properties of a row: the store's file is damaged.
+/// The error of bytes that are not the properties of a row, because the store's file is damaged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the bytes of a row's properties are damaged")]
 pub struct DamagedProperties;
 
 impl Properties {
-    /// No properties, with room for `bytes` of encoded ones.
+    /// Creates an empty set of properties, with room for `bytes` encoded bytes.
     pub fn with_capacity(bytes: usize) -> Self {
         Self(Vec::with_capacity(bytes))
     }
 
-    /// Adds a property after the others. The name should not be there yet (see [`set`](Self::set)): a row with two
-    /// properties of one name is refused when it is written.
+    /// Adds a property after the others. No property may have the name yet (see [`set`](Self::set)): a row with two
+    /// properties of the same name is refused when it is written.
     pub fn push(&mut self, name: &str, value: ValueRef<'_>) {
-        // Neither a text nor a value can fail to serialise, and a `Vec` takes what it is given.
+        // Texts and values always serialise, and a `Vec` accepts everything that is written to it.
         self.0 = postcard::to_extend(&(name, value), std::mem::take(&mut self.0)).unwrap_or_default();
     }
 
-    /// Gives a property its value, in place of the one it had.
+    /// Sets the value of a property, and replaces the value that it had.
     pub fn set(&mut self, name: &str, value: ValueRef<'_>) {
         if self.get(name).is_some() {
             let mut properties = Self::with_capacity(self.0.len());
@@ -55,59 +55,59 @@ impl Properties {
         }
     }
 
-    /// These properties, borrowed.
+    /// Borrows the properties.
     pub fn as_ref(&self) -> PropertiesRef<'_> {
         PropertiesRef(&self.0)
     }
 
-    /// The value of the property `name`.
+    /// Returns the value of the property `name`.
     pub fn get(&self, name: &str) -> Option<ValueRef<'_>> {
         self.as_ref().get(name)
     }
 
-    /// Names and values, in order.
+    /// Returns an iterator of the names and values, in order.
     pub fn iter(&self) -> PropertiesRef<'_> {
         self.as_ref()
     }
 
-    /// Whether there is no property.
+    /// Returns true if there is no property.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The encoded bytes.
+    /// Returns the encoded bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
 impl<'a> PropertiesRef<'a> {
-    /// Properties from their encoded bytes, which are checked here, whole.
+    /// Creates properties from their encoded bytes, and checks all of them.
     pub fn from_bytes(bytes: &'a [u8]) -> Result<Self, DamagedProperties> {
         if encoded::check(bytes) { Ok(Self(bytes)) } else { Err(DamagedProperties) }
     }
 
-    /// Properties from bytes that were checked, or written here.
+    /// Creates properties from bytes that were checked before, or that this crate wrote.
     pub(crate) const fn trusted(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// The encoded bytes.
+    /// Returns the encoded bytes.
     pub fn as_bytes(self) -> &'a [u8] {
         self.0
     }
 
-    /// The value of the property `name`.
+    /// Returns the value of the property `name`.
     pub fn get(mut self, name: &str) -> Option<ValueRef<'a>> {
         self.seek(name).ok().flatten()
     }
 
-    /// A copy that owns its bytes.
+    /// Returns a copy that owns its bytes.
     pub fn to_properties(self) -> Properties {
         Properties(self.0.to_owned())
     }
 
-    /// These properties with those of `changes` set: what a merge leaves.
+    /// Returns these properties with those of `changes` set, as a merge stores them.
     pub fn merge(self, changes: PropertiesRef<'_>) -> Properties {
         let mut merged = Properties::with_capacity(self.0.len() + changes.0.len());
         for (name, value) in self {
@@ -123,7 +123,7 @@ impl<'a> PropertiesRef<'a> {
 }
 
 impl<'a> PropertiesRef<'a> {
-    /// The next property, `None` after the last one.
+    /// Returns the next property, or `None` after the last one.
     #[inline]
     pub(crate) fn try_next(&mut self) -> Result<Option<(&'a str, ValueRef<'a>)>, DamagedProperties> {
         if self.0.is_empty() {
@@ -134,20 +134,21 @@ impl<'a> PropertiesRef<'a> {
         Ok(Some(property))
     }
 
-    /// The value of the property `name`; what stands after it is left. If there is none, all is left.
+    /// Returns the value of the property `name`, and removes it and all properties before it from these. If there is no
+    /// such property, removes nothing.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "a value is returned through memory, and copied from there")]
     pub(crate) fn seek(&mut self, name: &str) -> Result<Option<ValueRef<'a>>, DamagedProperties> {
         encoded::find(&mut self.0, name).ok_or(DamagedProperties)
     }
 
-    /// Passes over all that is left.
+    /// Skips all remaining properties.
     #[inline]
     pub(crate) fn skip_all(self) -> Result<(), DamagedProperties> {
         encoded::skip_all(self.0).ok_or(DamagedProperties)
     }
 
-    /// Those before `rest`, which is what is left of these.
+    /// Returns the properties before `rest`, which is the remainder of these.
     pub(crate) fn before(self, rest: Self) -> Self {
         Self(&self.0[..self.0.len().saturating_sub(rest.0.len())])
     }
@@ -157,7 +158,8 @@ impl<'a> PropertiesRef<'a> {
 impl<'a> Iterator for PropertiesRef<'a> {
     type Item = (&'a str, ValueRef<'a>);
 
-    /// Damaged bytes end the iteration; who has to know uses [`from_bytes`](PropertiesRef::from_bytes).
+    /// Returns the next property. Damaged bytes end the iteration; [`from_bytes`](PropertiesRef::from_bytes) reports
+    /// them.
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         self.try_next().ok().flatten()

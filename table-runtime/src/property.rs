@@ -1,4 +1,4 @@
-//! Properties: how fields are stored beside the keys.
+//! Properties: the fields that are stored in a row in addition to its keys.
 
 mod json;
 
@@ -15,7 +15,7 @@ use crate::{
 
 /// A type that can be stored as a property of one of the service's types.
 ///
-/// Derive it on a newtype of one, or on an enum of unit variants, which is stored by its variant's name.
+/// Derive it on a newtype of such a type, or on an enum of unit variants, which is stored as the name of its variant.
 ///
 /// | field | property |
 /// |---|---|
@@ -29,8 +29,8 @@ use crate::{
 /// | `SystemTime`, `time::OffsetDateTime`, `chrono::DateTime<Utc>`, `jiff::Timestamp` | `Edm.DateTime`, to the tick |
 /// | `Option` of these, not of an `Option` | the same, or no property |
 ///
-/// A number is also read from a property of another numeric type that holds it exactly, since other writers choose
-/// otherwise.
+/// A number is also read from a property of another numeric type if that property holds it exactly, because other
+/// programs may choose another type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a property",
     label = "the service has no property type for this",
@@ -39,57 +39,57 @@ use crate::{
     note = "derive `Property` on a newtype or a unit enum of your own"
 )]
 pub trait Property: Sized {
-    /// How filters and patches take a newtype `T` of it.
+    /// Type in which filters and patches take a newtype `T` of this type.
     type Pass<'a, T: 'a>;
-    /// How filters and patches take it: text and bytes borrowed, the rest by value.
+    /// Type of an argument of filters and patches: text and bytes are borrowed, all other values are passed by value.
     type Arg<'a>;
-    /// Whether every row has it: [`Always`] or, for an `Option`, [`Maybe`].
+    /// Presence of the property in rows: [`Always`] or, for an `Option`, [`Maybe`].
     type Presence;
-    /// What comparisons a filter may make: [`ByOrder`] or [`ByEquality`].
+    /// Comparisons that a filter may make: [`ByOrder`] or [`ByEquality`].
     type Order;
 
-    /// The property's type, and range where it has one, for errors.
+    /// Returns the property's type, and its range if it has one, for error messages.
     fn expected() -> Cow<'static, str>;
 
-    /// The property's value; `None` for no property.
+    /// Returns the property's value, or `None` if no property is stored.
     ///
     /// # Errors
-    /// The service has no such value.
+    /// Returns an error if the service cannot store the value.
     fn to_value(&self) -> Result<Option<ValueRef<'_>>, PropertyProblem>;
 
-    /// The field's value; `None` where the row has no such property.
+    /// Converts a property to the field's value. `value` is `None` if the row has no such property.
     ///
     /// # Errors
-    /// The property is missing, of another type or out of range.
+    /// Returns an error if the property is missing, has another type or is out of range.
     fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem>;
 
-    /// The value of a filter's or a patch's argument.
+    /// Returns the value of an argument of a filter or a patch.
     ///
     /// # Errors
-    /// As [`to_value`](Self::to_value).
+    /// Returns an error in the same cases as [`to_value`](Self::to_value).
     fn arg_value(arg: Self::Arg<'_>) -> Result<Option<Value>, PropertyProblem>;
 }
 
-/// Every row has the property.
+/// Marker: every row has the property.
 pub enum Always {}
-/// A row may be without the property.
+/// Marker: a row may have no such property.
 pub enum Maybe {}
-/// Filters compare it by order and by equality.
+/// Marker: filters compare the property by order and by equality.
 pub enum ByOrder {}
-/// Filters compare it by equality.
+/// Marker: filters compare the property by equality.
 pub enum ByEquality {}
-/// Filters do not compare it.
+/// Marker: filters cannot compare the property.
 pub enum Opaque {}
 
 impl PropertyProblem {
-    /// A property that does not fit a field of the type `T`.
+    /// Returns the problem of a property that does not fit a field of the type `T`.
     #[cold]
     pub(crate) fn of<T: Property>(value: Option<ValueRef<'_>>) -> Self {
         Self { expected: T::expected(), found: found(value) }
     }
 }
 
-/// What a row holds, for errors: a number or a time with its type, of the rest the type alone.
+/// Describes a property for error messages: a number or a time with its type, any other value by its type alone.
 fn found(value: Option<ValueRef<'_>>) -> String {
     match value {
         None => "nothing".to_owned(),
@@ -102,18 +102,18 @@ fn found(value: Option<ValueRef<'_>>) -> String {
     }
 }
 
-/// How a field of the type `T` is stored: as it is, as text, as JSON.
+/// A way to store a field of the type `T`: as the type itself defines, as text or as JSON.
 #[diagnostic::on_unimplemented(
     message = "`{T}` cannot be stored this way",
     note = "`#[property(text)]` needs `Display` and `FromStr`, `#[property(json)]` serde's `Serialize` and \
             `DeserializeOwned`, `#[property(default)]` also `Default`"
 )]
 pub trait Store<T> {
-    /// How filters and patches take it.
+    /// Type of an argument of filters and patches.
     type Arg<'a>;
-    /// Whether every row has it: [`Always`] or [`Maybe`].
+    /// Presence of the property in rows: [`Always`] or [`Maybe`].
     type Presence;
-    /// What comparisons a filter may make: [`ByOrder`], [`ByEquality`] or [`Opaque`].
+    /// Comparisons that a filter may make: [`ByOrder`], [`ByEquality`] or [`Opaque`].
     type Order;
 
     #[doc(hidden)]
@@ -131,19 +131,19 @@ pub trait Store<T> {
     /// Writes the field.
     ///
     /// # Errors
-    /// It has no such form.
+    /// Returns an error if the field cannot be stored in this way.
     fn write(value: &T, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem>;
 
     /// Reads the field.
     ///
     /// # Errors
-    /// The property does not fit it.
+    /// Returns an error if the property does not fit the field.
     fn read(value: Option<ValueRef<'_>>) -> Result<T, PropertyProblem>;
 
-    /// The value of an argument.
+    /// Returns the value of an argument of a filter or a patch.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// Returns an error in the same cases as [`write`](Self::write).
     fn arg_value(arg: Self::Arg<'_>) -> Result<Option<Value>, PropertyProblem>;
 }
 
@@ -151,15 +151,15 @@ pub trait Store<T> {
 pub struct Native;
 /// A field stored as `Edm.String` through `Display` and `FromStr`.
 pub struct Text;
-/// An `Option` of what [`Text`] stores.
+/// An `Option` of a field that [`Text`] stores.
 pub struct OptionText;
 /// A field stored as `Edm.String` of JSON, through serde.
 ///
-/// When a field is written, its JSON is parsed again and compared with the field. A value that does not read back as
-/// the same is refused: one with NaN or an infinity in it, one nested more than 127 deep, `Some(None)` of an
-/// `Option<Option<T>>`, for which JSON writes `null` as for `None`.
+/// When a field is written, its JSON is parsed again and compared with the field. A value that does not read back
+/// unchanged is refused: a value that contains NaN or an infinity, a value that is nested more than 127 levels deep,
+/// and `Some(None)` of an `Option<Option<T>>`, which JSON writes as `null`, as it does `None`.
 pub struct Json;
-/// A field that is `Default` where the row has no such property.
+/// A field that gets its `Default` value if the row has no such property.
 pub struct Defaulted<S>(PhantomData<S>);
 
 impl<T: Property> Store<T> for Native {
@@ -285,7 +285,7 @@ impl Present for Always {}
 
 impl<T: Property<Presence: Present>> Property for Option<T> {
     type Pass<'a, P: 'a> = T::Pass<'a, P>;
-    // A merge cannot remove a property, and no comparison finds a missing one: there is nothing to do with a `None`.
+    // An argument is never `None`: a merge cannot remove a property, and no comparison finds a missing one.
     type Arg<'a> = T::Arg<'a>;
     type Presence = Maybe;
     type Order = T::Order;
@@ -309,7 +309,7 @@ impl<T: Property<Presence: Present>> Property for Option<T> {
     }
 }
 
-/// The name of a unit variant: its place among `names`.
+/// Reads the name of a unit variant, and returns its position among `names`.
 pub(crate) fn name_from_value(value: Option<ValueRef<'_>>, names: &[&str]) -> Result<usize, PropertyProblem> {
     let place = match value {
         Some(ValueRef::String(text)) => names.iter().position(|name| *name == text),
@@ -324,7 +324,7 @@ pub(crate) fn name_from_value(value: Option<ValueRef<'_>>, names: &[&str]) -> Re
     })
 }
 
-/// The integer that a numeric property holds.
+/// Returns the integer that a numeric property holds.
 #[inline]
 fn integer(value: ValueRef<'_>) -> Option<i64> {
     match value {
@@ -336,10 +336,10 @@ fn integer(value: ValueRef<'_>) -> Option<i64> {
     }
 }
 
-/// 2^53: up to here a double holds every integer.
+/// 2^53, up to which a double holds every integer.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// The number of a numeric property, if a double holds it exactly.
+/// Returns the number of a numeric property if a double holds it exactly.
 #[inline]
 fn double(value: ValueRef<'_>) -> Option<f64> {
     match value {
@@ -351,7 +351,7 @@ fn double(value: ValueRef<'_>) -> Option<f64> {
     }
 }
 
-/// The nearest `f32`; `None` if it is out of range.
+/// Returns the nearest `f32`, or `None` if the number is out of its range.
 #[inline]
 fn single(value: ValueRef<'_>) -> Option<f32> {
     let value = double(value)?;
@@ -360,7 +360,8 @@ fn single(value: ValueRef<'_>) -> Option<f32> {
     (single.is_finite() == value.is_finite()).then_some(single)
 }
 
-/// Properties that are passed by value: what comparisons they take, what they hold, how they are written and read.
+/// Implements [`Property`] for types that are passed by value, from their comparisons, their expected property, and the
+/// closures that write and read them.
 macro_rules! by_value {
     ($($type:ty: $order:ty, $expected:expr, $write:expr, $read:expr;)*) => {$(
         #[diagnostic::do_not_recommend]
@@ -476,7 +477,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_that_cannot_be_given_back_is_not_written() {
+    fn a_value_whose_json_does_not_read_back_is_not_written() {
         let write = |value: f64| Json::write(&value, "Rank", &mut Properties::default());
         assert_eq!(write(1.5), Ok(()));
         assert!(write(f64::NAN).is_err());

@@ -1,13 +1,13 @@
-//! Rows: what a backend stores and gives back, knowing nothing of entities.
+//! Rows, which a backend stores and returns without knowing about entities.
 
 use std::{fmt, str::FromStr};
 
 use crate::{Properties, PropertiesRef, Ticks};
 
-/// The version of a row, new at every write of it; a conditional write names it (`If-Match`).
+/// The version of a row. Every write of the row changes it, and a conditional write names it (`If-Match`).
 ///
-/// It is opaque: compare it, store it, give it back. `Display` writes it as the service sends it, and it is parsed from
-/// that text, which a web service may have from a client's `If-Match`.
+/// An ETag is opaque: compare it, store it, send it back. `Display` writes it as the service sends it, and that text
+/// can be parsed, for example by a web service that receives it in a client's `If-Match` header.
 ///
 /// ```
 /// use table_runtime::ETag;
@@ -22,7 +22,7 @@ pub struct ETag(Repr);
 
 #[derive(Clone)]
 enum Repr {
-    /// The embedded store's: the row's time stamp, which no two writes share.
+    /// ETag of the embedded store: the row's time stamp, which differs for every write.
     Ticks(Ticks),
     Text(Box<str>),
 }
@@ -33,7 +33,7 @@ impl From<Ticks> for ETag {
     }
 }
 
-/// A text is not an [`ETag`]: a text of visible ASCII in double quotes, with or without `W/` before them.
+/// The error of a text that is not an [`ETag`]: visible ASCII in double quotes, with or without `W/` before them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not an ETag: expected a text in double quotes, with or without `W/` before them")]
 pub struct ParseETagError;
@@ -41,8 +41,8 @@ pub struct ParseETagError;
 impl FromStr for ETag {
     type Err = ParseETagError;
 
-    /// Reads an ETag that [`Display`](fmt::Display) wrote or a service sent: `"…"` or `W/"…"`. Neither `*` nor a list
-    /// of ETags is one.
+    /// Parses an ETag that [`Display`](fmt::Display) wrote or a service sent: `"…"` or `W/"…"`. Refuses `*` and a list
+    /// of ETags.
     fn from_str(text: &str) -> Result<Self, ParseETagError> {
         let quoted = text.strip_prefix("W/").unwrap_or(text);
         let opaque = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).ok_or(ParseETagError)?;
@@ -71,7 +71,7 @@ impl TryFrom<String> for ETag {
 }
 
 impl ETag {
-    /// The time stamp that the text of a row's ETag holds, as the service makes them.
+    /// Returns the time stamp in the ETag, if the ETag has the form that the service uses.
     pub(crate) fn timestamp(&self) -> Option<Ticks> {
         match &self.0 {
             Repr::Ticks(ticks) => Some(*ticks),
@@ -109,7 +109,7 @@ impl fmt::Debug for ETag {
     }
 }
 
-/// Where a row stands: its table and its two keys.
+/// The location of a row: its table and its two keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RowId {
     /// The table's name.
@@ -124,7 +124,7 @@ pub struct RowId {
 pub(crate) type RowKeys = (String, String);
 
 impl RowId {
-    /// The row with these keys.
+    /// Returns the location of the row with these keys.
     pub(crate) fn of(table: &str, (partition_key, row_key): &(String, String)) -> Self {
         Self { table: table.to_owned(), partition_key: partition_key.clone(), row_key: row_key.clone() }
     }
@@ -154,12 +154,12 @@ pub struct Row {
     pub properties: Properties,
     /// The version.
     pub etag: ETag,
-    /// When the store wrote it.
+    /// Time at which the store wrote the row.
     pub timestamp: Ticks,
 }
 
 impl Row {
-    /// This row, borrowed.
+    /// Borrows the row.
     pub fn as_ref(&self) -> RowRef<'_> {
         RowRef {
             partition_key: &self.partition_key,
@@ -171,7 +171,7 @@ impl Row {
     }
 }
 
-/// A row, borrowed from where it is kept.
+/// A row, borrowed from its container.
 #[derive(Clone, Copy, Debug)]
 pub struct RowRef<'a> {
     /// The partition key, as stored.
@@ -182,18 +182,18 @@ pub struct RowRef<'a> {
     pub properties: PropertiesRef<'a>,
     /// The version.
     pub etag: &'a ETag,
-    /// When the store wrote it.
+    /// Time at which the store wrote the row.
     pub timestamp: Ticks,
 }
 
 impl RowRef<'_> {
-    /// Returns the identity of the row in `table`.
+    /// Returns the location of the row in `table`.
     pub(crate) fn id(self, table: &str) -> RowId {
         let (partition_key, row_key) = (self.partition_key.to_owned(), self.row_key.to_owned());
         RowId { table: table.to_owned(), partition_key, row_key }
     }
 
-    /// A copy that owns its text and bytes.
+    /// Returns a copy that owns its text and bytes.
     pub fn to_row(self) -> Row {
         Row {
             partition_key: self.partition_key.to_owned(),
@@ -205,7 +205,8 @@ impl RowRef<'_> {
     }
 }
 
-/// Rows in the order of their keys, kept together: a page costs a handful of allocations, not some for each row.
+/// Rows in the order of their keys, stored together, so that a page costs a few allocations and not several for each
+/// row.
 #[derive(Clone, Default)]
 pub struct RowSet {
     /// Partition key and row key of each row, one after the other.
@@ -240,17 +241,17 @@ impl RowSet {
         });
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is no row.
+    /// Returns true if there is no row.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The `n`th row.
+    /// Returns the row at the position `n`.
     pub fn get(&self, n: usize) -> Option<RowRef<'_>> {
         let entry = self.rows.get(n)?;
         let (keys, properties) = match n.checked_sub(1).and_then(|before| self.rows.get(before)) {
@@ -266,12 +267,12 @@ impl RowSet {
         })
     }
 
-    /// The last row.
+    /// Returns the last row.
     pub fn last(&self) -> Option<RowRef<'_>> {
         self.get(self.len().checked_sub(1)?)
     }
 
-    /// The rows, in order.
+    /// Returns an iterator of the rows, in order.
     pub fn iter(&self) -> impl Iterator<Item = RowRef<'_>> {
         (0..self.len()).map_while(|n| self.get(n))
     }
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_embedded_store_makes_etags_of_the_same_form() {
+    fn etags_of_the_embedded_store_have_the_form_of_the_service() {
         for ticks in [Ticks::default(), Ticks::UNIX_EPOCH, Ticks::MAX] {
             let etag = ETag::from(ticks);
             assert_eq!(etag.to_string().parse(), Ok(etag.clone()));

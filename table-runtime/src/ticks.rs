@@ -6,7 +6,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// A moment as `Edm.DateTime` holds it: 100-nanosecond ticks since 0001-01-01T00:00 UTC, to the end of the year 9999.
+/// A moment as `Edm.DateTime` holds it: 100-nanosecond ticks since 0001-01-01T00:00 UTC, up to the end of the year
+/// 9999.
 ///
 /// ```
 /// use table_runtime::Ticks;
@@ -19,7 +20,7 @@ use std::{
 #[serde(into = "u64", try_from = "u64")]
 pub struct Ticks(u64);
 
-/// A text is not a moment such as `2010-05-28T00:00:00.1234567Z`, in the years 0001 to 9999.
+/// The error of a text that is not a moment such as `2010-05-28T00:00:00.1234567Z`, in the years 0001 to 9999.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a time: expected a text such as 2010-05-28T00:00:00.1234567Z, in the years 0001 to 9999")]
 pub struct ParseTicksError;
@@ -37,39 +38,39 @@ impl Ticks {
     /// 1601-01-01T00:00 UTC, the first moment that a property can hold.
     pub const FIRST_PROPERTY: Self = Self(504_911_232_000_000_000);
 
-    /// The moment of this many ticks since the year 1; `None` past the year 9999.
+    /// Creates the moment that is `ticks` after 0001-01-01T00:00 UTC. Returns `None` if it is after the year 9999.
     pub const fn new(ticks: u64) -> Option<Self> {
         if ticks <= Self::MAX.0 { Some(Self(ticks)) } else { None }
     }
 
-    /// Ticks since 0001-01-01T00:00 UTC.
+    /// Returns the number of ticks since 0001-01-01T00:00 UTC.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The tick that holds this moment of Unix time, rounded down; `None` outside the years 0001 to 9999.
+    /// Converts a moment of Unix time, rounded down to the tick. Returns `None` outside the years 0001 to 9999.
     ///
-    /// `nanoseconds` may pass a second, as a leap second's do.
+    /// `nanoseconds` may exceed a second, as those of a leap second do.
     pub const fn from_unix(seconds: i64, nanoseconds: u32) -> Option<Self> {
         let Some(seconds) = seconds.checked_add(UNIX_SECONDS) else { return None };
-        // Past the year 9999 by a factor of 1.8 or so: the product below cannot overflow.
+        // The limit is beyond the year 9999, and low enough that the product below cannot overflow.
         if seconds < 0 || seconds > 600_000_000_000 {
             return None;
         }
         Self::new(seconds.unsigned_abs() * PER_SECOND + nanoseconds as u64 / 100)
     }
 
-    /// Whole days since 0001-01-01.
+    /// Returns the number of whole days since 0001-01-01.
     pub(crate) const fn days(self) -> u64 {
         self.0 / (SECONDS_PER_DAY * PER_SECOND)
     }
 
-    /// The first moment of a day; `None` past the year 9999.
+    /// Returns the first moment of the day that is `days` after 0001-01-01, or `None` if it is after the year 9999.
     pub(crate) const fn of_days(days: u64) -> Option<Self> {
         Self::new(days * SECONDS_PER_DAY * PER_SECOND)
     }
 
-    /// Unix time: whole seconds, rounded down, and the nanoseconds after them.
+    /// Returns the Unix time: whole seconds, rounded down, and the nanoseconds after them.
     pub const fn to_unix(self) -> (i64, u32) {
         let seconds = (self.0 / PER_SECOND).cast_signed() - UNIX_SECONDS;
         #[allow(clippy::cast_possible_truncation, reason = "below a second's nanoseconds")]
@@ -77,18 +78,19 @@ impl Ticks {
         (seconds, nanoseconds)
     }
 
-    /// The system's clock, now.
+    /// Returns the current time of the system's clock.
     pub fn now() -> Self {
         Self::from_system(SystemTime::now()).unwrap_or(Self::MAX)
     }
 
-    /// The tick that holds this moment, rounded down; `None` outside the years 0001 to 9999.
+    /// Converts a time of the system's clock, rounded down to the tick. Returns `None` outside the years 0001 to 9999.
     pub fn from_system(time: SystemTime) -> Option<Self> {
         let (seconds, nanoseconds) = unix(time);
         Self::from_unix(seconds, nanoseconds)
     }
 
-    /// This moment on the system's clock; `None` if that clock does not reach it, as Windows' before 1601.
+    /// Converts the moment to a time of the system's clock. Returns `None` if that clock cannot represent it: on
+    /// Windows, for example, no time before 1601.
     pub fn to_system(self) -> Option<SystemTime> {
         let (seconds, nanoseconds) = self.to_unix();
         let distance = Duration::from_secs(seconds.unsigned_abs());
@@ -100,7 +102,7 @@ impl Ticks {
     }
 }
 
-/// Unix time of `time`: whole seconds, rounded down, and the nanoseconds after them; saturating.
+/// Returns the Unix time of `time`: whole seconds, rounded down, and the nanoseconds after them. The seconds saturate.
 pub(crate) fn unix(time: SystemTime) -> (i64, u32) {
     match time.duration_since(SystemTime::UNIX_EPOCH) {
         Ok(after) => (i64::try_from(after.as_secs()).unwrap_or(i64::MAX), after.subsec_nanos()),
@@ -115,9 +117,9 @@ pub(crate) fn unix(time: SystemTime) -> (i64, u32) {
     }
 }
 
-/// Year, month and day of a day count since 0001-01-01 (Howard Hinnant's `civil_from_days`).
+/// Returns the year, month and day of a day count since 0001-01-01 (Howard Hinnant's `civil_from_days`).
 pub(crate) const fn civil_from_days(days: u64) -> (u64, u64, u64) {
-    // Counted from 0000-03-01, so that a leap day ends its year.
+    // Days are counted from 0000-03-01, so that a leap day is the last day of its year.
     let days = days + 306;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
@@ -128,7 +130,7 @@ pub(crate) const fn civil_from_days(days: u64) -> (u64, u64, u64) {
     (era * 400 + year + (month <= 2) as u64, month, day)
 }
 
-/// Days from 0001-01-01 to a date of the years 1 to 10000 (`days_from_civil`).
+/// Returns the number of days from 0001-01-01 to a date of the years 1 to 10000 (Howard Hinnant's `days_from_civil`).
 pub(crate) const fn days_from_civil(year: u64, month: u64, day: u64) -> u64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, year) = (year / 400, year % 400);
@@ -175,7 +177,8 @@ impl TryFrom<u64> for Ticks {
 impl FromStr for Ticks {
     type Err = ParseTicksError;
 
-    /// Reads `2010-05-28T00:00:00Z`, with any number of digits after the second; those past a tick are dropped.
+    /// Parses a text such as `2010-05-28T00:00:00Z`, with any number of fractional digits. Digits below a tick are
+    /// dropped.
     fn from_str(text: &str) -> Result<Self, ParseTicksError> {
         parse(text).ok_or(ParseTicksError)
     }
@@ -220,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_day_of_the_calendar_reads_back() {
+    fn every_day_of_the_calendar_converts_to_a_date_and_back() {
         let mut days = 0;
         for year in 1..=9999 {
             let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -239,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_no_times_are_refused() {
+    fn texts_that_are_not_times_are_refused() {
         for text in [
             "",
             "Z",

@@ -23,8 +23,8 @@ pub enum Value {
     Guid(Guid),
     /// `Edm.DateTime`: not before 1601-01-01 UTC.
     DateTime(Ticks),
-    /// A value of a service's answer that is of none of these types, or not of the type that it claims; the text says
-    /// what was found. It is an error of every field that reads it, and cannot be written.
+    /// A value of a service's response that has none of these types, or not the type that the response states. The text
+    /// describes what was found. Such a value cannot be written, and every field that reads it reports an error.
     Unreadable(String),
 }
 
@@ -32,7 +32,7 @@ pub enum Value {
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[allow(missing_docs, reason = "the variants are those of `Value`")]
 pub enum ValueRef<'a> {
-    // The order is the stored format of the embedded store: only ever add at the end.
+    // The order is the stored format of the embedded store: add new variants only at the end.
     String(&'a str),
     Binary(&'a [u8]),
     Boolean(bool),
@@ -45,7 +45,7 @@ pub enum ValueRef<'a> {
 }
 
 impl Value {
-    /// This value, borrowed.
+    /// Borrows the value.
     pub fn as_ref(&self) -> ValueRef<'_> {
         match self {
             Self::String(text) => ValueRef::String(text),
@@ -62,7 +62,7 @@ impl Value {
 }
 
 impl ValueRef<'_> {
-    /// The value with its text or bytes copied.
+    /// Returns the value with its text or bytes copied.
     pub fn to_value(self) -> Value {
         match self {
             Self::String(text) => Value::String(text.to_owned()),
@@ -77,8 +77,8 @@ impl ValueRef<'_> {
         }
     }
 
-    /// Checks whether a store that holds one value holds the other. Doubles are compared by their bits, and every NaN
-    /// is the same as every other.
+    /// Checks whether the two values are stored as the same value. Doubles are compared by their bits, but every NaN is
+    /// the same as every other.
     pub(crate) fn is_same(self, other: Self) -> bool {
         match (self, other) {
             (Self::Double(left), Self::Double(right)) => {
@@ -88,7 +88,7 @@ impl ValueRef<'_> {
         }
     }
 
-    /// The service's name of the type, such as `Edm.Int64`; `unreadable` if the value cannot be read.
+    /// Returns the service's name of the type, such as `Edm.Int64`, or `unreadable` if the value cannot be read.
     pub const fn edm_type(self) -> &'static str {
         match self {
             Self::String(_) => "Edm.String",
@@ -117,13 +117,13 @@ impl fmt::Display for ValueRef<'_> {
             Self::Boolean(value) => write!(f, "{value}"),
             Self::Int32(value) => write!(f, "{value}"),
             Self::Int64(value) => write!(f, "{value}L"),
-            // With a point, so that it is not taken for an Int32, and without an exponent, which not every reader of
-            // filters knows.
+            // The point distinguishes the value from an Int32. There is no exponent, because not every parser of
+            // filters supports one.
             Self::Double(value) if value.fract() == 0.0 => write!(f, "{value}.0"),
             Self::Double(value) => write!(f, "{value}"),
             Self::Guid(value) => write!(f, "guid'{value}'"),
             Self::DateTime(value) => write!(f, "datetime'{value}'"),
-            // No value is equal to it, as to itself.
+            // No value is equal to `null`, just as no value is equal to an unreadable one.
             Self::Unreadable(_) => f.write_str("null"),
         }
     }

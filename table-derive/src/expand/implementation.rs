@@ -181,13 +181,13 @@ fn layout_keys(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
             } else {
                 quote_spanned!(ty.span()=> <#part_type as #t::KeyPart>::to_value(&#this.#ident))
             };
-            quote_spanned!(part.span=> #fits::#method::<#is_last>(#value, #keys)?;)
+            quote_spanned!(part.span=> #fits::#method::<_, #is_last>(#value, #keys)?;)
         });
         quote!(#(#writes)*)
     };
     let present = layout.index.map(|index| indexes::present(context, index));
-    let partition = parts("write_partition", layout.partition);
-    let row = parts("write_row", layout.row);
+    let partition = parts("push_partition", layout.partition);
+    let row = parts("push_row", layout.row);
     quote!(#present #partition #row)
 }
 

@@ -201,15 +201,15 @@ pub(super) fn owner_part(context: &Context<'_>) -> Option<TokenStream> {
             let key_part = entity.key_part(number);
             let (field, fits) = (&entity.fields[key_part.field], context.fits(key_part));
             let (method, is_last) = if number < partition {
-                ("write_partition", number + 1 == partition)
+                ("push_partition", number + 1 == partition)
             } else {
-                ("write_row", number + 1 == partition + row)
+                ("push_row", number + 1 == partition + row)
             };
             let (name, ty, method) = (&field.name, &field.ty, Ident::new(method, key_part.span));
             let t = context.runtime.at(ty.span());
             let read = quote_spanned!(ty.span()=> #owner.value::<#ty>(#name)?);
             let to_value = quote_spanned!(ty.span()=> <#ty as #t::KeyPart>::to_value(&#value));
-            let write = quote_spanned!(key_part.span=> #fits::#method::<#is_last>(#to_value, #owner.keys()));
+            let write = quote_spanned!(key_part.span=> #fits::#method::<_, #is_last>(#to_value, #owner.keys()));
             let number = Literal::usize_unsuffixed(number);
             quote! {
                 #number => {

@@ -56,7 +56,7 @@ fn key(context: &Context<'_>) -> TokenStream {
     let narrowing = row.iter().enumerate().map(|(position, part)| {
         let (fits, field) = (context.fits(part), &entity.fields[part.field].ident);
         let is_last = position + 1 == row.len();
-        quote_spanned!(part.span=> let #query = #fits::open_row::<Self, #is_last>(#field, #query);)
+        quote_spanned!(part.span=> #fits::push_row::<_, #is_last>(#field, &mut #query);)
     });
     let body = quote!(#opening #(#narrowing)* #query.point());
     let function = Function {
@@ -202,10 +202,11 @@ fn opening(context: &Context<'_>, layout: Layout<'_>, count: usize) -> TokenStre
     let parts = partition[..count].iter().enumerate().map(|(position, part)| {
         let (fits, field) = (context.fits(part), &context.entity.fields[part.field].ident);
         let is_last = position + 1 == partition.len();
-        quote_spanned!(part.span=> let #query = #fits::open_partition::<Self, #is_last>(#field, #query);)
+        quote_spanned!(part.span=> #fits::push_partition::<_, #is_last>(#field, &mut #query);)
     });
     quote! {
-        let #query = #t::Opening::<Self>::new(#number);
+        #[allow(unused_mut)]
+        let mut #query = #t::Opening::<Self>::new(#number);
         #(#parts)*
     }
 }

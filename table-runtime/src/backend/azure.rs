@@ -2,7 +2,7 @@
 //! `azure_core`.
 //!
 //! This backend writes the requests on rows itself and sends them through the SDK's pipeline, which signs them. It
-//! creates and deletes tables with the SDK's client. One file works around each group of defects in the SDK:
+//! creates and deletes tables with the SDK's client. Each of these files works around defects of the SDK:
 //!
 //! - [`transport`]: its HTTP client has no timeout and keeps no idle connections, it drops the messages of errors, it
 //!   requires headers that Cosmos DB does not always send, and it logs secrets.

@@ -1,7 +1,8 @@
 //! The embedded store, on `redb`: one implementation, for a file and for memory.
 //!
-//! Writers hand their groups to the one [committer](committer); readers read the [snapshot](snapshot) that it published
-//! last, inline. Nothing waits for the disk on a caller's thread but a read of a page that is not in the cache.
+//! Writers send their groups to the single [committer](committer). Readers read the [snapshot](snapshot) that the
+//! committer published last, on their own thread. A caller's thread waits for the disk only if it reads a page that is
+//! not in the cache.
 
 mod committer;
 mod failure;
@@ -32,35 +33,35 @@ use self::{
 use super::{Action, Backend, BoxFuture, Continuation, Group, Page, Reader, Scan};
 use crate::{ETag, Error, OutcomeUnknownError, Result, Row, RowId, RowNow, RowSet};
 
-/// A store in a file, which one process at a time can have open.
+/// A store in a file, which only one process at a time can have open.
 ///
-/// Every write is on the disk before it is acknowledged. Dropping the store does what is still queued and closes the
+/// Every write is on the disk before it is acknowledged. Dropping the store completes the queued writes and closes the
 /// file, so that it can be opened again at once.
 pub struct EmbeddedBackend {
     store: Store,
     path: PathBuf,
 }
 
-/// A store in memory, gone when it is dropped; in all else it is [`EmbeddedBackend`].
+/// A store in memory, whose content is lost when it is dropped. Otherwise it behaves like an [`EmbeddedBackend`].
 pub struct InMemoryBackend {
     store: Store,
 }
 
 impl EmbeddedBackend {
-    /// Opens the store's file, and makes it if there is none. Up to 64 MiB of it are kept in memory.
+    /// Opens the store's file, and creates it if it does not exist. Keeps up to 64 MiB of it in memory.
     ///
     /// # Errors
-    /// [`Error::InUse`] if the file is open already, in this process or another one. [`Error::Store`] if it cannot be
-    /// read or made, or is not a store's file.
+    /// [`Error::InUse`] if the file is already open, in this process or another one. [`Error::Store`] if it cannot be
+    /// read or created, or is not a store's file.
     ///
     /// # Failures
-    /// After an I/O error, as on a full disk, every write is [`Error::Store`] until the store is dropped and opened again.
-    /// If it was the commit that failed, its writers get [`Error::OutcomeUnknown`], and reads fail as well, since what is
-    /// on the disk is not known.
+    /// After an I/O error, for example because the disk is full, every write is [`Error::Store`] until the store is
+    /// dropped and opened again. If the commit itself failed, its writers get [`Error::OutcomeUnknown`], and reads fail
+    /// as well, because the content of the disk is unknown.
     ///
-    /// A damaged file is found by what reads it: a row whose checksum does not fit its key and its value is
-    /// [`Error::Damaged`]. Where the engine below panics at what it finds, the error is [`Error::Store`], and the store is
-    /// closed: all that is asked of it later is [`Error::Store`] with that reason.
+    /// Damage to the file is detected by the call that reads the damaged part. A row whose checksum does not match its
+    /// key and its value is [`Error::Damaged`]. If `redb` panics because of damaged data, the error is [`Error::Store`]
+    /// and the store is closed: every later call is [`Error::Store`] with the same reason.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let store = failure::engine(|| Store::new(file::open(path)?))??;
@@ -69,7 +70,7 @@ impl EmbeddedBackend {
 }
 
 impl InMemoryBackend {
-    /// A new store, without tables.
+    /// Creates a store without tables.
     pub fn new() -> Result<Self> {
         let memory = redb::backends::InMemoryBackend::new();
         let database = redb::Builder::new().create_with_backend(memory).map_err(failure::store)?;
@@ -90,7 +91,7 @@ impl fmt::Debug for InMemoryBackend {
     }
 }
 
-/// What both are.
+/// The implementation that both backends share.
 struct Store {
     published: Arc<Published>,
     committer: Committer,
@@ -122,7 +123,7 @@ impl Store {
         Ok(self.published.take()?.names().beginning_with(prefix))
     }
 
-    /// Closes the store after a panic of the engine: nothing that it says from then on could be relied upon.
+    /// Closes the store if `result` is a panic of `redb`, whose later answers would not be reliable. Returns `result`.
     fn closing<T>(&self, result: Result<T>) -> Result<T> {
         if let Err(Error::Store(error)) = &result
             && let Some(reason) = error.downcast_ref::<Reason>()
@@ -174,7 +175,7 @@ impl Store {
 }
 
 impl Failure {
-    /// The error for the writer; `keys` are those of the group's `n`th operation.
+    /// Converts the failure into an error for the writer; `keys` returns the keys of the group's `n`th operation.
     fn into_error<'g>(
         self,
         table: &str,

@@ -2,8 +2,7 @@
 
 use std::{cmp::Ordering, marker::PhantomData};
 
-use super::{KeyBuffer, KeyProblem, KeyReader, KeyWriter, Kind, kind};
-use crate::query::Opening;
+use super::{KeyBuffer, KeyProblem, KeyReader, Kind, kind};
 
 /// The type's own encoding: text escaped, integers as wide as the type needs, GUIDs hyphenated in lower case, times as
 /// ticks, dates as `2010-05-28`, bools as `0` and `1`, unit variants by name.
@@ -72,6 +71,17 @@ pub trait Encode<K: Kind> {
     fn write(value: K::Value<'_>, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem>;
 }
 
+/// A destination for the parts of a key: the keys of an entity, or a query.
+pub trait PartSink {
+    /// The result of adding a part.
+    type Output;
+
+    /// Adds the next part of the partition key.
+    fn push_partition<K: Kind, N: Encode<K>, const LAST: bool>(&mut self, value: K::Value<'_>) -> Self::Output;
+    /// Adds the next part of the row key.
+    fn push_row<K: Kind, N: Encode<K>, const LAST: bool>(&mut self, value: K::Value<'_>) -> Self::Output;
+}
+
 /// An encoding for fields of the type `T`, whose kind is `K`. `L` is [`Lossless`] if the field must be read back from
 /// the key, else [`Lossy`].
 ///
@@ -88,15 +98,10 @@ pub trait Fits<T, K: Kind, L> {
     const KIND: &'static str;
     /// True if the encoded text marks its own end.
     const SELF_DELIMITING: bool;
-
-    /// Writes the next part of the partition key.
-    fn write_partition<const LAST: bool>(value: K::Value<'_>, keys: &mut KeyWriter) -> Result<(), KeyProblem>;
-    /// Writes the next part of the row key.
-    fn write_row<const LAST: bool>(value: K::Value<'_>, keys: &mut KeyWriter) -> Result<(), KeyProblem>;
-    /// Sets the value of the next part of a query's partition key.
-    fn open_partition<E, const LAST: bool>(value: K::Value<'_>, query: Opening<E>) -> Opening<E>;
-    /// Sets the value of the next part of a query's row key.
-    fn open_row<E, const LAST: bool>(value: K::Value<'_>, query: Opening<E>) -> Opening<E>;
+    /// Adds the next part of the partition key.
+    fn push_partition<S: PartSink, const LAST: bool>(value: K::Value<'_>, sink: &mut S) -> S::Output;
+    /// Adds the next part of the row key.
+    fn push_row<S: PartSink, const LAST: bool>(value: K::Value<'_>, sink: &mut S) -> S::Output;
     /// Reads the next part of a stored key.
     fn part<'a, const LAST: bool>(key: &mut KeyReader<'a>) -> crate::Result<K::Owned<'a>>;
     /// Skips the next part of a stored key.
@@ -116,23 +121,13 @@ macro_rules! fits {
             const SELF_DELIMITING: bool = <N as Encode<K>>::SELF_DELIMITING;
 
             #[inline]
-            fn write_partition<const LAST: bool>(value: K::Value<'_>, keys: &mut KeyWriter) -> Result<(), KeyProblem> {
-                keys.partition::<K, N, LAST>(value)
+            fn push_partition<S: PartSink, const LAST: bool>(value: K::Value<'_>, sink: &mut S) -> S::Output {
+                sink.push_partition::<K, N, LAST>(value)
             }
 
             #[inline]
-            fn write_row<const LAST: bool>(value: K::Value<'_>, keys: &mut KeyWriter) -> Result<(), KeyProblem> {
-                keys.row::<K, N, LAST>(value)
-            }
-
-            #[inline]
-            fn open_partition<E, const LAST: bool>(value: K::Value<'_>, query: Opening<E>) -> Opening<E> {
-                query.partition::<K, N, LAST>(value)
-            }
-
-            #[inline]
-            fn open_row<E, const LAST: bool>(value: K::Value<'_>, query: Opening<E>) -> Opening<E> {
-                query.row::<K, N, LAST>(value)
+            fn push_row<S: PartSink, const LAST: bool>(value: K::Value<'_>, sink: &mut S) -> S::Output {
+                sink.push_row::<K, N, LAST>(value)
             }
 
             #[inline]
@@ -190,7 +185,7 @@ pub trait Ordered<K: Kind>: Encode<K> {
 #[diagnostic::on_unimplemented(
     message = "no `range` over this text part, which another key part follows",
     label = "in this key it does not decide alone which row comes first",
-    note = "before other parts a text has a `range` where it is whole, not `first = N`, and where its end is not a \
+    note = "a text that other parts follow has a `range` only if it is whole, not `first = N`, and the table has no \
             `#[table(separator = \"…\")]`",
     note = "narrow it with `eq` or `starts_with`"
 )]

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn folding_knows_no_context() {
+    fn folding_does_not_depend_on_context() {
         let fold = |text: &str, fold: fn(char) -> Folded| -> String {
             let one = |character| match fold(character) {
                 Folded::One(one) => one.to_string(),

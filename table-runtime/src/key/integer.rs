@@ -343,7 +343,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_no_digit_is_refused(
+        fn a_byte_that_is_not_a_digit_is_refused(
             mut digits in prop::collection::vec(b'0'..=b'9', 1..20),
             at in any::<prop::sample::Index>(),
             other in any::<u8>(),

@@ -10,14 +10,14 @@ use crate::limits::{KEY_UNITS, forbidden_in_keys, longer};
 /// A range of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRange {
-    /// The lower end.
+    /// Lower end.
     pub from: Bound<String>,
-    /// The upper end.
+    /// Upper end.
     pub to: Bound<String>,
 }
 
 impl KeyRange {
-    /// Every key.
+    /// The range of all keys.
     pub const ALL: Self = Self { from: Bound::Unbounded, to: Bound::Unbounded };
 }
 
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn successors_of_the_corners() {
+    fn the_successor_skips_characters_that_keys_cannot_hold() {
         for (prefix, next) in [
             ("~", "\u{A0}"),
             (".", "0"),
@@ -146,7 +146,7 @@ mod tests {
         }
 
         #[test]
-        fn a_prefix_range_holds_what_begins_with_it(prefix in key(), tail in key(), other in key()) {
+        fn a_prefix_range_holds_exactly_the_keys_with_the_prefix(prefix in key(), tail in key(), other in key()) {
             let KeyRange { to, .. } = prefixed(&prefix);
             let holds = |key: &str| {
                 let below = match &to { Bound::Excluded(to) => compare(key, to).is_lt(), _ => true };

@@ -1,6 +1,6 @@
 //! Writing the keys of a layout.
 
-use super::{Decode, Encode, Escape, KeyBuffer, KeyProblem, Kind, Plain, Raw, kind};
+use super::{Decode, Encode, Escape, KeyBuffer, KeyProblem, Kind, PartSink, Plain, Raw, kind};
 use crate::{KeyError, LayoutInfo, PartInfo, limits};
 
 /// A writer of an entity's two keys in one layout.
@@ -60,6 +60,22 @@ pub(crate) fn copy_part(
     Ok(())
 }
 
+impl PartSink for KeyWriter {
+    type Output = Result<(), KeyProblem>;
+
+    #[inline]
+    fn push_partition<K: Kind, N: Encode<K>, const LAST: bool>(&mut self, value: K::Value<'_>) -> Self::Output {
+        self.partition_parts += 1;
+        write_part::<K, N>(value, LAST, "PartitionKey", &mut self.partition)
+    }
+
+    #[inline]
+    fn push_row<K: Kind, N: Encode<K>, const LAST: bool>(&mut self, value: K::Value<'_>) -> Self::Output {
+        self.row_parts += 1;
+        write_part::<K, N>(value, LAST, "RowKey", &mut self.row)
+    }
+}
+
 impl KeyWriter {
     /// Creates a writer whose keys hold the constant prefixes of the layout.
     #[inline]
@@ -78,23 +94,6 @@ impl KeyWriter {
         self.row.clear();
         self.row.push_str(self.layout.row_prefix);
         (self.partition_parts, self.row_parts) = (0, 0);
-    }
-
-    /// Writes the next part of the partition key.
-    #[inline]
-    pub fn partition<K: Kind, N: Encode<K>, const LAST: bool>(
-        &mut self,
-        value: K::Value<'_>,
-    ) -> Result<(), KeyProblem> {
-        self.partition_parts += 1;
-        write_part::<K, N>(value, LAST, "PartitionKey", &mut self.partition)
-    }
-
-    /// Writes the next part of the row key.
-    #[inline]
-    pub fn row<K: Kind, N: Encode<K>, const LAST: bool>(&mut self, value: K::Value<'_>) -> Result<(), KeyProblem> {
-        self.row_parts += 1;
-        write_part::<K, N>(value, LAST, "RowKey", &mut self.row)
     }
 
     /// Replaces the partition key by a complete one.

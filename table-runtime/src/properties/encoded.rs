@@ -1,10 +1,10 @@
-//! Reading encoded properties: what `postcard::take_from_bytes` does for `(&str, ValueRef)`, written out.
+//! Reader of encoded properties: a hand-written equivalent of `postcard::take_from_bytes` for `(&str, ValueRef)`.
 //!
-//! This is much of what a scan costs: what is not asked for is passed over, not read.
+//! A scan spends much of its time here. A property that is not asked for is therefore skipped, not read.
 
 use crate::{Guid, Ticks, ValueRef};
 
-/// The first property and the bytes after it; `None` if they are damaged.
+/// Returns the first property and the bytes after it, or `None` if the property is damaged.
 #[inline]
 pub(super) fn take(bytes: &[u8]) -> Option<((&str, ValueRef<'_>), &[u8])> {
     let mut bytes = Bytes(bytes);
@@ -13,7 +13,8 @@ pub(super) fn take(bytes: &[u8]) -> Option<((&str, ValueRef<'_>), &[u8])> {
     Some(((name, value), bytes.0))
 }
 
-/// The value of the property `name`, and of `bytes` then those after it; `None` if what was read is damaged.
+/// Returns the value of the property `name`, and leaves in `bytes` the properties after it. Returns `Some(None)` and
+/// leaves `bytes` unchanged if there is no such property. Returns `None` if the bytes that were read are damaged.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "a value is returned through memory, and copied from there")]
 #[allow(clippy::option_option, reason = "a value that may be missing, if nothing is damaged")]
@@ -30,13 +31,14 @@ pub(super) fn find<'a>(bytes: &mut &'a [u8], name: &str) -> Option<Option<ValueR
     Some(None)
 }
 
-/// Whether two names are the same. They are short: to call what compares memory takes longer than comparing them.
+/// Returns true if the two names are the same. Names are short: calling the function that compares memory takes longer
+/// than comparing them here.
 #[inline]
 fn is_same(left: &[u8], right: &[u8]) -> bool {
     left.len() == right.len() && left.iter().zip(right).all(|(left, right)| left == right)
 }
 
-/// Passes over properties; `None` if they do not end where the bytes do.
+/// Skips all properties. Returns `None` if the last one does not end where the bytes end.
 #[inline]
 pub(super) fn skip_all(bytes: &[u8]) -> Option<()> {
     let mut bytes = Bytes(bytes);
@@ -47,7 +49,8 @@ pub(super) fn skip_all(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Whether these are properties, one after the other: what [`take`] would find out, without making them.
+/// Checks whether the bytes are properties, one after the other. The result is the same as that of calling [`take`]
+/// until the end, but no property is constructed.
 pub(super) fn check(bytes: &[u8]) -> bool {
     let mut bytes = Bytes(bytes);
     while !bytes.0.is_empty() {
@@ -78,7 +81,7 @@ impl<'a> Bytes<'a> {
         })
     }
 
-    /// Passes over a value, which may be damaged in itself, but not in its length.
+    /// Skips a value. Damage is detected in the length of the value, but not in its contents.
     #[inline]
     fn skip_value(&mut self) -> Option<()> {
         match self.byte()? {
@@ -103,7 +106,7 @@ impl<'a> Bytes<'a> {
             self.value()?;
             &[]
         };
-        // Most properties are ASCII from end to end, which is found out at once.
+        // Most properties are entirely ASCII, which a single check shows.
         let whole = &all[..all.len() - self.0.len()];
         let sound = whole.is_ascii() || (is_text(name) && is_text(text));
         sound.then_some(())
@@ -141,7 +144,7 @@ impl<'a> Bytes<'a> {
             number |= u64::from(byte & 0x7F) << (7 * at);
             if byte < 0x80 {
                 self.0 = &bytes[at + 1..];
-                // The tenth byte holds one bit.
+                // The tenth byte holds only one bit.
                 return (at < 9 || byte < 2).then_some(number);
             }
         }
@@ -184,7 +187,7 @@ impl<'a> Bytes<'a> {
 
 #[inline]
 fn is_text(bytes: &[u8]) -> bool {
-    // Most is ASCII, which is faster to see than that it is UTF-8.
+    // Most text is ASCII, and the check for ASCII is faster than that for UTF-8.
     bytes.is_ascii() || std::str::from_utf8(bytes).is_ok()
 }
 
@@ -212,7 +215,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(4096))]
 
         #[test]
-        fn what_postcard_writes_is_read(name in any::<String>(), value in value(), more in any::<Vec<u8>>()) {
+        fn postcard_output_is_read(name in any::<String>(), value in value(), more in any::<Vec<u8>>()) {
             let property = (name.as_str(), value.as_ref());
             let mut bytes = postcard::to_allocvec(&property).expect("a property");
             let length = bytes.len();
@@ -232,7 +235,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_read_is_what_postcard_reads(
+        fn properties_are_read_as_postcard_reads_them(
             name in prop::collection::vec(any::<u8>(), 0..3),
             tail in prop::collection::vec(prop_oneof![Just(0xFF), Just(0x7F), 0_u8..9, any::<u8>()], 0..24),
         ) {
@@ -246,14 +249,14 @@ mod tests {
             prop_assert_eq!(check(&bytes), rest.is_empty());
             if let Some(taken) = take(&bytes) {
                 let same = postcard::take_from_bytes::<(&str, ValueRef<'_>)>(&bytes).expect("what was read");
-                // A NaN is not itself.
+                // The texts are compared, because NaN is not equal to itself.
                 prop_assert_eq!(format!("{taken:?}"), format!("{same:?}"));
             }
         }
     }
 
     #[test]
-    fn the_last_numbers_are_read() {
+    fn the_least_and_the_greatest_numbers_are_read() {
         for value in [
             ValueRef::Int32(i32::MIN),
             ValueRef::Int32(i32::MAX),

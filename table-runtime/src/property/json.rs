@@ -1,4 +1,4 @@
-//! Fields stored as JSON, and the check that what is written reads back.
+//! Fields that are stored as JSON, and the check that a written value reads back unchanged.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -53,8 +53,8 @@ impl<T: AsJson> Store<T> for Json {
 
 /// Returns the JSON of a value; `None` for `null`, which is stored as no property.
 ///
-/// The text is parsed, and the parsed value compared with the given one, because JSON has no word for NaN, infinities
-/// and `Some(None)`, and a text may be nested more deeply than `serde_json` reads.
+/// The text is parsed and the parsed value compared with the given one, because JSON cannot express NaN, infinities and
+/// `Some(None)`, and because a text may be nested more deeply than `serde_json` reads.
 fn json<T: Serialize + DeserializeOwned>(value: &T) -> Result<Option<String>, PropertyProblem> {
     let unfit = |found: String| PropertyProblem {
         expected: format!("a `{}` whose JSON reads back as the same value", std::any::type_name::<T>()).into(),
@@ -77,7 +77,7 @@ fn write<T: Serialize>(value: &T) -> serde_json::Result<String> {
     String::from_utf8(text).map_err(serde_json::Error::custom)
 }
 
-/// The compact form, of values that are not nested too deeply: the depth of the stack is bounded as well.
+/// A formatter of compact JSON that refuses values that are nested too deeply. This also bounds the depth of the stack.
 #[derive(Default)]
 struct Shallow {
     depth: usize,
@@ -116,16 +116,17 @@ impl Formatter for Shallow {
     }
 }
 
-/// Computes a hash of what a value gives a serializer: of more than JSON holds, so that equal hashes mean equal values.
+/// A serializer that computes a hash of the serialized value. The hash depends on more than JSON can express, so that
+/// equal hashes mean equal values.
 ///
-/// Elements of sequences and entries of maps are summed, because those of a `HashMap` and a `HashSet` come in any
-/// order. Integers are compared by value, and so are floats: which type an untagged enum has read is no difference.
-/// NaN and infinities are refused, for which JSON has no word.
+/// Elements of sequences and entries of maps are summed, because a `HashMap` and a `HashSet` yield theirs in any order.
+/// Integers are compared by value, and so are floats: the type that an untagged enum has read makes no difference. NaN
+/// and infinities are refused, because JSON cannot express them.
 struct Digest;
 
 type Hashed = Result<u64, serde_json::Error>;
 
-/// What distinguishes values whose parts are the same.
+/// A tag that distinguishes values whose parts are the same.
 #[derive(Hash)]
 enum Tag {
     Bool,
@@ -151,11 +152,11 @@ fn hash(tag: Tag, value: impl Hash) -> u64 {
 /// The parts of a compound value.
 struct Parts {
     tag: Tag,
-    /// The variant of an enum.
+    /// Variant of an enum.
     variant: Option<&'static str>,
     count: u64,
     sum: u64,
-    /// The hash of a key whose value comes next.
+    /// Hash of a map's key, while its value comes next.
     key: u64,
 }
 
@@ -376,7 +377,7 @@ impl ser::SerializeMap for Parts {
     }
 }
 
-/// Parts that come in one order.
+/// Implements the traits of compound values whose parts have a fixed order.
 macro_rules! in_order {
     ($($trait:ident $method:ident;)*) => {$(
         impl ser::$trait for Parts {

@@ -3,7 +3,7 @@
 use super::{Done, Found, Opening, Part, Primary, Rows, View, plan::Plan, visible::Visible};
 use crate::{
     LayoutInfo, PartInfo, Result, RowRef, Stored, TableEntity, ValueRef, entity,
-    key::{Encode, KeyPart},
+    key::{Encode, KeyPart, PartSink},
     layout::{Standing, begins, same, segments},
 };
 
@@ -72,9 +72,9 @@ macro_rules! partition_parts {
         impl<$($t: KeyPart, $n: Encode<$t::Kind>),*> PartitionParts for $parts {
             type Args<'a> = $args;
 
-            #[allow(unused_parens, reason = "of one value")]
-            fn open<E>(($($value),*): Self::Args<'_>, opening: Opening<E>) -> Opening<E> {
-                $(let opening = opening.partition::<$t::Kind, $n, $last>($t::arg_value($value));)*
+            #[allow(unused_parens, unused_mut, reason = "of one value, or of none")]
+            fn open<E>(($($value),*): Self::Args<'_>, mut opening: Opening<E>) -> Opening<E> {
+                $(opening.push_partition::<$t::Kind, $n, $last>($t::arg_value($value));)*
                 opening
             }
         }

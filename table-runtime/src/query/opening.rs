@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use super::{Point, Rows, plan::Plan};
 use crate::{
     TableEntity,
-    key::{Encode, Kind},
+    key::{Encode, Kind, PartSink},
 };
 
 /// A query while the derive's functions give it its first parts.
@@ -27,20 +27,6 @@ impl<E> Opening<E> {
         Self { plan, entity: PhantomData }
     }
 
-    /// Gives the next part of the partition key its value.
-    #[inline]
-    pub fn partition<K: Kind, N: Encode<K>, const LAST: bool>(mut self, value: K::Value<'_>) -> Self {
-        self.plan.push_partition::<K, N>(value, LAST);
-        self
-    }
-
-    /// Gives the next part of the row key its value.
-    #[inline]
-    pub fn row<K: Kind, N: Encode<K>, const LAST: bool>(mut self, value: K::Value<'_>) -> Self {
-        self.plan.push_row::<K, N>(value, LAST);
-        self
-    }
-
     /// The rows that begin so, as a `V`: the entity, or an index's copy of it.
     #[inline]
     pub fn rows<V, P, A>(self) -> Rows<V, P, A> {
@@ -51,5 +37,19 @@ impl<E> Opening<E> {
     #[inline]
     pub fn point<V, W>(self) -> Point<V, W> {
         Point::new(self.plan)
+    }
+}
+
+impl<E> PartSink for Opening<E> {
+    type Output = ();
+
+    #[inline]
+    fn push_partition<K: Kind, N: Encode<K>, const LAST: bool>(&mut self, value: K::Value<'_>) {
+        self.plan.push_partition::<K, N>(value, LAST);
+    }
+
+    #[inline]
+    fn push_row<K: Kind, N: Encode<K>, const LAST: bool>(&mut self, value: K::Value<'_>) {
+        self.plan.push_row::<K, N>(value, LAST);
     }
 }

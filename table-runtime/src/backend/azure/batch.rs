@@ -20,8 +20,8 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Writes the request. Returns an error if the request has too many bytes (the service counts all of them,
-    /// including the lines of the envelope), or if Azurite would write another row. Nothing is sent then.
+    /// Writes the request. Returns an error, so that nothing is sent, if the request has too many bytes (the service
+    /// counts all of them, including the lines of the envelope), or if Azurite would write another row.
     pub(super) fn write(endpoint: &Endpoint, group: &Group) -> Result<Self> {
         if endpoint.is_azurite() {
             azurite::check_batch(group)?;

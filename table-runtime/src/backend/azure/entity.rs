@@ -1,13 +1,13 @@
-//! Rows as the service's JSON.
+//! Rows in the service's JSON.
 //!
-//! A value's type is told by an annotation, `"Likes@odata.type":"Edm.Int64"`, or by its form: text, `true`, a bare
-//! whole number (`Edm.Int32`) or one with a point or an exponent (`Edm.Double`). Answers are asked for with
-//! minimal metadata, as Microsoft's own clients do: it annotates whatever the form would not tell, and has the `ETag`,
-//! without the addresses that full metadata repeats in each row.
+//! A value's type is given by an annotation, `"Likes@odata.type":"Edm.Int64"`, or by its form: a text, `true`, a bare
+//! whole number (`Edm.Int32`), or a number with a point or an exponent (`Edm.Double`). Requests ask for minimal
+//! metadata, as Microsoft's own clients do. Minimal metadata annotates every value whose form does not determine its
+//! type, and includes the `ETag`, but not the addresses that full metadata repeats in each row.
 //!
-//! Other writers, and emulators that keep what they are given, have values in other forms: they are read as far as their
-//! meaning is clear ([`forms`]). A value that cannot be read is [`ValueRef::Unreadable`] then: it is an error of a field
-//! that asks for it, with the row and the property, and not of the whole page.
+//! Other writers, and emulators that keep values as they receive them, use other forms. Such values are read as far as
+//! their meaning is clear ([`forms`]). A value that cannot be read becomes [`ValueRef::Unreadable`]. It is an error of
+//! a field that reads it, with the row and the property, and not an error of the whole page.
 
 use std::{borrow::Cow, collections::HashSet, fmt};
 
@@ -20,13 +20,13 @@ use serde::{
 use super::{forms, unrepresentable};
 use crate::{ETag, Properties, Row, RowSet, ValueRef};
 
-/// How texts are written.
+/// Encoding of texts in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Texts {
-    /// As UTF-8, which is short.
+    /// UTF-8, which is short.
     Utf8,
-    /// In ASCII, other characters as `\u20AC`. Azurite decodes a body by the pieces in which it arrives, and so damages
-    /// a character that two pieces share.
+    /// ASCII, with other characters as `\u20AC`. Azurite decodes a body piece by piece as it arrives, and so damages a
+    /// character that is split between two pieces.
     Ascii,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn write(json: &mut Vec<u8>, texts: Texts, partition_key: &str, row_k
     if texts == Texts::Ascii && !json[begin..].is_ascii() {
         let utf8 = json.split_off(begin);
         for character in String::from_utf8_lossy(&utf8).chars() {
-            // Characters past ASCII stand within texts only.
+            // Characters outside ASCII occur only within texts.
             match u8::try_from(character) {
                 Ok(byte) if byte.is_ascii() => json.push(byte),
                 _ => {
@@ -64,7 +64,7 @@ fn write_utf8(json: &mut Vec<u8>, partition_key: &str, row_key: &str, properties
             json.extend_from_slice(annotation.as_bytes());
             json.extend_from_slice(b"\",");
         }
-        // A name is letters, digits and `_`: the limits are checked before.
+        // A name needs no escaping: the limits, which are checked earlier, allow only letters, digits and `_`.
         json.push(b'"');
         json.extend_from_slice(name.as_bytes());
         json.extend_from_slice(b"\":");
@@ -73,9 +73,9 @@ fn write_utf8(json: &mut Vec<u8>, partition_key: &str, row_key: &str, properties
     json.push(b'}');
 }
 
-/// The annotation of a value whose form does not tell its type.
+/// Returns the annotation of a value whose form does not determine its type.
 ///
-/// A Double has it too: servers in JavaScript take `5.0` for the Int32 `5`.
+/// A Double has an annotation too, because servers in JavaScript read `5.0` as the Int32 `5`.
 fn annotation(value: ValueRef<'_>) -> Option<&'static str> {
     match value {
         ValueRef::String(_) | ValueRef::Boolean(_) | ValueRef::Int32(_) => None,
@@ -89,28 +89,28 @@ fn write_value(json: &mut Vec<u8>, value: ValueRef<'_>) {
         ValueRef::Binary(value) => quoted(json, STANDARD.encode(value)),
         ValueRef::Boolean(value) => json.extend_from_slice(if value { b"true" } else { b"false" }),
         ValueRef::Int32(value) => json.extend_from_slice(value.to_string().as_bytes()),
-        // As a text: numbers past 2^53 do not survive JavaScript.
+        // Written as a text, because JavaScript rounds whole numbers above 2^53.
         ValueRef::Int64(value) => quoted(json, value),
         ValueRef::Double(value) if value.is_nan() => quoted(json, "NaN"),
         ValueRef::Double(value) if value.is_infinite() => {
             quoted(json, if value > 0.0 { "Infinity" } else { "-Infinity" });
         }
-        // `{:?}` always has a point or an exponent.
+        // `{:?}` always writes a point or an exponent.
         ValueRef::Double(value) => json.extend_from_slice(format!("{value:?}").as_bytes()),
         ValueRef::Guid(value) => quoted(json, value),
         ValueRef::DateTime(value) => quoted(json, value),
-        // The limits refuse it before.
+        // The limits, which are checked earlier, refuse such a value.
         ValueRef::Unreadable(_) => json.extend_from_slice(b"null"),
     }
 }
 
-/// A text with no character to escape.
+/// Appends a text that has no character to escape.
 fn quoted(json: &mut Vec<u8>, value: impl fmt::Display) {
     json.extend_from_slice(format!("\"{value}\"").as_bytes());
 }
 
 fn text(json: &mut Vec<u8>, value: &str) {
-    // A `Vec` takes what it is given, and a text can always be written.
+    // Neither serializing a text nor writing to a `Vec` can fail.
     let _ = serde_json::to_writer(json, value);
 }
 
@@ -124,7 +124,7 @@ pub(super) fn read_page(json: &[u8]) -> serde_json::Result<RowSet> {
     parse::<Answer>(utf8(json)?).map(|answer| answer.value.0)
 }
 
-/// Parses JSON, also if `serde_json` refuses it for a value that no type of Rust holds.
+/// Parses JSON, even if `serde_json` refuses it because of a value that no Rust type can hold.
 fn parse<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
     serde_json::from_str(json).or_else(|error| match unrepresentable::mark(json) {
         Some(marked) => serde_json::from_str(&marked),
@@ -132,7 +132,7 @@ fn parse<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
     })
 }
 
-/// Checked once for the whole, which is faster than text by text.
+/// Checks once that the whole JSON is UTF-8, which is faster than checking each text.
 fn utf8(json: &[u8]) -> serde_json::Result<&str> {
     std::str::from_utf8(json).map_err(serde_json::Error::custom)
 }
@@ -172,7 +172,7 @@ impl<'de> Deserialize<'de> for Entities {
 
 struct Entity(Row);
 
-/// A value as it stands in the JSON.
+/// A value in the form that it has in the JSON.
 #[derive(Clone)]
 enum Json<'a> {
     Null,
@@ -180,7 +180,7 @@ enum Json<'a> {
     Whole(i64),
     Number(f64),
     Text(Cow<'a, str>),
-    /// A value that no property can hold: what it is, and its text as far as there is one.
+    /// A value that no property can hold: a description, and its text if there is one.
     Other(&'static str, String),
 }
 
@@ -207,7 +207,7 @@ impl<'de> Deserialize<'de> for Json<'de> {
                 Ok(Json::Whole(value))
             }
 
-            #[allow(clippy::cast_precision_loss, reason = "past i64 it can only be a Double")]
+            #[allow(clippy::cast_precision_loss, reason = "a number above i64::MAX can only be a Double")]
             fn visit_u64<E>(self, value: u64) -> Result<Json<'de>, E> {
                 Ok(i64::try_from(value).map_or(Json::Number(value as f64), Json::Whole))
             }
@@ -230,11 +230,11 @@ impl<'de> Deserialize<'de> for Json<'de> {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Json<'de>, A::Error> {
                 while values.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Json::Other("a list, which no property is", String::new()))
+                Ok(Json::Other("a list, which no property can hold", String::new()))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json<'de>, A::Error> {
-                let mut found = Json::Other("an object, which no property is", String::new());
+                let mut found = Json::Other("an object, which no property can hold", String::new());
                 while let Some(Name(name)) = members.next_key()? {
                     match unrepresentable::marked(&name) {
                         Some(what) => found = Json::Other(what, members.next_value()?),
@@ -249,14 +249,14 @@ impl<'de> Deserialize<'de> for Json<'de> {
     }
 }
 
-/// A member's name, borrowed where it can be.
+/// A member's name, borrowed if possible.
 struct Name<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Json::deserialize(deserializer)? {
             Json::Text(name) => Ok(Self(name)),
-            _ => Err(D::Error::custom("a name that is no text")),
+            _ => Err(D::Error::custom("a name that is not a text")),
         }
     }
 }
@@ -301,7 +301,7 @@ impl<'de> Deserialize<'de> for Entity {
     }
 }
 
-/// A row's members, before annotations and values, which may come in any order, are put together.
+/// A row's members as they were read. Annotations and values may come in any order, and are matched afterwards.
 struct Parts<'a> {
     types: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     values: Vec<(Cow<'a, str>, Json<'a>)>,
@@ -312,7 +312,8 @@ impl Parts<'_> {
         let (mut partition_key, mut row_key, mut etag, mut timestamp) = (None, None, None, None);
         let repeated = self.repeated();
         let mut properties = Properties::with_capacity(self.values.len() * 24);
-        // Annotations stand beside their values, in the same order: look on from the one found last.
+        // Annotations are usually located beside their values, in the same order, so each search begins after the
+        // annotation that was found last.
         let mut after = 0;
         for (name, value) in &self.values {
             match (name.as_ref(), value) {
@@ -339,14 +340,14 @@ impl Parts<'_> {
             }
         }
         let (Some(partition_key), Some(row_key)) = (partition_key, row_key) else {
-            return Err(self.named("has no such keys"));
+            return Err(self.named("does not have both keys as texts"));
         };
         if let Some(name) = ["PartitionKey", "RowKey", "Timestamp"].into_iter().find(|name| repeated.contains(name)) {
             return Err(self.named(&format!("has more than one {name}")));
         }
         let Some(text) = timestamp else { return Err(self.named("has no Timestamp")) };
         let timestamp = forms::date_time(text).ok_or_else(|| self.named("has a Timestamp that is not a time"))?;
-        // The ETag is the time stamp in other clothes, which Microsoft's own clients know too.
+        // The ETag is the time stamp in another format; Microsoft's own clients rely on this as well.
         let etag = match etag {
             Some(etag) => etag.parse(),
             None => ETag::try_from(format!("W/\"datetime'{}'\"", text.replace(':', "%3A"))),
@@ -356,9 +357,9 @@ impl Parts<'_> {
         Ok(Row { partition_key, row_key, properties, etag, timestamp })
     }
 
-    /// The names that more than one value has. There are none in what the service writes.
+    /// Returns the names that occur more than once. A row that the service wrote has none.
     fn repeated(&self) -> HashSet<&str> {
-        /// Up to this many names, comparing them all takes less time than sorting them.
+        /// Number of names up to which comparing all of them takes less time than sorting them.
         const FEW: usize = 24;
         let names = || self.values.iter().map(|(name, _)| name.as_ref());
         if self.values.len() <= FEW {
@@ -370,7 +371,7 @@ impl Parts<'_> {
         sorted.windows(2).filter(|two| two[0] == two[1]).map(|two| two[0]).collect()
     }
 
-    /// An error that names the row, as far as its keys can be read.
+    /// Describes a problem together with the row, as far as the row's keys can be read.
     #[cold]
     fn named(&self, problem: &str) -> String {
         let key = |key: &str| {
@@ -386,7 +387,7 @@ impl Parts<'_> {
     }
 }
 
-/// Adds a property.
+/// Adds a property. A value that cannot be read becomes [`ValueRef::Unreadable`].
 fn push(properties: &mut Properties, name: &str, value: &Json<'_>, edm_type: Option<&str>) {
     let mut bytes = Vec::new();
     match typed(value, edm_type, &mut bytes) {
@@ -395,7 +396,7 @@ fn push(properties: &mut Properties, name: &str, value: &Json<'_>, edm_type: Opt
     }
 }
 
-/// The value; `None` if it cannot be read. What is decoded is kept in `bytes`.
+/// Returns the value; `None` if it cannot be read. Binary data is decoded into `bytes`.
 fn typed<'a>(value: &'a Json<'_>, edm_type: Option<&str>, bytes: &'a mut Vec<u8>) -> Option<ValueRef<'a>> {
     Some(match (edm_type, value) {
         (None | Some("Edm.String"), Json::Text(text)) => ValueRef::String(text),
@@ -406,8 +407,9 @@ fn typed<'a>(value: &'a Json<'_>, edm_type: Option<&str>, bytes: &'a mut Vec<u8>
         }
         (Some("Edm.Int32"), Json::Text(text)) => ValueRef::Int32(text.parse().ok()?),
         (Some("Edm.Int32"), Json::Number(number)) => ValueRef::Int32(forms::whole(*number)?.try_into().ok()?),
-        // A whole number that is no Int32, and is not said to be an Int64, can only be a Double written short.
-        #[allow(clippy::cast_precision_loss, reason = "a Double is what it was")]
+        // A whole number outside the range of Int32, without the annotation of an Int64, can only be a Double in short
+        // form.
+        #[allow(clippy::cast_precision_loss, reason = "the number was written as a Double")]
         (None | Some("Edm.Double"), Json::Whole(number)) => ValueRef::Double(*number as f64),
         (None | Some("Edm.Double"), Json::Number(number)) => ValueRef::Double(*number),
         (Some("Edm.Double"), Json::Text(text)) => ValueRef::Double(forms::double(text)?),
@@ -424,7 +426,7 @@ fn typed<'a>(value: &'a Json<'_>, edm_type: Option<&str>, bytes: &'a mut Vec<u8>
     })
 }
 
-/// What is found instead of a value, for errors: no value itself, which may be private.
+/// Describes, for errors, what was found instead of a value. Omits the value itself, which may be private.
 #[cold]
 fn unreadable(value: &Json<'_>, edm_type: Option<&str>) -> String {
     match (value, edm_type) {
@@ -440,7 +442,7 @@ mod tests {
     use crate::{Ticks, Value};
 
     #[test]
-    fn types_that_the_form_does_not_tell_are_annotated() {
+    fn types_that_the_form_does_not_determine_are_annotated() {
         let properties: Properties = [
             ("Text", Value::String("\"\u{1}".to_owned())),
             ("Int32", Value::Int32(5)),
@@ -462,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn ascii_texts_are_the_same_texts() -> serde_json::Result<()> {
+    fn texts_in_ascii_read_back_unchanged() -> serde_json::Result<()> {
         let mut json = b"before ".to_vec();
         write(&mut json, Texts::Ascii, "ä\"", "𝄞", &Properties::default());
         assert_eq!(String::from_utf8_lossy(&json), r#"before {"PartitionKey":"\u00E4\"","RowKey":"\uD834\uDD1E"}"#);
@@ -486,7 +488,7 @@ mod tests {
             (r#""A":2147483648"#, Value::Double(2_147_483_648.0)),
             (r#""A":100000000000000000000"#, Value::Double(1e20)),
             (r#""A@odata.type":"Edm.Double","A":5"#, Value::Double(5.0)),
-            // After the value, too.
+            // The annotation may come after the value.
             (r#""A":5,"A@odata.type":"Edm.Double""#, Value::Double(5.0)),
             (r#""B":1,"B@odata.type":"Edm.Int32","A":"7","A@odata.type":"Edm.Int64""#, Value::Int64(7)),
             (r#""A":"7","A@odata.type":"Edm.Int64","B@odata.type":"Edm.Double","B":1"#, Value::Int64(7)),

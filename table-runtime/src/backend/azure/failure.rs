@@ -272,8 +272,8 @@ impl fmt::Display for Failure {
 
 impl error::Error for Failure {}
 
-/// Describes an error and its causes. Describes an answer among them only by its status, because its headers and its
-/// body may contain a token.
+/// Describes an error and its causes. An HTTP answer among them is described only by its status, because its headers
+/// and its body may contain a token.
 fn chain(error: &azure_core::Error) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut next: Option<&(dyn error::Error + 'static)> = Some(error);

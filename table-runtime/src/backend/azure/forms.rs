@@ -1,4 +1,5 @@
-//! Values in forms that the service does not write, but other writers do: read if only one meaning is possible.
+//! Values in forms that the service does not write, but other writers do. A value is read only if exactly one meaning
+//! is possible.
 
 use base64::{
     Engine, alphabet,
@@ -7,8 +8,8 @@ use base64::{
 
 use crate::{Guid, Ticks};
 
-/// Reads a time: with or without seconds and their fraction, in UTC (`Z`, or no zone, since the service has no other) or
-/// at an offset such as `+02:00`.
+/// Reads a time with or without seconds and their fraction. The time is in UTC (`Z`, or no zone, since the service has
+/// no other zone) or at an offset such as `+02:00`.
 pub(super) fn date_time(text: &str) -> Option<Ticks> {
     const PER_MINUTE: i64 = 600_000_000;
     if let Ok(ticks) = text.parse() {
@@ -24,7 +25,7 @@ pub(super) fn date_time(text: &str) -> Option<Ticks> {
     Ticks::new(u64::try_from(utc).ok()?)
 }
 
-/// Splits an offset such as `-07:30` off, in minutes.
+/// Splits off an offset such as `-07:30`, and returns the rest and the offset in minutes.
 fn split_offset(text: &str) -> Option<(&str, i64)> {
     let (local, offset) = text.split_at_checked(text.len().checked_sub("+00:00".len())?)?;
     let &[sign, h1, h2, b':', m1, m2] = offset.as_bytes() else { return None };
@@ -38,7 +39,7 @@ fn split_offset(text: &str) -> Option<(&str, i64)> {
     (hours <= 14 && minutes < 60).then_some((local, sign * (hours * 60 + minutes)))
 }
 
-/// Reads a GUID: with or without hyphens, in braces or parentheses or without, in either case.
+/// Reads a GUID with or without hyphens, bare or in braces or parentheses, in upper or lower case.
 pub(super) fn guid(text: &str) -> Option<Guid> {
     let bare = |open, close| text.strip_prefix(open)?.strip_suffix(close);
     let text = bare('{', '}').or_else(|| bare('(', ')')).unwrap_or(text);
@@ -52,7 +53,7 @@ pub(super) fn guid(text: &str) -> Option<Guid> {
     hyphens.parse().ok()
 }
 
-/// Reads a number as text; one that is not finite only by its name.
+/// Reads a number that is written as a text. A number that is not finite is read only from its name.
 pub(super) fn double(text: &str) -> Option<f64> {
     match text {
         "NaN" => Some(f64::NAN),
@@ -62,15 +63,15 @@ pub(super) fn double(text: &str) -> Option<f64> {
     }
 }
 
-/// Reads a whole number that is written with a point or an exponent, if it is surely the one that was meant.
-#[allow(clippy::cast_possible_truncation, reason = "it is whole, and in the range")]
+/// Reads a whole number that is written with a point or an exponent, if the double represents no other whole number.
+#[allow(clippy::cast_possible_truncation, reason = "the number is whole and in range")]
 pub(super) fn whole(number: f64) -> Option<i64> {
-    /// Below it, each whole number is a double of its own.
+    /// Limit below which each whole number has a double of its own.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     (number.fract() == 0.0 && number.abs() < EXACT).then_some(number as i64)
 }
 
-/// Reads `true` and `false` as text, in either case.
+/// Reads `true` or `false` that is written as a text, in upper or lower case.
 pub(super) fn boolean(text: &str) -> Option<bool> {
     let is = |name| text.eq_ignore_ascii_case(name);
     if is("true") || is("false") { Some(is("true")) } else { None }
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_in_utc() {
+    fn times_are_converted_to_utc() {
         for (text, expected) in [
             ("2010-05-28T00:00:00.1234567Z", Some("2010-05-28T00:00:00.1234567Z")),
             ("2010-05-28T00:00:00.12+01:30", Some("2010-05-27T22:30:00.1200000Z")),
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_the_ones_that_were_meant() {
+    fn values_with_one_possible_meaning_are_read() {
         assert_eq!((double("5"), double("INF")), (Some(5.0), Some(f64::INFINITY)));
         assert_eq!((double("1e999"), double("infinity"), double("nan"), double("")), (None, None, None, None));
         assert_eq!((whole(-5.0), whole(5.5), whole(f64::NAN), whole(1e300)), (Some(-5), None, None, None));

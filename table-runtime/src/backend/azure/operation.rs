@@ -1,4 +1,5 @@
-//! A write as the service takes it: method, address and headers, alike by itself and in a transaction.
+//! A write in the form that the service expects: method, address and headers. They are the same for a single request
+//! and in a transaction.
 
 use azure_core::{
     Header, Method,
@@ -10,10 +11,10 @@ use crate::backend::{Action, IfMatch};
 
 pub(super) const DATA_SERVICE_VERSION: HeaderName = HeaderName::from_static("dataserviceversion");
 pub(super) const VERSION_3: HeaderValue = HeaderValue::from_static("3.0");
-/// Without an `Accept` that asks for JSON, errors of some requests come as XML.
+/// Format that answers should have. Without an `Accept` that asks for JSON, errors of some requests come as XML.
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json;odata=nometadata");
 
-/// Which address a write goes to.
+/// Kind of address that a write goes to.
 pub(super) enum Address {
     Table,
     Row,
@@ -32,8 +33,8 @@ pub(super) const fn method(action: &Action) -> Method {
     }
 }
 
-/// The headers of a write. An update, a patch and a delete always have a condition: without one, the first two would
-/// be upserts.
+/// Returns the headers of a write. An update, a patch and a delete always have a condition: without one, an update or a
+/// patch would be an upsert.
 pub(super) fn headers(action: &Action) -> Headers {
     let mut all = Headers::new();
     all.insert(headers::ACCEPT, JSON);

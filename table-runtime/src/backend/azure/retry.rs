@@ -1,4 +1,4 @@
-//! When a request is sent again.
+//! Retries of requests.
 
 use std::{future::Future, time::Duration};
 
@@ -7,21 +7,21 @@ use tokio::time::{Instant, sleep};
 
 use super::failure::Failure;
 
-/// What a request does if it is applied twice, or later than its caller believes.
+/// Effect of a request that is applied twice, or later than its caller expects.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeat {
-    /// A read, or the creation of a table: nothing.
+    /// No harm: the request is a read, or creates a table.
     Harmless,
-    /// A write: harm. It is sent again only if it was provably not applied.
+    /// Possible harm: the request is a write. It is sent again only if it was certainly not applied.
     Harmful,
 }
 
-/// How often and for how long.
+/// Limits of the retries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Retry {
-    /// The most times that a request is sent.
+    /// Maximum number of times that a request is sent.
     pub(super) attempts: usize,
-    /// No further attempt begins later than this after the first.
+    /// Time after the first attempt within which a further attempt may begin.
     pub(super) total: Duration,
 }
 
@@ -32,7 +32,8 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// Tries until it succeeds, or trying on is of no use, or could do harm, or would take too long.
+    /// Calls `attempt` until it succeeds, or until a further attempt would be useless, could do harm, or would begin
+    /// too late.
     pub(super) async fn run<T, F>(self, repeat: Repeat, mut attempt: impl FnMut(usize) -> F) -> Result<T, Failure>
     where
         F: Future<Output = Result<T, Failure>>,

@@ -1,4 +1,4 @@
-//! The one place where requests leave and answers come in.
+//! The single place where requests are sent and answers are received.
 
 use std::{error::Error as _, fmt, sync::Arc, time::Duration};
 
@@ -13,19 +13,19 @@ use reqwest::header;
 
 use super::failure::{Failure, Refusal};
 
-/// The most bytes that are read of a good answer. A page of the service has up to 4 MiB of values, which JSON's escapes
-/// and annotations make larger.
+/// Maximum number of bytes that are read of a successful answer. A page of the service has up to 4 MiB of values, and
+/// JSON's escapes and annotations make it larger.
 pub(super) const BODY: usize = 64 * 1024 * 1024;
-/// The bytes that are read of an error; what comes after them is left.
+/// Maximum number of bytes that are read of an error. The rest is ignored.
 const ERROR_BODY: usize = 64 * 1024;
 
-/// A pooled client in the place of the family's, which keeps no idle connection and waits for ever.
+/// A pooled HTTP client that replaces the SDK's client, which keeps no idle connections and has no timeout.
 ///
-/// An answer is read whole here, so that a cut one is told from an error; answers that are errors are read here too,
-/// since what the family makes of them drops their message and, where the code stands in the body alone, the code.
+/// The transport reads each answer completely, so that it can distinguish a truncated answer from an error. It also
+/// reads answers that are errors, because the SDK drops their message, and their code if only the body contains it.
 ///
-/// It is also the pipeline's last policy. The family's own last one prints each request at `debug` level, with the
-/// `Authorization` header or the signature in the address, so it is never reached.
+/// It is also the last policy of the pipeline. The SDK's own last policy logs each request at `debug` level, with the
+/// `Authorization` header or the signature in the address, so this pipeline never calls it.
 pub(super) struct Transport {
     client: reqwest::Client,
     timeout: Duration,
@@ -39,10 +39,11 @@ impl Transport {
     async fn exchange(&self, request: &Request) -> Result<Response, Failure> {
         let unsent = |reason: String| Failure::Unsent { reason, passing: false };
         let method = reqwest::Method::from_bytes(request.method().as_ref().as_bytes());
-        let method = method.map_err(|_| unsent("an HTTP method that is none".to_owned()))?;
+        let method = method.map_err(|_| unsent("the HTTP method is invalid".to_owned()))?;
         let mut sent = reqwest::Request::new(method, request.url().clone());
         *sent.timeout_mut() = Some(self.timeout);
-        // They come in another order each time, which parsers that expect the last one again, as Node's, are slower at.
+        // The SDK returns headers in a different order each time. Parsers that expect the previous order, such as the
+        // one of Node.js, are slower then.
         let mut headers: Vec<_> = request.headers().iter().collect();
         headers.sort_unstable_by_key(|(name, _)| name.as_str());
         sent.headers_mut().reserve(headers.len());
@@ -50,12 +51,12 @@ impl Transport {
             let name = header::HeaderName::from_bytes(name.as_str().as_bytes());
             let value = header::HeaderValue::from_str(value.as_str());
             let (Ok(name), Ok(value)) = (name, value) else {
-                return Err(unsent("a header that is none".to_owned()));
+                return Err(unsent("a header is invalid".to_owned()));
             };
             sent.headers_mut().insert(name, value);
         }
         let Body::Bytes(body) = request.body() else {
-            return Err(unsent("a request's body that is a stream".to_owned()));
+            return Err(unsent("the request's body is a stream".to_owned()));
         };
         if !body.is_empty() {
             *sent.body_mut() = Some(body.clone().into());
@@ -70,7 +71,7 @@ impl Transport {
         let status = answer.status().as_u16();
         let headers = read_headers(answer.headers());
         if !(200..300).contains(&status) {
-            // The status says enough, should the body be lost.
+            // If the body is lost, the status alone is enough.
             let body = beginning(&mut answer, ERROR_BODY).await;
             return Err(Failure::Refused(Refusal::read(status, &headers, &body)));
         }
@@ -87,7 +88,7 @@ async fn whole(answer: &mut reqwest::Response, status: u16) -> Result<Bytes, Fai
         return Err(Failure::TooLarge(status));
     }
     let lost = |error| Failure::Lost(reason(error));
-    // Most answers come in one piece, which need not be copied.
+    // Most answers arrive in one piece, which is returned without a copy.
     let Some(first) = answer.chunk().await.map_err(lost)? else { return Ok(Bytes::new()) };
     let Some(mut next) = answer.chunk().await.map_err(lost)? else { return bounded(first, status) };
     let mut body = BytesMut::with_capacity(expected.unwrap_or_default().max(first.len() + next.len()));
@@ -108,7 +109,7 @@ fn bounded(body: Bytes, status: u16) -> Result<Bytes, Failure> {
     if body.len() > BODY { Err(Failure::TooLarge(status)) } else { Ok(body) }
 }
 
-/// Reads up to `most` bytes of the body, as far as it comes.
+/// Reads up to `most` bytes of the body, or fewer if the connection is lost.
 async fn beginning(answer: &mut reqwest::Response, most: usize) -> BytesMut {
     let mut body = BytesMut::new();
     while let Ok(Some(next)) = answer.chunk().await {
@@ -121,7 +122,7 @@ async fn beginning(answer: &mut reqwest::Response, most: usize) -> BytesMut {
     body
 }
 
-/// What happened, without the address, which may hold a signature.
+/// Describes an error without the address, which may contain a signature.
 fn reason(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();
@@ -137,7 +138,7 @@ fn reason(error: reqwest::Error) -> String {
 fn read_headers(read: &header::HeaderMap) -> Headers {
     let mut all = Headers::new();
     for (name, value) in read {
-        // A continuation must not vanish for being no ASCII: that would end the scan early.
+        // A continuation token with characters outside ASCII must be kept: without it, the scan would end early.
         let value = value.to_str().map_or_else(
             |_| match std::str::from_utf8(value.as_bytes()) {
                 Ok(text) => text.to_owned(),
@@ -147,7 +148,7 @@ fn read_headers(read: &header::HeaderMap) -> Headers {
         );
         all.insert(HeaderName::from(name.as_str().to_owned()), HeaderValue::from(value));
     }
-    // Cosmos DB does not send all of these, and the family then calls a write failed that was applied.
+    // Cosmos DB does not send all of these headers. Without them, the SDK reports an applied write as failed.
     let mut fill = |name: HeaderName, usable: bool, value: &'static str| {
         if !usable {
             all.insert(name, HeaderValue::from_static(value));
@@ -170,7 +171,7 @@ impl HttpClient for Transport {
     }
 }
 
-/// The pipeline's end, right after the policy that signs.
+/// The last policy of the pipeline, right after the policy that signs.
 pub(super) struct Last(pub(super) Arc<Transport>);
 
 #[async_trait]

@@ -1,20 +1,22 @@
-//! JSON values that no type of Rust holds: texts with half a character (a lone UTF-16 surrogate, `\\ud800`), which
-//! writers in other languages may store, and numbers beyond a double. `serde_json` refuses a whole answer for one.
+//! JSON values that no Rust type can hold: texts with half a character (a lone UTF-16 surrogate, `\ud800`), which
+//! writers in other languages may store, and numbers outside the range of a double. `serde_json` refuses a whole answer
+//! because of one such value.
 //!
-//! They are looked for only after that. Each is then replaced by an object, so that it is known where it stands.
+//! The values are searched for only after such an error. Each one is then replaced by an object, so that the reader
+//! knows which property it belongs to.
 
 use std::fmt::Write;
 
 const SURROGATE: &str = "a text with a lone surrogate, half a character";
 const TOO_LARGE: &str = "a number beyond Edm.Double";
 
-/// What stands in the object of a value that was [marked](mark).
+/// Returns the problem that `name` describes, if it is the member's name in the object of a [marked](mark) value.
 pub(super) fn marked(name: &str) -> Option<&'static str> {
     [SURROGATE, TOO_LARGE].into_iter().find(|what| *what == name)
 }
 
-/// Replaces such values by objects of what they are and, as far as it can be, their text; `None` if there are none. In
-/// names, halves of characters are replaced by U+FFFD.
+/// Replaces each such value by an object with its problem and, as far as possible, its text. In names, halves of
+/// characters are replaced by U+FFFD. Returns `None` if there are no such values.
 pub(super) fn mark(json: &str) -> Option<String> {
     let mut marked = String::with_capacity(json.len() + 128);
     let (mut rest, mut any) = (json, false);
@@ -26,7 +28,7 @@ pub(super) fn mark(json: &str) -> Option<String> {
         if !token.starts_with('"') {
             if token.parse().is_ok_and(f64::is_infinite) {
                 any = true;
-                // A `String` takes what it is given.
+                // Writing to a `String` never fails.
                 let _ = write!(marked, "{{\"{TOO_LARGE}\":\"{token}\"}}");
             } else {
                 marked.push_str(token);
@@ -46,7 +48,7 @@ pub(super) fn mark(json: &str) -> Option<String> {
     any.then_some(marked)
 }
 
-/// The end of a text that begins here, after its closing quote.
+/// Returns the position after the closing quote of the text that `json` begins with.
 fn text_end(json: &str) -> usize {
     let mut escaped = false;
     for (at, byte) in json.bytes().enumerate().skip(1) {
@@ -64,7 +66,7 @@ fn number_end(json: &str) -> usize {
     json.find(|character: char| !matches!(character, '0'..='9' | '+' | '-' | '.' | 'e' | 'E')).unwrap_or(json.len())
 }
 
-/// The text with U+FFFD for each lone surrogate; `None` if it has none.
+/// Returns the text with U+FFFD in place of each lone surrogate; `None` if there are none.
 fn whole_characters(text: &str) -> Option<String> {
     let unit = |at: usize| {
         let digits = text.get(at..)?.strip_prefix("\\u")?.get(..4)?;
@@ -82,7 +84,7 @@ fn whole_characters(text: &str) -> Option<String> {
                 copied = at;
             }
             (Some(_), _) => at += 6,
-            // What is escaped may be a backslash, and is ASCII in sound JSON.
+            // The escaped character may be a backslash. In valid JSON it is ASCII.
             (None, _) => at = (at + 2).min(text.len()),
         }
         if !text.is_char_boundary(at) {
@@ -103,23 +105,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_and_numbers_are_marked() {
+    fn lone_surrogates_and_too_large_numbers_are_marked() {
         let marked = |json: &str| mark(json).unwrap_or_default();
         let expected = "{\"a\":{\"a text with a lone surrogate, half a character\":\"x\u{FFFD}\"}}";
         assert_eq!(marked(r#"{"a":"x\ud800"}"#), expected);
         assert_eq!(marked(r#"["\udc00\ud834\udd1e\ud834"]"#).matches('\u{FFFD}').count(), 2);
         assert_eq!(marked(r#"{"\ud800" : 1}"#), "{\"\u{FFFD}\" : 1}");
         assert_eq!(marked("[1,-1e400]"), r#"[1,{"a number beyond Edm.Double":"-1e400"}]"#);
-        for sound in
+        for valid in
             [r#"{"a":"\\ud800"}"#, r#""\ud834\udd1e""#, "1e308", "\"-1e400\"", "", "\"", "\"\\", "\"\\u", "\"\\ä"]
         {
-            assert_eq!(mark(sound), None, "{sound}");
+            assert_eq!(mark(valid), None, "{valid}");
         }
     }
 
     proptest! {
         #[test]
-        fn sound_json_is_left_and_any_text_is_passed(text in any::<String>(), parts in prop::collection::vec(
+        fn valid_json_is_unchanged_and_any_text_is_accepted(text in any::<String>(), parts in prop::collection::vec(
             prop::sample::select(vec!["\"", "\\", "\\u", "d800", "dc00", "ä", ":", "1e999", "-", "{", "\\ud834\\udd1e"]), 0..12,
         )) {
             let json = serde_json::to_string(&text).unwrap_or_default();

@@ -1,9 +1,9 @@
-//! The one thread that writes.
+//! The single thread that writes.
 //!
-//! It drains the queue into one write transaction: each group is validated whole, against what those before it left,
-//! before any of it is applied. Then there is one durable commit, then the new snapshot is published, then the writers
-//! are answered, so that each reads what it wrote. While the disk is busy the next writers queue up, and share the next
-//! commit.
+//! The thread drains the queue into one write transaction. It validates each group as a whole, against the state that
+//! the groups before it left, and only then applies the group. One durable commit follows. The thread then publishes
+//! the new snapshot, and answers the writers last, so that each writer reads what it wrote. While the disk is busy, the
+//! next writers queue up and share the next commit.
 
 use std::{
     collections::HashMap,
@@ -24,17 +24,18 @@ use super::{
 };
 use crate::{Result, Ticks};
 
-/// The store's own table, which no table of rows can be called.
+/// The store's own table, whose name no table of rows can have.
 pub(super) const STORE: TableDefinition<'_, &str, u64> = TableDefinition::new("$store");
-/// Its row with the format of the file.
+/// Key of the row in [`STORE`] with the format of the file.
 pub(super) const FORMAT: &str = "format";
-/// Its row with the last time stamp that was given, in ticks.
+/// Key of the row in [`STORE`] with the last time stamp that was assigned, in ticks.
 pub(super) const LAST: &str = "last";
 
-/// How many operations a commit takes before it leaves the others to the next one, so that none waits for too long.
+/// Number of operations after which a commit leaves the remaining requests to the next one, so that no writer waits too
+/// long.
 const OPERATIONS: usize = 10_000;
 
-/// What a writer wants.
+/// The work that a writer requests.
 #[derive(Debug)]
 pub(super) enum Task {
     Write(Prepared),
@@ -42,12 +43,13 @@ pub(super) enum Task {
     DeleteTable(String),
 }
 
-/// What was done.
+/// The result of a task.
 #[derive(Debug)]
 pub(super) enum Done {
     /// The rows were written, with this time stamp.
     Written(Ticks),
-    /// The table was created or deleted; `false` if it was there, or was not.
+    /// The table was created or deleted; `false` if there was nothing to do, because it existed already or did not
+    /// exist.
     Table(bool),
 }
 
@@ -59,15 +61,16 @@ struct Request {
     answer: oneshot::Sender<Answer>,
 }
 
-/// The committer's handle; dropped, it lets the committer do what is queued, and waits for it to close the database.
+/// A handle of the committer. Dropping it lets the committer complete the queued tasks, and waits until the committer
+/// has closed the database.
 pub(super) struct Committer {
-    /// `None` once it is being dropped.
+    /// `None` once the handle is being dropped.
     queue: Option<Sender<Request>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Committer {
-    /// Starts the thread, which owns the database from here on.
+    /// Starts the thread, which owns the database from then on.
     pub(super) fn start(database: Database) -> Result<(Self, Arc<Published>)> {
         let state = State::read(database)?;
         let published = Arc::clone(&state.published);
@@ -79,14 +82,15 @@ impl Committer {
         Ok((Self { queue: Some(queue), thread: Some(thread) }, published))
     }
 
-    /// Queues the task, and gives its answer. Once it was polled, the task is done even if nobody waits for it.
+    /// Queues the task and returns its answer. Once the future has been polled, the task is done even if nobody waits
+    /// for it.
     pub(super) async fn ask(&self, task: Task) -> Result<Answer> {
         let (answer, answered) = oneshot::channel();
         let queued = self.queue.as_ref().is_some_and(|queue| queue.send(Request { task, answer }).is_ok());
         if !queued {
             return Err(StoreError::Stopped.into());
         }
-        // The committer answers every request; if it could not, it may have got as far as the commit.
+        // The committer answers every request. If it could not, it may already have begun the commit.
         let lost = |_| Err(Failure::Unknown(redb::Error::DatabaseClosed.into()));
         Ok(answered.await.unwrap_or_else(lost))
     }
@@ -98,19 +102,20 @@ impl Drop for Committer {
         let Some(thread) = self.thread.take() else { return };
         // A waker may drop the last handle on the committer's own thread, which cannot wait for itself.
         if thread.thread().id() != thread::current().id() {
-            // A panic was the committer's, and its writers were told.
+            // If the committer panicked, its writers already have an error.
             let _ = thread.join();
         }
     }
 }
 
-/// What the committer's thread owns. The order matters: readers' snapshots end before the database is closed.
+/// State that the committer's thread owns. The order of the fields matters: the readers' snapshots must end before the
+/// database is closed.
 struct State {
     published: Arc<Published>,
     names: Arc<Names>,
-    /// The last time stamp that was given.
+    /// Last time stamp that was assigned.
     last: u64,
-    /// Whether a commit has begun, and may have reached the disk.
+    /// True if a commit has begun and may have reached the disk.
     committing: bool,
     database: Database,
 }
@@ -148,7 +153,7 @@ impl State {
         }
     }
 
-    /// Carries out a batch of requests in one transaction, and answers them.
+    /// Carries out a batch of requests in one transaction and answers them.
     fn commit(&mut self, batch: Vec<Request>) {
         let (mut tasks, senders): (Vec<_>, Vec<_>) = batch.into_iter().map(|it| (it.task, it.answer)).unzip();
         let done = match self.published.failure() {
@@ -164,7 +169,8 @@ impl State {
                 let (reason, failure): (Reason, fn(Reason) -> Failure) = match failure {
                     Stop::Before(reason) => (reason, Failure::Failed),
                     Stop::Within(reason) => {
-                        // What is on the disk is not known before it is opened again: nothing may be said of it.
+                        // The content of the disk is unknown until the store is opened again, so readers must not see a
+                        // snapshot.
                         self.published.publish(Err(reason.clone()));
                         (reason, Failure::Unknown)
                     }
@@ -174,8 +180,8 @@ impl State {
             }
         };
         for (sender, answer) in senders.into_iter().zip(answers) {
-            // Whoever has stopped waiting does not want to know. It wakes the writer's task, whose waker is the writer's own
-            // and may panic: that must not end all writes.
+            // A writer that stopped waiting needs no answer. Sending wakes the writer's task. The waker is the writer's
+            // own code and may panic, which must not end all writes.
             if engine(|| drop(sender.send(answer))).is_err() {
                 tracing::error!("the waker of a task that writes to the embedded store panicked");
             }
@@ -185,7 +191,7 @@ impl State {
     fn try_commit(&mut self, tasks: &mut [Task]) -> Result<Vec<Answer>, Stop> {
         let transaction = self.database.begin_write().map_err(Stop::before)?;
         let mut batch = Batch { names: Arc::clone(&self.names), last: self.last, changed: false };
-        // An error leaves here with the transaction aborted.
+        // If there is an error, the transaction is dropped here, which aborts it.
         let answers = batch.apply(&transaction, tasks).map_err(Stop::before)?;
         self.last = batch.last;
         if !batch.changed {
@@ -206,7 +212,7 @@ impl State {
     }
 }
 
-/// A commit that did not happen, or may have.
+/// A failure before the commit, which did not happen, or within the commit, which may have happened.
 enum Stop {
     Before(Reason),
     Within(Reason),
@@ -227,7 +233,7 @@ impl Task {
     }
 }
 
-/// What a transaction has changed so far.
+/// Changes of a transaction so far.
 struct Batch {
     names: Arc<Names>,
     last: u64,
@@ -235,7 +241,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// Does each task in turn. An error is one that no task can be blamed for.
+    /// Carries out each task in turn. Returns an error only if it was not caused by a single task.
     fn apply(&mut self, transaction: &WriteTransaction, tasks: &mut [Task]) -> Result<Vec<Answer>, redb::Error> {
         let mut opened = HashMap::new();
         let mut answers = Vec::with_capacity(tasks.len());
@@ -253,7 +259,7 @@ impl Batch {
                 Task::DeleteTable(table) => {
                     let name = Arc::make_mut(&mut self.names).remove(table);
                     if let Some(name) = &name {
-                        // `redb` deletes no table that is open.
+                        // `redb` does not delete a table that is open.
                         opened.remove(&**name);
                         transaction.delete_table(rows(name))?;
                         self.changed = true;
@@ -283,7 +289,8 @@ impl Batch {
         if let Err(failure) = group.validate(rows)? {
             return Ok(Err(failure));
         }
-        // Later than all before it, whatever the clock does: no two writes of a row share an ETag.
+        // Each time stamp is later than all before it, even if the clock goes back, so that no two writes of a row
+        // share an ETag.
         let ticks = Ticks::now().get().max(self.last + 1);
         let Some(timestamp) = Ticks::new(ticks) else {
             return Ok(Err(Failure::Failed(
@@ -313,7 +320,7 @@ mod tests {
         }))
     }
 
-    /// What each answer was, in a word.
+    /// Returns one word for each kind of answer.
     fn word(answer: &Answer) -> &'static str {
         match answer {
             Ok(Done::Written(_)) => "written",
@@ -327,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_of_one_commit_see_those_before_them() {
+    fn each_task_of_a_commit_sees_the_tasks_before_it() {
         let memory = redb::backends::InMemoryBackend::new();
         let database = redb::Builder::new().create_with_backend(memory).expect("memory");
         super::super::file::initialize(&database).expect("a store");
@@ -369,7 +376,7 @@ mod tests {
         let snapshot = state.published.take().expect("a snapshot");
         assert_eq!(snapshot.names().beginning_with(""), ["pOSTS"]);
 
-        // Where nothing is to be written, nothing is committed.
+        // If there is nothing to write, nothing is committed.
         let answers = state.try_commit(&mut [write("1", Action::Insert(row()))]).unwrap_or_default();
         assert_eq!(answers.iter().map(word).collect::<Vec<_>>(), ["refused"]);
         assert!(Arc::ptr_eq(&snapshot, &state.published.take().expect("the same snapshot")));

@@ -1,4 +1,4 @@
-//! What the committer answers where it did not write, and the reasons of this store's own.
+//! Failures that the committer reports to writers, and the reasons that are specific to this store.
 
 use std::{
     any::Any,
@@ -10,62 +10,63 @@ use std::{
 
 use crate::{DamagedProperties, Error};
 
-/// Why a write was not done, or perhaps done; the writer makes an [`Error`] of it, since it knows the operation.
+/// Reason why a write was not done, or perhaps not done. The writer converts it into an [`Error`], because only the
+/// writer knows the operation.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// The table does not exist.
     NoTable,
     /// An operation of a group cannot be done.
     Refused {
-        /// Which one, in the order of the group.
+        /// Index of the operation in the group.
         at: usize,
-        /// Why not.
+        /// Reason why it cannot be done.
         why: Refusal,
     },
-    /// Nothing was written: the store failed before it committed.
+    /// Nothing was written: the store failed before the commit.
     Failed(Reason),
-    /// The commit failed: it may have reached the disk.
+    /// The commit failed, but it may have reached the disk.
     Unknown(Reason),
 }
 
-/// Why an operation of a group cannot be done.
+/// Reason why an operation of a group cannot be done.
 #[derive(Debug)]
 pub(super) enum Refusal {
     AlreadyExists,
     NotFound,
     ConditionNotMet,
     Damaged(DamagedProperties),
-    /// The row that a merge would leave breaks a limit.
+    /// The row that would result from a merge breaks a limit.
     Limit(Box<Error>),
 }
 
-/// A reason that all the writers of one commit are given, or all callers after the store was closed.
+/// A reason that is shared by all writers of one commit, or by all callers after the store was closed.
 #[derive(Clone, Debug)]
 pub(super) struct Reason(Arc<Cause>);
 
 #[derive(Debug)]
 enum Cause {
     Engine(redb::Error),
-    /// The engine met what it did not expect: the file is damaged. What it said.
+    /// The message of a panic in `redb`, which found unexpected data because the file is damaged.
     Panic(String),
 }
 
 impl Reason {
-    /// The reason of a panic in the engine, after which the store is closed.
+    /// Returns the reason for a panic in `redb`, after which the store is closed.
     fn panicked(payload: &(dyn Any + Send)) -> Self {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
         Self(Arc::new(Cause::Panic(text.to_owned())))
     }
 
-    /// Whether the store has to be closed.
+    /// Returns true if the store has to be closed.
     pub(super) fn is_panic(&self) -> bool {
         matches!(*self.0, Cause::Panic(_))
     }
 }
 
-/// Calls the engine, whose panics become reasons to close the store: `redb` panics at some of what it finds in a damaged
-/// file. What the call has borrowed must not be used after it panicked, unless the engine says so.
+/// Calls `redb`, and converts its panics into reasons to close the store: `redb` panics because of some damage to a
+/// file. After a panic, do not use what the call borrowed, unless `redb` allows it.
 #[inline]
 pub(super) fn engine<T>(call: impl FnOnce() -> T) -> Result<T, Reason> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|payload| Reason::panicked(&*payload))
@@ -80,7 +81,7 @@ impl<E: Into<redb::Error>> From<E> for Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            // After one the engine writes no more.
+            // After an I/O error, `redb` refuses all writes.
             Cause::Engine(error @ (redb::Error::Io(_) | redb::Error::PreviousIo)) => {
                 write!(f, "{error}; nothing can be written until you open the store again")
             }
@@ -100,12 +101,12 @@ impl From<Reason> for Error {
     }
 }
 
-/// A failure of a read.
+/// Converts an error of `redb` into the error of a read.
 pub(super) fn store(error: impl Into<redb::Error>) -> Error {
     Error::Store(Box::new(error.into()))
 }
 
-/// What can be wrong with a store beside what `redb` and the operating system say.
+/// Errors of the store itself, and errors of `redb` and the operating system together with the file's path.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StoreError {
     #[error("{} was written by another program", .0.display())]

@@ -1,4 +1,4 @@
-//! Opening the store's file, and making it.
+//! Opening and creation of the store's file.
 
 use std::{
     fs, io,
@@ -13,14 +13,14 @@ use super::{
 };
 use crate::{Error, Guid, Result};
 
-/// The format of the file: the tables, the keys and the values in it.
+/// Version of the file's format: the tables, the keys and the values in it.
 const VERSION: u64 = 2;
 
-/// How much of the file is kept in memory. What is not is mostly in the system's own cache, which gives way when others
-/// need the memory; redb's default is 1 GiB.
+/// Number of bytes of the file that are kept in memory. The rest is mostly in the operating system's own cache, which
+/// shrinks when other programs need the memory. The default of `redb` is 1 GiB.
 const CACHE_BYTES: usize = 64 * 1024 * 1024;
 
-/// Opens the database at `path`, and makes it first if there is no file.
+/// Opens the database at `path`, and creates it first if there is no file.
 pub(super) fn open(path: &Path) -> Result<Database> {
     fn builder() -> Builder {
         let mut builder = Builder::new();
@@ -40,7 +40,7 @@ pub(super) fn open(path: &Path) -> Result<Database> {
     Ok(database)
 }
 
-/// Makes a new database a store.
+/// Turns a new database into a store.
 pub(super) fn initialize(database: &Database) -> Result<(), redb::Error> {
     let transaction = database.begin_write()?;
     transaction.open_table(STORE)?.insert(FORMAT, VERSION)?;
@@ -48,7 +48,7 @@ pub(super) fn initialize(database: &Database) -> Result<(), redb::Error> {
     Ok(())
 }
 
-/// Whether the database is a store, and one that this version reads.
+/// Checks that the database is a store in the format that this version reads.
 fn check(path: &Path, database: &Database) -> Result<()> {
     let found = || -> Result<_, redb::Error> {
         let table = match database.begin_read()?.open_table(STORE) {
@@ -65,8 +65,8 @@ fn check(path: &Path, database: &Database) -> Result<()> {
     }
 }
 
-/// Makes the file: under another name in the same folder, committed, and only then given its name, so that there is
-/// never a half-made file at `path`, whenever the program or the machine stops.
+/// Creates the file under another name in the same folder, commits, and only then gives it its final name. There is
+/// therefore never an incomplete file at `path`, even if the program or the machine stops.
 fn create(path: &Path) -> Result<()> {
     let Some(name) = path.file_name() else { return Err(StoreError::NoFile(path.to_owned()).into()) };
     let folder = match path.parent() {
@@ -81,42 +81,42 @@ fn create(path: &Path) -> Result<()> {
     let file = file.map_err(|source| StoreError::File { path: folder.to_owned(), source })?;
     let database = Builder::new().create_file(file).map_err(|error| refused(path, error))?;
     initialize(&database).map_err(|source| StoreError::Database { path: path.to_owned(), source })?;
-    // Closed before it is renamed, as some systems want it.
+    // Some systems require that a file is closed before it is renamed.
     drop(database);
     let named = name_and_sync(&temporary.0, path, folder);
     named.map_err(|source| StoreError::File { path: path.to_owned(), source }.into())
 }
 
 fn name_and_sync(temporary: &Path, path: &Path, folder: &Path) -> io::Result<()> {
-    // A link, unlike a rename, does not take the place of a file that another process has just made and opened.
+    // A link, unlike a rename, does not replace a file that another process has just created and opened.
     match fs::hard_link(temporary, path) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
-        // Some file systems have no links; there, what another process makes from here on is lost.
+        // Some file systems have no links. There, a file that another process creates after this check is lost.
         Err(_) if path.try_exists()? => return Ok(()),
         Err(_) => fs::rename(temporary, path)?,
     }
     sync(folder)
 }
 
-/// Makes sure that a name in the folder outlasts a loss of power.
+/// Ensures that a name in the folder survives a loss of power.
 #[cfg(unix)]
 fn sync(folder: &Path) -> io::Result<()> {
     fs::File::open(folder)?.sync_all()
 }
 
-/// Elsewhere folders cannot be opened, and need not be.
+/// Does nothing, because folders cannot be opened on other systems, and need not be.
 #[cfg(not(unix))]
 fn sync(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A file's first name, which is taken away again.
+/// The temporary name of a file. Dropping it removes the name.
 struct Temporary(PathBuf);
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // It is not there after a rename.
+        // After a rename, the name does not exist any more.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_folder_is_named() {
+    fn the_error_names_a_missing_folder() {
         let folder = tempfile::tempdir().expect("a folder");
         let error = open(&folder.path().join("missing/blog.tables")).expect_err("no folder");
         assert!(error.to_string().contains("missing"), "{error}");
@@ -161,14 +161,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_name_is_refused() {
+    fn a_path_without_a_file_name_is_refused() {
         for path in ["/", "..", ""] {
             assert!(matches!(open(Path::new(path)), Err(Error::Store(_))), "{path}");
         }
     }
 
     #[test]
-    fn other_files_are_refused_and_left_as_they_are() {
+    fn other_files_are_refused_and_not_changed() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("notes.txt");
         for content in [&b""[..], b"some notes", &[0; 10_000]] {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn databases_of_others_and_of_the_future_are_refused() {
+    fn databases_of_other_programs_and_later_formats_are_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("other.redb");
         let database = Database::create(&path).expect("a database");

@@ -1,4 +1,4 @@
-//! A group of writes, as the writer hands it to the committer: encoded, and sorted by key.
+//! A group of writes in the form that the writer sends to the committer: encoded, and sorted by key.
 
 use std::ops::Range;
 
@@ -18,33 +18,33 @@ use crate::{
 /// A table of rows, opened for writing.
 pub(super) type WriteRows<'t> = Table<'t, &'static [u8], &'static [u8]>;
 
-/// A key or a value, in the page that holds it.
+/// A key or a value, in the page that contains it.
 type Bytes<'r> = AccessGuard<'r, &'static [u8]>;
 
-/// A [`Group`] whose bytes are those of the file, but for the time stamps and the rows that merges leave.
+/// A [`Group`] whose bytes are those of the file, except for the time stamps and the rows that result from merges.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) table: String,
     keys: Vec<u8>,
     values: Vec<u8>,
-    /// In the order of their keys.
+    /// Operations in the order of their keys.
     operations: Vec<Operation>,
 }
 
 #[derive(Debug)]
 struct Operation {
-    /// Its place in the group.
+    /// Index of the operation in the group.
     at: usize,
     key: Range<usize>,
-    /// In `values`: the row, of a merge its changes.
+    /// Range in `values` of the row, or of the changes if the operation is a merge.
     value: Range<usize>,
     demand: Demand,
     write: Write,
-    /// Where its row stands, as validation found.
+    /// Place of the row, as validation found it.
     place: Place,
 }
 
-/// What an operation asks of the row that is there.
+/// Requirement of an operation on the existing row.
 #[derive(Debug)]
 enum Demand {
     Absent,
@@ -61,9 +61,9 @@ enum Write {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
-    /// There is a row.
+    /// A row exists.
     Row,
-    /// There is none, in the `n`th gap between rows: absent rows in one gap can be written in one run.
+    /// No row exists. Its key is in the `n`th gap between rows: absent rows in one gap can be written in one run.
     Gap(u32),
 }
 
@@ -117,13 +117,13 @@ impl Prepared {
         prepared
     }
 
-    /// How many operations it has.
+    /// Returns the number of operations.
     pub(super) fn len(&self) -> usize {
         self.operations.len()
     }
 
-    /// Looks at all the rows that are there, and says which operation, the first in the group's order, cannot be done.
-    /// Nothing is written.
+    /// Reads all existing rows, and returns the failure of the first operation, in the group's order, that cannot be
+    /// done. Writes nothing.
     pub(super) fn validate(&mut self, rows: &WriteRows<'_>) -> Result<Result<(), Failure>, redb::StorageError> {
         let mut existing = Existing::new(rows);
         let mut refused: Option<(usize, Refusal)> = None;
@@ -161,7 +161,7 @@ impl Prepared {
         })
     }
 
-    /// Writes what [validation](Self::validate) found to be possible.
+    /// Writes the operations, which [validation](Self::validate) found to be possible.
     pub(super) fn apply(&mut self, rows: &mut WriteRows<'_>, timestamp: Ticks) -> Result<(), redb::Error> {
         for operation in &self.operations {
             if operation.write != Write::Remove {
@@ -170,7 +170,8 @@ impl Prepared {
             }
         }
         let row = |operation: &Operation| (&self.keys[operation.key.clone()], &self.values[operation.value.clone()]);
-        // A run through one gap takes half the time of inserts, and fills the pages; for one row it takes longer.
+        // Several rows of one gap take half the time if they are written in one run, and the run fills the pages. For a
+        // single row a run takes longer than an insert.
         let new = |operation: &Operation| matches!(operation.place, Place::Gap(_));
         for run in self.operations.chunk_by(|left, right| new(left) && left.place == right.place) {
             match run {
@@ -196,7 +197,8 @@ impl Prepared {
     }
 }
 
-/// The value that a merge leaves, added to `values`, where the changes are.
+/// Appends the row that results from a merge to `values`, which also contains the changes. Sets `changes` to the range
+/// of that row.
 fn merge(
     table: &str,
     key: &[u8],
@@ -206,7 +208,7 @@ fn merge(
 ) -> Result<(), Refusal> {
     let stored = StoredValue::read(key, existing).and_then(StoredValue::properties).map_err(Refusal::Damaged)?;
     let merged = stored.merge(PropertiesRef::trusted(&values[changes.clone()]));
-    // The changes alone were checked; with the row's other properties they may be too many.
+    // Only the changes were checked earlier. Together with the row's other properties, they may exceed a limit.
     if let Some((partition_key, row_key)) = store_key::decode(key) {
         limits::check_row(table, &partition_key, &row_key, merged.as_ref())
             .map_err(|error| Refusal::Limit(Box::new(error)))?;
@@ -217,13 +219,14 @@ fn merge(
     Ok(())
 }
 
-/// The rows that are there, for keys asked in order: one seek finds all that stand in one gap or one after the other.
+/// Existing rows, searched by keys in ascending order. One seek finds all keys in one gap or in consecutive rows.
 struct Existing<'r, 't> {
     rows: &'r WriteRows<'t>,
-    /// The first row at or after the last key asked for; before the first one, none.
+    /// Rows after `next`; `None` before the first search.
     ahead: Option<redb::Range<'r, &'static [u8], &'static [u8]>>,
+    /// First row at or after the key that was searched last.
     next: Option<(Bytes<'r>, Bytes<'r>)>,
-    /// Counts the gaps between rows that were met.
+    /// Number of gaps between rows that the search has passed.
     gap: u32,
 }
 
@@ -232,12 +235,12 @@ impl<'r, 't> Existing<'r, 't> {
         Self { rows, ahead: None, next: None, gap: 0 }
     }
 
-    /// The value of the row at this key.
+    /// Returns the value of the row at this key.
     fn find(&mut self, key: &[u8]) -> Result<Option<&[u8]>, redb::StorageError> {
         if self.ahead.is_none() {
             self.seek(key)?;
         } else if self.is_behind(key) {
-            // Rows that are written together often stand together.
+            // Rows that are written together are often stored together, so the next row is tried before a seek.
             self.gap += 1;
             self.next = self.ahead.as_mut().and_then(Iterator::next).transpose()?;
             if self.is_behind(key) {

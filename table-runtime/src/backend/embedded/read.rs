@@ -1,4 +1,4 @@
-//! Points and pages, read from a snapshot.
+//! Reads of single rows and of pages, from a snapshot.
 
 use std::ops::{Bound, RangeBounds};
 
@@ -16,21 +16,22 @@ use crate::{
     backend::{Continuation, KeyRange, Partitions, Reader, Scan},
 };
 
-/// How many rows a page looks at, so that a filter that holds for few rows cannot keep a thread for long.
+/// Maximum number of rows that a page examines, so that a filter that holds for few rows cannot occupy a thread for
+/// long.
 const EXAMINED: usize = 20_000;
-/// How many bytes of properties a page has before it ends; one more row may pass it.
+/// Number of bytes of properties after which a page ends. The last row may exceed it.
 const BYTES: usize = 16 * 1024 * 1024;
 
-/// Who finds out that a row's properties are damaged.
+/// The party that detects damage to a row's properties.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Checks {
-    /// The store, before it gives the row out.
+    /// The store, before it passes the row to the caller.
     Store,
-    /// Whoever it is lent to.
+    /// The caller's `read`, which gets the row by reference.
     Reader,
 }
 
-/// Lends the row at these keys, and says whether there is one.
+/// Calls `read` with the row at these keys. Returns false if there is no such row.
 pub(super) fn get(
     rows: &Rows,
     table: &str,
@@ -41,11 +42,12 @@ pub(super) fn get(
     read: Reader<'_>,
 ) -> Result<bool> {
     let key = store_key::encode(partition_key, row_key);
-    // Where a damaged page says that the value stands is found out by looking at it.
+    // A damaged page may give a wrong position of the value. An access to the value then panics, so the first access is
+    // inside `engine`.
     let value = engine(|| rows.get(key.as_slice()).inspect(|value| _ = value.as_ref().map(AccessGuard::value)))?;
     let Some(value) = value.map_err(store)? else {
         return match check_gap(rows, table, Bound::Included(&key))? {
-            // The search for a range finds what the search for the key did not.
+            // The range search found the key, but the search for the key did not, so the row is damaged.
             Some(next) if next.value() == key => Err(damaged_at(table, &key)),
             _ => Ok(false),
         };
@@ -59,8 +61,9 @@ pub(super) fn get(
     Ok(true)
 }
 
-/// Checks the rows around the place where a search ended. A damaged key may have led it to the wrong place, and then
-/// it is next to it, or the rows there are not around what was searched for. Returns the key after the place.
+/// Checks the rows before and after the position where a search ended. A damaged key may have led the search to a wrong
+/// position. Then either the damaged key is next to that position, or what was searched for does not belong between the
+/// two rows. Returns the key after the position.
 fn check_gap<'r>(rows: &'r Rows, table: &str, place: Bound<&[u8]>) -> Result<Option<AccessGuard<'r, &'static [u8]>>> {
     let mut cursor = engine(|| rows.lower_bound(place))?.map_err(store)?;
     let mut next = None;
@@ -80,12 +83,12 @@ fn check_gap<'r>(rows: &'r Rows, table: &str, place: Bound<&[u8]>) -> Result<Opt
     Ok(next)
 }
 
-/// Checks a row that is not given out.
+/// Checks a row that is not passed to the caller.
 fn check_row(table: &str, key: &[u8], value: &[u8]) -> Result<()> {
     StoredValue::read(key, value).map(drop).map_err(|_| damaged_at(table, key))
 }
 
-/// Whether a key is not below a lower bound.
+/// Returns true if the key is not below the lower bound.
 fn is_within(key: &[u8], lower: Bound<&[u8]>) -> bool {
     match lower {
         Bound::Included(lower) => key >= lower,
@@ -94,9 +97,9 @@ fn is_within(key: &[u8], lower: Bound<&[u8]>) -> bool {
     }
 }
 
-/// Lends the rows of one page of a scan, and says where it goes on.
+/// Calls `read` for each row of one page of a scan. Returns the position at which the scan continues.
 ///
-/// It goes on only if there is another row that the scan gives, or if the page has looked at [so many](EXAMINED) rows.
+/// Returns a position only if the scan finds another row, or if the page has examined [`EXAMINED`] rows.
 pub(super) fn page(
     rows: &Rows,
     scan: &Scan,
@@ -106,18 +109,19 @@ pub(super) fn page(
 ) -> Result<Option<Continuation>> {
     let range = StoreRange::new(scan, from);
     let Some((lower, upper)) = range.bounds() else { return Ok(None) };
-    // A range of row keys narrows one partition; of several it has to be compared row by row.
+    // In a single partition, a range of row keys narrows the range of the scan. In several partitions, each row key has
+    // to be compared.
     let compared = !matches!(scan.partitions, Partitions::One(_)) && scan.rows != KeyRange::ALL;
     let limit = usize::try_from(scan.page).unwrap_or(usize::MAX).max(1);
     if lower != Bound::Unbounded {
         check_gap(rows, &scan.table, lower)?;
     }
-    // The upper bound is compared here, so that the first row past it is seen, and checked, too.
+    // The upper bound is compared in the loop, so that the first row after it is read and checked as well.
     let mut stored_rows = engine(|| rows.range::<&[u8]>((lower, Bound::Unbounded)))?.map_err(store)?;
     let (mut kept, mut last) = (Vec::new(), Vec::new());
     let (mut given, mut examined, mut bytes) = (0, 0, 0);
     loop {
-        // The guards of the two are large, and stay where they are.
+        // The guards of the key and the value are large, so the closure stores them here instead of returning them.
         let mut row = None;
         engine(|| {
             row = stored_rows.next();
@@ -144,25 +148,25 @@ pub(super) fn page(
             return Ok(None);
         }
         let is_full = given == limit || bytes >= BYTES;
-        let goes_on = || {
+        let continuation = || {
             let (partition_key, row_key) = range.decode(&last)?;
             Some(Continuation { partition_key: partition_key.into_owned(), row_key: Some(row_key.into_owned()) })
         };
-        // Of all that is given, one row further is enough to know that there is more.
+        // If the scan returns every row, one more row is enough to know that it continues.
         if examined == EXAMINED || (is_full && !compared && scan.filter.is_none()) {
-            return Ok(goes_on());
+            return Ok(continuation());
         }
         let (partition_key, row_key) = range.decode(key).ok_or_else(|| damaged_at(&scan.table, key))?;
         if !compared || within(&scan.rows, &row_key) {
             let damaged = |damage| damaged(&scan.table, &partition_key, &row_key, damage);
             let stored = StoredValue::read(key, value).map_err(damaged)?;
             let holds = match &scan.filter {
-                // What it does not find in a damaged row, it must not take for missing.
+                // In a damaged row, the filter may not find a property that exists, so damage is an error here.
                 Some(filter) => filter.holds(stored.properties().map_err(damaged)?),
                 None => true,
             };
             if holds && is_full {
-                return Ok(goes_on());
+                return Ok(continuation());
             }
             if holds {
                 let properties = properties(stored, scan.select.as_deref(), checks, &mut kept).map_err(damaged)?;
@@ -178,7 +182,7 @@ pub(super) fn page(
     }
 }
 
-/// All properties or those selected.
+/// Returns all properties, or the selected ones.
 fn properties<'a>(
     stored: StoredValue<'a>,
     select: Option<&[&str]>,
@@ -198,7 +202,7 @@ fn within(range: &KeyRange, row_key: &str) -> bool {
     bounds.contains(&store_key::encode("", row_key))
 }
 
-/// The error of a row whose key is damaged, or may be.
+/// Returns the error of a row whose key is damaged, or may be damaged.
 #[cold]
 fn damaged_at(table: &str, key: &[u8]) -> Error {
     match store_key::decode(key) {

@@ -1,4 +1,4 @@
-//! What readers see: the tables as the last commit left them.
+//! The state that readers see: the tables as of the last commit.
 
 use std::{
     cmp::Ordering,
@@ -10,8 +10,8 @@ use redb::{Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, TableDefi
 use super::failure::{Reason, StoreError, engine};
 use crate::{Error, Result};
 
-/// A table of rows, by the name that it was created with. Names of the service's tables are letters and digits; the
-/// store's own table has another one.
+/// Returns the definition of a table of rows, by the name that it was created with. Names of the service's tables
+/// consist of letters and digits, so the store's own table cannot collide with them.
 pub(super) const fn rows(table: &str) -> TableDefinition<'_, &'static [u8], &'static [u8]> {
     TableDefinition::new(table)
 }
@@ -19,12 +19,12 @@ pub(super) const fn rows(table: &str) -> TableDefinition<'_, &'static [u8], &'st
 /// A table of rows, opened for reading.
 pub(super) type Rows = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
-/// The names of the tables, as they were created, in order; letters of either case are the same.
+/// Names of the tables as they were created, in order. Names that differ only in case are equal.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names(Vec<Box<str>>);
 
 impl Names {
-    /// The tables of rows that a file has.
+    /// Returns the names of the tables of rows in a file.
     pub(super) fn read(transaction: &ReadTransaction) -> Result<Self, redb::StorageError> {
         let mut names = Self::default();
         for table in transaction.list_tables()? {
@@ -40,12 +40,12 @@ impl Names {
         self.0.binary_search_by(|name| compare(name, table))
     }
 
-    /// The name as it was created; `None` if there is no such table.
+    /// Returns the name as it was created; `None` if there is no such table.
     pub(super) fn get(&self, table: &str) -> Option<&str> {
         self.find(table).ok().map(|at| &*self.0[at])
     }
 
-    /// Adds a name, and says whether it was not there.
+    /// Adds a name. Returns false if it already exists.
     pub(super) fn insert(&mut self, table: &str) -> bool {
         let place = self.find(table);
         if let Err(at) = place {
@@ -58,7 +58,7 @@ impl Names {
         self.find(table).ok().map(|at| self.0.remove(at))
     }
 
-    /// The names that begin with `prefix`.
+    /// Returns the names that begin with `prefix`.
     pub(super) fn beginning_with(&self, prefix: &str) -> Vec<String> {
         let begins = |name: &str| name.get(..prefix.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(prefix));
         self.0.iter().filter(|name| begins(name)).map(|name| String::from(&**name)).collect()
@@ -69,11 +69,12 @@ fn compare(left: &str, right: &str) -> Ordering {
     left.bytes().map(|byte| byte.to_ascii_lowercase()).cmp(right.bytes().map(|byte| byte.to_ascii_lowercase()))
 }
 
-/// The tables as one commit left them.
+/// The tables as of one commit.
 pub(super) struct Snapshot {
     transaction: ReadTransaction,
     names: Arc<Names>,
-    /// Each table of `names`, opened by its first reader, so that a commit does not open them all.
+    /// Tables of `names`, in the same order. The first reader of a table opens it, so that a commit does not open them
+    /// all.
     opened: Box<[OnceLock<Rows>]>,
 }
 
@@ -87,7 +88,7 @@ impl Snapshot {
         &self.names
     }
 
-    /// The rows of a table.
+    /// Returns the rows of a table.
     pub(super) fn rows(&self, table: &str) -> Result<&Rows> {
         let at = self.names.find(table).map_err(|_| Error::TableNotFound(table.to_owned()))?;
         if let Some(rows) = self.opened[at].get() {
@@ -98,14 +99,15 @@ impl Snapshot {
     }
 }
 
-/// Where the committer puts the snapshot that readers take.
+/// The place where the committer puts the snapshot that readers take.
 ///
-/// A lock around an `Arc`: readers hold it for the time of a clone, the committer for that of an exchange.
+/// It is a lock around an `Arc`. Readers hold the lock while they clone the `Arc`, the committer holds it while it
+/// exchanges the `Arc`.
 pub(super) struct Published(RwLock<State>);
 
 enum State {
     Open(Arc<Snapshot>),
-    /// What the last commit left cannot be read, or is not known; what was there before must not be given out.
+    /// The state after the last commit cannot be read, or is unknown. The state before it must not be returned either.
     Unreadable(Reason),
     Closed,
 }
@@ -115,7 +117,7 @@ impl Published {
         Self(RwLock::new(State::Open(Arc::new(snapshot))))
     }
 
-    /// The last commit's snapshot.
+    /// Returns the snapshot of the last commit.
     pub(super) fn take(&self) -> Result<Arc<Snapshot>> {
         match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
             State::Open(snapshot) => Ok(Arc::clone(snapshot)),
@@ -124,7 +126,7 @@ impl Published {
         }
     }
 
-    /// Why the store was closed, if a failure closed it.
+    /// Returns the reason why the store was closed, if a failure closed it.
     pub(super) fn failure(&self) -> Option<Reason> {
         match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
             State::Unreadable(reason) => Some(reason.clone()),
@@ -139,14 +141,14 @@ impl Published {
         });
     }
 
-    /// Ends the snapshot, so that the database can be closed with no reader left.
+    /// Ends the snapshot, so that no reader is left when the database is closed.
     pub(super) fn close(&self) {
         self.exchange(State::Closed);
     }
 
     fn exchange(&self, state: State) {
         let old = std::mem::replace(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner), state);
-        // Outside the lock: it may end the old snapshot's transaction.
+        // Dropped outside the lock, because this may end the old snapshot's transaction.
         drop(old);
     }
 }
@@ -156,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_one_in_either_case() {
+    fn names_that_differ_only_in_case_are_equal() {
         let mut names = Names::default();
         assert!(names.insert("Posts"));
         assert!(names.insert("Authors"));

@@ -1,42 +1,43 @@
 //! A row's key in the file: `fix(PartitionKey) 0x00 fix(RowKey)`.
 //!
-//! `fix` is UTF-8 with the lead bytes of U+E000 to U+FFFF, 0xEE and 0xEF, made 0xFE and 0xFF, so that they stand above
-//! those of the characters past U+FFFF: the order of the bytes is then that of the UTF-16 units, which is the service's.
-//! No key holds U+0000, so that the byte between the two is below all that a longer partition key could go on with.
+//! `fix` is UTF-8 in which the lead bytes of U+E000 to U+FFFF, 0xEE and 0xEF, become 0xFE and 0xFF. They are then above
+//! the lead bytes of the characters after U+FFFF, so the order of the bytes is the order of the UTF-16 units, which is
+//! the service's order. No key contains U+0000, so the delimiter between the two keys is below every byte that could
+//! continue a longer partition key.
 
 use std::{borrow::Cow, ops::Bound};
 
 use crate::backend::{Continuation, Partitions, Scan};
 
-/// Below every character that a key may hold.
-const BETWEEN: u8 = 0x00;
-/// Above `BETWEEN`, and still below every character that a key may hold.
-const PAST_BETWEEN: u8 = 0x01;
+/// Delimiter of the two keys, which is below every character that a key may contain.
+const DELIMITER: u8 = 0x00;
+/// Byte above `DELIMITER`, and still below every character that a key may contain.
+const PAST_DELIMITER: u8 = 0x01;
 
-/// The key of a row.
+/// Returns the key of a row.
 pub(super) fn encode(partition_key: &str, row_key: &str) -> Vec<u8> {
     let mut key = Vec::with_capacity(partition_key.len() + 1 + row_key.len());
     encode_into(&mut key, partition_key, row_key);
     key
 }
 
-/// Adds the key of a row after what is there.
+/// Appends the key of a row to `keys`.
 pub(super) fn encode_into(keys: &mut Vec<u8>, partition_key: &str, row_key: &str) {
     let begin = keys.len();
     keys.extend_from_slice(partition_key.as_bytes());
-    keys.push(BETWEEN);
+    keys.push(DELIMITER);
     keys.extend_from_slice(row_key.as_bytes());
     fix(&mut keys[begin..]);
 }
 
-/// The two keys of a row; `None` if the bytes are none that were written here.
+/// Returns the two keys of a row; `None` if [`encode`] did not write the bytes.
 pub(super) fn decode(key: &[u8]) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
-    let between = key.iter().position(|byte| *byte == BETWEEN)?;
-    Some((unfix(&key[..between])?, unfix(&key[between + 1..])?))
+    let delimiter = key.iter().position(|byte| *byte == DELIMITER)?;
+    Some((unfix(&key[..delimiter])?, unfix(&key[delimiter + 1..])?))
 }
 
 fn highest(bytes: &[u8]) -> u8 {
-    // Without an early end the compiler makes it a few vector instructions.
+    // Without an early exit, the compiler generates a few vector instructions.
     bytes.iter().fold(0, |highest, byte| highest.max(*byte))
 }
 
@@ -62,17 +63,17 @@ fn unfix(bytes: &[u8]) -> Option<Cow<'_, str>> {
 /// The two ends of a range of stored keys.
 pub(super) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
-/// The stored keys that a scan reads.
+/// Range of the stored keys that a scan reads.
 #[derive(Debug)]
 pub(super) struct StoreRange<'a> {
     lower: Bound<Vec<u8>>,
     upper: Bound<Vec<u8>>,
-    /// The one partition, whose key need not be read from each row.
+    /// Key of the partition if there is only one. It need not be read from each row.
     partition: Option<&'a str>,
 }
 
 impl<'a> StoreRange<'a> {
-    /// The keys of a scan, from its beginning or after a page's last row.
+    /// Returns the keys of a scan, from its beginning or after the last row of a page.
     pub(super) fn new(scan: &'a Scan, from: Option<&Continuation>) -> Self {
         let (lower, upper, partition) = match &scan.partitions {
             Partitions::One(partition_key) => {
@@ -106,7 +107,7 @@ impl<'a> StoreRange<'a> {
         range
     }
 
-    /// The range for `redb`; `None` if no key can be in it, as where a range's ends were swapped.
+    /// Returns the range for `redb`; `None` if no key can be in it, for example because its ends are swapped.
     pub(super) fn bounds(&self) -> Option<Bounds<'_>> {
         use Bound::{Excluded, Included};
         let holds = match (&self.lower, &self.upper) {
@@ -117,20 +118,20 @@ impl<'a> StoreRange<'a> {
         holds.then(|| (self.lower.as_ref().map(Vec::as_slice), self.upper.as_ref().map(Vec::as_slice)))
     }
 
-    /// The two keys of a row of this range.
+    /// Returns the two keys of a row of this range.
     pub(super) fn decode<'k>(&'k self, key: &'k [u8]) -> Option<(Cow<'k, str>, Cow<'k, str>)> {
         let Some(partition) = self.partition else { return decode(key) };
-        // `fix` keeps the length, so that the row key begins at the same place in every row of the partition.
+        // `fix` keeps the length, so the row key begins at the same position in every row of the partition.
         let row_key = key.get(partition.len() + 1..)?;
         Some((Cow::Borrowed(partition), unfix(row_key)?))
     }
 }
 
-/// The first key after all those of the partition.
+/// Returns the first key after all keys of the partition.
 fn past_partition(partition_key: &str) -> Vec<u8> {
     let mut key = encode(partition_key, "");
-    if let Some(between) = key.last_mut() {
-        *between = PAST_BETWEEN;
+    if let Some(delimiter) = key.last_mut() {
+        *delimiter = PAST_DELIMITER;
     }
     key
 }
@@ -142,7 +143,7 @@ pub(super) mod tests {
     use super::*;
     use crate::limits::forbidden_in_keys;
 
-    /// Keys with characters where the orders of UTF-8 and of UTF-16 part.
+    /// Returns keys with characters whose order in UTF-8 differs from their order in UTF-16.
     pub(in crate::backend::embedded) fn key() -> impl Strategy<Value = String> {
         let corners = [' ', '!', '0', 'a', '~', '\u{A0}', 'é', '\u{7FF}', '\u{800}', '\u{D7FF}']
             .into_iter()
@@ -157,7 +158,7 @@ pub(super) mod tests {
         #![proptest_config(ProptestConfig::with_cases(20_000))]
 
         #[test]
-        fn bytes_stand_in_the_order_of_utf16_units(left in (key(), key()), right in (key(), key())) {
+        fn bytes_are_in_the_order_of_utf16_units(left in (key(), key()), right in (key(), key())) {
             let units = |(partition, row): &(String, String)| {
                 (partition.encode_utf16().collect::<Vec<_>>(), row.encode_utf16().collect::<Vec<_>>())
             };

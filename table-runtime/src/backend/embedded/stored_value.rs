@@ -1,27 +1,27 @@
-//! A row's value in the file: a version byte, the time stamp, the properties as they are, a checksum.
+//! A row's value in the file: a version byte, the time stamp, the unchanged bytes of the properties, and a checksum.
 //!
-//! The checksum is that of all before it and of the row's key, so that a value is not taken for another row's either.
-//! Whatever is read of a row, its checksum is compared first.
+//! The checksum covers everything before it and the row's key, so that a value cannot be mistaken for the value of
+//! another row. Every read of a row compares the checksum first.
 
 use twox_hash::XxHash3_64;
 
 use crate::{DamagedProperties, Properties, PropertiesRef, Ticks};
 
-/// The first byte of a value: how the rest is written.
+/// First byte of a value: the version of its encoding.
 const VERSION: u8 = 2;
-/// The version byte, and the time stamp's ticks, the highest byte first.
+/// Length of the version byte and the time stamp's ticks, which begin with the highest byte.
 const HEADER: usize = 1 + size_of::<u64>();
-/// The last bytes of a value.
+/// Length of the checksum, which ends a value.
 const CHECKSUM: usize = size_of::<u64>();
-/// The bytes of a value beside its properties.
+/// Number of bytes of a value in addition to its properties.
 pub(super) const OVERHEAD: usize = HEADER + CHECKSUM;
 
-/// A row's value, read.
+/// A row's value whose checksum matched.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoredValue<'a> {
-    /// When it was written; its `ETag` too.
+    /// Time of the write, which is also the `ETag`.
     pub(super) timestamp: Ticks,
-    /// Unread yet: see [`properties`](Self::properties).
+    /// Bytes of the properties, which are not checked yet: see [`properties`](Self::properties).
     bytes: &'a [u8],
 }
 
@@ -38,17 +38,18 @@ impl<'a> StoredValue<'a> {
         Ok(Self { timestamp, bytes })
     }
 
-    /// The properties, read through, so that damage is found here and not taken for their end.
+    /// Returns the properties. Reads all of them, so that damage is found here and not mistaken for their end.
     pub(super) fn properties(self) -> Result<PropertiesRef<'a>, DamagedProperties> {
         PropertiesRef::from_bytes(self.bytes)
     }
 
-    /// The properties for who finds damage as it reads.
+    /// Returns the unchecked properties, for a caller that detects damage while it reads them.
     pub(super) fn unread(self) -> PropertiesRef<'a> {
         PropertiesRef::trusted(self.bytes)
     }
 
-    /// The named properties alone, read through, in `kept`, whose room is used again.
+    /// Returns only the named properties. Copies them into `kept`, whose memory is reused, and reads all properties, so
+    /// that damage is found here.
     pub(super) fn select<'k>(
         self,
         names: &[&str],
@@ -71,7 +72,7 @@ fn checksum(key: &[u8], value: &[u8]) -> u64 {
     XxHash3_64::oneshot(value) ^ XxHash3_64::oneshot(key).rotate_left(32)
 }
 
-/// Adds a value after what is there; its time stamp and checksum are [stamped](stamp) when it is written.
+/// Appends a value to `values`. Its time stamp and checksum are [set](stamp) when it is written.
 pub(super) fn encode_into(values: &mut Vec<u8>, properties: &Properties) {
     values.reserve(OVERHEAD + properties.as_bytes().len());
     values.push(VERSION);
@@ -80,7 +81,7 @@ pub(super) fn encode_into(values: &mut Vec<u8>, properties: &Properties) {
     values.extend_from_slice(&[0; CHECKSUM]);
 }
 
-/// Gives the value of the row with this key its time stamp and its checksum.
+/// Sets the time stamp and the checksum of the value of the row with this key.
 pub(super) fn stamp(key: &[u8], value: &mut [u8], timestamp: Ticks) {
     let Some((value, sum)) = value.split_last_chunk_mut::<CHECKSUM>() else { return };
     if let Some(ticks) = value.get_mut(1..HEADER) {
@@ -127,9 +128,9 @@ mod tests {
         assert!(StoredValue::read(b"key", &value).is_err());
     }
 
-    /// The bytes of a file, which outlive a release.
+    /// Checks the bytes of the format, because files outlive a release.
     #[test]
-    fn a_value_has_the_bytes_that_it_had() {
+    fn the_bytes_of_a_value_do_not_change_between_releases() {
         let mut value = Vec::new();
         encode_into(&mut value, &[("A", Value::Int32(1))].into_iter().collect());
         stamp(b"p\x00r", &mut value, Ticks::UNIX_EPOCH);

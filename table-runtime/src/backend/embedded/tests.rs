@@ -1,4 +1,4 @@
-//! The store as its callers see it.
+//! Tests of the store through the interface of its callers.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -73,7 +73,7 @@ fn read(store: &dyn Backend, row_key: &str) -> Option<Row> {
     block_on(store.get("Posts", "Marcus", row_key, None)).expect("a read")
 }
 
-/// All rows of a scan, and how many pages they took.
+/// Returns all rows of a scan and the number of its pages.
 fn all(store: &dyn Backend, scan: &Scan) -> (Vec<Row>, usize) {
     let (mut rows, mut pages, mut from) = (Vec::new(), 0, None);
     loop {
@@ -96,7 +96,7 @@ fn an_etag_is_the_time_stamp_of_its_row() {
 }
 
 #[test]
-fn a_merge_that_would_leave_too_much_is_refused() {
+fn a_merge_whose_result_exceeds_a_limit_is_refused() {
     let store = memory();
     let many = |from: usize| -> Properties {
         let mut properties = Properties::default();
@@ -109,19 +109,20 @@ fn a_merge_that_would_leave_too_much_is_refused() {
     assert_eq!(read(&store, "1").expect("the row").properties, many(0));
 }
 
-/// Properties of which one is there twice.
-fn twice() -> Properties {
+/// Returns properties of which two have the same name.
+fn duplicates() -> Properties {
     let (first, second) = (likes(1), likes(2));
     let both = [first.as_bytes(), second.as_bytes()].concat();
     PropertiesRef::from_bytes(&both).expect("two properties").to_properties()
 }
 
 #[test]
-fn a_property_that_is_there_twice_is_an_error_that_names_it() {
+fn a_duplicate_property_is_an_error_that_names_it() {
     let mut properties = likes(1);
     properties.push("Likes", ValueRef::Int32(2));
-    assert_eq!(properties, twice());
-    let error = crate::limits::check_row("Posts", "Marcus", "1", twice().as_ref()).expect_err("it is there twice");
+    assert_eq!(properties, duplicates());
+    let error =
+        crate::limits::check_row("Posts", "Marcus", "1", duplicates().as_ref()).expect_err("a duplicate property");
     let expected = "Posts(PartitionKey='Marcus',RowKey='1'): the property `Likes` is there 2 times; the limit is 1";
     assert!(error.to_string().starts_with(expected), "{error}");
     let many: Properties = (0..200).map(|n| (format!("P{n}"), n)).fold(Properties::default(), |mut all, (name, n)| {
@@ -129,22 +130,22 @@ fn a_property_that_is_there_twice_is_an_error_that_names_it() {
         all
     });
     assert!(crate::limits::check_row("Posts", "Marcus", "1", many.as_ref()).is_ok());
-    let many = [many.as_bytes(), twice().as_bytes()].concat();
+    let many = [many.as_bytes(), duplicates().as_bytes()].concat();
     let many = PropertiesRef::from_bytes(&many).expect("properties");
-    let error = crate::limits::check_row("Posts", "Marcus", "1", many).expect_err("it is there twice");
+    let error = crate::limits::check_row("Posts", "Marcus", "1", many).expect_err("a duplicate property");
     assert!(error.to_string().starts_with(expected), "{error}");
 
-    // Below the limits, as a file of another program may have it.
+    // The backend itself does not check the limits of an upsert, so a file of another program may contain such a row.
     let store = memory();
-    write(&store, "1", Action::Upsert(twice())).expect("a row");
-    let error = write(&store, "1", Action::Merge(titled("x"), IfMatch::Any)).expect_err("it is there twice");
+    write(&store, "1", Action::Upsert(duplicates())).expect("a row");
+    let error = write(&store, "1", Action::Merge(titled("x"), IfMatch::Any)).expect_err("a duplicate property");
     assert!(error.to_string().starts_with(expected), "{error}");
-    write(&store, "1", Action::Merge(likes(3), IfMatch::Any)).expect_err("it is there twice");
-    write(&store, "1", Action::Upsert(likes(3))).expect("the committer goes on");
+    write(&store, "1", Action::Merge(likes(3), IfMatch::Any)).expect_err("a duplicate property");
+    write(&store, "1", Action::Upsert(likes(3))).expect("a write after an error");
 }
 
 #[test]
-fn tables_are_made_listed_and_deleted() {
+fn tables_are_created_listed_and_deleted() {
     let (folder, store) = file();
     assert_eq!(block_on(store.create_table("posts")).ok(), Some(false));
     for table in ["PostsByTitle", "Authors", "log201007", "Log201006"] {
@@ -168,7 +169,7 @@ fn tables_are_made_listed_and_deleted() {
 }
 
 #[test]
-fn ranges_that_hold_nothing_are_empty() {
+fn ranges_without_rows_give_one_empty_page() {
     let store = memory();
     write(&store, "b", Action::Insert(likes(1))).expect("a new row");
     let key = |key: &str| key.to_owned();
@@ -187,7 +188,7 @@ fn ranges_that_hold_nothing_are_empty() {
 }
 
 #[test]
-fn a_page_looks_at_so_many_rows_and_no_more() {
+fn a_page_examines_a_limited_number_of_rows() {
     let store = memory();
     for hundred in 0..210 {
         let operation =
@@ -204,7 +205,7 @@ fn a_page_looks_at_so_many_rows_and_no_more() {
 }
 
 #[test]
-fn a_file_keeps_its_rows_and_its_time() {
+fn a_file_keeps_its_rows_and_time_stamps() {
     let (folder, store) = file();
     let mut etags = Vec::new();
     let mut store = Some(store);
@@ -222,7 +223,7 @@ fn a_file_keeps_its_rows_and_its_time() {
 }
 
 #[test]
-fn the_clock_may_go_back() {
+fn time_stamps_increase_if_the_clock_goes_back() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("blog.tables");
     let future = Ticks::now().get() + 1_000_000_000;
@@ -240,18 +241,18 @@ fn the_clock_may_go_back() {
 }
 
 #[test]
-fn a_file_is_open_once() {
+fn a_file_can_be_open_only_once() {
     let (folder, store) = file();
     let path = folder.path().join("blog.tables");
     let error = EmbeddedBackend::open(&path).expect_err("it is open");
     assert!(matches!(&error, Error::InUse(used) if *used == path), "{error}");
     assert!(format!("{store:?}").contains("blog.tables"));
     drop(store);
-    EmbeddedBackend::open(&path).expect("nobody has it open");
+    EmbeddedBackend::open(&path).expect("it is closed");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn concurrent_writes_are_all_there() {
+async fn concurrent_writes_are_all_stored() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = Arc::new(open(folder.path()));
     store.create_table("Posts").await.expect("a table");
@@ -285,7 +286,7 @@ async fn concurrent_writes_are_all_there() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_writers_with_one_etag_one_wins() {
+async fn only_one_of_the_writers_with_the_same_etag_wins() {
     let store = Arc::new(InMemoryBackend::new().expect("memory"));
     store.create_table("Posts").await.expect("a table");
     let mut etag = store.execute(&group("", [("", Action::Insert(likes(0)))])).await.expect("a new row").remove(0);
@@ -311,7 +312,7 @@ async fn of_writers_with_one_etag_one_wins() {
 }
 
 #[tokio::test]
-async fn a_dropped_future_leaves_the_committer_at_work() {
+async fn a_dropped_future_does_not_stop_the_committer() {
     let store = InMemoryBackend::new().expect("memory");
     store.create_table("Posts").await.expect("a table");
     let insert = group("", [("", Action::Insert(likes(0)))]);
@@ -326,7 +327,7 @@ async fn a_dropped_future_leaves_the_committer_at_work() {
 }
 
 #[test]
-fn a_waker_that_panics_ends_no_writes() {
+fn a_waker_that_panics_does_not_stop_writes() {
     struct Panics;
 
     impl std::task::Wake for Panics {
@@ -340,7 +341,7 @@ fn a_waker_that_panics_ends_no_writes() {
     for row_key in ["1", "2", "3"] {
         let insert = group("Marcus", [(row_key, Action::Insert(likes(1)))]);
         let mut begun = store.execute(&insert);
-        // Mostly the committer wakes it; if it was faster, nobody is woken.
+        // Usually the committer wakes the task. If it is faster than the poll, it wakes nobody.
         let _ = begun.as_mut().poll(&mut std::task::Context::from_waker(&waker));
         write(&store, "0", Action::Upsert(likes(0))).expect("a write of another task");
         assert!(read(&store, row_key).is_some(), "it was queued before");
@@ -348,7 +349,7 @@ fn a_waker_that_panics_ends_no_writes() {
     block_on(store.create_table("Authors")).expect("a table");
 }
 
-/// Memory that can be made to fail, or to panic.
+/// Memory that fails, or panics, when a test requests it.
 #[derive(Debug)]
 struct Failing {
     memory: redb::backends::InMemoryBackend,
@@ -357,7 +358,7 @@ struct Failing {
 }
 
 impl Failing {
-    /// A store on it, of which nothing is kept in memory otherwise.
+    /// Creates a store on such memory, without a cache.
     fn store() -> (InMemoryBackend, Arc<AtomicBool>, Arc<AtomicBool>) {
         let (fails, panics) = (Arc::default(), Arc::default());
         let memory = redb::backends::InMemoryBackend::new();
@@ -405,13 +406,13 @@ fn the_outcome_of_a_failed_commit_is_unknown() {
     assert!(unknown.reason.contains("no disk"), "{}", unknown.reason);
     assert!(matches!(unknown.now, RowNow::Unread(_)));
 
-    // Nothing is begun any more, so that this one surely was not written.
+    // The store begins no more writes, so this one was certainly not written.
     fails.store(false, Ordering::SeqCst);
     let error = write(&store, "3", Action::Insert(likes(3))).expect_err("it has to be opened again");
     assert!(matches!(error, Error::Store(_)), "{error}");
     assert!(error.to_string().contains("no disk") && error.to_string().contains("open the store again"), "{error}");
     assert!(matches!(block_on(store.create_table("Authors")), Err(Error::Store(_))));
-    // Nor is anything said of rows that may be other ones on the disk.
+    // Reads fail as well, because the rows on the disk may differ.
     assert!(matches!(block_on(store.get("Posts", "Marcus", "2", None)), Err(Error::Store(_))));
 }
 
@@ -432,7 +433,7 @@ fn a_panic_of_the_engine_closes_the_store() {
         closed(block_on(store.create_table("Authors")));
     }
 
-    // In a read of a row, of a page, and in the committer, before its commit and within.
+    // The panic occurs in a read of a row, in a read of a page, and in the committer, before or within its commit.
     let (store, _, panics) = Failing::store();
     panics.store(true, Ordering::SeqCst);
     closed(block_on(store.get("Posts", "Marcus", "1", None)));
@@ -477,7 +478,7 @@ fn a_value_under_another_key_is_damaged() {
     assert!(is_damaged(block_on(store.get("Posts", "Marcus", "2", None)).expect_err("the value of another row")));
     let all = scan(Partitions::All, KeyRange::ALL, 10);
     assert!(is_damaged(block_on(store.query(&all, None)).expect_err("the value of another row")));
-    // It takes the place of a row that is not there, which may be damaged instead.
+    // The search for a missing row ends beside the damaged row, which may be the missing one.
     assert!(is_damaged(block_on(store.get("Posts", "Marcus", "3", None)).expect_err("the row before is damaged")));
 }
 
@@ -529,7 +530,7 @@ fn step() -> impl Strategy<Value = Step> {
     let key = move || key().prop_map(str::to_owned);
     let bound =
         move || prop_oneof![key().prop_map(Bound::Included), key().prop_map(Bound::Excluded), Just(Bound::Unbounded)];
-    let operations = prop::collection::btree_map(key(), (0_u8..12, any::<i32>()), 1..7).prop_shuffle_map();
+    let operations = prop::collection::btree_map(key(), (0_u8..12, any::<i32>()), 1..7).shuffled();
     let group = (key(), operations).prop_map(|(partition, operations)| Step::Group(partition, operations));
     let scan = (key(), 0..3, bound(), bound(), 1..5_u32).prop_map(|(partition, which, from, to, page)| Step::Scan {
         partitions: match which {
@@ -545,7 +546,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// Operations on different rows, in any order.
 trait Shuffled: Strategy<Value = BTreeMap<String, (u8, i32)>> + Sized + 'static {
-    fn prop_shuffle_map(self) -> BoxedStrategy<Vec<(String, u8, i32)>> {
+    fn shuffled(self) -> BoxedStrategy<Vec<(String, u8, i32)>> {
         let list = |map: BTreeMap<String, (u8, i32)>| map.into_iter().map(|(key, (kind, value))| (key, kind, value));
         self.prop_map(move |map| list(map).collect::<Vec<_>>()).prop_shuffle().boxed()
     }
@@ -557,16 +558,16 @@ fn units(key: &str) -> Vec<u16> {
     key.encode_utf16().collect()
 }
 
-/// The ETag of no row.
+/// Returns an ETag that no row has.
 fn none() -> ETag {
     "\"none\"".parse().expect("an ETag")
 }
 
-/// What a store should do, in a map.
+/// A map that does what a store should do.
 #[derive(Default)]
 struct Model {
     rows: BTreeMap<ModelKey, (Properties, ETag)>,
-    /// Those of rows that were since written again.
+    /// ETags of rows that were written again or deleted since.
     stale: Vec<ETag>,
 }
 
@@ -589,7 +590,7 @@ impl Model {
         Operation { row_key: row_key.clone(), action }
     }
 
-    /// The error that a group gives, in a word and by its row key.
+    /// Returns the error that a group causes, as a word, and its row key.
     fn refusal(&self, group: &Group) -> Option<(&'static str, String)> {
         group.operations.iter().find_map(|operation| {
             let row = self.rows.get(&(units(&group.partition_key), units(&operation.row_key)));
@@ -622,7 +623,7 @@ impl Model {
             self.stale.extend(old.map(|(_, etag)| etag));
             assert_eq!(properties.is_some(), etag.is_some());
             if let (Some(properties), Some(etag)) = (properties, etag) {
-                assert!(!self.stale.contains(etag), "an ETag came twice");
+                assert!(!self.stale.contains(etag), "two writes have the same ETag");
                 self.rows.insert(key, (properties, etag.clone()));
             }
         }
@@ -652,7 +653,8 @@ impl Model {
     }
 }
 
-fn behaves<B: Backend>(mut store: B, reopen: impl Fn(B) -> B, steps: Vec<Step>) -> Result<(), TestCaseError> {
+/// Runs the steps on the store and on the model, and compares their results.
+fn check_model<B: Backend>(mut store: B, reopen: impl Fn(B) -> B, steps: Vec<Step>) -> Result<(), TestCaseError> {
     let mut model = Model::default();
     for step in steps {
         match step {
@@ -695,8 +697,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn memory_is_a_map_in_utf16_order(steps in prop::collection::vec(step(), 1..60)) {
-        behaves(memory(), |store| store, steps)?;
+    fn memory_behaves_like_a_map_in_utf16_order(steps in prop::collection::vec(step(), 1..60)) {
+        check_model(memory(), |store| store, steps)?;
     }
 }
 
@@ -704,12 +706,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn a_file_is_a_map_in_utf16_order(steps in prop::collection::vec(step(), 1..40)) {
+    fn a_file_behaves_like_a_map_in_utf16_order(steps in prop::collection::vec(step(), 1..40)) {
         let (folder, store) = file();
         let reopen = |store| {
             drop(store);
             open(folder.path())
         };
-        behaves(store, reopen, steps)?;
+        check_model(store, reopen, steps)?;
     }
 }
