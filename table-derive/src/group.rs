@@ -212,14 +212,14 @@ fn check(group: &Group<'_>, number: usize, item: &Variant<'_>) -> TokenStream {
         let misfit = Ident::new(misfit, span);
         quote_spanned!(span=> #t::Misfit::#misfit => ::core::panic!(#message))
     });
-    let (members, meeting) = (quote_spanned!(span=> <#ident as #t::EntityGroup>::MEMBERS), local("meeting"));
+    let (members, collision) = (quote_spanned!(span=> <#ident as #t::EntityGroup>::MEMBERS), local("collision"));
     let names = group.variants().map(|variant| variant.ident.unraw().to_string());
     quote_spanned! {span=>
         const _: () = match #t::member_misfit(#members, #number) {
             #t::Misfit::No => {}
             #(#arms,)*
-            #t::Misfit::Meeting(#meeting) => {
-                ::core::panic!("{}", #meeting.message(#members, &[#(#names),*]).as_str())
+            #t::Misfit::Collision(#collision) => {
+                ::core::panic!("{}", #collision.message(#members, &[#(#names),*]).as_str())
             }
         };
     }

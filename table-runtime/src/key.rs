@@ -40,8 +40,8 @@ use crate::{Properties, ValueRef, error::PropertyProblem};
 pub use buffer::KeyBuffer;
 pub use date::Date;
 pub use encoding::{
-    Decode, Encode, Escape, First, Fits, Hash, Lossless, Lossy, Lowercase, Ordered, Pad, PartSink, Plain, Prefixed, Ranged, Raw,
-    Reverse, ReverseTime, Separated, Textual, Time, Uppercase,
+    Decode, Encode, Escape, First, Fits, Hash, Lossless, Lossy, Lowercase, Ordered, Pad, PartSink, Plain, Prefixed,
+    Ranged, Raw, Reverse, ReverseTime, Separated, Textual, Time, Uppercase,
 };
 pub use integer::Integer;
 pub use order::KeyRange;

@@ -17,6 +17,7 @@ mod bulk;
 mod codec;
 mod column;
 pub mod cost;
+mod create;
 mod cursor;
 mod entity;
 mod error;
@@ -32,7 +33,8 @@ mod properties;
 pub mod property;
 mod query;
 mod row;
-mod slice;
+mod slice_tables;
+mod slices;
 mod tables;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -53,7 +55,7 @@ pub use filter::{Condition, Operator};
 pub use guid::{Guid, ParseGuidError};
 pub use index::{Backfill, Backfilled, Finding, Progress, Repair, Repaired, Verify};
 pub use key::{KeyPart, KeyWriter};
-pub use layout::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope};
+pub use layout::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope, Slice, SliceInfo, SliceUnit};
 pub use properties::{DamagedProperties, Properties, PropertiesRef};
 pub use property::Property;
 pub use query::{
@@ -61,7 +63,7 @@ pub use query::{
     Rows, Unique, Variant, View,
 };
 pub use row::{ETag, ParseETagError, Row, RowId, RowRef, RowSet};
-pub use slice::{Slice, SliceInfo, SliceTime, SliceUnit, Sliced};
+pub use slices::{SliceTime, Sliced};
 pub use tables::Tables;
 pub use ticks::{ParseTicksError, Ticks};
 pub use transaction::Transaction;
@@ -83,7 +85,7 @@ pub mod __private {
         layout::*,
         property::{Property, *},
         query::*,
-        slice::{SliceInfo, SliceUnit, Sliced},
+        slices::Sliced,
     };
 
     // Of these, not of the trait's own items, generated code is made: the compiler then points at the beginning of the

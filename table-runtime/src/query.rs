@@ -27,10 +27,7 @@ pub use access::{Access, Complete, Opened, PrefixAccess, Reach, Reached, Spread,
 pub use bounds::Bounds;
 pub use copied::Copied;
 pub use explain::Explain;
-pub use group::{
-    EntityGroup, Keyed, Meeting, Member, Message, Misfit, PartitionParts, SharedParts, Variant, group_rows,
-    member_misfit, variant,
-};
+pub use group::{EntityGroup, Keyed, PartitionParts, SharedParts, Variant, group_rows, variant};
 pub use opening::Opening;
 pub use pages::{Entities, PageOf};
 pub use parts::{Done, HasPart, OnePoint, Part, Primary, Rest, Sorted, Unique};

@@ -1,10 +1,16 @@
 //! The tables of one store.
 
+mod ready;
+mod record;
+
 use std::{fmt, sync::Arc};
 
-use futures_util::{StreamExt, TryStreamExt, stream};
-
-use crate::{Point, Result, TableEntity, View, backend::Backend, index::Schema, layout::Ready, pacing, slice};
+use self::ready::ReadyIndexes;
+pub(crate) use self::{
+    ready::{LayoutId, State},
+    record::Record,
+};
+use crate::{Result, backend::Backend};
 
 /// The tables of one store: an account of Azure Table storage, or an embedded store.
 ///
@@ -37,7 +43,7 @@ use crate::{Point, Result, TableEntity, View, backend::Backend, index::Schema, l
 pub struct Tables {
     backend: Arc<dyn Backend>,
     /// The indexes that are known to be ready.
-    ready: Arc<Ready>,
+    ready: Arc<ReadyIndexes>,
 }
 
 impl Tables {
@@ -93,49 +99,8 @@ impl Tables {
     }
 
     /// The indexes that are known to be ready.
-    pub(crate) fn ready(&self) -> &Ready {
+    pub(crate) fn ready(&self) -> &ReadyIndexes {
         &self.ready
-    }
-
-    /// Makes every table that the entity needs; those that exist stay as they are. Slices are made by the writes to them.
-    ///
-    /// The entity's keys and indexes are recorded in the table `TableLayouts`, and a program by whose layouts stored rows
-    /// would not be found is refused. An index that is new to a table with rows is recorded as building, and refused by
-    /// queries until [`backfill`](Self::backfill) has built it. An entity is known there by its kind, or else by the
-    /// struct's name or the same primary key; fields may be renamed. Records of a table that was deleted are forgotten
-    /// when it is made anew.
-    ///
-    /// # Errors
-    /// [`Error::LayoutChanged`](crate::Error::LayoutChanged) for keys or an index that are recorded with another layout,
-    /// [`Error::RowsCollide`](crate::Error::RowsCollide) for an index whose rows could be taken for those of another entity,
-    /// [`Error::Limit`](crate::Error::Limit) for a name that no table can have,
-    /// [`Error::TableBeingDeleted`](crate::Error::TableBeingDeleted), and what the store says.
-    pub async fn create<E: TableEntity>(&self) -> Result<()> {
-        let mut created = Vec::new();
-        for (at, layout) in E::LAYOUTS.iter().enumerate() {
-            slice::check_name(layout)?;
-            if layout.slice.is_some() {
-                continue;
-            }
-            let made = E::LAYOUTS[..at].iter().any(|before| before.table == layout.table);
-            if !made {
-                created.extend(self.backend.create_table(layout.table).await?.then_some(layout.table));
-            }
-        }
-        self.record_layouts(Schema::of::<E>(), &created).await
-    }
-
-    /// Reads rows by their keys, or through a unique index: a point each, side by side, never an `or`. The answers
-    /// stand in the order of the keys, `None` where there is no row.
-    ///
-    /// # Errors
-    /// Those of [`Point::get`], of the first that failed.
-    pub async fn get_many<V: View, W>(
-        &self,
-        keys: impl IntoIterator<Item = Point<V, W>>,
-    ) -> Result<Vec<Option<V::Item>>> {
-        let points: Vec<_> = keys.into_iter().map(|key| key.get(self)).collect();
-        stream::iter(points).buffered(pacing::CONCURRENCY).try_collect().await
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     index::{Encoded, Schema, Upkeep},
     query::{OfEntity, OwnKey, Plan},
     row::RowKeys,
-    slice,
+    slice_tables,
 };
 
 /// A write that is ready to be sent.
@@ -313,7 +313,7 @@ fn patch<E: TableEntity>(key: &Plan, sets: impl IntoIterator<Item = Set<E>>) -> 
 /// After a lost answer the row is read: if it has this write's id, the write was applied, and nothing else proves
 /// that. A row without it proves nothing, for the write may yet arrive, or another writer have come after it.
 async fn send(backend: &dyn Backend, layout: &LayoutInfo, group: &Group, id: Option<Guid>) -> Result<Option<ETag>> {
-    let reason = match slice::execute(backend, layout, group).await {
+    let reason = match slice_tables::execute(backend, layout, group).await {
         Ok(mut etags) => return Ok(etags.pop().flatten()),
         Err(Error::OutcomeUnknown(error)) => error.reason,
         Err(error) => return Err(error),

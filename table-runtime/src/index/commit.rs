@@ -15,7 +15,7 @@ use crate::{
     backend::{Action, BoxFuture, Group, IfMatch, Operation},
     entity, limits, pacing,
     row::RowKeys,
-    slice,
+    slice_tables,
 };
 
 /// What a transaction does to one entity.
@@ -71,7 +71,7 @@ pub(crate) async fn commit(planned: &[Planned<'_>]) -> Result<Vec<Option<ETag>>>
         let (operations, places) = operations(planned, &seen).await?;
         let group = Group { table: table.clone(), partition_key: partition_key.clone(), operations };
         group.check()?;
-        let error = match slice::execute(first.upkeep.backend(), &schema.layouts[0], &group).await {
+        let error = match slice_tables::execute(first.upkeep.backend(), &schema.layouts[0], &group).await {
             Ok(etags) => {
                 let left = |(planned, at): (&Planned<'_>, &usize)| {
                     // A row that is deleted and inserted again is one operation, whose ETag is the new entity's.

@@ -10,7 +10,7 @@ use crate::{
     Error, LayoutInfo, ParseCursorError, Result, RowSet,
     backend::{Backend, Continuation, KeyRange, Page, Partitions, Scan},
     key::order,
-    limits,
+    limits, slice_tables,
 };
 
 /// All rows of some layouts, a page at a time.
@@ -111,7 +111,7 @@ impl Sweep {
         let info = &self.schema.layouts[layout];
         let mut tables: VecDeque<Cow<'static, str>> = match &info.slice {
             Some(slice) => {
-                let slices = slice.list(&*self.backend, info.table).await?;
+                let slices = slice_tables::list(slice, &*self.backend, info.table).await?;
                 slices.into_iter().map(|slice| slice.table.into()).collect()
             }
             None => VecDeque::from([info.table.into()]),

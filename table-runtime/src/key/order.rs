@@ -72,8 +72,8 @@ pub(crate) fn prefixed(prefix: &str) -> KeyRange {
         return KeyRange::ALL;
     }
     let to = match successor(prefix) {
-        // The successor of U+D7FF is one unit longer. If that makes it too long, the prefix already has the length
-        // limit of keys, so no other key begins with it.
+        // The successor of U+D7FF is one unit longer. If that makes it too long, the prefix already has the maximum
+        // length of a key, so no other key begins with it.
         Some(next) if longer(&next, KEY_UNITS) => Bound::Included(prefix.to_owned()),
         Some(next) => Bound::Excluded(next),
         None => Bound::Unbounded,

@@ -40,7 +40,7 @@ pub(super) fn store_integer<T: super::Integer>(
     let (negative, number) = value.split();
     let text = value.to_string();
     let stored = match i64::try_from(number).map(|number| if negative { !number } else { number }) {
-        // Tested with 2^31, because a number of digits does not distinguish `u32` from `i32`: the greatest value of
+        // The test uses 2^31, because the number of digits does not distinguish `u32` from `i32`: the greatest value of
         // each has 10.
         Ok(number) if T::join(false, 0x7FFF_FFFF_u128 + 1).is_none() => {
             i32::try_from(number).map_or(ValueRef::String(&text), ValueRef::Int32)

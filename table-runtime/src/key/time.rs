@@ -7,7 +7,7 @@ use super::{
     integer::{read_u64, write_u64},
     kind,
 };
-use crate::{Guid, Ticks};
+use crate::{Guid, Ticks, layout::SliceBy};
 
 /// A moment of Unix time, in the form that crates for time return. Writing it fails if its year is outside 0001 to
 /// 9999.
@@ -92,3 +92,6 @@ impl Decode<kind::Id> for Plain {
 }
 
 impl Ordered<kind::Id> for Plain {}
+
+#[diagnostic::do_not_recommend]
+impl<T> SliceBy<T> for kind::Instant {}

@@ -130,11 +130,3 @@ fn check_units(key: &'static str, text: &str) -> Result<(), KeyProblem> {
     let units = limits::units(text);
     if units > limits::KEY_UNITS { Err(KeyProblem::TooLong { key, units }) } else { Ok(()) }
 }
-
-impl LayoutInfo {
-    #[cold]
-    #[allow(clippy::unnecessary_box_returns, reason = "errors are boxed, so that results are small")]
-    pub(crate) fn key_error(&self, field: &'static str, problem: KeyProblem) -> Box<KeyError> {
-        Box::new(KeyError { table: self.table.to_owned(), row: None, layout: self.name, field, problem })
-    }
-}

@@ -5,8 +5,8 @@ use std::{env, fmt::Write, fs, io, path::Path};
 use serde_json::Value;
 
 use super::{
-    Layout,
     change::{Fields, written},
+    info::Layout,
 };
 
 /// Asserts that an entity is stored as a file says, which [`TableEntity::layout`](crate::TableEntity::layout) was

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Layout, LayoutInfo, PropertyInfo};
+use super::info::{Layout, LayoutInfo, PropertyInfo};
 
 /// The fields of an entity, in whose light a field of another name was renamed or is another one.
 pub(crate) struct Fields(Vec<&'static str>);

@@ -1,6 +1,6 @@
 //! Splitting of stored keys at the delimiters between their parts.
 
-use super::PartInfo;
+use super::info::PartInfo;
 
 /// Returns the text before the first delimiter and the text after it; `None` if the key has no further delimiter.
 #[inline]

@@ -1,6 +1,9 @@
 //! How a row key shows whose it is, where several entities share a table and have no kinds.
 
-use super::{LayoutInfo, PartInfo, may_be_empty, segments};
+use super::{
+    info::{LayoutInfo, PartInfo, may_be_empty},
+    segments,
+};
 
 /// The row keys of an entity, as the number of their parts tells them from those of others: a master's `{id}` from its
 /// items' `{id}_{item id}`.

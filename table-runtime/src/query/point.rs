@@ -9,9 +9,12 @@ use super::{
     source::FoundReader,
     view::Through,
 };
+use futures_util::{StreamExt, TryStreamExt, stream};
+
 use crate::{
     Error, Result, RowRef, Stored, Tables,
     cost::{self, Cost},
+    pacing,
 };
 
 /// The way of a [`Point`] through a unique index.
@@ -243,6 +246,21 @@ async fn follow(plan: &Plan, erased: Erased, tables: &Tables, read: FoundReader<
         before = Some(pointer.etag);
     }
     Ok(())
+}
+
+impl Tables {
+    /// Reads rows by their keys, or through a unique index: a point each, side by side, never an `or`. The answers
+    /// stand in the order of the keys, `None` where there is no row.
+    ///
+    /// # Errors
+    /// Those of [`Point::get`], of the first that failed.
+    pub async fn get_many<V: View, W>(
+        &self,
+        keys: impl IntoIterator<Item = Point<V, W>>,
+    ) -> Result<Vec<Option<V::Item>>> {
+        let points: Vec<_> = keys.into_iter().map(|key| key.get(self)).collect();
+        stream::iter(points).buffered(pacing::CONCURRENCY).try_collect().await
+    }
 }
 
 impl<V: View, W> Query for Point<V, W> {

@@ -6,8 +6,9 @@ use super::{Reached, plan::Plan};
 use crate::{
     Result, Ticks,
     backend::{Backend, KeyRange, Scan},
+    layout::{Slice, SliceInfo, TimePart},
     pacing::CONCURRENCY,
-    slice::{Slice, SliceInfo, TimePart},
+    slice_tables,
 };
 
 /// The slices of a query.
@@ -82,7 +83,7 @@ impl Slices {
     pub(super) async fn tables(&self, backend: &Arc<dyn Backend>) -> Result<Vec<String>> {
         let mut slices = match self.named() {
             Some(slices) => slices,
-            None => self.info.list(&**backend, self.table).await?,
+            None => slice_tables::list(self.info, &**backend, self.table).await?,
         };
         let after = |slice: &Slice| self.to.is_none_or(|to| slice.start <= to);
         let before = |slice: &Slice| self.from.is_none_or(|from| slice.end.is_none_or(|end| end > from));

@@ -1,6 +1,6 @@
 //! Which rows of a table are entities that readers see.
 
-use super::group::Member;
+use crate::layout::Member;
 use crate::{Condition, LayoutInfo, Operator, Result, RowRef, Value, entity, layout::Shape, limits};
 
 /// The most kinds that a query's filter compares: three of its comparisons are those of the keys.

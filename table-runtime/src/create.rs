@@ -5,72 +5,15 @@
 //! where it has none, and the layout's name. `Layout` is the layout as JSON, `State` says of an index whether it may be
 //! read.
 
-use std::{
-    collections::HashSet,
-    sync::{Mutex, PoisonError},
-};
-
 use serde_json::Value;
 
-use super::{
-    change::{Fields, are_alike, written},
-    meeting::Standing,
-};
 use crate::{
-    Error, Layout, LayoutChangedError, LayoutInfo, Property, Result, RowsCollideError, Stored, TableEntity, Tables,
+    Error, Layout, LayoutChangedError, LayoutInfo, Result, RowsCollideError, Stored, TableEntity, Tables, Ticks,
     index::Schema,
+    layout::{Fields, KeyPattern, are_alike, written},
+    limits,
+    tables::{LayoutId, Record, State},
 };
-
-/// A layout that is recorded.
-#[derive(TableEntity, Clone, Debug)]
-#[table(name = "TableLayouts", crate = crate)]
-struct Record {
-    #[partition_key]
-    table: String,
-    #[row_key]
-    entity_table: String,
-    #[row_key]
-    entity: String,
-    #[row_key]
-    name: String,
-    layout: String,
-    state: State,
-}
-
-/// Whether every entity has its row in a layout.
-#[derive(Property, Clone, Copy, Debug, PartialEq, Eq)]
-#[table(crate = crate)]
-enum State {
-    Building,
-    Ready,
-}
-
-/// What a record is found by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Id {
-    table: &'static str,
-    entity_table: &'static str,
-    entity: &'static str,
-    name: &'static str,
-}
-
-/// The indexes that are known to be ready: they stay so.
-#[derive(Debug, Default)]
-pub(crate) struct Ready(Mutex<HashSet<Id>>);
-
-impl Ready {
-    fn has(&self, id: Id) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&id)
-    }
-
-    fn note(&self, id: Id, state: State) {
-        let mut ready = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match state {
-            State::Ready => ready.insert(id),
-            State::Building => ready.remove(&id),
-        };
-    }
-}
 
 /// What is recorded of a layout.
 enum Known {
@@ -80,12 +23,7 @@ enum Known {
     Not,
 }
 
-impl Id {
-    fn of(entity: &Layout, layout: &'static LayoutInfo) -> Self {
-        let entity_table = entity.layouts.first().map_or(layout.table, |primary| primary.table);
-        Self { table: layout.table, entity_table, entity: entity.entity, name: layout.name }
-    }
-
+impl LayoutId {
     /// Finds the layout among those of its table.
     ///
     /// # Errors
@@ -112,7 +50,7 @@ impl Id {
                 let (table, entity, layout) = (self.entity_table.to_owned(), record.entity.clone(), self.name);
                 let changes = changes.join("; ");
                 return Err(Box::new(LayoutChangedError { table, entity, layout, changes }).into());
-            } else if !is_same && Standing::recorded(&stored).may_meet(Standing::recorded(&now)) {
+            } else if !is_same && KeyPattern::recorded(&stored).may_collide(KeyPattern::recorded(&now)) {
                 let (table, layout) = (self.table.to_owned(), self.name);
                 let (entity, other_layout) = (record.entity.clone(), record.name.clone());
                 return Err(Box::new(RowsCollideError { table, layout, entity, other_layout }).into());
@@ -124,7 +62,7 @@ impl Id {
 
 impl Record {
     fn new(entity: &Layout, layout: &'static LayoutInfo, state: State) -> Self {
-        let Id { table, entity_table, entity: own, name } = Id::of(entity, layout);
+        let LayoutId { table, entity_table, entity: own, name } = LayoutId::of(entity, layout);
         // The service takes no notice of case in the names of tables.
         let [table, entity_table] = [table, entity_table].map(str::to_ascii_lowercase);
         let (own, name) = (own.to_owned(), name.to_owned());
@@ -133,39 +71,32 @@ impl Record {
 }
 
 impl Tables {
-    /// Whether every entity has its row in the index of this layout, so that it may be read: asked before each query
-    /// over an index. It costs a request where `create` was not called and while the index is built.
-    pub(crate) async fn index_is_ready<E: TableEntity>(&self, layout: usize) -> Result<()> {
-        let id = Id::of(&E::layout(), &E::LAYOUTS[layout]);
-        let (table, index) = (id.entity_table.to_owned(), id.name.to_owned());
-        match self.index_state(id).await? {
-            Some(State::Ready) => Ok(()),
-            Some(State::Building) => Err(Error::IndexBuilding { table, index }),
-            // Rows may have been there before the index.
-            None => Err(Error::IndexNotRecorded { table, index }),
+    /// Makes every table that the entity needs; those that exist stay as they are. Slices are made by the writes to them.
+    ///
+    /// The entity's keys and indexes are recorded in the table `TableLayouts`, and a program by whose layouts stored rows
+    /// would not be found is refused. An index that is new to a table with rows is recorded as building, and refused by
+    /// queries until [`backfill`](Self::backfill) has built it. An entity is known there by its kind, or else by the
+    /// struct's name or the same primary key; fields may be renamed. Records of a table that was deleted are forgotten
+    /// when it is made anew.
+    ///
+    /// # Errors
+    /// [`Error::LayoutChanged`](crate::Error::LayoutChanged) for keys or an index that are recorded with another layout,
+    /// [`Error::RowsCollide`](crate::Error::RowsCollide) for an index whose rows could be taken for those of another entity,
+    /// [`Error::Limit`](crate::Error::Limit) for a name that no table can have,
+    /// [`Error::TableBeingDeleted`](crate::Error::TableBeingDeleted), and what the store says.
+    pub async fn create<E: TableEntity>(&self) -> Result<()> {
+        let mut created = Vec::new();
+        for (at, layout) in E::LAYOUTS.iter().enumerate() {
+            check_name(layout)?;
+            if layout.slice.is_some() {
+                continue;
+            }
+            let made = E::LAYOUTS[..at].iter().any(|before| before.table == layout.table);
+            if !made {
+                created.extend(self.backend().create_table(layout.table).await?.then_some(layout.table));
+            }
         }
-    }
-
-    /// Checks whether the index is recorded as ready. Costs a request unless this handle knows that it is.
-    pub(crate) async fn has_ready_index(&self, entity: &Layout, layout: &'static LayoutInfo) -> Result<bool> {
-        Ok(self.index_state(Id::of(entity, layout)).await? == Some(State::Ready))
-    }
-
-    /// Returns the recorded state of an index; `None` if nothing is recorded.
-    async fn index_state(&self, id: Id) -> Result<Option<State>> {
-        if self.ready().has(id) {
-            return Ok(Some(State::Ready));
-        }
-        let [table, entity_table] = [id.table, id.entity_table].map(str::to_ascii_lowercase);
-        let record = match Record::key(&*table, &*entity_table, id.entity, id.name).get(self).await {
-            Err(Error::TableNotFound(_)) => None,
-            record => record?,
-        };
-        let state = record.map(|record| record.state);
-        if state == Some(State::Ready) {
-            self.ready().note(id, State::Ready);
-        }
-        Ok(state)
+        self.record_layouts(Schema::of::<E>(), &created).await
     }
 
     /// Records the layouts of an entity that are not recorded yet; an index as ready where there is no entity, else as
@@ -184,7 +115,7 @@ impl Tables {
                     continue;
                 }
                 let mut records = if has_records { self.records(table).await? } else { Vec::new() };
-                self.forget_gone(schema, table, created.contains(table), &mut records).await?;
+                self.forget_deleted(schema, table, created.contains(table), &mut records).await?;
                 new.push(self.unrecorded(schema, table, &records, &mut is_empty).await?);
             }
             if self.record(&new).await? {
@@ -196,7 +127,7 @@ impl Tables {
 
     /// Removes the records that do not fit the entity, where the rows are gone of which they told: those of a table that
     /// was deleted and made anew, or of slices that were dropped.
-    async fn forget_gone(
+    async fn forget_deleted(
         &self,
         schema: Schema,
         table: &'static str,
@@ -206,7 +137,8 @@ impl Tables {
         let entity = schema.describe();
         let fits = |record: &Record| {
             let mut layouts = entity.layouts.iter().filter(|layout| layout.table == table);
-            layouts.all(|layout| Id::of(&entity, layout).find(&entity, layout, std::slice::from_ref(record)).is_ok())
+            layouts
+                .all(|layout| LayoutId::of(&entity, layout).find(&entity, layout, std::slice::from_ref(record)).is_ok())
         };
         if records.iter().all(fits) || !(is_new || self.has_no_slice(&entity).await?) {
             return Ok(());
@@ -234,19 +166,19 @@ impl Tables {
         table: &'static str,
         records: &[Record],
         is_empty: &mut Option<bool>,
-    ) -> Result<Vec<(Id, Record)>> {
+    ) -> Result<Vec<(LayoutId, Record)>> {
         let entity = schema.describe();
         let mut new = Vec::new();
         for layout in entity.layouts.iter().filter(|layout| layout.table == table) {
-            let id = Id::of(&entity, layout);
+            let id = LayoutId::of(&entity, layout);
             let state = match id.find(&entity, layout, records)? {
                 // Nothing is left to build.
                 Known::Own(State::Building) if *is_empty == Some(true) => {
-                    self.note(schema, layout, State::Ready).await?;
+                    self.record_state(schema, layout, State::Ready).await?;
                     continue;
                 }
                 Known::Own(state) => {
-                    self.ready().note(id, state);
+                    self.ready().remember(id, state);
                     continue;
                 }
                 Known::Renamed(state) => state,
@@ -266,13 +198,13 @@ impl Tables {
     }
 
     /// Records these, those of each table in a transaction; `false` if others recorded some of them meanwhile.
-    async fn record(&self, new: &[Vec<(Id, Record)>]) -> Result<bool> {
+    async fn record(&self, new: &[Vec<(LayoutId, Record)>]) -> Result<bool> {
         for of_table in new.iter().filter(|of_table| !of_table.is_empty()) {
             let begun = of_table.iter().fold(self.transaction(), |begun, (_, record)| begun.insert(record));
             match begun.commit().await {
                 Err(Error::AlreadyExists(_)) => return Ok(false),
                 Err(error) => return Err(error),
-                Ok(_) => of_table.iter().for_each(|(id, record)| self.ready().note(*id, record.state)),
+                Ok(_) => of_table.iter().for_each(|(id, record)| self.ready().remember(*id, record.state)),
             }
         }
         Ok(true)
@@ -288,23 +220,30 @@ impl Tables {
     pub(crate) async fn begin_index(&self, schema: Schema, layout: &'static LayoutInfo) -> Result<()> {
         let entity = schema.describe();
         self.backend().create_table(Record::LAYOUTS[0].table).await?;
-        match Id::of(&entity, layout).find(&entity, layout, &self.records(layout.table).await?)? {
+        match LayoutId::of(&entity, layout).find(&entity, layout, &self.records(layout.table).await?)? {
             Known::Own(_) => Ok(()),
-            Known::Renamed(_) | Known::Not => self.note(schema, layout, State::Building).await,
+            Known::Renamed(_) | Known::Not => self.record_state(schema, layout, State::Building).await,
         }
     }
 
     /// Takes note that an index is ready.
     pub(crate) async fn complete_index(&self, schema: Schema, layout: &'static LayoutInfo) -> Result<()> {
-        self.note(schema, layout, State::Ready).await
+        self.record_state(schema, layout, State::Ready).await
     }
 
-    async fn note(&self, schema: Schema, layout: &'static LayoutInfo, state: State) -> Result<()> {
+    async fn record_state(&self, schema: Schema, layout: &'static LayoutInfo, state: State) -> Result<()> {
         let entity = schema.describe();
         self.upsert(&Record::new(&entity, layout, state)).await?;
-        self.ready().note(Id::of(&entity, layout), state);
+        self.ready().remember(LayoutId::of(&entity, layout), state);
         Ok(())
     }
+}
+
+/// Checks that a program may have this table, or tables of this name with the digits of a slice.
+pub(crate) fn check_name(layout: &LayoutInfo) -> Result<()> {
+    limits::check_not_reserved(layout.table)?;
+    let name = layout.slice.as_ref().map(|slice| slice.at(layout.table, Ticks::UNIX_EPOCH).table);
+    limits::check_table_name(name.as_deref().unwrap_or(layout.table))
 }
 
 #[cfg(all(test, feature = "embedded"))]

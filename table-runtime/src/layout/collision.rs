@@ -3,28 +3,31 @@
 
 use serde_json::Value;
 
-use super::{LayoutInfo, PartInfo};
+use super::{
+    const_str::{begins, same},
+    info::{LayoutInfo, PartInfo, may_be_empty},
+};
 
 /// Where the rows of a layout stand, as far as others in their table depend on it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing<'a> {
+pub(crate) struct KeyPattern<'a> {
     is_index: bool,
-    partition: Beginning<'a>,
-    row: Beginning<'a>,
+    partition: KeyStart<'a>,
+    row: KeyStart<'a>,
 }
 
 /// What the keys of all rows begin with.
 #[derive(Clone, Copy, Debug)]
-struct Beginning<'a> {
+struct KeyStart<'a> {
     text: &'a str,
-    first: First,
+    first: FirstPart,
     /// Whether it may be all of a key.
     may_be_all: bool,
 }
 
 /// What follows.
 #[derive(Clone, Copy, Debug)]
-enum First {
+enum FirstPart {
     Nothing,
     Text,
     /// A part that tells its own end: digits and `-`.
@@ -33,12 +36,12 @@ enum First {
     Guid,
 }
 
-impl<'a> Standing<'a> {
+impl<'a> KeyPattern<'a> {
     pub(crate) const fn of(layout: &'a LayoutInfo) -> Self {
         Self {
             is_index: layout.index.is_some(),
-            partition: Beginning::of(layout.partition_prefix, layout.partition),
-            row: Beginning::of(layout.row_prefix, layout.row),
+            partition: KeyStart::of(layout.partition_prefix, layout.partition),
+            row: KeyStart::of(layout.row_prefix, layout.row),
         }
     }
 
@@ -46,15 +49,15 @@ impl<'a> Standing<'a> {
     pub(crate) fn recorded(layout: &'a Value) -> Self {
         let beginning = |key: &str, prefix: &str| {
             let first = match layout[key].get(0) {
-                None => First::Nothing,
-                Some(part) => First::of(part["kind"].as_str().unwrap_or_default(), part["self_delimiting"] == true),
+                None => FirstPart::Nothing,
+                Some(part) => FirstPart::of(part["kind"].as_str().unwrap_or_default(), part["self_delimiting"] == true),
             };
             let may_be_all = match (first, layout[key].get(1)) {
-                (First::Nothing, _) => true,
+                (FirstPart::Nothing, _) => true,
                 (_, None) => layout[key][0]["kind"] == "text",
                 _ => false,
             };
-            Beginning { text: layout[prefix].as_str().unwrap_or_default(), first, may_be_all }
+            KeyStart { text: layout[prefix].as_str().unwrap_or_default(), first, may_be_all }
         };
         let (partition, row) = (beginning("partition", "partition_prefix"), beginning("row", "row_prefix"));
         Self { is_index: !layout["index"].is_null(), partition, row }
@@ -62,12 +65,12 @@ impl<'a> Standing<'a> {
 
     /// Whether rows of two entities' layouts in one table could have one key, where one of them is an index. Kinds do
     /// not keep keys apart.
-    pub(crate) const fn may_meet(self, other: Self) -> bool {
-        (self.is_index || other.is_index) && self.partition.may_be(other.partition) && self.row.may_be(other.row)
+    pub(crate) const fn may_collide(self, other: Self) -> bool {
+        (self.is_index || other.is_index) && self.partition.may_equal(other.partition) && self.row.may_equal(other.row)
     }
 }
 
-impl First {
+impl FirstPart {
     const fn of(kind: &str, self_delimiting: bool) -> Self {
         match (self_delimiting, same(kind, "guid")) {
             (false, _) => Self::Text,
@@ -77,12 +80,12 @@ impl First {
     }
 
     /// Whether what follows may begin with the rest of another key's beginning.
-    const fn may_begin(self, rest: &[u8]) -> bool {
+    const fn may_start_with(self, rest: &[u8]) -> bool {
         match (self, rest) {
             (_, []) | (Self::Text, _) => true,
             (Self::Nothing, _) => false,
             (Self::Digits | Self::Guid, [b'0'..=b'9' | b'-', rest @ ..]) | (Self::Guid, [b'a'..=b'f', rest @ ..]) => {
-                self.may_begin(rest)
+                self.may_start_with(rest)
             }
             // It may be what stands between two parts.
             (_, [byte, ..]) => byte.is_ascii_punctuation(),
@@ -90,17 +93,17 @@ impl First {
     }
 }
 
-impl<'a> Beginning<'a> {
+impl<'a> KeyStart<'a> {
     const fn of(text: &'a str, parts: &[PartInfo]) -> Self {
         let first = match parts {
-            [] => First::Nothing,
-            [first, ..] => First::of(first.kind, first.self_delimiting),
+            [] => FirstPart::Nothing,
+            [first, ..] => FirstPart::of(first.kind, first.self_delimiting),
         };
-        Self { text, first, may_be_all: super::may_be_empty(parts) }
+        Self { text, first, may_be_all: may_be_empty(parts) }
     }
 
     /// Whether one key can begin with both.
-    const fn may_be(self, other: Self) -> bool {
+    const fn may_equal(self, other: Self) -> bool {
         let (shorter, longer) = if self.text.len() < other.text.len() { (self, other) } else { (other, self) };
         if !begins(longer.text, shorter.text) {
             return false;
@@ -108,31 +111,11 @@ impl<'a> Beginning<'a> {
         let (_, rest) = longer.text.as_bytes().split_at(shorter.text.len());
         match (shorter.first, longer.first) {
             // The one key.
-            (First::Nothing, _) => rest.is_empty() && longer.may_be_all,
-            (_, First::Nothing) if rest.is_empty() => shorter.may_be_all,
-            (first, _) => first.may_begin(rest),
+            (FirstPart::Nothing, _) => rest.is_empty() && longer.may_be_all,
+            (_, FirstPart::Nothing) if rest.is_empty() => shorter.may_be_all,
+            (first, _) => first.may_start_with(rest),
         }
     }
-}
-
-pub(crate) const fn same(one: &str, other: &str) -> bool {
-    one.len() == other.len() && begins(one, other)
-}
-
-/// Whether `text` begins with `prefix`.
-pub(crate) const fn begins(text: &str, prefix: &str) -> bool {
-    let (text, prefix) = (text.as_bytes(), prefix.as_bytes());
-    if prefix.len() > text.len() {
-        return false;
-    }
-    let mut at = 0;
-    while at < prefix.len() {
-        if text[at] != prefix[at] {
-            return false;
-        }
-        at += 1;
-    }
-    true
 }
 
 #[cfg(test)]
@@ -191,15 +174,15 @@ mod tests {
                 let layouts = std::slice::from_ref(*layout);
                 let entity =
                     Layout { entity: "Entity", layouts, properties: &[], kind: None, write_id: false, separator: None };
-                (Standing::of(layout), written(&entity, layout))
+                (KeyPattern::of(layout), written(&entity, layout))
             })
             .collect();
         let mut meetings = 0;
         for (one, written) in &standings {
             for (other, also_written) in &standings {
-                let meet = one.may_meet(*other);
-                assert_eq!(meet, Standing::recorded(written).may_meet(Standing::recorded(also_written)));
-                assert_eq!(meet, other.may_meet(*one), "{one:?} {other:?}");
+                let meet = one.may_collide(*other);
+                assert_eq!(meet, KeyPattern::recorded(written).may_collide(KeyPattern::recorded(also_written)));
+                assert_eq!(meet, other.may_collide(*one), "{one:?} {other:?}");
                 meetings += usize::from(meet);
             }
         }
@@ -210,7 +193,7 @@ mod tests {
     fn prefixes_tell_rows_apart() {
         let index = |prefix: &str| serde_json::json!({ "index": {}, "row_prefix": prefix, "row": [TEXT] });
         let own = |prefix: &str, parts: &[PartInfo]| serde_json::json!({ "row_prefix": prefix, "row": parts });
-        let meet = |one: &Value, other: &Value| Standing::recorded(one).may_meet(Standing::recorded(other));
+        let meet = |one: &Value, other: &Value| KeyPattern::recorded(one).may_collide(KeyPattern::recorded(other));
         assert!(meet(&index("name-"), &index("name-")));
         assert!(meet(&index("name-"), &index("na")));
         assert!(!meet(&index("name-"), &index("mail-")));

@@ -1,0 +1,123 @@
+//! Slices: tables that each hold the rows of one year, month or day.
+
+use std::fmt;
+
+use crate::{
+    Ticks,
+    ticks::{civil_from_days, days_from_civil},
+};
+
+/// How the tables of an entity follow from a time in its key.
+#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+pub struct SliceInfo {
+    /// The field.
+    pub field: &'static str,
+    /// What a slice holds.
+    pub unit: SliceUnit,
+    /// The one joint of the key, for data that others wrote.
+    #[serde(skip)]
+    pub(super) separator: Option<char>,
+}
+
+/// What a slice holds, by UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SliceUnit {
+    /// A year: `Log2010`.
+    Year,
+    /// A month: `Log201006`.
+    Month,
+    /// A day: `Log20100603`.
+    Day,
+}
+
+/// A table that holds the rows of a year, a month or a day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Slice {
+    /// Its first moment.
+    pub start: Ticks,
+    /// The first moment after it; `None` of the last one of the year 9999.
+    pub end: Option<Ticks>,
+    /// The table.
+    pub table: String,
+}
+
+/// The kind of fields of the type `T` that tables can be sliced by.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a table cannot be sliced by `{T}`",
+    label = "not a time",
+    note = "slices are made of a time that is a part of the key: `std::time::SystemTime`, or one of `time`, `chrono` or \
+            `jiff`, behind features of `table-runtime`"
+)]
+pub trait SliceBy<T> {}
+
+impl SliceInfo {
+    /// Slices by a field of the type `T`, whose kind is `K`.
+    #[doc(hidden)]
+    pub const fn of<T, K: SliceBy<T>>(field: &'static str, unit: SliceUnit, separator: Option<char>) -> Self {
+        Self { field, unit, separator }
+    }
+
+    /// The slice of a moment.
+    pub(crate) fn at(&self, table: &str, time: Ticks) -> Slice {
+        let (year, month, day) = civil_from_days(time.days());
+        let (start, digits) = match self.unit {
+            SliceUnit::Year => ((year, 1, 1), format!("{year:04}")),
+            SliceUnit::Month => ((year, month, 1), format!("{year:04}{month:02}")),
+            SliceUnit::Day => ((year, month, day), format!("{year:04}{month:02}{day:02}")),
+        };
+        let (year, month, day) = start;
+        let next = match self.unit {
+            SliceUnit::Year => days_from_civil(year + 1, 1, 1),
+            SliceUnit::Month if month == 12 => days_from_civil(year + 1, 1, 1),
+            SliceUnit::Month => days_from_civil(year, month + 1, 1),
+            SliceUnit::Day => days_from_civil(year, month, day) + 1,
+        };
+        let start = Ticks::of_days(days_from_civil(year, month, day)).unwrap_or(time);
+        Slice { start, end: Ticks::of_days(next), table: format!("{table}{digits}") }
+    }
+
+    /// The slice whose table has this name; `None` if it is none of these.
+    pub(crate) fn named(&self, table: &str, name: &str) -> Option<Slice> {
+        let digits = name.strip_prefix(table).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+        let number = |at: std::ops::Range<usize>| digits.get(at)?.parse::<u64>().ok();
+        let (year, month, day) = match self.unit {
+            SliceUnit::Year => (number(0..4)?, 1, 1),
+            SliceUnit::Month => (number(0..4)?, number(4..6)?, 1),
+            SliceUnit::Day => (number(0..4)?, number(4..6)?, number(6..8)?),
+        };
+        if year == 0 || !(1..=12).contains(&month) || day == 0 {
+            return None;
+        }
+        let slice = self.at(table, Ticks::of_days(days_from_civil(year, month, day))?);
+        // No more digits than these, and no day that its month does not have.
+        (slice.table == name).then_some(slice)
+    }
+
+    /// The slices' names as they are told: `LogYYYYMM`.
+    pub(crate) fn pattern(&self, table: &str) -> String {
+        let digits = match self.unit {
+            SliceUnit::Year => "YYYY",
+            SliceUnit::Month => "YYYYMM",
+            SliceUnit::Day => "YYYYMMDD",
+        };
+        format!("{table}{digits}")
+    }
+
+    /// What follows the time in its key, if something does.
+    pub(crate) fn joint(&self) -> char {
+        self.separator.unwrap_or('_')
+    }
+}
+
+impl fmt::Display for SliceUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Year => "year",
+            Self::Month => "month",
+            Self::Day => "day",
+        })
+    }
+}

@@ -1,0 +1,80 @@
+//! The part of a key that holds the time of a row's slice.
+
+use std::borrow::Cow;
+
+use super::{
+    info::{LayoutInfo, PartInfo},
+    segments,
+    slice::SliceInfo,
+};
+use crate::{Result, Ticks, error::KeyProblem};
+
+impl SliceInfo {
+    /// Where the time stands in the key.
+    pub(crate) fn place(&self, layout: &LayoutInfo) -> Option<TimePart> {
+        let of = |parts: &[PartInfo]| {
+            let is_time = |encoding: &str| matches!(encoding, "plain" | "time" | "reverse_time");
+            let number = parts.iter().position(|part| part.field == self.field && is_time(part.encoding))?;
+            Some((number, parts[number].encoding == "reverse_time"))
+        };
+        let part = |in_partition| move |(number, descending)| TimePart { in_partition, number, descending };
+        of(layout.partition).map(part(true)).or_else(|| of(layout.row).map(part(false)))
+    }
+
+    /// Of a key, what begins with this part of it; `None` if the parts before it are not whole.
+    pub(crate) fn begun_by<'k>(&self, layout: &LayoutInfo, part: TimePart, key: &'k str) -> Option<&'k str> {
+        let (prefix, parts) = if part.in_partition {
+            (layout.partition_prefix, layout.partition)
+        } else {
+            (layout.row_prefix, layout.row)
+        };
+        // No part holds the joint that ends it.
+        segments::skip(key.strip_prefix(prefix)?, &parts[..part.number], self.separator).ok()
+    }
+
+    fn time(&self, layout: &LayoutInfo, partition_key: &str, row_key: &str) -> Option<Ticks> {
+        let part = self.place(layout)?;
+        let key = if part.in_partition { partition_key } else { row_key };
+        let (digits, _) = part.digits(self.begun_by(layout, part, key)?)?;
+        part.time(digits)
+    }
+}
+
+/// The part of a key that holds the time of its slice.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimePart {
+    pub(crate) in_partition: bool,
+    /// Its place among the parts of its key.
+    pub(crate) number: usize,
+    pub(crate) descending: bool,
+}
+
+impl TimePart {
+    /// The digits with which a text begins, and what follows them.
+    #[allow(clippy::unused_self, reason = "as its neighbour")]
+    pub(crate) fn digits(self, text: &str) -> Option<(u64, &str)> {
+        const DIGITS: usize = 19;
+        let (digits, rest) = text.split_at_checked(DIGITS)?;
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        Some((digits.parse().ok()?, rest))
+    }
+
+    /// The time of these digits.
+    pub(crate) fn time(self, digits: u64) -> Option<Ticks> {
+        let digits = Ticks::new(digits)?;
+        if self.descending { Ticks::new(Ticks::MAX.get() - digits.get()) } else { Some(digits) }
+    }
+}
+
+impl LayoutInfo {
+    /// The table of the row with these keys.
+    pub(crate) fn table_of(&self, partition_key: &str, row_key: &str) -> Result<Cow<'static, str>> {
+        let Some(slice) = &self.slice else { return Ok(self.table.into()) };
+        match slice.time(self, partition_key, row_key) {
+            Some(time) => Ok(slice.at(self.table, time).table.into()),
+            None => Err(self.key_error(slice.field, KeyProblem::malformed("a time", row_key)).into()),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Slices: tables that each hold the rows of one year, month or day.
+
+use std::ops::RangeTo;
+
+use crate::{
+    Error, LayoutInfo, Result, Slice, TableEntity, Tables, Ticks,
+    backend::BoxFuture,
+    key::{KeyPart, kind},
+    slice_tables,
+};
+
+/// An entity whose rows stand in slices: `#[table(slice = month(field))]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no slices",
+    label = "its rows stand in one table",
+    note = "put `#[table(slice = month(field))]` on `{Self}`, with a time that is a part of its key"
+)]
+pub trait Sliced: TableEntity {}
+
+/// A time, of a type by which tables can be sliced.
+pub trait SliceTime: KeyPart<Kind = kind::Instant> {}
+
+#[diagnostic::do_not_recommend]
+impl<T: KeyPart<Kind = kind::Instant>> SliceTime for T {}
+
+impl Tables {
+    /// The slices of an entity that there are, the oldest first.
+    ///
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    ///
+    /// use table_runtime::{TableEntity, Tables};
+    ///
+    /// #[derive(TableEntity)]
+    /// #[table(slice = month(at))]
+    /// struct Log {
+    ///     #[partition_key]
+    ///     machine: String,
+    ///     #[row_key(reverse_time)]
+    ///     at: SystemTime,
+    ///     text: String,
+    /// }
+    ///
+    /// # futures::executor::block_on(async {
+    /// let tables = Tables::in_memory()?;
+    /// let day = |number: u64| SystemTime::UNIX_EPOCH + Duration::from_secs(86_400 * number);
+    /// for at in [day(0), day(40)] {
+    ///     tables.insert(&Log { machine: "a".into(), at, text: "started".into() }).await?;
+    /// }
+    /// let names: Vec<_> = tables.slices::<Log>().await?.into_iter().map(|slice| slice.table).collect();
+    /// assert_eq!(names, ["Log197001", "Log197002"]);
+    ///
+    /// tables.drop_slices::<Log>(..day(35)).await?;
+    /// assert_eq!(Log::by_key("a").count(&tables).await?, 1);
+    /// # Ok::<(), table_runtime::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn slices<E: Sliced>(&self) -> BoxFuture<'_, Result<Vec<Slice>>> {
+        Box::pin(self.slices_of(&E::LAYOUTS[0]))
+    }
+
+    async fn slices_of(&self, layout: &'static LayoutInfo) -> Result<Vec<Slice>> {
+        match &layout.slice {
+            Some(slice) => slice_tables::list(slice, &**self.backend(), layout.table).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Deletes the slices of an entity that end before a time, or with it, as whole tables with all that is in them,
+    /// the oldest first, and gives those that were there.
+    ///
+    /// An entity that is written later makes its slice anew; the service needs up to a minute before it can.
+    ///
+    /// # Errors
+    /// [`Error::Key`] for a time of no year from 0001 to 9999, and what the store says: the slices after the one that
+    /// could not be deleted stay then.
+    #[allow(clippy::needless_pass_by_value, reason = "as ranges are taken")]
+    pub fn drop_slices<E: Sliced>(&self, before: RangeTo<impl SliceTime>) -> BoxFuture<'_, Result<Vec<Slice>>> {
+        let layout = &E::LAYOUTS[0];
+        let field = layout.slice.as_ref().map_or("", |slice| slice.field);
+        let before = before.end.to_value().ticks().map_err(|problem| layout.key_error(field, problem));
+        Box::pin(async move { self.drop_slices_of(layout, before?).await })
+    }
+
+    async fn drop_slices_of(&self, layout: &'static LayoutInfo, before: Ticks) -> Result<Vec<Slice>> {
+        let mut dropped = Vec::new();
+        for slice in self.slices_of(layout).await? {
+            if slice.end.is_none_or(|end| end > before) {
+                break;
+            }
+            match self.backend().delete_table(&slice.table).await {
+                Ok(true) => dropped.push(slice),
+                // Somebody else deleted it, or is about to.
+                Ok(false) | Err(Error::TableBeingDeleted(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(dropped)
+    }
+}
