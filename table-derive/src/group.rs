@@ -102,7 +102,7 @@ pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
             impl #t::View for #ident {
                 type Entity = Self;
                 type Item = Self;
-                fn read(found: #t::Found<'_>) -> #t::Result<::core::option::Option<Self>> {
+                fn read(found: #t::FoundRow<'_>) -> #t::Result<::core::option::Option<Self>> {
                     found.member()
                 }
             }

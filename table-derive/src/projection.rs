@@ -92,7 +92,7 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
             impl #parameters #t::View for #ident #arguments #bounds {
                 type Entity = #entity;
                 type Item = Self;
-                fn read(found: #t::Found<'_>) -> #t::Result<::core::option::Option<Self>> {
+                fn read(found: #t::FoundRow<'_>) -> #t::Result<::core::option::Option<Self>> {
                     found.projected::<#entity, Self>()
                 }
             }

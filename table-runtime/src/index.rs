@@ -98,7 +98,6 @@ mod commit;
 mod finding;
 mod follow;
 pub(crate) mod indexable;
-pub(crate) mod list;
 mod list_upkeep;
 mod progress;
 mod repair;

@@ -18,7 +18,6 @@ mod codec;
 mod column;
 pub mod cost;
 mod create;
-mod cursor;
 mod entity;
 mod error;
 mod filter;
@@ -32,6 +31,7 @@ mod pacing;
 mod properties;
 pub mod property;
 mod query;
+mod read;
 mod row;
 mod slice_tables;
 mod slices;
@@ -85,6 +85,7 @@ pub mod __private {
         layout::*,
         property::{Property, *},
         query::*,
+        read::FoundRow,
         slices::Sliced,
     };
 

@@ -5,37 +5,31 @@
 
 mod access;
 mod bounds;
+mod builder;
 mod copied;
 mod explain;
 mod group;
-mod lookups;
-mod merge;
-mod opening;
+mod of_entity;
 mod pages;
 mod parts;
-mod plan;
 mod point;
 mod projection;
 mod rows;
-mod slices;
-mod source;
-mod stages;
 mod view;
-mod visible;
 
-pub use access::{Access, Complete, Opened, PrefixAccess, Reach, Reached, Spread, Unopened};
+pub use access::{Access, Complete, Opened, PrefixAccess, Reach, Spread, Unopened};
 pub use bounds::Bounds;
+pub use builder::QueryBuilder;
 pub use copied::Copied;
 pub use explain::Explain;
 pub use group::{EntityGroup, Keyed, PartitionParts, SharedParts, Variant, group_rows, variant};
-pub use opening::Opening;
+pub use of_entity::OfEntity;
 pub use pages::{Entities, PageOf};
 pub use parts::{Done, HasPart, OnePoint, Part, Primary, Rest, Sorted, Unique};
-pub use plan::Plan;
-pub use point::{Lookup, OfEntity, OwnKey, Point};
+pub use point::{Lookup, OwnKey, Point};
 pub use projection::{Projection, SameAs, project};
 pub use rows::{OneEntity, Rows};
-pub use view::{Found, View};
+pub use view::View;
 
 use crate::cost::Cost;
 

@@ -192,8 +192,8 @@ fn parse(text: &str) -> Option<Ticks> {
             .iter()
             .try_fold(0, |number, digit| digit.is_ascii_digit().then(|| number * 10 + u64::from(digit - b'0')))
     };
-    let joints = [(4, b"--"), (7, b"--"), (10, b"Tt"), (13, b"::"), (16, b"::")];
-    if joints.into_iter().any(|(at, joint)| !joint.contains(&whole[at])) {
+    let delimiters = [(4, b"--"), (7, b"--"), (10, b"Tt"), (13, b"::"), (16, b"::")];
+    if delimiters.into_iter().any(|(at, delimiter)| !delimiter.contains(&whole[at])) {
         return None;
     }
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);

@@ -7,7 +7,8 @@ use crate::{
     column::Set,
     entity,
     index::{Encoded, Schema, Upkeep},
-    query::{OfEntity, OwnKey, Plan},
+    query::{OfEntity, OwnKey},
+    read::Plan,
     row::RowKeys,
     slice_tables,
 };

@@ -156,7 +156,7 @@ fn scan(context: &Context<'_>) -> TokenStream {
         where
             for<'allowed> Self: #t::AllowScan,
         {
-            #t::Opening::<Self>::new(0).rows()
+            #t::QueryBuilder::<Self>::new(0).rows()
         }
     }
 }
@@ -206,7 +206,7 @@ fn opening(context: &Context<'_>, layout: Layout<'_>, count: usize) -> TokenStre
     });
     quote! {
         #[allow(unused_mut)]
-        let mut #query = #t::Opening::<Self>::new(#number);
+        let mut #query = #t::QueryBuilder::<Self>::new(#number);
         #(#parts)*
     }
 }

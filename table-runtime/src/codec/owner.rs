@@ -64,7 +64,7 @@ impl OwnerOf {
 struct Segment<'a> {
     part: &'static PartInfo,
     text: &'a str,
-    /// Whether nothing follows it, so that joints in it are not escaped.
+    /// Whether nothing follows it, so that delimiters in it are not escaped.
     last: bool,
 }
 
@@ -102,11 +102,11 @@ fn split<'a>(
         let mut rest = begun.ok_or_else(|| ("", malformed(format!("a key that begins with `{prefix}`"))))?;
         for (at, part) in parts.iter().enumerate() {
             let last = at + 1 == parts.len();
-            let joint = part.joint(separator);
-            let (text, after) = match segments::split(rest, joint) {
+            let delimiter = part.delimiter(separator);
+            let (text, after) = match segments::split(rest, delimiter) {
                 _ if last => (rest, ""),
                 (text, Some(after)) => (text, after),
-                (_, None) => return Err((part.field, malformed(format!("a part that ends with {joint:?}")))),
+                (_, None) => return Err((part.field, malformed(format!("a part that ends with {delimiter:?}")))),
             };
             segments.push(Segment { part, text, last });
             rest = after;

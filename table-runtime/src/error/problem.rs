@@ -24,7 +24,7 @@ pub enum KeyProblem {
     #[error("the date {year}-{month:02}-{day:02} is outside the years 0001 to 9999")]
     #[allow(missing_docs, reason = "they say themselves")]
     Date { year: i32, month: u8, day: u8 },
-    /// A `raw` text holds a character that keys cannot hold, or the joint that ends it.
+    /// A `raw` text holds a character that keys cannot hold, or the delimiter that ends it.
     #[error(
         "{value:?} holds {character:?}; a `raw` key part cannot hold `/`, `\\`, `#`, `?`, control characters, \
          or a separator that ends it"

@@ -10,7 +10,6 @@ use futures_util::future::join_all;
 use super::{
     commit::Planned,
     finding::Finding,
-    list,
     upkeep::Upkeep,
     verify::{Fault, is_of_row},
 };
@@ -19,6 +18,7 @@ use crate::{
     backend::{Action, IfMatch, Operation},
     layout::Holds,
     limits, pacing,
+    read::list,
     row::RowKeys,
 };
 

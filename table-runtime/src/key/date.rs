@@ -41,9 +41,9 @@ fn read(text: &str) -> Option<[u64; 3]> {
     let number = |digits: &[u8]| {
         digits.iter().try_fold(0, |number, digit| digit.is_ascii_digit().then(|| number * 10 + u64::from(digit - b'0')))
     };
-    let joints = bytes[4] == b'-' && bytes[7] == b'-';
+    let delimiters = bytes[4] == b'-' && bytes[7] == b'-';
     let parts = [number(&bytes[..4])?, number(&bytes[5..7])?, number(&bytes[8..])?];
-    joints.then_some(parts)
+    delimiters.then_some(parts)
 }
 
 fn date(text: &str, [year, month, day]: [u64; 3]) -> Result<Date, KeyProblem> {

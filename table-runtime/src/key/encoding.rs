@@ -61,7 +61,7 @@ pub trait Encode<K: Kind> {
     /// True if the encoded text marks its own end.
     const SELF_DELIMITING: bool;
     /// Delimiter between this part and the next.
-    const JOINT: u8 = if Self::SELF_DELIMITING { b'_' } else { b' ' };
+    const DELIMITER: u8 = if Self::SELF_DELIMITING { b'_' } else { b' ' };
 
     /// Writes the value.
     ///
@@ -214,17 +214,17 @@ impl<K: Kind, Of: Encode<K>, const SEPARATOR: char> Encode<K> for Separated<Of, 
     const SELF_DELIMITING: bool = Of::SELF_DELIMITING;
     // The derive accepts only ASCII punctuation.
     #[allow(clippy::cast_possible_truncation, reason = "ASCII")]
-    const JOINT: u8 = SEPARATOR as u8;
+    const DELIMITER: u8 = SEPARATOR as u8;
 
     #[inline]
     fn write(value: K::Value<'_>, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
-        Of::write(value, Escape { separator: Some(<Self as Encode<K>>::JOINT), ..escape }, out)
+        Of::write(value, Escape { separator: Some(<Self as Encode<K>>::DELIMITER), ..escape }, out)
     }
 }
 
 impl<K: Kind, Of: Decode<K>, const SEPARATOR: char> Decode<K> for Separated<Of, SEPARATOR> {
     fn read<'a>(text: &'a str, escape: Escape) -> Result<K::Owned<'a>, KeyProblem> {
-        Of::read(text, Escape { separator: Some(<Self as Encode<K>>::JOINT), ..escape })
+        Of::read(text, Escape { separator: Some(<Self as Encode<K>>::DELIMITER), ..escape })
     }
 }
 

@@ -63,14 +63,14 @@ impl<'a> KeyReader<'a> {
         if LAST {
             return Ok(std::mem::take(&mut self.rest));
         }
-        let joint = char::from(N::JOINT);
-        match segments::split(self.rest, joint) {
+        let delimiter = char::from(N::DELIMITER);
+        match segments::split(self.rest, delimiter) {
             (part, Some(rest)) => {
                 self.rest = rest;
                 Ok(part)
             }
             (_, None) => {
-                Self::value(Err(KeyProblem::malformed(format!("a part that ends with {joint:?}"), self.rest)), self)
+                Self::value(Err(KeyProblem::malformed(format!("a part that ends with {delimiter:?}"), self.rest)), self)
             }
         }
     }
@@ -85,7 +85,7 @@ impl<'a> KeyReader<'a> {
     pub(crate) fn skip_to(&mut self, count: usize, separator: Option<char>) -> Result<()> {
         let (skipped, parts) = self.parts.as_slice().split_at(count);
         self.rest = segments::skip(self.rest, skipped, separator).map_err(|(part, rest)| {
-            let expected = format!("a part that ends with {:?}", part.joint(separator));
+            let expected = format!("a part that ends with {:?}", part.delimiter(separator));
             self.error(part.field, KeyProblem::malformed(expected, rest))
         })?;
         self.parts = parts.iter();

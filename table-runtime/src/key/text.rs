@@ -17,7 +17,7 @@ impl Escape {
     #[inline]
     fn is_special(self, byte: u8) -> bool {
         SPECIAL[usize::from(byte)]
-            || (!self.last && self.separator.is_none() && is_joint(byte))
+            || (!self.last && self.separator.is_none() && is_delimiter(byte))
             || self.separator == Some(byte)
     }
 
@@ -38,7 +38,7 @@ impl Escape {
         let code = u32::from(character);
         // Escaped delimiters must keep their order, which `~` would break: it is the last character of ASCII that keys
         // may hold.
-        out.push_byte(if self.separator.is_none() && u8::try_from(character).is_ok_and(is_joint) {
+        out.push_byte(if self.separator.is_none() && u8::try_from(character).is_ok_and(is_delimiter) {
             b'!'
         } else {
             b'~'
@@ -51,7 +51,7 @@ impl Escape {
 
 /// Returns true for the space, which ends text parts, and for `!`, which escapes it.
 #[inline]
-fn is_joint(byte: u8) -> bool {
+fn is_delimiter(byte: u8) -> bool {
     matches!(byte, b' ' | b'!')
 }
 
@@ -280,8 +280,8 @@ impl Encode<kind::Text> for Raw {
 
     #[inline]
     fn write(value: &str, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
-        let joint = escape.separator.unwrap_or(<Self as Encode<kind::Text>>::JOINT);
-        let ends = |character| !escape.last && character == char::from(joint);
+        let delimiter = escape.separator.unwrap_or(<Self as Encode<kind::Text>>::DELIMITER);
+        let ends = |character| !escape.last && character == char::from(delimiter);
         let refused = value.chars().find(|character| forbidden_in_keys(*character) || ends(*character));
         if let Some(character) = refused {
             return Err(KeyProblem::Character { value: value.to_owned(), character });

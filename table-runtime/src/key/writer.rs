@@ -26,7 +26,7 @@ pub(crate) fn write_part<K: Kind, N: Encode<K>>(
     // The length is checked after every part, so that the error can name the part that makes the key too long.
     check_length(key, out)?;
     if !last {
-        out.push_byte(N::JOINT);
+        out.push_byte(N::DELIMITER);
     }
     Ok(())
 }
@@ -41,7 +41,7 @@ pub(crate) fn copy_part(
     separator: Option<char>,
     out: &mut KeyBuffer,
 ) -> Result<(), KeyProblem> {
-    let joint = part.joint(separator);
+    let delimiter = part.delimiter(separator);
     // The derive accepts only ASCII punctuation.
     let separator = separator.and_then(|separator| u8::try_from(separator).ok());
     if part.self_delimiting {
@@ -55,7 +55,7 @@ pub(crate) fn copy_part(
         }
     }
     if !last {
-        out.push(joint);
+        out.push(delimiter);
     }
     Ok(())
 }

@@ -70,7 +70,7 @@ pub enum Holds {
     List,
 }
 
-/// Whether the parts may be written as no text at all: one text alone, which no joint follows.
+/// Whether the parts may be written as no text at all: one text alone, which no delimiter follows.
 pub(crate) const fn may_be_empty(parts: &[PartInfo]) -> bool {
     match parts {
         [] => true,
@@ -81,7 +81,7 @@ pub(crate) const fn may_be_empty(parts: &[PartInfo]) -> bool {
 
 impl PartInfo {
     /// What stands between this part and the next: the key's separator, where it has one.
-    pub(crate) fn joint(&self, separator: Option<char>) -> char {
+    pub(crate) fn delimiter(&self, separator: Option<char>) -> char {
         separator.unwrap_or(if self.self_delimiting { '_' } else { ' ' })
     }
 }
@@ -162,7 +162,7 @@ pub struct Layout {
     pub kind: Option<&'static str>,
     /// Whether there is a property `WriteId`.
     pub write_id: bool,
-    /// The one joint of every key, for data that others wrote.
+    /// The one delimiter of every key, for data that others wrote.
     pub separator: Option<char>,
 }
 

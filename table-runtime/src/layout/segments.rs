@@ -20,5 +20,5 @@ pub(crate) fn skip<'k, 'p>(
     parts: &'p [PartInfo],
     separator: Option<char>,
 ) -> Result<&'k str, (&'p PartInfo, &'k str)> {
-    parts.iter().try_fold(key, |key, part| split(key, part.joint(separator)).1.ok_or((part, key)))
+    parts.iter().try_fold(key, |key, part| split(key, part.delimiter(separator)).1.ok_or((part, key)))
 }

@@ -8,7 +8,7 @@ use super::{
 /// The row keys of an entity, as the number of their parts tells them from those of others: a master's `{id}` from its
 /// items' `{id}_{item id}`.
 ///
-/// It can be told as far as the parts tell their own end: in them there is no joint.
+/// It can be told as far as the parts tell their own end: in them there is no delimiter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     prefix: &'static str,
@@ -29,7 +29,7 @@ impl Shape {
         let Some(mut rest) = row_key.strip_prefix(self.prefix).filter(|rest| !rest.is_empty()) else { return false };
         for (at, part) in self.parts.iter().enumerate() {
             let is_last = at + 1 == self.parts.len();
-            let (text, after) = segments::split(rest, part.joint(self.separator));
+            let (text, after) = segments::split(rest, part.delimiter(self.separator));
             if !part.self_delimiting || !may_be(part, text) {
                 return true;
             }

@@ -14,7 +14,7 @@ pub struct SliceInfo {
     pub field: &'static str,
     /// What a slice holds.
     pub unit: SliceUnit,
-    /// The one joint of the key, for data that others wrote.
+    /// The one delimiter of the key, for data that others wrote.
     #[serde(skip)]
     pub(super) separator: Option<char>,
 }
@@ -107,7 +107,7 @@ impl SliceInfo {
     }
 
     /// What follows the time in its key, if something does.
-    pub(crate) fn joint(&self) -> char {
+    pub(crate) fn delimiter(&self) -> char {
         self.separator.unwrap_or('_')
     }
 }

@@ -28,7 +28,7 @@ impl SliceInfo {
         } else {
             (layout.row_prefix, layout.row)
         };
-        // No part holds the joint that ends it.
+        // No part holds the delimiter that ends it.
         segments::skip(key.strip_prefix(prefix)?, &parts[..part.number], self.separator).ok()
     }
 

@@ -2,11 +2,12 @@
 
 use std::marker::PhantomData;
 
-use super::{Lookup, Point, Rows, plan::Plan};
+use super::{Lookup, Point, Rows};
 use crate::{
     cost::{Cost, FanOut, Lookups, PartitionScan, Range, TableScan},
     key::{Encode, First, Kind, Lowercase, Plain, Separated, Uppercase, kind},
     query::Done,
+    read::{Plan, Reached},
 };
 
 /// The partition is made of the row key's first field: it follows from that one's value, or, of `first = N`
@@ -43,17 +44,6 @@ pub trait Opened: Reach {
 
     #[doc(hidden)]
     const REACHED: Reached;
-}
-
-/// Which partitions a query reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reached {
-    /// The one that its plan names.
-    One,
-    /// So many hash partitions, whose keys begin as its plan says.
-    Buckets(usize),
-    /// All of the table.
-    All,
 }
 
 /// What giving a value to the next part, of the kind `K`, makes of the access.

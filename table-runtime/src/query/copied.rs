@@ -2,8 +2,13 @@
 
 use std::{fmt, ops::Deref};
 
-use super::{Plan, Point, Primary};
-use crate::{Result, RowRef, Stored, TableEntity, Tables, codec::RowReader, entity};
+use super::{Point, Primary, View};
+use crate::{
+    Result, RowRef, Stored, TableEntity, Tables,
+    codec::RowReader,
+    entity,
+    read::{FoundRow, Plan},
+};
 
 /// An entity as the copy in an index holds it: what `#[index(…, copy)]` gives, with one request for a page of them.
 ///
@@ -80,5 +85,14 @@ impl<T: serde::Serialize> serde::Serialize for Copied<T> {
 impl<T: fmt::Debug> fmt::Debug for Copied<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Copied").field(&self.entity).finish()
+    }
+}
+
+impl<E: TableEntity> View for Copied<E> {
+    type Entity = E;
+    type Item = Self;
+
+    fn read(found: FoundRow<'_>) -> Result<Option<Self>> {
+        read_copy(found.layout, found.row).map(Some)
     }
 }

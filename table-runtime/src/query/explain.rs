@@ -2,8 +2,11 @@
 
 use std::{borrow::Cow, fmt};
 
-use super::{Reached, plan::Plan, slices::Slices};
-use crate::{ValueRef, backend::Scan};
+use crate::{
+    ValueRef,
+    backend::Scan,
+    read::{Plan, Reached, Slices},
+};
 
 /// What a query will ask of the store. `Display` says it in a line or two.
 ///
@@ -43,7 +46,7 @@ impl Explain {
     ) -> Self {
         let take = plan.take;
         let each = if let Reached::Buckets(count) = reached { count } else { 1 };
-        let slices = Slices::new(plan, reached, &scan.rows).map(|slices| slices.told(each, take));
+        let slices = Slices::new(plan, reached, &scan.rows).map(|slices| slices.explained(each, take));
         let (tables, least) = match slices {
             Some((tables, least)) => (tables.into_iter().map(Cow::from).collect(), least),
             None => (tables(plan), each),

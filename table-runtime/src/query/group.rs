@@ -1,10 +1,11 @@
 //! Entities of several kinds in one partition, read by one query: a master and its items.
 
-use super::{Done, Found, Opening, Part, Primary, Rows, View, plan::Plan, visible::Visible};
+use super::{Done, Part, Primary, QueryBuilder, Rows, View};
 use crate::{
     Result, RowRef, Stored, TableEntity, ValueRef, entity,
     key::{Encode, KeyPart, PartSink},
     layout::Member,
+    read::{FoundRow, Plan, Visible},
 };
 
 /// An enum of entities that share a table and a partition: `#[derive(EntityGroup)]`.
@@ -64,7 +65,7 @@ pub trait PartitionParts {
     type Args<'a>;
 
     #[doc(hidden)]
-    fn open<E>(args: Self::Args<'_>, opening: Opening<E>) -> Opening<E>;
+    fn open<E>(args: Self::Args<'_>, opening: QueryBuilder<E>) -> QueryBuilder<E>;
 }
 
 macro_rules! partition_parts {
@@ -73,7 +74,7 @@ macro_rules! partition_parts {
             type Args<'a> = $args;
 
             #[allow(unused_parens, unused_mut, reason = "of one value, or of none")]
-            fn open<E>(($($value),*): Self::Args<'_>, mut opening: Opening<E>) -> Opening<E> {
+            fn open<E>(($($value),*): Self::Args<'_>, mut opening: QueryBuilder<E>) -> QueryBuilder<E> {
                 $(opening.push_partition::<$t::Kind, $n, $last>($t::arg_value($value));)*
                 opening
             }
@@ -137,18 +138,18 @@ where
     P: PartitionParts,
     R: SharedParts,
 {
-    let opening = Opening::<E>::group(const { Visible::of_group(G::MEMBERS) });
+    let opening = QueryBuilder::<E>::group(const { Visible::of_group(G::MEMBERS) });
     P::open(partition, opening).rows()
 }
 
-impl<E: TableEntity> Opening<E> {
+impl<E: TableEntity> QueryBuilder<E> {
     /// The rows of a group of which `E` is the master.
     fn group(visible: Visible) -> Self {
         Self::of_plan(Plan::of_group::<E>(visible))
     }
 }
 
-impl Found<'_> {
+impl FoundRow<'_> {
     /// The variant of the group that the row is; `None` if it is none.
     #[doc(hidden)]
     pub fn member<G: EntityGroup>(self) -> Result<Option<G>> {
@@ -160,7 +161,7 @@ impl Found<'_> {
             members.iter().position(|member| found == member.kind.map(ValueRef::String))
         } else {
             let shapes = members.iter().enumerate().filter(|(_, member)| member.has_shape(self.row.row_key));
-            // One with more parts can be taken for one with fewer, whose last part then holds a joint; not the other
+            // One with more parts can be taken for one with fewer, whose last part then holds a delimiter; not the other
             // way round. The master says what is wrong with a row that is none of them.
             let most = shapes.max_by_key(|(_, member)| member.key().row.len());
             Some(most.map_or(0, |(variant, _)| variant))

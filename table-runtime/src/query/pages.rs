@@ -10,12 +10,11 @@ use std::{
 use futures_core::Stream;
 use futures_util::stream;
 
-use super::{
-    View,
-    source::{FoundReader, Source},
-    view::Found,
+use super::View;
+use crate::{
+    Error, Result,
+    read::{FoundRow, Source},
 };
-use crate::{Error, LayoutInfo, Result, cursor::Cursor};
 
 /// A page of what a query gives out, such as `Stored<Post>`, and where the next one begins.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -24,60 +23,6 @@ pub struct PageOf<T> {
     pub entities: Vec<T>,
     /// The cursor of the next page, a text that is safe in addresses; `None` after the last one.
     pub next: Option<String>,
-}
-
-/// One page of a query, where its cursor says.
-pub(super) struct OnePage {
-    source: Source,
-    /// What the cursors of this query are known by.
-    query: u64,
-}
-
-impl OnePage {
-    /// The first `size` that are found, or those after the cursor.
-    pub(super) fn new(
-        layout: &'static LayoutInfo,
-        mut source: Source,
-        size: usize,
-        cursor: Option<&str>,
-    ) -> Result<Self> {
-        let query = source.query(layout);
-        let cursor = cursor.map(|cursor| Cursor::parse(cursor, query)).transpose()?;
-        // The query as it goes on after a row is checked before its first page, and with the cursor's keys again.
-        let (partition_key, row_key) = (String::new(), String::new());
-        let first = Cursor { query, left: source.pages.taken, partition_key, row_key, listed: None, slice: None };
-        source.check_after(cursor.as_ref().unwrap_or(&first))?;
-        if let Some(cursor) = cursor {
-            source.resume(cursor);
-        }
-        source.pages.left = source.pages.taken.unwrap_or(usize::MAX).min(size);
-        Ok(Self { source, query })
-    }
-
-    /// Lends what it has to `read`, and gives the cursor of the next one.
-    pub(super) async fn read(self, read: FoundReader<'_>) -> Result<Option<String>> {
-        let Self { mut source, query } = self;
-        let (mut partition_key, mut row_key, mut listed) = (String::new(), String::new(), None);
-        let (is_sliced, mut slice) = (source.is_sliced(), None);
-        let mut noted = |found: Found<'_>| {
-            let given = read(found)?;
-            if given {
-                let (partition, row) = found.position();
-                partition.clone_into(&mut partition_key);
-                row.clone_into(&mut row_key);
-                listed = found.listed().map(str::to_owned);
-                slice = is_sliced.then(|| found.table.to_owned());
-            }
-            Ok(given)
-        };
-        let mut any = false;
-        while source.next(&mut noted).await? {
-            any = true;
-        }
-        let left = source.pages.taken;
-        let next = Cursor { query, left, partition_key, row_key, listed, slice };
-        Ok((any && source.has_more()).then(|| next.to_string()))
-    }
 }
 
 /// What was found at once, and the error at which it ended.
@@ -111,7 +56,7 @@ impl<T: Send + 'static> Entities<T> {
 }
 
 /// Adds what was found, if it is a match.
-pub(super) fn give<V: View>(found: Found<'_>, items: &mut Vec<V::Item>) -> Result<bool> {
+pub(super) fn give<V: View>(found: FoundRow<'_>, items: &mut Vec<V::Item>) -> Result<bool> {
     let item = V::read(found)?;
     let given = item.is_some();
     items.extend(item);

@@ -2,8 +2,11 @@
 
 use std::marker::PhantomData;
 
-use super::{Complete, Rows, plan::Plan};
-use crate::key::{KeyPart, Ordered, Ranged};
+use super::{Complete, Rows};
+use crate::{
+    key::{KeyPart, Ordered, Ranged},
+    read::Plan,
+};
 
 /// One part of a key: a field's type and its encoding.
 pub struct Part<T, N>(PhantomData<(T, N)>);

@@ -1,20 +1,15 @@
 //! One row by its full key.
 
-use std::{borrow::Cow, fmt, marker::PhantomData};
+use std::{fmt, marker::PhantomData};
 
-use super::{
-    Explain, Found, HasPart, Primary, Projection, Query, Rows, View,
-    plan::{Erased, Plan},
-    projection::Selection,
-    source::FoundReader,
-    view::Through,
-};
+use super::{Explain, HasPart, Primary, Projection, Query, View};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::{
-    Error, Result, RowRef, Stored, Tables,
+    Result, Tables,
     cost::{self, Cost},
     pacing,
+    read::{self, FoundRow, Plan, Selection},
 };
 
 /// The way of a [`Point`] through a unique index.
@@ -41,28 +36,6 @@ impl<V, W> Clone for Point<V, W> {
     fn clone(&self) -> Self {
         Self::new(self.plan.clone())
     }
-}
-
-/// What has an entity: any query, and the entity itself as it is stored.
-pub trait OfEntity {
-    /// The entity.
-    type Entity;
-}
-
-impl<E, W> OfEntity for Point<E, W> {
-    type Entity = E;
-}
-
-impl<E, P, A> OfEntity for Rows<E, P, A> {
-    type Entity = E;
-}
-
-impl<E> OfEntity for &Stored<E> {
-    type Entity = E;
-}
-
-impl<E> OfEntity for &mut Stored<E> {
-    type Entity = E;
 }
 
 /// The entity's own key, by which it can be written: a [`Point`] of `T::key(…)`.
@@ -132,12 +105,12 @@ impl<V: View, W> Point<V, W> {
     /// for a row that does not fit the struct, and what the store says.
     pub async fn get(self, tables: &Tables) -> Result<Option<V::Item>> {
         let mut item = None;
-        let mut read = |found: Found<'_>| {
+        let mut read = |found: FoundRow<'_>| {
             item = V::read(found)?;
             Ok(item.is_some())
         };
         let select = self.plan.selected(self.plan.visible().properties());
-        find(&self.plan, tables, select.as_deref(), &mut read).await?;
+        read::find(&self.plan, tables, select.as_deref(), &mut read).await?;
         Ok(item)
     }
 
@@ -158,11 +131,11 @@ impl<V: View, W> Point<V, W> {
     /// As [`get`](Self::get).
     pub async fn exists(self, tables: &Tables) -> Result<bool> {
         let mut exists = false;
-        let mut read = |found: Found<'_>| {
+        let mut read = |found: FoundRow<'_>| {
             exists = found.is_match::<V>()?;
             Ok(exists)
         };
-        find(&self.plan, tables, Some(self.plan.seen_by()), &mut read).await?;
+        read::find(&self.plan, tables, Some(self.plan.seen_by()), &mut read).await?;
         Ok(exists)
     }
 }
@@ -177,75 +150,6 @@ impl<V: View> Point<V, Lookup> {
         self.plan.select(Some(Selection::new(P::PROPERTIES, true)));
         Point::new(self.plan)
     }
-}
-
-impl Plan {
-    /// The two keys of a point, if it has them and the service takes them.
-    pub(crate) fn checked_keys(&self) -> Result<(&str, &str)> {
-        if let Some(error) = self.problem() {
-            return Err(error);
-        }
-        let (partition, row) = self.keys();
-        Ok((partition, row))
-    }
-
-    /// The table of a point, whose keys were checked.
-    pub(crate) fn row_table(&self) -> Result<Cow<'static, str>> {
-        let (partition, row) = self.keys();
-        self.layout().table_of(partition, row)
-    }
-}
-
-/// Lends the row of a point to `read`, if readers see it.
-async fn find(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>, read: FoundReader<'_>) -> Result<()> {
-    let (partition, row) = plan.checked_keys()?;
-    let (layout, table) = (plan.layout_number(), plan.row_table()?);
-    if let Some(erased) = plan.erased() {
-        erased.is_ready(tables).await?;
-        if plan.is_lookup() {
-            return Box::pin(follow(plan, erased, tables, read)).await;
-        }
-    }
-    let (visible, is_primary) = (plan.visible(), plan.layout().index.is_none());
-    let mut seen = |row: RowRef<'_>| {
-        if !is_primary || visible.sees(row)? {
-            read(Found { layout, table: &table, row, through: None })?;
-        }
-        Ok(())
-    };
-    match tables.backend().get_with(&table, partition, row, select, &mut seen).await {
-        // A slice that is not there, or not for long.
-        Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) if plan.layout().slice.is_some() => Ok(()),
-        read => read.map(drop),
-    }
-}
-
-/// Lends the entity that a row of an index points to to `read`, until it is a match.
-async fn follow(plan: &Plan, erased: Erased, tables: &Tables, read: FoundReader<'_>) -> Result<()> {
-    let (partition_key, row_key) = plan.keys();
-    let (backend, visible) = (tables.backend(), plan.visible());
-    let mut before = None;
-    while let Some(pointer) = backend.get(plan.table(), partition_key, row_key, None).await? {
-        // Between the two reads a value may move from one entity to another: its pointer then is another one.
-        if before.as_ref() == Some(&pointer.etag) {
-            break;
-        }
-        let (partition, row) = erased.owner(pointer.as_ref())?;
-        let mut is_match = false;
-        let mut checked = |row: RowRef<'_>| {
-            if visible.sees(row)? {
-                let through = Some(Through { layout: erased.layout, partition_key, row_key, is_list: false });
-                is_match = read(Found { layout: 0, table: visible.table, row, through })?;
-            }
-            Ok(())
-        };
-        backend.get_with(visible.table, &partition, &row, None, &mut checked).await?;
-        if is_match {
-            break;
-        }
-        before = Some(pointer.etag);
-    }
-    Ok(())
 }
 
 impl Tables {

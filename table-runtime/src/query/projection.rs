@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::{Found, View};
+use super::View;
 use crate::{
-    Column, Condition, Holds, LayoutInfo, Properties, Result, RowRef, Scope, TableEntity,
+    Column, LayoutInfo, Properties, Result, RowRef, TableEntity,
     codec::{PropertyWriter, RowReader},
     entity,
     key::{KeyReader, RowContext},
+    read::{FoundRow, values, wants_keys},
 };
 
 /// A struct of some of the fields of the entity `E`: `#[derive(Projection)]`, and what [`select`](crate::Rows::select)
@@ -52,7 +53,7 @@ pub fn project<P, E, T: SameAs<P>, M, S>(column: Column<E, T, M, S>, row: &mut R
     column.load(row).map(T::same)
 }
 
-impl Found<'_> {
+impl FoundRow<'_> {
     /// The fields of a projection; `None` if their entity does not, or no longer, have the value by which it was found.
     #[doc(hidden)]
     pub fn projected<E: TableEntity, P: Projection<E>>(self) -> Result<Option<P>> {
@@ -60,7 +61,7 @@ impl Found<'_> {
             if self.layout > 0 {
                 return of_index::<E, P>(self.layout, self.row).map(Some);
             }
-            if self.through.is_some() && self.entity::<E>()?.is_none() {
+            if self.pointer.is_some() && self.entity::<E>()?.is_none() {
                 return Ok(None);
             }
         }
@@ -112,57 +113,4 @@ fn part_of<'a>(
     let mut reader = KeyReader::new(layout, prefix, parts, key, RowContext { table: layout.table, row })?;
     reader.skip_to(before, separator)?;
     Ok(reader)
-}
-
-/// The properties that an index's keys hold, beside those that its rows have.
-fn values(layout: &'static LayoutInfo) -> impl Iterator<Item = (usize, &'static str)> {
-    let index = layout.index.as_ref().filter(|index| index.holds != Holds::Copy);
-    let included = move |name: &str| index.is_some_and(|index| index.included.iter().any(|other| other.name == name));
-    index.map_or([].as_slice(), |index| index.values).iter().copied().filter(move |(_, name)| !included(name))
-}
-
-fn wants_keys(wanted: &[&str]) -> bool {
-    wanted.contains(&"")
-}
-
-/// What a query asks for, where it is not the whole of each row.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Selection {
-    /// As [`Projection::PROPERTIES`].
-    properties: &'static [&'static str],
-    /// Whether the rows of an index are taken at their word.
-    unchecked: bool,
-}
-
-impl Selection {
-    pub(super) const fn new(properties: &'static [&'static str], unchecked: bool) -> Self {
-        Self { properties, unchecked }
-    }
-
-    /// The properties of the projection's fields; empty for one that the key alone holds.
-    pub(super) const fn properties(self) -> &'static [&'static str] {
-        self.properties
-    }
-
-    /// What it asks of rows of the layout.
-    pub(super) fn of(self, layout: &'static LayoutInfo) -> Vec<&'static str> {
-        let in_key = |name: &str| values(layout).any(|(_, other)| other == name);
-        let own = self.properties.iter().copied().filter(|name| !name.is_empty() && !in_key(name));
-        let pointer = layout.index.as_ref().filter(|_| wants_keys(self.properties));
-        own.chain(pointer.iter().flat_map(|index| index.pointer).map(|property| property.name)).collect()
-    }
-
-    /// Whether the rows of an index hold all of it, and what the filter compares, so that no entity has to be read.
-    ///
-    /// In the entity's own partition they change with the entity, in one transaction. Elsewhere they are written by
-    /// steps, and may be those of an entity that has another value by now, or is none.
-    pub(super) fn is_covered(self, layout: &'static LayoutInfo, filter: Option<&Condition>) -> bool {
-        let Some(index) = &layout.index else { return false };
-        let included = |name: &str| index.included.iter().any(|other| other.name == name);
-        let held = |name: &str| name.is_empty() || included(name) || values(layout).any(|(_, other)| other == name);
-        matches!(index.holds, Holds::Pointer | Holds::Include)
-            && (index.scope == Scope::SamePartition || self.unchecked)
-            && self.properties.iter().all(|name| held(name))
-            && filter.is_none_or(|filter| filter.compares_only(&included))
-    }
 }

@@ -7,12 +7,8 @@ use std::{
 };
 
 use super::{
-    Access, Bounds, Complete, Done, Entities, Explain, Found, HasPart, OnePoint, Opened, PageOf, Part, PrefixAccess,
-    Projection, Query, Reach, Rest, Sorted, View,
-    pages::{OnePage, give},
-    plan::Plan,
-    projection::Selection,
-    source::Source,
+    Access, Bounds, Complete, Done, Entities, Explain, HasPart, OnePoint, Opened, PageOf, Part, PrefixAccess,
+    Projection, Query, Reach, Rest, Sorted, View, pages::give,
 };
 use crate::{
     Result, TableEntity, Tables,
@@ -20,6 +16,7 @@ use crate::{
     column::{Decided, IntoFilter},
     cost::{self, Cost},
     key::{Encode, KeyPart, Ordered, Prefixed, Textual},
+    read::{FoundRow, OnePage, Plan, Selection, Source},
 };
 
 /// For how many entities room is made at first, if so many were asked for.
@@ -277,7 +274,7 @@ impl<V, P, A> Rows<V, P, A> {
         let source = self.source(tables).map(Source::for_count);
         Box::pin(async move {
             let (mut source, mut count) = (source?, 0);
-            let mut one = |found: Found<'_>| {
+            let mut one = |found: FoundRow<'_>| {
                 let counts = found.is_match::<V>()?;
                 count += usize::from(counts);
                 Ok(counts)
@@ -298,7 +295,7 @@ impl<V, P, A> Rows<V, P, A> {
             cost => cost,
         };
         let problem = self.plan.checked_scans(A::REACHED).err().map(|error| error.to_string());
-        Explain::scan(cost, &self.plan.told_scan(A::REACHED), &self.plan, A::REACHED, problem)
+        Explain::scan(cost, &self.plan.explained_scan(A::REACHED), &self.plan, A::REACHED, problem)
     }
 
     /// A query of many rows is no point; this says so.

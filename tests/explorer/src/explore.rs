@@ -60,12 +60,12 @@ const TURNS: usize = 10_000;
 
 /// An operation that can be started any number of times.
 pub struct Op<T> {
-    erased: Erased,
+    entity_fns: EntityFns,
     gives: PhantomData<fn() -> T>,
 }
 
 /// An operation without the type of its result, so that the search is compiled once and optimised with this package.
-struct Erased {
+struct EntityFns {
     name: String,
     begin: Box<dyn Fn(Tables) -> LocalBoxFuture<'static, Gave>>,
 }
@@ -92,7 +92,7 @@ where
         }
         .boxed_local()
     };
-    Op { erased: Erased { name: name.into(), begin: Box::new(begin) }, gives: PhantomData }
+    Op { entity_fns: EntityFns { name: name.into(), begin: Box::new(begin) }, gives: PhantomData }
 }
 
 /// The operations that may crash.
@@ -195,12 +195,12 @@ impl Explorer {
         ops: &[Op<T>],
         check: impl AsyncFn(&Seen<'_, T>) -> Result<()>,
     ) -> Result<Explored> {
-        let ops: Vec<_> = ops.iter().map(|op| &op.erased).collect();
+        let ops: Vec<_> = ops.iter().map(|op| &op.entity_fns).collect();
         let check = |run: &Run| run_check(run, &check);
         self.search(start, &ops, &check)
     }
 
-    fn search(self, start: &Plain, ops: &[&Erased], check: &dyn Fn(&Run) -> Result<()>) -> Result<Explored> {
+    fn search(self, start: &Plain, ops: &[&EntityFns], check: &dyn Fn(&Run) -> Result<()>) -> Result<Explored> {
         let mut search = Search {
             how: self,
             start,
@@ -230,7 +230,7 @@ type Key = [u64; 2];
 struct Search<'a> {
     how: Explorer,
     start: &'a Plain,
-    ops: &'a [&'a Erased],
+    ops: &'a [&'a EntityFns],
     check: &'a dyn Fn(&Run) -> Result<()>,
     visited: HashSet<Key>,
     /// The keys of states before the steps to them (see [`Run::key_after`]).
@@ -370,7 +370,7 @@ enum State {
 
 impl Run {
     /// Starts the operations. Each waits at its first request.
-    fn begin(start: &Plain, ops: &[&Erased], patience: Duration) -> Result<Self> {
+    fn begin(start: &Plain, ops: &[&EntityFns], patience: Duration) -> Result<Self> {
         let store = start.copy();
         let mut tasks = Vec::with_capacity(ops.len());
         for op in ops {

@@ -96,7 +96,7 @@ fn pair<T: KeyPart + fmt::Debug + 'static, N: Encode<T::Kind>>(
         order: compare(&left, &right),
         keys: Arc::new(move |is_right, escape| write::<T, N>(if is_right { &right } else { &left }, escape)),
         fixed,
-        delimiter: N::JOINT,
+        delimiter: N::DELIMITER,
     });
     pair.boxed()
 }
@@ -222,6 +222,6 @@ fn separated_passes_its_separator_to_the_encoding() {
         prop_assert_eq!(read::<String, Separated<Plain, ';'>>(&key, without), Ok(text));
         Ok(())
     });
-    assert_eq!(<Separated<Plain, ';'> as Encode<kind::Text>>::JOINT, b';');
-    assert_eq!(<Separated<Plain, ';'> as Encode<kind::Bool>>::JOINT, b';');
+    assert_eq!(<Separated<Plain, ';'> as Encode<kind::Text>>::DELIMITER, b';');
+    assert_eq!(<Separated<Plain, ';'> as Encode<kind::Bool>>::DELIMITER, b';');
 }

@@ -68,7 +68,7 @@ pub(crate) fn read<T: KeyPart, N: Decode<T::Kind>>(key: &str, escape: Escape) ->
 
 /// Returns the character after a part.
 pub(crate) fn delimiter<K: Kind, N: Encode<K>>(separator: Option<u8>) -> char {
-    separator.unwrap_or(N::JOINT).into()
+    separator.unwrap_or(N::DELIMITER).into()
 }
 
 pub(crate) fn escape() -> impl Strategy<Value = Escape> {

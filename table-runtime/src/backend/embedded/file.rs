@@ -1,4 +1,4 @@
-//! Opening and creation of the store's file.
+//! QueryBuilder and creation of the store's file.
 
 use std::{
     fs, io,

@@ -3,27 +3,26 @@
 use std::sync::Arc;
 
 use super::{
-    Reached,
+    cursor::Cursor,
+    found::FoundRow,
     lookups::Lookups,
-    plan::{Erased, Plan},
-    projection::Selection,
+    plan::{EntityFns, Plan, Reached},
+    selection::Selection,
     slices::Slices,
     stages::{Stages, TableReader, Wanted, after},
-    view::Found,
     visible::Visible,
 };
 use crate::{
     Error, LayoutInfo, Result, RowRef, Tables,
     backend::{Backend, Scan},
-    cursor::Cursor,
 };
 
 /// What a found row is lent to; it says whether it was a match, and given out.
-pub(super) type FoundReader<'a> = &'a mut (dyn FnMut(Found<'_>) -> Result<bool> + Send);
+pub(crate) type FoundReader<'a> = &'a mut (dyn FnMut(FoundRow<'_>) -> Result<bool> + Send);
 
 /// What a query finds, read when it is asked for.
-pub(super) struct Source {
-    pub(super) pages: RowPages,
+pub(crate) struct Source {
+    pub(crate) pages: RowPages,
     layout: usize,
     entities: Visible,
     selection: Option<Selection>,
@@ -44,7 +43,7 @@ struct Beginning {
     /// Where it goes on.
     resumed: Option<Cursor>,
     /// What is asked of an index.
-    index: Option<(Tables, Erased)>,
+    index: Option<(Tables, EntityFns)>,
     /// The tables, where there are several.
     slices: Option<Slices>,
     /// Whether there is nothing to read.
@@ -52,12 +51,12 @@ struct Beginning {
 }
 
 /// The rows of a query, page by page.
-pub(super) struct RowPages {
+pub(crate) struct RowPages {
     backend: Arc<dyn Backend>,
     stages: Stages,
     /// How many rows may still be given out by this run, and by the query in all.
-    pub(super) left: usize,
-    pub(super) taken: Option<usize>,
+    pub(crate) left: usize,
+    pub(crate) taken: Option<usize>,
     /// Whether a row was read and not given out, since nobody may see it, or it is no match.
     dropped: bool,
     /// Whether a row was left for a next run.
@@ -80,11 +79,11 @@ impl RowPages {
 
 impl Source {
     /// What the plan finds in these partitions.
-    pub(super) fn new(plan: &Plan, tables: &Tables, reached: Reached) -> Result<Self> {
+    pub(crate) fn new(plan: &Plan, tables: &Tables, reached: Reached) -> Result<Self> {
         let scans = plan.checked_scans(reached)?;
-        let erased = plan.erased();
-        let lookups = erased.filter(|_| plan.is_lookup()).map(|erased| {
-            Lookups::new(tables.clone(), plan.layout(), erased, plan.visible(), plan.entity_filter().cloned())
+        let entity_fns = plan.entity_fns();
+        let lookups = entity_fns.filter(|_| plan.is_lookup()).map(|entity_fns| {
+            Lookups::new(tables.clone(), plan.layout(), entity_fns, plan.visible(), plan.entity_filter().cloned())
         });
         let pages = RowPages {
             backend: tables.backend().clone(),
@@ -96,7 +95,7 @@ impl Source {
             sliced: plan.layout().slice.is_some(),
         };
         let slices = scans.first().and_then(|scan| Slices::new(plan, reached, &scan.rows));
-        let index = erased.map(|erased| (tables.clone(), erased));
+        let index = entity_fns.map(|entity_fns| (tables.clone(), entity_fns));
         Ok(Self {
             pages,
             layout: plan.layout_number(),
@@ -110,7 +109,7 @@ impl Source {
     }
 
     /// These rows, with the properties alone by which they are counted. Those that lead to entities stay as they are.
-    pub(super) fn for_count(mut self) -> Self {
+    pub(crate) fn for_count(mut self) -> Self {
         if self.lookups.is_none() {
             self.select(if self.is_primary { self.entities.properties_of_found() } else { &[] });
         }
@@ -124,7 +123,7 @@ impl Source {
     }
 
     /// Lends what is found next to `read`, a page of rows or an entity; `false` at the end, where there is nothing.
-    pub(super) async fn next(&mut self, read: FoundReader<'_>) -> Result<bool> {
+    pub(crate) async fn next(&mut self, read: FoundReader<'_>) -> Result<bool> {
         self.begin().await?;
         if self.lookups.is_some() { self.next_entity(read).await } else { self.next_rows(read).await }
     }
@@ -132,8 +131,8 @@ impl Source {
     async fn begin(&mut self) -> Result<()> {
         let Some(Beginning { scans, resumed, index, slices, is_nothing }) = self.begins.take() else { return Ok(()) };
         self.is_keyless = scans.first().is_some_and(|scan| scan.select.is_some());
-        if let Some((tables, erased)) = index {
-            erased.is_ready(&tables).await?;
+        if let Some((tables, entity_fns)) = index {
+            entity_fns.is_ready(&tables).await?;
         }
         if is_nothing {
             return Ok(());
@@ -160,13 +159,13 @@ impl Source {
             let (mut given, left, mut dropped, mut cut) = (0, pages.left, false, false);
             let mut one = |table: &str, row: RowRef<'_>| {
                 let is_other = |row: RowRef<'_>| is_primary && !entities.has_shape(row);
-                if is_primary && !entities.sees_found(row)? || is_keyless && is_other(row) {
+                if is_primary && !entities.is_visible_after_filter(row)? || is_keyless && is_other(row) {
                     dropped = true;
                 } else if given == left {
                     // The size of a page is asked for, and not enforced; and more was asked for if any was dropped.
                     cut = true;
                 } else {
-                    match read(Found { layout, table, row, through: None }) {
+                    match read(FoundRow { layout, table, row, pointer: None }) {
                         Ok(is_match) => given += usize::from(is_match),
                         // Most tables have one entity: its rows are read without asking first.
                         Err(Error::Key(_)) if is_other(row) => dropped = true,
@@ -211,7 +210,7 @@ impl Source {
     }
 
     /// Counts the rows of an index, not their entities.
-    pub(super) async fn count_pointers(mut self) -> Result<usize> {
+    pub(crate) async fn count_pointers(mut self) -> Result<usize> {
         let is_list = self.lookups.as_ref().is_some_and(Lookups::is_list);
         if !is_list {
             self.select(&[]);
@@ -242,27 +241,27 @@ impl Source {
     }
 
     /// Whether its rows stand in several tables.
-    pub(super) fn is_sliced(&self) -> bool {
+    pub(crate) fn is_sliced(&self) -> bool {
         self.pages.sliced
     }
 
     /// What the cursors of this query are known by.
-    pub(super) fn query(&self, layout: &LayoutInfo) -> u64 {
+    pub(crate) fn query(&self, layout: &LayoutInfo) -> u64 {
         let filter = self.lookups.as_ref().and_then(Lookups::filter);
         let scan = self.begins.as_ref().and_then(|begins| begins.scans.first());
         // A projection of key fields asks for no property, but is another query.
-        let view = format!("{}\n{:?}", self.entities.told(), self.selection.map(Selection::properties));
+        let view = format!("{}\n{:?}", self.entities.fingerprint(), self.selection.map(Selection::properties));
         scan.map_or(0, |scan| Cursor::query(layout, scan, self.pages.taken, filter, &view))
     }
 
     /// Checks the query as it goes on after the row of a cursor.
-    pub(super) fn check_after(&self, cursor: &Cursor) -> Result<()> {
+    pub(crate) fn check_after(&self, cursor: &Cursor) -> Result<()> {
         let scans = self.begins.as_ref().map(|begins| after(&begins.scans, cursor)).unwrap_or_default();
         scans.iter().flatten().try_for_each(Scan::check)
     }
 
     /// Goes on after the row of a cursor.
-    pub(super) fn resume(&mut self, cursor: Cursor) {
+    pub(crate) fn resume(&mut self, cursor: Cursor) {
         // No cursor allows more than its query does, whoever wrote it.
         self.pages.taken = self.pages.taken.map(|taken| cursor.left.map_or(taken, |left| left.min(taken)));
         if let (Some(lookups), Some(listed)) = (&mut self.lookups, &cursor.listed) {
@@ -274,7 +273,7 @@ impl Source {
     }
 
     /// Whether there may be more after a run.
-    pub(super) fn has_more(&self) -> bool {
+    pub(crate) fn has_more(&self) -> bool {
         let waiting = self.lookups.as_ref().is_some_and(|lookups| !lookups.is_empty());
         (waiting || self.pages.cut || !self.pages.stages.is_empty()) && self.pages.taken != Some(0)
     }

@@ -2,7 +2,7 @@
 
 use std::{ops::Bound, sync::Arc};
 
-use super::{Reached, plan::Plan};
+use super::plan::{Plan, Reached};
 use crate::{
     Result, Ticks,
     backend::{Backend, KeyRange, Scan},
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The slices of a query.
-pub(super) struct Slices {
+pub(crate) struct Slices {
     info: &'static SliceInfo,
     table: &'static str,
     /// The first and the last moment that the query asks for.
@@ -22,7 +22,7 @@ pub(super) struct Slices {
     descending: bool,
     /// Whether the rows of one slice all come before those of the next: not where another part of the row key decides
     /// first, whose rows are merged.
-    pub(super) in_order: bool,
+    pub(crate) in_order: bool,
 }
 
 /// What a bound of a row range says of the time.
@@ -34,7 +34,7 @@ enum Side {
 
 impl Slices {
     /// The slices of a plan; `None` if its table has none.
-    pub(super) fn new(plan: &Plan, reached: Reached, rows: &KeyRange) -> Option<Self> {
+    pub(crate) fn new(plan: &Plan, reached: Reached, rows: &KeyRange) -> Option<Self> {
         let layout = plan.layout();
         let info = layout.slice.as_ref()?;
         let part = info.place(layout)?;
@@ -56,7 +56,7 @@ impl Slices {
         let Some(rest) = info.begun_by(layout, part, row) else { return Some(all) };
         // What the row keys begin with before the time.
         let before = &row[..row.len() - rest.len()];
-        let after = After { joint: info.joint(), is_last: part.number + 1 == layout.row.len() };
+        let after = After { delimiter: info.delimiter(), is_last: part.number + 1 == layout.row.len() };
         let bound = |bound: &Bound<String>, side| moment(bound, side, before, part, after);
         let (from, to) = (bound(&rows.from, Side::From), bound(&rows.to, Side::To));
         let (from, to) = if part.descending { (to, from) } else { (from, to) };
@@ -80,7 +80,7 @@ impl Slices {
 
     /// The tables, in the order of their rows: those that the query names, whether they are there or not, or else those
     /// that are there, for one request.
-    pub(super) async fn tables(&self, backend: &Arc<dyn Backend>) -> Result<Vec<String>> {
+    pub(crate) async fn tables(&self, backend: &Arc<dyn Backend>) -> Result<Vec<String>> {
         let mut slices = match self.named() {
             Some(slices) => slices,
             None => slice_tables::list(self.info, &**backend, self.table).await?,
@@ -95,7 +95,7 @@ impl Slices {
     }
 
     /// The tables as they are told, and how many requests they take at least, where each takes so many.
-    pub(super) fn told(&self, each: usize, take: Option<usize>) -> (Vec<String>, usize) {
+    pub(crate) fn explained(&self, each: usize, take: Option<usize>) -> (Vec<String>, usize) {
         let Some(mut slices) = self.named() else {
             // Which there are is asked for; there may be none.
             return (vec![self.info.pattern(self.table)], 1);
@@ -110,7 +110,7 @@ impl Slices {
 
     /// The stages of a query which in one table are these: `rest` of them in the slice of a cursor, or in each where
     /// they are merged, and `whole` in those after it.
-    pub(super) fn stages(
+    pub(crate) fn stages(
         &self,
         tables: &[String],
         whole: &[Scan],
@@ -142,7 +142,7 @@ impl Slices {
 /// What follows the time in a row key.
 #[derive(Clone, Copy)]
 struct After {
-    joint: char,
+    delimiter: char,
     is_last: bool,
 }
 
@@ -154,9 +154,9 @@ fn moment(bound: &Bound<String>, side: Side, before: &str, part: TimePart, after
         Bound::Unbounded => return None,
     };
     let (digits, rest) = part.digits(key.strip_prefix(before)?)?;
-    let joined = rest.strip_prefix(after.joint);
+    let joined = rest.strip_prefix(after.delimiter);
     let digits = match side {
-        // Past the joint there is no row of this time.
+        // Past the delimiter there is no row of this time.
         Side::From if !rest.is_empty() && joined.is_none() => digits.checked_add(1)?,
         Side::From if rest.is_empty() && after.is_last && !included => digits.checked_add(1)?,
         Side::To if !included && (rest.is_empty() || joined == Some("")) => digits.checked_sub(1)?,

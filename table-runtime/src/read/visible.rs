@@ -8,8 +8,8 @@ const FILTERED_KINDS: usize = limits::COMPARISONS - 3;
 
 /// What a row has to be, for its entity to be seen.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Visible {
-    pub(super) table: &'static str,
+pub(crate) struct Visible {
+    pub(crate) table: &'static str,
     /// Of one of these kinds, where several share the table.
     kinds: Kinds,
     /// Of this shape, where it has no kind.
@@ -45,18 +45,18 @@ impl Kinds {
 }
 
 impl Visible {
-    pub(super) const fn new(layouts: &[LayoutInfo], kind: Option<&'static str>, separator: Option<char>) -> Self {
+    pub(crate) const fn new(layouts: &[LayoutInfo], kind: Option<&'static str>, separator: Option<char>) -> Self {
         let shape = if kind.is_some() { None } else { Shape::of(&layouts[0], separator) };
         Self { table: layouts[0].table, kinds: Kinds::One(kind), shape }
     }
 
     /// What a row has to be, for one of a group's entities to be seen.
-    pub(super) const fn of_group(members: &'static [Member]) -> Self {
+    pub(crate) const fn of_group(members: &'static [Member]) -> Self {
         Self { table: members[0].layouts()[0].table, kinds: Kinds::Group(members), shape: None }
     }
 
     /// The condition on the kind, unless there are too many of them.
-    pub(super) fn is_kind(self) -> Option<Condition> {
+    pub(crate) fn is_kind(self) -> Option<Condition> {
         let kinds = Some(self.kinds).filter(|kinds| !kinds.are_many());
         let conditions = kinds.into_iter().flat_map(Kinds::iter).map(|kind| Condition::Compare {
             property: entity::KIND,
@@ -67,7 +67,7 @@ impl Visible {
     }
 
     /// Which entities these are, of those that share the table: for cursors.
-    pub(super) fn told(self) -> String {
+    pub(crate) fn fingerprint(self) -> String {
         match self.kinds {
             Kinds::One(kind) => format!("{kind:?}"),
             Kinds::Group(members) => {
@@ -82,13 +82,13 @@ impl Visible {
     }
 
     /// Whether readers see the row.
-    pub(super) fn sees(self, row: RowRef<'_>) -> Result<bool> {
+    pub(crate) fn is_visible(self, row: RowRef<'_>) -> Result<bool> {
         Ok(self.is_of_kind(row)? && self.is_committed(row)?)
     }
 
     /// Whether readers see a row that [is of a kind](Self::is_kind) as far as the query has asked.
-    pub(super) fn sees_found(self, row: RowRef<'_>) -> Result<bool> {
-        if self.kinds.are_many() { self.sees(row) } else { self.is_committed(row) }
+    pub(crate) fn is_visible_after_filter(self, row: RowRef<'_>) -> Result<bool> {
+        if self.kinds.are_many() { self.is_visible(row) } else { self.is_committed(row) }
     }
 
     fn is_of_kind(self, row: RowRef<'_>) -> Result<bool> {
@@ -100,7 +100,7 @@ impl Visible {
     }
 
     /// Whether the row is not one of another entity, as its key shows it.
-    pub(super) fn has_shape(self, row: RowRef<'_>) -> bool {
+    pub(crate) fn has_shape(self, row: RowRef<'_>) -> bool {
         self.shape.is_none_or(|shape| shape.fits(row.row_key))
     }
 
@@ -111,12 +111,12 @@ impl Visible {
     }
 
     /// The properties by which a row [is seen](Self::sees).
-    pub(super) const fn properties(self) -> &'static [&'static str] {
+    pub(crate) const fn properties(self) -> &'static [&'static str] {
         Self::properties_of(self.kinds.is_some())
     }
 
-    /// The properties by which a row that the query found [is seen](Self::sees_found).
-    pub(super) const fn properties_of_found(self) -> &'static [&'static str] {
+    /// The properties by which a row that the query found [is seen](Self::is_visible_after_filter).
+    pub(crate) const fn properties_of_found(self) -> &'static [&'static str] {
         Self::properties_of(self.kinds.are_many())
     }
 

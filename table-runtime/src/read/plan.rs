@@ -1,8 +1,8 @@
 //! What a query has gathered, without its types.
 
-use std::{cmp::Ordering, ops::Bound};
+use std::{borrow::Cow, cmp::Ordering, ops::Bound};
 
-use super::{Reached, projection::Selection, visible::Visible};
+use super::{selection::Selection, visible::Visible};
 use crate::{
     Condition, Error, Holds, KeyError, LayoutInfo, LimitError, QueryError, Result, RowRef, TableEntity, Tables,
     backend::{BoxFuture, KeyRange, Partitions, Scan},
@@ -13,6 +13,17 @@ use crate::{
     row::RowKeys,
 };
 
+/// Which partitions a query reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// The one that its plan names.
+    One,
+    /// So many hash partitions, whose keys begin as its plan says.
+    Buckets(usize),
+    /// All of the table.
+    All,
+}
+
 /// A query without its types: a layout, the keys so far, and what is asked of their rows.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -21,7 +32,7 @@ pub struct Plan {
     /// Which rows of the entity's own layout are seen.
     visible: Visible,
     /// What an index asks of its entity's type; `None` for the primary key.
-    erased: Option<Erased>,
+    entity_fns: Option<EntityFns>,
     partition: KeyBuffer,
     /// What the row keys begin with, up to the parts that are given.
     row: KeyBuffer,
@@ -29,7 +40,7 @@ pub struct Plan {
     row_parts: usize,
     /// Whether `row` is a whole key, as a constant one is: what begins with it is another row's.
     is_whole: bool,
-    /// The rows of a value are its own and those that go on after this joint: those of a group.
+    /// The rows of a value are its own and those that go on after this delimiter: those of a group.
     items: Option<char>,
     /// The row keys, where they are not all that begin with `row`.
     range: Option<KeyRange>,
@@ -38,7 +49,7 @@ pub struct Plan {
     filter: Option<Condition>,
     /// What is asked for, where it is not the whole of each row.
     select: Option<Selection>,
-    pub(super) take: Option<usize>,
+    pub(crate) take: Option<usize>,
     /// The first mistake; it is told when the query is run.
     problem: Option<Problem>,
 }
@@ -62,13 +73,13 @@ impl From<Problem> for Error {
 
 /// What a query over an index asks of its entity's type.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Erased {
-    pub(super) layout: usize,
+pub(crate) struct EntityFns {
+    pub(crate) layout: usize,
     owner: fn(usize, RowRef<'_>) -> Result<RowKeys>,
     is_ready: fn(&Tables, usize) -> BoxFuture<'_, Result<()>>,
 }
 
-impl Erased {
+impl EntityFns {
     const fn new<E: TableEntity>(layout: usize) -> Self {
         Self {
             layout,
@@ -78,26 +89,26 @@ impl Erased {
     }
 
     /// The keys of the entity to which a row of the index belongs.
-    pub(super) fn owner(&self, row: RowRef<'_>) -> Result<RowKeys> {
+    pub(crate) fn owner(&self, row: RowRef<'_>) -> Result<RowKeys> {
         (self.owner)(self.layout, row)
     }
 
     /// Asks whether the index may be read: before its first row is.
-    pub(super) async fn is_ready(&self, tables: &Tables) -> Result<()> {
+    pub(crate) async fn is_ready(&self, tables: &Tables) -> Result<()> {
         (self.is_ready)(tables, self.layout).await
     }
 }
 
 impl Plan {
-    pub(super) fn new<E: TableEntity>(layout_number: usize) -> Self {
+    pub(crate) fn new<E: TableEntity>(layout_number: usize) -> Self {
         let layout = &E::LAYOUTS[layout_number];
         // Nothing of this is compiled for an entity that has no index.
-        let erased = if const { E::LAYOUTS.len() > 1 } { Some(Erased::new::<E>(layout_number)) } else { None };
+        let entity_fns = if const { E::LAYOUTS.len() > 1 } { Some(EntityFns::new::<E>(layout_number)) } else { None };
         let mut plan = Self {
             layout,
             layout_number,
             visible: const { Visible::new(E::LAYOUTS, E::KIND, E::SEPARATOR) },
-            erased: erased.filter(|_| layout.index.is_some()),
+            entity_fns: entity_fns.filter(|_| layout.index.is_some()),
             partition: KeyBuffer::new(),
             row: KeyBuffer::new(),
             partition_parts: 0,
@@ -117,7 +128,7 @@ impl Plan {
     }
 
     /// The rows of a group of which `E` is the master.
-    pub(super) fn of_group<E: TableEntity>(visible: Visible) -> Self {
+    pub(crate) fn of_group<E: TableEntity>(visible: Visible) -> Self {
         let mut plan = Self { visible, items: Some(E::SEPARATOR.unwrap_or('_')), ..Self::new::<E>(0) };
         if plan.is_whole {
             // Nothing is shared with a constant key.
@@ -153,14 +164,14 @@ impl Plan {
 
     /// Takes note that the query cannot be run.
     #[cold]
-    pub(super) fn refuse(&mut self, problem: String) {
+    pub(crate) fn refuse(&mut self, problem: String) {
         let (table, layout) = (self.layout.table.to_owned(), self.layout.name);
         self.fail(Problem::Query(Box::new(QueryError { table, layout, problem })));
     }
 
     /// Adds the next part of the partition key.
     #[inline]
-    pub(super) fn push_partition<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) {
+    pub(crate) fn push_partition<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) {
         if let Err(problem) = write_part::<K, N>(value, last, "PartitionKey", &mut self.partition) {
             self.fail_key(self.layout.partition.get(self.partition_parts).map_or("", |part| part.field), problem);
         }
@@ -169,7 +180,7 @@ impl Plan {
 
     /// Adds the next part of the row key.
     #[inline]
-    pub(super) fn push_row<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) {
+    pub(crate) fn push_row<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) {
         if let Err(problem) = write_part::<K, N>(value, last, "RowKey", &mut self.row) {
             self.fail_key(self.row_field(), problem);
         }
@@ -182,7 +193,7 @@ impl Plan {
     }
 
     /// Adds the beginning of the next part of the row key.
-    pub(super) fn push_prefix<N: Encode<crate::key::kind::Text>>(&mut self, prefix: &str, last: bool) {
+    pub(crate) fn push_prefix<N: Encode<crate::key::kind::Text>>(&mut self, prefix: &str, last: bool) {
         let written = N::write(prefix, Escape::part(last), &mut self.row);
         if let Err(problem) = written.and_then(|()| check_length("RowKey", &self.row)) {
             self.fail_key(self.row_field(), problem);
@@ -192,7 +203,7 @@ impl Plan {
 
     /// Narrows the next part of the row key to the values between two. A bound that no key holds is an open end, or, of
     /// the other end, leaves nothing.
-    pub(super) fn push_range<K: Kind, N: Ordered<K>>(
+    pub(crate) fn push_range<K: Kind, N: Ordered<K>>(
         &mut self,
         (from, to): (Bound<K::Value<'_>>, Bound<K::Value<'_>>),
         last: bool,
@@ -215,7 +226,7 @@ impl Plan {
         }
         let items = self.items.filter(|_| last);
         if !last || items.is_some() {
-            // The rows of one value are those that begin with it and its joint; in a group, itself too.
+            // The rows of one value are those that begin with it and its delimiter; in a group, itself too.
             let after = |mut key: String| {
                 key.extend(items);
                 order::successor(&key).map_or(Bound::Unbounded, Bound::Included)
@@ -249,7 +260,7 @@ impl Plan {
     }
 
     /// Adds a condition of so many comparisons.
-    pub(super) fn filter(&mut self, condition: Result<Condition, column::Problem>, comparisons: usize) {
+    pub(crate) fn filter(&mut self, condition: Result<Condition, column::Problem>, comparisons: usize) {
         let all = self.filter.as_ref().map_or(0, Condition::comparisons).saturating_add(comparisons);
         match condition {
             Ok(condition) if all <= limits::COMPARISONS => self.filter = Some(both(self.filter.take(), condition)),
@@ -269,11 +280,11 @@ impl Plan {
     }
 
     /// Whether the query finds nothing, whatever is stored.
-    pub(super) fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         self.is_nothing
     }
 
-    pub(super) fn problem(&self) -> Option<Error> {
+    pub(crate) fn problem(&self) -> Option<Error> {
         self.problem.clone().map(Error::from)
     }
 
@@ -290,7 +301,7 @@ impl Plan {
     }
 
     /// The scan as it is told: of hash partitions, whose scans differ in nothing else, one for all of them.
-    pub(super) fn told_scan(&self, reached: Reached) -> Scan {
+    pub(crate) fn explained_scan(&self, reached: Reached) -> Scan {
         match reached {
             Reached::One => self.scan(self.partition("")),
             Reached::All => self.scan(Partitions::All),
@@ -314,7 +325,7 @@ impl Plan {
             _ if self.is_whole => {
                 let key = self.row.as_str().to_owned();
                 let to = match self.items {
-                    Some(joint) => before_next(order::successor(&format!("{key}{joint}"))),
+                    Some(delimiter) => before_next(order::successor(&format!("{key}{delimiter}"))),
                     None => Bound::Included(key.clone()),
                 };
                 KeyRange { from: Bound::Included(key), to }
@@ -332,7 +343,7 @@ impl Plan {
     }
 
     /// The scans, checked.
-    pub(super) fn checked_scans(&self, reached: Reached) -> Result<Vec<Scan>> {
+    pub(crate) fn checked_scans(&self, reached: Reached) -> Result<Vec<Scan>> {
         if let Some(error) = self.problem() {
             return Err(error);
         }
@@ -343,7 +354,7 @@ impl Plan {
     }
 
     /// The two keys of a point.
-    pub(super) fn keys(&self) -> (&str, &str) {
+    pub(crate) fn keys(&self) -> (&str, &str) {
         (self.partition.as_str(), self.row.as_str())
     }
 
@@ -352,36 +363,36 @@ impl Plan {
         self.layout
     }
 
-    pub(super) fn layout_number(&self) -> usize {
+    pub(crate) fn layout_number(&self) -> usize {
         self.layout_number
     }
 
     /// The properties by which a row of the layout is seen.
-    pub(super) fn seen_by(&self) -> &'static [&'static str] {
+    pub(crate) fn seen_by(&self) -> &'static [&'static str] {
         if self.layout.index.is_none() { self.visible.properties() } else { &[] }
     }
 
-    pub(super) fn visible(&self) -> Visible {
+    pub(crate) fn visible(&self) -> Visible {
         self.visible
     }
 
-    pub(super) fn erased(&self) -> Option<Erased> {
-        self.erased
+    pub(crate) fn entity_fns(&self) -> Option<EntityFns> {
+        self.entity_fns
     }
 
     /// Asks for the properties of a projection alone.
-    pub(super) fn select(&mut self, selection: Option<Selection>) {
+    pub(crate) fn select(&mut self, selection: Option<Selection>) {
         self.select = selection;
     }
 
     /// The projection, where it is not the whole of each row that is read.
-    pub(super) fn selection(&self) -> Option<Selection> {
+    pub(crate) fn selection(&self) -> Option<Selection> {
         self.select
     }
 
     /// The properties that are asked of the layout's rows; `None` for all of them. Of the entities' own rows, these are
     /// seen by some more.
-    pub(super) fn selected(&self, seen_by: &'static [&'static str]) -> Option<Vec<&'static str>> {
+    pub(crate) fn selected(&self, seen_by: &'static [&'static str]) -> Option<Vec<&'static str>> {
         if self.is_lookup() {
             // What it includes is for who reads the row alone.
             let pointer = self.layout.index.as_ref().filter(|index| index.holds == Holds::Include);
@@ -395,18 +406,35 @@ impl Plan {
     }
 
     /// Whether the rows of the layout lead to entities, which are read after them.
-    pub(super) fn is_lookup(&self) -> bool {
+    pub(crate) fn is_lookup(&self) -> bool {
         self.layout.is_lookup() && !self.is_covered()
     }
 
     /// Whether the rows of an index that lead to entities hold all that is asked for.
-    pub(super) fn is_covered(&self) -> bool {
+    pub(crate) fn is_covered(&self) -> bool {
         self.select.is_some_and(|selection| selection.is_covered(self.layout, self.filter.as_ref()))
     }
 
     /// The filter that no row of the index can tell, where they lead to the entities.
-    pub(super) fn entity_filter(&self) -> Option<&Condition> {
+    pub(crate) fn entity_filter(&self) -> Option<&Condition> {
         self.filter.as_ref().filter(|_| self.is_lookup())
+    }
+}
+
+impl Plan {
+    /// The two keys of a point, if it has them and the service takes them.
+    pub(crate) fn checked_keys(&self) -> Result<(&str, &str)> {
+        if let Some(error) = self.problem() {
+            return Err(error);
+        }
+        let (partition, row) = self.keys();
+        Ok((partition, row))
+    }
+
+    /// The table of a point, whose keys were checked.
+    pub(crate) fn row_table(&self) -> Result<Cow<'static, str>> {
+        let (partition, row) = self.keys();
+        self.layout().table_of(partition, row)
     }
 }
 

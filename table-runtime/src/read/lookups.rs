@@ -8,20 +8,21 @@ use futures_util::{
 };
 
 use super::{
-    plan::Erased,
-    view::{Found, Through},
+    found::{FoundRow, IndexRowRef},
+    list,
+    plan::EntityFns,
     visible::Visible,
 };
 use crate::{
-    Condition, Error, Holds, LayoutInfo, Result, Row, RowRef, Tables, backend::BoxFuture, codec::misfit, index::list,
-    key::order, pacing::CONCURRENCY, property::PropertyProblem, row::RowKeys,
+    Condition, Error, Holds, LayoutInfo, Result, Row, RowRef, Tables, backend::BoxFuture, codec::misfit, key::order,
+    pacing::CONCURRENCY, property::PropertyProblem, row::RowKeys,
 };
 
 /// The entities that rows of an index lead to, each read when it is asked for, and a few ahead.
-pub(super) struct Lookups {
+pub(crate) struct Lookups {
     tables: Tables,
     layout: &'static LayoutInfo,
-    erased: Erased,
+    entity_fns: EntityFns,
     entities: Visible,
     /// What an entity has to fulfil: no row of the index can tell.
     filter: Option<Condition>,
@@ -46,43 +47,43 @@ struct Pointer {
 }
 
 impl Lookups {
-    pub(super) fn new(
+    pub(crate) fn new(
         tables: Tables,
         layout: &'static LayoutInfo,
-        erased: Erased,
+        entity_fns: EntityFns,
         entities: Visible,
         filter: Option<Condition>,
     ) -> Self {
         let (rows, reads) = (VecDeque::new(), FuturesOrdered::new());
-        Self { tables, layout, erased, entities, filter, rows, reads, resumed: None }
+        Self { tables, layout, entity_fns, entities, filter, rows, reads, resumed: None }
     }
 
     /// Goes on after this entity of a list.
-    pub(super) fn resume(&mut self, list: RowKeys, entity: String) {
+    pub(crate) fn resume(&mut self, list: RowKeys, entity: String) {
         self.resumed = Some((list, entity));
     }
 
-    pub(super) fn filter(&self) -> Option<&Condition> {
+    pub(crate) fn filter(&self) -> Option<&Condition> {
         self.filter.as_ref()
     }
 
     /// Takes note of a row of the index.
-    pub(super) fn push(&mut self, row: RowRef<'_>) -> Result<()> {
+    pub(crate) fn push(&mut self, row: RowRef<'_>) -> Result<()> {
         self.rows.push_back(if self.is_list() {
             IndexRow::List(row.to_row())
         } else {
             let from = (row.partition_key.to_owned(), row.row_key.to_owned());
-            IndexRow::Pointer(Pointer { from, to: self.erased.owner(row)?, is_list: false })
+            IndexRow::Pointer(Pointer { from, to: self.entity_fns.owner(row)?, is_list: false })
         });
         Ok(())
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.reads.is_empty()
     }
 
     /// Begins to read entities, so many side by side at most.
-    pub(super) async fn begin(&mut self, most: usize) -> Result<()> {
+    pub(crate) async fn begin(&mut self, most: usize) -> Result<()> {
         while self.reads.len() < most.min(CONCURRENCY) {
             match self.rows.pop_front() {
                 Some(IndexRow::Pointer(pointer)) => {
@@ -100,24 +101,24 @@ impl Lookups {
     }
 
     /// Lends the next entity to `read`, and says whether it was a match; `None` once all that were begun are read.
-    pub(super) async fn next(
+    pub(crate) async fn next(
         &mut self,
-        read: &mut (dyn FnMut(Found<'_>) -> Result<bool> + Send),
+        read: &mut (dyn FnMut(FoundRow<'_>) -> Result<bool> + Send),
     ) -> Result<Option<bool>> {
         let Some(next) = self.reads.next().await else { return Ok(None) };
         let (Pointer { from, is_list, .. }, row) = next?;
         let Some(row) = row.as_ref().map(Row::as_ref) else { return Ok(Some(false)) };
         let filter = self.filter.as_ref();
-        if !self.entities.sees(row)? || filter.is_some_and(|filter| !filter.holds(row.properties)) {
+        if !self.entities.is_visible(row)? || filter.is_some_and(|filter| !filter.holds(row.properties)) {
             return Ok(Some(false));
         }
         let (partition_key, row_key) = (from.0.as_str(), from.1.as_str());
-        let through = Some(Through { layout: self.erased.layout, partition_key, row_key, is_list });
-        read(Found { layout: 0, table: self.entities.table, row, through }).map(Some)
+        let pointer = Some(IndexRowRef { layout: self.entity_fns.layout, partition_key, row_key, is_list });
+        read(FoundRow { layout: 0, table: self.entities.table, row, pointer }).map(Some)
     }
 
     /// How many entities a list holds.
-    pub(super) async fn count(&mut self, list: Row) -> Result<usize> {
+    pub(crate) async fn count(&mut self, list: Row) -> Result<usize> {
         listed(&self.tables, self.layout, list).await.map(|entities| entities.len())
     }
 
@@ -138,7 +139,7 @@ impl Lookups {
     }
 
     /// Whether a row of the index leads to several entities.
-    pub(super) fn is_list(&self) -> bool {
+    pub(crate) fn is_list(&self) -> bool {
         self.layout.index.as_ref().is_some_and(|index| index.holds == Holds::List)
     }
 }

@@ -2,19 +2,20 @@
 
 use std::marker::PhantomData;
 
-use super::{Point, Rows, plan::Plan};
+use super::{Point, Rows};
 use crate::{
     TableEntity,
     key::{Encode, Kind, PartSink},
+    read::Plan,
 };
 
 /// A query while the derive's functions give it its first parts.
-pub struct Opening<E> {
+pub struct QueryBuilder<E> {
     plan: Plan,
     entity: PhantomData<fn() -> E>,
 }
 
-impl<E: TableEntity> Opening<E> {
+impl<E: TableEntity> QueryBuilder<E> {
     /// A query over one of the entity's layouts.
     #[inline]
     pub fn new(layout: usize) -> Self {
@@ -22,7 +23,7 @@ impl<E: TableEntity> Opening<E> {
     }
 }
 
-impl<E> Opening<E> {
+impl<E> QueryBuilder<E> {
     pub(super) fn of_plan(plan: Plan) -> Self {
         Self { plan, entity: PhantomData }
     }
@@ -40,7 +41,7 @@ impl<E> Opening<E> {
     }
 }
 
-impl<E> PartSink for Opening<E> {
+impl<E> PartSink for QueryBuilder<E> {
     type Output = ();
 
     #[inline]

@@ -2,11 +2,10 @@
 
 use std::{cmp::Ordering, collections::VecDeque, ops::Bound, sync::Arc};
 
-use super::merge::Merge;
+use super::{cursor::Cursor, merge::Merge};
 use crate::{
     Error, Result, RowRef,
     backend::{Backend, Continuation, Partitions, Scan},
-    cursor::Cursor,
     key::order,
     limits,
 };
@@ -123,7 +122,7 @@ fn rest_of_partition(scan: &Scan, cursor: &Cursor) -> Scan {
         },
         Partitions::All | Partitions::After(_) => scan.partitions = Partitions::One(cursor.partition_key.clone()),
     }
-    // A cursor is text that went through other hands: it never leads out of its query.
+    // A cursor is text that went pointer other hands: it never leads out of its query.
     let within = match &scan.rows.from {
         Bound::Included(from) => order::compare(&row_key, from).is_ge(),
         Bound::Excluded(from) => order::compare(&row_key, from).is_gt(),

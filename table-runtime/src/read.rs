@@ -1,0 +1,24 @@
+//! The engine of queries, without the types of entities: what a query reads, and in which order.
+
+mod cursor;
+mod found;
+pub(crate) mod list;
+mod lookups;
+mod merge;
+mod page;
+mod plan;
+mod point;
+mod selection;
+mod slices;
+mod source;
+mod stages;
+mod visible;
+
+pub use found::FoundRow;
+pub(crate) use page::OnePage;
+pub(crate) use plan::{Plan, Reached};
+pub(crate) use point::find;
+pub(crate) use selection::{Selection, values, wants_keys};
+pub(crate) use slices::Slices;
+pub(crate) use source::Source;
+pub(crate) use visible::Visible;

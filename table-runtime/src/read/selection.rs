@@ -1,0 +1,56 @@
+//! The properties that a query asks for.
+
+use crate::{Condition, Holds, LayoutInfo, Scope};
+
+/// The properties that an index's keys hold, beside those that its rows have.
+pub(crate) fn values(layout: &'static LayoutInfo) -> impl Iterator<Item = (usize, &'static str)> {
+    let index = layout.index.as_ref().filter(|index| index.holds != Holds::Copy);
+    let included = move |name: &str| index.is_some_and(|index| index.included.iter().any(|other| other.name == name));
+    index.map_or([].as_slice(), |index| index.values).iter().copied().filter(move |(_, name)| !included(name))
+}
+
+pub(crate) fn wants_keys(wanted: &[&str]) -> bool {
+    wanted.contains(&"")
+}
+
+/// What a query asks for, where it is not the whole of each row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Selection {
+    /// As [`Projection::PROPERTIES`].
+    properties: &'static [&'static str],
+    /// Whether the rows of an index are taken at their word.
+    unchecked: bool,
+}
+
+impl Selection {
+    pub(crate) const fn new(properties: &'static [&'static str], unchecked: bool) -> Self {
+        Self { properties, unchecked }
+    }
+
+    /// The properties of the projection's fields; empty for one that the key alone holds.
+    pub(crate) const fn properties(self) -> &'static [&'static str] {
+        self.properties
+    }
+
+    /// What it asks of rows of the layout.
+    pub(crate) fn of(self, layout: &'static LayoutInfo) -> Vec<&'static str> {
+        let in_key = |name: &str| values(layout).any(|(_, other)| other == name);
+        let own = self.properties.iter().copied().filter(|name| !name.is_empty() && !in_key(name));
+        let pointer = layout.index.as_ref().filter(|_| wants_keys(self.properties));
+        own.chain(pointer.iter().flat_map(|index| index.pointer).map(|property| property.name)).collect()
+    }
+
+    /// Whether the rows of an index hold all of it, and what the filter compares, so that no entity has to be read.
+    ///
+    /// In the entity's own partition they change with the entity, in one transaction. Elsewhere they are written by
+    /// steps, and may be those of an entity that has another value by now, or is none.
+    pub(crate) fn is_covered(self, layout: &'static LayoutInfo, filter: Option<&Condition>) -> bool {
+        let Some(index) = &layout.index else { return false };
+        let included = |name: &str| index.included.iter().any(|other| other.name == name);
+        let held = |name: &str| name.is_empty() || included(name) || values(layout).any(|(_, other)| other == name);
+        matches!(index.holds, Holds::Pointer | Holds::Include)
+            && (index.scope == Scope::SamePartition || self.unchecked)
+            && self.properties.iter().all(|name| held(name))
+            && filter.is_none_or(|filter| filter.compares_only(&included))
+    }
+}
