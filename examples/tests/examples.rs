@@ -56,7 +56,7 @@ fn starts_with() {
             "range of Articles, 1 request at least: \
              PartitionKey eq 'M' and RowKey ge 'METABOLIS' and RowKey lt 'METABOLIT'",
             "page 3: METABOLON",
-            "refused: the prefix \"\" is too short to tell the partition, which is made of the first character",
+            "refused: the prefix \"\" is too short to determine the partition, which is made of the first character",
         ],
     );
 }
@@ -138,7 +138,7 @@ fn logins() {
         ],
     );
     let refused = "refused: the unique index `email` of MemberLogins has `ada@example.com` already";
-    let found = "found: index `email`: MemberLogins(PartitionKey='alan@example.com',RowKey='') leads to Members(";
+    let found = "found: index `email`: MemberLogins(PartitionKey='alan@example.com',RowKey='') points to Members(";
     for begins in [refused, found] {
         assert!(output.lines().any(|line| line.starts_with(begins)), "no line begins with `{begins}` in:\n{output}");
     }

@@ -1,7 +1,7 @@
-//! The narrow trait behind which the stores stand: rows and scans, no entities.
+//! Narrow trait that every store implements: rows and scans, no entities.
 //!
-//! A backend is given checked input only: [`Tables`](crate::Tables) checks keys, rows, groups and scans against the
-//! service's limits first, alike for every backend.
+//! A backend receives only valid input: [`Tables`](crate::Tables) first checks keys, rows, groups and scans against the
+//! service's limits, which are the same for every backend.
 
 use std::{borrow::Cow, fmt, future::Future, ops::Bound, pin::Pin, sync::Arc, time::Duration};
 
@@ -21,30 +21,30 @@ pub use azure::{AzureBackend, AzureBuilder};
 #[cfg(feature = "embedded")]
 pub use embedded::{EmbeddedBackend, InMemoryBackend};
 
-/// A boxed future, as a trait object's methods give it.
+/// Boxed future, as methods of a trait object return it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What a row is lent to. An error ends the read, and is what it gives.
+/// Function that reads a row by reference. An error ends the read and is returned from it.
 pub type Reader<'a> = &'a mut (dyn FnMut(RowRef<'_>) -> Result<()> + Send);
 
 /// A key-ordered table store.
 ///
-/// Rows stand in the order of their partition keys, then their row keys, by UTF-16 unit.
+/// Rows are ordered by their partition keys, then by their row keys, both by UTF-16 unit.
 ///
 /// # Errors
-/// Of writes: [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown), with the row unread, if the write may have been
-/// applied though its answer was lost. Any other error says that nothing was written.
+/// A write returns [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown), with the row unread, if it may have been
+/// applied although its answer was lost. Any other error means that nothing was written.
 pub trait Backend: fmt::Debug + Send + Sync + 'static {
-    /// Makes the table, and says whether it was not there before.
+    /// Creates the table, and returns `false` if it already existed.
     fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>>;
 
-    /// Deletes the table with its rows, and says whether it was there.
+    /// Deletes the table with its rows, and returns `false` if it did not exist.
     fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>>;
 
-    /// The names of the tables that begin with `prefix`, in order.
+    /// Returns the names of the tables that begin with `prefix`, in order.
     fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>>;
 
-    /// The row at these keys. With `select`, of its own properties only those.
+    /// Returns the row with these keys. With `select`, the row has only these of its own properties.
     fn get<'a>(
         &'a self,
         table: &'a str,
@@ -53,14 +53,14 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         select: Option<&'a [&'static str]>,
     ) -> BoxFuture<'a, Result<Option<Row>>>;
 
-    /// One page of a scan: from its beginning, or on from where the page before said. A page may be empty and still
-    /// say where to go on.
+    /// Returns one page of a scan, either the first or the one at the continuation of the page before. A page may be
+    /// empty and still have a continuation.
     fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>>;
 
-    /// As [`get`](Self::get), but lends the row to `read` where it stands, and says whether there is one. A store that
-    /// has its rows at hand need not copy them.
+    /// Calls `read` with a reference to the row that [`get`](Self::get) would return, and returns whether the row
+    /// exists. A store that holds its rows in memory need not copy them.
     ///
-    /// The bytes of the properties may be unchecked: `read` has to find damage, as reading an entity does.
+    /// The bytes of the properties may be unchecked: `read` must detect damage, as reading an entity does.
     fn get_with<'a>(
         &'a self,
         table: &'a str,
@@ -75,8 +75,8 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         })
     }
 
-    /// As [`query`](Self::query), but lends the page's rows to `read`, as [`get_with`](Self::get_with) does, and says
-    /// where to go on.
+    /// Calls `read` for each row of the page that [`query`](Self::query) would return, by reference as
+    /// [`get_with`](Self::get_with) does, and returns the page's continuation.
     fn query_with<'a>(
         &'a self,
         scan: &'a Scan,
@@ -90,11 +90,11 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         })
     }
 
-    /// Carries out the operations, all or none, and gives each row's new ETag, `None` where it was deleted.
+    /// Executes all of the operations or none, and returns each row's new ETag; `None` for a deleted row.
     fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>>;
 
-    /// Waits before an operation is tried again at which another writer was faster. A backend for tests, whose clock is
-    /// not the machine's, waits by its own.
+    /// Waits before retrying an operation that lost a race to another writer. A test backend with a simulated clock
+    /// overrides this and waits by its own clock.
     fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
         Box::pin(FuturesTimerSleeper.sleep(delay))
     }
@@ -105,30 +105,30 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
 pub struct Scan {
     /// The table.
     pub table: Cow<'static, str>,
-    /// Which partitions.
+    /// Partitions to read.
     pub partitions: Partitions,
-    /// Which row keys, in each of the partitions.
+    /// Range of row keys to read, in each of the partitions.
     pub rows: KeyRange,
     /// A condition on the properties.
     pub filter: Option<Condition>,
-    /// The properties that are wanted, beside the keys; `None` for all of them.
+    /// Properties to return besides the keys; `None` for all of them.
     pub select: Option<Cow<'static, [&'static str]>>,
-    /// The most rows that a page may have: 1 to 1000.
+    /// Largest number of rows in a page: 1 to 1000.
     pub page: u32,
 }
 
-/// Which partitions a scan reads.
+/// Partitions that a scan reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Partitions {
-    /// One.
+    /// One partition.
     One(String),
-    /// Those after this one.
+    /// All partitions after this one.
     After(String),
-    /// All of them.
+    /// All partitions.
     All,
 }
 
-/// Where a scan goes on. Opaque to all but the backend that gave it.
+/// Position at which a scan continues. Only the backend that created it can interpret it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Continuation {
     /// The embedded store: the last row's partition key. The service: `NextPartitionKey`.
@@ -140,20 +140,20 @@ pub struct Continuation {
 /// A page of a scan.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// The rows, in key order; perhaps none.
+    /// Rows in key order; may be empty.
     pub rows: RowSet,
-    /// Where to go on; `None` at the end.
+    /// Position of the next page; `None` at the end.
     pub next: Option<Continuation>,
 }
 
-/// Writes to rows of one partition, all or none: an entity group transaction, or one write.
+/// Writes to rows of one partition, of which all or none are applied: an entity group transaction, or a single write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     /// The table.
     pub table: Cow<'static, str>,
     /// The partition key.
     pub partition_key: String,
-    /// 1 to 100 operations, each on another row. One alone is sent as a plain request.
+    /// 1 to 100 operations, each on another row. A single operation is sent as a plain request.
     pub operations: Vec<Operation>,
 }
 
@@ -162,27 +162,28 @@ pub struct Group {
 pub struct Operation {
     /// The row key.
     pub row_key: String,
-    /// What to do.
+    /// Write to execute.
     pub action: Action,
 }
 
-/// What an [`Operation`] does.
+/// Kind of write that an [`Operation`] executes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Writes a new row; an existing one is [`Error::AlreadyExists`](crate::Error::AlreadyExists).
+    /// Writes a new row; if it exists, returns [`Error::AlreadyExists`](crate::Error::AlreadyExists).
     Insert(Properties),
-    /// Writes the row, new or in place of an existing one.
+    /// Writes the row, which may be new or replace an existing one.
     Upsert(Properties),
-    /// Replaces an existing row; none is [`Error::NotFound`](crate::Error::NotFound).
+    /// Replaces an existing row; if there is none, returns [`Error::NotFound`](crate::Error::NotFound).
     Replace(Properties, IfMatch),
-    /// Sets these properties of an existing row and keeps its others; none is [`Error::NotFound`](crate::Error::NotFound).
+    /// Sets these properties of an existing row and keeps its others; if there is no row, returns
+    /// [`Error::NotFound`](crate::Error::NotFound).
     Merge(Properties, IfMatch),
-    /// Deletes an existing row; none is [`Error::NotFound`](crate::Error::NotFound).
+    /// Deletes an existing row; if there is none, returns [`Error::NotFound`](crate::Error::NotFound).
     Delete(IfMatch),
 }
 
 impl Action {
-    /// The operation's name in errors and traces.
+    /// Returns the operation's name in errors and traces.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Insert(_) => "insert",
@@ -193,7 +194,7 @@ impl Action {
         }
     }
 
-    /// The properties that it writes.
+    /// Returns the properties that the action writes.
     pub const fn properties(&self) -> Option<&Properties> {
         match self {
             Self::Insert(properties)
@@ -205,12 +206,12 @@ impl Action {
     }
 }
 
-/// The condition of a write to an existing row.
+/// Condition of a write to an existing row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IfMatch {
-    /// Whatever its version (`*`).
+    /// Any version (`*`).
     Any,
-    /// This version; another is [`Error::ConditionNotMet`](crate::Error::ConditionNotMet).
+    /// This version; for another, the write returns [`Error::ConditionNotMet`](crate::Error::ConditionNotMet).
     ETag(ETag),
 }
 
@@ -218,12 +219,12 @@ impl Group {
     /// Checks the keys, the operations and the size of the request.
     ///
     /// # Errors
-    /// [`Error::Limit`](crate::Error::Limit) for the first limit of the service that the group exceeds.
+    /// Returns [`Error::Limit`](crate::Error::Limit) for the first limit of the service that the group exceeds.
     pub fn check(&self) -> Result<()> {
         check::group(self)
     }
 
-    /// The operation's name in errors and traces: that of the one operation, or `transaction`.
+    /// Returns the operation's name in errors and traces: the name of a single operation, or `transaction`.
     pub fn name(&self) -> &'static str {
         match self.operations.as_slice() {
             [operation] => operation.action.name(),
@@ -236,12 +237,12 @@ impl Scan {
     /// Checks the keys, the filter and the length of the address.
     ///
     /// # Errors
-    /// [`Error::Limit`](crate::Error::Limit) for the first limit of the service that the scan exceeds.
+    /// Returns [`Error::Limit`](crate::Error::Limit) for the first limit of the service that the scan exceeds.
     pub fn check(&self) -> Result<()> {
         check::scan(self)
     }
 
-    /// The comparisons that the keys and the filter need.
+    /// Returns the number of comparisons that the keys and the filter need.
     pub fn comparisons(&self) -> usize {
         let bounds = [&self.rows.from, &self.rows.to].into_iter().filter(|bound| **bound != Bound::Unbounded).count();
         usize::from(self.partitions != Partitions::All)
@@ -249,7 +250,8 @@ impl Scan {
             + self.filter.as_ref().map_or(0, Condition::comparisons)
     }
 
-    /// The OData filter of the whole scan, such as `PartitionKey eq 'Marcus' and RowKey ge '25'`; empty for all rows.
+    /// Returns the OData filter of the whole scan, such as `PartitionKey eq 'Marcus' and RowKey ge '25'`; empty for all
+    /// rows.
     pub fn odata(&self) -> String {
         let mut terms = Vec::new();
         let mut term =
@@ -283,7 +285,7 @@ impl Scan {
     }
 }
 
-/// A backend that is shared.
+/// A shared backend.
 impl<B: Backend + ?Sized> Backend for Arc<B> {
     fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
         (**self).create_table(table)

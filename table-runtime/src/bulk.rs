@@ -14,13 +14,13 @@ use crate::{
     index::{Encoded, Schema},
     query::{OwnKey, Primary},
     row::RowKeys,
-    transaction::What,
+    transaction::Verb,
     write,
 };
-use load::Load;
+use load::BulkWriter;
 
 /// How many transactions are under way at most, if nothing else is asked for.
-const SIDE_BY_SIDE: usize = 16;
+const CONCURRENCY: usize = 16;
 /// After how many failures it gives up.
 const FAILURES: usize = 10_000;
 
@@ -61,7 +61,7 @@ impl<E: TableEntity> AsEntity<E> for &E {
 type Input<'a> = Pin<Box<dyn Stream<Item = Result<Item>> + Send + 'a>>;
 
 /// An entity, or the key of one, encoded.
-type Item = (RowKeys, What);
+type Item = (RowKeys, Verb);
 
 /// What is told how far it is.
 type Told<'a> = Box<dyn FnMut(&BulkProgress) + Send + 'a>;
@@ -110,7 +110,7 @@ impl Tables {
         E: TableEntity,
         S: Stream<Item: AsEntity<E>> + Send + 'a,
     {
-        self.bulk::<E>(entities.map(|entity| encoded(entity.as_entity(), What::Insert)))
+        self.bulk::<E>(entities.map(|entity| encoded(entity.as_entity(), Verb::Insert)))
     }
 
     /// Writes entities, new or in place of those with their keys: as [`insert_all`](Self::insert_all), but repeating it
@@ -132,7 +132,7 @@ impl Tables {
         E: TableEntity,
         S: Stream<Item: AsEntity<E>> + Send + 'a,
     {
-        self.bulk::<E>(entities.map(|entity| encoded(entity.as_entity(), What::Upsert)))
+        self.bulk::<E>(entities.map(|entity| encoded(entity.as_entity(), Verb::Upsert)))
     }
 
     /// Removes the entities with these keys; one that is not there is no failure, and counted as
@@ -153,18 +153,18 @@ impl Tables {
         &self,
         keys: impl Stream<Item = Point<E, Primary>> + Send + 'a,
     ) -> Bulk<'a> {
-        self.bulk::<E>(keys.map(|key| Ok((write::point(key.plan())?, What::Remove))))
+        self.bulk::<E>(keys.map(|key| Ok((write::point(key.plan())?, Verb::Remove))))
     }
 
     fn bulk<'a, E: TableEntity>(&self, entities: impl Stream<Item = Result<Item>> + Send + 'a) -> Bulk<'a> {
         let (tables, schema) = (self.clone(), Schema::of::<E>());
-        Bulk { tables, entities: Box::pin(entities), schema, side_by_side: SIDE_BY_SIDE, told: None }
+        Bulk { tables, entities: Box::pin(entities), schema, side_by_side: CONCURRENCY, told: None }
     }
 }
 
-fn encoded<E: TableEntity>(entity: &E, what: fn(Encoded) -> What) -> Result<Item> {
+fn encoded<E: TableEntity>(entity: &E, verb: fn(Encoded) -> Verb) -> Result<Item> {
     let encoded = Encoded::of(entity)?;
-    Ok((encoded.primary().keys.clone(), what(encoded)))
+    Ok((encoded.primary().keys.clone(), verb(encoded)))
 }
 
 impl<'a> Bulk<'a> {
@@ -187,7 +187,7 @@ impl<'a> IntoFuture for Bulk<'a> {
 
     fn into_future(self) -> Self::IntoFuture {
         let Self { tables, entities, schema, side_by_side, told } = self;
-        Box::pin(Load::new(tables, schema, side_by_side, told, entities).run())
+        Box::pin(BulkWriter::new(tables, schema, side_by_side, told, entities).run())
     }
 }
 

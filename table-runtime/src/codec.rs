@@ -9,17 +9,18 @@ use crate::{
     DamagedProperties, LayoutInfo, PartInfo, Properties, PropertiesRef, PropertyError, Result, RowId, RowRef, ValueRef,
     error::PropertyProblem,
     key::{KeyReader, RowContext},
+    row::RowKeys,
 };
 
-/// What the derive writes properties into.
+/// Writer to which the derived code passes an entity's properties.
 pub struct PropertyWriter<'a> {
     table: &'static str,
-    keys: &'a (String, String),
+    keys: &'a RowKeys,
     properties: &'a mut Properties,
 }
 
 impl<'a> PropertyWriter<'a> {
-    pub(crate) fn new(table: &'static str, keys: &'a (String, String), properties: &'a mut Properties) -> Self {
+    pub(crate) fn new(table: &'static str, keys: &'a RowKeys, properties: &'a mut Properties) -> Self {
         Self { table, keys, properties }
     }
 
@@ -34,11 +35,11 @@ impl<'a> PropertyWriter<'a> {
     }
 }
 
-/// A value that no property holds, of the row with these keys.
+/// Returns the error for a value that no property can hold, in the row with these keys.
 #[cold]
 pub(crate) fn unwritable(
     table: &str,
-    (partition_key, row_key): &(String, String),
+    RowKeys { partition_key, row_key }: &RowKeys,
     name: &str,
     problem: PropertyProblem,
 ) -> crate::Error {
@@ -46,18 +47,18 @@ pub(crate) fn unwritable(
     misfit(RowId { table: table.to_owned(), partition_key, row_key }, name, problem)
 }
 
-/// A field and a property that do not fit each other.
+/// Returns the error for a field and a property that do not fit each other.
 #[cold]
 pub(crate) fn misfit(row: RowId, name: &str, PropertyProblem { expected, found }: PropertyProblem) -> crate::Error {
     Box::new(PropertyError { row, property: name.to_owned(), expected: expected.into_owned(), found }).into()
 }
 
-/// What the derive reads an entity from.
+/// Reader from which the derived code reads an entity.
 pub struct RowReader<'a> {
     layout: &'static LayoutInfo,
     table: &'a str,
     row: RowRef<'a>,
-    /// The properties after the one that was found last: they mostly stand in the order of the fields.
+    /// Properties after the one that was found last. Rows mostly store properties in the order of the fields.
     rest: PropertiesRef<'a>,
 }
 
@@ -66,13 +67,13 @@ impl<'a> RowReader<'a> {
         Self { layout, table, row, rest: row.properties }
     }
 
-    /// The partition key, to be read part by part.
+    /// Returns the partition key, to be read part by part.
     #[inline]
     pub fn partition_key(&self) -> Result<KeyReader<'a>> {
         self.key(self.layout.partition_prefix, self.layout.partition, self.row.partition_key)
     }
 
-    /// The row key, to be read part by part.
+    /// Returns the row key, to be read part by part.
     #[inline]
     pub fn row_key(&self) -> Result<KeyReader<'a>> {
         self.key(self.layout.row_prefix, self.layout.row, self.row.row_key)
@@ -100,14 +101,14 @@ impl<'a> RowReader<'a> {
 
     fn find(&mut self, name: &str) -> Result<Option<ValueRef<'a>>> {
         let found = match self.rest.seek(name) {
-            // Once around: what stands before where this search began.
+            // Continues at the first property, up to where this search began.
             Ok(None) => self.row.properties.before(self.rest).seek(name),
             found => found,
         };
         found.map_err(|damage| damaged(self.table, self.row, damage))
     }
 
-    /// Looks for damage in what no field asked for.
+    /// Checks the remaining properties for damage, because no field has read them.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.rest.skip_all().map_err(|damage| damaged(self.table, self.row, damage))
     }

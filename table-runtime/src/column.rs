@@ -9,17 +9,17 @@ use crate::{
     property::{Always, ByEquality, ByOrder, Maybe, Native, PropertyProblem, Store},
 };
 
-/// A property of the entity `E`, of the field type `T`: what a filter compares and a patch sets.
+/// A property of the entity `E` with the field type `T`. Filters compare it and patches set it.
 ///
-/// The derive makes one for each stored field, and one for each key field, which teaches in the compiler's words how
-/// keys are queried.
+/// The derive creates one for each stored field and for each key field. The column of a key field exists so that
+/// compiler errors explain how keys are queried.
 pub struct Column<E, T, M = Free, S = Native> {
     name: &'static str,
     load: Load<T>,
     types: PhantomData<fn() -> (E, T, M, S)>,
 }
 
-/// Reads a column from a row, by its name.
+/// Function that reads a column from a row, by its name.
 type Load<T> = fn(&'static str, &mut RowReader<'_>) -> crate::Result<T>;
 
 impl<E, T, M, S> Clone for Column<E, T, M, S> {
@@ -30,13 +30,13 @@ impl<E, T, M, S> Clone for Column<E, T, M, S> {
 
 impl<E, T, M, S> Copy for Column<E, T, M, S> {}
 
-/// A filter with a `!` over properties that a row may be without: no query takes it.
+/// A filter with a `!` over properties that a row may be without. No query accepts it.
 pub enum Unclear {}
 /// A column that a patch may set.
 pub enum Free {}
 /// A stored column that rows depend on: a patch may not set it.
 pub enum Indexed {}
-/// A column that stands in the key alone.
+/// A column that is stored only in the key.
 pub enum InKey {}
 
 /// A column that a filter may name.
@@ -92,7 +92,8 @@ impl HasEquality for ByOrder {}
 impl HasEquality for ByEquality {}
 
 impl<E, T, M, S> Column<E, T, M, S> {
-    /// A column, and how its field is read; one that the key alone holds has no name.
+    /// Creates a column from its name and the function that reads its field. A column that is stored only in the key
+    /// has no name.
     #[doc(hidden)]
     pub const fn new(name: &'static str, load: Load<T>) -> Self {
         Self { name, load, types: PhantomData }
@@ -103,7 +104,7 @@ impl<E, T, M, S> Column<E, T, M, S> {
         (self.load)(self.name, row)
     }
 
-    /// The property's name.
+    /// Returns the property's name.
     pub const fn name(self) -> &'static str {
         self.name
     }
@@ -121,7 +122,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
         Filter::new(condition.map_err(|problem| Problem::Value(self.name, problem)), 1)
     }
 
-    /// Rows that have the property, with this value.
+    /// Matches rows that have the property, with this value.
     pub fn eq(self, value: Arg<'_, T, S>) -> Filter<E, S::Presence>
     where
         M: Filterable,
@@ -130,7 +131,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
         self.compare(Operator::Eq, value)
     }
 
-    /// Rows that have the property, with another value.
+    /// Matches rows that have the property, with another value.
     pub fn ne(self, value: Arg<'_, T, S>) -> Filter<E, S::Presence>
     where
         M: Filterable,
@@ -139,7 +140,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
         self.compare(Operator::Ne, value)
     }
 
-    /// Rows that have the property, with a lesser value. Text is compared by UTF-16 unit.
+    /// Matches rows that have the property, with a lesser value. Text is compared by UTF-16 unit.
     pub fn lt(self, value: Arg<'_, T, S>) -> Filter<E, S::Presence>
     where
         M: Filterable,
@@ -148,7 +149,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
         self.compare(Operator::Lt, value)
     }
 
-    /// Rows that have the property, with this value or a lesser one.
+    /// Matches rows that have the property, with this value or a lesser one.
     pub fn le(self, value: Arg<'_, T, S>) -> Filter<E, S::Presence>
     where
         M: Filterable,
@@ -157,7 +158,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
         self.compare(Operator::Le, value)
     }
 
-    /// Rows that have the property, with a greater value.
+    /// Matches rows that have the property, with a greater value.
     pub fn gt(self, value: Arg<'_, T, S>) -> Filter<E, S::Presence>
     where
         M: Filterable,
@@ -166,7 +167,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
         self.compare(Operator::Gt, value)
     }
 
-    /// Rows that have the property, with this value or a greater one.
+    /// Matches rows that have the property, with this value or a greater one.
     pub fn ge(self, value: Arg<'_, T, S>) -> Filter<E, S::Presence>
     where
         M: Filterable,
@@ -175,8 +176,8 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
         self.compare(Operator::Ge, value)
     }
 
-    /// Sets the property, in a [`patch`](crate::Tables::patch). A merge cannot remove a property, so an `Option` is set
-    /// to a value; [`update`](crate::Tables::update) removes.
+    /// Sets the property in a [`patch`](crate::Tables::patch). A merge cannot remove a property, so an `Option` can
+    /// only be set to a value; [`update`](crate::Tables::update) can remove it.
     pub fn set(self, value: Arg<'_, T, S>) -> Set<E>
     where
         M: Settable,
@@ -185,12 +186,13 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
     }
 }
 
-/// A newtype of an `Option` may hold nothing, which no comparison finds and no merge writes.
+/// Returns the value, or an error if there is none: a newtype of an `Option` may be empty, and neither comparisons nor
+/// merges support that.
 fn some(value: Option<Value>) -> Result<Value, PropertyProblem> {
     value.ok_or_else(|| PropertyProblem { expected: "a value".into(), found: "nothing".to_owned() })
 }
 
-/// Filters have no word for infinities and NaN, which a property may hold all the same.
+/// Returns an error for infinities and NaN. A property may hold them, but filters have no syntax for them.
 fn finite(value: Value) -> Result<Value, PropertyProblem> {
     match value {
         Value::Double(double) if !double.is_finite() => {
@@ -200,38 +202,38 @@ fn finite(value: Value) -> Result<Value, PropertyProblem> {
     }
 }
 
-/// Why a filter is no condition.
+/// Reason why a filter is not a valid condition.
 #[derive(Clone, Debug)]
 pub(crate) enum Problem {
-    /// It compares a property with a value that no property holds.
+    /// The filter compares a property with a value that no property can hold.
     Value(&'static str, PropertyProblem),
-    /// It has more comparisons than the service takes.
+    /// The filter has more comparisons than the service accepts.
     TooMany,
 }
 
 /// A condition on the properties of `E`.
 ///
-/// Built from columns: `post.title.eq("x").and(post.likes.ge(10))`. A row without a compared property does not match,
-/// whatever the operator; so a query takes a [`not`](ops::Not) only over properties that every row has (`P` =
-/// [`Always`]), where it says what it seems to say.
+/// Filters are built from columns: `post.title.eq("x").and(post.likes.ge(10))`. A row without a compared property does
+/// not match, whatever the operator. Therefore a query accepts a [`not`](ops::Not) only over properties that every row
+/// has (`P` = [`Always`]), where its result is what the expression suggests.
 ///
-/// A filter has at most 15 comparisons, those of the query's keys included, which is the service's limit. One with more
-/// can be built, of a list of any length; the query that takes it gives [`Error::Limit`](crate::Error::Limit). Read
-/// many keys with [`get_many`](crate::Tables::get_many).
+/// The service accepts at most 15 comparisons, including those of the query's keys. A filter with more can be built,
+/// from a list of any length, but the query that takes it returns [`Error::Limit`](crate::Error::Limit). To read many
+/// keys, use [`get_many`](crate::Tables::get_many).
 ///
-/// Numbers that other programs wrote as `Edm.Int32`, `Edm.Int64` or `Edm.Double` are read by any numeric field that holds
-/// them exactly. The embedded store compares them by value, whatever their types. The service compares by the type of
-/// the field, and does not find a number of another type; Azurite answers some such comparisons with status 500.
-/// Write such rows once with this program where a filter has to find them.
+/// Any numeric field reads numbers that other programs wrote as `Edm.Int32`, `Edm.Int64` or `Edm.Double`, if the field
+/// holds them exactly. The embedded store compares such numbers by value, whatever their types. The service compares by
+/// the type of the field and does not find a number of another type; Azurite answers some such comparisons with status
+/// 500. If a filter has to find such rows, write them once with this program.
 #[must_use = "a filter does nothing until a query has it"]
 pub struct Filter<E, P = Always> {
     pub(crate) condition: Result<Condition, Problem>,
-    /// Number of comparisons, also of a condition that was dropped since it had too many.
+    /// Number of comparisons, including those of a condition that was dropped because it had too many.
     pub(crate) comparisons: usize,
     types: PhantomData<fn() -> (E, P)>,
 }
 
-/// What a `!` makes of what is known of the presence of a filter's properties.
+/// Effect of a `!` on the known presence of a filter's properties.
 pub trait Negate {
     /// [`Always`], or [`Unclear`].
     type Negated;
@@ -249,13 +251,13 @@ impl Negate for Unclear {
     type Negated = Self;
 }
 
-/// What is known of the presence of a filter's properties, `P` in [`Filter<E, P>`](Filter), where it says what it seems
-/// to say: the bound of functions that take any filter.
+/// Known presence of a filter's properties, `P` in [`Filter<E, P>`](Filter), if the filter has no ambiguous `!`. Use it
+/// as the bound of functions that accept any filter.
 #[diagnostic::on_unimplemented(
     message = "`!` over a property that a row may be without",
-    label = "this filter has a `!` that does not mean what it says",
-    note = "a comparison with a missing property is false, `ne` too, so a `!` around it takes the rows without the \
-            property along",
+    label = "this `!` also matches rows without the property",
+    note = "a comparison with a missing property is false, even `ne`, so a `!` around it matches rows without the \
+            property",
     note = "write the opposite comparison: `post.url.ne(\"x\")` instead of `!post.url.eq(\"x\")`"
 )]
 pub trait Decided {}
@@ -266,9 +268,9 @@ impl Decided for Always {}
 #[diagnostic::do_not_recommend]
 impl Decided for Maybe {}
 
-/// What is known of the presence of the properties in two filters.
+/// Known presence of the properties in a combination of two filters.
 pub trait Join<Other> {
-    /// [`Always`] if both are; [`Unclear`] if one is.
+    /// [`Always`] if both are `Always`; [`Unclear`] if one is `Unclear`; otherwise [`Maybe`].
     type Joined;
 }
 
@@ -312,14 +314,15 @@ impl<E, P> Filter<E, P> {
         let comparisons = self.comparisons.saturating_add(other.comparisons);
         let both = match (self.condition, other.condition) {
             (Err(problem @ Problem::Value(..)), _) | (_, Err(problem @ Problem::Value(..))) => Err(problem),
-            // A condition that no query takes is not kept: it would be as deep as the list that it is made of.
+            // A condition that no query accepts is dropped: otherwise it would be nested as deeply as the list it was
+            // built from is long.
             (Ok(left), Ok(right)) if comparisons <= limits::COMPARISONS => Ok(with(left.into(), right.into())),
             _ => Err(Problem::TooMany),
         };
         Filter::new(both, comparisons)
     }
 
-    /// Rows for which both hold.
+    /// Matches rows that match both filters.
     pub fn and<Q>(self, other: Filter<E, Q>) -> Filter<E, P::Joined>
     where
         P: Join<Q>,
@@ -327,8 +330,8 @@ impl<E, P> Filter<E, P> {
         self.join(other, Condition::And)
     }
 
-    /// Rows for which it does not hold: the same as `!`.
-    #[allow(clippy::should_implement_trait, reason = "it is implemented, and this spares its import")]
+    /// Matches rows that do not match this filter: the same as `!`.
+    #[allow(clippy::should_implement_trait, reason = "`ops::Not` is implemented too; this method needs no import")]
     pub fn not(self) -> Filter<E, P::Negated>
     where
         P: Negate,
@@ -336,7 +339,7 @@ impl<E, P> Filter<E, P> {
         !self
     }
 
-    /// Rows for which one holds, or both.
+    /// Matches rows that match at least one of the filters.
     pub fn or<Q>(self, other: Filter<E, Q>) -> Filter<E, P::Joined>
     where
         P: Join<Q>,
@@ -353,7 +356,7 @@ impl<E, P: Negate> ops::Not for Filter<E, P> {
     }
 }
 
-/// The condition in OData's words.
+/// Shows the condition as OData.
 impl<E, P> fmt::Debug for Filter<E, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.condition {
@@ -370,18 +373,17 @@ impl<E, P> Clone for Filter<E, P> {
     }
 }
 
-/// What a query's [`filter`](crate::Rows::filter) takes: a filter, or an `Option` of one, of which `None` drops
-/// nothing.
+/// Argument of a query's [`filter`](crate::Rows::filter): a filter, or an `Option` of one. `None` matches every row.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a filter",
     label = "not a filter of this entity",
     note = "compare columns and combine them: `|post| post.title.eq(\"x\").and(post.likes.ge(10))`"
 )]
 pub trait IntoFilter<E> {
-    /// What is known of the presence of its properties.
+    /// Known presence of the filter's properties.
     type Presence;
 
-    /// The filter, if there is one.
+    /// Returns the filter, if there is one.
     fn into_filter(self) -> Option<Filter<E, Self::Presence>>;
 }
 
@@ -403,7 +405,7 @@ impl<E, P> IntoFilter<E> for Option<Filter<E, P>> {
     }
 }
 
-/// A property's new value, in a [`patch`](crate::Tables::patch) of `E`.
+/// New value of a property, in a [`patch`](crate::Tables::patch) of `E`.
 #[must_use = "a value is set by a `patch`"]
 pub struct Set<E> {
     pub(crate) name: &'static str,
@@ -411,7 +413,7 @@ pub struct Set<E> {
     entity: PhantomData<fn() -> E>,
 }
 
-/// A patch of one property needs no array.
+/// A patch of a single property needs no array.
 impl<E> IntoIterator for Set<E> {
     type Item = Self;
     type IntoIter = iter::Once<Self>;

@@ -1,9 +1,9 @@
-//! The layouts that a store's rows are written by: the table `TableLayouts`.
+//! Creation of tables, and the records of layouts in the table `TableLayouts`.
 //!
-//! There is a row for each layout of an entity. Its partition key is the table in which the layout's rows stand, so that
-//! all that could meet there is recorded side by side; its row key is the entity's table, its kind, or the struct's name
-//! where it has none, and the layout's name. `Layout` is the layout as JSON, `State` says of an index whether it may be
-//! read.
+//! The table has a row for each layout of an entity. Its partition key is the table that stores the layout's rows, so
+//! that all layouts that could collide are recorded in one partition. Its row key consists of the entity's table, its
+//! kind (or the struct's name if it has none) and the layout's name. `Layout` is the layout as JSON; `State` shows
+//! whether an index may be read.
 
 use serde_json::Value;
 
@@ -12,39 +12,42 @@ use crate::{
     index::Schema,
     layout::{Fields, KeyPattern, are_alike, written},
     limits,
+    maintenance::LayoutScan,
+    pacing,
     tables::{LayoutId, Record, State},
 };
 
-/// What is recorded of a layout.
-enum Known {
+/// Record that was found of a layout.
+enum Recorded {
     Own(State),
-    /// The same layout of a struct by another name.
+    /// The same layout is recorded for a struct of another name.
     Renamed(State),
-    Not,
+    No,
 }
 
 impl LayoutId {
-    /// Finds the layout among those of its table.
+    /// Finds the layout among the records of its table.
     ///
     /// # Errors
-    /// By a changed layout, what is stored would not be found; and rows that meet others' would be taken for them.
-    fn find(self, entity: &Layout, layout: &'static LayoutInfo, records: &[Record]) -> Result<Known> {
+    /// Returns an error if the layout has changed, because stored rows would not be found, and if its rows could
+    /// collide with other rows of the table, because they would be taken for each other.
+    fn find(self, entity: &Layout, layout: &'static LayoutInfo, records: &[Record]) -> Result<Recorded> {
         let (fields, now) = (Fields::of(entity), written(entity, layout));
         let primary = entity.layouts.first().map(|primary| written(entity, primary));
-        let mut known = Known::Not;
+        let mut recorded = Recorded::No;
         for record in records {
             let stored: Value = serde_json::from_str(&record.layout).unwrap_or_default();
             let of_this_table = record.entity_table.eq_ignore_ascii_case(self.entity_table);
             let is_own = of_this_table && record.entity == self.entity;
-            // A struct that was renamed has the same primary key.
+            // A renamed struct has the same primary key.
             let is_same =
                 is_own || of_this_table && primary.as_ref().is_some_and(|primary| fields.are_of(&stored, primary));
             let (has_name, changes) = (record.name == self.name, fields.changes(&stored, &now));
             if is_same && has_name && changes.is_empty() {
-                known = match known {
-                    Known::Own(state) => Known::Own(state),
-                    _ if is_own => Known::Own(record.state),
-                    _ => Known::Renamed(record.state),
+                recorded = match recorded {
+                    Recorded::Own(state) => Recorded::Own(state),
+                    _ if is_own => Recorded::Own(record.state),
+                    _ => Recorded::Renamed(record.state),
                 };
             } else if has_name && of_this_table && (is_same || layout.index.is_none() && are_alike(&stored, &now)) {
                 let (table, entity, layout) = (self.entity_table.to_owned(), record.entity.clone(), self.name);
@@ -56,14 +59,14 @@ impl LayoutId {
                 return Err(Box::new(RowsCollideError { table, layout, entity, other_layout }).into());
             }
         }
-        Ok(known)
+        Ok(recorded)
     }
 }
 
 impl Record {
     fn new(entity: &Layout, layout: &'static LayoutInfo, state: State) -> Self {
         let LayoutId { table, entity_table, entity: own, name } = LayoutId::of(entity, layout);
-        // The service takes no notice of case in the names of tables.
+        // The service ignores case in the names of tables.
         let [table, entity_table] = [table, entity_table].map(str::to_ascii_lowercase);
         let (own, name) = (own.to_owned(), name.to_owned());
         Self { table, entity_table, entity: own, name, layout: written(entity, layout).to_string(), state }
@@ -71,19 +74,21 @@ impl Record {
 }
 
 impl Tables {
-    /// Makes every table that the entity needs; those that exist stay as they are. Slices are made by the writes to them.
+    /// Creates every table that the entity needs. Existing tables stay as they are. Slices are created by the writes to
+    /// them.
     ///
-    /// The entity's keys and indexes are recorded in the table `TableLayouts`, and a program by whose layouts stored rows
-    /// would not be found is refused. An index that is new to a table with rows is recorded as building, and refused by
-    /// queries until [`backfill`](Self::backfill) has built it. An entity is known there by its kind, or else by the
-    /// struct's name or the same primary key; fields may be renamed. Records of a table that was deleted are forgotten
-    /// when it is made anew.
+    /// Records the entity's keys and indexes in the table `TableLayouts`, and refuses layouts that would not find
+    /// stored rows. If an index is new to a table with rows, it is recorded as building, and queries refuse it until
+    /// [`backfill`](Self::backfill) has built it. An entity is identified there by its kind, or else by the struct's
+    /// name or by the same primary key; fields may be renamed. Records of a deleted table are removed when the table is
+    /// created again.
     ///
     /// # Errors
-    /// [`Error::LayoutChanged`](crate::Error::LayoutChanged) for keys or an index that are recorded with another layout,
-    /// [`Error::RowsCollide`](crate::Error::RowsCollide) for an index whose rows could be taken for those of another entity,
-    /// [`Error::Limit`](crate::Error::Limit) for a name that no table can have,
-    /// [`Error::TableBeingDeleted`](crate::Error::TableBeingDeleted), and what the store says.
+    /// Returns [`Error::LayoutChanged`](crate::Error::LayoutChanged) if keys or an index are recorded with another
+    /// layout, [`Error::RowsCollide`](crate::Error::RowsCollide) if rows of an index could be taken for those of
+    /// another entity, [`Error::Limit`](crate::Error::Limit) if no table can have the name,
+    /// [`Error::TableBeingDeleted`](crate::Error::TableBeingDeleted) if the table is being deleted, and the errors of
+    /// the store.
     pub async fn create<E: TableEntity>(&self) -> Result<()> {
         let mut created = Vec::new();
         for (at, layout) in E::LAYOUTS.iter().enumerate() {
@@ -99,13 +104,13 @@ impl Tables {
         self.record_layouts(Schema::of::<E>(), &created).await
     }
 
-    /// Records the layouts of an entity that are not recorded yet; an index as ready where there is no entity, else as
-    /// building. Those that are recorded have to fit: before that is known of all of them, none is recorded.
+    /// Records the layouts of an entity that are not recorded yet. An index is recorded as ready if there is no entity,
+    /// otherwise as building. All recorded layouts are checked before any new one is recorded.
     ///
-    /// `created` are the tables that were made just now.
+    /// `created` are the tables that have just been created.
     pub(crate) async fn record_layouts(&self, schema: Schema, created: &[&'static str]) -> Result<()> {
         let entity = schema.describe();
-        // Where there was no table of records, there are none to read.
+        // If the table of records is new, it has no records to read.
         let mut has_records = !self.backend().create_table(Record::LAYOUTS[0].table).await?;
         let mut is_empty = created.contains(&schema.table()).then_some(true);
         loop {
@@ -125,8 +130,8 @@ impl Tables {
         }
     }
 
-    /// Removes the records that do not fit the entity, where the rows are gone of which they told: those of a table that
-    /// was deleted and made anew, or of slices that were dropped.
+    /// Removes the records that do not fit the entity, if the rows that they describe are gone because the table was
+    /// deleted and created again, or its slices were dropped.
     async fn forget_deleted(
         &self,
         schema: Schema,
@@ -149,7 +154,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Whether the entity has slices, of which there are none, of whatever length.
+    /// Checks whether the entity is sliced and has no slice, of any unit.
     async fn has_no_slice(&self, entity: &Layout) -> Result<bool> {
         let Some(LayoutInfo { table, slice: Some(_), .. }) = entity.layouts.first() else { return Ok(false) };
         let is_slice = |name: &String| {
@@ -159,7 +164,7 @@ impl Tables {
         Ok(!self.backend().list_tables(table).await?.iter().any(is_slice))
     }
 
-    /// The records that are missing of those layouts whose rows stand in one table.
+    /// Returns the missing records of the layouts whose rows are stored in one table.
     async fn unrecorded(
         &self,
         schema: Schema,
@@ -172,21 +177,21 @@ impl Tables {
         for layout in entity.layouts.iter().filter(|layout| layout.table == table) {
             let id = LayoutId::of(&entity, layout);
             let state = match id.find(&entity, layout, records)? {
-                // Nothing is left to build.
-                Known::Own(State::Building) if *is_empty == Some(true) => {
+                // There are no entities left to index.
+                Recorded::Own(State::Building) if *is_empty == Some(true) => {
                     self.record_state(schema, layout, State::Ready).await?;
                     continue;
                 }
-                Known::Own(state) => {
+                Recorded::Own(state) => {
                     self.ready().remember(id, state);
                     continue;
                 }
-                Known::Renamed(state) => state,
-                Known::Not if layout.index.is_none() => State::Ready,
-                Known::Not => {
+                Recorded::Renamed(state) => state,
+                Recorded::No if layout.index.is_none() => State::Ready,
+                Recorded::No => {
                     let no_entity = match *is_empty {
                         Some(is_empty) => is_empty,
-                        None => schema.has_no_entity(self).await?,
+                        None => has_no_entity(schema, self).await?,
                     };
                     *is_empty = Some(no_entity);
                     if no_entity { State::Ready } else { State::Building }
@@ -197,7 +202,8 @@ impl Tables {
         Ok(new)
     }
 
-    /// Records these, those of each table in a transaction; `false` if others recorded some of them meanwhile.
+    /// Writes these records, those of each table in a transaction. Returns `false` if another writer recorded some of
+    /// them meanwhile.
     async fn record(&self, new: &[Vec<(LayoutId, Record)>]) -> Result<bool> {
         for of_table in new.iter().filter(|of_table| !of_table.is_empty()) {
             let begun = of_table.iter().fold(self.transaction(), |begun, (_, record)| begun.insert(record));
@@ -210,23 +216,23 @@ impl Tables {
         Ok(true)
     }
 
-    /// What is recorded of the layouts whose rows stand in a table.
+    /// Returns the records of the layouts whose rows are stored in a table.
     async fn records(&self, table: &str) -> Result<Vec<Record>> {
         let records = Record::by_key(&*table.to_ascii_lowercase()).all(self).await?;
         Ok(records.into_iter().map(Stored::into_inner).collect())
     }
 
-    /// Takes note that an index is being built, unless something is recorded of it already.
+    /// Records that an index is being built, unless the index is already recorded.
     pub(crate) async fn begin_index(&self, schema: Schema, layout: &'static LayoutInfo) -> Result<()> {
         let entity = schema.describe();
         self.backend().create_table(Record::LAYOUTS[0].table).await?;
         match LayoutId::of(&entity, layout).find(&entity, layout, &self.records(layout.table).await?)? {
-            Known::Own(_) => Ok(()),
-            Known::Renamed(_) | Known::Not => self.record_state(schema, layout, State::Building).await,
+            Recorded::Own(_) => Ok(()),
+            Recorded::Renamed(_) | Recorded::No => self.record_state(schema, layout, State::Building).await,
         }
     }
 
-    /// Takes note that an index is ready.
+    /// Records that an index is ready.
     pub(crate) async fn complete_index(&self, schema: Schema, layout: &'static LayoutInfo) -> Result<()> {
         self.record_state(schema, layout, State::Ready).await
     }
@@ -239,18 +245,33 @@ impl Tables {
     }
 }
 
-/// Checks that a program may have this table, or tables of this name with the digits of a slice.
+/// Checks that a program may have this table, or tables with this name and the digits of a slice.
 pub(crate) fn check_name(layout: &LayoutInfo) -> Result<()> {
     limits::check_not_reserved(layout.table)?;
     let name = layout.slice.as_ref().map(|slice| slice.at(layout.table, Ticks::UNIX_EPOCH).table);
     limits::check_table_name(name.as_deref().unwrap_or(layout.table))
 }
 
+/// Checks whether the entity's table has no entity of its kind. Entities of other kinds may share the table.
+async fn has_no_entity(schema: Schema, tables: &Tables) -> Result<bool> {
+    // Without a kind and a shape, every row is an entity.
+    let page = if schema.kind.is_some() || schema.shape.is_some() { limits::PAGE } else { 1 };
+    let mut scan = LayoutScan::new(tables.backend().clone(), schema, "create", [0]).with_page(page);
+    while let Some(page) = scan.next().await? {
+        // A row that does not fit the struct counts as an entity.
+        if page.rows.iter().any(|row| !matches!(schema.read(row.to_row()), Ok(None))) {
+            return Ok(false);
+        }
+        pacing::yield_now().await;
+    }
+    Ok(true)
+}
+
 #[cfg(all(test, feature = "embedded"))]
 mod tests {
     use super::*;
 
-    /// An entity that the derive of another crate refuses.
+    /// An entity that the derive refuses in another crate.
     #[derive(TableEntity)]
     #[table(name = "tableLAYOUTS", crate = crate)]
     struct Reserved {
@@ -268,7 +289,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_entity_is_created_among_the_records() -> Result<()> {
+    async fn entities_cannot_use_the_table_of_records() -> Result<()> {
         let tables = Tables::in_memory()?;
         for created in [tables.create::<Reserved>().await, tables.create::<Sliced>().await] {
             let error = created.expect_err("the name is reserved");

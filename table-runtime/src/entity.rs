@@ -1,4 +1,4 @@
-//! Entities: what the derive makes of a struct.
+//! Entities: the trait that the derive implements for a struct, and its stored form.
 
 use std::{
     fmt,
@@ -16,8 +16,12 @@ use crate::{
 
 /// A struct that is stored as a row: `#[derive(TableEntity)]`.
 ///
-/// Beside this trait the derive writes `T::key(…)`, the full key as a [`Point`](crate::Point), `T::by_key(…)`, a
-/// partition as [`Rows`](crate::Rows), `T::by_NAME(…)`, the same of each index, and `T::scan()`, which compiles under `#[table(allow_scan)]`.
+/// Besides this trait, the derive generates these functions:
+///
+/// - `T::key(…)` returns the full key as a [`Point`](crate::Point).
+/// - `T::by_key(…)` returns a partition as [`Rows`](crate::Rows).
+/// - `T::by_NAME(…)` returns the same for each index.
+/// - `T::scan()` compiles under `#[table(allow_scan)]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a table entity",
     note = "add `#[derive(TableEntity)]` to the struct; of a group (`#[derive(EntityGroup)]`), create and write each of its \
@@ -36,17 +40,18 @@ pub trait TableEntity: Sized + Send + Sync + 'static {
     const WRITE_ID: bool;
     #[doc(hidden)]
     const SEPARATOR: Option<char>;
-    /// The properties, for filters and patches.
+    /// Columns of the properties, for filters and patches.
     type Columns: Copy;
     #[doc(hidden)]
     const COLUMNS: Self::Columns;
 
-    /// Writes the keys of a layout; `false` if the entity has no row in it: a sparse index.
+    /// Writes the keys of a layout. Returns `false` if the layout is a sparse index in which the entity has no row.
     #[doc(hidden)]
     fn keys(&self, layout: usize, keys: &mut KeyWriter) -> Result<bool, KeyProblem>;
     #[doc(hidden)]
     fn write(&self, properties: &mut PropertyWriter<'_>) -> Result<()>;
-    /// Writes what an index's row holds: its pointer, and the properties that it includes; not those of a whole copy.
+    /// Writes the pointer of an index's row and the properties that the row includes, but not the properties of a whole
+    /// copy.
     #[doc(hidden)]
     fn write_index(&self, layout: usize, properties: &mut PropertyWriter<'_>) -> Result<()> {
         let _ = (layout, properties);
@@ -58,7 +63,8 @@ pub trait TableEntity: Sized + Send + Sync + 'static {
         let _ = (part, owner);
         Ok(())
     }
-    /// Writes the property that a part of an index's key holds whole, of those that its `values` list.
+    /// Writes one of the properties that the index's `values` list, from the part of its key that holds the property
+    /// whole.
     #[doc(hidden)]
     fn index_value(layout: usize, part: usize, key: KeyReader<'_>, properties: &mut PropertyWriter<'_>) -> Result<()> {
         let _ = (layout, part, key, properties);
@@ -67,7 +73,7 @@ pub trait TableEntity: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     fn read(row: &mut RowReader<'_>) -> Result<Self>;
 
-    /// How the entity is stored: its keys and properties.
+    /// Returns a description of how the entity is stored: its keys and properties.
     fn layout() -> Layout {
         Layout {
             entity: Self::KIND.unwrap_or(Self::NAME),
@@ -80,7 +86,7 @@ pub trait TableEntity: Sized + Send + Sync + 'static {
     }
 }
 
-/// An entity whose table may be scanned whole: `#[table(allow_scan)]`.
+/// An entity whose whole table may be scanned: `#[table(allow_scan)]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not allow table scans",
     label = "a scan reads every row of the table",
@@ -89,7 +95,7 @@ pub trait TableEntity: Sized + Send + Sync + 'static {
 )]
 pub trait AllowScan {}
 
-/// An entity all of whose rows stand in one partition, so that a transaction can hold it.
+/// An entity whose rows are all stored in one partition, so that one transaction can write them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot take part in a transaction",
     label = "has an index in another partition",
@@ -98,42 +104,44 @@ pub trait AllowScan {}
 )]
 pub trait OnePartition: TableEntity {}
 
-/// The property that tells the entities of one table apart.
+/// Property that distinguishes the entities of one table.
 pub(crate) const KIND: &str = "EntityType";
-/// The property of an entity whose insert is not committed: that insert's id. No read gives such an entity.
+/// Property that marks an entity whose insert is not committed: it holds the id of that insert. Reads skip such
+/// entities.
 pub(crate) const PENDING: &str = "IndexPending";
-/// The property that tells whose a write was.
+/// Property that identifies the write that wrote the row.
 pub(crate) const WRITE_ID: &str = "WriteId";
 
-/// The two keys of an entity's row in its table.
-pub(crate) fn keys<E: TableEntity>(entity: &E) -> Result<(String, String), Box<KeyError>> {
+/// Returns the two keys of an entity's row in its table.
+pub(crate) fn keys<E: TableEntity>(entity: &E) -> Result<RowKeys, Box<KeyError>> {
     Ok(keys_in(entity, 0)?.unwrap_or_default())
 }
 
-/// The two keys of an entity's row in one of its layouts; `None` where it has none.
+/// Returns the two keys of an entity's row in one of its layouts; `None` if it has no row there.
 pub(crate) fn keys_in<E: TableEntity>(entity: &E, layout: usize) -> Result<Option<RowKeys>, Box<KeyError>> {
     let mut keys = KeyWriter::new(&E::LAYOUTS[layout]);
     let written = entity.keys(layout, &mut keys);
     keys.finish(written)
 }
 
-/// The keys of an entity's rows, in the order of its layouts; `None` where a sparse index has none.
+/// Returns the keys of an entity's rows, in the order of its layouts; `None` for a sparse index without a row.
 pub(crate) fn all_keys<E: TableEntity>(entity: &E) -> Result<Vec<Option<RowKeys>>, Box<KeyError>> {
     (0..E::LAYOUTS.len()).map(|layout| keys_in(entity, layout)).collect()
 }
 
-/// A key encoder for measurements: it writes the primary key of one entity after the other into the same memory.
+/// A key encoder for measurements. It writes the primary keys of several entities into the same memory, one after the
+/// other.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct KeyEncoder(KeyWriter);
 
 impl KeyEncoder {
-    /// An encoder of the primary keys of `E`.
+    /// Creates an encoder of the primary keys of `E`.
     pub fn new<E: TableEntity>() -> Self {
         Self(KeyWriter::new(&E::LAYOUTS[0]))
     }
 
-    /// Writes the keys and gives the length of both.
+    /// Writes the keys and returns the length of both.
     #[inline]
     pub fn encode<E: TableEntity>(&mut self, entity: &E) -> Result<usize, KeyProblem> {
         self.0.begin();
@@ -142,14 +150,14 @@ impl KeyEncoder {
     }
 }
 
-/// The properties of an entity's row, which has these keys, before what the crate itself adds.
-pub(crate) fn properties<E: TableEntity>(entity: &E, keys: &(String, String)) -> Result<Properties> {
+/// Returns the properties of an entity's row with these keys, without the properties that the crate adds.
+pub(crate) fn properties<E: TableEntity>(entity: &E, keys: &RowKeys) -> Result<Properties> {
     let mut properties = Properties::with_capacity(128);
     entity.write(&mut PropertyWriter::new(E::LAYOUTS[0].table, keys, &mut properties))?;
     Ok(properties)
 }
 
-/// The properties of an entity's row in an index, after those that are there.
+/// Appends the properties of an entity's row in an index to `properties`.
 pub(crate) fn index_properties<E: TableEntity>(
     entity: &E,
     layout: usize,
@@ -161,22 +169,22 @@ pub(crate) fn index_properties<E: TableEntity>(
     Ok(properties)
 }
 
-/// A row that an entity had when it was loaded, as far as a later write has to know it.
+/// A row that an entity had when it was loaded, with the parts that a later write needs.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadedRow {
     pub(crate) keys: RowKeys,
-    /// What an index's row includes, where it is known.
+    /// Properties that the row of an index includes, if they are known.
     pub(crate) included: Option<Properties>,
 }
 
-/// The rows that an entity had when it was loaded, in the order of its layouts; `None` where a sparse index has none.
+/// Rows that an entity had when it was loaded, in the order of its layouts; `None` for a sparse index without a row.
 pub(crate) type LoadedRows = Vec<Option<LoadedRow>>;
 
-/// The rows of an entity as it was loaded.
+/// Returns the rows of an entity as it was loaded.
 fn loaded_rows<E: TableEntity>(entity: &E) -> Result<LoadedRows, Box<KeyError>> {
     let rows = all_keys(entity)?.into_iter().zip(E::LAYOUTS).enumerate().map(|(at, (keys, layout))| {
         let keys = keys?;
-        // What no property holds is not known; a write of it tells why.
+        // Values that no property can hold are unknown here; writing them reports the error.
         let included = match &layout.index {
             Some(index) if index.holds == Holds::Include => {
                 index_properties(entity, at, &keys, Properties::default()).ok()
@@ -188,31 +196,33 @@ fn loaded_rows<E: TableEntity>(entity: &E) -> Result<LoadedRows, Box<KeyError>> 
     Ok(rows.collect())
 }
 
-/// An entity as the table holds it: it derefs to the entity, and knows its version.
+/// An entity as the table holds it, together with its version. It derefs to the entity.
 ///
-/// Change it through `DerefMut`, then [`update`](crate::Tables::update) writes it back, if the row has not changed
-/// meanwhile. Reading through it costs nothing; the first mutable access keeps the keys that the entity was loaded
-/// with, and what its indexes include.
+/// Change it through `DerefMut`, then write it back with [`update`](crate::Tables::update), which succeeds if the row
+/// has not changed meanwhile. Reading through it costs nothing. The first mutable access saves the keys that the entity
+/// was loaded with, and the properties that its indexes include.
 ///
-/// Its functions are associated ones, `Stored::etag(&stored)`, so that the entity's own are never hidden.
+/// All functions of `Stored` are associated functions, such as `Stored::etag(&stored)`, so that they never hide the
+/// entity's own.
 #[derive(Clone)]
 pub struct Stored<T> {
     entity: T,
     etag: ETag,
     timestamp: Ticks,
-    /// The entity's rows before the first mutable access.
+    /// Rows of the entity before the first mutable access.
     loaded: Option<Result<LoadedRows, Box<KeyError>>>,
-    /// Whether it was made by [`new`](Self::new): the table may hold another entity in this version.
+    /// `true` if it was created by [`new`](Self::new): the table may hold a different entity in this version.
     made: bool,
 }
 
 impl<T> Stored<T> {
-    /// An entity as it stands in the row of this version, after an insert, or kept from a read: to
-    /// [`update`](crate::Tables::update) or [`delete`](crate::Tables::delete) it without reading it again.
+    /// Creates the stored form of an entity, given the version of the row that holds it: after an insert, or from an
+    /// earlier read. [`update`](crate::Tables::update) and [`delete`](crate::Tables::delete) then need no read before
+    /// them.
     ///
-    /// An entity with indexes is read all the same, with one request more: it may have been changed before it came here,
-    /// and its index rows are those of what the table holds. After an update that is known, and the next one takes no
-    /// more than any other.
+    /// An entity with indexes is read all the same, which takes one more request: the entity may have been changed
+    /// before it was passed here, but its index rows are those of the stored version. After an update the stored
+    /// version is known, and the next update needs no extra request.
     ///
     /// ```
     /// # use table_runtime::{Result, Stored, TableEntity, Tables};
@@ -230,27 +240,28 @@ impl<T> Stored<T> {
         Self { entity, etag, timestamp, loaded: None, made: true }
     }
 
-    /// The version of the row.
+    /// Returns the version of the row.
     pub const fn etag(this: &Self) -> &ETag {
         &this.etag
     }
 
-    /// When the store wrote the row, by its clock; 1970 if it was made with an ETag that does not say.
+    /// Returns the time at which the store wrote the row, by the store's clock; 1970 if the value was created with an
+    /// ETag that holds no time.
     pub fn timestamp(this: &Self) -> SystemTime {
         this.timestamp.to_system().unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
-    /// The entity alone.
+    /// Returns the entity alone.
     pub fn into_inner(this: Self) -> T {
         this.entity
     }
 
-    /// Takes note of a new version of what is stored; the changes are still to be written.
-    pub(crate) fn touched(&mut self, etag: &ETag) {
+    /// Records a new version of the stored row; the changes are still to be written.
+    pub(crate) fn set_etag(&mut self, etag: &ETag) {
         self.etag = etag.clone();
     }
 
-    /// Takes note that the entity was written as it now is.
+    /// Records that the entity was written in its present state.
     pub(crate) fn written(&mut self, etag: ETag) {
         if let Some(timestamp) = etag.timestamp() {
             self.timestamp = timestamp;
@@ -262,7 +273,7 @@ impl<T> Stored<T> {
 }
 
 impl<T: TableEntity> Stored<T> {
-    /// The primary key that the entity was loaded with.
+    /// Returns the primary key that the entity was loaded with.
     pub(crate) fn loaded_key(&self) -> Result<RowKeys, Box<KeyError>> {
         match &self.loaded {
             Some(Ok(rows)) => {
@@ -274,9 +285,13 @@ impl<T: TableEntity> Stored<T> {
         }
     }
 
-    /// The rows that the entity was loaded with; `None` if only the table knows them.
+    /// Returns the rows that the entity was loaded with; empty if it has no indexes, `None` if only the table knows
+    /// them.
     pub(crate) fn loaded_rows(&self) -> Result<Option<LoadedRows>, Box<KeyError>> {
-        if self.made && T::LAYOUTS.len() > 1 {
+        if T::LAYOUTS.len() == 1 {
+            return Ok(Some(Vec::new()));
+        }
+        if self.made {
             return Ok(None);
         }
         self.loaded.clone().unwrap_or_else(|| loaded_rows(&self.entity)).map(Some)
@@ -300,7 +315,7 @@ impl<T: TableEntity> DerefMut for Stored<T> {
     }
 }
 
-/// The entities are equal, and of one version.
+/// Equal if the entities and their versions are equal.
 impl<T: PartialEq> PartialEq for Stored<T> {
     fn eq(&self, other: &Self) -> bool {
         self.entity == other.entity && self.etag == other.etag
@@ -313,7 +328,7 @@ impl<T: PartialEq> PartialEq<T> for Stored<T> {
     }
 }
 
-/// As the entity alone.
+/// Serializes the entity alone.
 impl<T: serde::Serialize> serde::Serialize for Stored<T> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.entity.serialize(serializer)
@@ -326,7 +341,7 @@ impl<T: fmt::Debug> fmt::Debug for Stored<T> {
     }
 }
 
-/// Reads an entity from its row in `table`. Damage anywhere in the row is found.
+/// Reads an entity from its row in `table`. Returns an error if any part of the row is damaged.
 pub(crate) fn read<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<Stored<E>> {
     let mut reader = RowReader::new(&E::LAYOUTS[0], table, row);
     let entity = E::read(&mut reader)?;
@@ -340,14 +355,14 @@ pub(crate) fn owner<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<Ro
     OwnerOf { primary, index, separator: E::SEPARATOR, part: E::owner_part }.keys(row)
 }
 
-/// Whether the row in `table` is an entity of this kind.
+/// Checks whether the row in `table` is an entity of this kind.
 pub(crate) fn is_kind(table: &str, row: RowRef<'_>, kind: &str) -> Result<bool> {
     let mut properties = row.properties;
     let found = properties.seek(KIND).map_err(|damage| damaged(table, row, damage))?;
     Ok(found == Some(ValueRef::String(kind)))
 }
 
-/// Whether the row in `table` is an entity whose insert is not committed yet.
+/// Checks whether the row in `table` is an entity whose insert is not committed yet.
 pub(crate) fn is_pending(table: &str, row: RowRef<'_>) -> Result<bool> {
     let mut properties = row.properties;
     let found = properties.seek(PENDING).map_err(|damage| damaged(table, row, damage))?;

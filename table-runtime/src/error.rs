@@ -1,4 +1,4 @@
-//! What can go wrong, as values to act on.
+//! Errors, as values that a program can act on.
 
 use std::{fmt, path::PathBuf};
 
@@ -11,31 +11,32 @@ pub use bulk::{BulkError, BulkFailure, BulkProgress};
 pub(crate) use problem::one_of;
 pub use problem::{KeyProblem, PropertyProblem};
 
-/// The result of this crate's functions.
+/// Result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a read or a write did not happen, or, for [`OutcomeUnknown`](Error::OutcomeUnknown), may have happened.
+/// Reason why a read or a write was not carried out. After [`OutcomeUnknown`](Error::OutcomeUnknown), it may have been
+/// carried out.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A value cannot stand in a key, and nothing was sent; or a stored key is not one of this entity.
+    /// A value cannot be stored in a key, and nothing was sent; or a stored key does not belong to this entity.
     #[error(transparent)]
     Key(#[from] Box<KeyError>),
 
-    /// A property of a stored row does not fit the struct's field, or a field's value no property, and nothing was
-    /// sent.
+    /// A property of a stored row does not fit the struct's field; or no property can hold a field's value, and nothing
+    /// was sent.
     #[error(transparent)]
     Property(#[from] Box<PropertyError>),
 
-    /// A row, a transaction or a query breaks a limit of the service. Nothing was sent.
+    /// A row, a transaction or a query exceeds a limit of the service. Nothing was sent.
     #[error(transparent)]
     Limit(#[from] Box<LimitError>),
 
-    /// The query cannot be run as it stands. Nothing was sent.
+    /// The query cannot be run in this form. Nothing was sent.
     #[error(transparent)]
     Query(#[from] Box<QueryError>),
 
-    /// A cursor is damaged, or of another query. Nothing was sent.
+    /// A cursor is damaged, or belongs to another query. Nothing was sent.
     #[error(transparent)]
     Cursor(#[from] ParseCursorError),
 
@@ -43,7 +44,7 @@ pub enum Error {
     #[error("{0} already exists")]
     AlreadyExists(Box<RowId>),
 
-    /// A write to an existing row, or a condition on it, found none. Nothing was written.
+    /// The row does not exist that a write changes or requires. Nothing was written.
     #[error("{0} does not exist")]
     NotFound(Box<RowId>),
 
@@ -51,12 +52,12 @@ pub enum Error {
     #[error("{0} has changed since it was read")]
     ConditionNotMet(Box<RowId>),
 
-    /// A unique index has another entity for the value. Nothing was written.
+    /// A unique index holds the value for another entity. Nothing was written.
     #[error(transparent)]
     UniqueViolation(#[from] Box<UniqueViolationError>),
 
-    /// An insert was taken for dead and cleared away by another writer, or by a repair, before it was committed: it
-    /// took too long. Nothing was written that a reader sees; insert again.
+    /// Another writer or a repair considered an insert abandoned and removed its rows before the insert was committed,
+    /// because it took too long. Readers see nothing of it; insert again.
     #[error("the insert of {0} was aborted by another writer before it was committed")]
     Aborted(Box<RowId>),
 
@@ -64,7 +65,7 @@ pub enum Error {
     #[error(transparent)]
     Bulk(#[from] Box<BulkError>),
 
-    /// An index was added to an entity that has rows, and is not built yet: `tables.backfill::<T>("name")` does it.
+    /// An index was added to an entity that has rows, and is not built yet. `tables.backfill::<T>("name")` builds it.
     #[error("the index `{index}` of {table} is being built; `backfill` completes it")]
     IndexBuilding {
         /// The entity's table.
@@ -73,11 +74,9 @@ pub enum Error {
         index: String,
     },
 
-    /// Nothing is recorded of an index, so that it is not known whether every entity has a row in it:
+    /// The index is not recorded, so it is unknown whether every entity has a row in it.
     /// [`create`](crate::Tables::create) records it.
-    #[error(
-        "nothing is recorded of the index `{index}` of {table}: `create` does it, and says whether it has to be built"
-    )]
+    #[error("the index `{index}` of {table} is not recorded; `create` records it and checks whether it must be built")]
     IndexNotRecorded {
         /// The entity's table.
         table: String,
@@ -85,23 +84,26 @@ pub enum Error {
         index: String,
     },
 
-    /// The primary key or an index is recorded with another layout than the program's, which would not find its rows.
+    /// The primary key or an index is recorded with another layout than the program's, so the program would not find
+    /// its rows.
     #[error(transparent)]
     LayoutChanged(#[from] Box<LayoutChangedError>),
 
-    /// [`create`](crate::Tables::create) found another entity's rows in the table, of which an index's cannot be told.
+    /// [`create`](crate::Tables::create) found that rows of an index could collide with another entity's rows in the
+    /// same table.
     #[error(transparent)]
     RowsCollide(#[from] Box<RowsCollideError>),
 
-    /// An update found the entity's primary key changed. Nothing was sent; delete the one and insert the other.
+    /// An update found that the entity's primary key has changed. Nothing was sent; delete the old entity and insert
+    /// the new one.
     #[error(transparent)]
     KeyChanged(#[from] Box<KeyChangedError>),
 
-    /// A write whose answer was lost: it may have been applied, or may yet be.
+    /// The answer to a write was lost. The write may have been applied, or may yet be.
     #[error(transparent)]
     OutcomeUnknown(#[from] Box<OutcomeUnknownError>),
 
-    /// The table does not exist; `tables.create::<T>()` makes it.
+    /// The table does not exist; `tables.create::<T>()` creates it.
     #[error("the table {0} does not exist")]
     TableNotFound(String),
 
@@ -113,18 +115,18 @@ pub enum Error {
     #[error(transparent)]
     Service(#[from] Box<ServiceError>),
 
-    /// The service could not be reached, or a read's answer was lost. Nothing was written.
+    /// The service could not be reached, or the answer to a read was lost. Nothing was written.
     #[error("{}: no answer{}", Request { operation, table }, After(": ", reason))]
     NoAnswer {
         /// The table.
         table: String,
-        /// What was asked.
+        /// Operation that was requested.
         operation: &'static str,
-        /// What happened, without addresses or credentials.
+        /// Cause, without addresses or credentials.
         reason: String,
     },
 
-    /// A connection string, a credential or an option that cannot work; it never quotes a secret.
+    /// A connection string, a credential or an option is invalid. The message never quotes a secret.
     #[error("{0}")]
     Configuration(String),
 
@@ -141,7 +143,7 @@ pub enum Error {
     Damaged {
         /// The row.
         row: Box<RowId>,
-        /// What is damaged.
+        /// The damage.
         damage: DamagedProperties,
     },
 
@@ -150,20 +152,20 @@ pub enum Error {
     Random(#[from] getrandom::Error),
 }
 
-/// A value cannot stand in a key part, or a stored key part is not one of its type.
+/// A value cannot be stored in a key part, or a stored key part is not valid for its type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}, layout `{layout}`, key part `{field}`: {problem}", row.as_ref().map_or_else(|| table.clone(), ToString::to_string))]
 #[non_exhaustive]
 pub struct KeyError {
     /// The entity's table.
     pub table: String,
-    /// The row, where a stored key cannot be read; `None` where a value cannot stand in a key.
+    /// The row whose stored key cannot be read; `None` if a value cannot be stored in a key.
     pub row: Option<RowId>,
-    /// The layout: `key`, or the index's name.
+    /// Name of the index, or `key` for the primary key.
     pub layout: &'static str,
-    /// The field; of a key that is too long, the one with which it got so.
+    /// The field. If the key is too long, the field that exceeded the limit.
     pub field: &'static str,
-    /// What does not fit, with the value and the limit.
+    /// Problem, with the value and the limit.
     pub problem: KeyProblem,
 }
 
@@ -176,24 +178,24 @@ pub struct PropertyError {
     pub row: RowId,
     /// The property's name.
     pub property: String,
-    /// What the field holds, such as `Edm.Int32 in 0..=255`.
+    /// Values that the field can hold, such as `Edm.Int32 in 0..=255`.
     pub expected: String,
-    /// What the row holds: a type, or a type and the value that is out of range; `nothing` where it is missing.
+    /// Content of the row: a type, or a type and a value that is out of range; `nothing` if the property is missing.
     pub found: String,
 }
 
-/// A row, a transaction or a query breaks a limit of the service.
+/// A row, a transaction or a query exceeds a limit of the service.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{what} {found}; the limit is {limit}", self.place())]
 #[non_exhaustive]
 pub struct LimitError {
     /// The table; empty for a transaction without writes, which has none.
     pub table: String,
-    /// The row, if it is one.
+    /// The row, if a row exceeds the limit.
     pub row: Option<RowId>,
-    /// What breaks it, such as ``the property `Body` has``.
+    /// Subject that exceeds the limit, such as ``the property `Body` has``.
     pub what: String,
-    /// What was found, such as `40000 UTF-16 units`.
+    /// Measured value, such as `40000 UTF-16 units`.
     pub found: String,
     /// The limit, such as `32768 UTF-16 units`.
     pub limit: &'static str,
@@ -209,14 +211,14 @@ impl LimitError {
     }
 }
 
-/// Why a text is not a cursor of this query.
+/// Reason why a text is not a cursor of this query.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseCursorError {
-    /// It is no cursor, or it was cut or changed.
+    /// The text is no cursor, or was cut or changed.
     #[error("the cursor is damaged")]
     Damaged,
-    /// It is a cursor of another query, or of this query over another layout.
+    /// The cursor belongs to another query, or to this query over another layout.
     #[error("the cursor is of another query")]
     OtherQuery,
 }
@@ -228,26 +230,26 @@ pub enum ParseCursorError {
 pub struct QueryError {
     /// The entity's table.
     pub table: String,
-    /// The layout: `key`, or the index's name.
+    /// Name of the index, or `key` for the primary key.
     pub layout: &'static str,
-    /// Why not, and what would do.
+    /// Reason, and the remedy.
     pub problem: String,
 }
 
-/// A unique index has another entity for a value.
+/// A unique index holds the value for another entity.
 ///
-/// `Display` names the index, its table and the value, not the entity that has it, which may be another tenant's: that
-/// is [`owner`](Self::owner).
+/// `Display` names the index, its table and the value. It does not name the entity that has the value, because that may
+/// belong to another tenant: see [`owner`](Self::owner).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the unique index `{index}` of {} has `{value}` already", row.table)]
 #[non_exhaustive]
 pub struct UniqueViolationError {
     /// The index.
     pub index: &'static str,
-    /// The value, as it is indexed: of each field, folded where the index folds it; numbers and times as keys hold them.
-    /// Several fields have a space between them.
+    /// Value of each field as it is indexed: text is folded if the index folds it; numbers and times are in the format
+    /// of keys. Spaces separate several fields.
     pub value: String,
-    /// The row that would have been written; of the index, not of the entity.
+    /// Row of the index that would have been written, not that of the entity.
     pub row: RowId,
     /// The entity that was not written.
     pub entity: RowId,
@@ -255,39 +257,39 @@ pub struct UniqueViolationError {
     pub owner: RowId,
 }
 
-/// A key or an index whose layout is not the one that the store has recorded.
+/// A key or an index whose layout differs from the one that the store has recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} of {entity} in {table} is recorded with another layout, by which this one would not find its rows: {changes}; {}", Self::what(.layout), Self::mend(.layout))]
+#[error("{} of {entity} in {table} is recorded with another layout, so this program would not find its rows: {changes}; {}", Self::subject(.layout), Self::advice(.layout))]
 #[non_exhaustive]
 pub struct LayoutChangedError {
     /// The entity's table.
     pub table: String,
-    /// The entity that is recorded: its kind, or the struct's name.
+    /// Recorded entity: its kind, or the struct's name.
     pub entity: String,
-    /// `key`, or the index's name.
+    /// Name of the index, or `key` for the primary key.
     pub layout: &'static str,
-    /// What differs from the layout that is recorded: each place with what was there, and what is.
+    /// Differences from the recorded layout: each place with its recorded and its present value.
     pub changes: String,
 }
 
 impl LayoutChangedError {
-    fn what(layout: &str) -> String {
+    fn subject(layout: &str) -> String {
         if layout == "key" { "the primary key".to_owned() } else { format!("the index `{layout}`") }
     }
 
-    fn mend(layout: &str) -> &'static str {
+    fn advice(layout: &str) -> &'static str {
         if layout == "key" {
-            "keep the layout (the beginning of its row keys by `#[row_key(prefix = \"…\")]`), or give the changed entity \
-             another table, and insert there what a struct of the old layout reads; an entity that is another one needs \
-             a kind, or a prefix, of its own"
+            "keep the layout (`#[row_key(prefix = \"…\")]` keeps the beginning of its row keys), or give the changed \
+             entity another table, read the rows with a struct of the old layout and insert them there; a different \
+             entity needs its own kind or prefix"
         } else {
-            "keep the layout (the names of a pointer's properties by `rename(…)`), or give the changed index another name, \
-             and `backfill` it"
+            "keep the layout (`rename(…)` keeps the names of a pointer's properties), or give the changed index \
+             another name and `backfill` it"
         }
     }
 }
 
-/// An index that shares a table with rows of another entity, where both could have one key.
+/// An index that shares a table with rows of another entity, so that rows of both could have the same key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "in {table}, a row of `{layout}` could have the key of one of `{other_layout}` of {entity}: give the index a table of \
@@ -298,15 +300,15 @@ impl LayoutChangedError {
 pub struct RowsCollideError {
     /// The table.
     pub table: String,
-    /// The index, or `key`.
+    /// Name of the index, or `key` for the primary key.
     pub layout: &'static str,
     /// The other entity: its kind, or the struct's name.
     pub entity: String,
-    /// Its index, or `key`.
+    /// Name of the other entity's index, or `key` for its primary key.
     pub other_layout: String,
 }
 
-/// An update of an entity whose primary key is not the one that it was read with.
+/// An update of an entity whose primary key differs from the one that it was read with.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an update cannot move {was} to (PartitionKey='{partition_key}',RowKey='{row_key}'): delete the one and insert the other"
@@ -329,31 +331,33 @@ pub struct KeyChangedError {
 )]
 #[non_exhaustive]
 pub struct OutcomeUnknownError {
-    /// What was asked.
+    /// Operation that was requested.
     pub operation: &'static str,
-    /// The row; of a transaction, its first one.
+    /// The row; for a transaction, its first row.
     pub row: RowId,
-    /// What happened, without addresses or credentials.
+    /// Cause, without addresses or credentials.
     pub reason: String,
-    /// The row as it was found afterwards. It proves nothing: the write may yet arrive, or another writer's be there.
+    /// The row as it was read afterwards. It proves nothing: the write may still arrive, or the row may come from
+    /// another writer.
     pub now: RowNow,
 }
 
 impl OutcomeUnknownError {
-    /// The error of a backend that lost the answer of a write. The row is read afterwards, by whoever asked.
+    /// Creates the error of a backend that lost the answer to a write. The caller of the backend reads the row
+    /// afterwards.
     pub fn new(operation: &'static str, row: RowId, reason: impl Into<String>) -> Self {
         Self { operation, row, reason: reason.into(), now: RowNow::Unread("not tried".to_owned()) }
     }
 }
 
-/// A row as it was found after a write whose answer was lost.
+/// A row as it was read after the answer to a write was lost.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RowNow {
-    /// It exists, like this.
+    /// The row exists, with this content.
     Present(Box<Row>),
-    /// It does not exist.
+    /// The row does not exist.
     Absent,
-    /// It could not be read either, for this reason.
+    /// The row could not be read either, for this reason.
     Unread(String),
 }
 
@@ -367,24 +371,24 @@ impl fmt::Display for RowNow {
     }
 }
 
-/// An answer of the service that is an error.
+/// An error that the service answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: the service answered {status}{}{}", Request { operation, table }, After(" ", code), After(": ", message))]
 #[non_exhaustive]
 pub struct ServiceError {
     /// The table.
     pub table: String,
-    /// What was asked.
+    /// Operation that was requested.
     pub operation: &'static str,
     /// The HTTP status.
     pub status: u16,
-    /// The service's error code, such as `InvalidInput`; empty where it sent none.
+    /// Error code of the service, such as `InvalidInput`; empty if it sent none.
     pub code: String,
-    /// The service's message; empty where it sent none.
+    /// Message of the service; empty if it sent none.
     pub message: String,
 }
 
-/// A part of a message that may be empty, after what separates it from the parts before.
+/// Part of a message, with the delimiter before it; nothing is shown if the part is empty.
 pub(crate) struct After<'a>(pub(crate) &'static str, pub(crate) &'a str);
 
 impl fmt::Display for After<'_> {
@@ -394,7 +398,7 @@ impl fmt::Display for After<'_> {
     }
 }
 
-/// What was asked, and of which table, if it is about one.
+/// Operation, and its table if it concerns one.
 struct Request<'a> {
     operation: &'a str,
     table: &'a str,
@@ -412,12 +416,12 @@ mod tests {
     use super::*;
     use crate::Properties;
 
-    #[allow(clippy::unnecessary_box_returns, reason = "as errors hold it")]
+    #[allow(clippy::unnecessary_box_returns, reason = "errors hold boxed rows")]
     fn row(key: &str) -> Box<RowId> {
         Box::new(RowId { table: "Posts".to_owned(), partition_key: key.to_owned(), row_key: key.to_owned() })
     }
 
-    /// An error of every kind, which says these words where it quotes what others said.
+    /// Returns an error of every kind, with `words` in place of all texts from outside.
     fn every_kind(words: &'static str) -> Vec<Error> {
         let (name, quoted) = (|| "Posts".to_owned(), || words.to_owned());
         let key = |row: Option<RowId>| KeyError {
@@ -504,28 +508,28 @@ mod tests {
     }
 
     #[test]
-    fn no_error_ends_in_nothing() {
+    fn no_message_has_an_empty_part() {
         for words in ["", "x"] {
             for error in every_kind(words) {
-                let told = error.to_string();
-                assert_eq!(told, told.trim(), "{error:?}");
-                assert!(!told.contains("  ") && !told.contains(" :") && !told.contains("()"), "{told}");
-                assert!(!told.contains(" ,") && !told.contains(" ;"), "{told}");
-                assert!(!told.ends_with([':', ',', ';', '(']) && !told.starts_with([':', ',', '(']), "{told}");
+                let message = error.to_string();
+                assert_eq!(message, message.trim(), "{error:?}");
+                assert!(!message.contains("  ") && !message.contains(" :") && !message.contains("()"), "{message}");
+                assert!(!message.contains(" ,") && !message.contains(" ;"), "{message}");
+                assert!(!message.ends_with([':', ',', ';', '(']) && !message.starts_with([':', ',', '(']), "{message}");
             }
         }
     }
 
     #[test]
-    fn an_answer_without_words_is_told_by_its_status() {
-        let told = |table: &str, code: &str, message: &str| {
+    fn an_answer_without_text_is_described_by_its_status() {
+        let message_of = |table: &str, code: &str, message: &str| {
             let (table, code, message) = (table.to_owned(), code.to_owned(), message.to_owned());
             ServiceError { table, operation: "insert", status: 409, code, message }.to_string()
         };
-        assert_eq!(told("Posts", "", ""), "insert of Posts: the service answered 409");
-        assert_eq!(told("Posts", "Conflict", ""), "insert of Posts: the service answered 409 Conflict");
-        assert_eq!(told("Posts", "", "No."), "insert of Posts: the service answered 409: No.");
-        assert_eq!(told("Posts", "Conflict", "No."), "insert of Posts: the service answered 409 Conflict: No.");
-        assert_eq!(told("", "", ""), "insert: the service answered 409");
+        assert_eq!(message_of("Posts", "", ""), "insert of Posts: the service answered 409");
+        assert_eq!(message_of("Posts", "Conflict", ""), "insert of Posts: the service answered 409 Conflict");
+        assert_eq!(message_of("Posts", "", "No."), "insert of Posts: the service answered 409: No.");
+        assert_eq!(message_of("Posts", "Conflict", "No."), "insert of Posts: the service answered 409 Conflict: No.");
+        assert_eq!(message_of("", "", ""), "insert: the service answered 409");
     }
 }

@@ -230,7 +230,6 @@ mod tests {
     use crate::{
         Properties,
         backend::{KeyRange, Partitions, Scan},
-        limits,
     };
 
     /// Returns a number as a signed mantissa and an exponent of two: exactly `mantissa * 2^exponent`.

@@ -92,27 +92,21 @@
 //!
 //! [`repair`]: crate::Tables::repair
 
-mod backfill;
+mod change;
 mod claim;
 mod commit;
-mod finding;
-mod follow;
 pub(crate) mod indexable;
-mod list_upkeep;
-mod progress;
-mod repair;
+mod list;
+mod propagate;
 mod schema;
-mod sweep;
-mod transaction;
-mod upkeep;
-mod verify;
+mod write;
+mod writer;
 
-pub use backfill::{Backfill, Backfilled};
-pub(crate) use commit::{Planned, check, commit};
-pub use finding::Finding;
-pub use progress::Progress;
-pub use repair::{Repair, Repaired};
-pub(crate) use schema::{Encoded, Schema};
-pub(crate) use transaction::Change;
-pub(crate) use upkeep::Upkeep;
-pub use verify::Verify;
+pub(crate) use change::{Change, Planned};
+pub(crate) use claim::{IndexRows, Precondition};
+pub(crate) use commit::{check, commit};
+pub(crate) use list::Lists;
+pub(crate) use propagate::Propagation;
+pub(crate) use schema::{Encoded, EncodedRow, FoundEntity, Schema, same_properties};
+pub(crate) use write::{MAX_ATTEMPTS, Occupant, Write, WrittenRow};
+pub(crate) use writer::EntityWriter;

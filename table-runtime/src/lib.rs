@@ -1,16 +1,16 @@
-//! The way to use Azure Table storage from Rust.
+//! Azure Table storage for Rust.
 //!
-//! A domain struct says by attribute how it is stored: [`TableEntity`](derive@TableEntity) writes its key encoders and
-//! its typed queries, and this crate runs them on Azure Table storage (feature `azure`) or on an embedded store in the
-//! same process (feature `embedded`, on by default).
+//! Attributes on a domain struct describe how it is stored. The derive [`TableEntity`](derive@TableEntity) generates
+//! the key encoders and the typed queries of the struct. This crate runs the queries on Azure Table storage (feature
+//! `azure`) or on an embedded store in the same process (feature `embedded`, on by default).
 //!
 //! - [`TableEntity`](derive@TableEntity): the attributes.
-//! - [`Tables`]: opening a store, and writing.
-//! - [`Point`] and [`Rows`]: reading; [`cost`] has the classes of what a query costs.
-//! - [`key`]: how keys are made, and what holds of them.
-//! - [`index`]: what indexes promise, what they cost, and what crashes leave of them.
-//! - [`Error`]: what can go wrong.
-//! - [`backend`]: what stands beneath.
+//! - [`Tables`]: opens a store, and writes to it.
+//! - [`Point`] and [`Rows`]: read entities; [`cost`] has the cost classes of queries.
+//! - [`key`]: the encoding of keys, and its guarantees.
+//! - [`index`]: the guarantees and costs of indexes, and their state after a crash.
+//! - [`Error`]: the errors.
+//! - [`backend`]: the interface to the stores.
 
 pub mod backend;
 mod bulk;
@@ -27,6 +27,7 @@ pub mod index;
 pub mod key;
 mod layout;
 pub mod limits;
+mod maintenance;
 mod pacing;
 mod properties;
 pub mod property;
@@ -53,9 +54,9 @@ pub use error::{
 };
 pub use filter::{Condition, Operator};
 pub use guid::{Guid, ParseGuidError};
-pub use index::{Backfill, Backfilled, Finding, Progress, Repair, Repaired, Verify};
 pub use key::{KeyPart, KeyWriter};
 pub use layout::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope, Slice, SliceInfo, SliceUnit};
+pub use maintenance::{Backfill, Backfilled, Finding, Progress, Repair, Repaired, Verify};
 pub use properties::{DamagedProperties, Properties, PropertiesRef};
 pub use property::Property;
 pub use query::{
@@ -71,7 +72,7 @@ pub use value::{Value, ValueRef};
 
 pub use table_derive::{EntityGroup, KeyPart, Projection, Property, TableEntity};
 
-/// What the derives write calls to: no part of the interface.
+/// Items that the generated code uses; not part of the public interface.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::{
@@ -89,23 +90,23 @@ pub mod __private {
         slices::Sliced,
     };
 
-    // Of these, not of the trait's own items, generated code is made: the compiler then points at the beginning of the
-    // field's type in every place, and has one message for all of them.
+    // Generated code uses these aliases instead of the trait's own items: the compiler then points at the beginning of
+    // the field's type in every place, and reports one message for all of them.
 
-    /// The argument of a query for a field of the type `T`.
+    /// Argument of a query for a field of the type `T`.
     pub type Arg<'a, T> = <T as KeyPart>::Arg<'a>;
-    /// The kind of a field of the type `T`.
+    /// Kind of a field of the type `T`.
     pub type KindOf<T> = <T as KeyPart>::Kind;
-    /// What stands in an index's key for a field of the type `T`.
+    /// Type of the part that an index's key holds for a field of the type `T`.
     pub type PartOf<T> = <T as Indexable>::Part;
 
-    /// A name in a key that is none of an enum's.
+    /// Returns the error for a name in a key that is not one of the enum's names.
     #[cold]
     pub fn unknown_name(found: &str, names: &[&str]) -> KeyProblem {
         KeyProblem::unknown_name(found, names)
     }
 
-    /// The place of a stored name among an enum's.
+    /// Returns the position of a stored name among the enum's names.
     pub fn name_from_value(value: Option<ValueRef<'_>>, names: &[&str]) -> Result<usize, PropertyProblem> {
         crate::property::name_from_value(value, names)
     }

@@ -1,7 +1,8 @@
-//! Queries: a key narrowed part by part, then run.
+//! Queries: the caller narrows a key part by part, then runs the query.
 //!
-//! The derive gives a query its first parts: `T::key(…)` a [`Point`], `T::by_key(…)` [`Rows`]. What is known of a
-//! query, its type says: the entity, the key parts that are still open, and how its partitions are reached.
+//! Functions from the derive start a query with its first key parts: `T::key(…)` returns a [`Point`], `T::by_key(…)`
+//! returns [`Rows`]. The type of a query states its entity, the key parts that are still open, and how it reaches its
+//! partitions.
 
 mod access;
 mod bounds;
@@ -33,13 +34,13 @@ pub use view::View;
 
 use crate::cost::Cost;
 
-/// Anything that reads, and knows what it costs.
+/// A read of the store whose cost is known.
 pub trait Query {
-    /// What it reads.
+    /// Entity that the query reads.
     type Entity;
-    /// What it costs, as a type.
+    /// Cost of the query, as a type.
     type Cost: Cost;
 
-    /// What it will ask of the store.
+    /// Describes the requests that the query will send to the store.
     fn explain(&self) -> Explain;
 }

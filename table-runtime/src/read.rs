@@ -1,6 +1,6 @@
-//! The engine of queries, without the types of entities: what a query reads, and in which order.
+//! Engine of queries, independent of entity types: which rows a query reads, and in which order.
 
-mod cursor;
+pub(crate) mod cursor;
 mod found;
 pub(crate) mod list;
 mod lookups;

@@ -120,12 +120,16 @@ pub struct RowId {
     pub row_key: String,
 }
 
-/// A partition key and a row key.
-pub(crate) type RowKeys = (String, String);
+/// The two keys of a row.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct RowKeys {
+    pub(crate) partition_key: String,
+    pub(crate) row_key: String,
+}
 
 impl RowId {
     /// Returns the location of the row with these keys.
-    pub(crate) fn of(table: &str, (partition_key, row_key): &(String, String)) -> Self {
+    pub(crate) fn of(table: &str, RowKeys { partition_key, row_key }: &RowKeys) -> Self {
         Self { table: table.to_owned(), partition_key: partition_key.clone(), row_key: row_key.clone() }
     }
 }
@@ -187,6 +191,11 @@ pub struct RowRef<'a> {
 }
 
 impl RowRef<'_> {
+    /// Returns the two keys, copied.
+    pub(crate) fn keys(self) -> RowKeys {
+        RowKeys { partition_key: self.partition_key.to_owned(), row_key: self.row_key.to_owned() }
+    }
+
     /// Returns the location of the row in `table`.
     pub(crate) fn id(self, table: &str) -> RowId {
         let (partition_key, row_key) = (self.partition_key.to_owned(), self.row_key.to_owned());

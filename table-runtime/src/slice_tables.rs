@@ -1,4 +1,4 @@
-//! The tables of a sliced entity: which exist, and writes that create the missing one.
+//! Tables of a sliced entity: the list of existing ones, and writes that create a missing one.
 
 use crate::{
     ETag, Error, LayoutInfo, Result, RowId, Slice, SliceInfo,
@@ -13,7 +13,8 @@ pub(crate) async fn list(info: &SliceInfo, backend: &dyn Backend, table: &str) -
     Ok(slices)
 }
 
-/// Carries out a write of entities of this layout: if they are new, it makes the slice that is missing.
+/// Executes a write of entities of this layout. If their slice is missing and all of them may be new, creates the
+/// slice.
 pub(crate) async fn execute(backend: &dyn Backend, layout: &LayoutInfo, group: &Group) -> Result<Vec<Option<ETag>>> {
     let executed = backend.execute(group).await;
     if layout.slice.is_none() || !matches!(executed, Err(Error::TableNotFound(_))) {

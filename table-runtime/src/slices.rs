@@ -9,22 +9,22 @@ use crate::{
     slice_tables,
 };
 
-/// An entity whose rows stand in slices: `#[table(slice = month(field))]`.
+/// An entity whose rows are stored in slices: `#[table(slice = month(field))]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no slices",
-    label = "its rows stand in one table",
+    label = "its rows are stored in one table",
     note = "put `#[table(slice = month(field))]` on `{Self}`, with a time that is a part of its key"
 )]
 pub trait Sliced: TableEntity {}
 
-/// A time, of a type by which tables can be sliced.
+/// A time type by which tables can be sliced.
 pub trait SliceTime: KeyPart<Kind = kind::Instant> {}
 
 #[diagnostic::do_not_recommend]
 impl<T: KeyPart<Kind = kind::Instant>> SliceTime for T {}
 
 impl Tables {
-    /// The slices of an entity that there are, the oldest first.
+    /// Returns the existing slices of an entity, oldest first.
     ///
     /// ```
     /// use std::time::{Duration, SystemTime};
@@ -57,7 +57,7 @@ impl Tables {
     /// ```
     ///
     /// # Errors
-    /// What the store says.
+    /// Returns the errors of the store.
     pub fn slices<E: Sliced>(&self) -> BoxFuture<'_, Result<Vec<Slice>>> {
         Box::pin(self.slices_of(&E::LAYOUTS[0]))
     }
@@ -69,15 +69,15 @@ impl Tables {
         }
     }
 
-    /// Deletes the slices of an entity that end before a time, or with it, as whole tables with all that is in them,
-    /// the oldest first, and gives those that were there.
+    /// Deletes the slices of an entity that end at or before a time, oldest first, and returns the deleted slices. Each
+    /// slice is deleted as a whole table, with all its contents.
     ///
-    /// An entity that is written later makes its slice anew; the service needs up to a minute before it can.
+    /// If an entity is written later, its slice is created anew; the service may refuse that for up to a minute.
     ///
     /// # Errors
-    /// [`Error::Key`] for a time of no year from 0001 to 9999, and what the store says: the slices after the one that
-    /// could not be deleted stay then.
-    #[allow(clippy::needless_pass_by_value, reason = "as ranges are taken")]
+    /// Returns [`Error::Key`] if the year of the time is outside 0001 to 9999, and the errors of the store. If a slice
+    /// cannot be deleted, the later slices remain.
+    #[allow(clippy::needless_pass_by_value, reason = "ranges are passed by value")]
     pub fn drop_slices<E: Sliced>(&self, before: RangeTo<impl SliceTime>) -> BoxFuture<'_, Result<Vec<Slice>>> {
         let layout = &E::LAYOUTS[0];
         let field = layout.slice.as_ref().map_or("", |slice| slice.field);
@@ -93,7 +93,7 @@ impl Tables {
             }
             match self.backend().delete_table(&slice.table).await {
                 Ok(true) => dropped.push(slice),
-                // Somebody else deleted it, or is about to.
+                // Another caller deleted the slice, or is deleting it.
                 Ok(false) | Err(Error::TableBeingDeleted(_)) => {}
                 Err(error) => return Err(error),
             }

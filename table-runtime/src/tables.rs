@@ -1,4 +1,4 @@
-//! The tables of one store.
+//! Handle to the tables of one store.
 
 mod ready;
 mod record;
@@ -14,7 +14,7 @@ use crate::{Result, backend::Backend};
 
 /// The tables of one store: an account of Azure Table storage, or an embedded store.
 ///
-/// It is cheap to clone, and one is enough for a program.
+/// A clone is cheap, and one handle is enough for a program.
 ///
 /// ```
 /// use table_runtime::{TableEntity, Tables};
@@ -42,63 +42,63 @@ use crate::{Result, backend::Backend};
 #[derive(Clone)]
 pub struct Tables {
     backend: Arc<dyn Backend>,
-    /// The indexes that are known to be ready.
+    /// Indexes that are known to be ready.
     ready: Arc<ReadyIndexes>,
 }
 
 impl Tables {
-    /// The tables of this backend.
+    /// Creates a handle to the tables of this backend.
     pub fn new(backend: impl Backend) -> Self {
         Self { backend: Arc::new(backend), ready: Arc::default() }
     }
 
-    /// The embedded store in this file, which is made if it is missing.
+    /// Opens the embedded store in this file, and creates the file if it is missing.
     ///
-    /// Dropping the last clone waits until what is queued is written and the file is closed.
+    /// Dropping the last clone waits until all queued writes are done and the file is closed.
     ///
     /// # Errors
-    /// [`Error::InUse`](crate::Error::InUse) if another process, or this one, has it open;
-    /// [`Error::Store`](crate::Error::Store) if it cannot be opened or is no store.
+    /// Returns [`Error::InUse`](crate::Error::InUse) if this or another process has the file open, and
+    /// [`Error::Store`](crate::Error::Store) if the file cannot be opened or is not a store.
     ///
-    /// After an I/O error, as on a full disk, every write is [`Error::Store`](crate::Error::Store) until the store is
-    /// opened again: drop every clone, make room, and open it. So it is after the engine below panicked at a damaged file,
-    /// for reads too.
+    /// After an I/O error, such as a full disk, every write returns [`Error::Store`](crate::Error::Store) until the
+    /// store is opened again: drop every clone, free disk space, and open the store. If the storage engine panicked
+    /// because of a damaged file, reads return this error too.
     #[cfg(feature = "embedded")]
     pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self> {
         crate::backend::EmbeddedBackend::open(path).map(Self::new)
     }
 
-    /// An embedded store in memory, gone with its last clone.
+    /// Creates an embedded store in memory, which is deleted with its last clone.
     ///
     /// # Errors
-    /// [`Error::Store`](crate::Error::Store) if its thread cannot be started.
+    /// Returns [`Error::Store`](crate::Error::Store) if its thread cannot be started.
     #[cfg(feature = "embedded")]
     pub fn in_memory() -> Result<Self> {
         crate::backend::InMemoryBackend::new().map(Self::new)
     }
 
-    /// The account of a connection string: with an account key or a shared access signature, of Azure Table storage,
-    /// Cosmos DB's Table API or Azurite (`UseDevelopmentStorage=true`).
+    /// Creates a handle to the account of a connection string with an account key or a shared access signature. The
+    /// account may belong to Azure Table storage, Cosmos DB's Table API or Azurite (`UseDevelopmentStorage=true`).
     ///
-    /// Cosmos DB does not keep rows in the order of their keys: there, points, counts and whole partitions are what they
-    /// are, but `take`, `first`, `page` and streams give rows in no order, and a cursor may repeat or pass over rows.
+    /// Cosmos DB does not keep rows in the order of their keys. Points, counts and whole partitions work as usual
+    /// there, but `take`, `first`, `page` and streams return rows in no order, and a cursor may repeat or skip rows.
     ///
-    /// Nothing is sent yet. For a token credential, and for timeouts and retries, see
+    /// This function sends no request. For a token credential, and for timeouts and retries, see
     /// [`AzureBackend::builder`](crate::backend::AzureBackend::builder).
     ///
     /// # Errors
-    /// [`Error::Configuration`](crate::Error::Configuration), which names what is missing and quotes no secret.
+    /// Returns [`Error::Configuration`](crate::Error::Configuration), which names what is missing and quotes no secret.
     #[cfg(feature = "azure")]
     pub fn connect(connection_string: &str) -> Result<Self> {
         crate::backend::AzureBackend::connect(connection_string).map(Self::new)
     }
 
-    /// The backend beneath.
+    /// Returns the backend.
     pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
         &self.backend
     }
 
-    /// The indexes that are known to be ready.
+    /// Returns the indexes that are known to be ready.
     pub(crate) fn ready(&self) -> &ReadyIndexes {
         &self.ready
     }

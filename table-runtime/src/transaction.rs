@@ -7,7 +7,7 @@ use crate::{
     backend::{Action, BoxFuture, IfMatch},
     column::Set,
     entity::LoadedRows,
-    index::{Change, Encoded, Planned, Schema, Upkeep, check, commit},
+    index::{Change, Encoded, Occupant, Planned, Schema, Write, check, commit},
     pacing,
     query::{OfEntity, OwnKey},
     row::RowKeys,
@@ -18,22 +18,22 @@ use crate::{
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction<'a> {
     tables: Tables,
-    writes: Vec<Write<'a>>,
+    writes: Vec<EntityWrite<'a>>,
     /// The first mistake; it is told when the transaction is committed.
     problem: Option<Error>,
 }
 
-/// What is done to one entity.
-pub(crate) struct Write<'a> {
-    pub(crate) upkeep: Upkeep,
+/// Verb is done to one entity.
+pub(crate) struct EntityWrite<'a> {
+    pub(crate) write: Write,
     pub(crate) keys: RowKeys,
-    pub(crate) what: What,
+    pub(crate) verb: Verb,
     /// Whether other rows depend on what stands there.
     pub(crate) indexed: bool,
-    pub(crate) stored: Option<&'a mut (dyn Written + Send + Sync)>,
+    pub(crate) stored: Option<&'a mut (dyn ReceiveETag + Send + Sync)>,
 }
 
-pub(crate) enum What {
+pub(crate) enum Verb {
     Insert(Encoded),
     Upsert(Encoded),
     /// Over the rows that it had; `None` if they have to be read.
@@ -44,56 +44,55 @@ pub(crate) enum What {
     Remove,
 }
 
-impl Write<'_> {
+impl EntityWrite<'_> {
     pub(crate) fn row_id(&self) -> Result<RowId> {
-        let (table, (partition_key, row_key)) = (self.upkeep.table_of(&self.keys)?, self.keys.clone());
-        Ok(RowId { table: table.into_owned(), partition_key, row_key })
+        Ok(RowId::of(&self.write.table_of(&self.keys)?, &self.keys))
     }
 
     /// Whether it has to be known what stands there, whatever that is, since index rows depend on it.
     fn reads(&self) -> bool {
-        self.indexed && matches!(self.what, What::Upsert(_) | What::Remove)
+        self.indexed && matches!(self.verb, Verb::Upsert(_) | Verb::Remove)
     }
 
-    /// What stands there, where that has to be known.
+    /// Verb stands there, where that has to be known.
     ///
     /// # Errors
     /// An entity of another kind stands there, or none that could be removed; or not the one of that version.
     async fn read(&self) -> Result<Read> {
-        if let What::Update(None, etag, _) | What::Delete(None, etag) = &self.what {
-            let old = self.upkeep.loaded_rows(&self.keys, etag).await?;
+        if let Verb::Update(None, etag, _) | Verb::Delete(None, etag) = &self.verb {
+            let old = self.write.loaded_rows(&self.keys, etag).await?;
             return Ok(Some((old, IfMatch::ETag(etag.clone()))));
         }
         if !self.reads() {
             return Ok(None);
         }
-        match (self.upkeep.stands(&self.keys).await?, &self.what) {
-            (Some(Some(found)), _) => Ok(Some((found.encoded.into_loaded(), IfMatch::ETag(found.row.etag)))),
-            (_, What::Remove) => Err(Error::NotFound(Box::new(self.row_id()?))),
-            (Some(None), _) => Err(Error::AlreadyExists(Box::new(self.row_id()?))),
-            (None, _) => Ok(None),
+        match (self.write.occupant(&self.keys).await?, &self.verb) {
+            (Occupant::Entity(found), _) => Ok(Some((found.encoded.into_loaded(), IfMatch::ETag(found.row.etag)))),
+            (_, Verb::Remove) => Err(Error::NotFound(Box::new(self.row_id()?))),
+            (Occupant::OtherKind, _) => Err(Error::AlreadyExists(Box::new(self.row_id()?))),
+            (Occupant::None, _) => Ok(None),
         }
     }
 
-    /// What would be read if the very same entity stood there.
-    fn unchanged(&self) -> Read {
-        match &self.what {
-            What::Upsert(new) if self.reads() => Some((new.clone().into_loaded(), IfMatch::Any)),
-            What::Update(None, etag, new) => Some((new.clone().into_loaded(), IfMatch::ETag(etag.clone()))),
+    /// Verb would be read if the very same entity stood there.
+    fn if_unchanged(&self) -> Read {
+        match &self.verb {
+            Verb::Upsert(new) if self.reads() => Some((new.clone().into_loaded(), IfMatch::Any)),
+            Verb::Update(None, etag, new) => Some((new.clone().into_loaded(), IfMatch::ETag(etag.clone()))),
             _ => None,
         }
     }
 }
 
-/// What stands at the keys of a write, where that has to be known: its rows, and the condition that it is still there.
+/// Verb stands at the keys of a write, where that has to be known: its rows, and the condition that it is still there.
 pub(crate) type Read = Option<(LoadedRows, IfMatch)>;
 
-/// What takes note that it was written.
-pub(crate) trait Written {
+/// Verb takes note that it was written.
+pub(crate) trait ReceiveETag {
     fn written(&mut self, etag: ETag);
 }
 
-impl<E> Written for Stored<E> {
+impl<E> ReceiveETag for Stored<E> {
     fn written(&mut self, etag: ETag) {
         Self::written(self, etag);
     }
@@ -103,7 +102,7 @@ impl Tables {
     /// Begins a transaction: writes of any entities of one partition of one table, their index rows included, all of
     /// which are applied or none. At most 100 rows, 4 MiB as they are sent.
     ///
-    /// What is deleted can be inserted again in the same transaction, and entities can swap the values of a unique
+    /// Verb is deleted can be inserted again in the same transaction, and entities can swap the values of a unique
     /// index; otherwise each entity has one write. It is never split: what is too much is an error.
     ///
     /// ```
@@ -132,12 +131,12 @@ impl Tables {
 impl<'a> Transaction<'a> {
     fn add<E: TableEntity>(
         mut self,
-        write: impl FnOnce() -> Result<(RowKeys, What)>,
-        stored: Option<&'a mut (dyn Written + Send + Sync)>,
+        write: impl FnOnce() -> Result<(RowKeys, Verb)>,
+        stored: Option<&'a mut (dyn ReceiveETag + Send + Sync)>,
     ) -> Self {
-        let added = write().and_then(|(keys, what)| {
-            let upkeep = Upkeep::new(self.tables.clone(), Schema::of::<E>())?;
-            Ok(Write { upkeep, keys, what, indexed: E::LAYOUTS.len() > 1, stored })
+        let added = write().and_then(|(keys, verb)| {
+            let write = Write::new(self.tables.clone(), Schema::of::<E>())?;
+            Ok(EntityWrite { write, keys, verb, indexed: E::LAYOUTS.len() > 1, stored })
         });
         match added {
             Ok(write) => self.writes.push(write),
@@ -148,22 +147,22 @@ impl<'a> Transaction<'a> {
 
     /// Writes a new row.
     pub fn insert<E: OnePartition>(self, entity: &E) -> Self {
-        self.add::<E>(|| encoded(entity).map(|(keys, new)| (keys, What::Insert(new))), None)
+        self.add::<E>(|| encoded(entity).map(|(keys, new)| (keys, Verb::Insert(new))), None)
     }
 
     /// Writes the row, new or in place of the one with this key. An entity with indexes is read first, when the
     /// transaction is committed.
     pub fn upsert<E: OnePartition>(self, entity: &E) -> Self {
-        self.add::<E>(|| encoded(entity).map(|(keys, new)| (keys, What::Upsert(new))), None)
+        self.add::<E>(|| encoded(entity).map(|(keys, new)| (keys, Verb::Upsert(new))), None)
     }
 
     /// Writes the changed entity back, if its row has not changed since it was read. `stored` has the new ETag once
     /// the transaction is committed.
     pub fn update<E: OnePartition>(self, stored: &'a mut Stored<E>) -> Self {
         let update = || {
-            write::changed(stored)?;
+            write::unchanged_key(stored)?;
             let (keys, new) = encoded(&**stored)?;
-            Ok((keys, What::Update(stored.loaded_rows()?, Stored::etag(stored).clone(), new)))
+            Ok((keys, Verb::Update(stored.loaded_rows()?, Stored::etag(stored).clone(), new)))
         };
         let update = update();
         self.add::<E>(|| update, Some(stored))
@@ -178,14 +177,14 @@ impl<'a> Transaction<'a> {
     {
         let patch = || {
             let properties = write::patched(key.plan(), sets(<K::Entity as TableEntity>::COLUMNS))?;
-            Ok((write::point(key.plan())?, What::Patch(properties)))
+            Ok((write::point(key.plan())?, Verb::Patch(properties)))
         };
         self.add::<K::Entity>(patch, None)
     }
 
     /// Deletes the row of the entity, if it has not changed since it was read.
     pub fn delete<E: OnePartition>(self, stored: &Stored<E>) -> Self {
-        let delete = || Ok((stored.loaded_key()?, What::Delete(stored.loaded_rows()?, Stored::etag(stored).clone())));
+        let delete = || Ok((stored.loaded_key()?, Verb::Delete(stored.loaded_rows()?, Stored::etag(stored).clone())));
         self.add::<E>(delete, None)
     }
 
@@ -196,7 +195,7 @@ impl<'a> Transaction<'a> {
     where
         K: OfEntity<Entity: OnePartition> + OwnKey,
     {
-        self.add::<K::Entity>(|| Ok((write::point(key.plan())?, What::Remove)), None)
+        self.add::<K::Entity>(|| Ok((write::point(key.plan())?, Verb::Remove)), None)
     }
 
     /// Carries all of it out, with one request and one for each upsert and removal of an entity with indexes, and for
@@ -218,17 +217,17 @@ impl<'a> Transaction<'a> {
         check_place(&writes)?;
         if writes
             .iter()
-            .any(|write| write.reads() || matches!(write.what, What::Update(None, ..) | What::Delete(None, _)))
+            .any(|write| write.reads() || matches!(write.verb, Verb::Update(None, ..) | Verb::Delete(None, _)))
         {
             // At the least, an upsert or an update changes nothing.
-            let unchanged: Vec<_> = writes.iter().map(Write::unchanged).collect();
+            let unchanged: Vec<_> = writes.iter().map(EntityWrite::if_unchanged).collect();
             check(&plan(&writes, &unchanged))?;
         }
         let mut delays = pacing::delays();
         let etags = loop {
             let read = read(&writes).await?;
             match send(&writes, &read).await {
-                // What was read for an upsert or a removal has changed since.
+                // Verb was read for an upsert or a removal has changed since.
                 Err(error @ (Error::ConditionNotMet(_) | Error::AlreadyExists(_) | Error::NotFound(_)))
                     if is_of_read(&writes, &error) =>
                 {
@@ -252,7 +251,7 @@ fn encoded<E: TableEntity>(entity: &E) -> Result<(RowKeys, Encoded)> {
 }
 
 /// One partition of one table.
-fn check_place(writes: &[Write<'_>]) -> Result<()> {
+fn check_place(writes: &[EntityWrite<'_>]) -> Result<()> {
     let what = "the transaction has".to_owned();
     let Some(first) = writes.first() else {
         let (table, found) = (String::new(), "no writes".to_owned());
@@ -270,14 +269,14 @@ fn check_place(writes: &[Write<'_>]) -> Result<()> {
 }
 
 /// Whether the error is about a row that was read for this transaction alone.
-fn is_of_read(writes: &[Write<'_>], error: &Error) -> bool {
+fn is_of_read(writes: &[EntityWrite<'_>], error: &Error) -> bool {
     let (Error::ConditionNotMet(row) | Error::AlreadyExists(row) | Error::NotFound(row)) = error else { return false };
-    let missing = |write: &Write<'_>| matches!((&write.what, error), (What::Remove, Error::NotFound(_)));
-    writes.iter().filter(|write| write.reads()).any(|write| write.keys.1 == row.row_key && !missing(write))
+    let missing = |write: &EntityWrite<'_>| matches!((&write.verb, error), (Verb::Remove, Error::NotFound(_)));
+    writes.iter().filter(|write| write.reads()).any(|write| write.keys.row_key == row.row_key && !missing(write))
 }
 
 /// Reads what has to be known before a transaction is sent.
-pub(crate) async fn read(writes: &[Write<'_>]) -> Result<Vec<Read>> {
+pub(crate) async fn read(writes: &[EntityWrite<'_>]) -> Result<Vec<Read>> {
     let mut reads: Vec<BoxFuture<'_, Result<Read>>> = Vec::with_capacity(writes.len());
     for write in writes {
         reads.push(Box::pin(write.read()));
@@ -286,40 +285,39 @@ pub(crate) async fn read(writes: &[Write<'_>]) -> Result<Vec<Read>> {
 }
 
 /// Sends the transaction.
-pub(crate) async fn send(writes: &[Write<'_>], read: &[Read]) -> Result<Vec<Option<ETag>>> {
+pub(crate) async fn send(writes: &[EntityWrite<'_>], read: &[Read]) -> Result<Vec<Option<ETag>>> {
     commit(&plan(writes, read)).await
 }
 
-fn plan<'p>(writes: &'p [Write<'_>], read: &'p [Read]) -> Vec<Planned<'p>> {
-    let planned = writes.iter().zip(read).map(|(write, read)| {
-        let (upkeep, keys) = (&write.upkeep, &write.keys);
-        let whole = |new: &Encoded| upkeep.properties(new);
-        let (change, action) = match (&write.what, read) {
-            (What::Insert(new), _) => (Change { old: None, new: Some(new) }, Action::Insert(whole(new))),
-            (What::Upsert(new), Some((old, version))) => {
+fn plan<'p>(writes: &'p [EntityWrite<'_>], read: &'p [Read]) -> Vec<Planned<'p>> {
+    let planned = writes.iter().zip(read).map(|(EntityWrite { write, keys, verb, indexed, .. }, read)| {
+        let whole = |new: &Encoded| write.properties(new);
+        let (change, action) = match (verb, read) {
+            (Verb::Insert(new), _) => (Change { old: None, new: Some(new) }, Action::Insert(whole(new))),
+            (Verb::Upsert(new), Some((old, version))) => {
                 (Change { old: Some(old), new: Some(new) }, Action::Replace(whole(new), version.clone()))
             }
-            (What::Upsert(new), None) => {
-                let write = if write.indexed { Action::Insert } else { Action::Upsert };
-                (Change { old: None, new: Some(new) }, write(whole(new)))
+            (Verb::Upsert(new), None) => {
+                let action = if *indexed { Action::Insert } else { Action::Upsert };
+                (Change { old: None, new: Some(new) }, action(whole(new)))
             }
-            (What::Update(old, etag, new), read) => {
+            (Verb::Update(old, etag, new), read) => {
                 let old = old.as_ref().or(read.as_ref().map(|(old, _)| old));
                 (Change { old, new: Some(new) }, Action::Replace(whole(new), IfMatch::ETag(etag.clone())))
             }
-            (What::Patch(properties), _) => {
-                (Change { old: None, new: None }, Action::Merge(upkeep.with_id(properties.clone()), IfMatch::Any))
+            (Verb::Patch(properties), _) => {
+                (Change::NONE, Action::Merge(write.with_id(properties.clone()), IfMatch::Any))
             }
-            (What::Delete(old, etag), read) => {
+            (Verb::Delete(old, etag), read) => {
                 let old = old.as_ref().or(read.as_ref().map(|(old, _)| old));
                 (Change { old, new: None }, Action::Delete(IfMatch::ETag(etag.clone())))
             }
-            (What::Remove, Some((old, version))) => {
+            (Verb::Remove, Some((old, version))) => {
                 (Change { old: Some(old), new: None }, Action::Delete(version.clone()))
             }
-            (What::Remove, None) => (Change { old: None, new: None }, Action::Delete(IfMatch::Any)),
+            (Verb::Remove, None) => (Change::NONE, Action::Delete(IfMatch::Any)),
         };
-        Planned { upkeep, change, keys, action }
+        Planned { write, change, keys, action }
     });
     planned.collect()
 }

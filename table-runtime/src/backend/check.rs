@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// The operations of a write.
+/// Checks the operations of a write.
 pub(super) fn group(group: &Group) -> Result<()> {
     let table = &*group.table;
     check_table_name(table)?;
@@ -35,13 +35,14 @@ pub(super) fn group(group: &Group) -> Result<()> {
     request(group)
 }
 
-/// The request of a transaction. Its exact size depends on the account's address, which the backend for the service
-/// knows and counts; here it is what it has at least.
+/// Checks the size of a transaction's request. The exact size depends on the account's address, which only the backend
+/// for the service knows and counts; this check uses a lower bound.
 fn request(group: &Group) -> Result<()> {
-    /// The lines that stand around each row.
+    /// Bytes of the lines around each row.
     const LINES: usize = 150;
     let properties = |operation: &Operation| operation.action.properties().map_or(0, |it| it.as_bytes().len());
-    // Nearly always small enough, whatever is in it: a unit takes no more than `\u20AC` for each of its bytes.
+    // Most requests are small enough by this upper bound, whatever they hold: a UTF-16 unit takes no more than `\u20AC`
+    // for each of its bytes.
     let most = group.operations.iter().map(|it| 2048 + 7 * (properties(it) + it.row_key.len())).sum::<usize>();
     if group.operations.len() == 1 || most + 7 * group.partition_key.len() * group.operations.len() < TRANSACTION_BYTES
     {
@@ -60,7 +61,7 @@ fn request(group: &Group) -> Result<()> {
     Ok(())
 }
 
-/// What a value has in JSON at least.
+/// Returns the smallest number of bytes that a value takes in JSON.
 fn json_bytes(value: ValueRef<'_>) -> usize {
     match value {
         ValueRef::String(text) => {
@@ -71,7 +72,7 @@ fn json_bytes(value: ValueRef<'_>) -> usize {
     }
 }
 
-/// The keys and the filter of a read.
+/// Checks the keys and the filter of a read.
 pub(super) fn scan(scan: &Scan) -> Result<()> {
     let table = &*scan.table;
     check_table_name(table)?;
@@ -91,9 +92,9 @@ pub(super) fn scan(scan: &Scan) -> Result<()> {
     address(scan)
 }
 
-/// The address of a query: its filter and its properties' names, percent-encoded.
+/// Checks the length of a query's address, which holds the filter and the names of the properties, percent-encoded.
 fn address(scan: &Scan) -> Result<()> {
-    /// For the service's own name, the table's, the other parameters and a continuation token.
+    /// Bytes reserved for the service's name, the table's name, the other parameters and a continuation token.
     const REST: usize = 1024;
     let KeyRange { from, to } = &scan.rows;
     let keys = [from, to].map(|bound| match bound {
@@ -104,12 +105,13 @@ fn address(scan: &Scan) -> Result<()> {
         Partitions::One(key) | Partitions::After(key) => key.len(),
         Partitions::All => 0,
     };
-    // Nearly always short enough, whatever is in them.
+    // Most addresses are short enough by this upper bound, whatever the keys hold.
     if scan.filter.is_none() && scan.select.is_none() && 6 * (keys[0] + keys[1] + partition) < ADDRESS_BYTES / 2 {
         return Ok(());
     }
     let select = scan.select.iter().flat_map(|select| select.iter()).map(|name| name.len() + 3).sum::<usize>();
-    // Many negations are not written out, which takes a stack as deep as they are: `not (`, and `)`.
+    // A filter with many negations is not formatted, because that takes a stack as deep as they are nested. Each writes
+    // `not (` and `)`.
     let negations = 12 * scan.filter.as_ref().map_or(0, |filter| filter.size().negations);
     if negations > ADDRESS_BYTES {
         return Err(broken(

@@ -17,21 +17,21 @@ use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 
 use super::{
     FAILURES, Input, Item, Told,
-    send::{Flown, Placed, write_alone, write_batch},
+    send::{BatchOutcome, PositionedWrite, write_alone, write_batch},
 };
 use crate::{
     BulkError, BulkFailure, BulkProgress, Error, Result, Tables,
     backend::BoxFuture,
-    index::{Schema, Upkeep},
+    index::{Schema, Write},
     limits, pacing,
     row::RowKeys,
-    transaction::{What, Write},
+    transaction::{EntityWrite, Verb},
 };
 
 /// How many entities wait for their transaction to be full, at most.
-const WAITING: usize = 20_000;
+const MAX_WAITING: usize = 20_000;
 /// How many bytes they have, about.
-const WAITING_BYTES: usize = 64 * 1024 * 1024;
+const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
 /// What part of the open transactions is sent where too much waits: the fullest ones. It takes a look at each of them,
 /// which is little for each entity if so many go at once.
 const SHARE: usize = 8;
@@ -39,7 +39,7 @@ const SHARE: usize = 8;
 const TRANSACTION_BYTES: usize = 3 * 1024 * 1024;
 
 /// A bulk write under way.
-pub(super) struct Load<'a> {
+pub(super) struct BulkWriter<'a> {
     tables: Tables,
     schema: Schema,
     /// Whether an entity has rows in other partitions: then it is written by itself.
@@ -51,16 +51,16 @@ pub(super) struct Load<'a> {
     /// Where the entities come from; `None` once it has ended.
     input: Option<Input<'a>>,
     /// What waits for its transaction to be full, by table and partition.
-    open: HashMap<Place, Batch>,
+    open: HashMap<PartitionId, Batch>,
     /// What is to be sent, in this order, as soon as there is room for it.
     packed: VecDeque<Batch>,
     /// The entities of the open batches, and their bytes.
     waiting: usize,
     waiting_bytes: usize,
-    flying: FuturesUnordered<BoxFuture<'static, Flown>>,
+    in_flight: FuturesUnordered<BoxFuture<'static, BatchOutcome>>,
     /// The rows of what is under way: a row's next write waits for the one before.
-    flying_rows: HashSet<RowKeys>,
-    flying_partitions: HashMap<String, usize>,
+    in_flight_rows: HashSet<RowKeys>,
+    in_flight_partitions: HashMap<String, usize>,
     /// The places of what is neither written nor failed by itself.
     outstanding: BTreeSet<usize>,
     progress: BulkProgress,
@@ -70,12 +70,12 @@ pub(super) struct Load<'a> {
 }
 
 /// A table, which is one of several where it is sliced, and a partition key.
-type Place = (Cow<'static, str>, String);
+type PartitionId = (Cow<'static, str>, String);
 
 /// The writes of one transaction.
 #[derive(Default)]
 struct Batch {
-    writes: Vec<Placed>,
+    writes: Vec<PositionedWrite>,
     row_keys: HashSet<String>,
     rows: usize,
     bytes: usize,
@@ -90,10 +90,10 @@ enum Event {
     /// The input has nothing to give yet, and nothing is under way.
     Quiet,
     /// A transaction is done.
-    Landed(Flown),
+    Completed(BatchOutcome),
 }
 
-impl<'a> Load<'a> {
+impl<'a> BulkWriter<'a> {
     pub(super) fn new(
         tables: Tables,
         schema: Schema,
@@ -101,7 +101,7 @@ impl<'a> Load<'a> {
         told: Option<Told<'a>>,
         input: Input<'a>,
     ) -> Self {
-        let alone = schema.claimed().next().is_some() || schema.following().next().is_some();
+        let alone = schema.before_commit().next().is_some() || schema.propagated().next().is_some();
         Self {
             tables,
             schema,
@@ -114,9 +114,9 @@ impl<'a> Load<'a> {
             packed: VecDeque::new(),
             waiting: 0,
             waiting_bytes: 0,
-            flying: FuturesUnordered::new(),
-            flying_rows: HashSet::new(),
-            flying_partitions: HashMap::new(),
+            in_flight: FuturesUnordered::new(),
+            in_flight_rows: HashSet::new(),
+            in_flight_partitions: HashMap::new(),
             outstanding: BTreeSet::new(),
             progress: BulkProgress::default(),
             failures: Vec::new(),
@@ -125,7 +125,7 @@ impl<'a> Load<'a> {
     }
 
     pub(super) async fn run(mut self) -> Result<BulkProgress> {
-        while !self.gives_up() && !self.is_done() {
+        while !self.must_stop() && !self.is_done() {
             let launched = self.launch();
             match poll_fn(|context| self.poll_event(context)).await {
                 Event::Given(item) => self.take(item),
@@ -135,36 +135,36 @@ impl<'a> Load<'a> {
                     self.input = None;
                     self.pack_all();
                 }
-                Event::Landed(flown) => self.note(flown),
+                Event::Completed(outcome) => self.note(outcome),
             }
             if launched || self.progress.read.is_multiple_of(limits::OPERATIONS) {
                 pacing::yield_now().await;
             }
         }
-        while let Some(flown) = self.flying.next().await {
-            self.note(flown);
+        while let Some(outcome) = self.in_flight.next().await {
+            self.note(outcome);
         }
         self.finish()
     }
 
-    fn gives_up(&self) -> bool {
+    fn must_stop(&self) -> bool {
         self.fatal || self.failures.len() >= FAILURES
     }
 
     fn is_done(&self) -> bool {
-        self.input.is_none() && self.packed.is_empty() && self.flying.is_empty()
+        self.input.is_none() && self.packed.is_empty() && self.in_flight.is_empty()
     }
 
     fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Event> {
         // What was sent is under way from here on, while the next ones are packed.
-        if let Poll::Ready(Some(flown)) = self.flying.poll_next_unpin(context) {
-            return Poll::Ready(Event::Landed(flown));
+        if let Poll::Ready(Some(outcome)) = self.in_flight.poll_next_unpin(context) {
+            return Poll::Ready(Event::Completed(outcome));
         }
         let Some(input) = self.input.as_mut().filter(|_| self.packed.is_empty()) else { return Poll::Pending };
         match input.poll_next_unpin(context) {
             Poll::Ready(Some(item)) => Poll::Ready(Event::Given(item)),
             Poll::Ready(None) => Poll::Ready(Event::Ended),
-            Poll::Pending if self.flying.is_empty() && !self.open.is_empty() => Poll::Ready(Event::Quiet),
+            Poll::Pending if self.in_flight.is_empty() && !self.open.is_empty() => Poll::Ready(Event::Quiet),
             Poll::Pending => Poll::Pending,
         }
     }
@@ -173,10 +173,10 @@ impl<'a> Load<'a> {
     fn take(&mut self, item: Result<Item>) {
         let position = self.progress.read;
         self.progress.read += 1;
-        let begun = item.and_then(|(keys, what)| {
-            let upkeep = Upkeep::new(self.tables.clone(), self.schema)?;
-            let table = upkeep.table_of(&keys)?;
-            Ok((table, Write { upkeep, keys, what, indexed: self.schema.layouts.len() > 1, stored: None }))
+        let begun = item.and_then(|(keys, verb)| {
+            let write = Write::new(self.tables.clone(), self.schema)?;
+            let table = write.table_of(&keys)?;
+            Ok((table, EntityWrite { write, keys, verb, indexed: self.schema.has_indexes(), stored: None }))
         });
         let (table, write) = match begun {
             Ok(begun) => begun,
@@ -186,7 +186,7 @@ impl<'a> Load<'a> {
             }
         };
         self.outstanding.insert(position);
-        let (partition_key, row_key) = write.keys.clone();
+        let RowKeys { partition_key, row_key } = write.keys.clone();
         let place = (table, partition_key);
         let (rows, bytes) = (write.most_rows(), write.bytes());
         let full = self.open.get(&place).is_some_and(|open| {
@@ -201,19 +201,19 @@ impl<'a> Load<'a> {
         open.rows += rows;
         open.bytes += bytes;
         open.row_keys.insert(row_key);
-        open.writes.push(Placed { position, write });
+        open.writes.push(PositionedWrite { position, write });
         self.waiting += 1;
         self.waiting_bytes += bytes;
         if self.alone {
             self.pack(&place);
         }
-        while self.waiting > WAITING || self.waiting_bytes > WAITING_BYTES {
+        while self.waiting > MAX_WAITING || self.waiting_bytes > MAX_WAITING_BYTES {
             self.pack_fullest();
         }
     }
 
     /// Has sent what waits of a partition.
-    fn pack(&mut self, place: &Place) {
+    fn pack(&mut self, place: &PartitionId) {
         let Some(batch) = self.open.remove(place) else { return };
         self.waiting -= batch.writes.len();
         self.waiting_bytes -= batch.bytes;
@@ -245,43 +245,44 @@ impl<'a> Load<'a> {
     /// Sends what is packed, as far as there is room for it, and says whether there was something to send.
     fn launch(&mut self) -> bool {
         let mut launched = false;
-        while self.flying.len() < self.side_by_side
+        while self.in_flight.len() < self.side_by_side
             && let Some(batch) = self.packed.pop_front()
         {
-            if self.meets(&batch) {
+            if self.conflicts_with_in_flight(&batch) {
                 self.packed.push_front(batch);
                 break;
             }
             let writes = batch.writes;
-            self.flying_rows.extend(writes.iter().map(|placed| placed.write.keys.clone()));
+            self.in_flight_rows.extend(writes.iter().map(|placed| placed.write.keys.clone()));
             if let Some(placed) = writes.first() {
-                *self.flying_partitions.entry(placed.write.keys.0.clone()).or_default() += 1;
+                *self.in_flight_partitions.entry(placed.write.keys.partition_key.clone()).or_default() += 1;
             }
-            self.flying.push(if self.alone { Box::pin(write_alone(writes)) } else { Box::pin(write_batch(writes)) });
+            self.in_flight.push(if self.alone { Box::pin(write_alone(writes)) } else { Box::pin(write_batch(writes)) });
             launched = true;
         }
         launched
     }
 
     /// Whether something is under way that has to be done before this is sent.
-    fn meets(&self, batch: &Batch) -> bool {
+    fn conflicts_with_in_flight(&self, batch: &Batch) -> bool {
         let mut keys = batch.writes.iter().map(|placed| &placed.write.keys);
         keys.any(|keys| {
-            self.flying_rows.contains(keys) || self.one_by_one && self.flying_partitions.contains_key(&keys.0)
+            self.in_flight_rows.contains(keys)
+                || self.one_by_one && self.in_flight_partitions.contains_key(&keys.partition_key)
         })
     }
 
-    fn note(&mut self, Flown { rows, written, missing, failed, fatal }: Flown) {
-        if let Some((partition_key, _)) = rows.first()
-            && let Some(count) = self.flying_partitions.get_mut(partition_key)
+    fn note(&mut self, BatchOutcome { rows, written, missing, failed, fatal }: BatchOutcome) {
+        if let Some(RowKeys { partition_key, .. }) = rows.first()
+            && let Some(count) = self.in_flight_partitions.get_mut(partition_key)
         {
             *count -= 1;
             if *count == 0 {
-                self.flying_partitions.remove(partition_key);
+                self.in_flight_partitions.remove(partition_key);
             }
         }
         for keys in &rows {
-            self.flying_rows.remove(keys);
+            self.in_flight_rows.remove(keys);
         }
         // What may have been written, or may yet be, is not done.
         let is_done = |failure: &&BulkFailure| !fatal && !matches!(*failure.error, Error::OutcomeUnknown(_));
@@ -316,23 +317,23 @@ impl<'a> Load<'a> {
     }
 }
 
-impl Write<'_> {
+impl EntityWrite<'_> {
     /// The rows that it may write.
     fn most_rows(&self) -> usize {
-        let (each, lists) = match self.what {
-            What::Insert(_) => (1, 2),
+        let (each, lists) = match self.verb {
+            Verb::Insert(_) => (1, 2),
             // An index row may go and another come.
             _ => (2, 4),
         };
-        let listed = self.upkeep.list_count();
-        1 + each * (self.upkeep.same_partition_count() - listed) + lists * listed
+        let listed = self.write.list_count();
+        1 + each * (self.write.same_partition_count() - listed) + lists * listed
     }
 
     /// About how many bytes it is, as it is sent.
     fn bytes(&self) -> usize {
         const LINES: usize = 700;
-        let properties = match &self.what {
-            What::Insert(new) | What::Upsert(new) => {
+        let properties = match &self.verb {
+            Verb::Insert(new) | Verb::Upsert(new) => {
                 new.rows.iter().flatten().map(|row| row.properties.as_bytes().len() * 2).sum()
             }
             _ => 0,

@@ -3,22 +3,24 @@
 use std::{mem, sync::Arc};
 
 use crate::{
-    BulkFailure, Error, RowId, pacing,
+    BulkFailure, Error, RowId,
+    index::EntityWriter,
+    pacing,
     row::RowKeys,
-    transaction::{What, Write, read, send},
+    transaction::{EntityWrite, Verb, read, send},
 };
 
 /// How often a transaction is sent again whose answer was lost.
-const TRIES: usize = 5;
+const MAX_ATTEMPTS: usize = 5;
 
 /// A write and its place in the input.
-pub(super) struct Placed {
+pub(super) struct PositionedWrite {
     pub(super) position: usize,
-    pub(super) write: Write<'static>,
+    pub(super) write: EntityWrite<'static>,
 }
 
 /// What became of a transaction.
-pub(super) struct Flown {
+pub(super) struct BatchOutcome {
     pub(super) rows: Vec<RowKeys>,
     pub(super) written: Vec<usize>,
     /// What was to be removed and was not there.
@@ -27,14 +29,14 @@ pub(super) struct Flown {
     pub(super) fatal: bool,
 }
 
-impl Flown {
-    fn of(writes: &[Placed]) -> Self {
+impl BatchOutcome {
+    fn of(writes: &[PositionedWrite]) -> Self {
         let rows = writes.iter().map(|placed| placed.write.keys.clone()).collect();
         Self { rows, written: Vec::new(), missing: Vec::new(), failed: Vec::new(), fatal: false }
     }
 }
 
-impl Placed {
+impl PositionedWrite {
     fn failed(&self, error: &Arc<Error>) -> BulkFailure {
         BulkFailure { position: self.position, row: self.write.row_id().ok(), error: error.clone() }
     }
@@ -47,34 +49,34 @@ impl Placed {
 }
 
 /// Writes entities that have rows in other partitions too.
-pub(super) async fn write_alone(writes: Vec<Placed>) -> Flown {
-    let mut flown = Flown::of(&writes);
+pub(super) async fn write_alone(writes: Vec<PositionedWrite>) -> BatchOutcome {
+    let mut outcome = BatchOutcome::of(&writes);
     for placed in writes {
-        let upkeep = &placed.write.upkeep;
-        let written = match &placed.write.what {
-            What::Insert(new) => upkeep.insert(new).await.map(|_| true),
-            What::Upsert(new) => upkeep.upsert(new).await.map(|_| true),
-            _ => upkeep.remove(&placed.write.keys).await,
+        let writer = EntityWriter(&placed.write.write);
+        let written = match &placed.write.verb {
+            Verb::Insert(new) => writer.insert(new).await.map(|_| true),
+            Verb::Upsert(new) => writer.upsert(new).await.map(|_| true),
+            _ => writer.remove(&placed.write.keys).await,
         };
         match written {
-            Ok(true) => flown.written.push(placed.position),
-            Ok(false) => flown.missing.push(placed.position),
+            Ok(true) => outcome.written.push(placed.position),
+            Ok(false) => outcome.missing.push(placed.position),
             Err(error) => {
-                flown.fatal |= !is_of_entity(&error);
-                flown.failed.push(placed.failed(&Arc::new(error)));
+                outcome.fatal |= !is_of_entity(&error);
+                outcome.failed.push(placed.failed(&Arc::new(error)));
             }
         }
     }
-    flown
+    outcome
 }
 
 /// Writes a transaction, without those of its entities that fail.
-pub(super) async fn write_batch(writes: Vec<Placed>) -> Flown {
-    let mut flown = Flown::of(&writes);
+pub(super) async fn write_batch(writes: Vec<PositionedWrite>) -> BatchOutcome {
+    let mut outcome = BatchOutcome::of(&writes);
     // What is too much for one transaction is written by halves.
     let mut parts = vec![writes];
     // Entities that want a value of another one of the batch wait until it is known whether that one is written.
-    let mut later: Vec<Placed> = Vec::new();
+    let mut later: Vec<PositionedWrite> = Vec::new();
     let (mut lost, mut delays) = (0, pacing::delays());
     while let Some(part) = parts.pop().or_else(|| Some(mem::take(&mut later)).filter(|later| !later.is_empty())) {
         let (positions, mut writes): (Vec<_>, Vec<_>) =
@@ -85,33 +87,36 @@ pub(super) async fn write_batch(writes: Vec<Placed>) -> Flown {
         let (error, sent) = match read(&writes).await {
             Ok(read) => match send(&writes, &read).await {
                 Ok(_) => {
-                    flown.written.extend(positions);
+                    outcome.written.extend(positions);
                     continue;
                 }
                 Err(error) => (error, true),
             },
             Err(error) => (error, false),
         };
-        let mut part: Vec<_> =
-            positions.into_iter().zip(writes.drain(..)).map(|(position, write)| Placed { position, write }).collect();
-        match culprit(&part, &error) {
+        let mut part: Vec<_> = positions
+            .into_iter()
+            .zip(writes.drain(..))
+            .map(|(position, write)| PositionedWrite { position, write })
+            .collect();
+        match failed_write(&part, &error) {
             // What was read for it has changed since.
-            Some((at, true)) if sent => match part[at].write.upkeep.pause(&mut delays, error).await {
+            Some((at, true)) if sent => match part[at].write.write.pause(&mut delays, error).await {
                 Ok(()) => parts.push(part),
                 Err(error) => {
-                    flown.failed.push(part.remove(at).failed(&Arc::new(error)));
+                    outcome.failed.push(part.remove(at).failed(&Arc::new(error)));
                     parts.push(part);
                 }
             },
             // Where one is missing, more may be; and where one is in the way.
             Some((at, _)) if is_missing(&part[at], &error) => {
-                let (missing, rest) = part_off(part, at, false).await;
-                flown.missing.extend(missing.iter().map(|placed| placed.position));
+                let (missing, rest) = partition_existing(part, at, false).await;
+                outcome.missing.extend(missing.iter().map(|placed| placed.position));
                 parts.push(rest);
             }
             Some((at, _)) if is_in_the_way(&part[at], &error) => {
-                let (there, rest) = part_off(part, at, true).await;
-                flown.failed.extend(there.iter().map(Placed::exists));
+                let (there, rest) = partition_existing(part, at, true).await;
+                outcome.failed.extend(there.iter().map(PositionedWrite::exists));
                 parts.push(rest);
             }
             Some((at, _)) if wants_value_of_another(&part, &error) => {
@@ -119,11 +124,11 @@ pub(super) async fn write_batch(writes: Vec<Placed>) -> Flown {
                 parts.push(part);
             }
             Some((at, _)) => {
-                flown.failed.push(part.remove(at).failed(&Arc::new(error)));
+                outcome.failed.push(part.remove(at).failed(&Arc::new(error)));
                 parts.push(part);
             }
             // To write it twice does no harm.
-            None if matches!(error, Error::OutcomeUnknown(_)) && lost < TRIES && !has_inserts(&part) => {
+            None if matches!(error, Error::OutcomeUnknown(_)) && lost < MAX_ATTEMPTS && !has_inserts(&part) => {
                 lost += 1;
                 parts.push(part);
             }
@@ -132,67 +137,71 @@ pub(super) async fn write_batch(writes: Vec<Placed>) -> Flown {
                 parts.extend([half, part]);
             }
             None => {
-                flown.fatal |= !is_of_entity(&error);
+                outcome.fatal |= !is_of_entity(&error);
                 let error = Arc::new(error);
-                flown.failed.extend(part.iter().map(|placed| placed.failed(&error)));
-                if flown.fatal {
-                    flown.failed.extend(parts.iter().flatten().chain(&later).map(|placed| placed.failed(&error)));
+                outcome.failed.extend(part.iter().map(|placed| placed.failed(&error)));
+                if outcome.fatal {
+                    outcome.failed.extend(parts.iter().flatten().chain(&later).map(|placed| placed.failed(&error)));
                     break;
                 }
             }
         }
     }
-    flown
+    outcome
 }
 
 /// Checks whether the value that an entity wants belongs to another entity of the same transaction.
-fn wants_value_of_another(part: &[Placed], error: &Error) -> bool {
+fn wants_value_of_another(part: &[PositionedWrite], error: &Error) -> bool {
     let Error::UniqueViolation(violation) = error else { return false };
-    let is_owner = |placed: &Placed| placed.write.keys.1 == violation.owner.row_key;
+    let is_owner = |placed: &PositionedWrite| placed.write.keys.row_key == violation.owner.row_key;
     violation.owner != violation.entity && part.iter().any(is_owner)
 }
 
 /// Whether it was to be removed, and is not there.
-fn is_missing(placed: &Placed, error: &Error) -> bool {
-    matches!((&placed.write.what, error), (What::Remove, Error::NotFound(_)))
+fn is_missing(placed: &PositionedWrite, error: &Error) -> bool {
+    matches!((&placed.write.verb, error), (Verb::Remove, Error::NotFound(_)))
 }
 
 /// Whether it was to be inserted, and its row is there.
-fn is_in_the_way(placed: &Placed, error: &Error) -> bool {
-    matches!((&placed.write.what, error), (What::Insert(_), Error::AlreadyExists(_)))
+fn is_in_the_way(placed: &PositionedWrite, error: &Error) -> bool {
+    matches!((&placed.write.verb, error), (Verb::Insert(_), Error::AlreadyExists(_)))
 }
 
 /// Parts those whose rows stand in the table, or do not, from the others. Of the one at `known` that is known; what
 /// cannot be looked at is left to the transaction, which tells why.
-async fn part_off(part: Vec<Placed>, known: usize, stand: bool) -> (Vec<Placed>, Vec<Placed>) {
+async fn partition_existing(
+    part: Vec<PositionedWrite>,
+    known: usize,
+    exists: bool,
+) -> (Vec<PositionedWrite>, Vec<PositionedWrite>) {
     let looks = match part.first() {
         Some(first) if part.len() > 1 => {
             let keys: Vec<_> = part.iter().map(|placed| &placed.write.keys).collect();
-            first.write.upkeep.standing(&keys).await.unwrap_or_default()
+            first.write.write.existing(&keys).await.unwrap_or_default()
         }
         _ => Vec::new(),
     };
     let (mut parted, mut rest) = (Vec::new(), Vec::new());
     for (at, placed) in part.into_iter().enumerate() {
-        let is_so = at == known || looks.get(at) == Some(&stand);
+        let is_so = at == known || looks.get(at) == Some(&exists);
         if is_so { parted.push(placed) } else { rest.push(placed) }
     }
     (parted, rest)
 }
 
-fn has_inserts(part: &[Placed]) -> bool {
-    part.iter().any(|placed| matches!(placed.write.what, What::Insert(_)))
+fn has_inserts(part: &[PositionedWrite]) -> bool {
+    part.iter().any(|placed| matches!(placed.write.verb, Verb::Insert(_)))
 }
 
 /// The write that a transaction failed at, and whether it can be tried again as it is.
-fn culprit(part: &[Placed], error: &Error) -> Option<(usize, bool)> {
-    let by_row_key = |row: &RowId| part.iter().position(|placed| placed.write.keys.1 == row.row_key);
+fn failed_write(part: &[PositionedWrite], error: &Error) -> Option<(usize, bool)> {
+    let by_row_key = |row: &RowId| part.iter().position(|placed| placed.write.keys.row_key == row.row_key);
     match error {
         Error::AlreadyExists(row) | Error::ConditionNotMet(row) | Error::NotFound(row) => {
             let at = by_row_key(row)?;
             let write = &part[at].write;
-            let read = write.indexed && !matches!(write.what, What::Insert(_));
-            let gone = matches!((&write.what, error), (What::Remove, Error::NotFound(_)));
+            let read = write.indexed && !matches!(write.verb, Verb::Insert(_));
+            let gone = matches!((&write.verb, error), (Verb::Remove, Error::NotFound(_)));
             Some((at, read && !gone))
         }
         Error::UniqueViolation(violation) => Some((by_row_key(&violation.entity)?, false)),

@@ -1,4 +1,4 @@
-//! From an index's row to the entity that it belongs to.
+//! Keys of the entity to which a row of an index belongs.
 
 use std::borrow::Cow;
 
@@ -11,19 +11,20 @@ use crate::{
     row::RowKeys,
 };
 
-/// The keys of an entity, while they are put together from a row of one of its indexes.
+/// Builder of an entity's keys, which reads a row of one of its indexes.
 pub struct OwnerReader<'a> {
     index: &'static LayoutInfo,
     row: RowRef<'a>,
     keys: KeyWriter,
 }
 
-/// The primary key's layout of an entity, and how its parts are read from the properties of a pointer.
+/// Layouts of an entity's primary key and of an index, and the function that reads key parts from the properties of a
+/// pointer.
 pub(crate) struct OwnerOf {
     pub(crate) primary: &'static LayoutInfo,
     pub(crate) index: &'static LayoutInfo,
     pub(crate) separator: Option<char>,
-    /// Writes a part of the primary key, counted over both keys, from the property of a pointer.
+    /// Function that writes a part of the primary key, counted over both keys, from the property of a pointer.
     pub(crate) part: fn(usize, &mut OwnerReader<'_>) -> Result<()>,
 }
 
@@ -43,7 +44,7 @@ impl OwnerOf {
         let parts = primary.partition.iter().chain(primary.row).enumerate();
         for (at, part) in parts.skip(if same_partition { partition_parts } else { 0 }) {
             let last = at + 1 == partition_parts || at + 1 == partition_parts + primary.row.len();
-            // Index rows escape text also if the primary key is `raw`.
+            // Index rows escape text even if the primary key is `raw`.
             let written = if part.encoding == "raw" { "plain" } else { part.encoding };
             let same = |segment: &&Segment<'_>| segment.part.field == part.field && segment.part.encoding == written;
             match segments.iter().find(same) {
@@ -56,7 +57,7 @@ impl OwnerOf {
             }
         }
         let OwnerReader { keys, .. } = reader;
-        Ok((keys.partition.into_string(), keys.row.into_string()))
+        Ok(RowKeys { partition_key: keys.partition.into_string(), row_key: keys.row.into_string() })
     }
 }
 
@@ -64,12 +65,12 @@ impl OwnerOf {
 struct Segment<'a> {
     part: &'static PartInfo,
     text: &'a str,
-    /// Whether nothing follows it, so that delimiters in it are not escaped.
+    /// `true` if no part follows, so that delimiters in the text are not escaped.
     last: bool,
 }
 
 impl<'a> Segment<'a> {
-    /// Whether the part holds the field whole, or folded.
+    /// Checks whether the part holds the whole field, which may be folded.
     fn is_whole(&self) -> bool {
         !self
             .part
@@ -78,7 +79,7 @@ impl<'a> Segment<'a> {
             .any(|encoding| encoding.starts_with("hash =") || encoding.starts_with("first ="))
     }
 
-    /// The text that the part was made of; of what is no text, as it stands in the key.
+    /// Returns the text that the part encodes; a part that is no text is returned as it is stored in the key.
     fn value(&self, separator: Option<char>) -> Cow<'a, str> {
         let separator = separator.and_then(|separator| u8::try_from(separator).ok());
         let escape = Escape { last: self.last, separator };
@@ -87,7 +88,8 @@ impl<'a> Segment<'a> {
     }
 }
 
-/// Splits the keys of a row of an index, but for a partition key that is the entity's own. An error names the field.
+/// Splits the keys of an index row into parts, except for a partition key that is the entity's own. An error names the
+/// field.
 fn split<'a>(
     index: &'static LayoutInfo,
     partition_key: &'a str,
@@ -115,14 +117,14 @@ fn split<'a>(
     Ok(())
 }
 
-/// The value that the keys of a row of a unique index hold, to be told: every field stands there whole.
+/// Returns the value that the keys of a unique index's row hold, for a message. They hold every field whole.
 pub(crate) fn index_value(index: &'static LayoutInfo, keys: &RowKeys, separator: Option<char>) -> String {
     let mut segments = Vec::with_capacity(index.partition.len() + index.row.len());
-    if split(index, &keys.0, &keys.1, separator, &mut segments).is_err() {
-        return format!("{} {}", keys.0, keys.1);
+    if split(index, &keys.partition_key, &keys.row_key, separator, &mut segments).is_err() {
+        return format!("{} {}", keys.partition_key, keys.row_key);
     }
-    let told = segments.iter().filter(|segment| segment.is_whole());
-    told.map(|segment| segment.value(separator)).collect::<Vec<_>>().join(" ")
+    let whole = segments.iter().filter(|segment| segment.is_whole());
+    whole.map(|segment| segment.value(separator)).collect::<Vec<_>>().join(" ")
 }
 
 impl<'a> OwnerReader<'a> {
@@ -133,7 +135,7 @@ impl<'a> OwnerReader<'a> {
         error.into()
     }
 
-    /// The value of a field from the property that points with it.
+    /// Reads the value of a field from the property of the pointer that holds it.
     pub fn value<T: KeyPart>(&self, field: &'static str) -> Result<T> {
         let (table, row) = (self.index.table, self.row);
         let pointer = self.index.index.as_ref().map_or([].as_slice(), |index| index.pointer);
@@ -148,12 +150,12 @@ impl<'a> OwnerReader<'a> {
         Err(misfit(row.id(table), name, PropertyProblem { expected, found }))
     }
 
-    /// The keys, to write the next part into.
+    /// Returns the keys, to which the next part is written.
     pub fn keys(&mut self) -> &mut KeyWriter {
         &mut self.keys
     }
 
-    /// What became of that.
+    /// Converts the result of writing a part into one whose error names the row.
     pub fn written(&self, field: &'static str, written: Result<(), KeyProblem>) -> Result<()> {
         written.map_err(|problem| self.error(field, problem))
     }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use super::Error;
 use crate::RowId;
 
-/// How far a bulk write is; also what it did in the end.
+/// Progress of a bulk write; also its final result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BulkProgress {
-    /// The entities that were taken from the input.
+    /// Number of entities that were taken from the input.
     pub read: usize,
-    /// The entities that were written, or removed.
+    /// Number of entities that were written or removed.
     pub written: usize,
-    /// Those that were to be removed, and were not there.
+    /// Number of entities that were to be removed but did not exist.
     pub missing: usize,
-    /// Those that failed.
+    /// Number of entities that failed.
     pub failed: usize,
 }
 
@@ -29,16 +29,17 @@ pub struct BulkProgress {
 )]
 #[non_exhaustive]
 pub struct BulkError {
-    /// What was done all the same.
+    /// Progress up to the end, including the entities that were written.
     pub progress: BulkProgress,
-    /// What was tried and failed, and why. What was taken from the input and not tried, after an error that ended it,
-    /// is not among them.
+    /// Entities that were tried and failed, with the reasons. If an error ended the write, entities that were taken
+    /// from the input and not tried are not included.
     pub failures: Vec<BulkFailure>,
-    /// Of the input, so many entities are done: written, or among the failures that concern themselves alone. To go on
-    /// after what stopped it is gone, skip so many; some of the entities after them may have been written already.
+    /// Number of entities at the beginning of the input that are done: each is written, or failed for a reason of its
+    /// own. To resume after the cause is removed, skip this number of entities; some of the entities after them may
+    /// already be written.
     pub resume_from: usize,
-    /// Whether it ended before all of the input was tried: at an error that is not about one entity, or after 10,000
-    /// failures.
+    /// `true` if the write ended before all of the input was tried: at an error that does not concern a single entity,
+    /// or after 10,000 failures.
     pub ended_early: bool,
     first: Arc<Error>,
 }
@@ -47,11 +48,11 @@ pub struct BulkError {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BulkFailure {
-    /// Its place in the input, from 0.
+    /// Position in the input, counted from 0.
     pub position: usize,
-    /// Its row; `None` if it has none, since it cannot be encoded.
+    /// Row of the entity; `None` if the entity cannot be encoded and thus has no row.
     pub row: Option<RowId>,
-    /// Why; shared by those that failed together.
+    /// Reason; shared by entities that failed together.
     pub error: Arc<Error>,
 }
 

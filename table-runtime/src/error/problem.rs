@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Why a value cannot stand in a key, or a key cannot be read.
+/// Reason why a value cannot be stored in a key, or why a key cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyProblem {
@@ -11,7 +11,7 @@ pub enum KeyProblem {
     Digits {
         /// The value.
         value: String,
-        /// The digits of `pad`.
+        /// Number of digits, from `pad`.
         digits: usize,
     },
     /// A time is outside the years 0001 to 9999.
@@ -22,9 +22,9 @@ pub enum KeyProblem {
     },
     /// A date is outside the years 0001 to 9999.
     #[error("the date {year}-{month:02}-{day:02} is outside the years 0001 to 9999")]
-    #[allow(missing_docs, reason = "they say themselves")]
+    #[allow(missing_docs, reason = "the names describe the fields")]
     Date { year: i32, month: u8, day: u8 },
-    /// A `raw` text holds a character that keys cannot hold, or the delimiter that ends it.
+    /// A `raw` text contains a character that keys cannot hold, or the delimiter that ends it.
     #[error(
         "{value:?} holds {character:?}; a `raw` key part cannot hold `/`, `\\`, `#`, `?`, control characters, \
          or a separator that ends it"
@@ -35,7 +35,7 @@ pub enum KeyProblem {
         /// The first such character.
         character: char,
     },
-    /// The key gets too long by this part.
+    /// The key becomes too long with this part.
     #[error("it makes the {key} {units} UTF-16 units long; the limit is 512")]
     TooLong {
         /// `PartitionKey` or `RowKey`.
@@ -43,12 +43,12 @@ pub enum KeyProblem {
         /// The key's length with this part.
         units: usize,
     },
-    /// A stored key is not one that the layout writes.
+    /// A stored key does not have the form that the layout writes.
     #[error("expected {expected}, found {found:?}")]
     Malformed {
-        /// What the part or key should be.
+        /// Expected form of the part or key.
         expected: Cow<'static, str>,
-        /// What stands there.
+        /// Stored text.
         found: String,
     },
 }
@@ -58,22 +58,22 @@ impl KeyProblem {
         Self::Malformed { expected: expected.into(), found: found.to_owned() }
     }
 
-    /// A name that is none of an enum's.
+    /// Returns the problem of a name that is not one of the enum's names.
     pub(crate) fn unknown_name(found: &str, names: &[&str]) -> Self {
         Self::malformed(one_of(names), found)
     }
 }
 
-/// Why a field and a property do not fit each other.
+/// Reason why a field and a property do not fit each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PropertyProblem {
-    /// What was expected.
+    /// Expected type or value.
     pub expected: Cow<'static, str>,
-    /// What was found.
+    /// Found type or value.
     pub found: String,
 }
 
-/// ``one of `A`, `B` ``
+/// Returns ``one of `A`, `B` ``.
 pub(crate) fn one_of(names: &[&str]) -> String {
     let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     format!("one of {}", names.join(", "))

@@ -1,40 +1,113 @@
-//! Taking and giving up rows of indexes in other partitions.
+//! Rows of cross-partition indexes: claiming a unique value, rolling a write back, releasing rows after a commit.
+
+use std::mem;
 
 use futures_util::future::join_all;
 
 use super::{
-    schema::{EncodedRow, Found},
-    upkeep::{Mine, TRIES, Upkeep, Written, deletion, first, group},
-    verify::same,
+    schema::{Encoded, EncodedRow, FoundEntity, same_properties},
+    write::{MAX_ATTEMPTS, Write, WrittenRow, deletion, first, single},
 };
 use crate::{
-    ETag, Error, Properties, Result, Row, RowId, ValueRef,
+    ETag, Error, Properties, Result, Row, ValueRef,
     backend::{Action, IfMatch},
-    entity,
+    entity::WRITE_ID,
     layout::Holds,
     row::RowKeys,
 };
 
-/// What a writer does about the owner of a claim that it wants.
-enum Owner {
-    /// It is out of the way: the claim can be replaced.
-    Gone,
-    /// It changed while it was looked at: look again.
+/// The index rows that a write has in other partitions.
+pub(crate) struct IndexRows<'a>(pub(crate) &'a Write);
+
+/// The condition under which a writer may still commit its entity.
+#[derive(Clone, Copy)]
+pub(crate) enum Precondition<'a> {
+    /// The entity is pending with this write's id.
+    Pending,
+    /// The entity has the version that was read.
+    Version(&'a ETag),
+}
+
+/// The outcome of an attempt to fence or delete the owner of a claim.
+enum Eviction {
+    /// The owner cannot commit the value any more.
+    Done,
+    /// The owner changed meanwhile.
     Changed,
 }
 
-impl Upkeep {
-    /// Takes the row of a unique index for a value.
+impl IndexRows<'_> {
+    /// Writes the entity's rows in these indexes concurrently.
     ///
-    /// A claim is never taken for granted: one that leads to this very entity is written anew, so that whoever read it
-    /// before cannot delete it any more.
-    pub(super) async fn claim(&self, layout: usize, row: &EncodedRow, me: &RowKeys, mine: Mine<'_>) -> Result<ETag> {
-        let table = self.schema.layouts[layout].table;
-        let properties = self.index_properties(layout, row);
-        let insert = group(table, &row.keys, Action::Insert(properties.clone()))?;
+    /// # Errors
+    /// The first error, with the rows that were written all the same. A unique violation takes precedence, because it
+    /// says more than any other error.
+    pub(crate) async fn write(
+        &self,
+        new: &Encoded,
+        layouts: &[usize],
+        precondition: Precondition<'_>,
+    ) -> Result<Vec<WrittenRow>, (Error, Vec<WrittenRow>)> {
+        let owner = &new.primary().keys;
+        let rows = layouts.iter().filter_map(|layout| Some((*layout, new.row(*layout)?)));
+        let writes = rows.map(|(layout, row)| async move {
+            let etag = if self.0.schema.is_unique(layout) {
+                self.claim(layout, row, owner, precondition).await?
+            } else {
+                self.upsert(layout, row).await?
+            };
+            Ok(WrittenRow { layout, keys: row.keys.clone(), etag })
+        });
+        let (mut written, mut failed) = (Vec::new(), None);
+        for result in join_all(writes).await {
+            match result {
+                Ok(row) => written.push(row),
+                Err(error @ Error::UniqueViolation(_)) => failed = Some(error),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        match failed {
+            None => Ok(written),
+            Some(error) => Err((error, written)),
+        }
+    }
+
+    /// Writes a row of an index that is not unique. A second write of the same row does no harm.
+    pub(super) async fn upsert(&self, layout: usize, row: &EncodedRow) -> Result<ETag> {
+        let table = self.0.schema.layouts[layout].table;
+        let group = single(table, &row.keys, Action::Upsert(row.properties.clone()))?;
+        let mut lost = 0;
+        loop {
+            match self.0.backend().execute(&group).await {
+                Ok(etags) => return first(etags).ok_or_else(|| self.0.no_etag("upsert", &row.keys)),
+                Err(Error::OutcomeUnknown(error)) => {
+                    lost += 1;
+                    if lost == MAX_ATTEMPTS {
+                        return Err(self.0.no_answer(error.reason));
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Claims a value of a unique index: writes the row of the value with this write's id.
+    ///
+    /// A claim that already points to this entity is written again under a new version, so that no writer that read it
+    /// before can delete it.
+    async fn claim(
+        &self,
+        layout: usize,
+        row: &EncodedRow,
+        entity: &RowKeys,
+        precondition: Precondition<'_>,
+    ) -> Result<ETag> {
+        let table = self.0.schema.layouts[layout].table;
+        let properties = self.properties(layout, row);
+        let insert = single(table, &row.keys, Action::Insert(properties.clone()))?;
         let mut lost = None;
-        for _ in 0..TRIES {
-            match self.backend().execute(&insert).await {
+        for _ in 0..MAX_ATTEMPTS {
+            match self.0.backend().execute(&insert).await {
                 Ok(etags) => {
                     if let Some(etag) = first(etags) {
                         return Ok(etag);
@@ -44,31 +117,31 @@ impl Upkeep {
                 Err(Error::OutcomeUnknown(error)) => lost = Some(error.reason),
                 Err(error) => return Err(error),
             }
-            let Some(claim) = self.get(table, &row.keys).await? else { continue };
-            let owner = self.schema.owner(layout, &claim)?;
-            if owner == *me && is_of(&claim, self) {
+            let Some(claim) = self.0.get(table, &row.keys).await? else { continue };
+            let owner = self.0.schema.owner(layout, &claim)?;
+            if owner == *entity && self.has_own_id(&claim) {
                 return Ok(claim.etag);
             }
-            if owner == *me {
-                self.check_mine(me, mine).await?;
+            if owner == *entity {
+                self.check(entity, precondition).await?;
             } else {
-                self.settle(layout, &row.keys, me, &owner, mine).await?;
+                self.evict(layout, &row.keys, entity, &owner, precondition).await?;
             }
             let replace = Action::Replace(properties.clone(), IfMatch::ETag(claim.etag));
-            match self.backend().execute(&group(table, &row.keys, replace)?).await {
+            match self.0.backend().execute(&single(table, &row.keys, replace)?).await {
                 Ok(etags) => {
                     if let Some(etag) = first(etags) {
                         return Ok(etag);
                     }
                 }
-                // Another writer was faster, or the answer was lost: the claim says whose it is.
+                // This write lost a race, or its answer was lost. The claim shows which.
                 Err(error @ (Error::ConditionNotMet(_) | Error::NotFound(_) | Error::OutcomeUnknown(_))) => {
                     lost = match error {
                         Error::OutcomeUnknown(error) => Some(error.reason),
                         _ => None,
                     };
-                    if let Some(claim) = self.get(table, &row.keys).await?.filter(|claim| is_of(claim, self))
-                        && self.schema.owner(layout, &claim)? == *me
+                    if let Some(claim) = self.0.get(table, &row.keys).await?.filter(|claim| self.has_own_id(claim))
+                        && self.0.schema.owner(layout, &claim)? == *entity
                     {
                         return Ok(claim.etag);
                     }
@@ -77,177 +150,173 @@ impl Upkeep {
             }
         }
         match lost {
-            Some(reason) => Err(self.no_answer(reason)),
-            None => Err(self.outrun(me, mine)),
+            Some(reason) => Err(self.0.no_answer(reason)),
+            None => Err(self.lost_race(entity, precondition)),
         }
     }
 
-    /// Returns the error of a write to which other writers left no chance. It names the entity that the caller writes,
-    /// never a row of an index.
-    fn outrun(&self, me: &RowKeys, mine: Mine<'_>) -> Error {
-        let row = Box::new(RowId::of(self.schema.table(), me));
-        match mine {
-            Mine::Pending => Error::Aborted(row),
-            Mine::Version(_) => Error::ConditionNotMet(row),
+    /// Returns the error of a write that lost too many races. It names the entity that the caller writes, never an index
+    /// row.
+    fn lost_race(&self, entity: &RowKeys, precondition: Precondition<'_>) -> Error {
+        let row = Box::new(self.0.row_id(entity));
+        match precondition {
+            Precondition::Pending => Error::Aborted(row),
+            Precondition::Version(_) => Error::ConditionNotMet(row),
         }
     }
 
-    /// Returns the error of an entity that was not written, because the answers about its index rows were lost.
-    pub(super) fn no_answer(&self, reason: String) -> Error {
-        Error::NoAnswer { table: self.schema.table().to_owned(), operation: "write of an index row", reason }
-    }
-
-    /// Whether the entity that this write works on is still the one that it wrote or read.
-    async fn check_mine(&self, me: &RowKeys, mine: Mine<'_>) -> Result<()> {
-        match (mine, self.entity(me).await?) {
-            (Mine::Pending, Some(found)) if found.pending == Some(self.id) => Ok(()),
-            (Mine::Version(etag), Some(found)) if found.row.etag == *etag => Ok(()),
-            _ => Err(self.outrun(me, mine)),
+    /// Checks that this write may still commit its entity.
+    async fn check(&self, entity: &RowKeys, precondition: Precondition<'_>) -> Result<()> {
+        match (precondition, self.0.entity(entity).await?) {
+            (Precondition::Pending, Some(found)) if found.pending == Some(self.0.id) => Ok(()),
+            (Precondition::Version(etag), Some(found)) if found.row.etag == *etag => Ok(()),
+            _ => Err(self.lost_race(entity, precondition)),
         }
     }
 
-    /// Sees to it that the owner of a claim does not have its value, and cannot come to have it unnoticed.
-    async fn settle(&self, layout: usize, at: &RowKeys, me: &RowKeys, owner: &RowKeys, mine: Mine<'_>) -> Result<()> {
-        for _ in 0..TRIES {
-            let Some(found) = self.entity(owner).await? else { return Ok(()) };
+    /// Makes sure that the owner of a claim neither has its value nor can commit it later.
+    ///
+    /// # Errors
+    /// A committed owner with the value is a unique violation.
+    async fn evict(
+        &self,
+        layout: usize,
+        at: &RowKeys,
+        entity: &RowKeys,
+        owner: &RowKeys,
+        precondition: Precondition<'_>,
+    ) -> Result<()> {
+        for _ in 0..MAX_ATTEMPTS {
+            let Some(found) = self.0.entity(owner).await? else { return Ok(()) };
             let has_value = found.encoded.keys(layout) == Some(at);
             if has_value && found.pending.is_none() {
-                return Err(self.violation(layout, at, me, owner));
+                return Err(self.0.violation(layout, at, entity, owner));
             }
-            let settled =
-                if has_value { self.remove_pending(owner, &found).await? } else { self.fence(&found).await? };
-            if let Owner::Gone = settled {
+            let evicted =
+                if has_value { self.delete_pending(owner, &found).await? } else { self.fence(&found).await? };
+            if let Eviction::Done = evicted {
                 return Ok(());
             }
         }
-        Err(self.outrun(me, mine))
+        Err(self.lost_race(entity, precondition))
     }
 
-    /// Clears away an insert that is slow or dead, which cannot be told apart; a slow one is told so.
-    async fn remove_pending(&self, keys: &RowKeys, found: &Found) -> Result<Owner> {
-        match self.backend().execute(&deletion(self.schema.table(), keys, &found.row.etag)).await {
-            Ok(_) | Err(Error::NotFound(_)) => Ok(Owner::Gone),
-            Err(Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => Ok(Owner::Changed),
+    /// Deletes a pending insert. Its writer is slow or dead, which looks alike; a slow one gets [`Error::Aborted`].
+    async fn delete_pending(&self, keys: &RowKeys, found: &FoundEntity) -> Result<Eviction> {
+        let delete = deletion(self.0.schema.table().into(), keys, &found.row.etag);
+        Self::eviction(self.0.backend().execute(&delete).await.map(drop))
+    }
+
+    async fn fence(&self, found: &FoundEntity) -> Result<Eviction> {
+        Self::eviction(self.0.fence(found).await.map(drop))
+    }
+
+    fn eviction(result: Result<()>) -> Result<Eviction> {
+        match result {
+            Ok(()) | Err(Error::NotFound(_)) => Ok(Eviction::Done),
+            Err(Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => Ok(Eviction::Changed),
             Err(error) => Err(error),
         }
     }
 
-    async fn fence(&self, found: &Found) -> Result<Owner> {
-        match self.touch(found).await {
-            Ok(_) | Err(Error::NotFound(_)) => Ok(Owner::Gone),
-            Err(Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => Ok(Owner::Changed),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Gives an entity a new version and changes nothing else: whoever read it before cannot commit any more.
-    pub(super) async fn touch(&self, found: &Found) -> Result<Option<ETag>> {
-        let keys = &found.encoded.primary().keys;
-        let merge = Action::Merge(Properties::default(), IfMatch::ETag(found.row.etag.clone()));
-        Ok(first(self.backend().execute(&group(self.schema.table(), keys, merge)?).await?))
-    }
-
-    /// Gives up rows that this write wrote for an entity that it did not change: those that the entity, as it now is,
-    /// does not have. What it fails to clear away, a repair does.
+    /// Rolls back rows that this write wrote for an entity that it did not commit: deletes those that the entity does
+    /// not have. A row that cannot be deleted is left to a repair.
     ///
-    /// `etag` is the version of the entity that the caller holds. If the fence is what changes it, the caller holds the
+    /// `etag` is the version of the entity that the caller holds. If the fence changes that version, the caller gets the
     /// new one.
-    pub(super) async fn take_back(&self, owner: &RowKeys, mut rows: Vec<Written>, mut etag: Option<&mut ETag>) {
-        for _ in 0..TRIES {
+    pub(crate) async fn roll_back(&self, owner: &RowKeys, mut rows: Vec<WrittenRow>, mut etag: Option<&mut ETag>) {
+        for _ in 0..MAX_ATTEMPTS {
             if rows.is_empty() {
                 return;
             }
-            let Ok(found) = self.entity(owner).await else { return };
+            let Ok(found) = self.0.entity(owner).await else { return };
             let Some(found) = found else {
-                rows = self.delete_written(owner, rows).await;
+                rows = self.delete_if_unchanged(owner, rows).await;
                 continue;
             };
-            let has = |row: &Written| found.encoded.keys(row.layout) == Some(&row.keys);
-            let mut rewritten = Vec::new();
+            let has = |row: &WrittenRow| found.encoded.keys(row.layout) == Some(&row.keys);
+            let mut written_again = Vec::new();
             if !rows.iter().all(has) {
-                match self.touch(&found).await {
-                    Ok(touched) => {
-                        if let (Some(etag), Some(touched)) = (&mut etag, touched)
+                match self.0.fence(&found).await {
+                    Ok(fenced) => {
+                        if let (Some(etag), Some(fenced)) = (&mut etag, fenced)
                             && **etag == found.row.etag
                         {
-                            **etag = touched;
+                            **etag = fenced;
                         }
-                        let given_up = rows.extract_if(.., |row| !has(row)).collect();
-                        rewritten = self.delete_written(owner, given_up).await;
+                        let stale = rows.extract_if(.., |row| !has(row)).collect();
+                        written_again = self.delete_if_unchanged(owner, stale).await;
                     }
                     Err(Error::NotFound(_) | Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => continue,
                     Err(_) => return,
                 }
             }
-            // What stays is the entity's, but what it includes may be of the write that did not come to pass.
-            rows.retain(|row| self.schema.holds(row.layout) == Holds::Include);
-            self.include_again(&found, &mut rows).await;
-            rows.extend(rewritten);
+            // The other rows belong to the entity, but their included properties may be those of the failed write.
+            rows.retain(|row| self.0.schema.holds(row.layout) == Holds::Include);
+            self.restore_included(&found, &mut rows).await;
+            rows.extend(written_again);
         }
     }
 
-    /// Writes into these rows what they include of the entity, and leaves those that are to be looked at again: a row
-    /// that others have written since is theirs.
-    async fn include_again(&self, found: &Found, rows: &mut Vec<Written>) {
-        let mut mine = Vec::new();
-        for mut row in std::mem::take(rows) {
+    /// Writes the entity's included properties into these rows, and keeps the rows that have to be read again. A row
+    /// that another writer has written since is left alone.
+    async fn restore_included(&self, found: &FoundEntity, rows: &mut Vec<WrittenRow>) {
+        let mut restored = Vec::new();
+        for mut row in mem::take(rows) {
             let Some(now) = found.encoded.row(row.layout) else { continue };
-            let table = self.schema.layouts[row.layout].table;
-            if let Ok(Some(stored)) = self.get(table, &row.keys).await
+            let table = self.0.schema.layouts[row.layout].table;
+            if let Ok(Some(stored)) = self.0.get(table, &row.keys).await
                 && stored.etag == row.etag
-                && !same(&stored.properties, &now.properties)
+                && !same_properties(&stored.properties, &now.properties)
             {
-                let replace = Action::Replace(self.index_properties(row.layout, now), IfMatch::ETag(row.etag));
-                let Ok(group) = group(table, &row.keys, replace) else { continue };
-                if let Ok(Some(etag)) = self.backend().execute(&group).await.map(first) {
+                let replace = Action::Replace(self.properties(row.layout, now), IfMatch::ETag(row.etag));
+                let Ok(group) = single(table, &row.keys, replace) else { continue };
+                if let Ok(Some(etag)) = self.0.backend().execute(&group).await.map(first) {
                     row.etag = etag;
-                    mine.push(row);
+                    restored.push(row);
                 }
             }
         }
-        *rows = mine;
+        *rows = restored;
     }
 
-    /// Gives up rows that an entity had, in the versions that were read before it was changed.
+    /// Releases rows that an entity had before a commit: deletes them in the versions that were read before it.
     ///
-    /// A writer that did not come to its commit may have written such a row meanwhile, and left it since it was the
-    /// entity's then: it is looked at like one that this write wrote.
-    pub(super) async fn give_up(&self, owner: &RowKeys, rows: Vec<Written>, etag: Option<&mut ETag>) {
-        let rewritten = self.delete_written(owner, rows).await;
-        self.take_back(owner, rewritten, etag).await;
+    /// A writer that failed may have written such a row again meanwhile, and left it because it belonged to the entity
+    /// then. That row is rolled back like one of this write.
+    pub(crate) async fn release(&self, owner: &RowKeys, rows: Vec<WrittenRow>, etag: Option<&mut ETag>) {
+        let written_again = self.delete_if_unchanged(owner, rows).await;
+        self.roll_back(owner, written_again, etag).await;
     }
 
-    /// Deletes rows in the versions that are known, side by side, and gives those that were written again since for the
-    /// same entity, in their versions now. A row that stays for another reason is found by a repair.
-    async fn delete_written(&self, owner: &RowKeys, rows: Vec<Written>) -> Vec<Written> {
+    /// Deletes rows in their known versions, concurrently. Returns the rows that were written again since for the same
+    /// entity, in their present versions. A row that stays for another reason is left to a repair.
+    async fn delete_if_unchanged(&self, owner: &RowKeys, rows: Vec<WrittenRow>) -> Vec<WrittenRow> {
         let deletions = rows.into_iter().map(|row| async move {
-            let table = self.schema.layouts[row.layout].table;
-            let deleted = match self.backend().execute(&deletion(table, &row.keys, &row.etag)).await {
+            let table = self.0.schema.layouts[row.layout].table;
+            let deleted = match self.0.backend().execute(&deletion(table.into(), &row.keys, &row.etag)).await {
                 Ok(_) | Err(Error::NotFound(_)) => Ok(None),
-                Err(Error::ConditionNotMet(_)) => self.own_row(row.layout, &row.keys, owner).await,
+                Err(Error::ConditionNotMet(_)) => self.0.own_row(row.layout, &row.keys, owner).await,
                 Err(error) => Err(error),
             };
             deleted.unwrap_or_else(|error| {
-                tracing::warn!(table, index = self.schema.layouts[row.layout].name, %error, "an index row was left");
+                tracing::warn!(table, index = self.0.schema.layouts[row.layout].name, %error, "an index row was left");
                 None
             })
         });
         join_all(deletions).await.into_iter().flatten().collect()
     }
-}
 
-impl Upkeep {
-    /// The properties of an index's row in another partition: a claim has this write's id.
-    pub(super) fn index_properties(&self, layout: usize, row: &EncodedRow) -> Properties {
+    /// Returns the properties of a row in another partition. A claim also has the write id.
+    pub(super) fn properties(&self, layout: usize, row: &EncodedRow) -> Properties {
         let mut properties = row.properties.clone();
-        if self.schema.is_unique(layout) {
-            properties.push(entity::WRITE_ID, ValueRef::Guid(self.id));
+        if self.0.schema.is_unique(layout) {
+            properties.push(WRITE_ID, ValueRef::Guid(self.0.id));
         }
         properties
     }
-}
 
-/// Whether the claim is of this very write; of a repair or a backfill, which claims for many entities, for one of them.
-fn is_of(claim: &Row, upkeep: &Upkeep) -> bool {
-    claim.properties.get(entity::WRITE_ID) == Some(ValueRef::Guid(upkeep.id))
+    fn has_own_id(&self, claim: &Row) -> bool {
+        claim.properties.get(WRITE_ID) == Some(ValueRef::Guid(self.0.id))
+    }
 }

@@ -1,29 +1,31 @@
-//! An entity's rows in all of its layouts, without its type.
+//! The rows of an entity in all of its layouts, without the entity's type.
 
-use super::sweep::Sweep;
 use crate::{
-    Error, Guid, Layout, LayoutInfo, Properties, Result, Row, RowRef, TableEntity, Tables, ValueRef,
-    entity::{self, LoadedRow, LoadedRows, PENDING},
+    Error, Guid, Layout, LayoutInfo, Properties, Result, Row, RowRef, TableEntity, ValueRef,
+    codec::index_value,
+    entity::{self, LoadedRow, LoadedRows, PENDING, WRITE_ID},
     layout::{Holds, Scope, Shape},
-    limits, pacing,
+    limits,
     row::RowKeys,
 };
 
-/// What upkeep knows of an entity's type: so that its code is there once, not once for each entity.
+/// The parts of an entity's type that writes need. They are values, so that the code of writes is compiled once and not
+/// for each entity.
 #[derive(Clone, Copy)]
 pub(crate) struct Schema {
     pub(crate) layouts: &'static [LayoutInfo],
-    pub(crate) write_id: bool,
-    kind: Option<&'static str>,
+    /// Whether the entity's rows have a `WriteId`.
+    pub(crate) has_write_id: bool,
+    pub(crate) kind: Option<&'static str>,
     separator: Option<char>,
-    /// What tells the entity's rows from those of others in its table, where it has no kind.
-    shape: Option<Shape>,
+    /// The shape of the entity's row keys, if the entity has no kind.
+    pub(crate) shape: Option<Shape>,
     describe: fn() -> Layout,
     rows: fn(RowRef<'_>) -> Result<Encoded>,
     owner: fn(usize, RowRef<'_>) -> Result<RowKeys>,
 }
 
-/// The rows that an entity has: the primary one, then one for each index, `None` where it is sparse.
+/// The rows of an entity: the primary row, then one for each index; `None` if the entity has no row in the index.
 #[derive(Clone, Debug)]
 pub(crate) struct Encoded {
     pub(crate) rows: Vec<Option<EncodedRow>>,
@@ -36,53 +38,54 @@ pub(crate) struct EncodedRow {
     pub(crate) properties: Properties,
 }
 
-/// An entity as it was found in its table.
+/// An entity that was read from its table.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundEntity {
     pub(crate) row: Row,
     pub(crate) encoded: Encoded,
-    /// The id of the insert that has not committed it yet.
+    /// The write id of the insert that has not committed the entity yet.
     pub(crate) pending: Option<Guid>,
 }
 
 impl Encoded {
-    /// Encodes an entity in every layout, and checks each row against the service's limits.
+    /// Encodes an entity in every layout. Checks each row of an entity with indexes against the service's limits, so
+    /// that the error names the index; a single row is checked with its request.
     pub(crate) fn of<E: TableEntity>(entity: &E) -> Result<Self> {
         let encoded = Self::unchecked(entity)?;
-        let checked = encoded.rows.iter().zip(E::LAYOUTS);
-        for (row, layout) in checked.filter_map(|(row, layout)| Some((row.as_ref()?, layout))) {
-            check(layout, row)?;
+        if const { E::LAYOUTS.len() > 1 } {
+            let rows = encoded.rows.iter().zip(E::LAYOUTS);
+            for (row, layout) in rows.filter_map(|(row, layout)| Some((row.as_ref()?, layout))) {
+                check(layout, row)?;
+            }
         }
         Ok(encoded)
     }
 
     fn unchecked<E: TableEntity>(entity: &E) -> Result<Self> {
-        let keys = entity::all_keys(entity)?;
-        let primary = keys.first().cloned().flatten().unwrap_or_default();
-        let stored = entity::properties(entity, &primary)?;
-        let rows = E::LAYOUTS.iter().enumerate().zip(keys).map(|((at, layout), keys)| {
-            let Some(keys) = keys else { return Ok(None) };
-            let properties = match &layout.index {
-                None => {
-                    let mut properties = stored.clone();
-                    if let Some(kind) = E::KIND {
-                        properties.push(entity::KIND, ValueRef::String(kind));
-                    }
-                    properties
-                }
-                Some(index) => {
-                    let begun = if index.holds == Holds::Copy { stored.clone() } else { Properties::default() };
-                    entity::index_properties(entity, at, &keys, begun)?
-                }
-            };
-            Ok(Some(EncodedRow { keys, properties }))
-        });
-        Ok(Self { rows: rows.collect::<Result<_>>()? })
+        let primary = entity::keys(entity)?;
+        let mut properties = entity::properties(entity, &primary)?;
+        // A copy has no kind.
+        let copied = if const { E::LAYOUTS.len() > 1 } { properties.clone() } else { Properties::default() };
+        if let Some(kind) = E::KIND {
+            properties.push(entity::KIND, ValueRef::String(kind));
+        }
+        let mut rows = Vec::with_capacity(E::LAYOUTS.len());
+        rows.push(Some(EncodedRow { keys: primary, properties }));
+        for (layout, info) in E::LAYOUTS.iter().enumerate().skip(1) {
+            let row = entity::keys_in(entity, layout)?.map(|keys| {
+                let copies = info.index.as_ref().is_some_and(|index| index.holds == Holds::Copy);
+                let begun = if copies { copied.clone() } else { Properties::default() };
+                let properties = entity::index_properties(entity, layout, &keys, begun)?;
+                Ok::<_, Error>(EncodedRow { keys, properties })
+            });
+            rows.push(row.transpose()?);
+        }
+        Ok(Self { rows })
     }
 
-    /// The entity's own row.
+    /// Returns the entity's own row.
     pub(crate) fn primary(&self) -> &EncodedRow {
-        // Every entity has one.
+        // `unchecked` writes it first.
         self.rows.first().and_then(Option::as_ref).unwrap_or_else(|| unreachable!("an entity has a primary key"))
     }
 
@@ -94,15 +97,16 @@ impl Encoded {
         self.row(layout).map(|row| &row.keys)
     }
 
-    /// The rows, as what a write of the entity changes.
+    /// Returns the rows in the form that a write compares with the new rows.
     pub(crate) fn into_loaded(self) -> LoadedRows {
         let loaded = |EncodedRow { keys, properties }| LoadedRow { keys, included: Some(properties) };
         self.rows.into_iter().map(|row| row.map(loaded)).collect()
     }
 }
 
-/// A row's limits; of an index's row, the error names the index.
-fn check(layout: &LayoutInfo, EncodedRow { keys: (partition_key, row_key), properties }: &EncodedRow) -> Result<()> {
+/// Checks a row against the service's limits. The error of an index row names the index.
+fn check(layout: &LayoutInfo, EncodedRow { keys, properties }: &EncodedRow) -> Result<()> {
+    let RowKeys { partition_key, row_key } = keys;
     let checked = limits::check_key(layout.table, "PartitionKey", partition_key)
         .and_then(|()| limits::check_key(layout.table, "RowKey", row_key))
         .and_then(|()| limits::check_row(layout.table, partition_key, row_key, properties.as_ref()));
@@ -119,7 +123,7 @@ impl Schema {
     pub(crate) const fn of<E: TableEntity>() -> Self {
         Self {
             layouts: E::LAYOUTS,
-            write_id: E::WRITE_ID,
+            has_write_id: E::WRITE_ID,
             kind: E::KIND,
             separator: E::SEPARATOR,
             shape: if E::KIND.is_some() { None } else { Shape::of(&E::LAYOUTS[0], E::SEPARATOR) },
@@ -129,48 +133,38 @@ impl Schema {
         }
     }
 
-    /// Whether there are lists, at which writers to one partition meet.
+    /// Checks whether the entity has rows besides its own.
+    pub(crate) const fn has_indexes(&self) -> bool {
+        self.layouts.len() > 1
+    }
+
+    /// Checks whether an index holds lists. Writers in one partition contend for them.
     pub(crate) fn has_lists(&self) -> bool {
         (1..self.layouts.len()).any(|layout| self.holds(layout) == Holds::List)
     }
 
-    /// How the entity is stored.
+    /// Returns the description of the entity's layouts.
     pub(crate) fn describe(&self) -> Layout {
         (self.describe)()
     }
 
-    /// Whether the entity's table has none of its type: those of other kinds may share it.
-    pub(crate) async fn has_no_entity(self, tables: &Tables) -> Result<bool> {
-        // Where no others share the table, the first row says it.
-        let page = if self.kind.is_some() || self.shape.is_some() { limits::PAGE } else { 1 };
-        let mut sweep = Sweep::new(tables.backend().clone(), self, [0]).of_pages(page);
-        while let Some(swept) = sweep.next().await? {
-            // What does not fit the struct is there all the same.
-            if swept.rows.iter().any(|row| !matches!(self.read(row.to_row()), Ok(None))) {
-                return Ok(false);
-            }
-            pacing::yield_now().await;
-        }
-        Ok(true)
-    }
-
-    /// The entity's table.
+    /// Returns the entity's table.
     pub(crate) fn table(&self) -> &'static str {
         self.layouts[0].table
     }
 
-    /// The indexes whose rows stand in the entity's partition.
+    /// Returns the indexes with rows in the entity's partition.
     pub(crate) fn same_partition(&self) -> impl Iterator<Item = usize> {
-        self.indexes(|layout| layout.index.as_ref().is_some_and(|index| index.scope == Scope::SamePartition))
+        self.indexes(LayoutInfo::is_same_partition)
     }
 
-    /// The indexes whose rows are written by steps, before the entity is committed.
-    pub(crate) fn claimed(&self) -> impl Iterator<Item = usize> {
-        self.indexes(LayoutInfo::is_claimed)
+    /// Returns the indexes with rows in other partitions that are written before the entity is committed.
+    pub(crate) fn before_commit(&self) -> impl Iterator<Item = usize> {
+        self.indexes(LayoutInfo::is_before_commit)
     }
 
-    /// The indexes whose rows in other partitions hold properties, which follow the entity.
-    pub(crate) fn following(&self) -> impl Iterator<Item = usize> {
+    /// Returns the indexes whose rows in other partitions hold properties, which are propagated after the commit.
+    pub(crate) fn propagated(&self) -> impl Iterator<Item = usize> {
         self.indexes(|layout| {
             layout.index.as_ref().is_some_and(|index| {
                 index.scope == Scope::CrossPartition && matches!(index.holds, Holds::Copy | Holds::Include)
@@ -183,7 +177,7 @@ impl Schema {
         (1..layouts.len()).filter(move |at| is(&layouts[*at]))
     }
 
-    /// Whether the index has one entity at most for a value.
+    /// Checks whether a value of the index has one entity at most.
     pub(crate) fn is_unique(&self, layout: usize) -> bool {
         self.layouts[layout].index.as_ref().is_some_and(|index| index.unique)
     }
@@ -192,18 +186,18 @@ impl Schema {
         self.layouts[layout].index.as_ref().map_or(Holds::Pointer, |index| index.holds)
     }
 
-    /// The value that the keys of a row of an index hold, to be told.
+    /// Returns the value that the keys of an index row hold, for an error.
     pub(crate) fn value(&self, layout: usize, keys: &RowKeys) -> String {
-        crate::codec::index_value(&self.layouts[layout], keys, self.separator)
+        index_value(&self.layouts[layout], keys, self.separator)
     }
 
-    /// The entity to which a row of an index leads.
+    /// Returns the keys of the entity to which an index row points.
     pub(crate) fn owner(&self, layout: usize, row: &Row) -> Result<RowKeys> {
         (self.owner)(layout, row.as_ref())
     }
 
-    /// The entity in a row of its table; `None` for a row of another entity.
-    pub(crate) fn read(&self, row: Row) -> Result<Option<Found>> {
+    /// Reads the entity in a row of its table; `None` if the row belongs to another kind of entity.
+    pub(crate) fn read(&self, row: Row) -> Result<Option<FoundEntity>> {
         if self.shape.is_some_and(|shape| !shape.fits(&row.row_key)) {
             return Ok(None);
         }
@@ -214,14 +208,26 @@ impl Schema {
         }
         let encoded = (self.rows)(row.as_ref())?;
         let pending = pending(&row);
-        Ok(Some(Found { row, encoded, pending }))
+        Ok(Some(FoundEntity { row, encoded, pending }))
     }
 }
 
-/// The id of the insert that has not committed the row yet.
+/// Returns the write id of the insert that has not committed the row yet.
 pub(crate) fn pending(row: &Row) -> Option<Guid> {
     match row.properties.get(PENDING) {
         Some(ValueRef::Guid(id)) => Some(id),
         _ => None,
     }
+}
+
+/// Checks whether two rows have the same properties, apart from the write id.
+pub(crate) fn same_properties(stored: &Properties, expected: &Properties) -> bool {
+    let mut stored: Vec<_> = stored.iter().filter(|(name, _)| *name != WRITE_ID).collect();
+    let mut expected: Vec<_> = expected.iter().collect();
+    stored.sort_by_key(|(name, _)| *name);
+    expected.sort_by_key(|(name, _)| *name);
+    let is_same = |((left, stored), (right, expected)): (&(&str, ValueRef<'_>), &(&str, ValueRef<'_>))| {
+        left == right && stored.is_same(*expected)
+    };
+    stored.len() == expected.len() && stored.iter().zip(&expected).all(is_same)
 }

@@ -1,7 +1,7 @@
 //! Writing the keys of a layout.
 
 use super::{Decode, Encode, Escape, KeyBuffer, KeyProblem, Kind, PartSink, Plain, Raw, kind};
-use crate::{KeyError, LayoutInfo, PartInfo, limits};
+use crate::{KeyError, LayoutInfo, PartInfo, limits, row::RowKeys};
 
 /// A writer of an entity's two keys in one layout.
 #[derive(Clone, Debug)]
@@ -103,9 +103,12 @@ impl KeyWriter {
     }
 
     /// Returns the two keys if every part was written, or `None` if the entity has no row in the layout.
-    pub(crate) fn finish(self, written: Result<bool, KeyProblem>) -> Result<Option<(String, String)>, Box<KeyError>> {
+    pub(crate) fn finish(self, written: Result<bool, KeyProblem>) -> Result<Option<RowKeys>, Box<KeyError>> {
         match written {
-            Ok(true) => Ok(Some((self.partition.into_string(), self.row.into_string()))),
+            Ok(true) => {
+                let (partition_key, row_key) = (self.partition.into_string(), self.row.into_string());
+                Ok(Some(RowKeys { partition_key, row_key }))
+            }
             Ok(false) => Ok(None),
             Err(problem) => {
                 let part = match self.row_parts.checked_sub(1) {

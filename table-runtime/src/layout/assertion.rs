@@ -1,4 +1,4 @@
-//! `assert_layout!`: an entity's layout beside the one that was written down.
+//! `assert_layout!`: compares an entity's layout with the one that a file holds.
 
 use std::{env, fmt::Write, fs, io, path::Path};
 
@@ -9,12 +9,13 @@ use super::{
     info::Layout,
 };
 
-/// Asserts that an entity is stored as a file says, which [`TableEntity::layout`](crate::TableEntity::layout) was
-/// written to: so that a change of the struct by which stored rows would no longer be found fails a test before it
-/// reaches the data. The types of properties are not written down. The path is relative to the package's folder.
+/// Asserts that an entity is stored as a file describes. The file holds an earlier result of
+/// [`TableEntity::layout`](crate::TableEntity::layout). If a change of the struct would make stored rows unreachable,
+/// the assertion fails in a test before the change reaches the data. The file does not hold the types of properties.
+/// The path is relative to the package's folder.
 ///
-/// Keep the file with the source. Where there is none, it is written, and the assertion fails this once. To accept a
-/// change, run the test with `TABLE_LAYOUTS=overwrite`, and commit the file with what the change asks for.
+/// Keep the file with the source. If the file is missing, the assertion writes it and fails this once. To accept a
+/// change, run the test with `TABLE_LAYOUTS=overwrite`, do what the message asks for, and commit the file.
 ///
 /// Fields can be renamed as long as the names of their properties stay.
 ///
@@ -35,8 +36,8 @@ use super::{
 /// ```
 ///
 /// # Panics
-/// The layout differs: the message says what has changed, what that does to stored rows, and what to run. The file is
-/// missing, or is no layout.
+/// Panics if the layout differs: the message states what has changed, what that does to stored rows, and what to run.
+/// Panics if the file is missing or does not hold a layout.
 #[macro_export]
 macro_rules! assert_layout {
     ($entity:ty, $path:expr $(,)?) => {
@@ -51,7 +52,7 @@ macro_rules! assert_layout {
 /// Compares a layout with the one in a file of the package in `folder`.
 ///
 /// # Panics
-/// They differ, or there is none.
+/// Panics if they differ, or if the file is missing or does not hold a layout.
 #[track_caller]
 pub fn assert_layout(layout: &Layout, folder: &str, path: &Path) {
     let overwrite = env::var_os("TABLE_LAYOUTS").is_some_and(|value| value == "overwrite");
@@ -88,14 +89,14 @@ fn compare(layout: &Layout, path: &Path, overwrite: bool) -> Result<(), String> 
     }
     let mut text = format!("`{name}` is not stored as {shown} says:\n");
     for change in changes {
-        // A text takes whatever is written to it.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(text, "- {change}");
     }
     text.push_str("To accept that, run this test with TABLE_LAYOUTS=overwrite, and commit the file.");
     Err(text)
 }
 
-/// What differs from a layout that was written down, with what it does to stored rows.
+/// Returns the differences from a recorded layout, each with its effect on stored rows.
 fn changes(layout: &Layout, stored: &Value) -> Vec<String> {
     let (fields, entity) = (Fields::of(layout), layout.entity);
     let empty = Vec::new();
@@ -154,7 +155,7 @@ fn changes(layout: &Layout, stored: &Value) -> Vec<String> {
     changes
 }
 
-/// A layout of a file with what the whole entity decides of its rows, as [`written`] has it.
+/// Adds to one layout of a file the settings of the whole entity, in the form of [`written`].
 fn with_entity(layout: &Value, entity: &Value) -> Value {
     let mut layout = layout.clone();
     let is_primary = layout["index"].is_null();

@@ -1,10 +1,11 @@
-//! What differs between a layout that was written down and the program's, as far as stored rows depend on it.
+//! Differences between a recorded layout and the program's, as far as stored rows depend on them.
 
 use serde_json::Value;
 
 use super::info::{Layout, LayoutInfo, PropertyInfo};
 
-/// The fields of an entity, in whose light a field of another name was renamed or is another one.
+/// Names of an entity's present fields. If a recorded field is not among them, it was renamed; otherwise a different
+/// name in its place is another field.
 pub(crate) struct Fields(Vec<&'static str>);
 
 impl Fields {
@@ -14,19 +15,21 @@ impl Fields {
         Self(parts.map(|part| part.field).chain(properties).collect())
     }
 
-    /// Whether a field that stood somewhere only has another name now: names of fields are not stored.
+    /// Checks whether a recorded field has only been renamed: no present field has its old name. Rows do not store the
+    /// names of fields.
     fn renamed(&self, was: &Value) -> bool {
         was.as_str().is_some_and(|was| !self.0.contains(&was))
     }
 
-    /// Whether a layout that was recorded is one of this entity: its primary key, or an index beside the same one.
+    /// Checks whether a recorded layout belongs to this entity: it is the entity's primary key, or an index that was
+    /// recorded with the same primary key.
     pub(crate) fn are_of(&self, recorded: &Value, primary: &Value) -> bool {
         let of = if recorded[OF].is_null() { recorded } else { &recorded[OF] };
         self.changes(of, primary).is_empty()
     }
 
-    /// What differs: each place with what stood there and what stands there now. Of an index, that is not the primary
-    /// key, which is looked at for itself.
+    /// Returns the differences: each place with its recorded and its present value. The primary key that the record of
+    /// an index holds is skipped, because it is compared on its own.
     pub(crate) fn changes(&self, was: &Value, is: &Value) -> Vec<String> {
         let mut changes = Vec::new();
         self.compare("", Some(was), Some(is), &mut changes);
@@ -60,18 +63,19 @@ impl Fields {
     }
 }
 
-/// Under this name the record of an index holds the entity's primary key.
+/// Name under which the record of an index holds the entity's primary key.
 const OF: &str = "of";
 
-/// What is written down of one layout: with what the whole entity decides of its rows, and of an index whose it is.
+/// Returns what is recorded of one layout: the layout itself and the settings of the whole entity that its rows depend
+/// on. The record of an index also holds the entity's primary key.
 pub(crate) fn written(entity: &Layout, layout: &LayoutInfo) -> Value {
-    // They hold text, numbers and bools only.
+    // Cannot fail: layouts hold only text, numbers and bools.
     let mut value = serde_json::to_value(layout).unwrap_or_default();
     if let Value::Object(value) = &mut value {
         value.extend(entity.separator.map(|separator| ("separator".to_owned(), separator.to_string().into())));
         match (&layout.index, entity.layouts) {
             (None, _) => value.extend(entity.kind.map(|kind| ("kind".to_owned(), kind.into()))),
-            // Whose index it is.
+            // Identifies the entity to which the index belongs.
             (Some(_), [primary, ..]) if primary.index.is_none() => {
                 value.extend([(OF.to_owned(), written(entity, primary))]);
             }
@@ -81,7 +85,8 @@ pub(crate) fn written(entity: &Layout, layout: &LayoutInfo) -> Value {
     value
 }
 
-/// Whether both are keys of the same fields under the same prefixes, of which one is encoded in another way.
+/// Checks whether both are keys of the same fields under the same prefixes, so that they can only differ in an
+/// encoding.
 pub(crate) fn are_alike(one: &Value, other: &Value) -> bool {
     let fields = |value: &Value, key: &str| -> Vec<Value> {
         let parts = value[key].as_array();

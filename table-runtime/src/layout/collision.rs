@@ -1,5 +1,5 @@
-//! Whether rows of two layouts in one table could be taken for each other: one rule, for the layouts of a group while
-//! it is compiled and for those that are recorded.
+//! Rule that decides whether rows of two layouts in one table can collide. It applies to the layouts of a group at
+//! compile time, and to recorded layouts.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::{
     info::{LayoutInfo, PartInfo, may_be_empty},
 };
 
-/// Where the rows of a layout stand, as far as others in their table depend on it.
+/// Keys that the rows of a layout can have, as far as collisions in their table depend on them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyPattern<'a> {
     is_index: bool,
@@ -16,23 +16,23 @@ pub(crate) struct KeyPattern<'a> {
     row: KeyStart<'a>,
 }
 
-/// What the keys of all rows begin with.
+/// Beginning that all partition keys or all row keys of a layout share.
 #[derive(Clone, Copy, Debug)]
 struct KeyStart<'a> {
     text: &'a str,
     first: FirstPart,
-    /// Whether it may be all of a key.
+    /// `true` if `text` may be a whole key.
     may_be_all: bool,
 }
 
-/// What follows.
+/// Kind of the part that follows the shared text.
 #[derive(Clone, Copy, Debug)]
 enum FirstPart {
     Nothing,
     Text,
-    /// A part that tells its own end: digits and `-`.
+    /// Self-delimiting part of digits and `-`.
     Digits,
-    /// Likewise, with hexadecimal digits.
+    /// Self-delimiting part of hexadecimal digits and `-`.
     Guid,
 }
 
@@ -45,7 +45,7 @@ impl<'a> KeyPattern<'a> {
         }
     }
 
-    /// Of a layout that was written down.
+    /// Returns the pattern of a recorded layout.
     pub(crate) fn recorded(layout: &'a Value) -> Self {
         let beginning = |key: &str, prefix: &str| {
             let first = match layout[key].get(0) {
@@ -63,8 +63,8 @@ impl<'a> KeyPattern<'a> {
         Self { is_index: !layout["index"].is_null(), partition, row }
     }
 
-    /// Whether rows of two entities' layouts in one table could have one key, where one of them is an index. Kinds do
-    /// not keep keys apart.
+    /// Checks whether rows of two entities' layouts in one table could have the same key. Only pairs with at least one
+    /// index can collide. Kinds are ignored, because they are not part of a key.
     pub(crate) const fn may_collide(self, other: Self) -> bool {
         (self.is_index || other.is_index) && self.partition.may_equal(other.partition) && self.row.may_equal(other.row)
     }
@@ -79,7 +79,7 @@ impl FirstPart {
         }
     }
 
-    /// Whether what follows may begin with the rest of another key's beginning.
+    /// Checks whether a text of this kind may begin with `rest`, the remaining bytes of a longer shared text.
     const fn may_start_with(self, rest: &[u8]) -> bool {
         match (self, rest) {
             (_, []) | (Self::Text, _) => true,
@@ -87,7 +87,7 @@ impl FirstPart {
             (Self::Digits | Self::Guid, [b'0'..=b'9' | b'-', rest @ ..]) | (Self::Guid, [b'a'..=b'f', rest @ ..]) => {
                 self.may_start_with(rest)
             }
-            // It may be what stands between two parts.
+            // The byte may be the delimiter between two parts.
             (_, [byte, ..]) => byte.is_ascii_punctuation(),
         }
     }
@@ -102,7 +102,7 @@ impl<'a> KeyStart<'a> {
         Self { text, first, may_be_all: may_be_empty(parts) }
     }
 
-    /// Whether one key can begin with both.
+    /// Checks whether one key can begin with both.
     const fn may_equal(self, other: Self) -> bool {
         let (shorter, longer) = if self.text.len() < other.text.len() { (self, other) } else { (other, self) };
         if !begins(longer.text, shorter.text) {
@@ -110,7 +110,7 @@ impl<'a> KeyStart<'a> {
         }
         let (_, rest) = longer.text.as_bytes().split_at(shorter.text.len());
         match (shorter.first, longer.first) {
-            // The one key.
+            // The shorter one is a single constant key.
             (FirstPart::Nothing, _) => rest.is_empty() && longer.may_be_all,
             (_, FirstPart::Nothing) if rest.is_empty() => shorter.may_be_all,
             (first, _) => first.may_start_with(rest),
@@ -128,7 +128,7 @@ mod tests {
 
     const GUID: PartInfo = PartInfo { field: "guid", kind: "guid", encoding: "plain", self_delimiting: true };
 
-    /// Layouts of every shape that the rule looks at.
+    /// Returns layouts of every shape that the rule distinguishes.
     fn layouts() -> Vec<&'static LayoutInfo> {
         let mut layouts = Vec::new();
         for partition_prefix in ["", "all"] {
@@ -164,11 +164,11 @@ mod tests {
         layouts
     }
 
-    /// What a program is refused while it is compiled is what `create` would refuse.
+    /// `create` refuses the same layouts as the compiler.
     #[test]
-    fn what_is_recorded_meets_what_is_declared() {
+    fn recorded_layouts_collide_exactly_when_declared_ones_do() {
         let layouts = layouts();
-        let standings: Vec<_> = layouts
+        let patterns: Vec<_> = layouts
             .iter()
             .map(|layout| {
                 let layouts = std::slice::from_ref(*layout);
@@ -177,40 +177,40 @@ mod tests {
                 (KeyPattern::of(layout), written(&entity, layout))
             })
             .collect();
-        let mut meetings = 0;
-        for (one, written) in &standings {
-            for (other, also_written) in &standings {
-                let meet = one.may_collide(*other);
-                assert_eq!(meet, KeyPattern::recorded(written).may_collide(KeyPattern::recorded(also_written)));
-                assert_eq!(meet, other.may_collide(*one), "{one:?} {other:?}");
-                meetings += usize::from(meet);
+        let mut collisions = 0;
+        for (one, written) in &patterns {
+            for (other, also_written) in &patterns {
+                let collide = one.may_collide(*other);
+                assert_eq!(collide, KeyPattern::recorded(written).may_collide(KeyPattern::recorded(also_written)));
+                assert_eq!(collide, other.may_collide(*one), "{one:?} {other:?}");
+                collisions += usize::from(collide);
             }
         }
-        assert!(meetings > 0 && meetings < standings.len().pow(2));
+        assert!(collisions > 0 && collisions < patterns.len().pow(2));
     }
 
     #[test]
-    fn prefixes_tell_rows_apart() {
+    fn prefixes_prevent_collisions() {
         let index = |prefix: &str| serde_json::json!({ "index": {}, "row_prefix": prefix, "row": [TEXT] });
         let own = |prefix: &str, parts: &[PartInfo]| serde_json::json!({ "row_prefix": prefix, "row": parts });
-        let meet = |one: &Value, other: &Value| KeyPattern::recorded(one).may_collide(KeyPattern::recorded(other));
-        assert!(meet(&index("name-"), &index("name-")));
-        assert!(meet(&index("name-"), &index("na")));
-        assert!(!meet(&index("name-"), &index("mail-")));
-        assert!(meet(&index("name-"), &own("", &[TEXT])));
-        assert!(!meet(&index("name-"), &own("id-", &[TEXT])));
-        assert!(!meet(&index("name-"), &own("", &[])), "the one row without a key");
+        let collide = |one: &Value, other: &Value| KeyPattern::recorded(one).may_collide(KeyPattern::recorded(other));
+        assert!(collide(&index("name-"), &index("name-")));
+        assert!(collide(&index("name-"), &index("na")));
+        assert!(!collide(&index("name-"), &index("mail-")));
+        assert!(collide(&index("name-"), &own("", &[TEXT])));
+        assert!(!collide(&index("name-"), &own("id-", &[TEXT])));
+        assert!(!collide(&index("name-"), &own("", &[])), "the only key is empty");
         let whole = serde_json::json!({ "index": {}, "row_prefix": "", "row": [] });
-        assert!(meet(&whole, &own("", &[])) && meet(&whole, &own("", &[TEXT])));
-        assert!(!meet(&whole, &own("", &[NUMBER])) && !meet(&whole, &own("", &[TEXT, TEXT])), "never without a text");
-        assert!(!meet(&index("name-"), &own("", &[NUMBER])), "no number begins so");
-        assert!(!meet(&index("bed-"), &own("", &[NUMBER])));
-        assert!(meet(&index("bed-"), &own("", &[GUID])));
-        assert!(meet(&index(""), &own("", &[NUMBER])), "a text may be of digits");
-        assert!(meet(&index("1_"), &own("", &[NUMBER, TEXT])));
+        assert!(collide(&whole, &own("", &[])) && collide(&whole, &own("", &[TEXT])));
         assert!(
-            !meet(&own("id-", &[TEXT]), &own("id-", &[TEXT])),
-            "they are told apart by their shapes, or are one kind"
+            !collide(&whole, &own("", &[NUMBER])) && !collide(&whole, &own("", &[TEXT, TEXT])),
+            "these keys are never empty"
         );
+        assert!(!collide(&index("name-"), &own("", &[NUMBER])), "no number begins with letters");
+        assert!(!collide(&index("bed-"), &own("", &[NUMBER])));
+        assert!(collide(&index("bed-"), &own("", &[GUID])));
+        assert!(collide(&index(""), &own("", &[NUMBER])), "a text may consist of digits");
+        assert!(collide(&index("1_"), &own("", &[NUMBER, TEXT])));
+        assert!(!collide(&own("id-", &[TEXT]), &own("id-", &[TEXT])), "two primary keys differ by shape or kind");
     }
 }

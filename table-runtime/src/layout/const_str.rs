@@ -1,11 +1,11 @@
-//! Comparisons of texts in constants, for which `str` has no functions yet.
+//! Text comparisons for constants; `str` has no `const` functions for them yet.
 
 /// Checks whether two texts are the same.
 pub(crate) const fn same(one: &str, other: &str) -> bool {
     one.len() == other.len() && begins(one, other)
 }
 
-/// Whether `text` begins with `prefix`.
+/// Checks whether `text` begins with `prefix`.
 pub(crate) const fn begins(text: &str, prefix: &str) -> bool {
     let (text, prefix) = (text.as_bytes(), prefix.as_bytes());
     if prefix.len() > text.len() {

@@ -7,7 +7,7 @@ use super::{
     segments,
 };
 
-/// What is known of a variant's entity.
+/// Description of a variant's entity.
 #[derive(Debug)]
 pub struct Member {
     layouts: &'static [LayoutInfo],
@@ -15,41 +15,41 @@ pub struct Member {
     separator: Option<char>,
 }
 
-/// Why a variant cannot be in a group.
+/// Reason why a variant cannot be in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misfit {
-    /// None.
+    /// No reason: the variant fits.
     No,
-    /// It stands in another table than the master.
+    /// The variant is stored in another table than the master.
     Table,
-    /// It or the master stands in table slices: its items may stand in others.
+    /// The variant or the master is stored in table slices, so a master and its items may be in different tables.
     Slice,
-    /// Its partition key is made otherwise.
+    /// The variant's partition key is built differently from the master's.
     Partition,
-    /// Its partition is a bucket of a hash, and a master's rows in others are not read.
+    /// The partition is a hash bucket, and rows of a master in other buckets would not be read.
     Hash,
-    /// Its row key does not begin with the master's.
+    /// The variant's row key does not begin with the master's.
     Row,
-    /// The master's row key does not tell its end.
+    /// The master's row key is not self-delimiting.
     Open,
-    /// Index rows stand in the table of a master whose key is a constant, among its items'.
+    /// The master's row key is a constant, and the table holds index rows, which would lie among its items.
     Indexes,
-    /// It has a kind and the master has none, or the other way round.
+    /// Either the variant or the master has a kind, and the other has none.
     Kinds,
-    /// It has the kind of a variant before it.
+    /// An earlier variant has the same kind.
     SameKind,
-    /// Its rows may look like those of a variant before it.
+    /// The variant's rows cannot be distinguished from those of an earlier variant.
     Alike,
-    /// Rows of an index may look like those of an index of a variant before it.
+    /// Rows of an index could be taken for those of an earlier variant's index.
     Collision(Collision),
 }
 
-/// Two indexes of which rows may be taken for each other.
+/// Two indexes whose rows could be taken for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collision {
-    /// The variant, and the index's number among its layouts.
+    /// Number of the variant, and number of the index among its layouts.
     one: (usize, usize),
-    /// Those of a variant before it.
+    /// The same numbers for the earlier variant.
     other: (usize, usize),
 }
 
@@ -71,7 +71,7 @@ impl Member {
         self.layouts
     }
 
-    /// Whether rows of its indexes stand in the group's table.
+    /// Checks whether rows of its indexes are stored in the group's table.
     const fn has_index_rows(&self) -> bool {
         let mut at = 1;
         while at < self.layouts.len() {
@@ -83,7 +83,7 @@ impl Member {
         false
     }
 
-    /// Whether the row key is of this shape.
+    /// Checks whether a row key has the shape of this member's row keys.
     pub(crate) fn has_shape(&self, row_key: &str) -> bool {
         let layout = self.key();
         let Some(rest) = row_key.strip_prefix(layout.row_prefix) else { return false };
@@ -92,7 +92,7 @@ impl Member {
     }
 }
 
-/// Why the variant of this number cannot be in the group.
+/// Returns the reason why the variant of this number cannot be in the group; [`Misfit::No`] if it can.
 pub const fn member_misfit(members: &[Member], number: usize) -> Misfit {
     let (master, member) = (&members[0], &members[number]);
     let (first, key) = (master.key(), member.key());
@@ -148,8 +148,8 @@ pub const fn member_misfit(members: &[Member], number: usize) -> Misfit {
     }
 }
 
-/// The first index of the variant of which rows may be taken for those of an index of one before it. The variants' own
-/// rows begin alike, and no index of one of them begins so.
+/// Finds the variant's first index whose rows could be taken for those of an earlier variant's index. The variants' own
+/// rows need no check here: they all begin alike, and no variant has an index whose rows begin like them.
 const fn collision(members: &[Member], number: usize) -> Option<Collision> {
     let member = &members[number];
     let mut before = 0;
@@ -172,7 +172,7 @@ const fn collision(members: &[Member], number: usize) -> Option<Collision> {
 }
 
 impl Collision {
-    /// What to change, where the variants have these names.
+    /// Returns a message that states what to change; `names` are the names of the variants.
     pub const fn message(&self, members: &[Member], names: &[&str]) -> Message {
         let (one, other) = (&members[self.one.0].layouts[self.one.1], &members[self.other.0].layouts[self.other.1]);
         Message::new()
@@ -186,7 +186,7 @@ impl Collision {
     }
 }
 
-/// A text that is made while a program is compiled.
+/// Text that is built at compile time.
 #[derive(Clone, Copy, Debug)]
 pub struct Message {
     text: [u8; 1024],
@@ -198,7 +198,7 @@ impl Message {
         Self { text: [0; 1024], len: 0 }
     }
 
-    /// The text, with this after it if there is room.
+    /// Appends a text if there is room.
     const fn and(mut self, more: &str) -> Self {
         if self.len + more.len() <= self.text.len() {
             let (_, rest) = self.text.split_at_mut(self.len);
@@ -208,14 +208,14 @@ impl Message {
         self
     }
 
-    /// Of which index rows are, and what they begin with.
+    /// Appends a description of the index: its name, its variant and the beginning of its rows' keys.
     const fn and_rows(self, index: &LayoutInfo, variant: &str) -> Self {
         self.and("the index `").and(index.name).and("` of `").and(variant).and("` (`").and(index.row_prefix).and("…`)")
     }
 
-    /// The whole of it.
+    /// Returns the text.
     pub const fn as_str(&self) -> &str {
-        // Whole texts were put together.
+        // Always valid UTF-8, because only whole texts are appended.
         match std::str::from_utf8(self.text.split_at(self.len).0) {
             Ok(text) => text,
             Err(_) => "rows of two indexes could collide",
@@ -223,8 +223,8 @@ impl Message {
     }
 }
 
-/// Whether no row key of the one can be taken for one of the other: `_` stands between parts that tell their own end,
-/// and never in them.
+/// Checks whether no row key of one layout can be taken for one of the other. `_` separates self-delimiting parts, and
+/// never occurs in them.
 const fn differ(one: &LayoutInfo, other: &LayoutInfo) -> bool {
     if !same(one.row_prefix, other.row_prefix) {
         return !begins(one.row_prefix, other.row_prefix) && !begins(other.row_prefix, one.row_prefix);
@@ -234,7 +234,7 @@ const fn differ(one: &LayoutInfo, other: &LayoutInfo) -> bool {
     count < longer.row.len() && self_delimiting(shorter.row, count) && self_delimiting(longer.row, count)
 }
 
-/// Whether the last part only spreads rows over partitions.
+/// Checks whether the last part is a hash, which only distributes rows over partitions.
 const fn is_hashed(partition: &[PartInfo]) -> bool {
     matches!(partition.last(), Some(last) if begins(last.encoding, "hash = "))
 }
@@ -250,7 +250,7 @@ const fn self_delimiting(parts: &[PartInfo], count: usize) -> bool {
     true
 }
 
-/// Whether so many parts are written alike. Their fields may have other names.
+/// Checks whether the first `count` parts are encoded alike. Their fields may have other names.
 const fn begin_alike(one: &[PartInfo], other: &[PartInfo], count: usize) -> bool {
     let mut at = 0;
     while at < count {

@@ -1,76 +1,77 @@
-//! The descriptions of an entity's layouts, which the derive writes.
+//! Descriptions of an entity's layouts, which the derive writes.
 
 use std::fmt;
 
 use super::{const_str::same, slice::SliceInfo};
 use crate::{KeyError, error::KeyProblem};
 
-/// Where the rows of one layout of an entity stand: a table and the parts of the two keys.
+/// Location of the rows of one layout of an entity: a table and the parts of the two keys.
 #[derive(Debug, PartialEq, Eq, serde::Serialize)]
 pub struct LayoutInfo {
-    /// `key`, or the index's name.
+    /// Name of the index, or `key` for the primary key.
     pub name: &'static str,
     /// The table.
     pub table: &'static str,
-    /// What every partition key begins with; the whole of it where there are no parts.
+    /// Text with which every partition key begins; the whole key if there are no parts.
     pub partition_prefix: &'static str,
     /// The parts of the partition key.
     pub partition: &'static [PartInfo],
-    /// What every row key begins with; the whole of it where there are no parts.
+    /// Text with which every row key begins; the whole key if there are no parts.
     pub row_prefix: &'static str,
     /// The parts of the row key.
     pub row: &'static [PartInfo],
-    /// What the rows of an index are; `None` for the primary key.
+    /// Description of the index; `None` for the primary key.
     pub index: Option<IndexInfo>,
-    /// How the tables follow from a time, where there is one for each year, month or day; their names begin with
-    /// `table`.
+    /// Rule that computes the table from a time, if there is a table for each year, month or day. The names of these
+    /// tables begin with `table`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slice: Option<SliceInfo>,
 }
 
-/// What the rows of an index are, and how they are kept.
+/// Description of an index: the contents of its rows and the way they are maintained.
 #[derive(Debug, PartialEq, Eq, serde::Serialize)]
 pub struct IndexInfo {
-    /// Where they stand.
+    /// Location of the rows.
     pub scope: Scope,
-    /// Whether a value has one entity at most.
+    /// `true` if at most one entity can have a value.
     pub unique: bool,
-    /// Whether a predicate says which entities have one.
+    /// `true` if a predicate decides which entities have a row.
     pub when: bool,
-    /// What they hold.
+    /// Contents of the rows.
     pub holds: Holds,
-    /// The primary key's fields that the index's own keys do not imply, and the property that holds each.
+    /// Fields of the primary key that cannot be read from the index's own keys, and the property that holds each.
     pub pointer: &'static [PropertyInfo],
-    /// The properties of the entity that they include.
+    /// Properties of the entity that the rows include.
     pub included: &'static [PropertyInfo],
-    /// The properties of the entity that its own keys hold whole: the part, counted over both keys, and the name.
+    /// Properties of the entity that the index's own keys hold whole: the part, counted over both keys, and the name.
     #[serde(skip)]
     pub values: &'static [(usize, &'static str)],
 }
 
-/// Where an index's rows stand.
+/// Location of an index's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub enum Scope {
-    /// In the entity's own partition: they are written in one transaction with it.
+    /// The entity's own partition: the rows are written in one transaction with the entity.
     SamePartition,
-    /// In other partitions, of the entity's table or of another one: they are written by steps.
+    /// Other partitions, of the entity's table or of another table: the rows are written in several steps.
     CrossPartition,
 }
 
-/// What an index's rows hold.
+/// Contents of an index's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub enum Holds {
-    /// The way to the entity.
+    /// A pointer to the entity.
     Pointer,
-    /// The way to the entity, and some of its properties.
+    /// A pointer to the entity, and some of its properties.
     Include,
     /// Every property of the entity.
     Copy,
-    /// The ways to all entities of one value.
+    /// Pointers to all entities that have one value.
     List,
 }
 
-/// Whether the parts may be written as no text at all: one text alone, which no delimiter follows.
+/// Checks whether the parts may be written as an empty text: there are none, or a single text, which no delimiter
+/// follows.
 pub(crate) const fn may_be_empty(parts: &[PartInfo]) -> bool {
     match parts {
         [] => true,
@@ -80,7 +81,8 @@ pub(crate) const fn may_be_empty(parts: &[PartInfo]) -> bool {
 }
 
 impl PartInfo {
-    /// What stands between this part and the next: the key's separator, where it has one.
+    /// Returns the delimiter between this part and the next: the key's separator if it has one, otherwise the delimiter
+    /// of the part's type.
     pub(crate) fn delimiter(&self, separator: Option<char>) -> char {
         separator.unwrap_or(if self.self_delimiting { '_' } else { ' ' })
     }
@@ -99,12 +101,13 @@ impl LayoutInfo {
         matches!(&self.index, Some(index) if matches!(index.scope, Scope::SamePartition))
     }
 
-    /// Whether the layout is that of an index whose rows are written by steps before the entity is committed.
-    pub(crate) const fn is_claimed(&self) -> bool {
+    /// Checks whether the layout is that of an index whose rows are written in separate steps before the entity is
+    /// committed.
+    pub(crate) const fn is_before_commit(&self) -> bool {
         matches!(&self.index, Some(index) if matches!(index.scope, Scope::CrossPartition)) && self.is_lookup()
     }
 
-    /// Whether the layout is that of an index whose rows lead to entities, which are read after them.
+    /// Checks whether the layout is that of an index whose rows point to entities, which are read after them.
     pub(crate) const fn is_lookup(&self) -> bool {
         matches!(&self.index, Some(index) if !matches!(index.holds, Holds::Copy))
     }
@@ -115,12 +118,12 @@ impl LayoutInfo {
 pub struct PartInfo {
     /// The field.
     pub field: &'static str,
-    /// What encodings it has: the type of an integer, or else `text`, `character`, `name`, `guid`, `time`, `date` or
-    /// `bool`.
+    /// Kind of the field, which decides its possible encodings: the type of an integer, or else `text`, `character`,
+    /// `name`, `guid`, `time`, `date` or `bool`.
     pub kind: &'static str,
-    /// The encoding, as its attribute says it, such as `first = 1, uppercase`; `plain` where it says none.
+    /// Encoding as the attribute states it, such as `first = 1, uppercase`; `plain` if the attribute states none.
     pub encoding: &'static str,
-    /// Whether what is written tells its own end, so that `_` follows it; a text ends with a space.
+    /// `true` if the encoding never contains `_`, which therefore delimits the part. A text is delimited by a space.
     pub self_delimiting: bool,
 }
 
@@ -133,7 +136,8 @@ pub struct PropertyInfo {
     pub name: &'static str,
 }
 
-/// How an entity is stored: its layouts and its properties. `Display` draws it, and it serialises.
+/// Description of how an entity is stored: its layouts and its properties. It implements `Display`, for a readable
+/// summary, and `Serialize`.
 ///
 /// ```
 /// use table_runtime::TableEntity;
@@ -152,17 +156,17 @@ pub struct PropertyInfo {
 /// ```
 #[derive(Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Layout {
-    /// The value of the property `EntityType`, or the struct's name where there is none.
+    /// Value of the property `EntityType`, or the struct's name if there is no such property.
     pub entity: &'static str,
-    /// The primary key, then every index.
+    /// The primary key, followed by every index.
     pub layouts: &'static [LayoutInfo],
     /// The stored properties, in the order of the struct.
     pub properties: &'static [PropertyInfo],
-    /// The value of the property `EntityType`, where there is one.
+    /// Value of the property `EntityType`, if there is one.
     pub kind: Option<&'static str>,
-    /// Whether there is a property `WriteId`.
+    /// `true` if there is a property `WriteId`.
     pub write_id: bool,
-    /// The one delimiter of every key, for data that others wrote.
+    /// The only delimiter of every key, for data that other programs wrote.
     pub separator: Option<char>,
 }
 
@@ -192,7 +196,7 @@ impl fmt::Display for Layout {
     }
 }
 
-/// The parts of a key, and the separator between them; without one, each ends as its type does.
+/// Parts of a key, with the separator between them. Without a separator, `Display` writes a space.
 struct Parts(&'static [PartInfo], Option<char>);
 
 impl fmt::Display for Parts {

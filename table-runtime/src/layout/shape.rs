@@ -1,14 +1,14 @@
-//! How a row key shows whose it is, where several entities share a table and have no kinds.
+//! Shapes of row keys. They show to which entity a row belongs if several entities without kinds share a table.
 
 use super::{
     info::{LayoutInfo, PartInfo, may_be_empty},
     segments,
 };
 
-/// The row keys of an entity, as the number of their parts tells them from those of others: a master's `{id}` from its
-/// items' `{id}_{item id}`.
+/// Shape of an entity's row keys. The number of their parts distinguishes them from those of other entities: a master's
+/// `{id}` from its items' `{id}_{item id}`.
 ///
-/// It can be told as far as the parts tell their own end: in them there is no delimiter.
+/// Only self-delimiting parts can be counted, because they contain no delimiter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     prefix: &'static str,
@@ -17,14 +17,14 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// That of the rows of a layout; `None` if any row may be of it.
+    /// Returns the shape of a layout's row keys; `None` if any row key may belong to the layout.
     pub(crate) const fn of(layout: &LayoutInfo, separator: Option<char>) -> Option<Self> {
         let (prefix, parts) = (layout.row_prefix, layout.row);
         if may_be_empty(parts) { None } else { Some(Self { prefix, parts, separator }) }
     }
 
-    /// Whether a row key is not one of another entity: one with the same parts, and more or fewer of them. What is no key
-    /// of any of them fits too, and who reads it says what is wrong.
+    /// Returns `false` if the row key certainly belongs to another entity: one with the same parts, and more or fewer
+    /// of them. A malformed key fits too; the code that reads it reports the error.
     pub(crate) fn fits(&self, row_key: &str) -> bool {
         let Some(mut rest) = row_key.strip_prefix(self.prefix).filter(|rest| !rest.is_empty()) else { return false };
         for (at, part) in self.parts.iter().enumerate() {
@@ -43,7 +43,7 @@ impl Shape {
     }
 }
 
-/// Whether a text may be that of a part that tells its own end.
+/// Checks whether a text may be the encoding of a self-delimiting part.
 fn may_be(part: &PartInfo, text: &str) -> bool {
     let is_guid = part.kind == "guid";
     let may_hold = |byte: u8| byte == b'-' || if is_guid { byte.is_ascii_hexdigit() } else { byte.is_ascii_digit() };

@@ -7,19 +7,19 @@ use crate::{
     ticks::{civil_from_days, days_from_civil},
 };
 
-/// How the tables of an entity follow from a time in its key.
+/// Rule that computes the table of a row from a time in its key.
 #[derive(Debug, PartialEq, Eq, serde::Serialize)]
 pub struct SliceInfo {
-    /// The field.
+    /// Field that holds the time.
     pub field: &'static str,
-    /// What a slice holds.
+    /// Period that a slice holds.
     pub unit: SliceUnit,
-    /// The one delimiter of the key, for data that others wrote.
+    /// The only delimiter of the key, for data that other programs wrote.
     #[serde(skip)]
     pub(super) separator: Option<char>,
 }
 
-/// What a slice holds, by UTC.
+/// Period that a slice holds, in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SliceUnit {
@@ -35,15 +35,15 @@ pub enum SliceUnit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Slice {
-    /// Its first moment.
+    /// First moment of the slice.
     pub start: Ticks,
-    /// The first moment after it; `None` of the last one of the year 9999.
+    /// First moment after the slice; `None` for the last slice of the year 9999.
     pub end: Option<Ticks>,
     /// The table.
     pub table: String,
 }
 
-/// The kind of fields of the type `T` that tables can be sliced by.
+/// Kind of a field of the type `T` by which tables can be sliced.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a table cannot be sliced by `{T}`",
@@ -54,13 +54,13 @@ pub struct Slice {
 pub trait SliceBy<T> {}
 
 impl SliceInfo {
-    /// Slices by a field of the type `T`, whose kind is `K`.
+    /// Returns the rule that slices by a field of the type `T`, whose kind is `K`.
     #[doc(hidden)]
     pub const fn of<T, K: SliceBy<T>>(field: &'static str, unit: SliceUnit, separator: Option<char>) -> Self {
         Self { field, unit, separator }
     }
 
-    /// The slice of a moment.
+    /// Returns the slice that holds a moment.
     pub(crate) fn at(&self, table: &str, time: Ticks) -> Slice {
         let (year, month, day) = civil_from_days(time.days());
         let (start, digits) = match self.unit {
@@ -79,7 +79,7 @@ impl SliceInfo {
         Slice { start, end: Ticks::of_days(next), table: format!("{table}{digits}") }
     }
 
-    /// The slice whose table has this name; `None` if it is none of these.
+    /// Returns the slice whose table has this name; `None` if no slice has it.
     pub(crate) fn named(&self, table: &str, name: &str) -> Option<Slice> {
         let digits = name.strip_prefix(table).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
         let number = |at: std::ops::Range<usize>| digits.get(at)?.parse::<u64>().ok();
@@ -92,11 +92,11 @@ impl SliceInfo {
             return None;
         }
         let slice = self.at(table, Ticks::of_days(days_from_civil(year, month, day))?);
-        // No more digits than these, and no day that its month does not have.
+        // Rejects names with more digits, and days that the month does not have.
         (slice.table == name).then_some(slice)
     }
 
-    /// The slices' names as they are told: `LogYYYYMM`.
+    /// Returns the pattern of the slices' names for display: `LogYYYYMM`.
     pub(crate) fn pattern(&self, table: &str) -> String {
         let digits = match self.unit {
             SliceUnit::Year => "YYYY",
@@ -106,7 +106,7 @@ impl SliceInfo {
         format!("{table}{digits}")
     }
 
-    /// What follows the time in its key, if something does.
+    /// Returns the delimiter that separates the time from the next part of its key.
     pub(crate) fn delimiter(&self) -> char {
         self.separator.unwrap_or('_')
     }

@@ -10,7 +10,7 @@ use super::{
 use crate::{Result, Ticks, error::KeyProblem};
 
 impl SliceInfo {
-    /// Where the time stands in the key.
+    /// Returns the position of the time in the keys.
     pub(crate) fn place(&self, layout: &LayoutInfo) -> Option<TimePart> {
         let of = |parts: &[PartInfo]| {
             let is_time = |encoding: &str| matches!(encoding, "plain" | "time" | "reverse_time");
@@ -21,14 +21,14 @@ impl SliceInfo {
         of(layout.partition).map(part(true)).or_else(|| of(layout.row).map(part(false)))
     }
 
-    /// Of a key, what begins with this part of it; `None` if the parts before it are not whole.
+    /// Returns the rest of a key from this part on; `None` if a part before it is incomplete.
     pub(crate) fn begun_by<'k>(&self, layout: &LayoutInfo, part: TimePart, key: &'k str) -> Option<&'k str> {
         let (prefix, parts) = if part.in_partition {
             (layout.partition_prefix, layout.partition)
         } else {
             (layout.row_prefix, layout.row)
         };
-        // No part holds the delimiter that ends it.
+        // No part contains its own delimiter.
         segments::skip(key.strip_prefix(prefix)?, &parts[..part.number], self.separator).ok()
     }
 
@@ -44,14 +44,14 @@ impl SliceInfo {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimePart {
     pub(crate) in_partition: bool,
-    /// Its place among the parts of its key.
+    /// Position among the parts of its key.
     pub(crate) number: usize,
     pub(crate) descending: bool,
 }
 
 impl TimePart {
-    /// The digits with which a text begins, and what follows them.
-    #[allow(clippy::unused_self, reason = "as its neighbour")]
+    /// Splits a text into the digits with which it begins and the rest.
+    #[allow(clippy::unused_self, reason = "same call as `time`")]
     pub(crate) fn digits(self, text: &str) -> Option<(u64, &str)> {
         const DIGITS: usize = 19;
         let (digits, rest) = text.split_at_checked(DIGITS)?;
@@ -61,7 +61,7 @@ impl TimePart {
         Some((digits.parse().ok()?, rest))
     }
 
-    /// The time of these digits.
+    /// Returns the time that these digits encode.
     pub(crate) fn time(self, digits: u64) -> Option<Ticks> {
         let digits = Ticks::new(digits)?;
         if self.descending { Ticks::new(Ticks::MAX.get() - digits.get()) } else { Some(digits) }
@@ -69,7 +69,7 @@ impl TimePart {
 }
 
 impl LayoutInfo {
-    /// The table of the row with these keys.
+    /// Returns the table of the row with these keys.
     pub(crate) fn table_of(&self, partition_key: &str, row_key: &str) -> Result<Cow<'static, str>> {
         let Some(slice) = &self.slice else { return Ok(self.table.into()) };
         match slice.time(self, partition_key, row_key) {

@@ -1,4 +1,4 @@
-//! How a query reaches its partitions, and what that costs.
+//! Access to the partitions of a query, and its cost.
 
 use std::marker::PhantomData;
 
@@ -10,73 +10,74 @@ use crate::{
     read::{Plan, Reached},
 };
 
-/// The partition is made of the row key's first field: it follows from that one's value, or, of `first = N`
-/// characters, from its prefix.
+/// Access to a partition that is not known yet. The partition key is computed from the value of the row key's first
+/// field; with `first = N`, a prefix of that value is enough.
 ///
-/// `To` is the access once it is known.
+/// `To` is the access once the partition is known.
 pub struct Unopened<N, To = Range>(PhantomData<(N, To)>);
-/// The partition is a hash of the row key's first field: it follows from that one's value. Until it is given, all of
-/// them are read.
+/// Access to hash partitions. The partition key is a hash of the value of the row key's first field; a query without
+/// that value reads all partitions.
 ///
-/// `To` is the access once it is known.
+/// `To` is the access once the partition is known.
 pub struct Spread<const N: usize, H, To = Range>(PhantomData<(H, To)>);
 
-/// How a query reaches its partitions: what becomes of it, whatever the query is allowed to do.
+/// An access to the partitions of a query, and the access that it becomes after a prefix or a filter.
 ///
-/// It holds of every access, since a method whose returned type is missing cannot say what else it misses.
+/// Every access implements this trait, also one that allows neither. Without these types the compiler would not know
+/// the type that a method returns, and would not report which other bound is missing.
 pub trait Reach {
-    /// After a prefix of the next part.
+    /// Access after a prefix of the next part.
     type AfterPrefix;
-    /// With a filter.
+    /// Access with a filter.
     type Filtered;
 }
 
-/// A query whose partitions are known.
+/// Access to partitions that are known, so that the query can run.
 #[diagnostic::on_unimplemented(
     message = "the partition is not known yet",
     label = "narrow the query with `eq`, or with `starts_with`, first",
-    note = "the partition of this key follows from the value of its row key: write `.eq(…)` before this call, or \
+    note = "the partition of this key is computed from the value of its row key: write `.eq(…)` before this call, or \
             `.starts_with(\"…\")` where it is made of the first characters"
 )]
 pub trait Opened: Reach {
-    /// What it costs.
+    /// Cost of the query.
     type Cost: Cost;
 
     #[doc(hidden)]
     const REACHED: Reached;
 }
 
-/// What giving a value to the next part, of the kind `K`, makes of the access.
+/// An access that accepts a value for the next part, which has the kind `K`.
 pub trait Access<K: Kind> {
-    /// The access after it.
+    /// Access after the value.
     type After;
 
     #[doc(hidden)]
     fn open(value: K::Value<'_>, plan: &mut Plan);
 }
 
-/// An access that follows from a prefix of the next part.
+/// An access that accepts a prefix of the next part.
 #[diagnostic::on_unimplemented(
-    message = "the partition does not follow from a prefix",
-    label = "this partition is made of the whole value",
-    note = "give the value with `eq`; `#[partition_key(first = N)]` makes partitions that follow from a prefix"
+    message = "a prefix does not determine the partition",
+    label = "this partition is computed from the whole value",
+    note = "give the value with `eq`; `#[partition_key(first = N)]` makes partitions that a prefix determines"
 )]
 pub trait PrefixAccess: Reach {
     #[doc(hidden)]
     fn open_prefix(prefix: &str, plan: &mut Plan);
 }
 
-/// An access with which a whole key is a point.
+/// An access that accepts a full key. The key makes the query a point, or rows if it does not name one partition.
 #[diagnostic::on_unimplemented(
     message = "a filtered or scanning query cannot be narrowed",
     label = "narrow before `filter`",
     note = "`eq`, `starts_with` and `range` choose the rows that are read, `filter` drops some of them: it comes last"
 )]
 pub trait Complete {
-    /// The query with its whole key given.
+    /// Query with its full key.
     type Point<E>;
 
-    /// The query with the whole key of a unique index given.
+    /// Query with the full key of a unique index.
     type Unique<E>;
 
     #[doc(hidden)]
@@ -229,7 +230,7 @@ fn open_first<N: Encode<kind::Text>>(prefix: &str, characters: usize, decided: b
             more => format!("{more} characters"),
         };
         plan.refuse(format!(
-            "the prefix {prefix:?} is too short to tell the partition, which is made of the first {first}"
+            "the prefix {prefix:?} is too short to determine the partition, which is made of the first {first}"
         ));
     }
 }

@@ -1,15 +1,15 @@
-//! The ranges that a query takes.
+//! Ranges that a query takes.
 
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
-/// A range of `T`, as Rust writes them, or a pair of [`Bound`]s.
+/// A range of `T` in Rust's syntax, or a pair of [`Bound`]s.
 #[diagnostic::on_unimplemented(
     message = "`range` takes a range of `{T}`, not `{Self}`",
     label = "not a range of `{T}`",
     note = "write `a..b`, `a..=b`, `a..`, `..b` or `..=b`; the bounds of text are `&str`"
 )]
 pub trait Bounds<T> {
-    /// The lower and the upper bound.
+    /// Returns the lower and the upper bound.
     fn bounds(self) -> (Bound<T>, Bound<T>);
 }
 

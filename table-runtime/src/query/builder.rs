@@ -1,4 +1,4 @@
-//! What the derive begins queries with.
+//! Builder with which generated code starts a query.
 
 use std::marker::PhantomData;
 
@@ -9,14 +9,14 @@ use crate::{
     read::Plan,
 };
 
-/// A query while the derive's functions give it its first parts.
+/// A query that is being built: functions from the derive add its first key parts.
 pub struct QueryBuilder<E> {
     plan: Plan,
     entity: PhantomData<fn() -> E>,
 }
 
 impl<E: TableEntity> QueryBuilder<E> {
-    /// A query over one of the entity's layouts.
+    /// Returns a query over one of the entity's layouts.
     #[inline]
     pub fn new(layout: usize) -> Self {
         Self { plan: Plan::new::<E>(layout), entity: PhantomData }
@@ -28,13 +28,13 @@ impl<E> QueryBuilder<E> {
         Self { plan, entity: PhantomData }
     }
 
-    /// The rows that begin so, as a `V`: the entity, or an index's copy of it.
+    /// Returns the query for the rows whose keys begin with these parts, as a `V`: the entity, or a copy in an index.
     #[inline]
     pub fn rows<V, P, A>(self) -> Rows<V, P, A> {
         Rows::new(self.plan)
     }
 
-    /// The one row of these keys, as a `V`.
+    /// Returns the query for the one row with these keys, as a `V`.
     #[inline]
     pub fn point<V, W>(self) -> Point<V, W> {
         Point::new(self.plan)

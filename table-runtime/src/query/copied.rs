@@ -1,4 +1,4 @@
-//! An entity as an index's copy holds it.
+//! Copies of entities in an index.
 
 use std::{fmt, ops::Deref};
 
@@ -8,13 +8,16 @@ use crate::{
     codec::RowReader,
     entity,
     read::{FoundRow, Plan},
+    row::RowKeys,
 };
 
-/// An entity as the copy in an index holds it: what `#[index(…, copy)]` gives, with one request for a page of them.
+/// A copy of an entity, as an index holds it. Queries over `#[index(…, copy)]` return copies, with one request for a
+/// page of them.
 ///
-/// It derefs to the entity. A copy is another row than the entity, with a version of its own, so it cannot be updated:
-/// [`fetch`](Self::fetch) reads the entity itself. In the entity's own partition a copy is written in the entity's
-/// transaction and is never behind it; in another partition it is written after the entity, and may lag.
+/// A `Copied` derefs to the entity. A copy is another row than the entity and has a version of its own, so it cannot be
+/// updated: [`fetch`](Self::fetch) reads the entity itself. In the entity's own partition, the entity's transaction
+/// writes the copy, so the copy is never out of date. In another partition, the copy is written after the entity, and
+/// may lag behind it.
 #[derive(Clone)]
 pub struct Copied<T> {
     entity: T,
@@ -22,24 +25,24 @@ pub struct Copied<T> {
 }
 
 impl<T: TableEntity> Copied<T> {
-    pub(crate) fn new(entity: T, (partition_key, row_key): &(String, String)) -> Self {
+    pub(crate) fn new(entity: T, RowKeys { partition_key, row_key }: &RowKeys) -> Self {
         Self { entity, key: Plan::of_keys::<T>(partition_key, row_key) }
     }
 
-    /// Reads the entity as its table holds it, with one request; `None` if it is gone.
+    /// Reads the entity from its own table, with one request; `None` if it is gone.
     ///
     /// # Errors
-    /// As [`Point::get`].
+    /// Fails with the errors of [`Point::get`].
     pub async fn fetch(&self, tables: &Tables) -> Result<Option<Stored<T>>> {
         self.key().get(tables).await
     }
 
-    /// The entity's own key.
+    /// Returns the entity's own key.
     pub fn key(&self) -> Point<T, Primary> {
         Point::new(self.key.clone())
     }
 
-    /// The entity alone.
+    /// Returns the entity without its key.
     pub fn into_inner(this: Self) -> T {
         this.entity
     }
@@ -48,7 +51,7 @@ impl<T: TableEntity> Copied<T> {
 /// Returns the entity in an index row that holds a copy of it.
 pub(super) fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<Copied<E>> {
     let keys = entity::owner::<E>(layout, row)?;
-    let entity_row = RowRef { partition_key: &keys.0, row_key: &keys.1, ..row };
+    let entity_row = RowRef { partition_key: &keys.partition_key, row_key: &keys.row_key, ..row };
     let mut reader = RowReader::new(&E::LAYOUTS[0], E::LAYOUTS[0].table, entity_row);
     let entity = E::read(&mut reader)?;
     reader.finish()?;
@@ -75,7 +78,7 @@ impl<T: PartialEq> PartialEq<T> for Copied<T> {
     }
 }
 
-/// As the entity alone.
+/// Serializes the entity alone.
 impl<T: serde::Serialize> serde::Serialize for Copied<T> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.entity.serialize(serializer)

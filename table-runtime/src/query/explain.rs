@@ -1,4 +1,4 @@
-//! What a query will ask of the store.
+//! Description of the requests that a query will send.
 
 use std::{borrow::Cow, fmt};
 
@@ -8,7 +8,7 @@ use crate::{
     read::{Plan, Reached, Slices},
 };
 
-/// What a query will ask of the store. `Display` says it in a line or two.
+/// Description of the requests that a query will send to the store. `Display` writes it in one or two lines.
 ///
 /// ```
 /// use table_runtime::TableEntity;
@@ -56,7 +56,7 @@ impl Explain {
             tables,
             filter: scan.odata(),
             entity_filter: plan.entity_filter().map(ToString::to_string).unwrap_or_default(),
-            // There may be no row, and then no entity is read.
+            // The entities behind pointers do not count: there may be no row, and then no entity is read.
             requests: if take == Some(0) || plan.is_nothing() { 0 } else { least },
             take,
             keys: None,
@@ -82,51 +82,52 @@ impl Explain {
         }
     }
 
-    /// The cost class, such as `range`.
+    /// Returns the cost class, such as `range`.
     pub fn cost(&self) -> &str {
         &self.cost
     }
 
-    /// The tables it reads: of an index that leads to entities its own, then theirs; of slices those that it may need,
-    /// or `LogYYYYMM` where it asks first which there are.
+    /// Returns the tables that the query reads. For an index whose rows point to entities: the index's table, then that
+    /// of the entities. For slices: those that it may need, or `LogYYYYMM` if it first lists the existing ones.
     pub fn tables(&self) -> impl Iterator<Item = &str> {
         self.tables.iter().map(|table| &**table)
     }
 
-    /// The condition on the rows, in OData; empty for all rows. Hash partitions are asked one by one, each with its own
-    /// number where it says `{00..15}`.
+    /// Returns the condition on the rows, in OData; empty for all rows. Each hash partition has its own request, with
+    /// the partition's number in place of `{00..15}`.
     pub fn filter(&self) -> &str {
         &self.filter
     }
 
-    /// The condition on the entities, where the rows of an index lead to them: it is tested here, after they are read;
-    /// empty for all of them.
+    /// Returns the condition on the entities that index rows point to; empty for all of them. The store does not
+    /// evaluate it: the query does, after it has read the entities.
     pub fn entity_filter(&self) -> &str {
         &self.entity_filter
     }
 
-    /// The requests that it takes at least: one, of hash partitions one each, but none for no rows. A point takes no more, and through a pointer
-    /// two; of rows there may be more pages than the first, and each pointer takes one for its entity.
+    /// Returns the least number of requests that the query takes: one, or one for each hash partition, or none if it
+    /// can return no row. A point takes just one, or two through a pointer. Other queries take one more request for
+    /// each further page, and one for the entity of each pointer.
     pub fn requests(&self) -> usize {
         self.requests
     }
 
-    /// How many rows it gives out at most, if that was said.
+    /// Returns the limit on the number of rows, if the query has one.
     pub fn take(&self) -> Option<usize> {
         self.take
     }
 
-    /// The partition key of a point.
+    /// Returns the partition key of a point.
     pub fn partition_key(&self) -> Option<&str> {
         self.keys.as_ref().map(|(partition, _)| partition.as_str())
     }
 
-    /// The row key of a point.
+    /// Returns the row key of a point.
     pub fn row_key(&self) -> Option<&str> {
         self.keys.as_ref().map(|(_, row)| row.as_str())
     }
 
-    /// Why running it will fail, if it will.
+    /// Returns the reason why the query will fail, if it will.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }

@@ -1,4 +1,4 @@
-//! Entities of several kinds in one partition, read by one query: a master and its items.
+//! Groups: entities of several kinds in one partition, a master and its items, which one query reads.
 
 use super::{Done, Part, Primary, QueryBuilder, Rows, View};
 use crate::{
@@ -10,23 +10,23 @@ use crate::{
 
 /// An enum of entities that share a table and a partition: `#[derive(EntityGroup)]`.
 pub trait EntityGroup: View<Item = Self> + Send {
-    /// The variants, the master first.
+    /// Members for the variants, the master first.
     #[doc(hidden)]
     const MEMBERS: &'static [Member];
 
-    /// Reads the row of a variant, by its number.
+    /// Reads the row as the variant with this number.
     #[doc(hidden)]
     fn read(variant: usize, table: &str, row: RowRef<'_>) -> Result<Self>;
 }
 
-/// What a variant of a group holds: an entity, or it as [`Stored`], to be updated or deleted.
+/// Content of a variant of a group: an entity, or a [`Stored`] entity, which can be updated and deleted.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be in a group of entities",
     label = "not a table entity",
     note = "a variant holds an entity, a struct with `#[derive(TableEntity)]`, or `Stored<…>` of one"
 )]
 pub trait Variant {
-    /// The entity.
+    /// Type of the entity.
     type Entity: TableEntity;
 
     #[doc(hidden)]
@@ -51,21 +51,22 @@ impl<E: TableEntity> Variant for Stored<E> {
     }
 }
 
-/// Reads a variant.
+/// Reads the content of a variant from a row.
 pub fn variant<V: Variant>(table: &str, row: RowRef<'_>) -> Result<V> {
     entity::read(table, row).map(V::of)
 }
 
-/// The parts of an entity's two keys, as types: of a trait's own types, private ones of a public entity could not be.
+/// An entity whose keys have the parts `P` and `R`. The parts are parameters because associated types of a public
+/// entity could not name private types.
 pub trait Keyed<P, R>: TableEntity {}
 
-/// The parts of a partition key, whose values a query is opened with: one by itself, several as a tuple.
+/// Parts of a partition key. A query starts with their values: one value alone, or several as a tuple.
 pub trait PartitionParts {
-    /// The values.
+    /// Values of the parts.
     type Args<'a>;
 
     #[doc(hidden)]
-    fn open<E>(args: Self::Args<'_>, opening: QueryBuilder<E>) -> QueryBuilder<E>;
+    fn open<E>(args: Self::Args<'_>, builder: QueryBuilder<E>) -> QueryBuilder<E>;
 }
 
 macro_rules! partition_parts {
@@ -73,10 +74,10 @@ macro_rules! partition_parts {
         impl<$($t: KeyPart, $n: Encode<$t::Kind>),*> PartitionParts for $parts {
             type Args<'a> = $args;
 
-            #[allow(unused_parens, unused_mut, reason = "of one value, or of none")]
-            fn open<E>(($($value),*): Self::Args<'_>, mut opening: QueryBuilder<E>) -> QueryBuilder<E> {
-                $(opening.push_partition::<$t::Kind, $n, $last>($t::arg_value($value));)*
-                opening
+            #[allow(unused_parens, unused_mut, reason = "needless with one value or none")]
+            fn open<E>(($($value),*): Self::Args<'_>, mut builder: QueryBuilder<E>) -> QueryBuilder<E> {
+                $(builder.push_partition::<$t::Kind, $n, $last>($t::arg_value($value));)*
+                builder
             }
         }
     };
@@ -105,9 +106,9 @@ partition_parts!(
     A M a false, B N b false, C O c false, D P d false, F Q f false, G R g true
 );
 
-/// The parts of the master's row key, with which its items' begin.
+/// Parts of the master's row key, with which the row keys of its items begin.
 pub trait SharedParts {
-    /// The same, after which no query is a point.
+    /// The same parts with an end that never makes a query a point.
     type Open;
 }
 
@@ -130,7 +131,7 @@ impl Member {
     }
 }
 
-/// The rows of a group's partition.
+/// Returns the query for the rows of a group's partition.
 pub fn group_rows<G, E, P, R>(partition: P::Args<'_>) -> Rows<G, R::Open>
 where
     G: EntityGroup,
@@ -138,19 +139,19 @@ where
     P: PartitionParts,
     R: SharedParts,
 {
-    let opening = QueryBuilder::<E>::group(const { Visible::of_group(G::MEMBERS) });
-    P::open(partition, opening).rows()
+    let builder = QueryBuilder::<E>::group(const { Visible::of_group(G::MEMBERS) });
+    P::open(partition, builder).rows()
 }
 
 impl<E: TableEntity> QueryBuilder<E> {
-    /// The rows of a group of which `E` is the master.
+    /// Returns a query for a group of which `E` is the master.
     fn group(visible: Visible) -> Self {
         Self::of_plan(Plan::of_group::<E>(visible))
     }
 }
 
 impl FoundRow<'_> {
-    /// The variant of the group that the row is; `None` if it is none.
+    /// Reads the row as a variant of the group; `None` if it is a row of no variant.
     #[doc(hidden)]
     pub fn member<G: EntityGroup>(self) -> Result<Option<G>> {
         let members = G::MEMBERS;
@@ -161,8 +162,9 @@ impl FoundRow<'_> {
             members.iter().position(|member| found == member.kind.map(ValueRef::String))
         } else {
             let shapes = members.iter().enumerate().filter(|(_, member)| member.has_shape(self.row.row_key));
-            // One with more parts can be taken for one with fewer, whose last part then holds a delimiter; not the other
-            // way round. The master says what is wrong with a row that is none of them.
+            // A key with more parts also has the shape of a key with fewer parts, whose last part then holds a
+            // delimiter, but not the reverse: the shape with the most parts wins. If no shape matches, reading the row
+            // as the master reports the problem.
             let most = shapes.max_by_key(|(_, member)| member.key().row.len());
             Some(most.map_or(0, |(variant, _)| variant))
         };

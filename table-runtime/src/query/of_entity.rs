@@ -1,11 +1,11 @@
-//! The entity of a query.
+//! Entity type of a query.
 
 use super::{Point, Rows};
 use crate::Stored;
 
-/// What has an entity: any query, and the entity itself as it is stored.
+/// A value that has an entity type: any query, and a reference to the stored entity itself.
 pub trait OfEntity {
-    /// The entity.
+    /// Type of the entity.
     type Entity;
 }
 

@@ -1,4 +1,4 @@
-//! Pages and streams of what a query finds.
+//! Pages and streams of a query's results.
 
 use std::{
     fmt,
@@ -16,19 +16,19 @@ use crate::{
     read::{FoundRow, Source},
 };
 
-/// A page of what a query gives out, such as `Stored<Post>`, and where the next one begins.
+/// A page of a query's results, such as `Stored<Post>`, and the cursor of the next page.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct PageOf<T> {
-    /// The entities, in key order.
+    /// Entities, in key order.
     pub entities: Vec<T>,
-    /// The cursor of the next page, a text that is safe in addresses; `None` after the last one.
+    /// Cursor of the next page, a text that is safe in URLs; `None` on the last page.
     pub next: Option<String>,
 }
 
-/// What was found at once, and the error at which it ended.
+/// Results of one read, and the error with which it ended.
 type Read<T> = (vec::IntoIter<T>, Option<Error>);
 
-/// What a query finds, such as `Stored<Post>`, as a stream: see [`Rows::stream`](super::Rows::stream).
+/// Stream of a query's results, such as `Stored<Post>`: see [`Rows::stream`](super::Rows::stream).
 #[must_use = "a stream does nothing until it is polled"]
 pub struct Entities<T> {
     table: &'static str,
@@ -38,7 +38,7 @@ pub struct Entities<T> {
 
 impl<T: Send + 'static> Entities<T> {
     pub(super) fn new<V: View<Item = T>>(table: &'static str, source: Result<Source>) -> Self {
-        // The state is gone after an error, which ends the stream.
+        // The state is `None` after an error, which ends the stream.
         let pages = stream::unfold(Some(source), move |state| async move {
             let (mut items, source) = (Vec::new(), state?);
             let next = async {
@@ -55,7 +55,7 @@ impl<T: Send + 'static> Entities<T> {
     }
 }
 
-/// Adds what was found, if it is a match.
+/// Adds the found row to `items` if it is a match, and returns whether it is one.
 pub(super) fn give<V: View>(found: FoundRow<'_>, items: &mut Vec<V::Item>) -> Result<bool> {
     let item = V::read(found)?;
     let given = item.is_some();
@@ -80,7 +80,7 @@ impl<T> Stream for Entities<T> {
     }
 }
 
-// What is given out by value is never pinned.
+// Nothing pins the results, because the stream returns them by value.
 impl<T> Unpin for Entities<T> {}
 
 impl<T> fmt::Debug for Entities<T> {

@@ -1,4 +1,4 @@
-//! The key parts that a query can still narrow, as a list of types that ends in [`Primary`] or [`Done`].
+//! Key parts that a query can still narrow, as a list of types that ends in [`Primary`], [`Unique`] or [`Done`].
 
 use std::marker::PhantomData;
 
@@ -8,20 +8,20 @@ use crate::{
     read::Plan,
 };
 
-/// One part of a key: a field's type and its encoding.
+/// Part of a key: a field's type and its encoding.
 pub struct Part<T, N>(PhantomData<(T, N)>);
-/// The end of the primary key: with every part given, a query is a [`Point`](super::Point).
+/// End of the primary key. With a value for every part, a query is a [`Point`](super::Point).
 pub enum Primary {}
-/// The end of a unique index's key: with every part given, a query is a [`Point`](super::Point) through it.
+/// End of a unique index's key. With a value for every part, a query is a [`Point`](super::Point) through the index.
 pub enum Unique {}
-/// No part can be narrowed any more.
+/// End of a key of which no further part can be narrowed.
 pub enum Done {}
 
-/// What follows a key part.
+/// Parts that come after a key part.
 pub trait Rest {
-    /// Whether no part follows.
+    /// True if there is no further part.
     const LAST: bool;
-    /// The query, once the part before is given.
+    /// Query after the part before has its value.
     type Query<E, A: Complete>;
 
     #[doc(hidden)]
@@ -64,18 +64,19 @@ impl<T, N, R> Rest for (Part<T, N>, R) {
     }
 }
 
-/// A next part that has a `range`.
+/// Parts of which the next one has a `range`.
 #[diagnostic::on_unimplemented(
     message = "this key part has no `range`",
     label = "the order of its keys is not the order of its values",
     note = "narrow it with `eq`"
 )]
 pub trait Sorted {
-    /// Its encoding.
+    /// Encoding of the next part.
     type Encoding;
 }
 
-// One for each end: of one for all of them, the compiler could not tell why a part before others is not sorted.
+// Each end has its own impl. With one impl for all ends, the compiler could not explain why a part that other parts
+// follow is not sorted.
 impl<T: KeyPart, N: Ordered<T::Kind>> Sorted for (Part<T, N>, Primary) {
     type Encoding = N;
 }
@@ -92,7 +93,7 @@ impl<T: KeyPart, N: Ranged<T::Kind>, T2, N2, R> Sorted for (Part<T, N>, (Part<T2
     type Encoding = N;
 }
 
-/// Never true: the place where a query with no open part says so.
+/// A query with an open key part. No type implements the trait: it exists for its message.
 #[diagnostic::on_unimplemented(
     message = "no key part is left to narrow",
     label = "every part of this key has its value or its range",
@@ -103,7 +104,7 @@ pub trait HasPart: Sized {
     fn narrowed<Q>(self) -> Q;
 }
 
-/// Never true: the place where a query of many rows says that it is no point.
+/// A query of one row. No type implements the trait: it exists for its message.
 #[diagnostic::on_unimplemented(
     message = "this query names many rows, `get` reads one",
     label = "key parts are still open",

@@ -1,4 +1,4 @@
-//! One row by its full key.
+//! Queries of one row by its full key.
 
 use std::{fmt, marker::PhantomData};
 
@@ -12,14 +12,14 @@ use crate::{
     read::{self, FoundRow, Plan, Selection},
 };
 
-/// The way of a [`Point`] through a unique index.
+/// Marker of a [`Point`] that goes through a unique index.
 pub enum Lookup {}
 
-/// The one row of a full key, which may exist or not.
+/// Query of the one row with a full key. The row may exist or not.
 ///
-/// - `V`: what it gives out, a [`View`]: an entity, as [`Stored`], or a copy of it in an index, as
+/// - `V`: the result, a [`View`]: an entity, as [`Stored`](crate::Stored), or a copy of it in an index, as
 ///   [`Copied`](crate::Copied).
-/// - `W`: the way, [`Primary`], the entity's own key, or [`Lookup`], a unique index.
+/// - `W`: the key, either [`Primary`], the entity's own key, or [`Lookup`], the key of a unique index.
 #[must_use = "a query does nothing until it is run, with `get` or `exists`"]
 pub struct Point<V, W = Primary> {
     plan: Plan,
@@ -38,7 +38,7 @@ impl<V, W> Clone for Point<V, W> {
     }
 }
 
-/// The entity's own key, by which it can be written: a [`Point`] of `T::key(…)`.
+/// An entity's own key, under which it can be written: the [`Point`] that `T::key(…)` returns.
 #[diagnostic::on_unimplemented(
     message = "`patch` and `remove` take the full key of an entity",
     label = "not a full key",
@@ -62,14 +62,15 @@ impl<V, W> Point<V, W> {
         Self { plan, types: PhantomData }
     }
 
-    /// What it will ask of the store.
+    /// Describes the requests that the query will send to the store.
     pub fn explain(&self) -> Explain {
         let problem = self.plan.checked_keys().err().map(|error| error.to_string());
         Explain::point(cost::Point::name(), &self.plan, problem)
     }
 }
 
-/// A point has no key part left; these say so. What they give is any type, so that nothing more is said.
+/// Methods that narrow a key, of which a point has no part left. They exist for the error message of [`HasPart`]. They
+/// return any type, so that the compiler reports no further error.
 #[doc(hidden)]
 impl<V, W> Point<V, W> {
     pub fn eq<T, Q>(self, _: T) -> Q
@@ -95,14 +96,15 @@ impl<V, W> Point<V, W> {
 }
 
 impl<V: View, W> Point<V, W> {
-    /// Reads the row; `None` if there is none, or one of another kind.
+    /// Reads the row; `None` if there is no row, or a row of another kind.
     ///
-    /// It takes one request; two through an index whose rows point to their entities. There, an entity that does not
-    /// have the value any more is none, and told so by one request more: whether the pointer has changed meanwhile.
+    /// Takes one request, or two through an index whose rows point to their entities. Through such an index, an entity
+    /// that no longer has the value is not returned, and one more request checks whether the pointer has changed
+    /// meanwhile.
     ///
     /// # Errors
-    /// [`Error::Key`](crate::Error::Key) for a value that no key holds, [`Error::Property`](crate::Error::Property)
-    /// for a row that does not fit the struct, and what the store says.
+    /// [`Error::Key`](crate::Error::Key) for a value that no key can hold, [`Error::Property`](crate::Error::Property)
+    /// for a row that does not fit the struct, and the errors of the store.
     pub async fn get(self, tables: &Tables) -> Result<Option<V::Item>> {
         let mut item = None;
         let mut read = |found: FoundRow<'_>| {
@@ -114,9 +116,9 @@ impl<V: View, W> Point<V, W> {
         Ok(item)
     }
 
-    /// Reads the fields of a projection alone.
+    /// Reads only the fields of a projection.
     ///
-    /// Through an index see [`Rows::select`].
+    /// [`Rows::select`](crate::Rows::select) describes the requests through an index.
     pub fn select<P>(mut self) -> Point<P, W>
     where
         P: Projection<V::Entity>,
@@ -125,10 +127,11 @@ impl<V: View, W> Point<V, W> {
         Point::new(self.plan)
     }
 
-    /// Whether the row exists, with as many requests as [`get`](Self::get); a single one carries no properties.
+    /// Checks whether the row exists, with as many requests as [`get`](Self::get). If that is one request, it reads
+    /// only the properties that the check needs.
     ///
     /// # Errors
-    /// As [`get`](Self::get).
+    /// Fails with the errors of [`get`](Self::get).
     pub async fn exists(self, tables: &Tables) -> Result<bool> {
         let mut exists = false;
         let mut read = |found: FoundRow<'_>| {
@@ -141,8 +144,8 @@ impl<V: View, W> Point<V, W> {
 }
 
 impl<V: View> Point<V, Lookup> {
-    /// Reads the fields of a projection alone, from the row of the index where it holds them: see
-    /// [`Rows::select_unchecked`].
+    /// Reads only the fields of a projection, from the index row if it holds them: see
+    /// [`Rows::select_unchecked`](crate::Rows::select_unchecked).
     pub fn select_unchecked<P>(mut self) -> Point<P, Lookup>
     where
         P: Projection<V::Entity>,
@@ -153,11 +156,11 @@ impl<V: View> Point<V, Lookup> {
 }
 
 impl Tables {
-    /// Reads rows by their keys, or through a unique index: a point each, side by side, never an `or`. The answers
-    /// stand in the order of the keys, `None` where there is no row.
+    /// Reads rows by their keys, or through a unique index: one point read for each, several concurrently, never an
+    /// `or`. The results are in the order of the keys, with `None` for a key without a row.
     ///
     /// # Errors
-    /// Those of [`Point::get`], of the first that failed.
+    /// Fails with the error of the first [`Point::get`] that failed.
     pub async fn get_many<V: View, W>(
         &self,
         keys: impl IntoIterator<Item = Point<V, W>>,

@@ -1,4 +1,4 @@
-//! Some of an entity's fields: what a query asks for, and how they are read.
+//! Projections: structs of some of an entity's fields, which a query can read alone.
 
 use std::borrow::Cow;
 
@@ -9,19 +9,20 @@ use crate::{
     entity,
     key::{KeyReader, RowContext},
     read::{FoundRow, values, wants_keys},
+    row::RowKeys,
 };
 
-/// A struct of some of the fields of the entity `E`: `#[derive(Projection)]`, and what [`select`](crate::Rows::select)
-/// takes.
+/// A struct of some of the fields of the entity `E`, with `#[derive(Projection)]`, for [`select`](crate::Rows::select).
 ///
-/// It is read plain, not as [`Stored`](crate::Stored): what is not the whole entity cannot be written back.
+/// A query returns the struct itself, not a [`Stored`](crate::Stored), because a part of an entity cannot be written
+/// back.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a projection of `{E}`",
     label = "not a projection of `{E}`",
     note = "write `#[derive(Projection)] #[projection(of = {E})]` on a struct of some of its fields"
 )]
 pub trait Projection<E>: View<Entity = E, Item = Self> + Send {
-    /// The properties of its fields, in their order; empty for one that the key alone holds.
+    /// Properties of the fields, in their order; the name is empty for a field that only the key holds.
     #[doc(hidden)]
     const PROPERTIES: &'static [&'static str];
 
@@ -29,7 +30,7 @@ pub trait Projection<E>: View<Entity = E, Item = Self> + Send {
     fn read(row: &mut RowReader<'_>) -> Result<Self>;
 }
 
-/// The type of an entity's field, which a projection's field has too.
+/// Type of an entity's field, which must be the type `P` of the projection's field.
 #[diagnostic::on_unimplemented(
     message = "a projection's field has the type of the entity's: `{Self}`, not `{P}`",
     label = "the entity's field is a `{Self}`"
@@ -47,14 +48,15 @@ impl<T> SameAs<T> for T {
     }
 }
 
-/// Reads a field of a projection as the entity's column says.
+/// Reads a field of a projection as the entity's column defines it.
 #[inline]
 pub fn project<P, E, T: SameAs<P>, M, S>(column: Column<E, T, M, S>, row: &mut RowReader<'_>) -> Result<P> {
     column.load(row).map(T::same)
 }
 
 impl FoundRow<'_> {
-    /// The fields of a projection; `None` if their entity does not, or no longer, have the value by which it was found.
+    /// Returns the fields of a projection; `None` if their entity does not have the value by which it was found, or no
+    /// longer has it.
     #[doc(hidden)]
     pub fn projected<E: TableEntity, P: Projection<E>>(self) -> Result<Option<P>> {
         if const { E::LAYOUTS.len() > 1 } {
@@ -76,11 +78,11 @@ fn of_row<E: TableEntity, P: Projection<E>>(table: &str, row: RowRef<'_>) -> Res
     Ok(projected)
 }
 
-/// The fields as the row of an index holds them: as properties, in its own keys, or in those that it points to.
+/// Returns the fields that an index row holds: as properties, in its own keys, or in the keys that it points to.
 fn of_index<E: TableEntity, P: Projection<E>>(layout: usize, row: RowRef<'_>) -> Result<P> {
     let info = &E::LAYOUTS[layout];
     let keys = if wants_keys(P::PROPERTIES) {
-        let (partition_key, row_key) = entity::owner::<E>(layout, row)?;
+        let RowKeys { partition_key, row_key } = entity::owner::<E>(layout, row)?;
         (Cow::Owned(partition_key), Cow::Owned(row_key))
     } else {
         (Cow::Borrowed(row.partition_key), Cow::Borrowed(row.row_key))
@@ -88,7 +90,7 @@ fn of_index<E: TableEntity, P: Projection<E>>(layout: usize, row: RowRef<'_>) ->
     let mut values = values(info).filter(|(_, name)| P::PROPERTIES.contains(name)).peekable();
     let mut with_values = None;
     if values.peek().is_some() {
-        let row_keys = (row.partition_key.to_owned(), row.row_key.to_owned());
+        let row_keys = row.keys();
         let properties = with_values.insert(row.properties.to_properties());
         for (part, _) in values {
             let key = part_of(info, E::SEPARATOR, part, row)?;
@@ -99,7 +101,7 @@ fn of_index<E: TableEntity, P: Projection<E>>(layout: usize, row: RowRef<'_>) ->
     of_row::<E, P>(E::LAYOUTS[0].table, RowRef { partition_key: &keys.0, row_key: &keys.1, properties, ..row })
 }
 
-/// The key of an index's row, to be read from this part on, counted over both keys.
+/// Returns a reader of an index row's key, positioned at a part. `part` counts the parts of both keys.
 fn part_of<'a>(
     layout: &'static LayoutInfo,
     separator: Option<char>,

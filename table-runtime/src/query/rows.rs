@@ -1,4 +1,4 @@
-//! Rows of one layout, in key order.
+//! Queries of rows of one layout, in key order.
 
 use std::{
     fmt,
@@ -19,21 +19,21 @@ use crate::{
     read::{FoundRow, OnePage, Plan, Selection, Source},
 };
 
-/// For how many entities room is made at first, if so many were asked for.
-const ROOM: usize = 128;
+/// Greatest number of entities for which a result allocates memory before it has read any.
+const INITIAL_CAPACITY: usize = 128;
 
-/// Rows of one layout, in the order of their keys.
+/// Query of rows of one layout, in the order of their keys.
 ///
-/// - `V`: what it gives out, a [`View`]: an entity, as [`Stored`](crate::Stored), or a copy of it in an index, as
+/// - `V`: the result, a [`View`]: an entity, as [`Stored`](crate::Stored), or a copy of it in an index, as
 ///   [`Copied`](crate::Copied).
 /// - `P`: the key parts that are still open; `eq`, `starts_with` and `range` narrow the next one.
-/// - `A`: how the partitions are reached, which is most of what a query costs.
+/// - `A`: the access to the partitions, which determines most of the cost of a query.
 ///
-/// It is run with `all`, `first`, `stream`, `page` or `count`.
+/// Run the query with `all`, `first`, `stream`, `page` or `count`.
 ///
-/// Over an index whose rows point to their entities, each page of it is followed by a point for each entity, side by
-/// side and a few ahead of what is asked for. They come in the order of the index. An entity that is gone, or does not
-/// have the value any more, is passed over, and does not count for `take` and `page`.
+/// Over an index whose rows point to their entities, a query reads a page of the index, and then each entity with a
+/// point read, several concurrently and a few ahead of the caller. The entities come in the order of the index. An
+/// entity that is gone, or no longer has the value, is skipped, and does not count for `take` and `page`.
 #[must_use = "a query does nothing until it is run, with `all`, `first`, `stream`, `page` or `count`"]
 pub struct Rows<V, P = Done, A = cost::Range> {
     plan: Plan,
@@ -53,7 +53,7 @@ impl<V, P, A> fmt::Debug for Rows<V, P, A> {
 }
 
 impl<V, T: KeyPart, N, R: Rest, A> Rows<V, (Part<T, N>, R), A> {
-    /// Gives the next key part its value. Once no part is open, the query is a [`Point`](crate::Point).
+    /// Sets the value of the next key part. Once no part is open, the query is a [`Point`](crate::Point).
     pub fn eq(mut self, value: T::Arg<'_>) -> R::Query<V, A::After>
     where
         N: Encode<T::Kind>,
@@ -65,7 +65,7 @@ impl<V, T: KeyPart, N, R: Rest, A> Rows<V, (Part<T, N>, R), A> {
         R::next(self.plan)
     }
 
-    /// Narrows the next key part, a text, to what begins with `prefix`, folded as the key is.
+    /// Narrows the next key part, a text, to the values that begin with `prefix`. The prefix is folded as the key is.
     pub fn starts_with(mut self, prefix: &str) -> Rows<V, Done, A::AfterPrefix>
     where
         T::Kind: Textual,
@@ -77,12 +77,13 @@ impl<V, T: KeyPart, N, R: Rest, A> Rows<V, (Part<T, N>, R), A> {
         Rows::new(self.plan)
     }
 
-    /// Narrows the next key part to the values between two bounds, in the order of the values: of a descending part,
-    /// too, the lesser one is written first.
+    /// Narrows the next key part to the values between two bounds, in the order of the values: the lesser bound comes
+    /// first, also for a descending part.
     ///
     /// Text is compared as the key holds it: folded, escaped, by UTF-16 unit. Times are rounded down to a tick, bounds
-    /// like values, so that windows that meet do not overlap. A bound that no key holds, such as a time after the year
-    /// 9999 or a number of more digits than `pad`, is an open end.
+    /// as well as values, so adjacent time windows do not overlap. A bound outside of all values that a key can hold,
+    /// such as a time after the year 9999 or a number of more digits than `pad`, is ignored if every key satisfies it;
+    /// if no key does, the query finds nothing.
     pub fn range<'a>(mut self, bounds: impl Bounds<T::Arg<'a>>) -> Rows<V, Done, A>
     where
         (Part<T, N>, R): Sorted<Encoding: Ordered<T::Kind>>,
@@ -101,7 +102,7 @@ impl<V, T: KeyPart, N, R: Rest, A> Rows<V, (Part<T, N>, R), A> {
     note = "its entities have different properties: query one of them, or look at what is read"
 )]
 pub trait OneEntity {
-    /// Its columns.
+    /// Columns of the entity.
     type Columns;
 
     #[doc(hidden)]
@@ -115,12 +116,13 @@ impl<E: TableEntity> OneEntity for E {
     const COLUMNS: E::Columns = E::COLUMNS;
 }
 
-/// The columns of a view's entity.
+/// Columns of a view's entity.
 type Columns<V> = <<V as View>::Entity as OneEntity>::Columns;
 
 type Encoding<T, N, R> = <(Part<T, N>, R) as Sorted>::Encoding;
 
-/// No key part is left; these say so. What they give is any type, so that nothing more is said.
+/// Methods that narrow a key, for a query with no part left. They exist for the error message of [`HasPart`]. They
+/// return any type, so that the compiler reports no further error.
 #[doc(hidden)]
 impl<V, A> Rows<V, Done, A> {
     pub fn eq<T, Q>(self, _: T) -> Q
@@ -150,16 +152,16 @@ impl<V, P, A> Rows<V, P, A> {
         Self { plan, types: PhantomData }
     }
 
-    /// Reads at most `count` rows in all.
+    /// Limits the query to `count` rows in all.
     pub fn take(mut self, count: usize) -> Self {
         self.plan.take = Some(self.plan.take.map_or(count, |before| before.min(count)));
         self
     }
 
-    /// Drops the rows for which the condition does not hold. The store reads them all the same, so this costs at
-    /// least a partition scan; a further filter has to hold as well.
+    /// Drops the rows for which the condition does not hold. The store still reads them, so the cost is at least that
+    /// of a partition scan. If there are several filters, all of them have to hold.
     ///
-    /// It takes an `Option` of a filter as well: `filter(|post| least.map(|least| post.likes.ge(least)))`.
+    /// The closure may also return an `Option` of a filter: `filter(|post| least.map(|least| post.likes.ge(least)))`.
     pub fn filter<F>(mut self, filter: impl FnOnce(Columns<V>) -> F) -> Rows<V, Done, A::Filtered>
     where
         V: View<Entity: OneEntity>,
@@ -172,12 +174,12 @@ impl<V, P, A> Rows<V, P, A> {
         Rows::new(self.plan)
     }
 
-    /// Gives out the fields of a projection, and asks the store for these alone.
+    /// Returns only the fields of a projection, and asks the store for no others.
     ///
-    /// Over an index of copies they are read from the copies. Over another index in the entities' own partition, whose
-    /// rows hold all of them, as their keys or by `include(…)`, and what the filter compares by `include(…)`, no entity
-    /// is read. Otherwise the entities are read, whole, since an index's row is taken for true only if its entity has
-    /// the value: [`select_unchecked`](Self::select_unchecked) spares that.
+    /// Over an index of copies, the fields are read from the copies. Over another index in the entities' own partition,
+    /// no entity is read if the index rows hold all fields, in their keys or by `include(…)`, and by `include(…)` those
+    /// that the filter compares. Otherwise the whole entities are read, because an index row is valid only if its
+    /// entity has the value: [`select_unchecked`](Self::select_unchecked) avoids these reads.
     pub fn select<S>(mut self) -> Rows<S, P, A>
     where
         V: View<Entity: OneEntity>,
@@ -190,18 +192,18 @@ impl<V, P, A> Rows<V, P, A> {
     /// Reads all rows.
     ///
     /// # Errors
-    /// [`Error::Key`](crate::Error::Key) for a value that no key holds, [`Error::Query`](crate::Error::Query) for a
+    /// [`Error::Key`](crate::Error::Key) for a value that no key can hold, [`Error::Query`](crate::Error::Query) for a
     /// prefix that is too short, [`Error::Property`](crate::Error::Property) for a row that does not fit the struct,
-    /// and what the store says.
+    /// and the errors of the store.
     pub fn all<'t>(self, tables: &'t Tables) -> BoxFuture<'t, Result<Vec<V::Item>>>
     where
         V: View,
         A: Opened,
     {
-        let room = self.plan.take.unwrap_or(0).min(ROOM);
+        let capacity = self.plan.take.unwrap_or(0).min(INITIAL_CAPACITY);
         let source = self.source(tables);
         Box::pin(async move {
-            let (mut source, mut items) = (source?, Vec::with_capacity(room));
+            let (mut source, mut items) = (source?, Vec::with_capacity(capacity));
             while source.next(&mut |found| give::<V>(found, &mut items)).await? {}
             Ok(items)
         })
@@ -210,7 +212,7 @@ impl<V, P, A> Rows<V, P, A> {
     /// Reads the first row; `None` if there is none.
     ///
     /// # Errors
-    /// As [`all`](Self::all).
+    /// Fails with the errors of [`all`](Self::all).
     pub fn first<'t>(self, tables: &'t Tables) -> BoxFuture<'t, Result<Option<V::Item>>>
     where
         V: View,
@@ -220,9 +222,9 @@ impl<V, P, A> Rows<V, P, A> {
         Box::pin(async move { Ok(all.await?.pop()) })
     }
 
-    /// Reads row after row, a page of up to 1000 at a time and each only when it is asked for.
+    /// Returns a stream of the rows. It reads pages of up to 1000 rows, each only when the caller needs it.
     ///
-    /// Errors are those of [`all`](Self::all); after one the stream ends.
+    /// The stream's errors are those of [`all`](Self::all); it ends after an error.
     pub fn stream(self, tables: &Tables) -> Entities<V::Item>
     where
         V: View,
@@ -233,11 +235,11 @@ impl<V, P, A> Rows<V, P, A> {
 
     /// Reads the next `size` rows: the first ones, or those after the cursor of the page before.
     ///
-    /// Rows may come and go between two pages: a cursor resumes right after the last row that was given out.
+    /// Rows may be inserted or deleted between two pages: a cursor resumes right after the last row that was returned.
     ///
     /// # Errors
-    /// As [`all`](Self::all), and [`Error::Cursor`](crate::Error::Cursor) for a cursor that is damaged or of another
-    /// query.
+    /// Fails with the errors of [`all`](Self::all), and with [`Error::Cursor`](crate::Error::Cursor) for a cursor that
+    /// is damaged or belongs to another query.
     pub fn page<'t>(
         mut self,
         tables: &'t Tables,
@@ -253,19 +255,19 @@ impl<V, P, A> Rows<V, P, A> {
         }
         let page = self.source(tables).and_then(|source| OnePage::new(self.plan.layout(), source, size, cursor));
         Box::pin(async move {
-            let mut entities = Vec::with_capacity(size.min(ROOM));
+            let mut entities = Vec::with_capacity(size.min(INITIAL_CAPACITY));
             let next = page?.read(&mut |found| give::<V>(found, &mut entities)).await?;
             Ok(PageOf { entities, next })
         })
     }
 
-    /// Counts the rows, without their properties. The store has no counter: every row is read.
+    /// Counts the rows, without reading the properties of their fields. The store cannot count: every row is read.
     ///
-    /// Over an index whose rows point to their entities, these are read too, one by one and whole, and those alone
-    /// counted that have the value: [`count_unchecked`](Self::count_unchecked) spares that.
+    /// Over an index whose rows point to their entities, each whole entity is read too, with a request of its own, and
+    /// counts only if it has the value: [`count_unchecked`](Self::count_unchecked) avoids these reads.
     ///
     /// # Errors
-    /// As [`all`](Self::all).
+    /// Fails with the errors of [`all`](Self::all).
     pub fn count<'t>(self, tables: &'t Tables) -> BoxFuture<'t, Result<usize>>
     where
         V: View,
@@ -284,13 +286,13 @@ impl<V, P, A> Rows<V, P, A> {
         })
     }
 
-    /// What it will ask of the store.
+    /// Describes the requests that the query will send to the store.
     pub fn explain(&self) -> Explain
     where
         A: Opened,
     {
         let cost = match A::Cost::name() {
-            // The rows of the index say it all.
+            // The index rows hold all that the query needs, so no entity is looked up.
             lookups if lookups == cost::Lookups::name() && self.plan.is_covered() => cost::Range::name(),
             cost => cost,
         };
@@ -298,7 +300,7 @@ impl<V, P, A> Rows<V, P, A> {
         Explain::scan(cost, &self.plan.explained_scan(A::REACHED), &self.plan, A::REACHED, problem)
     }
 
-    /// A query of many rows is no point; this says so.
+    /// Reads nothing. A query of many rows is no point, and the method exists for the error message of [`OnePoint`].
     #[doc(hidden)]
     pub fn get(self, _: &Tables) -> Ready<Result<Option<V::Item>>>
     where
@@ -317,11 +319,11 @@ impl<V, P, A> Rows<V, P, A> {
 }
 
 impl<V: View, P> Rows<V, P, cost::Lookups> {
-    /// As [`select`](Self::select), but takes the rows of an index in other partitions at their word too: where they
-    /// hold all that is asked for, no entity is read.
+    /// Returns only the fields of a projection, as [`select`](Self::select) does, but also uses the rows of a
+    /// cross-partition index without a check: if they hold all fields that are needed, no entity is read.
     ///
-    /// They are written before and after the entity, by steps, so they may lag behind it; and a write that is under
-    /// way, or that a crash ended, may have left rows whose entity does not have the value, or does not exist.
+    /// Such rows are written in steps before and after the entity, so they may lag behind it. A write in progress, or
+    /// one that a crash ended, may have left rows whose entity does not have the value, or does not exist.
     pub fn select_unchecked<S>(mut self) -> Rows<S, P, cost::Lookups>
     where
         S: Projection<V::Entity>,
@@ -332,13 +334,13 @@ impl<V: View, P> Rows<V, P, cost::Lookups> {
 }
 
 impl<V, P> Rows<V, P, cost::Lookups> {
-    /// Counts the rows of the index alone, with one request for each page of them.
+    /// Counts the rows of the index without reading entities, with one request for each page of rows.
     ///
-    /// A write that is under way, or that a crash ended, may have left rows whose entity does not have the value:
-    /// they are counted too, which [`count`](Self::count) does not.
+    /// A write in progress, or one that a crash ended, may have left rows whose entity does not have the value. They
+    /// count here, but not in [`count`](Self::count).
     ///
     /// # Errors
-    /// As [`all`](Self::all).
+    /// Fails with the errors of [`all`](Self::all).
     pub fn count_unchecked<'t>(mut self, tables: &'t Tables) -> BoxFuture<'t, Result<usize>> {
         self.plan.select(None);
         let source = self.source(tables);

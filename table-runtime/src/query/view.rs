@@ -1,16 +1,17 @@
-//! What a query gives out of the rows that it finds.
+//! Results that a query makes of the rows that it finds.
 
 use crate::{Result, Stored, TableEntity, read::FoundRow};
 
-/// What a query gives out: an entity, as [`Stored`], or what is made of its row, such as [`Copied`].
+/// A type that defines the results of a query: an entity, which is returned as [`Stored`], or a type that is made from
+/// its row, such as [`Copied`](crate::Copied).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a table entity",
     note = "add `#[derive(TableEntity)]` to the struct"
 )]
 pub trait View: Sized + 'static {
-    /// The entity whose rows are read; a group of entities itself.
+    /// Entity whose rows are read; for a group of entities, the group itself.
     type Entity;
-    /// What is given out of each.
+    /// Result that the query returns for each row.
     type Item: Send + 'static;
 
     /// Reads a row; `None` if it is no match: its entity does not have the value by which it was found.
@@ -19,7 +20,7 @@ pub trait View: Sized + 'static {
 }
 
 impl FoundRow<'_> {
-    /// Whether it is a match: of a row that no index led to, its keys have told so.
+    /// Checks whether the row is a match. A row that was not found through a pointer is one, because its keys match.
     pub(super) fn is_match<V: View>(self) -> Result<bool> {
         match self.pointer {
             Some(_) => V::read(self).map(|item| item.is_some()),

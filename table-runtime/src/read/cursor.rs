@@ -1,73 +1,94 @@
-//! Cursors: the last row that was given out, as text, bound to its query.
+//! Cursors: text that names the last row that a query returned, bound to that query.
 
 use std::fmt;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use twox_hash::XxHash3_64;
 
-use crate::{Condition, LayoutInfo, backend::Scan, error::ParseCursorError};
+use crate::{Condition, LayoutInfo, PartInfo, backend::Scan, error::ParseCursorError};
 
-/// Where a query goes on.
+/// Position after which a query continues.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Cursor {
-    /// The hash of the query and its layout.
-    pub query: u64,
-    /// How many rows the query may still give out, if it has a limit.
-    pub left: Option<usize>,
-    /// The keys of the last row that was given out.
+    /// Hash of the query and its layout.
+    pub query_hash: u64,
+    /// Number of rows that the query may still return, if it has a limit.
+    pub remaining: Option<usize>,
+    /// Keys of the last row that was returned.
     pub partition_key: String,
     pub row_key: String,
-    /// The row key of the last entity that was given out, where the row is a list of several.
+    /// Row key of the last entity that was returned, if the row is a list of several entities.
     pub listed: Option<String>,
-    /// The slice of the last row that was given out, where the table is sliced.
+    /// Slice of the last row that was returned, if the table is sliced.
     pub slice: Option<String>,
 }
 
-/// Sets the hash of a cursor's bytes apart from other hashes.
+/// Seed that makes the hash of a cursor's bytes differ from other hashes.
 const SEED: u64 = 0x6375_7273_6F72;
 const HASH: usize = size_of::<u64>();
 
 impl Cursor {
-    /// What the cursors of a query are known by; `filter` is the one that the store does not see, `view` what is read of
-    /// the rows.
-    pub(crate) fn query(
+    /// Returns the hash that binds cursors to a query. `filter` is the condition that the store does not evaluate;
+    /// `view` describes which entities, and which of their properties, the query reads.
+    pub(crate) fn hash_query(
         layout: &LayoutInfo,
         scan: &Scan,
         take: Option<usize>,
         filter: Option<&Condition>,
         view: &str,
     ) -> u64 {
-        let parts = |parts: &[crate::PartInfo]| {
-            let parts: Vec<_> = parts.iter().map(|part| format!("{}:{}", part.field, part.encoding)).collect();
-            parts.join(";")
-        };
-        let slice = layout.slice.as_ref().map(|slice| format!("{} of {}", slice.unit, slice.field));
-        let (partition, row) = (parts(layout.partition), parts(layout.row));
-        let layout = [layout.table, layout.name, &partition, &row, &slice.unwrap_or_default()].join("\n");
         let select = scan.select.as_ref().map(|select| select.join(","));
         let filter = filter.map(Condition::to_string);
         let asked = format!("{}\n{}\n{filter:?}\n{select:?}\n{take:?}\n{view}", scan.table, scan.odata());
-        XxHash3_64::oneshot(format!("{layout}\n{asked}").as_bytes())
+        XxHash3_64::oneshot(format!("{}\n{asked}", describe(layout)).as_bytes())
     }
 
-    /// Reads a cursor of the query.
-    pub(crate) fn parse(text: &str, query: u64) -> Result<Self, ParseCursorError> {
-        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| ParseCursorError::Damaged)?;
-        let (hash, body) = bytes.split_at_checked(HASH).ok_or(ParseCursorError::Damaged)?;
-        if hash != XxHash3_64::oneshot_with_seed(SEED, body).to_le_bytes() {
-            return Err(ParseCursorError::Damaged);
-        }
-        let cursor: Self = postcard::from_bytes(body).map_err(|_| ParseCursorError::Damaged)?;
-        if cursor.query == query { Ok(cursor) } else { Err(ParseCursorError::OtherQuery) }
+    /// Parses a cursor. Fails if the text is damaged or belongs to a query with another hash.
+    pub(crate) fn parse(text: &str, query_hash: u64) -> Result<Self, ParseCursorError> {
+        let cursor: Self = unseal(text)?;
+        if cursor.query_hash == query_hash { Ok(cursor) } else { Err(ParseCursorError::OtherQuery) }
     }
 }
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let body = postcard::to_allocvec(self).map_err(|_| fmt::Error)?;
-        let mut bytes = XxHash3_64::oneshot_with_seed(SEED, &body).to_le_bytes().to_vec();
-        bytes.extend(body);
-        f.write_str(&URL_SAFE_NO_PAD.encode(bytes))
+        f.write_str(&seal(self).ok_or(fmt::Error)?)
     }
+}
+
+/// Returns a position as text that is safe in addresses, with a checksum.
+pub(crate) fn seal(position: &impl Serialize) -> Option<String> {
+    let body = postcard::to_allocvec(position).ok()?;
+    let mut bytes = XxHash3_64::oneshot_with_seed(SEED, &body).to_le_bytes().to_vec();
+    bytes.extend(body);
+    Some(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// Reads a position that [`seal`] wrote.
+pub(crate) fn unseal<P: DeserializeOwned>(text: &str) -> Result<P, ParseCursorError> {
+    let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| ParseCursorError::Damaged)?;
+    let (hash, body) = bytes.split_at_checked(HASH).ok_or(ParseCursorError::Damaged)?;
+    if hash != XxHash3_64::oneshot_with_seed(SEED, body).to_le_bytes() {
+        return Err(ParseCursorError::Damaged);
+    }
+    postcard::from_bytes(body).map_err(|_| ParseCursorError::Damaged)
+}
+
+/// Returns the hash that binds cursors to a job over these layouts.
+pub(crate) fn hash_job<'a>(job: &str, layouts: impl IntoIterator<Item = &'a LayoutInfo>) -> u64 {
+    // Everything that is recorded of a layout, its content and prefixes included.
+    let layouts: Vec<_> = layouts.into_iter().filter_map(|layout| serde_json::to_string(layout).ok()).collect();
+    XxHash3_64::oneshot(format!("{job}\n{}", layouts.join("\n")).as_bytes())
+}
+
+/// Returns the parts of a layout on which the order of its rows depends.
+fn describe(layout: &LayoutInfo) -> String {
+    let parts = |parts: &[PartInfo]| {
+        let parts: Vec<_> = parts.iter().map(|part| format!("{}:{}", part.field, part.encoding)).collect();
+        parts.join(";")
+    };
+    let slice = layout.slice.as_ref().map(|slice| format!("{} of {}", slice.unit, slice.field));
+    let (partition, row) = (parts(layout.partition), parts(layout.row));
+    [layout.table, layout.name, &partition, &row, &slice.unwrap_or_default()].join("\n")
 }

@@ -1,13 +1,14 @@
-//! Lists: one row of an index that holds the row keys of all entities of a value.
+//! Lists: index rows that hold the row keys of all entities that have the same value.
 //!
-//! The property `IndexedEntities` is a JSON array of row keys, in key order; they stand in the row's own partition. More
-//! than a property takes go on in further rows of the partition, at `~2~{row key of the first}`, `~3~…`, and the first
-//! row then says in `IndexedRows` how many there are. No encoded key begins so: there, two hex digits follow a `~`.
+//! The property `IndexedEntities` is a JSON array of row keys, in key order; the entities are stored in the row's own
+//! partition. A list that is too long for one property continues in further rows of the partition, with the row keys
+//! `~2~{row key of the first}`, `~3~…`, and the first row stores the number of rows in `IndexedRows`. No encoded key
+//! begins so, because an encoded key has two hex digits after each `~`.
 //!
-//! Which row an entity stands in says nothing: readers put all of them in order.
+//! The row in which an entity is listed has no meaning: readers sort the entities of all rows.
 //!
-//! The first row is the lock of the others: whoever writes any of them writes it too, so that a reader who finds it
-//! unchanged knows that the others were of one state.
+//! The first row is the lock of the others: a write of any of them also writes the first row. A reader that finds the
+//! first row unchanged therefore knows that it has read the others in one state.
 
 use crate::{
     Properties, PropertiesRef, Result, RowRef, ValueRef,
@@ -17,17 +18,17 @@ use crate::{
     property::PropertyProblem,
 };
 
-/// The row keys of the entities.
+/// Property of the row keys of the entities.
 pub(crate) const ENTITIES: &str = "IndexedEntities";
-/// How many rows the list has, where it has more than one.
+/// Property of the number of rows of the list, if it has more than one.
 pub(crate) const ROWS: &str = "IndexedRows";
 
-/// What one row of a list holds.
+/// Content of one row of a list.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct List {
     /// Row keys of entities, in order, each once.
     pub(crate) entities: Vec<String>,
-    /// How many rows the list has, if this is its first.
+    /// Number of rows of the list, if this is its first row.
     pub(crate) rows: usize,
 }
 
@@ -43,7 +44,7 @@ pub(crate) fn read(table: &str, row: RowRef<'_>) -> Result<List> {
     Ok(List { entities, rows })
 }
 
-/// The properties of a row of a list; of the first one, `rows` says how many there are.
+/// Returns the properties of a row of a list. For the first row, `rows` is the number of rows; for others it is 1.
 pub(crate) fn properties(entities: &[String], rows: usize) -> Properties {
     let text = serde_json::Value::from(entities).to_string();
     let mut properties = Properties::with_capacity(text.len() + 32);
@@ -54,9 +55,9 @@ pub(crate) fn properties(entities: &[String], rows: usize) -> Properties {
     properties
 }
 
-/// Puts an entity into the rows of a list, or takes it out, and says whether that is a change. `limit` is the UTF-16
-/// units of a row's text.
-pub(crate) fn put(rows: &mut Vec<Vec<String>>, entity: &str, present: bool, limit: usize) -> bool {
+/// Adds an entity to the rows of a list, or removes it, and returns whether the rows changed. `limit` is the greatest
+/// number of UTF-16 units in a row's text.
+pub(crate) fn set_member(rows: &mut Vec<Vec<String>>, entity: &str, present: bool, limit: usize) -> bool {
     let listed = rows.iter().position(|row| row.iter().any(|listed| listed == entity));
     match (listed, present) {
         (Some(at), false) => {
@@ -68,7 +69,7 @@ pub(crate) fn put(rows: &mut Vec<Vec<String>>, entity: &str, present: bool, limi
         (None, true) => {
             let added = json_units(entity) + 1;
             let row = rows.iter_mut().find(|row| {
-                // The brackets, and a comma between two of them.
+                // The text has two brackets, and a comma between each two row keys.
                 1 + row.iter().map(|listed| json_units(listed) + 1).sum::<usize>() + added <= limit
             });
             match row {
@@ -84,17 +85,17 @@ pub(crate) fn put(rows: &mut Vec<Vec<String>>, entity: &str, present: bool, limi
     true
 }
 
-/// How many units a text takes in JSON.
+/// Returns the number of UTF-16 units that a text takes in JSON.
 fn json_units(text: &str) -> usize {
     limits::units(&serde_json::Value::from(text).to_string())
 }
 
-/// The row key of a list's `n`th row; the first one is the index's own.
+/// Returns the row key of a list's `n`th row, from the row key of the first, which the index's layout defines.
 pub(crate) fn nth_key(row_key: &str, n: usize) -> String {
     if n == 1 { row_key.to_owned() } else { format!("~{n}~{row_key}") }
 }
 
-/// Puts the row keys in order, each once.
+/// Sorts the row keys in key order and removes duplicates.
 pub(crate) fn sort(entities: &mut Vec<String>) {
     entities.sort_by(|left, right| order::compare(left, right));
     entities.dedup();
@@ -115,7 +116,7 @@ fn parse(value: Option<ValueRef<'_>>) -> Result<Vec<String>, PropertyProblem> {
 fn rows_of(value: Option<ValueRef<'_>>) -> Result<usize, PropertyProblem> {
     let rows = match value {
         None => Some(1),
-        // They are written in one transaction.
+        // One transaction writes all rows, and a transaction has at most so many operations.
         Some(ValueRef::Int32(rows)) => {
             usize::try_from(rows).ok().filter(|rows| (1..=limits::OPERATIONS).contains(rows))
         }
@@ -151,7 +152,7 @@ mod tests {
     fn written(entities: &[&str]) -> Vec<Vec<String>> {
         let mut rows = Vec::new();
         for entity in entities {
-            assert!(put(&mut rows, entity, true, limits::STRING_UNITS), "{entity}");
+            assert!(set_member(&mut rows, entity, true, limits::STRING_UNITS), "{entity}");
         }
         rows
     }
@@ -166,28 +167,28 @@ mod tests {
     }
 
     #[test]
-    fn a_full_row_goes_on_in_a_next_one() {
+    fn a_full_row_continues_in_the_next_row() {
         let entities: Vec<_> = (0..2_000).map(|n| format!("{n:038}")).collect();
         let mut rows = Vec::new();
         for entity in &entities {
-            put(&mut rows, entity, true, limits::STRING_UNITS);
+            set_member(&mut rows, entity, true, limits::STRING_UNITS);
         }
-        // Each takes 41 units, so that 799 of them and the brackets fill a property.
+        // Each row key takes 41 units, so 799 of them and the brackets fill a property.
         assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [799, 799, 402]);
         assert_eq!(properties(&rows[0], rows.len()).get(ROWS), Some(ValueRef::Int32(3)));
         assert_eq!((nth_key("name-Smith", 1), nth_key("name-Smith", 3)), ("name-Smith".into(), "~3~name-Smith".into()));
-        // What is taken out makes room, and an emptied row is filled by the last one.
-        assert!(put(&mut rows, &entities[0], false, limits::STRING_UNITS));
-        assert!(put(&mut rows, "new", true, limits::STRING_UNITS));
+        // A removed row key leaves space for another, and the last row takes the place of a row that becomes empty.
+        assert!(set_member(&mut rows, &entities[0], false, limits::STRING_UNITS));
+        assert!(set_member(&mut rows, "new", true, limits::STRING_UNITS));
         assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [799, 799, 402]);
         for entity in entities[1..799].iter().map(String::as_str).chain(["new"]) {
-            assert!(put(&mut rows, entity, false, limits::STRING_UNITS));
+            assert!(set_member(&mut rows, entity, false, limits::STRING_UNITS));
         }
         assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [402, 799]);
     }
 
     #[test]
-    fn entities_come_and_go_in_key_order() {
+    fn entities_are_added_and_removed_in_key_order() {
         let mut rows = Vec::new();
         for (entity, present, changed) in [
             ("b", true, true),
@@ -198,14 +199,14 @@ mod tests {
             ("b", false, true),
             ("b", false, false),
         ] {
-            assert_eq!(put(&mut rows, entity, present, limits::STRING_UNITS), changed, "{entity}");
+            assert_eq!(set_member(&mut rows, entity, present, limits::STRING_UNITS), changed, "{entity}");
         }
         assert_eq!(rows, [["a", "\u{10000}", "\u{FFFF}"]]);
     }
 
     #[test]
-    fn what_is_no_list_is_told() {
-        for (row, told) in [
+    fn a_row_that_is_not_a_list_is_reported() {
+        for (row, message) in [
             (
                 row(("r".to_owned(), Properties::default())),
                 "`IndexedEntities`: expected a JSON array of row keys, found nothing",
@@ -217,24 +218,24 @@ mod tests {
             (with(ROWS, ValueRef::Int32(101)), "found 101"),
             (with(ROWS, ValueRef::String("2")), "found '2'"),
         ] {
-            let error = read("T", row.as_ref()).expect_err(told).to_string();
-            assert!(error.contains(told) && error.contains("T(PartitionKey='p',RowKey='r')"), "{error}");
+            let error = read("T", row.as_ref()).expect_err(message).to_string();
+            assert!(error.contains(message) && error.contains("T(PartitionKey='p',RowKey='r')"), "{error}");
         }
     }
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(entities: std::collections::BTreeSet<String>, limit in 30_usize..100) {
+        fn a_written_list_is_read_unchanged(entities: std::collections::BTreeSet<String>, limit in 30_usize..100) {
             let mut rows = Vec::new();
             for entity in &entities {
-                put(&mut rows, entity, true, limit);
+                set_member(&mut rows, entity, true, limit);
             }
             let mut found = Vec::new();
             for entities in &rows {
                 let properties = properties(entities, 1);
                 let Some(ValueRef::String(text)) = properties.get(ENTITIES) else { panic!("no text") };
                 prop_assert!(limits::units(text) <= limit || entities.len() == 1);
-                let read = parse(Some(ValueRef::String(text))).expect("what was written");
+                let read = parse(Some(ValueRef::String(text))).expect("the list that was written");
                 prop_assert!(!read.is_empty());
                 found.extend(read);
             }

@@ -1,4 +1,4 @@
-//! From the rows of an index to their entities: points, side by side, in the order of the index.
+//! Reads the entities that index rows point to: point reads, several concurrently, in the order of the index.
 
 use std::collections::VecDeque;
 
@@ -18,19 +18,19 @@ use crate::{
     pacing::CONCURRENCY, property::PropertyProblem, row::RowKeys,
 };
 
-/// The entities that rows of an index lead to, each read when it is asked for, and a few ahead.
+/// Entities that index rows point to. Each is read when the caller asks for it, or a few entities ahead.
 pub(crate) struct Lookups {
     tables: Tables,
     layout: &'static LayoutInfo,
     entity_fns: EntityFns,
     entities: Visible,
-    /// What an entity has to fulfil: no row of the index can tell.
+    /// Condition on the entities, which cannot be evaluated on index rows.
     filter: Option<Condition>,
-    /// Rows that were read and not yet followed.
+    /// Index rows that were read, and whose entities are not being read yet.
     rows: VecDeque<IndexRow>,
     /// Entities that are being read.
     reads: FuturesOrdered<BoxFuture<'static, Result<(Pointer, Option<Row>)>>>,
-    /// The row of a list that a cursor ended in, and the last entity given out of it.
+    /// List row at which a cursor ended, and the row key of the last entity that was returned from it.
     resumed: Option<(RowKeys, String)>,
 }
 
@@ -39,7 +39,7 @@ enum IndexRow {
     List(Row),
 }
 
-/// The way from a row of an index to an entity.
+/// Pointer from an index row to an entity.
 struct Pointer {
     from: RowKeys,
     to: RowKeys,
@@ -58,7 +58,7 @@ impl Lookups {
         Self { tables, layout, entity_fns, entities, filter, rows, reads, resumed: None }
     }
 
-    /// Goes on after this entity of a list.
+    /// Continues after this entity of a list.
     pub(crate) fn resume(&mut self, list: RowKeys, entity: String) {
         self.resumed = Some((list, entity));
     }
@@ -67,12 +67,12 @@ impl Lookups {
         self.filter.as_ref()
     }
 
-    /// Takes note of a row of the index.
+    /// Adds an index row whose entities are to be read.
     pub(crate) fn push(&mut self, row: RowRef<'_>) -> Result<()> {
         self.rows.push_back(if self.is_list() {
             IndexRow::List(row.to_row())
         } else {
-            let from = (row.partition_key.to_owned(), row.row_key.to_owned());
+            let from = row.keys();
             IndexRow::Pointer(Pointer { from, to: self.entity_fns.owner(row)?, is_list: false })
         });
         Ok(())
@@ -82,14 +82,15 @@ impl Lookups {
         self.rows.is_empty() && self.reads.is_empty()
     }
 
-    /// Begins to read entities, so many side by side at most.
-    pub(crate) async fn begin(&mut self, most: usize) -> Result<()> {
-        while self.reads.len() < most.min(CONCURRENCY) {
+    /// Starts to read entities, at most so many concurrently.
+    pub(crate) async fn begin(&mut self, limit: usize) -> Result<()> {
+        while self.reads.len() < limit.min(CONCURRENCY) {
             match self.rows.pop_front() {
                 Some(IndexRow::Pointer(pointer)) => {
                     let (tables, table) = (self.tables.clone(), self.entities.table);
                     self.reads.push_back(Box::pin(async move {
-                        let row = tables.backend().get(table, &pointer.to.0, &pointer.to.1, None).await?;
+                        let row =
+                            tables.backend().get(table, &pointer.to.partition_key, &pointer.to.row_key, None).await?;
                         Ok((pointer, row))
                     }));
                 }
@@ -100,7 +101,7 @@ impl Lookups {
         Ok(())
     }
 
-    /// Lends the next entity to `read`, and says whether it was a match; `None` once all that were begun are read.
+    /// Calls `read` for the next entity and returns whether it was a match; `None` once every started read is done.
     pub(crate) async fn next(
         &mut self,
         read: &mut (dyn FnMut(FoundRow<'_>) -> Result<bool> + Send),
@@ -112,19 +113,19 @@ impl Lookups {
         if !self.entities.is_visible(row)? || filter.is_some_and(|filter| !filter.holds(row.properties)) {
             return Ok(Some(false));
         }
-        let (partition_key, row_key) = (from.0.as_str(), from.1.as_str());
+        let (partition_key, row_key) = (from.partition_key.as_str(), from.row_key.as_str());
         let pointer = Some(IndexRowRef { layout: self.entity_fns.layout, partition_key, row_key, is_list });
         read(FoundRow { layout: 0, table: self.entities.table, row, pointer }).map(Some)
     }
 
-    /// How many entities a list holds.
+    /// Returns the number of entities in a list.
     pub(crate) async fn count(&mut self, list: Row) -> Result<usize> {
         listed(&self.tables, self.layout, list).await.map(|entities| entities.len())
     }
 
-    /// Puts the pointers of a list in the place of its row.
+    /// Replaces the row of a list by its pointers: they are read next, in order.
     async fn expand(&mut self, row: Row) -> Result<()> {
-        let from = (row.partition_key.clone(), row.row_key.clone());
+        let from = row.as_ref().keys();
         let mut entities = listed(&self.tables, self.layout, row).await?;
         if let Some((list, last)) = &self.resumed
             && *list == from
@@ -132,19 +133,19 @@ impl Lookups {
             entities.retain(|entity| order::compare(entity, last).is_gt());
         }
         for entity in entities.into_iter().rev() {
-            let to = (from.0.clone(), entity);
+            let to = RowKeys { partition_key: from.partition_key.clone(), row_key: entity };
             self.rows.push_front(IndexRow::Pointer(Pointer { from: from.clone(), to, is_list: true }));
         }
         Ok(())
     }
 
-    /// Whether a row of the index leads to several entities.
+    /// Checks whether a row of the index can point to several entities.
     pub(crate) fn is_list(&self) -> bool {
         self.layout.index.as_ref().is_some_and(|index| index.holds == Holds::List)
     }
 }
 
-/// The row keys of the entities that a list holds, of which this is the first row.
+/// Returns the row keys of the entities in a list, given its first row.
 async fn listed(tables: &Tables, layout: &'static LayoutInfo, mut first: Row) -> Result<Vec<String>> {
     loop {
         let list::List { mut entities, rows } = list::read(layout.table, first.as_ref())?;
@@ -157,10 +158,10 @@ async fn listed(tables: &Tables, layout: &'static LayoutInfo, mut first: Row) ->
             async move { tables.backend().get(layout.table, partition_key, &key, None).await }
         });
         let further: Vec<_> = stream::iter(further).buffered(CONCURRENCY).try_collect().await?;
-        let again = tables.backend().get(layout.table, &first.partition_key, &first.row_key, None).await?;
-        // The list is gone.
-        let Some(again) = again else { return Ok(Vec::new()) };
-        if again.etag == first.etag {
+        let reread = tables.backend().get(layout.table, &first.partition_key, &first.row_key, None).await?;
+        // The list was deleted meanwhile.
+        let Some(reread) = reread else { return Ok(Vec::new()) };
+        if reread.etag == first.etag {
             for row in further {
                 let row = row.ok_or_else(|| incomplete(layout, &first, rows))?;
                 entities.extend(list::read(layout.table, row.as_ref())?.entities);
@@ -168,8 +169,9 @@ async fn listed(tables: &Tables, layout: &'static LayoutInfo, mut first: Row) ->
             list::sort(&mut entities);
             return Ok(entities);
         }
-        // It was written meanwhile: rows of two states may lack an entity that moved from one row to the other.
-        first = again;
+        // The list was written meanwhile. The rows may be of two states, and then an entity that moved from one row to
+        // another may be missing from both.
+        first = reread;
     }
 }
 

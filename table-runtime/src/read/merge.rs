@@ -1,8 +1,8 @@
-//! Scans whose rows are merged: in the order of their row keys, and of equal ones in the order of the scans.
+//! Merges the rows of scans in the order of their row keys; rows with equal row keys come in the order of the scans.
 
 use std::{cmp::Ordering, collections::BinaryHeap, sync::Arc};
 
-use super::stages::{TableReader, Wanted};
+use super::stages::{OnTableRow, PageDemand};
 use crate::{
     Result, RowRef, RowSet,
     backend::{Backend, BoxFuture, Continuation, Page, Scan},
@@ -10,30 +10,30 @@ use crate::{
     pacing,
 };
 
-/// How many rows of all scans are kept at most: of many scans, the pages are smaller.
-const KEPT: usize = 100_000;
+/// Limit of the rows that all scans together buffer: with many scans, the pages are smaller.
+const MAX_BUFFERED_ROWS: usize = 100_000;
 
 /// Scans whose rows are merged.
 pub(super) struct Merge {
     lanes: Vec<Lane>,
-    /// The next row of each scan whose next row is known.
+    /// Next row of each scan whose next row is known.
     heads: BinaryHeap<Head>,
 }
 
-/// One of the scans, and its rows that were read and not yet given out.
+/// One of the scans, and its rows that were read and not yet returned.
 struct Lane {
     scan: Scan,
     from: Option<Continuation>,
-    /// Whether every row was read.
+    /// True once every row was read.
     ended: bool,
     rows: RowSet,
-    /// The next row among them.
+    /// Index of the next row in `rows`.
     at: usize,
-    /// The page after them, which was read while other scans were waited for.
+    /// Page after `rows`, which was read while the query waited for other scans.
     ahead: RowSet,
 }
 
-/// The place of a row in the order of all; the greatest one comes first.
+/// Position of a row in the order of all rows. The greatest comes first, because the heap returns its greatest element.
 struct Head {
     row_key: String,
     lane: usize,
@@ -46,16 +46,16 @@ impl Merge {
         Self { lanes: scans.into_iter().map(lane).collect(), heads: BinaryHeap::new() }
     }
 
-    /// Lends some of the next rows to `read`, not more than are wanted, and says whether there are no others.
+    /// Calls `read` for some of the next rows, at most as many as are wanted. Returns true if no rows are left.
     pub(super) async fn next(
         &mut self,
         backend: &Arc<dyn Backend>,
-        wanted: Wanted,
-        read: TableReader<'_>,
+        demand: PageDemand,
+        read: OnTableRow<'_>,
     ) -> Result<bool> {
-        self.fill(backend, wanted).await?;
+        self.fill(backend, demand).await?;
         let mut is_known = true;
-        for _ in 0..wanted.left {
+        for _ in 0..demand.rows {
             let Some(Head { lane: number, .. }) = self.heads.pop() else { break };
             let lane = &mut self.lanes[number];
             if let Some(row) = lane.rows.get(lane.at) {
@@ -65,7 +65,7 @@ impl Merge {
             match lane.head(number) {
                 Some(head) => self.heads.push(head),
                 None if lane.ended => {}
-                // It may have the next row, or not.
+                // The scan's next row is not read yet, and may be the next row of all.
                 None => {
                     is_known = false;
                     break;
@@ -75,19 +75,19 @@ impl Merge {
         Ok(is_known && self.heads.is_empty())
     }
 
-    /// Reads on in every scan whose next row is not known.
-    async fn fill(&mut self, backend: &Arc<dyn Backend>, wanted: Wanted) -> Result<()> {
+    /// Reads the next page of every scan whose next row is not known.
+    async fn fill(&mut self, backend: &Arc<dyn Backend>, demand: PageDemand) -> Result<()> {
         let empty: Vec<_> = (0..self.lanes.len()).filter(|lane| self.lanes[*lane].is_empty()).collect();
         if empty.is_empty() {
             return Ok(());
         }
-        let most = u32::try_from(KEPT / self.lanes.len()).unwrap_or(u32::MAX).max(1);
-        // If what is there is not enough, the others are about to be waited for as well.
-        let kept: usize = self.lanes.iter().map(Lane::kept).sum();
-        let ahead = wanted.left > kept;
+        let max_page = u32::try_from(MAX_BUFFERED_ROWS / self.lanes.len()).unwrap_or(u32::MAX).max(1);
+        // If the buffered rows are not enough, the other scans will need a page soon: read it at the same time.
+        let buffered: usize = self.lanes.iter().map(Lane::buffered).sum();
+        let ahead = demand.rows > buffered;
         let lanes = self.lanes.iter_mut().filter(|lane| lane.is_empty() || (ahead && lane.is_low()));
         let fills: Vec<BoxFuture<'_, Result<()>>> =
-            lanes.map(|lane| -> BoxFuture<'_, Result<()>> { Box::pin(lane.fill(backend, wanted, most)) }).collect();
+            lanes.map(|lane| -> BoxFuture<'_, Result<()>> { Box::pin(lane.fill(backend, demand, max_page)) }).collect();
         pacing::concurrently(fills).await?;
         let heads = empty.into_iter().filter_map(|number| self.lanes[number].head(number));
         self.heads.extend(heads);
@@ -96,18 +96,18 @@ impl Merge {
 }
 
 impl Lane {
-    fn kept(&self) -> usize {
+    fn buffered(&self) -> usize {
         self.rows.len() - self.at + self.ahead.len()
     }
 
-    /// Whether its next row is not known.
+    /// Checks whether a read is needed to know the next row.
     fn is_empty(&self) -> bool {
-        !self.ended && self.kept() == 0
+        !self.ended && self.buffered() == 0
     }
 
-    /// Whether it will soon be empty.
+    /// Checks whether few rows are left before a read is needed.
     fn is_low(&self) -> bool {
-        !self.ended && self.ahead.is_empty() && self.kept() <= self.rows.len() / 4
+        !self.ended && self.ahead.is_empty() && self.buffered() <= self.rows.len() / 4
     }
 
     fn head(&self, lane: usize) -> Option<Head> {
@@ -123,12 +123,12 @@ impl Lane {
         }
     }
 
-    /// Reads its next page that is not empty: an empty one with a continuation is legal.
-    async fn fill(&mut self, backend: &Arc<dyn Backend>, wanted: Wanted, most: u32) -> Result<()> {
+    /// Reads the next page that is not empty: the service may return an empty page with a continuation.
+    async fn fill(&mut self, backend: &Arc<dyn Backend>, demand: PageDemand, max_page: u32) -> Result<()> {
         while !self.ended && self.ahead.is_empty() {
-            self.scan.page = wanted.page(&self.scan).min(most);
+            self.scan.page = demand.page(&self.scan).min(max_page);
             let page = backend.query(&self.scan, self.from.as_ref()).await;
-            let page = wanted.or_missing(page, Page::default())?;
+            let page = demand.or_missing(page, Page::default())?;
             self.ended = page.next.is_none();
             self.from = page.next;
             self.ahead = page.rows;

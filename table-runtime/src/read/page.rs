@@ -1,62 +1,63 @@
-//! One page of a query.
+//! Reading of one page of a query.
 
 use super::{
     cursor::Cursor,
     found::FoundRow,
-    source::{FoundReader, Source},
+    source::{OnRow, Source},
 };
 use crate::{LayoutInfo, Result};
 
-/// One page of a query, where its cursor says.
+/// One page of a query: the first, or the one after a cursor.
 pub(crate) struct OnePage {
     source: Source,
-    /// What the cursors of this query are known by.
-    query: u64,
+    /// Hash that binds cursors to this query.
+    query_hash: u64,
 }
 
 impl OnePage {
-    /// The first `size` that are found, or those after the cursor.
+    /// Returns the page of the first `size` rows that are found, or of those after the cursor.
     pub(crate) fn new(
         layout: &'static LayoutInfo,
         mut source: Source,
         size: usize,
         cursor: Option<&str>,
     ) -> Result<Self> {
-        let query = source.query(layout);
-        let cursor = cursor.map(|cursor| Cursor::parse(cursor, query)).transpose()?;
-        // The query as it goes on after a row is checked before its first page, and with the cursor's keys again.
-        let (partition_key, row_key) = (String::new(), String::new());
-        let first = Cursor { query, left: source.pages.taken, partition_key, row_key, listed: None, slice: None };
+        let query_hash = source.query_hash(layout);
+        let cursor = cursor.map(|cursor| Cursor::parse(cursor, query_hash)).transpose()?;
+        // The query is checked as it continues after a row: before its first page is read, and again with each cursor's
+        // keys.
+        let (remaining, partition_key, row_key) = (source.pages.remaining_in_query, String::new(), String::new());
+        let first = Cursor { query_hash, remaining, partition_key, row_key, listed: None, slice: None };
         source.check_after(cursor.as_ref().unwrap_or(&first))?;
         if let Some(cursor) = cursor {
             source.resume(cursor);
         }
-        source.pages.left = source.pages.taken.unwrap_or(usize::MAX).min(size);
-        Ok(Self { source, query })
+        source.pages.remaining_in_run = source.pages.remaining_in_query.unwrap_or(usize::MAX).min(size);
+        Ok(Self { source, query_hash })
     }
 
-    /// Lends what it has to `read`, and gives the cursor of the next one.
-    pub(crate) async fn read(self, read: FoundReader<'_>) -> Result<Option<String>> {
-        let Self { mut source, query } = self;
+    /// Calls `read` for each row of the page, and returns the cursor of the next page.
+    pub(crate) async fn read(self, read: OnRow<'_>) -> Result<Option<String>> {
+        let Self { mut source, query_hash } = self;
         let (mut partition_key, mut row_key, mut listed) = (String::new(), String::new(), None);
         let (is_sliced, mut slice) = (source.is_sliced(), None);
-        let mut noted = |found: FoundRow<'_>| {
-            let given = read(found)?;
-            if given {
+        let mut read_and_note = |found: FoundRow<'_>| {
+            let is_match = read(found)?;
+            if is_match {
                 let (partition, row) = found.position();
                 partition.clone_into(&mut partition_key);
                 row.clone_into(&mut row_key);
                 listed = found.listed().map(str::to_owned);
                 slice = is_sliced.then(|| found.table.to_owned());
             }
-            Ok(given)
+            Ok(is_match)
         };
         let mut any = false;
-        while source.next(&mut noted).await? {
+        while source.next(&mut read_and_note).await? {
             any = true;
         }
-        let left = source.pages.taken;
-        let next = Cursor { query, left, partition_key, row_key, listed, slice };
+        let remaining = source.pages.remaining_in_query;
+        let next = Cursor { query_hash, remaining, partition_key, row_key, listed, slice };
         Ok((any && source.has_more()).then(|| next.to_string()))
     }
 }

@@ -1,4 +1,4 @@
-//! What a query has gathered, without its types.
+//! State of a query, without its types.
 
 use std::{borrow::Cow, cmp::Ordering, ops::Bound};
 
@@ -13,44 +13,45 @@ use crate::{
     row::RowKeys,
 };
 
-/// Which partitions a query reads.
+/// Partitions that a query reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reached {
-    /// The one that its plan names.
+    /// The partition that the plan names.
     One,
-    /// So many hash partitions, whose keys begin as its plan says.
+    /// So many hash partitions, whose keys begin with the partition key in the plan.
     Buckets(usize),
-    /// All of the table.
+    /// All partitions of the table.
     All,
 }
 
-/// A query without its types: a layout, the keys so far, and what is asked of their rows.
+/// A query without its types: a layout, the keys so far, and the filter, selection and limit of its rows.
 #[derive(Clone, Debug)]
 pub struct Plan {
     layout: &'static LayoutInfo,
     layout_number: usize,
-    /// Which rows of the entity's own layout are seen.
+    /// Condition under which rows of the entity's own layout are visible.
     visible: Visible,
-    /// What an index asks of its entity's type; `None` for the primary key.
+    /// Functions of the entity's type that a query over an index needs; `None` for the primary key.
     entity_fns: Option<EntityFns>,
     partition: KeyBuffer,
-    /// What the row keys begin with, up to the parts that are given.
+    /// Beginning of the row keys, with all parts that have a value.
     row: KeyBuffer,
     partition_parts: usize,
     row_parts: usize,
-    /// Whether `row` is a whole key, as a constant one is: what begins with it is another row's.
-    is_whole: bool,
-    /// The rows of a value are its own and those that go on after this delimiter: those of a group.
-    items: Option<char>,
-    /// The row keys, where they are not all that begin with `row`.
+    /// True if `row` is a full key, as a constant key is: a longer key that begins with it belongs to another row.
+    is_full_key: bool,
+    /// Delimiter after the master's row key, if the query reads a group. The rows of a value are then the row with that
+    /// key and all rows whose keys continue with this delimiter.
+    group_delimiter: Option<char>,
+    /// Range of the row keys, if it is not all keys that begin with `row`.
     range: Option<KeyRange>,
-    /// Whether no key is in the range, so that nothing has to be read.
+    /// True if no key is in the range, so that nothing has to be read.
     is_nothing: bool,
     filter: Option<Condition>,
-    /// What is asked for, where it is not the whole of each row.
+    /// Selected properties, if the query does not ask for whole rows.
     select: Option<Selection>,
     pub(crate) take: Option<usize>,
-    /// The first mistake; it is told when the query is run.
+    /// First problem of the query, which is returned when the query is run.
     problem: Option<Problem>,
 }
 
@@ -71,7 +72,7 @@ impl From<Problem> for Error {
     }
 }
 
-/// What a query over an index asks of its entity's type.
+/// Functions of an entity's type that a query over an index needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EntityFns {
     pub(crate) layout: usize,
@@ -88,12 +89,12 @@ impl EntityFns {
         }
     }
 
-    /// The keys of the entity to which a row of the index belongs.
+    /// Returns the keys of the entity to which an index row belongs.
     pub(crate) fn owner(&self, row: RowRef<'_>) -> Result<RowKeys> {
         (self.owner)(self.layout, row)
     }
 
-    /// Asks whether the index may be read: before its first row is.
+    /// Checks that the index may be read. Call it before the first row of the index is read.
     pub(crate) async fn is_ready(&self, tables: &Tables) -> Result<()> {
         (self.is_ready)(tables, self.layout).await
     }
@@ -102,7 +103,7 @@ impl EntityFns {
 impl Plan {
     pub(crate) fn new<E: TableEntity>(layout_number: usize) -> Self {
         let layout = &E::LAYOUTS[layout_number];
-        // Nothing of this is compiled for an entity that has no index.
+        // The functions are not compiled for an entity that has no index.
         let entity_fns = if const { E::LAYOUTS.len() > 1 } { Some(EntityFns::new::<E>(layout_number)) } else { None };
         let mut plan = Self {
             layout,
@@ -113,8 +114,8 @@ impl Plan {
             row: KeyBuffer::new(),
             partition_parts: 0,
             row_parts: 0,
-            is_whole: layout.row.is_empty(),
-            items: None,
+            is_full_key: layout.row.is_empty(),
+            group_delimiter: None,
             range: None,
             is_nothing: false,
             filter: None,
@@ -127,18 +128,18 @@ impl Plan {
         plan
     }
 
-    /// The rows of a group of which `E` is the master.
+    /// Returns the plan for the rows of a group of which `E` is the master.
     pub(crate) fn of_group<E: TableEntity>(visible: Visible) -> Self {
-        let mut plan = Self { visible, items: Some(E::SEPARATOR.unwrap_or('_')), ..Self::new::<E>(0) };
-        if plan.is_whole {
-            // Nothing is shared with a constant key.
-            plan.is_whole = false;
+        let mut plan = Self { visible, group_delimiter: Some(E::SEPARATOR.unwrap_or('_')), ..Self::new::<E>(0) };
+        if plan.is_full_key {
+            // The items' row keys do not begin with a constant key of the master.
+            plan.is_full_key = false;
             plan.row.clear();
         }
         plan
     }
 
-    /// The row of an entity with these keys.
+    /// Returns the plan for the row of an entity with these keys.
     pub(crate) fn of_keys<E: TableEntity>(partition_key: &str, row_key: &str) -> Self {
         let mut plan = Self::new::<E>(0);
         for (buffer, key) in [(&mut plan.partition, partition_key), (&mut plan.row, row_key)] {
@@ -162,7 +163,7 @@ impl Plan {
         self.fail(Problem::Key(self.layout.key_error(field, problem)));
     }
 
-    /// Takes note that the query cannot be run.
+    /// Records why the query cannot be run.
     #[cold]
     pub(crate) fn refuse(&mut self, problem: String) {
         let (table, layout) = (self.layout.table.to_owned(), self.layout.name);
@@ -185,7 +186,7 @@ impl Plan {
             self.fail_key(self.row_field(), problem);
         }
         self.row_parts += 1;
-        self.is_whole = last;
+        self.is_full_key = last;
     }
 
     fn row_field(&self) -> &'static str {
@@ -201,16 +202,16 @@ impl Plan {
         self.row_parts += 1;
     }
 
-    /// Narrows the next part of the row key to the values between two. A bound that no key holds is an open end, or, of
-    /// the other end, leaves nothing.
+    /// Narrows the next part of the row key to the values between two bounds. A bound that no key can hold is ignored
+    /// if every key satisfies it; if no key does, the query finds nothing.
     pub(crate) fn push_range<K: Kind, N: Ordered<K>>(
         &mut self,
         (from, to): (Bound<K::Value<'_>>, Bound<K::Value<'_>>),
         last: bool,
         descending: bool,
     ) {
-        let from = held::<K, N>(from, Ordering::Less);
-        let to = held::<K, N>(to, Ordering::Greater);
+        let from = allowed_bound::<K, N>(from, Ordering::Less);
+        let to = allowed_bound::<K, N>(to, Ordering::Greater);
         let (Some(from), Some(to)) = (from, to) else {
             let key = self.row.as_str().to_owned();
             self.range = Some(KeyRange { from: Bound::Included(key.clone()), to: Bound::Excluded(key) });
@@ -224,11 +225,12 @@ impl Plan {
         if descending {
             std::mem::swap(&mut from, &mut to);
         }
-        let items = self.items.filter(|_| last);
-        if !last || items.is_some() {
-            // The rows of one value are those that begin with it and its delimiter; in a group, itself too.
+        let group_delimiter = self.group_delimiter.filter(|_| last);
+        if !last || group_delimiter.is_some() {
+            // The rows of one value are those whose keys begin with the value and its delimiter; in a group, also the
+            // row whose key is the value alone.
             let after = |mut key: String| {
-                key.extend(items);
+                key.extend(group_delimiter);
                 order::successor(&key).map_or(Bound::Unbounded, Bound::Included)
             };
             from = match from {
@@ -248,7 +250,7 @@ impl Plan {
         self.row_parts += 1;
     }
 
-    /// The key of a bound of the next part.
+    /// Returns the key of a bound of the next part.
     fn bound<K: Kind, N: Encode<K>>(&mut self, bound: Bound<K::Value<'_>>, last: bool) -> Bound<String> {
         bound.map(|value| {
             let mut key = self.row.clone();
@@ -259,7 +261,7 @@ impl Plan {
         })
     }
 
-    /// Adds a condition of so many comparisons.
+    /// Adds a filter condition with this number of comparisons.
     pub(crate) fn filter(&mut self, condition: Result<Condition, column::Problem>, comparisons: usize) {
         let all = self.filter.as_ref().map_or(0, Condition::comparisons).saturating_add(comparisons);
         match condition {
@@ -274,12 +276,12 @@ impl Plan {
         }
     }
 
-    /// The partition, of `count` hash partitions the one of this `bucket`.
+    /// Returns the partition; for hash partitions, the one of this `bucket`, which otherwise is empty.
     fn partition(&self, bucket: &str) -> Partitions {
         Partitions::One([self.partition.as_str(), bucket].concat())
     }
 
-    /// Whether the query finds nothing, whatever is stored.
+    /// Checks whether the query can find no row, whatever is stored.
     pub(crate) fn is_nothing(&self) -> bool {
         self.is_nothing
     }
@@ -288,7 +290,7 @@ impl Plan {
         self.problem.clone().map(Error::from)
     }
 
-    /// The scans, as they stand: of each hash partition one.
+    /// Returns the scans, unchecked: one, or one for each hash partition.
     fn scans(&self, reached: Reached) -> Vec<Scan> {
         match reached {
             Reached::One => vec![self.scan(self.partition(""))],
@@ -300,7 +302,8 @@ impl Plan {
         }
     }
 
-    /// The scan as it is told: of hash partitions, whose scans differ in nothing else, one for all of them.
+    /// Returns the scan that `explain` shows. The scans of hash partitions differ only in the bucket, so one scan with
+    /// a range of buckets represents them all.
     pub(crate) fn explained_scan(&self, reached: Reached) -> Scan {
         match reached {
             Reached::One => self.scan(self.partition("")),
@@ -322,19 +325,19 @@ impl Plan {
         };
         let rows = match (&partitions, &self.range) {
             (Partitions::One(_), Some(range)) => range.clone(),
-            _ if self.is_whole => {
+            _ if self.is_full_key => {
                 let key = self.row.as_str().to_owned();
-                let to = match self.items {
+                let to = match self.group_delimiter {
                     Some(delimiter) => before_next(order::successor(&format!("{key}{delimiter}"))),
                     None => Bound::Included(key.clone()),
                 };
                 KeyRange { from: Bound::Included(key), to }
             }
-            // An entity's rows stand in every partition under the same constant beginning, if any.
+            // In every partition, the row keys of an entity begin with the same constant prefix, if it has one.
             (_, _) => order::prefixed(self.row.as_str()),
         };
-        let select = self.selected(self.visible.properties_of_found()).map(Into::into);
-        // Each slice has a name of this length.
+        let select = self.selected(self.visible.properties_after_filter()).map(Into::into);
+        // The pattern is as long as the names of the slices, so the length of the request can be checked.
         let table = match &self.layout.slice {
             Some(slice) => slice.pattern(self.layout.table).into(),
             None => self.layout.table.into(),
@@ -342,23 +345,23 @@ impl Plan {
         Scan { table, partitions, rows, filter, select, page: limits::PAGE }
     }
 
-    /// The scans, checked.
+    /// Returns the scans after checking them.
     pub(crate) fn checked_scans(&self, reached: Reached) -> Result<Vec<Scan>> {
         if let Some(error) = self.problem() {
             return Err(error);
         }
         let scans = self.scans(reached);
-        // Those of hash partitions are of one length, and of the same characters.
+        // The keys of hash partitions have the same length and the same characters, so one check is enough.
         scans.first().map(Scan::check).transpose()?;
         Ok(scans)
     }
 
-    /// The two keys of a point.
+    /// Returns the two keys of a point.
     pub(crate) fn keys(&self) -> (&str, &str) {
         (self.partition.as_str(), self.row.as_str())
     }
 
-    /// Where the layout stands, for a cursor: the same query over a changed layout is another one.
+    /// Returns the layout. It is part of a cursor's hash: the same query over a changed layout is another query.
     pub(crate) fn layout(&self) -> &'static LayoutInfo {
         self.layout
     }
@@ -367,7 +370,7 @@ impl Plan {
         self.layout_number
     }
 
-    /// The properties by which a row of the layout is seen.
+    /// Returns the properties that decide whether a row of the layout is visible.
     pub(crate) fn seen_by(&self) -> &'static [&'static str] {
         if self.layout.index.is_none() { self.visible.properties() } else { &[] }
     }
@@ -380,21 +383,21 @@ impl Plan {
         self.entity_fns
     }
 
-    /// Asks for the properties of a projection alone.
+    /// Limits the query to the properties of a projection; `None` asks for whole rows.
     pub(crate) fn select(&mut self, selection: Option<Selection>) {
         self.select = selection;
     }
 
-    /// The projection, where it is not the whole of each row that is read.
+    /// Returns the selection, if the query does not ask for whole rows.
     pub(crate) fn selection(&self) -> Option<Selection> {
         self.select
     }
 
-    /// The properties that are asked of the layout's rows; `None` for all of them. Of the entities' own rows, these are
-    /// seen by some more.
+    /// Returns the properties to ask for in the layout's rows; `None` for all of them. For the entities' own rows they
+    /// include `seen_by`, the properties that decide whether a row is visible.
     pub(crate) fn selected(&self, seen_by: &'static [&'static str]) -> Option<Vec<&'static str>> {
         if self.is_lookup() {
-            // What it includes is for who reads the row alone.
+            // Included properties are needed only by queries that do not read the entities.
             let pointer = self.layout.index.as_ref().filter(|index| index.holds == Holds::Include);
             return pointer.map(|index| index.pointer.iter().map(|property| property.name).collect());
         }
@@ -405,24 +408,24 @@ impl Plan {
         Some(selected)
     }
 
-    /// Whether the rows of the layout lead to entities, which are read after them.
+    /// Checks whether the rows of the layout point to entities, which are read after them.
     pub(crate) fn is_lookup(&self) -> bool {
         self.layout.is_lookup() && !self.is_covered()
     }
 
-    /// Whether the rows of an index that lead to entities hold all that is asked for.
+    /// Checks whether index rows that point to entities hold all properties that the query needs.
     pub(crate) fn is_covered(&self) -> bool {
         self.select.is_some_and(|selection| selection.is_covered(self.layout, self.filter.as_ref()))
     }
 
-    /// The filter that no row of the index can tell, where they lead to the entities.
+    /// Returns the filter if it has to be evaluated on the entities that index rows point to.
     pub(crate) fn entity_filter(&self) -> Option<&Condition> {
         self.filter.as_ref().filter(|_| self.is_lookup())
     }
 }
 
 impl Plan {
-    /// The two keys of a point, if it has them and the service takes them.
+    /// Returns the two keys of a point. Fails if the query has a problem, such as a key that the service refuses.
     pub(crate) fn checked_keys(&self) -> Result<(&str, &str)> {
         if let Some(error) = self.problem() {
             return Err(error);
@@ -431,15 +434,16 @@ impl Plan {
         Ok((partition, row))
     }
 
-    /// The table of a point, whose keys were checked.
+    /// Returns the table of a point whose keys were checked.
     pub(crate) fn row_table(&self) -> Result<Cow<'static, str>> {
         let (partition, row) = self.keys();
         self.layout().table_of(partition, row)
     }
 }
 
-/// A bound as keys hold it: open if its value is outside of them on this side, `None` if it is on the other.
-fn held<K: Kind, N: Ordered<K>>(bound: Bound<K::Value<'_>>, open: Ordering) -> Option<Bound<K::Value<'_>>> {
+/// Returns a bound that keys can hold. A value outside of all keys gives an unbounded end if it is on the `open` side,
+/// where every key satisfies it, and `None` if it is on the other side, where no key does.
+fn allowed_bound<K: Kind, N: Ordered<K>>(bound: Bound<K::Value<'_>>, open: Ordering) -> Option<Bound<K::Value<'_>>> {
     let (Bound::Included(value) | Bound::Excluded(value)) = bound else { return Some(bound) };
     match N::outside(value) {
         None => Some(bound),
@@ -447,7 +451,7 @@ fn held<K: Kind, N: Ordered<K>>(bound: Bound<K::Value<'_>>, open: Ordering) -> O
     }
 }
 
-/// The upper end before this key; none is after all others.
+/// Returns the upper bound that excludes this key; unbounded if there is no key.
 fn before_next(key: Option<String>) -> Bound<String> {
     key.map_or(Bound::Unbounded, Bound::Excluded)
 }

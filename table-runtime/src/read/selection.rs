@@ -1,8 +1,8 @@
-//! The properties that a query asks for.
+//! Properties that a query asks for.
 
 use crate::{Condition, Holds, LayoutInfo, Scope};
 
-/// The properties that an index's keys hold, beside those that its rows have.
+/// Returns the properties that an index's keys hold and its rows do not, each with the number of its key part.
 pub(crate) fn values(layout: &'static LayoutInfo) -> impl Iterator<Item = (usize, &'static str)> {
     let index = layout.index.as_ref().filter(|index| index.holds != Holds::Copy);
     let included = move |name: &str| index.is_some_and(|index| index.included.iter().any(|other| other.name == name));
@@ -13,12 +13,12 @@ pub(crate) fn wants_keys(wanted: &[&str]) -> bool {
     wanted.contains(&"")
 }
 
-/// What a query asks for, where it is not the whole of each row.
+/// Properties that a query asks for, if it does not ask for whole rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Selection {
-    /// As [`Projection::PROPERTIES`].
+    /// Properties as in [`Projection::PROPERTIES`](crate::Projection::PROPERTIES).
     properties: &'static [&'static str],
-    /// Whether the rows of an index are taken at their word.
+    /// True if index rows are used without a check against their entities.
     unchecked: bool,
 }
 
@@ -27,12 +27,12 @@ impl Selection {
         Self { properties, unchecked }
     }
 
-    /// The properties of the projection's fields; empty for one that the key alone holds.
+    /// Returns the properties of the projection's fields; the name is empty for a field that only the key holds.
     pub(crate) const fn properties(self) -> &'static [&'static str] {
         self.properties
     }
 
-    /// What it asks of rows of the layout.
+    /// Returns the properties to ask for in rows of the layout.
     pub(crate) fn of(self, layout: &'static LayoutInfo) -> Vec<&'static str> {
         let in_key = |name: &str| values(layout).any(|(_, other)| other == name);
         let own = self.properties.iter().copied().filter(|name| !name.is_empty() && !in_key(name));
@@ -40,10 +40,11 @@ impl Selection {
         own.chain(pointer.iter().flat_map(|index| index.pointer).map(|property| property.name)).collect()
     }
 
-    /// Whether the rows of an index hold all of it, and what the filter compares, so that no entity has to be read.
+    /// Checks whether the rows of an index hold all selected properties and those that the filter compares, so that no
+    /// entity has to be read.
     ///
-    /// In the entity's own partition they change with the entity, in one transaction. Elsewhere they are written by
-    /// steps, and may be those of an entity that has another value by now, or is none.
+    /// In the entity's own partition, index rows change with the entity, in one transaction. Cross-partition index rows
+    /// are written in steps: the entity of such a row may have another value by now, or may not exist.
     pub(crate) fn is_covered(self, layout: &'static LayoutInfo, filter: Option<&Condition>) -> bool {
         let Some(index) = &layout.index else { return false };
         let included = |name: &str| index.included.iter().any(|other| other.name == name);

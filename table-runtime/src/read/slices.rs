@@ -1,4 +1,4 @@
-//! Which slices a query reads, and in which order.
+//! Slices that a query reads, and their order.
 
 use std::{ops::Bound, sync::Arc};
 
@@ -11,21 +11,22 @@ use crate::{
     slice_tables,
 };
 
-/// The slices of a query.
+/// Slices of a query.
 pub(crate) struct Slices {
     info: &'static SliceInfo,
     table: &'static str,
-    /// The first and the last moment that the query asks for.
+    /// First moment that the query asks for.
     from: Option<Ticks>,
+    /// Last moment that the query asks for.
     to: Option<Ticks>,
-    /// Whether the newest comes first.
+    /// True if the newest slice comes first.
     descending: bool,
-    /// Whether the rows of one slice all come before those of the next: not where another part of the row key decides
-    /// first, whose rows are merged.
+    /// True if all rows of one slice come before those of the next. False if a part of the row key before the time
+    /// decides the order; then the rows of the slices are merged.
     pub(crate) in_order: bool,
 }
 
-/// What a bound of a row range says of the time.
+/// End of a row range: the lower or the upper bound.
 #[derive(Clone, Copy)]
 enum Side {
     From,
@@ -33,7 +34,7 @@ enum Side {
 }
 
 impl Slices {
-    /// The slices of a plan; `None` if its table has none.
+    /// Returns the slices of a plan; `None` if its table is not sliced.
     pub(crate) fn new(plan: &Plan, reached: Reached, rows: &KeyRange) -> Option<Self> {
         let layout = plan.layout();
         let info = layout.slice.as_ref()?;
@@ -44,7 +45,7 @@ impl Slices {
             from: None,
             to: None,
             descending: part.descending,
-            // A scan reads table after table.
+            // A scan of all partitions reads one table after the other.
             in_order: reached == Reached::All,
         };
         let (partition, row) = plan.keys();
@@ -54,16 +55,17 @@ impl Slices {
             return Some(Self { from: time, to: time, ..all });
         }
         let Some(rest) = info.begun_by(layout, part, row) else { return Some(all) };
-        // What the row keys begin with before the time.
+        // The beginning of the row keys, up to the time.
         let before = &row[..row.len() - rest.len()];
-        let after = After { delimiter: info.delimiter(), is_last: part.number + 1 == layout.row.len() };
+        let after = TimeSuffix { delimiter: info.delimiter(), is_last: part.number + 1 == layout.row.len() };
         let bound = |bound: &Bound<String>, side| moment(bound, side, before, part, after);
         let (from, to) = (bound(&rows.from, Side::From), bound(&rows.to, Side::To));
         let (from, to) = if part.descending { (to, from) } else { (from, to) };
         Some(Self { from, to, in_order: true, ..all })
     }
 
-    /// The slices, where the query names them and they are few: in the order of time.
+    /// Returns the slices between the query's two moments, in the order of time; `None` if the query does not have both
+    /// moments, or there are many slices.
     fn named(&self) -> Option<Vec<Slice>> {
         let (from, to) = (self.from?, self.to?);
         let (mut slices, mut next) = (Vec::new(), Some(from));
@@ -78,8 +80,8 @@ impl Slices {
         Some(slices)
     }
 
-    /// The tables, in the order of their rows: those that the query names, whether they are there or not, or else those
-    /// that are there, for one request.
+    /// Returns the tables in the order of their rows: those of the [named](Self::named) slices, whether they exist or
+    /// not. If the slices are not named, lists the existing tables, which takes one request.
     pub(crate) async fn tables(&self, backend: &Arc<dyn Backend>) -> Result<Vec<String>> {
         let mut slices = match self.named() {
             Some(slices) => slices,
@@ -94,22 +96,23 @@ impl Slices {
         Ok(slices.into_iter().map(|slice| slice.table).collect())
     }
 
-    /// The tables as they are told, and how many requests they take at least, where each takes so many.
+    /// Returns the tables that `explain` shows, and the least number of requests for them, if each table takes `each`.
     pub(crate) fn explained(&self, each: usize, take: Option<usize>) -> (Vec<String>, usize) {
         let Some(mut slices) = self.named() else {
-            // Which there are is asked for; there may be none.
+            // One request lists the tables. It may find none, and then there are no other requests.
             return (vec![self.info.pattern(self.table)], 1);
         };
         if self.descending {
             slices.reverse();
         }
-        // The first slice may have all that is taken.
+        // The first slice may have all rows that the limit allows.
         let least = if take.is_some() && self.in_order { slices.len().min(1) } else { slices.len() };
         (slices.into_iter().map(|slice| slice.table).collect(), least * each)
     }
 
-    /// The stages of a query which in one table are these: `rest` of them in the slice of a cursor, or in each where
-    /// they are merged, and `whole` in those after it.
+    /// Returns the stages of a query over these tables. `whole` are the scans of a table that is read from its start.
+    /// `rest` are the stages after a cursor, and the cursor's slice: they are read in that slice, or in every slice if
+    /// the slices are merged.
     pub(crate) fn stages(
         &self,
         tables: &[String],
@@ -122,7 +125,8 @@ impl Slices {
         if !self.in_order {
             let (scans, _) =
                 rest.map_or((whole, None), |(stages, at)| (stages.first().map_or(whole, Vec::as_slice), at));
-            // The slices of one partition stand together: of equal rows the partition decides.
+            // Scans of one partition are adjacent, because rows with equal row keys come in the order of the scans, and
+            // so in the order of their partitions.
             let merged = scans
                 .iter()
                 .flat_map(|scan| tables.iter().map(|table| Scan { table: table.clone().into(), ..scan.clone() }));
@@ -130,7 +134,7 @@ impl Slices {
         }
         let Some((rest, at)) = rest else { return tables.iter().map(|table| of(whole, table)).collect() };
         let at = at.unwrap_or_default();
-        // The names of slices stand in the order of time.
+        // The names of slices sort in the order of time.
         let is_done = |table: &str| if self.descending { table > at } else { table < at };
         let stages = tables.iter().filter(|table| !is_done(table)).flat_map(|table| {
             if table == at { rest.iter().map(|scans| of(scans, table)).collect() } else { vec![of(whole, table)] }
@@ -139,27 +143,27 @@ impl Slices {
     }
 }
 
-/// What follows the time in a row key.
+/// Text that comes after the time in a row key.
 #[derive(Clone, Copy)]
-struct After {
+struct TimeSuffix {
     delimiter: char,
     is_last: bool,
 }
 
-/// The moment that bounds the rows; `None` if they have no bound by time.
-fn moment(bound: &Bound<String>, side: Side, before: &str, part: TimePart, after: After) -> Option<Ticks> {
+/// Returns the moment at which a bound limits the rows; `None` if it does not limit their time.
+fn moment(bound: &Bound<String>, side: Side, before: &str, part: TimePart, after: TimeSuffix) -> Option<Ticks> {
     let (key, included) = match bound {
         Bound::Included(key) => (key, true),
         Bound::Excluded(key) => (key, false),
         Bound::Unbounded => return None,
     };
     let (digits, rest) = part.digits(key.strip_prefix(before)?)?;
-    let joined = rest.strip_prefix(after.delimiter);
+    let after_delimiter = rest.strip_prefix(after.delimiter);
     let digits = match side {
-        // Past the delimiter there is no row of this time.
-        Side::From if !rest.is_empty() && joined.is_none() => digits.checked_add(1)?,
+        // The bound is beyond the delimiter after this time, so all rows in the range have another time.
+        Side::From if !rest.is_empty() && after_delimiter.is_none() => digits.checked_add(1)?,
         Side::From if rest.is_empty() && after.is_last && !included => digits.checked_add(1)?,
-        Side::To if !included && (rest.is_empty() || joined == Some("")) => digits.checked_sub(1)?,
+        Side::To if !included && (rest.is_empty() || after_delimiter == Some("")) => digits.checked_sub(1)?,
         _ => digits,
     };
     part.time(digits)

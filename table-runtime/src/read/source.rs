@@ -1,4 +1,4 @@
-//! Running a query, page by page.
+//! Execution of a query, page by page.
 
 use std::sync::Arc;
 
@@ -9,76 +9,80 @@ use super::{
     plan::{EntityFns, Plan, Reached},
     selection::Selection,
     slices::Slices,
-    stages::{Stages, TableReader, Wanted, after},
+    stages::{OnTableRow, PageDemand, Stages, after},
     visible::Visible,
 };
 use crate::{
     Error, LayoutInfo, Result, RowRef, Tables,
     backend::{Backend, Scan},
+    row::RowKeys,
 };
 
-/// What a found row is lent to; it says whether it was a match, and given out.
-pub(crate) type FoundReader<'a> = &'a mut (dyn FnMut(FoundRow<'_>) -> Result<bool> + Send);
+/// Callback for a found row. It returns whether the row was a match and so is part of the result.
+pub(crate) type OnRow<'a> = &'a mut (dyn FnMut(FoundRow<'_>) -> Result<bool> + Send);
 
-/// What a query finds, read when it is asked for.
+/// Rows and entities that a query finds, read as the caller asks for them.
 pub(crate) struct Source {
     pub(crate) pages: RowPages,
     layout: usize,
     entities: Visible,
     selection: Option<Selection>,
-    /// Whether the rows are the entities' own.
+    /// True if the rows are the entities' own rows, not those of an index.
     is_primary: bool,
-    /// Whether rows may be read without a look at their keys.
+    /// True if rows may be read without parsing their keys. Then a row of another entity may cause no key error, and
+    /// the shape of each key is checked first.
     is_keyless: bool,
-    /// What is to be done before the first row is read.
-    begins: Option<Beginning>,
-    /// The way to the entities, where the rows only lead there.
+    /// Work to do before the first row is read.
+    start: Option<Start>,
+    /// Reader of the entities, if the rows only point to them.
     lookups: Option<Lookups>,
 }
 
 /// A query before its first row.
-struct Beginning {
-    /// What it reads, merged.
+struct Start {
+    /// Scans, whose rows are merged.
     scans: Vec<Scan>,
-    /// Where it goes on.
+    /// Cursor after which the query continues.
     resumed: Option<Cursor>,
-    /// What is asked of an index.
+    /// Index that has to be ready, if the query reads one.
     index: Option<(Tables, EntityFns)>,
-    /// The tables, where there are several.
+    /// Tables, if the layout is sliced.
     slices: Option<Slices>,
-    /// Whether there is nothing to read.
+    /// True if there is nothing to read.
     is_nothing: bool,
 }
 
-/// The rows of a query, page by page.
+/// Rows of a query, page by page.
 pub(crate) struct RowPages {
     backend: Arc<dyn Backend>,
     stages: Stages,
-    /// How many rows may still be given out by this run, and by the query in all.
-    pub(crate) left: usize,
-    pub(crate) taken: Option<usize>,
-    /// Whether a row was read and not given out, since nobody may see it, or it is no match.
-    dropped: bool,
-    /// Whether a row was left for a next run.
-    cut: bool,
-    sliced: bool,
+    /// Number of rows that this run may still return.
+    pub(crate) remaining_in_run: usize,
+    /// Number of rows that the query may still return in all its runs, if it has a limit.
+    pub(crate) remaining_in_query: Option<usize>,
+    /// True if a row was read and not returned, because it is not visible or not a match.
+    skipped_any: bool,
+    /// True if a row that was read is left for a next run.
+    truncated: bool,
+    is_sliced: bool,
 }
 
 impl RowPages {
-    /// Lends the next rows to `read`; `false` at the end.
-    async fn next(&mut self, read: TableReader<'_>) -> Result<bool> {
-        let wanted = Wanted { left: self.left, dropped: self.dropped, sliced: self.sliced };
-        self.stages.next(&self.backend, wanted, read).await
+    /// Calls `read` for the next rows; returns false at the end.
+    async fn next(&mut self, read: OnTableRow<'_>) -> Result<bool> {
+        let Self { remaining_in_run: rows, skipped_any, is_sliced, .. } = *self;
+        let demand = PageDemand { rows, skipped_any, is_sliced };
+        self.stages.next(&self.backend, demand, read).await
     }
 
-    fn give(&mut self, rows: usize) {
-        self.left -= rows;
-        self.taken = self.taken.map(|taken| taken.saturating_sub(rows));
+    fn consume(&mut self, rows: usize) {
+        self.remaining_in_run -= rows;
+        self.remaining_in_query = self.remaining_in_query.map(|remaining| remaining.saturating_sub(rows));
     }
 }
 
 impl Source {
-    /// What the plan finds in these partitions.
+    /// Returns the source of the rows that the plan finds in these partitions.
     pub(crate) fn new(plan: &Plan, tables: &Tables, reached: Reached) -> Result<Self> {
         let scans = plan.checked_scans(reached)?;
         let entity_fns = plan.entity_fns();
@@ -88,11 +92,11 @@ impl Source {
         let pages = RowPages {
             backend: tables.backend().clone(),
             stages: Stages::default(),
-            left: plan.take.unwrap_or(usize::MAX),
-            taken: plan.take,
-            dropped: false,
-            cut: false,
-            sliced: plan.layout().slice.is_some(),
+            remaining_in_run: plan.take.unwrap_or(usize::MAX),
+            remaining_in_query: plan.take,
+            skipped_any: false,
+            truncated: false,
+            is_sliced: plan.layout().slice.is_some(),
         };
         let slices = scans.first().and_then(|scan| Slices::new(plan, reached, &scan.rows));
         let index = entity_fns.map(|entity_fns| (tables.clone(), entity_fns));
@@ -103,33 +107,33 @@ impl Source {
             selection: plan.selection(),
             is_primary: plan.layout().index.is_none(),
             is_keyless: false,
-            begins: Some(Beginning { scans, resumed: None, index, slices, is_nothing: plan.is_nothing() }),
+            start: Some(Start { scans, resumed: None, index, slices, is_nothing: plan.is_nothing() }),
             lookups,
         })
     }
 
-    /// These rows, with the properties alone by which they are counted. Those that lead to entities stay as they are.
+    /// Limits the rows to the properties that decide whether they count. Rows that point to entities stay as they are.
     pub(crate) fn for_count(mut self) -> Self {
         if self.lookups.is_none() {
-            self.select(if self.is_primary { self.entities.properties_of_found() } else { &[] });
+            self.select(if self.is_primary { self.entities.properties_after_filter() } else { &[] });
         }
         self
     }
 
     fn select(&mut self, select: &'static [&'static str]) {
-        if let Some(begins) = &mut self.begins {
-            begins.scans.iter_mut().for_each(|scan| scan.select = Some(select.into()));
+        if let Some(start) = &mut self.start {
+            start.scans.iter_mut().for_each(|scan| scan.select = Some(select.into()));
         }
     }
 
-    /// Lends what is found next to `read`, a page of rows or an entity; `false` at the end, where there is nothing.
-    pub(crate) async fn next(&mut self, read: FoundReader<'_>) -> Result<bool> {
+    /// Calls `read` for the rows of the next page, or for the next entity. Returns false, without a call, at the end.
+    pub(crate) async fn next(&mut self, read: OnRow<'_>) -> Result<bool> {
         self.begin().await?;
         if self.lookups.is_some() { self.next_entity(read).await } else { self.next_rows(read).await }
     }
 
     async fn begin(&mut self) -> Result<()> {
-        let Some(Beginning { scans, resumed, index, slices, is_nothing }) = self.begins.take() else { return Ok(()) };
+        let Some(Start { scans, resumed, index, slices, is_nothing }) = self.start.take() else { return Ok(()) };
         self.is_keyless = scans.first().is_some_and(|scan| scan.select.is_some());
         if let Some((tables, entity_fns)) = index {
             entity_fns.is_ready(&tables).await?;
@@ -152,53 +156,53 @@ impl Source {
         Ok(())
     }
 
-    async fn next_rows(&mut self, read: FoundReader<'_>) -> Result<bool> {
+    async fn next_rows(&mut self, read: OnRow<'_>) -> Result<bool> {
         let Self { layout, entities, is_primary, is_keyless, .. } = *self;
         let pages = &mut self.pages;
-        while pages.left > 0 {
-            let (mut given, left, mut dropped, mut cut) = (0, pages.left, false, false);
-            let mut one = |table: &str, row: RowRef<'_>| {
+        while pages.remaining_in_run > 0 {
+            let (mut returned, limit, mut skipped_any, mut truncated) = (0, pages.remaining_in_run, false, false);
+            let mut read_row = |table: &str, row: RowRef<'_>| {
                 let is_other = |row: RowRef<'_>| is_primary && !entities.has_shape(row);
                 if is_primary && !entities.is_visible_after_filter(row)? || is_keyless && is_other(row) {
-                    dropped = true;
-                } else if given == left {
-                    // The size of a page is asked for, and not enforced; and more was asked for if any was dropped.
-                    cut = true;
+                    skipped_any = true;
+                } else if returned == limit {
+                    // A store need not keep to the page size, and the query asks for more rows after it skipped some.
+                    truncated = true;
                 } else {
                     match read(FoundRow { layout, table, row, pointer: None }) {
-                        Ok(is_match) => given += usize::from(is_match),
-                        // Most tables have one entity: its rows are read without asking first.
-                        Err(Error::Key(_)) if is_other(row) => dropped = true,
+                        Ok(is_match) => returned += usize::from(is_match),
+                        // Most tables have rows of one entity, so the shape is checked only after a key error.
+                        Err(Error::Key(_)) if is_other(row) => skipped_any = true,
                         Err(error) => return Err(error),
                     }
                 }
                 Ok(())
             };
-            if !pages.next(&mut one).await? {
+            if !pages.next(&mut read_row).await? {
                 break;
             }
-            pages.dropped |= dropped;
-            pages.cut |= cut;
-            pages.give(given);
+            pages.skipped_any |= skipped_any;
+            pages.truncated |= truncated;
+            pages.consume(returned);
             // An empty page with a continuation is legal.
-            if given > 0 {
+            if returned > 0 {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    async fn next_entity(&mut self, read: FoundReader<'_>) -> Result<bool> {
+    async fn next_entity(&mut self, read: OnRow<'_>) -> Result<bool> {
         let Self { pages, lookups: Some(lookups), .. } = self else { return Ok(false) };
-        while pages.left > 0 {
-            // As many as may be given out at most: nothing is read in vain but what is no match.
-            lookups.begin(pages.left).await?;
+        while pages.remaining_in_run > 0 {
+            // At most as many entities as may still be returned: only entities that do not match are read needlessly.
+            lookups.begin(pages.remaining_in_run).await?;
             match lookups.next(read).await? {
                 Some(true) => {
-                    pages.give(1);
+                    pages.consume(1);
                     return Ok(true);
                 }
-                Some(false) => pages.dropped = true,
+                Some(false) => pages.skipped_any = true,
                 None => {
                     if !pages.next(&mut |_, row| lookups.push(row)).await? {
                         break;
@@ -209,7 +213,7 @@ impl Source {
         Ok(false)
     }
 
-    /// Counts the rows of an index, not their entities.
+    /// Counts the pointers in the rows of an index, without reading the entities.
     pub(crate) async fn count_pointers(mut self) -> Result<usize> {
         let is_list = self.lookups.as_ref().is_some_and(Lookups::is_list);
         if !is_list {
@@ -217,11 +221,11 @@ impl Source {
         }
         self.begin().await?;
         let Self { mut pages, lookups: Some(mut lookups), .. } = self else { return Ok(0) };
-        let most = pages.left;
+        let limit = pages.remaining_in_run;
         let mut count = 0;
-        while pages.left > 0 {
+        while pages.remaining_in_run > 0 {
             let mut lists = Vec::new();
-            let mut one = |_: &str, row: RowRef<'_>| {
+            let mut read_row = |_: &str, row: RowRef<'_>| {
                 if is_list {
                     lists.push(row.to_row());
                 } else {
@@ -229,52 +233,54 @@ impl Source {
                 }
                 Ok(())
             };
-            if !pages.next(&mut one).await? {
+            if !pages.next(&mut read_row).await? {
                 break;
             }
             for list in lists {
                 count += lookups.count(list).await?;
             }
-            pages.left = most.saturating_sub(count);
+            pages.remaining_in_run = limit.saturating_sub(count);
         }
-        Ok(count.min(most))
+        Ok(count.min(limit))
     }
 
-    /// Whether its rows stand in several tables.
+    /// Checks whether the rows are stored in several tables.
     pub(crate) fn is_sliced(&self) -> bool {
-        self.pages.sliced
+        self.pages.is_sliced
     }
 
-    /// What the cursors of this query are known by.
-    pub(crate) fn query(&self, layout: &LayoutInfo) -> u64 {
+    /// Returns the hash that binds cursors to this query.
+    pub(crate) fn query_hash(&self, layout: &LayoutInfo) -> u64 {
         let filter = self.lookups.as_ref().and_then(Lookups::filter);
-        let scan = self.begins.as_ref().and_then(|begins| begins.scans.first());
-        // A projection of key fields asks for no property, but is another query.
+        let scan = self.start.as_ref().and_then(|start| start.scans.first());
+        // A projection of key fields asks for no property, but is another query than one without a projection.
         let view = format!("{}\n{:?}", self.entities.fingerprint(), self.selection.map(Selection::properties));
-        scan.map_or(0, |scan| Cursor::query(layout, scan, self.pages.taken, filter, &view))
+        scan.map_or(0, |scan| Cursor::hash_query(layout, scan, self.pages.remaining_in_query, filter, &view))
     }
 
-    /// Checks the query as it goes on after the row of a cursor.
+    /// Checks the query as it continues after the row of a cursor.
     pub(crate) fn check_after(&self, cursor: &Cursor) -> Result<()> {
-        let scans = self.begins.as_ref().map(|begins| after(&begins.scans, cursor)).unwrap_or_default();
+        let scans = self.start.as_ref().map(|start| after(&start.scans, cursor)).unwrap_or_default();
         scans.iter().flatten().try_for_each(Scan::check)
     }
 
-    /// Goes on after the row of a cursor.
+    /// Continues after the row of a cursor.
     pub(crate) fn resume(&mut self, cursor: Cursor) {
-        // No cursor allows more than its query does, whoever wrote it.
-        self.pages.taken = self.pages.taken.map(|taken| cursor.left.map_or(taken, |left| left.min(taken)));
+        // A cursor comes from outside: it must not raise the limit of its query.
+        let limit = |remaining: usize| cursor.remaining.map_or(remaining, |other| other.min(remaining));
+        self.pages.remaining_in_query = self.pages.remaining_in_query.map(limit);
         if let (Some(lookups), Some(listed)) = (&mut self.lookups, &cursor.listed) {
-            lookups.resume((cursor.partition_key.clone(), cursor.row_key.clone()), listed.clone());
+            let list = RowKeys { partition_key: cursor.partition_key.clone(), row_key: cursor.row_key.clone() };
+            lookups.resume(list, listed.clone());
         }
-        if let Some(begins) = &mut self.begins {
-            begins.resumed = Some(cursor);
+        if let Some(start) = &mut self.start {
+            start.resumed = Some(cursor);
         }
     }
 
-    /// Whether there may be more after a run.
+    /// Checks whether there may be more rows after a run.
     pub(crate) fn has_more(&self) -> bool {
         let waiting = self.lookups.as_ref().is_some_and(|lookups| !lookups.is_empty());
-        (waiting || self.pages.cut || !self.pages.stages.is_empty()) && self.pages.taken != Some(0)
+        (waiting || self.pages.truncated || !self.pages.stages.is_empty()) && self.pages.remaining_in_query != Some(0)
     }
 }

@@ -1,4 +1,4 @@
-//! What a query reads, one thing after the other: scans, and merges of scans.
+//! Stages of a query, which it reads one after the other: scans, and merges of scans.
 
 use std::{cmp::Ordering, collections::VecDeque, ops::Bound, sync::Arc};
 
@@ -10,45 +10,45 @@ use crate::{
     limits,
 };
 
-/// What a row of a table is lent to.
-pub(super) type TableReader<'a> = &'a mut (dyn FnMut(&str, RowRef<'_>) -> Result<()> + Send);
+/// Callback for a row and the name of its table.
+pub(super) type OnTableRow<'a> = &'a mut (dyn FnMut(&str, RowRef<'_>) -> Result<()> + Send);
 
-/// The rows of a query, in its order.
+/// Stages of a query, in the order of its rows.
 #[derive(Default)]
 pub(super) struct Stages(VecDeque<Stage>);
 
-#[allow(clippy::large_enum_variant, reason = "the large one is what nearly every query has")]
+#[allow(clippy::large_enum_variant, reason = "nearly every query has the large variant")]
 enum Stage {
-    /// A scan, and where it goes on.
+    /// A scan, and the continuation of its next page.
     One(Scan, Option<Continuation>),
     Merged(Merge),
 }
 
-/// How many rows are asked for.
+/// Demand for the rows of a next page.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted {
-    /// So many are missing.
-    pub(super) left: usize,
-    /// Whether rows were read and not given out.
-    pub(super) dropped: bool,
-    /// Whether a table that is missing has no rows, and is no mistake.
-    pub(super) sliced: bool,
+pub(super) struct PageDemand {
+    /// Number of rows that may still be returned.
+    pub(super) rows: usize,
+    /// True if rows were read and not returned.
+    pub(super) skipped_any: bool,
+    /// True if the tables are slices: a missing slice has no rows, and is not an error.
+    pub(super) is_sliced: bool,
 }
 
-impl Wanted {
-    /// What a slice holds that is not there, or not for long.
+impl PageDemand {
+    /// Replaces the error for a slice that does not exist, or is being deleted, by `nothing`.
     pub(super) fn or_missing<T>(self, read: Result<T>, nothing: T) -> Result<T> {
         match read {
-            Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) if self.sliced => Ok(nothing),
+            Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) if self.is_sliced => Ok(nothing),
             read => read,
         }
     }
 
-    /// The size of a scan's next page.
+    /// Returns the size of a scan's next page.
     pub(super) fn page(self, scan: &Scan) -> u32 {
-        let left = u32::try_from(self.left).unwrap_or(u32::MAX);
-        // What was dropped is made up for, in few requests even where there is much of it.
-        let size = if self.dropped { left.max(scan.page.saturating_mul(2)) } else { left };
+        let rows = u32::try_from(self.rows).unwrap_or(u32::MAX);
+        // After rows were skipped, the page size doubles, so that many skipped rows still take few requests.
+        let size = if self.skipped_any { rows.max(scan.page.saturating_mul(2)) } else { rows };
         size.min(limits::PAGE)
     }
 }
@@ -58,7 +58,7 @@ impl Stages {
         self.0.is_empty()
     }
 
-    /// Adds scans whose rows are read after all others: of several, merged.
+    /// Adds a stage after all others. The rows of several scans are merged.
     pub(super) fn push(&mut self, mut scans: Vec<Scan>) {
         match (scans.pop(), scans.is_empty()) {
             (None, _) => {}
@@ -70,24 +70,24 @@ impl Stages {
         }
     }
 
-    /// Lends some more rows to `read`; `false` at the end. They may be none all the same, or, where they are not
-    /// merged, more than were asked for.
+    /// Calls `read` for some more rows; returns false at the end. It may return true without a call, and a scan that is
+    /// not merged may return more rows than were asked for.
     pub(super) async fn next(
         &mut self,
         backend: &Arc<dyn Backend>,
-        wanted: Wanted,
-        read: TableReader<'_>,
+        demand: PageDemand,
+        read: OnTableRow<'_>,
     ) -> Result<bool> {
         let is_done = match self.0.front_mut() {
             None => return Ok(false),
             Some(Stage::One(scan, from)) => {
-                scan.page = wanted.page(scan);
+                scan.page = demand.page(scan);
                 let table = &*scan.table;
                 let page = backend.query_with(scan, from.as_ref(), &mut |row| read(table, row)).await;
-                *from = wanted.or_missing(page, None)?;
+                *from = demand.or_missing(page, None)?;
                 from.is_none()
             }
-            Some(Stage::Merged(merge)) => merge.next(backend, wanted, read).await?,
+            Some(Stage::Merged(merge)) => merge.next(backend, demand, read).await?,
         };
         if is_done {
             self.0.pop_front();
@@ -96,11 +96,11 @@ impl Stages {
     }
 }
 
-/// What scans that are merged have after the row of a cursor, stage after stage.
+/// Returns the stages that merged scans have after the row of a cursor.
 pub(super) fn after(scans: &[Scan], cursor: &Cursor) -> Vec<Vec<Scan>> {
     let first = scans.iter().map(|scan| rest_of_partition(scan, cursor)).collect();
-    // An `or` over two keys would be a scan of the table to the service: first the rest of the row's partition, then
-    // the partitions after it.
+    // The service answers an `or` over two keys with a scan of the table. Two stages avoid it: the rest of the row's
+    // partition, then the partitions after it.
     let further = scans.iter().filter(|scan| !matches!(scan.partitions, Partitions::One(_)));
     let further: Vec<_> = further
         .map(|scan| Scan { partitions: Partitions::After(cursor.partition_key.clone()), ..scan.clone() })
@@ -108,11 +108,11 @@ pub(super) fn after(scans: &[Scan], cursor: &Cursor) -> Vec<Vec<Scan>> {
     [first, further].into_iter().filter(|stage| !stage.is_empty()).collect()
 }
 
-/// What a scan has after the row of a cursor, or in the row's partition.
+/// Returns the rest of a scan after the row of a cursor; for a scan of many partitions, in the row's partition only.
 fn rest_of_partition(scan: &Scan, cursor: &Cursor) -> Scan {
     let mut scan = scan.clone();
     let row_key = cursor.row_key.clone();
-    // Of merged partitions, rows with one row key come in the order of the partitions.
+    // If partitions are merged, rows with equal row keys come in the order of the partitions.
     let mut to_come = cursor.listed.is_some();
     match &scan.partitions {
         Partitions::One(own) => match order::compare(own, &cursor.partition_key) {
@@ -122,7 +122,7 @@ fn rest_of_partition(scan: &Scan, cursor: &Cursor) -> Scan {
         },
         Partitions::All | Partitions::After(_) => scan.partitions = Partitions::One(cursor.partition_key.clone()),
     }
-    // A cursor is text that went pointer other hands: it never leads out of its query.
+    // A cursor comes from outside, so its row key must not extend the range of its query.
     let within = match &scan.rows.from {
         Bound::Included(from) => order::compare(&row_key, from).is_ge(),
         Bound::Excluded(from) => order::compare(&row_key, from).is_gt(),
@@ -140,7 +140,7 @@ mod tests {
     use crate::backend::KeyRange;
 
     #[test]
-    fn no_cursor_leads_out_of_its_query() {
+    fn a_cursor_does_not_extend_the_range_of_its_query() {
         let rows = KeyRange { from: Bound::Included("5".to_owned()), to: Bound::Excluded("7".to_owned()) };
         let scan = Scan {
             table: "Posts".into(),
@@ -154,7 +154,7 @@ mod tests {
             let (partition_key, row_key) = ("other".to_owned(), row_key.to_owned());
             let scans = after(
                 std::slice::from_ref(&scan),
-                &Cursor { query: 0, left: None, partition_key, row_key, listed: None, slice: None },
+                &Cursor { query_hash: 0, remaining: None, partition_key, row_key, listed: None, slice: None },
             );
             scans.into_iter().flatten().map(|scan| (scan.partitions, scan.rows.from)).collect::<Vec<_>>()
         };

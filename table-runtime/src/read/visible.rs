@@ -1,18 +1,18 @@
-//! Which rows of a table are entities that readers see.
+//! Condition under which a row of a table is an entity that readers see.
 
 use crate::layout::Member;
 use crate::{Condition, LayoutInfo, Operator, Result, RowRef, Value, entity, layout::Shape, limits};
 
-/// The most kinds that a query's filter compares: three of its comparisons are those of the keys.
+/// Greatest number of kinds that a query's filter compares: three of its comparisons are for the keys.
 const FILTERED_KINDS: usize = limits::COMPARISONS - 3;
 
-/// What a row has to be, for its entity to be seen.
+/// Condition under which a row is visible as an entity of a query.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Visible {
     pub(crate) table: &'static str,
-    /// Of one of these kinds, where several share the table.
+    /// Kinds of which the row must have one, if several entities share the table.
     kinds: Kinds,
-    /// Of this shape, where it has no kind.
+    /// Shape that the row's key must have, if rows have no kind.
     shape: Option<Shape>,
 }
 
@@ -38,7 +38,8 @@ impl Kinds {
         }
     }
 
-    /// Whether there are more than a filter compares, so that they are told when the rows are there.
+    /// Checks whether there are more kinds than a filter can compare, so that the kind of each row has to be checked
+    /// after it is read.
     const fn are_many(self) -> bool {
         matches!(self, Self::Group(members) if members[0].kind.is_some() && members.len() > FILTERED_KINDS)
     }
@@ -50,12 +51,12 @@ impl Visible {
         Self { table: layouts[0].table, kinds: Kinds::One(kind), shape }
     }
 
-    /// What a row has to be, for one of a group's entities to be seen.
+    /// Returns the condition under which a row is visible as an entity of a group.
     pub(crate) const fn of_group(members: &'static [Member]) -> Self {
         Self { table: members[0].layouts()[0].table, kinds: Kinds::Group(members), shape: None }
     }
 
-    /// The condition on the kind, unless there are too many of them.
+    /// Returns the filter condition on the kind; `None` if rows have no kind, or there are too many kinds.
     pub(crate) fn is_kind(self) -> Option<Condition> {
         let kinds = Some(self.kinds).filter(|kinds| !kinds.are_many());
         let conditions = kinds.into_iter().flat_map(Kinds::iter).map(|kind| Condition::Compare {
@@ -66,7 +67,7 @@ impl Visible {
         conditions.reduce(|left, right| Condition::Or(left.into(), right.into()))
     }
 
-    /// Which entities these are, of those that share the table: for cursors.
+    /// Returns a text that distinguishes these entities from others in the table, for the hash of cursors.
     pub(crate) fn fingerprint(self) -> String {
         match self.kinds {
             Kinds::One(kind) => format!("{kind:?}"),
@@ -81,12 +82,13 @@ impl Visible {
         }
     }
 
-    /// Whether readers see the row.
+    /// Checks whether readers see the row.
     pub(crate) fn is_visible(self, row: RowRef<'_>) -> Result<bool> {
         Ok(self.is_of_kind(row)? && self.is_committed(row)?)
     }
 
-    /// Whether readers see a row that [is of a kind](Self::is_kind) as far as the query has asked.
+    /// Checks whether readers see a row that the query found, and which therefore satisfies
+    /// [`is_kind`](Self::is_kind).
     pub(crate) fn is_visible_after_filter(self, row: RowRef<'_>) -> Result<bool> {
         if self.kinds.are_many() { self.is_visible(row) } else { self.is_committed(row) }
     }
@@ -99,7 +101,7 @@ impl Visible {
         kinds.find(|is_kind| !matches!(is_kind, Ok(false))).unwrap_or(Ok(false))
     }
 
-    /// Whether the row is not one of another entity, as its key shows it.
+    /// Returns false if the row's key certainly belongs to another entity.
     pub(crate) fn has_shape(self, row: RowRef<'_>) -> bool {
         self.shape.is_none_or(|shape| shape.fits(row.row_key))
     }
@@ -110,13 +112,13 @@ impl Visible {
         Ok(!entity::is_pending(self.table, row)?)
     }
 
-    /// The properties by which a row [is seen](Self::sees).
+    /// Returns the properties that [`is_visible`](Self::is_visible) reads.
     pub(crate) const fn properties(self) -> &'static [&'static str] {
         Self::properties_of(self.kinds.is_some())
     }
 
-    /// The properties by which a row that the query found [is seen](Self::is_visible_after_filter).
-    pub(crate) const fn properties_of_found(self) -> &'static [&'static str] {
+    /// Returns the properties that [`is_visible_after_filter`](Self::is_visible_after_filter) reads.
+    pub(crate) const fn properties_after_filter(self) -> &'static [&'static str] {
         Self::properties_of(self.kinds.are_many())
     }
 

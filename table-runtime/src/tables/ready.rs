@@ -1,4 +1,4 @@
-//! The indexes that a handle knows to be ready.
+//! Indexes that a handle knows to be ready.
 
 use std::{
     collections::HashSet,
@@ -7,7 +7,7 @@ use std::{
 
 use crate::{Layout, LayoutInfo, Property};
 
-/// Whether every entity has its row in a layout.
+/// State of a layout: ready if every entity has its row in it.
 #[derive(Property, Clone, Copy, Debug, PartialEq, Eq)]
 #[table(crate = crate)]
 pub(crate) enum State {
@@ -15,7 +15,7 @@ pub(crate) enum State {
     Ready,
 }
 
-/// What a record is found by.
+/// Identity of a layout, by which its record is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct LayoutId {
     pub(crate) table: &'static str,
@@ -32,7 +32,7 @@ impl LayoutId {
     }
 }
 
-/// The indexes that are known to be ready: they stay so.
+/// Set of the indexes that are known to be ready. An index that is ready stays ready.
 #[derive(Debug, Default)]
 pub(crate) struct ReadyIndexes(Mutex<HashSet<LayoutId>>);
 

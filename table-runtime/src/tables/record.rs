@@ -1,4 +1,4 @@
-//! The records of layouts in the table `TableLayouts`, and the states of indexes among them.
+//! Records of layouts in the table `TableLayouts`, including the states of indexes.
 
 use super::{
     Tables,
@@ -12,7 +12,7 @@ use crate::{
     row::RowKeys,
 };
 
-/// A layout that is recorded.
+/// A recorded layout.
 #[derive(TableEntity, Clone, Debug)]
 #[table(name = "TableLayouts", crate = crate)]
 pub(crate) struct Record {
@@ -44,11 +44,11 @@ impl LayoutId {
 }
 
 impl Tables {
-    /// Checks whether the index of this layout may be read: every entity has its row in it. Costs a request if `create`
-    /// was not called, and while the index is being built.
+    /// Checks whether the index of this layout may be read, which requires that every entity has its row in it. The
+    /// check costs a request if `create` was not called, and while the index is being built.
     ///
     /// # Errors
-    /// The index is being built, or is not recorded.
+    /// Returns an error if the index is being built, or is not recorded.
     pub(crate) async fn index_is_ready<E: TableEntity>(&self, layout: usize) -> Result<()> {
         let id = LayoutId::of(&E::layout(), &E::LAYOUTS[layout]);
         let (table, index) = (id.entity_table.to_owned(), id.name.to_owned());
@@ -60,7 +60,8 @@ impl Tables {
         }
     }
 
-    /// Checks whether the index is recorded as ready. Costs a request unless this handle knows that it is.
+    /// Checks whether the index is recorded as ready. The check costs a request unless this handle already knows that
+    /// it is.
     pub(crate) async fn has_ready_index(&self, entity: &Layout, layout: &'static LayoutInfo) -> Result<bool> {
         Ok(self.index_state(LayoutId::of(entity, layout)).await? == Some(State::Ready))
     }
@@ -70,7 +71,7 @@ impl Tables {
         if self.ready().has(id) {
             return Ok(Some(State::Ready));
         }
-        let (table, (partition_key, row_key)) = (Record::LAYOUTS[0].table, id.record_keys()?);
+        let (table, RowKeys { partition_key, row_key }) = (Record::LAYOUTS[0].table, id.record_keys()?);
         let row = match self.backend().get(table, &partition_key, &row_key, None).await {
             Err(Error::TableNotFound(_)) => None,
             row => row?,

@@ -20,6 +20,7 @@ crate::conformance! {
     a_verification_reports_progress_after_each_page
     a_job_stays_in_the_constant_partition_of_its_entity
     a_cursor_of_another_job_is_refused
+    a_cursor_from_before_an_index_was_added_is_refused
 }
 
 /// Writes the rows of chairs in one hall and leaves out every third name's index row. Returns what `verify` has to
@@ -106,10 +107,10 @@ async fn a_verification_reports_progress_after_each_page(store: &Store) -> Resul
     let reports = std::mem::take(&mut *reports.lock().unwrap());
     let (first, last) = reports.first().zip(reports.last()).context("there are pages")?;
     let count = pages(store) as usize;
-    assert_eq!((last.entities, last.fixed), (count, missing.len()));
-    assert_eq!(last.rows, count - missing.len());
+    assert_eq!((last.entities, last.findings, last.fixed), (count, missing.len(), 0));
+    assert_eq!(last.index_rows, count - missing.len());
     // The first page is reported once all of its findings were returned, and none of the next page.
-    assert_eq!((first.entities, first.rows, first.fixed), (1000, 0, 334));
+    assert_eq!((first.entities, first.index_rows, first.findings), (1000, 0, 334));
     let cursor = first.cursor.as_deref().context("a report has a cursor")?;
     assert_eq!(store.tables.verify::<Chair>().from(cursor)?.all().await?, missing[334..]);
     Ok(())
@@ -153,7 +154,10 @@ async fn a_job_stays_in_the_constant_partition_of_its_entity(store: &Store) -> R
         let cursor = progress.cursor.context("a report has a cursor")?;
         let repaired = tables.repair::<Flag>().from(&cursor)?.await?;
         assert_eq!((repaired.entities, repaired.fixed, repaired.left), (0, vec![], vec![]));
-        assert_eq!(tables.verify::<Flag>().from(&cursor)?.all().await?, []);
+        assert!(
+            matches!(tables.verify::<Flag>().from(&cursor), Err(Error::Cursor(_))),
+            "the cursor is bound to its job"
+        );
         cursors += 1;
     }
     assert_eq!(cursors, 2);
@@ -195,5 +199,28 @@ async fn a_cursor_of_another_job_is_refused(store: &Store) -> Result<()> {
     assert!(matches!(store.tables.backfill::<Chair>("name").from(last), Err(Error::Cursor(_))));
     let repaired = store.tables.repair::<Chair>().from(last)?.await?;
     assert_eq!((repaired.entities, repaired.fixed), (0, vec![]));
+    Ok(())
+}
+
+/// The chair of a program that does not know the index yet.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Chairs")]
+struct OldChair {
+    #[partition_key]
+    hall: String,
+    #[row_key(prefix = "number-")]
+    number: u32,
+    name: String,
+}
+
+async fn a_cursor_from_before_an_index_was_added_is_refused(store: &Store) -> Result<()> {
+    load_chairs(store, 5).await?;
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    store.tables.repair::<OldChair>().progress(move |progress| drop(sender.send(progress.clone()))).await?;
+    let cursor = receiver.recv().await.and_then(|progress| progress.cursor).context("a report has a cursor")?;
+    assert!(store.tables.repair::<OldChair>().from(&cursor).is_ok());
+    // The repair with the index would skip the rows of the index.
+    let resumed = store.tables.repair::<Chair>().from(&cursor);
+    assert!(matches!(resumed, Err(Error::Cursor(_))), "{resumed:?}");
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Slices as tables: they are listed, dropped and verified, and one may be in deletion.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, mpsc},
     time::{Duration, SystemTime},
 };
 
@@ -192,6 +192,10 @@ async fn verify_and_repair_process_every_slice(store: &Store) -> Result<()> {
     assert_eq!(tables.verify::<Log>().from(cursor)?.all().await?.len(), 1);
     let last = verify.cursor().context("a cursor at the end")?;
     assert_eq!(tables.verify::<Log>().from(last)?.all().await?, []);
-    assert_eq!(tables.repair::<Log>().from(cursor)?.await?.entities, 90 - 31 + 1);
+
+    let (sender, receiver) = mpsc::channel();
+    tables.repair::<Log>().progress(move |progress| drop(sender.send(progress.clone()))).await?;
+    let cursor = receiver.recv()?.cursor.context("a report has a cursor")?;
+    assert_eq!(tables.repair::<Log>().from(&cursor)?.await?.entities, 90 - 31 + 1);
     Ok(())
 }

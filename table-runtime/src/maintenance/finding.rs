@@ -1,78 +1,79 @@
-//! What is wrong with an index.
+//! Problems of an index.
 
 use std::fmt;
 
 use crate::{RowId, UniqueViolationError};
 
-/// Something that a crash left, or that others did to the rows: what [`verify`](crate::Tables::verify) finds, and
-/// [`repair`](crate::Tables::repair) mends unless it says otherwise. `Display` says it in a line.
+/// A problem that a crash or another program left. [`verify`](crate::Tables::verify) finds it, and
+/// [`repair`](crate::Tables::repair) fixes it unless its documentation says otherwise. `Display` describes it in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Finding {
-    /// An insert that was not committed: its writer is slow, or dead. No reader sees it; a repair deletes it.
+    /// A pending insert: its writer is slow or dead. No reader returns the entity. A repair deletes it.
     Pending {
         /// The entity's row.
         entity: RowId,
     },
-    /// An entity that the index does not lead to. A repair writes the row.
+    /// An entity without its row in the index. A repair writes the row.
     MissingRow {
         /// The index.
         index: &'static str,
-        /// The row that there should be.
+        /// The missing row.
         row: RowId,
         /// The entity.
         entity: RowId,
     },
-    /// A row that leads to an entity which is gone, or has another value. Readers pass over it; a repair deletes it.
+    /// A row that points to an entity which is missing or has another value. Readers skip it. A repair deletes it.
     StaleRow {
         /// The index.
         index: &'static str,
         /// The row; of a list, the row that names the entity.
         row: RowId,
-        /// The entity that it leads to.
+        /// The entity that the row points to.
         entity: RowId,
     },
-    /// A copy that is behind its entity. A repair writes it anew.
+    /// A copy, or a row with included properties, that differs from its entity. A repair writes it again.
     StaleCopy {
         /// The index.
         index: &'static str,
-        /// The copy.
+        /// The row.
         row: RowId,
         /// The entity.
         entity: RowId,
     },
-    /// Two entities with one value of a unique index, which only others can have written. It is not fixed, since it
-    /// takes somebody to say which of the two is right.
+    /// Two entities with one value of a unique index, which only another program can have written. A repair leaves them:
+    /// a person has to decide which of the two is right.
     TwoOwners {
         /// The index.
         index: &'static str,
-        /// The index's row.
+        /// The row of the value.
         row: RowId,
-        /// An entity that the row does not lead to.
+        /// The entity that the row does not point to.
         entity: RowId,
-        /// The entity that the row leads to.
+        /// The entity that the row points to.
         owner: RowId,
     },
-    /// A row among those of the entity, or of an index, that is none of them: it is damaged, or another program wrote
-    /// it. A repair leaves it, since it takes somebody to say whose it is; an entity that needs a unique row in its place cannot be written as long as it stands there.
+    /// A row among those of the entity, or of an index, that belongs to neither: it is damaged, or another program wrote
+    /// it. A repair leaves it: a person has to decide whose row it is. While it exists, an entity that needs a unique row
+    /// with these keys cannot be written.
     Foreign {
         /// The index; `None` for a row among the entities.
         index: Option<&'static str>,
         /// The row.
         row: RowId,
-        /// What is wrong with it.
+        /// The reason why the row cannot be read.
         problem: String,
     },
 }
 
 impl Finding {
-    /// Of an entity whose row in a unique index cannot be written.
+    /// Returns the finding for an entity whose row in a unique index cannot be written.
     pub(super) fn two_owners(violation: UniqueViolationError) -> Self {
         let UniqueViolationError { index, row, entity, owner, .. } = violation;
         Self::TwoOwners { index, row, entity, owner }
     }
 
-    /// The index; `None` for what is wrong with an entity's own row.
+    /// Returns the index; `None` for a problem of an entity's own row.
     pub const fn index(&self) -> Option<&'static str> {
         match self {
             Self::Pending { .. } => None,
@@ -84,7 +85,7 @@ impl Finding {
         }
     }
 
-    /// The entity's row; `None` for a foreign row, which is no entity's.
+    /// Returns the entity's row; `None` for a foreign row, which belongs to no entity.
     pub const fn entity(&self) -> Option<&RowId> {
         match self {
             Self::Foreign { .. } => None,
@@ -103,14 +104,14 @@ impl fmt::Display for Finding {
             Self::Pending { entity } => write!(f, "{entity} is not committed"),
             Self::MissingRow { index, row, entity } => write!(f, "index `{index}`: {entity} has no row {row}"),
             Self::StaleRow { index, row, entity } => {
-                write!(f, "index `{index}`: {row} leads to {entity}, which is gone or has another value")
+                write!(f, "index `{index}`: {row} points to {entity}, which is missing or has another value")
             }
-            Self::StaleCopy { index, row, entity } => write!(f, "index `{index}`: {row} is behind {entity}"),
+            Self::StaleCopy { index, row, entity } => write!(f, "index `{index}`: {row} differs from {entity}"),
             Self::TwoOwners { index, row, entity, owner } => {
                 write!(f, "index `{index}`: {entity} and {owner} both have the value of {row}")
             }
             Self::Foreign { index: Some(index), row, problem } => {
-                write!(f, "index `{index}`: {row} is none of its rows: {problem}")
+                write!(f, "index `{index}`: {row} is not one of its rows: {problem}")
             }
             Self::Foreign { index: None, row, problem } => write!(f, "{row} is no entity: {problem}"),
         }

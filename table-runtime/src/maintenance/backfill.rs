@@ -1,4 +1,4 @@
-//! Building an index that was added later.
+//! Backfill: building an index that was added to an entity with rows.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -8,15 +8,16 @@ use std::{
 
 use super::{
     finding::Finding,
-    progress::{Progress, Told},
-    schema::{EncodedRow, Found, Schema},
-    sweep::Sweep,
-    upkeep::{Mine, Upkeep, Written},
+    progress::{Progress, ProgressCallback},
+    repair::Repairer,
+    scan::LayoutScan,
+    verify::Inspector,
 };
 use crate::{
     Error, Properties, QueryError, Result, RowRef, TableEntity, Tables,
     backend::{Action, BoxFuture, Group, IfMatch, Operation},
-    layout::{Holds, Scope},
+    index::{EncodedRow, FoundEntity, IndexRows, Precondition, Schema, Write, WrittenRow},
+    layout::Holds,
     limits, pacing,
     row::RowKeys,
 };
@@ -27,46 +28,47 @@ pub struct Backfill {
     tables: Tables,
     schema: Schema,
     layout: Result<usize>,
-    sweep: Sweep,
+    scan: LayoutScan,
     dry_run: bool,
-    told: Told,
+    on_progress: ProgressCallback,
 }
 
-/// What a backfill did.
+/// The result of a backfill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Backfilled {
-    /// The entities that were looked at.
+    /// Number of entities that were read.
     pub entities: usize,
-    /// The entities whose row in the index was written; in a dry run, those that have none.
+    /// Number of entities whose row in the index was written; in a dry run, of those without one.
     pub written: usize,
     /// Entities that share a value of a unique index with another one. As long as there are any, the index is not
-    /// ready: change one of the two, and backfill again.
+    /// ready: change one of the two, and run the backfill again.
     pub conflicts: Vec<Finding>,
-    /// Whether queries may use the index from here on. It goes through all entities, those before the cursor that it
-    /// went [on from](Backfill::from) included, whose conflicts are not named again.
+    /// Whether queries may use the index from now on. A backfill that [continues](Backfill::from) an earlier one also
+    /// counts the conflicts before its cursor, but does not list them again.
     pub ready: bool,
 }
 
 impl Backfill {
-    /// Goes on where another backfill of the same index was, by its [`Progress::cursor`].
+    /// Continues an earlier backfill of the same index at its [`Progress::cursor`].
     ///
     /// # Errors
-    /// [`Error::Cursor`] for a text that is no such cursor.
+    /// [`Error::Cursor`] for a text that is not such a cursor, for a cursor of another index, and for a cursor from before
+    /// a change of the entity's keys or indexes.
     pub fn from(mut self, cursor: &str) -> Result<Self> {
-        self.sweep.resume(cursor)?;
+        self.scan.resume(cursor)?;
         Ok(self)
     }
 
-    /// Writes nothing, and counts the entities that have no row in the index.
+    /// Writes nothing, and counts the entities without a row in the index.
     pub fn dry_run(mut self) -> Self {
         self.dry_run = true;
         self
     }
 
-    /// Tells how far it is, after each page.
-    pub fn progress(mut self, told: impl FnMut(&Progress) + Send + 'static) -> Self {
-        self.told = Some(Box::new(told));
+    /// Reports the progress after each page.
+    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'static) -> Self {
+        self.on_progress = Some(Box::new(report));
         self
     }
 }
@@ -80,37 +82,40 @@ impl IntoFuture for Backfill {
     }
 }
 
-async fn run(Backfill { tables, schema, layout, mut sweep, dry_run, mut told }: Backfill) -> Result<Backfilled> {
+async fn run(Backfill { tables, schema, layout, mut scan, dry_run, mut on_progress }: Backfill) -> Result<Backfilled> {
     let layout = layout?;
-    let upkeep = Upkeep::new(tables.clone(), schema)?;
+    let write = Write::new(tables.clone(), schema)?;
     let info = &schema.layouts[layout];
     if !dry_run {
         tables.begin_index(schema, info).await?;
     }
     let (mut filled, mut progress) = (Backfilled::default(), Progress::default());
-    while let Some(swept) = sweep.next().await? {
-        let mut found = Vec::with_capacity(swept.rows.len());
-        for row in swept.rows.iter().map(RowRef::to_row) {
-            // The writer of a pending entity knows the index.
+    while let Some(page) = scan.next().await? {
+        let mut found = Vec::with_capacity(page.rows.len());
+        for row in page.rows.iter().map(RowRef::to_row) {
+            // The writer of a pending entity knows the index and writes its row.
             found.extend(schema.read(row)?.filter(|found| found.pending.is_none()));
         }
         filled.entities += found.len();
         found.retain(|found| found.encoded.row(layout).is_some());
         if dry_run {
-            filled.written += upkeep.count_missing(layout, &found).await?;
+            filled.written += Backfiller(&write).count_missing(layout, &found).await?;
         } else {
-            upkeep.fill(layout, found, &mut filled).await?;
-            sweep.leave(!filled.conflicts.is_empty());
+            Backfiller(&write).fill(layout, found, &mut filled).await?;
+            if !filled.conflicts.is_empty() {
+                scan.note_conflict();
+            }
         }
         progress.entities = filled.entities;
-        progress.fixed = filled.written;
-        progress.cursor = sweep.cursor();
-        if let Some(told) = &mut told {
-            told(&progress);
+        progress.findings = filled.written + filled.conflicts.len();
+        progress.fixed = if dry_run { 0 } else { filled.written };
+        progress.cursor = scan.cursor();
+        if let Some(report) = &mut on_progress {
+            report(&progress);
         }
         pacing::yield_now().await;
     }
-    if !dry_run && !sweep.left() {
+    if !dry_run && !scan.has_conflicts() {
         tables.complete_index(schema, info).await?;
         filled.ready = true;
     }
@@ -119,18 +124,18 @@ async fn run(Backfill { tables, schema, layout, mut sweep, dry_run, mut told }: 
 
 impl fmt::Debug for Backfill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cursor = self.sweep.cursor();
+        let cursor = self.scan.cursor();
         f.debug_struct("Backfill").field("cursor", &cursor).field("dry_run", &self.dry_run).finish_non_exhaustive()
     }
 }
 
 impl Tables {
-    /// Builds an index that was added to an entity whose table has rows already, and then lets queries use it.
+    /// Builds an index that was added to an entity whose table already has rows. Then queries may use the index.
     ///
-    /// Every program that writes the entity must know the index before this begins. It runs beside them: it writes the
-    /// rows in bulk, and gives each entity a new version under the one that it read, so that a change meanwhile is seen
-    /// and looked at again. It may be stopped and goes on from its [cursor](Backfill::from); to run it again does no
-    /// harm. Await it.
+    /// Every program that writes the entity must know the index before the backfill begins. It runs beside them: it writes
+    /// the rows in bulk, and gives each entity a new version under the one that it read, so that it notices a change
+    /// meanwhile and reads the entity again. It can be stopped and continued from its [cursor](Backfill::from), and run
+    /// again. Await it.
     ///
     /// ```
     /// # use table_runtime::{TableEntity, Tables};
@@ -145,7 +150,7 @@ impl Tables {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Query`] if there is no index of this name; what the store says, and rows that do not fit the struct.
+    /// [`Error::Query`] if there is no index of this name; the store's errors, and rows that do not fit the struct.
     pub fn backfill<E: TableEntity>(&self, index: &str) -> Backfill {
         let schema = Schema::of::<E>();
         let layout = (1..schema.layouts.len()).find(|layout| schema.layouts[*layout].name == index);
@@ -155,36 +160,38 @@ impl Tables {
             let problem = format!("there is no index `{index}`; there is {known}");
             Error::from(Box::new(QueryError { table: schema.table().to_owned(), layout: "key", problem }))
         });
-        let sweep = Sweep::new(self.backend().clone(), schema, [0]);
-        Backfill { tables: self.clone(), schema, layout, sweep, dry_run: false, told: None }
+        let job = format!("backfill {index}");
+        let scan = LayoutScan::new(self.backend().clone(), schema, &job, [0]);
+        Backfill { tables: self.clone(), schema, layout, scan, dry_run: false, on_progress: None }
     }
 }
 
-/// The operations of one transaction at most.
+/// Maximum number of operations of one transaction.
 const OPERATIONS: usize = limits::OPERATIONS;
 
-impl Upkeep {
-    async fn count_missing(&self, layout: usize, found: &[Found]) -> Result<usize> {
-        let mut looks: Vec<BoxFuture<'_, _>> = Vec::with_capacity(found.len());
+/// The writes of the rows of one index.
+struct Backfiller<'a>(&'a Write);
+
+impl Backfiller<'_> {
+    async fn count_missing(&self, layout: usize, found: &[FoundEntity]) -> Result<usize> {
+        let inspector = Inspector(self.0);
+        let mut checks: Vec<BoxFuture<'_, _>> = Vec::with_capacity(found.len());
         for found in found {
-            looks.push(Box::pin(self.missing(found, layout..=layout)));
+            checks.push(Box::pin(inspector.missing(found, layout)));
         }
-        let missing: Vec<Vec<_>> = pacing::concurrently(looks).await?;
-        Ok(missing.iter().filter(|faults| !faults.is_empty()).count())
+        Ok(pacing::concurrently(checks).await?.into_iter().flatten().count())
     }
 
     /// Writes the rows of these entities in an index.
-    async fn fill(&self, layout: usize, found: Vec<Found>, filled: &mut Backfilled) -> Result<()> {
-        let info = self.schema.layouts[layout].index.as_ref();
-        let same_partition = info.is_some_and(|index| index.scope == Scope::SamePartition);
-        let again = if self.schema.holds(layout) == Holds::List {
+    async fn fill(&self, layout: usize, found: Vec<FoundEntity>, filled: &mut Backfilled) -> Result<()> {
+        let again = if self.0.schema.holds(layout) == Holds::List {
             found.into_iter().map(|found| (found, None)).collect()
-        } else if same_partition {
-            self.fill_with_entities(layout, found, filled).await?
+        } else if self.0.schema.layouts[layout].is_same_partition() {
+            self.fill_same_partition(layout, found, filled).await?
         } else {
-            self.fill_elsewhere(layout, found, filled).await?
+            self.fill_cross_partition(layout, found, filled).await?
         };
-        // What did not go through in bulk is tried one by one; entities of one partition may share a list.
+        // Rows that were not written in bulk are written one by one. Entities of one partition may share a list.
         let mut partitions: BTreeMap<String, Vec<_>> = BTreeMap::new();
         for (found, written) in again {
             partitions.entry(found.row.partition_key.clone()).or_default().push((found, written));
@@ -203,16 +210,16 @@ impl Upkeep {
     async fn fill_one_by_one(
         &self,
         layout: usize,
-        found: Vec<(Found, Option<Written>)>,
+        found: Vec<(FoundEntity, Option<WrittenRow>)>,
     ) -> Result<(usize, Vec<Finding>)> {
         let (mut count, mut conflicts) = (0, Vec::new());
         for (found, written) in found {
             let keys = &found.encoded.primary().keys;
-            // The row may be there already: of a run before, or of a writer.
-            if written.is_none() && self.missing(&found, layout..=layout).await?.is_empty() {
+            // An earlier run or a writer may have written the row.
+            if written.is_none() && Inspector(self.0).missing(&found, layout).await?.is_none() {
                 continue;
             }
-            match self.reindex(keys, &[layout], written.into_iter().collect()).await {
+            match Repairer(self.0).reindex(keys, layout, written.into_iter().collect()).await {
                 Ok(written) => count += usize::from(written),
                 Err(Error::UniqueViolation(violation)) => {
                     conflicts.push(Finding::two_owners(*violation));
@@ -223,14 +230,14 @@ impl Upkeep {
         Ok((count, conflicts))
     }
 
-    /// Writes the rows of an index in the entities' own partitions, each in one transaction with a new version of its
-    /// entity. Gives those for which that was not possible.
-    async fn fill_with_entities(
+    /// Writes index rows in the entities' own partitions, each in one transaction with a new version of its entity.
+    /// Returns the entities for which that was not possible.
+    async fn fill_same_partition(
         &self,
         layout: usize,
-        found: Vec<Found>,
+        found: Vec<FoundEntity>,
         filled: &mut Backfilled,
-    ) -> Result<Vec<(Found, Option<Written>)>> {
+    ) -> Result<Vec<(FoundEntity, Option<WrittenRow>)>> {
         let mut groups: Vec<BoxFuture<'_, _>> = Vec::new();
         for found in chunks(found, OPERATIONS / 2) {
             let operations = found.iter().flat_map(|found| self.fill_operations(layout, found)).collect();
@@ -247,17 +254,17 @@ impl Upkeep {
         Ok(again)
     }
 
-    /// Writes the rows of an index in other partitions, then gives each entity a new version. Gives those that changed
+    /// Writes index rows in other partitions, then gives each entity a new version. Returns the entities that changed
     /// meanwhile, with the row that was written.
-    async fn fill_elsewhere(
+    async fn fill_cross_partition(
         &self,
         layout: usize,
-        found: Vec<Found>,
+        found: Vec<FoundEntity>,
         filled: &mut Backfilled,
-    ) -> Result<Vec<(Found, Option<Written>)>> {
+    ) -> Result<Vec<(FoundEntity, Option<WrittenRow>)>> {
         let mut again = Vec::new();
-        let mut rows = if self.schema.is_unique(layout) {
-            self.fill_claims(layout, &found).await?
+        let mut rows = if self.0.schema.is_unique(layout) {
+            self.claim_all(layout, &found).await?
         } else {
             self.fill_rows(layout, &found).await?
         };
@@ -266,11 +273,11 @@ impl Upkeep {
         again.extend(conflicting.into_iter().map(|found| (found, None)));
         let mut groups: Vec<BoxFuture<'_, _>> = Vec::new();
         for found in chunks(kept, OPERATIONS) {
-            let operations = found.iter().map(touch).collect();
+            let operations = found.iter().map(fence).collect();
             groups.push(Box::pin(self.execute_for(found, operations)));
         }
-        for (found, touched) in pacing::concurrently(groups).await? {
-            if touched {
+        for (found, fenced) in pacing::concurrently(groups).await? {
+            if fenced {
                 filled.written += found.len();
             } else {
                 again.extend(found.into_iter().map(|found| {
@@ -282,30 +289,32 @@ impl Upkeep {
         Ok(again)
     }
 
-    /// The rows of a unique index, by their entities; those without one have a value that another entity has.
-    async fn fill_claims(&self, layout: usize, found: &[Found]) -> Result<HashMap<RowKeys, Written>> {
+    /// Writes the rows of a unique index, and returns them by their entities. An entity without one has a value that
+    /// another entity has.
+    async fn claim_all(&self, layout: usize, found: &[FoundEntity]) -> Result<HashMap<RowKeys, WrittenRow>> {
         let mut claims: Vec<BoxFuture<'_, _>> = Vec::with_capacity(found.len());
         for found in found {
-            claims.push(Box::pin(self.fill_claim(layout, found)));
+            claims.push(Box::pin(self.claim(layout, found)));
         }
         Ok(pacing::concurrently(claims).await?.into_iter().flatten().collect())
     }
 
-    async fn fill_claim(&self, layout: usize, found: &Found) -> Result<Option<(RowKeys, Written)>> {
-        match self.another()?.write_rows(&found.encoded, &[layout], Mine::Version(&found.row.etag)).await {
+    async fn claim(&self, layout: usize, found: &FoundEntity) -> Result<Option<(RowKeys, WrittenRow)>> {
+        let write = self.0.with_new_id()?;
+        match IndexRows(&write).write(&found.encoded, &[layout], Precondition::Version(&found.row.etag)).await {
             Ok(mut written) => Ok(written.pop().map(|row| (found.encoded.primary().keys.clone(), row))),
             Err((Error::UniqueViolation(_) | Error::ConditionNotMet(_), _)) => Ok(None),
             Err((error, _)) => Err(error),
         }
     }
 
-    /// The rows of an index that is not unique, by their entities; of those without one, the transaction did not go
-    /// through, or nobody knows whether it did.
-    async fn fill_rows(&self, layout: usize, found: &[Found]) -> Result<HashMap<RowKeys, Written>> {
-        let table = self.schema.layouts[layout].table;
-        let mut partitions: BTreeMap<&str, Vec<(&Found, &EncodedRow)>> = BTreeMap::new();
+    /// Writes the rows of an index that is not unique, and returns them by their entities. For an entity without one, the
+    /// transaction failed, or its outcome is unknown.
+    async fn fill_rows(&self, layout: usize, found: &[FoundEntity]) -> Result<HashMap<RowKeys, WrittenRow>> {
+        let table = self.0.schema.layouts[layout].table;
+        let mut partitions: BTreeMap<&str, Vec<(&FoundEntity, &EncodedRow)>> = BTreeMap::new();
         for (found, row) in found.iter().filter_map(|found| Some((found, found.encoded.row(layout)?))) {
-            partitions.entry(&row.keys.0).or_default().push((found, row));
+            partitions.entry(&row.keys.partition_key).or_default().push((found, row));
         }
         let mut groups: Vec<BoxFuture<'_, _>> = Vec::new();
         for rows in partitions.values().flat_map(|rows| rows.chunks(OPERATIONS)) {
@@ -314,55 +323,59 @@ impl Upkeep {
         Ok(pacing::concurrently(groups).await?.into_iter().flatten().collect())
     }
 
-    /// Rows of one partition, in one transaction; none, if it can be tried in parts.
+    /// Writes rows of one partition in one transaction. Returns none if the transaction can be tried in parts.
     async fn fill_row_group(
         &self,
         layout: usize,
         table: &'static str,
-        rows: &[(&Found, &EncodedRow)],
-    ) -> Result<Vec<(RowKeys, Written)>> {
+        rows: &[(&FoundEntity, &EncodedRow)],
+    ) -> Result<Vec<(RowKeys, WrittenRow)>> {
         let operation = |row: &EncodedRow| Operation {
-            row_key: row.keys.1.clone(),
+            row_key: row.keys.row_key.clone(),
             action: Action::Upsert(row.properties.clone()),
         };
         let operations = rows.iter().map(|(_, row)| operation(row)).collect();
-        let partition_key = rows.first().map(|(_, row)| row.keys.0.clone()).unwrap_or_default();
+        let partition_key = rows.first().map(|(_, row)| row.keys.partition_key.clone()).unwrap_or_default();
         let group = Group { table: table.into(), partition_key, operations };
         if group.check().is_err() {
             return Ok(Vec::new());
         }
-        let etags = match self.backend().execute(&group).await {
+        let etags = match self.0.backend().execute(&group).await {
             Ok(etags) => etags,
             Err(Error::Limit(_) | Error::OutcomeUnknown(_)) => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
         let written = rows.iter().zip(etags).filter_map(|((found, row), etag)| {
-            let written = Written { layout, keys: row.keys.clone(), etag: etag? };
+            let written = WrittenRow { layout, keys: row.keys.clone(), etag: etag? };
             Some((found.encoded.primary().keys.clone(), written))
         });
         Ok(written.collect())
     }
 
-    /// A new version of an entity, and its row in an index.
-    fn fill_operations(&self, layout: usize, found: &Found) -> Vec<Operation> {
+    /// Returns the operations that give an entity a new version and write its row in an index.
+    fn fill_operations(&self, layout: usize, found: &FoundEntity) -> Vec<Operation> {
         let row = found.encoded.row(layout).map(|row| {
             let properties = row.properties.clone();
-            let unique = self.schema.is_unique(layout);
+            let unique = self.0.schema.is_unique(layout);
             let action = if unique { Action::Insert(properties) } else { Action::Upsert(properties) };
-            Operation { row_key: row.keys.1.clone(), action }
+            Operation { row_key: row.keys.row_key.clone(), action }
         });
-        [touch(found)].into_iter().chain(row).collect()
+        [fence(found)].into_iter().chain(row).collect()
     }
 
-    /// Carries out a transaction on the partition of these entities, and says whether it went through; if it did not,
-    /// it can be tried in parts.
-    async fn execute_for(&self, found: Vec<Found>, operations: Vec<Operation>) -> Result<(Vec<Found>, bool)> {
+    /// Executes a transaction on the partition of these entities. Returns false if it was not applied as a whole and can
+    /// be tried in parts.
+    async fn execute_for(
+        &self,
+        found: Vec<FoundEntity>,
+        operations: Vec<Operation>,
+    ) -> Result<(Vec<FoundEntity>, bool)> {
         let partition_key = found.first().map(|found| found.row.partition_key.clone()).unwrap_or_default();
-        let group = Group { table: self.schema.table().into(), partition_key, operations };
+        let group = Group { table: self.0.schema.table().into(), partition_key, operations };
         if group.check().is_err() {
             return Ok((found, false));
         }
-        match self.backend().execute(&group).await {
+        match self.0.backend().execute(&group).await {
             Ok(_) => Ok((found, true)),
             Err(
                 Error::AlreadyExists(_)
@@ -376,15 +389,15 @@ impl Upkeep {
     }
 }
 
-/// A new version of an entity, and nothing else.
-fn touch(found: &Found) -> Operation {
+/// Returns the operation that gives an entity a new version and changes nothing else.
+fn fence(found: &FoundEntity) -> Operation {
     let action = Action::Merge(Properties::default(), IfMatch::ETag(found.row.etag.clone()));
     Operation { row_key: found.row.row_key.clone(), action }
 }
 
-/// Entities of one partition, so many at most.
-fn chunks(found: Vec<Found>, size: usize) -> Vec<Vec<Found>> {
-    let mut chunks: Vec<Vec<Found>> = Vec::new();
+/// Divides the entities into chunks of one partition, with at most `size` entities each.
+fn chunks(found: Vec<FoundEntity>, size: usize) -> Vec<Vec<FoundEntity>> {
+    let mut chunks: Vec<Vec<FoundEntity>> = Vec::new();
     for found in found {
         match chunks.last_mut() {
             Some(chunk)

@@ -1,0 +1,161 @@
+//! Writing of lists: index rows that hold the row keys of all entities of a value.
+//!
+//! A list is read with its version, changed, and written under that version in the entity's own transaction. Of two
+//! writers of one list, the slower one reads it again after a delay.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+
+use super::{change::Planned, write::Write};
+use crate::{
+    ETag, Error, LimitError, Result, RowId,
+    backend::{Action, IfMatch, Operation},
+    layout::Holds,
+    limits, pacing,
+    read::list,
+    row::RowKeys,
+};
+
+/// The lists of an entity's table.
+pub(crate) struct Lists<'a>(pub(crate) &'a Write);
+
+/// A list that was read: the row keys in each of its rows.
+struct StoredList {
+    /// The version of the first row, which locks the others.
+    etag: Option<ETag>,
+    rows: Vec<Vec<String>>,
+    /// Whether each of the rows exists. The next change writes again a row that others have deleted.
+    exists: Vec<bool>,
+}
+
+/// An entity that a change adds to a list, or removes from it.
+struct Member<'a> {
+    entity: &'a RowKeys,
+    is_added: bool,
+}
+
+/// The changed lists, by their keys.
+type ChangedLists<'a> = BTreeMap<&'a RowKeys, (&'a Write, Vec<Member<'a>>)>;
+
+/// Returns the operations on the lists that the changes add entities to or remove entities from. Reads each list once.
+pub(super) async fn operations(planned: &[Planned<'_>]) -> Result<Vec<Operation>> {
+    let mut operations = Vec::new();
+    for (list, (write, members)) in changed_lists(planned) {
+        operations.extend(Lists(write).operations(list, &members).await?);
+    }
+    Ok(operations)
+}
+
+/// Returns the minimum number of these operations: a list that an entity is added to has its first row written.
+pub(super) fn min_operations(planned: &[Planned<'_>]) -> usize {
+    changed_lists(planned).values().filter(|(_, members)| members.iter().any(|member| member.is_added)).count()
+}
+
+fn changed_lists<'a>(planned: &'a [Planned<'_>]) -> ChangedLists<'a> {
+    let mut lists = ChangedLists::new();
+    for Planned { write, change, keys, .. } in planned {
+        let schema = &write.schema;
+        let layouts = schema.same_partition().filter(|layout| schema.holds(*layout) == Holds::List);
+        for layout in layouts.filter(|layout| change.moves(*layout)) {
+            let old = change.old_keys(layout).map(|list| (list, false));
+            let new = change.new.and_then(|new| new.keys(layout)).map(|list| (list, true));
+            for (list, is_added) in old.into_iter().chain(new) {
+                lists.entry(list).or_insert_with(|| (write, Vec::new())).1.push(Member { entity: keys, is_added });
+            }
+        }
+    }
+    lists
+}
+
+impl Lists<'_> {
+    /// Returns the operations that change the members of a list.
+    async fn operations(&self, keys: &RowKeys, members: &[Member<'_>]) -> Result<Vec<Operation>> {
+        let stored = self.read(keys).await?;
+        let mut rows = stored.rows.clone();
+        let mut writes = false;
+        for Member { entity, is_added } in members {
+            let differs = list::set_member(&mut rows, &entity.row_key, *is_added, limits::STRING_UNITS);
+            // An entity that is in the list already is written again, so that a writer that is about to remove it fails.
+            writes |= differs || *is_added;
+        }
+        if !writes {
+            return Ok(Vec::new());
+        }
+        if rows.len() > limits::OPERATIONS {
+            let row = self.0.row_id(keys);
+            let found = format!("{} rows", rows.len());
+            let (table, what) = (row.table.clone(), "a list has".to_owned());
+            return Err(Box::new(LimitError { table, row: Some(row), what, found, limit: "100 rows" }).into());
+        }
+        let properties = |at: usize| list::properties(&rows[at], if at == 0 { rows.len() } else { 1 });
+        let mut operations = Vec::new();
+        for at in 0..rows.len().max(stored.rows.len()) {
+            let exists = stored.exists.get(at) == Some(&true);
+            let action = match (at, rows.get(at), &stored.etag) {
+                (0, Some(_), None) => Action::Insert(properties(at)),
+                (0, Some(_), Some(etag)) => Action::Replace(properties(at), IfMatch::ETag(etag.clone())),
+                (0, None, Some(etag)) => Action::Delete(IfMatch::ETag(etag.clone())),
+                (0, None, None) => continue,
+                // The first row locks the others.
+                (_, Some(row), _) if exists && stored.rows.get(at) == Some(row) => continue,
+                (_, Some(_), _) => Action::Upsert(properties(at)),
+                (_, None, _) if exists => Action::Delete(IfMatch::Any),
+                (_, None, _) => continue,
+            };
+            operations.push(Operation { row_key: list::nth_key(&keys.row_key, at + 1), action });
+        }
+        Ok(operations)
+    }
+
+    async fn read(&self, RowKeys { partition_key, row_key }: &RowKeys) -> Result<StoredList> {
+        let (backend, table) = (self.0.backend(), self.0.schema.table());
+        let Some(first) = backend.get(table, partition_key, row_key, None).await? else {
+            return Ok(StoredList { etag: None, rows: Vec::new(), exists: Vec::new() });
+        };
+        let begun = list::read(table, first.as_ref())?;
+        let others = (2..=begun.rows).map(|n| async move {
+            let key = list::nth_key(row_key, n);
+            match backend.get(table, partition_key, &key, None).await? {
+                Some(row) => Ok((list::read(table, row.as_ref())?.entities, true)),
+                None => Ok((Vec::new(), false)),
+            }
+        });
+        let others: Result<Vec<_>> = join_all(others).await.into_iter().collect();
+        let (rows, exists) = [(begun.entities, true)].into_iter().chain(others?).unzip();
+        Ok(StoredList { etag: Some(first.etag), rows, exists })
+    }
+
+    /// Returns the row keys of the entities in the list with these keys.
+    pub(crate) async fn members(&self, keys: &RowKeys) -> Result<Vec<String>> {
+        Ok(self.read(keys).await?.rows.into_iter().flatten().collect())
+    }
+
+    /// Checks whether the list with these keys has the entity.
+    pub(crate) async fn contains(&self, keys: &RowKeys, entity: &RowKeys) -> Result<bool> {
+        Ok(self.members(keys).await?.contains(&entity.row_key))
+    }
+
+    /// Removes an entity from a list that it does not belong to.
+    pub(crate) async fn remove(&self, layout: usize, entity: &RowKeys, row: &RowId) -> Result<()> {
+        let keys = RowKeys { partition_key: row.partition_key.clone(), row_key: row.row_key.clone() };
+        let mut delays = pacing::delays();
+        loop {
+            let operations = self.operations(&keys, &[Member { entity, is_added: false }]).await?;
+            // A writer that gives the entity the value later writes the list again.
+            if operations.is_empty() || self.0.is_taken(layout, &keys, entity).await? {
+                return Ok(());
+            }
+            match self.0.backend().execute(&self.0.transaction(&keys.partition_key, operations)?).await {
+                Ok(_) => return Ok(()),
+                Err(
+                    error @ (Error::AlreadyExists(_)
+                    | Error::ConditionNotMet(_)
+                    | Error::NotFound(_)
+                    | Error::OutcomeUnknown(_)),
+                ) => self.0.pause(&mut delays, error).await?,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! One write of an entity: its id, and its reads of the entity and of index rows.
+
+use std::{borrow::Cow, collections::HashSet, ops::Bound};
+
+use backon::ExponentialBackoff;
+use futures_util::future::join_all;
+
+use super::schema::{Encoded, FoundEntity, Schema, pending};
+use crate::{
+    ETag, Error, Guid, OutcomeUnknownError, Properties, Result, Row, RowId, RowRef, Tables, UniqueViolationError,
+    ValueRef,
+    backend::{Action, Backend, BoxFuture, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
+    entity::{LoadedRows, PENDING, WRITE_ID},
+    key::order,
+    layout::Holds,
+    limits, pacing,
+    row::RowKeys,
+};
+
+/// Maximum number of attempts of a step whose answer was lost, or that lost a race to another writer.
+pub(crate) const MAX_ATTEMPTS: usize = 100;
+
+/// A write of one entity and of its index rows.
+pub(crate) struct Write {
+    pub(crate) tables: Tables,
+    pub(crate) schema: Schema,
+    /// The write id: it is stored in pending entities, in claims, and in entities with a `WriteId`.
+    ///
+    /// A write treats every row that carries its id as its own. No two writes share an id.
+    pub(crate) id: Guid,
+}
+
+/// A row of a cross-partition index in the version that this write wrote or read.
+pub(crate) struct WrittenRow {
+    pub(crate) layout: usize,
+    pub(crate) keys: RowKeys,
+    pub(crate) etag: ETag,
+}
+
+/// The row at an entity's keys.
+pub(crate) enum Occupant {
+    /// No row.
+    None,
+    /// The entity, committed or pending.
+    Entity(Box<FoundEntity>),
+    /// An entity of another kind. A write cannot replace it.
+    OtherKind,
+}
+
+impl Write {
+    /// Returns a write with a new id.
+    pub(crate) fn new(tables: Tables, schema: Schema) -> Result<Self> {
+        // Without a `WriteId` and without rows in other partitions, no row carries the id.
+        let has_id = schema.has_write_id || schema.before_commit().next().is_some();
+        let id = if has_id { Guid::random()? } else { Guid::default() };
+        Ok(Self { tables, schema, id })
+    }
+
+    /// Returns a write of the same entity with another id.
+    pub(crate) fn with_new_id(&self) -> Result<Self> {
+        Self::new(self.tables.clone(), self.schema)
+    }
+
+    pub(crate) fn backend(&self) -> &dyn Backend {
+        &**self.tables.backend()
+    }
+
+    /// Returns the table of the row with these keys; of a sliced entity, the slice.
+    pub(crate) fn table_of(&self, keys: &RowKeys) -> Result<Cow<'static, str>> {
+        self.schema.layouts[0].table_of(&keys.partition_key, &keys.row_key)
+    }
+
+    /// Returns the identity of the entity's row.
+    pub(crate) fn row_id(&self, keys: &RowKeys) -> RowId {
+        RowId::of(self.schema.table(), keys)
+    }
+
+    /// Number of indexes with rows in the entity's partition.
+    pub(crate) fn same_partition_count(&self) -> usize {
+        self.schema.same_partition().count()
+    }
+
+    /// Number of indexes with lists.
+    pub(crate) fn list_count(&self) -> usize {
+        self.schema.same_partition().filter(|layout| self.schema.holds(*layout) == Holds::List).count()
+    }
+
+    /// Returns the entity's properties, with the write id if the entity has a `WriteId`.
+    pub(crate) fn properties(&self, encoded: &Encoded) -> Properties {
+        self.with_id(encoded.primary().properties.clone())
+    }
+
+    /// Adds the write id if the entity has a `WriteId`.
+    pub(crate) fn with_id(&self, mut properties: Properties) -> Properties {
+        if self.schema.has_write_id {
+            properties.push(WRITE_ID, ValueRef::Guid(self.id));
+        }
+        properties
+    }
+
+    pub(crate) async fn get(&self, table: &str, keys: &RowKeys) -> Result<Option<Row>> {
+        self.backend().get(table, &keys.partition_key, &keys.row_key, None).await
+    }
+
+    /// Reads the row at an entity's keys.
+    pub(crate) async fn occupant(&self, keys: &RowKeys) -> Result<Occupant> {
+        let Some(row) = self.get(self.schema.table(), keys).await? else { return Ok(Occupant::None) };
+        Ok(match self.schema.read(row)? {
+            Some(found) => Occupant::Entity(Box::new(found)),
+            None => Occupant::OtherKind,
+        })
+    }
+
+    /// Reads the entity with these keys, committed or pending.
+    pub(crate) async fn entity(&self, keys: &RowKeys) -> Result<Option<FoundEntity>> {
+        match self.occupant(keys).await? {
+            Occupant::Entity(found) => Ok(Some(*found)),
+            Occupant::None | Occupant::OtherKind => Ok(None),
+        }
+    }
+
+    /// Reads the committed entity with these keys.
+    pub(crate) async fn committed(&self, keys: &RowKeys) -> Result<Option<FoundEntity>> {
+        Ok(self.entity(keys).await?.filter(|found| found.pending.is_none()))
+    }
+
+    /// Returns the ETag of the row if it is a pending insert.
+    pub(crate) async fn pending_version(&self, keys: &RowKeys) -> Result<Option<ETag>> {
+        let table = self.table_of(keys)?;
+        let row = self.backend().get(&table, &keys.partition_key, &keys.row_key, Some(&[PENDING])).await?;
+        Ok(row.filter(|row| pending(row).is_some()).map(|row| row.etag))
+    }
+
+    /// Returns the version of the committed entity.
+    pub(crate) async fn committed_version(&self, keys: &RowKeys) -> Result<Option<ETag>> {
+        let (table, RowKeys { partition_key, row_key }) = (self.schema.table(), keys);
+        let row = self.backend().get(table, partition_key, row_key, Some(&[PENDING])).await?;
+        Ok(row.filter(|row| pending(row).is_none()).map(|row| row.etag))
+    }
+
+    /// Reads the rows of an entity of which the caller knows only the version.
+    ///
+    /// # Errors
+    /// The entity is missing, or has another version.
+    pub(crate) async fn loaded_rows(&self, keys: &RowKeys, etag: &ETag) -> Result<LoadedRows> {
+        match self.committed(keys).await? {
+            Some(found) if found.row.etag == *etag => Ok(found.encoded.into_loaded()),
+            Some(_) => Err(Error::ConditionNotMet(Box::new(self.row_id(keys)))),
+            None => Err(Error::NotFound(Box::new(self.row_id(keys)))),
+        }
+    }
+
+    /// Checks which of these rows of one partition exist. Costs one request if few other rows are located between them,
+    /// and one more for each row that its page does not show.
+    pub(crate) async fn existing(&self, keys: &[&RowKeys]) -> Result<Vec<bool>> {
+        let row_keys = || keys.iter().map(|keys| &keys.row_key);
+        let by_order = |left: &&String, right: &&String| order::compare(left, right);
+        let (Some(from), Some(to)) = (row_keys().min_by(by_order), row_keys().max_by(by_order)) else {
+            return Ok(Vec::new());
+        };
+        let partitions = Partitions::One(keys[0].partition_key.clone());
+        let rows = KeyRange { from: Bound::Included(from.clone()), to: Bound::Included(to.clone()) };
+        let (table, select) = (self.table_of(keys[0])?, Some(Cow::Borrowed(&[][..])));
+        let scan = Scan { table, partitions, rows, filter: None, select, page: limits::PAGE };
+        let (mut found, mut is_complete) = (HashSet::new(), false);
+        // Keys that are too long for one address are read one by one.
+        if scan.check().is_ok() {
+            let mut note = |row: RowRef<'_>| {
+                found.insert(row.row_key.to_owned());
+                Ok(())
+            };
+            match self.backend().query_with(&scan, None, &mut note).await {
+                Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => is_complete = true,
+                next => is_complete = next?.is_none(),
+            }
+        }
+        let mut reads: Vec<BoxFuture<'_, Result<bool>>> = Vec::with_capacity(keys.len());
+        for keys in keys {
+            let found = found.contains(&keys.row_key);
+            reads.push(Box::pin(async move { Ok(found || !is_complete && self.exists(keys).await?) }));
+        }
+        pacing::concurrently(reads).await
+    }
+
+    async fn exists(&self, keys: &RowKeys) -> Result<bool> {
+        let table = self.table_of(keys)?;
+        match self.backend().get(&table, &keys.partition_key, &keys.row_key, Some(&[])).await {
+            Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => Ok(false),
+            row => Ok(row?.is_some()),
+        }
+    }
+
+    /// Checks whether a committed entity has this row in the index.
+    pub(crate) async fn is_taken(&self, layout: usize, at: &RowKeys, owner: &RowKeys) -> Result<bool> {
+        Ok(self.committed(owner).await?.is_some_and(|found| found.encoded.keys(layout) == Some(at)))
+    }
+
+    /// Reads the rows that the entity has in these indexes, in their present versions.
+    pub(crate) async fn own_rows(
+        &self,
+        rows: impl Iterator<Item = (usize, &RowKeys)>,
+        owner: &RowKeys,
+    ) -> Result<Vec<WrittenRow>> {
+        let reads = rows.map(|(layout, keys)| self.own_row(layout, keys, owner));
+        let rows: Result<Vec<_>> = join_all(reads).await.into_iter().collect();
+        Ok(rows?.into_iter().flatten().collect())
+    }
+
+    /// Reads a row of an index in its present version; `None` if it points to another entity.
+    pub(crate) async fn own_row(&self, layout: usize, keys: &RowKeys, owner: &RowKeys) -> Result<Option<WrittenRow>> {
+        let Some(row) = self.get(self.schema.layouts[layout].table, keys).await? else { return Ok(None) };
+        let is_own = self.schema.owner(layout, &row)? == *owner;
+        Ok(is_own.then_some(WrittenRow { layout, keys: keys.clone(), etag: row.etag }))
+    }
+
+    /// Checks whether the index is known to be ready. The row of an entity that was loaded is then its own. While an
+    /// index is built, an entity may have no row, and the row of its value may belong to another entity.
+    pub(crate) async fn is_ready(&self, layout: usize) -> Result<bool> {
+        self.tables.has_ready_index(&self.schema.describe(), &self.schema.layouts[layout]).await
+    }
+
+    /// Fences an entity: gives it a new version and changes nothing else. A writer that read it before cannot commit.
+    pub(crate) async fn fence(&self, found: &FoundEntity) -> Result<Option<ETag>> {
+        let keys = &found.encoded.primary().keys;
+        let merge = Action::Merge(Properties::default(), IfMatch::ETag(found.row.etag.clone()));
+        Ok(first(self.backend().execute(&single(self.schema.table(), keys, merge)?).await?))
+    }
+
+    /// Deletes a row if it still has this version.
+    pub(crate) async fn delete_row(&self, table: Cow<'static, str>, keys: &RowKeys, etag: &ETag) -> Result<()> {
+        match self.backend().execute(&deletion(table, keys, etag)).await {
+            Ok(_) | Err(Error::NotFound(_) | Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns a transaction in a partition of the entity's table.
+    pub(crate) fn transaction(&self, partition_key: &str, operations: Vec<Operation>) -> Result<Group> {
+        let (table, partition_key) = (self.schema.table().into(), partition_key.to_owned());
+        let group = Group { table, partition_key, operations };
+        group.check()?;
+        Ok(group)
+    }
+
+    /// Waits before the next attempt. Returns `error` if no attempt is left.
+    pub(crate) async fn pause(&self, delays: &mut ExponentialBackoff, error: Error) -> Result<()> {
+        pacing::wait(self.backend(), delays, error).await
+    }
+
+    /// Returns the error of `entity`, which wants the row at `at` that belongs to `owner`.
+    pub(crate) fn violation(&self, layout: usize, at: &RowKeys, entity: &RowKeys, owner: &RowKeys) -> Error {
+        let (info, value) = (&self.schema.layouts[layout], self.schema.value(layout, at));
+        let row = RowId::of(info.table, at);
+        let [entity, owner] = [entity, owner].map(|keys| self.row_id(keys));
+        Box::new(UniqueViolationError { index: info.name, value, row, entity, owner }).into()
+    }
+
+    /// Returns the error of an entity that was not written, because the answers about its index rows were lost.
+    pub(crate) fn no_answer(&self, reason: String) -> Error {
+        Error::NoAnswer { table: self.schema.table().to_owned(), operation: "write of an index row", reason }
+    }
+
+    /// Returns the error of a write whose answer has no ETag.
+    pub(crate) fn no_etag(&self, operation: &'static str, keys: &RowKeys) -> Error {
+        Box::new(OutcomeUnknownError::new(operation, self.row_id(keys), "the answer has no ETag")).into()
+    }
+}
+
+/// Returns a group of one operation.
+pub(crate) fn single(table: &'static str, keys: &RowKeys, action: Action) -> Result<Group> {
+    let operations = vec![Operation { row_key: keys.row_key.clone(), action }];
+    let group = Group { table: table.into(), partition_key: keys.partition_key.clone(), operations };
+    group.check()?;
+    Ok(group)
+}
+
+/// Returns the deletion of a row in this version.
+pub(crate) fn deletion(table: Cow<'static, str>, keys: &RowKeys, etag: &ETag) -> Group {
+    let action = Action::Delete(IfMatch::ETag(etag.clone()));
+    let operations = vec![Operation { row_key: keys.row_key.clone(), action }];
+    Group { table, partition_key: keys.partition_key.clone(), operations }
+}
+
+pub(crate) fn first(etags: Vec<Option<ETag>>) -> Option<ETag> {
+    etags.into_iter().next().flatten()
+}

@@ -1,0 +1,311 @@
+//! The verbs of one entity: insert, update, upsert, delete, remove, patch.
+//!
+//! An entity without indexes takes the same way with fewer steps: one request, and a read only after a lost answer.
+
+use super::{
+    change::{Change, Planned},
+    claim::{IndexRows, Precondition},
+    commit::commit,
+    propagate::Propagation,
+    schema::{Encoded, FoundEntity},
+    write::{MAX_ATTEMPTS, Occupant, Write, WrittenRow, deletion, first, single},
+};
+use crate::{
+    ETag, Error, Properties, Result, RowId, ValueRef,
+    backend::{Action, IfMatch},
+    entity::{LoadedRows, PENDING, WRITE_ID},
+    pacing,
+    row::RowKeys,
+};
+
+/// The writer of one entity and of its index rows.
+pub(crate) struct EntityWriter<'a>(pub(crate) &'a Write);
+
+impl EntityWriter<'_> {
+    /// Writes a new entity.
+    pub(crate) async fn insert(&self, new: &Encoded) -> Result<ETag> {
+        let change = Change { old: None, new: Some(new) };
+        let layouts: Vec<_> = self.0.schema.before_commit().filter(|layout| new.row(*layout).is_some()).collect();
+        let etag = if layouts.is_empty() {
+            self.insert_at_once(&change, new).await?
+        } else {
+            let pending = self.insert_pending(new).await?;
+            let written = match IndexRows(self.0).write(new, &layouts, Precondition::Pending).await {
+                Ok(written) => written,
+                Err((error, written)) => {
+                    self.abort(new, written).await;
+                    return Err(error);
+                }
+            };
+            self.commit_pending(&change, new, pending, written).await?
+        };
+        self.propagate(&change, &new.primary().keys, Some(&etag)).await;
+        Ok(etag)
+    }
+
+    async fn insert_at_once(&self, change: &Change<'_>, new: &Encoded) -> Result<ETag> {
+        let keys = &new.primary().keys;
+        loop {
+            match self.commit(change, keys, Action::Insert(self.0.properties(new))).await {
+                Err(Error::AlreadyExists(row)) if row.row_key == keys.row_key => self.clear_pending(keys, row).await?,
+                inserted => return inserted?.ok_or_else(|| self.0.no_etag("insert", keys)),
+            }
+        }
+    }
+
+    /// Deletes a pending insert in the way of this one. Its writer is slow or dead. A program that does not know an index
+    /// meets pending inserts of programs that do.
+    ///
+    /// # Errors
+    /// The row is no pending insert: it already exists.
+    async fn clear_pending(&self, keys: &RowKeys, row: Box<RowId>) -> Result<()> {
+        match self.0.pending_version(keys).await? {
+            Some(etag) => self.0.delete_row(self.0.table_of(keys)?, keys, &etag).await,
+            None => Err(Error::AlreadyExists(row)),
+        }
+    }
+
+    /// Writes the entity with `IndexPending`, so that no reader returns it.
+    async fn insert_pending(&self, new: &Encoded) -> Result<ETag> {
+        let keys = &new.primary().keys;
+        let mut properties = self.0.properties(new);
+        properties.push(PENDING, ValueRef::Guid(self.0.id));
+        let group = single(self.0.schema.table(), keys, Action::Insert(properties))?;
+        let mut lost = 0;
+        loop {
+            match self.0.backend().execute(&group).await {
+                Ok(etags) => return first(etags).ok_or_else(|| self.0.no_etag("insert", keys)),
+                Err(Error::AlreadyExists(row)) => match self.0.occupant(keys).await? {
+                    // An earlier attempt was applied, and its answer lost.
+                    Occupant::Entity(found) if found.pending == Some(self.0.id) => return Ok(found.row.etag),
+                    Occupant::Entity(found) if found.pending.is_some() => {
+                        self.0.delete_row(self.0.schema.table().into(), keys, &found.row.etag).await?;
+                    }
+                    Occupant::None => {}
+                    Occupant::Entity(_) | Occupant::OtherKind => return Err(Error::AlreadyExists(row)),
+                },
+                Err(Error::OutcomeUnknown(error)) => {
+                    if let Some(found) = self.0.entity(keys).await?
+                        && found.pending == Some(self.0.id)
+                    {
+                        return Ok(found.row.etag);
+                    }
+                    lost += 1;
+                    if lost == MAX_ATTEMPTS {
+                        return Err(error.into());
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Removes `IndexPending`: from then on readers return the entity.
+    async fn commit_pending(
+        &self,
+        change: &Change<'_>,
+        new: &Encoded,
+        pending: ETag,
+        written: Vec<WrittenRow>,
+    ) -> Result<ETag> {
+        let keys = &new.primary().keys;
+        let (mut etag, mut properties) = (pending, self.0.properties(new));
+        let mut unknown = None;
+        let mut error = Error::Aborted(Box::new(self.0.row_id(keys)));
+        for _ in 0..MAX_ATTEMPTS {
+            let committed = Action::Replace(properties.clone(), IfMatch::ETag(etag.clone()));
+            let found = match self.commit(change, keys, committed).await {
+                Ok(etag) => return etag.ok_or_else(|| self.0.no_etag("insert", keys)),
+                Err(lost @ Error::OutcomeUnknown(_)) => {
+                    unknown = Some(lost);
+                    self.0.entity(keys).await
+                }
+                Err(Error::ConditionNotMet(_) | Error::NotFound(_)) => self.0.entity(keys).await,
+                Err(error) => Err(error),
+            };
+            match found {
+                Ok(Some(found)) if self.is_committed_by_this(&found) => return Ok(found.row.etag),
+                // Another writer fenced it, or patched it. The patch stays.
+                Ok(Some(found)) if found.pending == Some(self.0.id) => {
+                    // A request under the earlier version cannot be applied any more.
+                    unknown = unknown.filter(|_| found.row.etag == etag);
+                    etag = found.row.etag;
+                    properties = without_pending(&found.row.properties);
+                }
+                Ok(_) => break,
+                Err(other) => {
+                    error = other;
+                    break;
+                }
+            }
+        }
+        // This write may have committed the entity, so its index rows stay.
+        if let Some(unknown) = unknown {
+            return Err(unknown);
+        }
+        self.abort(new, written).await;
+        Err(error)
+    }
+
+    /// Checks whether this write committed the entity. Only a `WriteId` can prove it.
+    fn is_committed_by_this(&self, found: &FoundEntity) -> bool {
+        let id = Some(ValueRef::Guid(self.0.id));
+        self.0.schema.has_write_id && found.pending.is_none() && found.row.properties.get(WRITE_ID) == id
+    }
+
+    /// Deletes the pending entity and its index rows. A row that cannot be deleted is left to a repair.
+    async fn abort(&self, new: &Encoded, written: Vec<WrittenRow>) {
+        let keys = &new.primary().keys;
+        for _ in 0..MAX_ATTEMPTS {
+            let deleted = match self.0.entity(keys).await {
+                Ok(Some(found)) if found.pending == Some(self.0.id) => {
+                    let table = self.0.schema.table().into();
+                    self.0.backend().execute(&deletion(table, keys, &found.row.etag)).await
+                }
+                _ => break,
+            };
+            if !matches!(deleted, Err(Error::ConditionNotMet(_) | Error::OutcomeUnknown(_))) {
+                break;
+            }
+        }
+        let (claims, rows): (Vec<_>, Vec<_>) =
+            written.into_iter().partition(|written| self.0.schema.is_unique(written.layout));
+        // A writer that took such a claim since has written it again, under another version.
+        IndexRows(self.0).release(keys, claims, None).await;
+        IndexRows(self.0).roll_back(keys, rows, None).await;
+    }
+
+    /// Writes an entity over the one that was read.
+    ///
+    /// `etag` is the version that was read. It becomes the entity's new version, also if a failed update had to fence
+    /// the entity.
+    pub(crate) async fn update(&self, old: &LoadedRows, etag: &mut ETag, new: &Encoded) -> Result<()> {
+        let change = Change { old: Some(old), new: Some(new) };
+        let keys = &new.primary().keys;
+        let moved: Vec<_> = self.0.schema.before_commit().filter(|layout| change.moves(*layout)).collect();
+        let released = self.old_rows(&change, &moved, keys).await?;
+        let rows = IndexRows(self.0);
+        let written = match rows.write(new, &moved, Precondition::Version(etag)).await {
+            Ok(written) => written,
+            Err((error, written)) => {
+                rows.roll_back(keys, written, Some(etag)).await;
+                return Err(error);
+            }
+        };
+        let replace = Action::Replace(self.0.properties(new), IfMatch::ETag(etag.clone()));
+        match self.commit(&change, keys, replace).await {
+            Ok(Some(committed)) => *etag = committed,
+            Ok(None) => return Err(self.0.no_etag("update", keys)),
+            Err(unknown @ Error::OutcomeUnknown(_)) => return Err(unknown),
+            Err(error) => {
+                rows.roll_back(keys, written, Some(etag)).await;
+                return Err(error);
+            }
+        }
+        rows.release(keys, released, Some(etag)).await;
+        self.propagate(&change, keys, Some(etag)).await;
+        Ok(())
+    }
+
+    /// Deletes the entity that was read.
+    pub(crate) async fn delete(&self, keys: &RowKeys, old: &LoadedRows, etag: &ETag) -> Result<()> {
+        let change = Change { old: Some(old), new: None };
+        let layouts: Vec<_> = self.0.schema.before_commit().collect();
+        let released = self.old_rows(&change, &layouts, keys).await?;
+        self.commit(&change, keys, Action::Delete(IfMatch::ETag(etag.clone()))).await?;
+        IndexRows(self.0).release(keys, released, None).await;
+        self.propagate(&change, keys, None).await;
+        Ok(())
+    }
+
+    /// Writes an entity, new or over the present one.
+    pub(crate) async fn upsert(&self, new: &Encoded) -> Result<ETag> {
+        let keys = &new.primary().keys;
+        if !self.0.schema.has_indexes() {
+            let upserted = self.commit(&Change::NONE, keys, Action::Upsert(self.0.properties(new))).await?;
+            return upserted.ok_or_else(|| self.0.no_etag("upsert", keys));
+        }
+        let mut delays = pacing::delays();
+        loop {
+            let write = self.0.with_new_id()?;
+            let written = match write.committed(keys).await? {
+                None => EntityWriter(&write).insert(new).await,
+                Some(found) => {
+                    let (mut etag, mut old) = (found.row.etag, found.encoded.into_loaded());
+                    // Rows that a crash left behind are written again, whatever the entity says.
+                    for layout in self.0.schema.propagated() {
+                        if let Some(Some(row)) = old.get_mut(layout) {
+                            row.included = None;
+                        }
+                    }
+                    EntityWriter(&write).update(&old, &mut etag, new).await.map(|()| etag)
+                }
+            };
+            match written {
+                Err(Error::AlreadyExists(row)) if matches!(write.occupant(keys).await?, Occupant::OtherKind) => {
+                    return Err(Error::AlreadyExists(row));
+                }
+                Err(
+                    error @ (Error::AlreadyExists(_)
+                    | Error::NotFound(_)
+                    | Error::ConditionNotMet(_)
+                    | Error::Aborted(_)),
+                ) => self.0.pause(&mut delays, error).await?,
+                written => return written,
+            }
+        }
+    }
+
+    /// Deletes the present entity. Returns false if there is none.
+    pub(crate) async fn remove(&self, keys: &RowKeys) -> Result<bool> {
+        if !self.0.schema.has_indexes() {
+            return match self.commit(&Change::NONE, keys, Action::Delete(IfMatch::Any)).await {
+                Err(Error::NotFound(_)) => Ok(false),
+                removed => removed.map(|_| true),
+            };
+        }
+        let mut delays = pacing::delays();
+        loop {
+            let Some(found) = self.0.committed(keys).await? else { return Ok(false) };
+            match self.delete(keys, &found.encoded.into_loaded(), &found.row.etag).await {
+                Err(Error::NotFound(_)) => return Ok(false),
+                Err(error @ Error::ConditionNotMet(_)) => self.0.pause(&mut delays, error).await?,
+                deleted => return deleted.map(|()| true),
+            }
+        }
+    }
+
+    /// Sets these properties of the present row, which no index depends on.
+    pub(crate) async fn patch(&self, keys: &RowKeys, properties: Properties) -> Result<ETag> {
+        let merge = Action::Merge(self.0.with_id(properties), IfMatch::Any);
+        let patched = self.commit(&Change::NONE, keys, merge).await?;
+        patched.ok_or_else(|| self.0.no_etag("patch", keys))
+    }
+
+    /// Commits the transaction of this one entity.
+    pub(crate) async fn commit(&self, change: &Change<'_>, keys: &RowKeys, action: Action) -> Result<Option<ETag>> {
+        let planned = Planned { write: self.0, change: *change, keys, action };
+        Ok(commit(std::slice::from_ref(&planned)).await?.pop().flatten())
+    }
+
+    async fn propagate(&self, change: &Change<'_>, keys: &RowKeys, committed: Option<&ETag>) {
+        if self.0.schema.has_indexes() {
+            Propagation(self.0).run(change, keys, committed).await;
+        }
+    }
+
+    /// Reads the rows that the entity had in these indexes, in their present versions.
+    async fn old_rows(&self, change: &Change<'_>, layouts: &[usize], owner: &RowKeys) -> Result<Vec<WrittenRow>> {
+        let rows = layouts.iter().filter_map(|layout| Some((*layout, change.old_keys(*layout)?)));
+        self.0.own_rows(rows, owner).await
+    }
+}
+
+/// Returns the properties of a pending entity without `IndexPending`.
+fn without_pending(pending: &Properties) -> Properties {
+    let mut properties = Properties::with_capacity(pending.as_bytes().len());
+    for (name, value) in pending.iter().filter(|(name, _)| *name != PENDING) {
+        properties.push(name, value);
+    }
+    properties
+}

@@ -1,0 +1,238 @@
+//! Repair: fixing the problems that crashes left, with the steps of writers.
+
+use std::{fmt, future::IntoFuture};
+
+use super::{
+    finding::Finding,
+    progress::{Progress, ProgressCallback},
+    scan::LayoutScan,
+    verify::{Inspector, LocatedFinding},
+};
+use crate::{
+    ETag, Error, Properties, Result, TableEntity, Tables,
+    backend::{Action, BoxFuture, IfMatch},
+    index::{
+        Change, EntityWriter, FoundEntity, IndexRows, Lists, MAX_ATTEMPTS, Precondition, Propagation, Schema, Write,
+        WrittenRow,
+    },
+    layout::{Holds, Scope},
+    pacing,
+    row::RowKeys,
+};
+
+/// A repair, which runs when it is awaited: see [`Tables::repair`].
+#[must_use = "a repair does nothing until it is awaited"]
+pub struct Repair {
+    write: Result<Write>,
+    scan: LayoutScan,
+    on_progress: ProgressCallback,
+}
+
+/// The result of a repair.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Repaired {
+    /// Number of entities that were read.
+    pub entities: usize,
+    /// The problems that were fixed.
+    pub fixed: Vec<Finding>,
+    /// The problems that are left. Two entities with one value of a unique index, and rows that belong to no entity or
+    /// cannot be read, need a decision of a person. A row that the store did not delete is tried again by the next
+    /// repair.
+    pub left: Vec<Finding>,
+}
+
+impl Repair {
+    /// Continues an earlier repair of the same entity at its [`Progress::cursor`].
+    ///
+    /// # Errors
+    /// [`Error::Cursor`] for a text that is not such a cursor, and for a cursor from before a change of the entity's keys
+    /// or indexes.
+    pub fn from(mut self, cursor: &str) -> Result<Self> {
+        self.scan.resume(cursor)?;
+        Ok(self)
+    }
+
+    /// Reports the progress after each page.
+    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'static) -> Self {
+        self.on_progress = Some(Box::new(report));
+        self
+    }
+}
+
+impl IntoFuture for Repair {
+    type Output = Result<Repaired>;
+    type IntoFuture = BoxFuture<'static, Result<Repaired>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(run(self))
+    }
+}
+
+async fn run(Repair { write, mut scan, mut on_progress }: Repair) -> Result<Repaired> {
+    let write = write?;
+    let (mut repaired, mut progress) = (Repaired::default(), Progress::default());
+    while let Some(page) = scan.next().await? {
+        for located in Inspector(&write).findings(&page).await? {
+            match Repairer(&write).fix(&located).await? {
+                None => repaired.fixed.push(located.finding),
+                Some(left) => repaired.left.push(left),
+            }
+        }
+        progress.add(&page);
+        progress.findings = repaired.fixed.len() + repaired.left.len();
+        progress.fixed = repaired.fixed.len();
+        progress.cursor = scan.cursor();
+        if let Some(report) = &mut on_progress {
+            report(&progress);
+        }
+        pacing::yield_now().await;
+    }
+    repaired.entities = progress.entities;
+    Ok(repaired)
+}
+
+impl fmt::Debug for Repair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Repair").field("cursor", &self.scan.cursor()).finish_non_exhaustive()
+    }
+}
+
+impl Tables {
+    /// Fixes the findings of [`verify`](Self::verify), beside writers and with their own steps. It deletes pending
+    /// inserts, whose writers get [`Error::Aborted`] if they are only slow. It deletes a stale row after it gave the row's
+    /// entity a new version, so that no writer still needs the row. It writes a missing row under the entity's version.
+    ///
+    /// It can run at any time, again, and several times at once. Await it.
+    ///
+    /// ```
+    /// # use table_runtime::{TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] number: u32, title: String, likes: u32 }
+    /// # async fn example(tables: Tables) -> table_runtime::Result<()> {
+    /// let repaired = tables.repair::<Post>().progress(|progress| println!("{}", progress.entities)).await?;
+    /// for finding in repaired.left {
+    ///     println!("{finding}");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The store's errors. Problems that were fixed before an error stay fixed.
+    pub fn repair<E: TableEntity>(&self) -> Repair {
+        let schema = Schema::of::<E>();
+        let scan = LayoutScan::new(self.backend().clone(), schema, "repair", 0..schema.layouts.len());
+        Repair { write: Write::new(self.clone(), schema), scan, on_progress: None }
+    }
+}
+
+/// The fixes of an entity's rows.
+pub(super) struct Repairer<'a>(pub(super) &'a Write);
+
+impl Repairer<'_> {
+    /// Fixes a finding. Returns the finding that is left if it needs a decision, or if a row could not be deleted. A fix
+    /// of an earlier row can reveal two owners of a value.
+    async fn fix(&self, LocatedFinding { finding, layout, entity, row }: &LocatedFinding) -> Result<Option<Finding>> {
+        match (finding, row) {
+            (Finding::Pending { .. }, Some((keys, etag))) => {
+                self.0.delete_row(self.0.schema.table().into(), keys, etag).await?;
+            }
+            (Finding::StaleRow { .. }, Some((keys, etag))) => {
+                let stale = WrittenRow { layout: *layout, keys: keys.clone(), etag: etag.clone() };
+                IndexRows(self.0).roll_back(entity, vec![stale], None).await;
+            }
+            (Finding::StaleRow { row, .. }, None) => Lists(self.0).remove(*layout, entity, row).await?,
+            (Finding::TwoOwners { .. } | Finding::Foreign { .. }, _) => return Ok(Some(finding.clone())),
+            _ => match self.reindex(entity, *layout, Vec::new()).await {
+                Err(Error::UniqueViolation(violation)) => return Ok(Some(Finding::two_owners(*violation))),
+                reindexed => reindexed.map(drop)?,
+            },
+        }
+        match row {
+            Some((keys, etag)) if self.is_left(*layout, entity, keys, etag).await? => Ok(Some(finding.clone())),
+            _ => Ok(None),
+        }
+    }
+
+    /// Checks whether a row still has the version in which it was found, and the entity does not have the row.
+    async fn is_left(&self, layout: usize, entity: &RowKeys, keys: &RowKeys, etag: &ETag) -> Result<bool> {
+        let row = self.0.get(self.0.schema.layouts[layout].table, keys).await?;
+        if row.is_none_or(|row| row.etag != *etag) {
+            return Ok(false);
+        }
+        Ok(layout == 0 || self.0.entity(entity).await?.is_none_or(|found| found.encoded.keys(layout) != Some(keys)))
+    }
+
+    /// Writes an entity's row in an index, as an update that changes nothing would, and returns whether the entity
+    /// exists. The entity gets a new version.
+    ///
+    /// `written` are rows that were already written for the entity without a new version. A writer that read the
+    /// entity's old rows before such a row was written does not know it, and can still commit another value. So every
+    /// row that was written under a version that did not stay is rolled back after the last fence.
+    pub(super) async fn reindex(&self, keys: &RowKeys, layout: usize, mut written: Vec<WrittenRow>) -> Result<bool> {
+        let reindexed = self.reindex_until_fenced(keys, layout, &mut written).await;
+        if reindexed.is_err() && !written.is_empty() {
+            self.fence(keys).await;
+        }
+        IndexRows(self.0).roll_back(keys, written, None).await;
+        reindexed
+    }
+
+    async fn reindex_until_fenced(&self, keys: &RowKeys, layout: usize, written: &mut Vec<WrittenRow>) -> Result<bool> {
+        let mut delays = pacing::delays();
+        loop {
+            let Some(found) = self.0.committed(keys).await? else { return Ok(false) };
+            let write = self.0.with_new_id()?;
+            match Repairer(&write).reindex_found(&found, layout, written).await {
+                Err(Error::NotFound(_)) => return Ok(false),
+                Err(error @ (Error::ConditionNotMet(_) | Error::OutcomeUnknown(_))) => {
+                    self.0.pause(&mut delays, error).await?;
+                }
+                reindexed => return reindexed.map(|()| true),
+            }
+        }
+    }
+
+    /// Fences an entity, so that no writer that read it before can commit. If that fails, a repair finds the rows that
+    /// are left.
+    async fn fence(&self, keys: &RowKeys) {
+        for _ in 0..MAX_ATTEMPTS {
+            let Ok(Some(found)) = self.0.committed(keys).await else { return };
+            match self.0.fence(&found).await {
+                Err(Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => {}
+                _ => return,
+            }
+        }
+    }
+
+    /// Adds the rows that it wrote to `unfenced`, unless the entity got its new version after them.
+    async fn reindex_found(&self, found: &FoundEntity, layout: usize, unfenced: &mut Vec<WrittenRow>) -> Result<()> {
+        let (schema, keys) = (&self.0.schema, &found.encoded.primary().keys);
+        let layouts: Vec<_> = schema.before_commit().filter(|other| *other == layout).collect();
+        let etag = found.row.etag.clone();
+        let written = match IndexRows(self.0).write(&found.encoded, &layouts, Precondition::Version(&etag)).await {
+            Ok(written) => written,
+            Err((error, written)) => {
+                unfenced.extend(written);
+                return Err(error);
+            }
+        };
+        // For this index, the entity is a new one.
+        let mut old = found.encoded.clone().into_loaded();
+        if let Some(row) = old.get_mut(layout) {
+            *row = None;
+        }
+        let change = Change { old: Some(&old), new: Some(&found.encoded) };
+        let fence = Action::Merge(Properties::default(), IfMatch::ETag(etag));
+        let index = schema.layouts[layout].index.as_ref();
+        let is_copy = index.is_some_and(|index| index.scope == Scope::CrossPartition && index.holds == Holds::Copy);
+        match EntityWriter(self.0).commit(&change, keys, fence).await {
+            Ok(_) if is_copy => Propagation(self.0).until_stable(keys, Vec::new()).await,
+            Ok(_) => Ok(()),
+            Err(error) => {
+                unfenced.extend(written);
+                Err(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Verification: finding the problems that crashes and other programs left.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use futures_core::Stream;
+use futures_util::TryStreamExt;
+
+use super::{
+    finding::Finding,
+    progress::{Progress, ProgressCallback},
+    scan::{LayoutScan, ScannedPage},
+};
+use crate::{
+    ETag, Error, Result, Row, RowId, TableEntity, Tables,
+    backend::BoxFuture,
+    index::{EncodedRow, FoundEntity, Lists, MAX_ATTEMPTS, Schema, Write, same_properties},
+    layout::Holds,
+    pacing,
+    row::RowKeys,
+};
+
+/// A finding, with the version of the row in which it was found.
+pub(super) struct LocatedFinding {
+    pub(super) finding: Finding,
+    pub(super) layout: usize,
+    /// The entity that the finding is about.
+    pub(super) entity: RowKeys,
+    /// The index row or the pending entity that has to be deleted or replaced.
+    pub(super) row: Option<(RowKeys, ETag)>,
+}
+
+/// The checks of an entity's rows.
+pub(super) struct Inspector<'a>(pub(super) &'a Write);
+
+impl Inspector<'_> {
+    /// Returns the findings of a page.
+    pub(super) async fn findings(&self, page: &ScannedPage) -> Result<Vec<LocatedFinding>> {
+        let mut checks: Vec<BoxFuture<'_, _>> = Vec::with_capacity(page.rows.len());
+        for row in page.rows.iter() {
+            checks.push(Box::pin(self.check(page.layout, &page.table, row.to_row())));
+        }
+        Ok(pacing::concurrently(checks).await?.into_iter().flatten().collect())
+    }
+
+    async fn check(&self, layout: usize, table: &str, row: Row) -> Result<Vec<LocatedFinding>> {
+        let findings = match layout {
+            0 => self.check_entity(table, row).await,
+            _ if self.0.schema.holds(layout) == Holds::List => self.check_list(layout, row).await,
+            _ => self.check_index_row(layout, row).await.map(Vec::from_iter),
+        };
+        without_unreadable(findings)
+    }
+
+    /// Returns the finding for a row that does not belong to the layout, or cannot be read.
+    fn foreign(&self, layout: usize, table: &str, keys: &RowKeys, problem: String) -> LocatedFinding {
+        let info = &self.0.schema.layouts[layout];
+        let (index, row) = (info.index.as_ref().map(|_| info.name), RowId::of(table, keys));
+        LocatedFinding { finding: Finding::Foreign { index, row, problem }, layout, entity: keys.clone(), row: None }
+    }
+
+    /// Checks the index rows of an entity.
+    async fn check_entity(&self, table: &str, row: Row) -> Result<Vec<LocatedFinding>> {
+        let keys = row.as_ref().keys();
+        let mut found = match self.0.schema.read(row) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(Vec::new()),
+            Err(problem) => return Ok(vec![self.foreign(0, table, &keys, problem.to_string())]),
+        };
+        // A writer may be active. An entity that it changes meanwhile is checked again.
+        for _ in 0..MAX_ATTEMPTS {
+            if found.pending.is_some() {
+                let finding = Finding::Pending { entity: RowId::of(table, &keys) };
+                let row = Some((keys.clone(), found.row.etag));
+                return Ok(vec![LocatedFinding { finding, layout: 0, entity: keys, row }]);
+            }
+            let mut findings = Vec::new();
+            for layout in 1..self.0.schema.layouts.len() {
+                findings.extend(without_unreadable(self.missing(&found, layout).await.map(Vec::from_iter))?);
+            }
+            if findings.is_empty() {
+                return Ok(findings);
+            }
+            match self.0.entity(&keys).await? {
+                Some(now) if now.row.etag == found.row.etag => return Ok(findings),
+                Some(now) => found = now,
+                None => return Ok(Vec::new()),
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// Returns the finding if the entity's row in the index is missing or wrong.
+    pub(super) async fn missing(&self, found: &FoundEntity, layout: usize) -> Result<Option<LocatedFinding>> {
+        match found.encoded.row(layout) {
+            Some(row) => self.check_row_of(layout, &found.encoded.primary().keys, row).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn check_row_of(&self, layout: usize, entity: &RowKeys, row: &EncodedRow) -> Result<Option<LocatedFinding>> {
+        let schema = &self.0.schema;
+        let info = &schema.layouts[layout];
+        let index = info.name;
+        let ids = || (RowId::of(info.table, &row.keys), self.0.row_id(entity));
+        let located = |finding, row| Some(LocatedFinding { finding, layout, entity: entity.clone(), row });
+        let missing = |at| {
+            let (row, entity) = ids();
+            located(Finding::MissingRow { index, row, entity }, at)
+        };
+        if schema.holds(layout) == Holds::List {
+            let is_listed = Lists(self.0).contains(&row.keys, entity).await?;
+            return Ok(if is_listed { None } else { missing(None) });
+        }
+        let Some(stored) = self.0.get(info.table, &row.keys).await? else { return Ok(missing(None)) };
+        let at = Some((row.keys.clone(), stored.etag.clone()));
+        let owner = schema.owner(layout, &stored)?;
+        if owner != *entity {
+            if !self.0.is_taken(layout, &row.keys, &owner).await? {
+                return Ok(missing(at));
+            }
+            let ((row, entity), owner) = (ids(), self.0.row_id(&owner));
+            return Ok(located(Finding::TwoOwners { index, row, entity, owner }, at));
+        }
+        if schema.holds(layout) != Holds::Pointer && !same_properties(&stored.properties, &row.properties) {
+            let (row, entity) = ids();
+            return Ok(located(Finding::StaleCopy { index, row, entity }, at));
+        }
+        Ok(None)
+    }
+
+    /// Checks whether an index row points to an entity that has it.
+    async fn check_index_row(&self, layout: usize, row: Row) -> Result<Option<LocatedFinding>> {
+        let info = &self.0.schema.layouts[layout];
+        let keys = row.as_ref().keys();
+        let owner = match self.0.schema.owner(layout, &row) {
+            Ok(owner) => owner,
+            Err(problem) => return Ok(Some(self.foreign(layout, info.table, &keys, problem.to_string()))),
+        };
+        if self.points_to_any_entity(layout, &keys, &owner).await? {
+            return Ok(None);
+        }
+        // If a writer was active, it has changed the row or the entity by now.
+        let now = self.0.get(info.table, &keys).await?;
+        let Some(now) = now.filter(|now| now.etag == row.etag) else { return Ok(None) };
+        if self.points_to_any_entity(layout, &keys, &owner).await? {
+            return Ok(None);
+        }
+        let (row, entity) = (RowId::of(info.table, &keys), self.0.row_id(&owner));
+        let finding = Finding::StaleRow { index: info.name, row, entity };
+        Ok(Some(LocatedFinding { finding, layout, entity: owner, row: Some((keys, now.etag)) }))
+    }
+
+    /// Checks whether an index row points to an entity that has it, committed or pending. A pending entity is a finding
+    /// of its own.
+    async fn points_to_any_entity(&self, layout: usize, keys: &RowKeys, entity: &RowKeys) -> Result<bool> {
+        Ok(self.0.entity(entity).await?.is_some_and(|found| found.encoded.keys(layout) == Some(keys)))
+    }
+
+    /// Returns a finding for each entity in a list that is missing or has another value.
+    async fn check_list(&self, layout: usize, row: Row) -> Result<Vec<LocatedFinding>> {
+        let info = &self.0.schema.layouts[layout];
+        let keys = row.as_ref().keys();
+        let members = match Lists(self.0).members(&keys).await {
+            // The further rows of a list are checked here alone.
+            Err(problem) if is_unreadable(&problem) => {
+                return Ok(vec![self.foreign(layout, info.table, &keys, problem.to_string())]);
+            }
+            members => members?,
+        };
+        let mut findings = Vec::new();
+        for member in members {
+            let entity = RowKeys { partition_key: keys.partition_key.clone(), row_key: member };
+            match self.is_listed_correctly(layout, &keys, &entity).await {
+                Ok(true) => continue,
+                // The scan of the entities reports the entity itself.
+                Err(error) if is_unreadable(&error) => continue,
+                checked => checked?,
+            };
+            let (row, id) = (RowId::of(info.table, &keys), self.0.row_id(&entity));
+            let finding = Finding::StaleRow { index: info.name, row, entity: id };
+            findings.push(LocatedFinding { finding, layout, entity, row: None });
+        }
+        Ok(findings)
+    }
+
+    async fn is_listed_correctly(&self, layout: usize, list: &RowKeys, entity: &RowKeys) -> Result<bool> {
+        Ok(self.points_to_any_entity(layout, list, entity).await?
+            // If a writer was active, it has changed the list or the entity by now.
+            || !Lists(self.0).contains(list, entity).await?
+            || self.0.is_taken(layout, list, entity).await?)
+    }
+}
+
+/// Drops the findings about a row that points to an unreadable one, which the scan reports by itself.
+fn without_unreadable(findings: Result<Vec<LocatedFinding>>) -> Result<Vec<LocatedFinding>> {
+    match findings {
+        Err(error) if is_unreadable(&error) => Ok(Vec::new()),
+        findings => findings,
+    }
+}
+
+/// Checks whether the error is about the content of one row and says nothing about others.
+const fn is_unreadable(error: &Error) -> bool {
+    matches!(error, Error::Key(_) | Error::Property(_) | Error::Damaged { .. })
+}
+
+/// The findings of one page, the progress after it, and the state that reads the next page.
+type NextPage = Result<Option<(Vec<Finding>, Progress, Write, LayoutScan)>>;
+
+/// The findings of a verification, a [`Stream`]: see [`Tables::verify`].
+#[must_use = "a stream does nothing until it is polled"]
+pub struct Verify {
+    /// The state that reads the next page; `None` while a page is read, and at the end.
+    next: Option<(Result<Write>, LayoutScan)>,
+    page: Option<BoxFuture<'static, NextPage>>,
+    findings: VecDeque<Finding>,
+    /// The progress after these findings.
+    progress: Progress,
+    on_progress: ProgressCallback,
+    cursor: Option<String>,
+}
+
+impl Verify {
+    /// Continues an earlier verification of the same entity at its [`cursor`](Self::cursor): after the last page of which
+    /// it returned all findings.
+    ///
+    /// # Errors
+    /// [`Error::Cursor`](crate::Error::Cursor) for a text that is not such a cursor, and for a cursor from before a change
+    /// of the entity's keys or indexes.
+    pub fn from(mut self, cursor: &str) -> Result<Self> {
+        if let Some((_, scan)) = &mut self.next {
+            scan.resume(cursor)?;
+        }
+        Ok(self)
+    }
+
+    /// Reports the progress after each page, once its findings are returned.
+    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'static) -> Self {
+        self.on_progress = Some(Box::new(report));
+        self
+    }
+
+    /// Reads all findings. An error loses those before it. To continue after an error, read the stream and keep its
+    /// [`cursor`](Self::cursor).
+    ///
+    /// # Errors
+    /// The first error of the stream.
+    pub async fn all(self) -> Result<Vec<Finding>> {
+        self.try_collect().await
+    }
+
+    /// Returns the cursor from which a verification continues after the findings that were returned so far. It moves page
+    /// by page: findings of an unfinished page are returned again. `None` before the first page.
+    pub fn cursor(&self) -> Option<&str> {
+        self.cursor.as_deref()
+    }
+
+    fn report(&mut self) {
+        // There is no progress before the first page.
+        if let (Some(report), true) = (&mut self.on_progress, self.progress.cursor.is_some()) {
+            report(&self.progress);
+        }
+    }
+}
+
+async fn next_page(write: Result<Write>, mut scan: LayoutScan, mut progress: Progress) -> NextPage {
+    let write = write?;
+    let Some(page) = scan.next().await? else { return Ok(None) };
+    let findings = Inspector(&write).findings(&page).await?;
+    let findings: Vec<_> = findings.into_iter().map(|located| located.finding).collect();
+    progress.add(&page);
+    progress.findings += findings.len();
+    progress.cursor = scan.cursor();
+    Ok(Some((findings, progress, write, scan)))
+}
+
+impl Stream for Verify {
+    type Item = Result<Finding>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Some(finding) = self.findings.pop_front() {
+                return Poll::Ready(Some(Ok(finding)));
+            }
+            if let Some((write, scan)) = self.next.take() {
+                // Every finding before the scan's position was returned.
+                self.cursor = scan.cursor();
+                self.report();
+                self.page = Some(Box::pin(next_page(write, scan, self.progress.clone())));
+            }
+            let Some(page) = &mut self.page else { return Poll::Ready(None) };
+            let read = std::task::ready!(page.as_mut().poll(context));
+            self.page = None;
+            match read {
+                Ok(Some((findings, progress, write, scan))) => {
+                    (self.findings, self.progress) = (findings.into(), progress);
+                    self.next = Some((Ok(write), scan));
+                }
+                Ok(None) => return Poll::Ready(None),
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Verify {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Verify").field("cursor", &self.cursor).finish_non_exhaustive()
+    }
+}
+
+impl Tables {
+    /// Reads all entities and all rows of their indexes, and streams the problems that crashed writers and other programs
+    /// left. It can run beside writers: a problem is checked twice before it is returned, so that a write in progress is
+    /// none. Only an insert in progress is returned as [`Finding::Pending`], because slow and dead writers look alike.
+    ///
+    /// It reads every row, and sends at least one more request for each index row.
+    ///
+    /// # Errors
+    /// The store's errors. A row that cannot be read is a [finding](Finding::Foreign).
+    pub fn verify<E: TableEntity>(&self) -> Verify {
+        let schema = Schema::of::<E>();
+        let scan = LayoutScan::new(self.backend().clone(), schema, "verify", 0..schema.layouts.len());
+        Verify {
+            next: Some((Write::new(self.clone(), schema), scan)),
+            page: None,
+            findings: VecDeque::new(),
+            progress: Progress::default(),
+            on_progress: None,
+            cursor: None,
+        }
+    }
+}
