@@ -116,7 +116,7 @@ pub enum Error {
     Service(#[from] Box<ServiceError>),
 
     /// The service could not be reached, or the answer to a read was lost. Nothing was written.
-    #[error("{}: no answer{}", Request { operation, table }, After(": ", reason))]
+    #[error("{}: no answer{}", RequestText { operation, table }, After(": ", reason))]
     NoAnswer {
         /// The table.
         table: String,
@@ -373,7 +373,7 @@ impl fmt::Display for RowNow {
 
 /// An error that the service answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}: the service answered {status}{}{}", Request { operation, table }, After(" ", code), After(": ", message))]
+#[error("{}: the service answered {status}{}{}", RequestText { operation, table }, After(" ", code), After(": ", message))]
 #[non_exhaustive]
 pub struct ServiceError {
     /// The table.
@@ -399,12 +399,12 @@ impl fmt::Display for After<'_> {
 }
 
 /// Operation, and its table if it concerns one.
-struct Request<'a> {
+struct RequestText<'a> {
     operation: &'a str,
     table: &'a str,
 }
 
-impl fmt::Display for Request<'_> {
+impl fmt::Display for RequestText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { operation, table } = self;
         write!(f, "{operation}{}", After(" of ", table))

@@ -33,6 +33,7 @@ mod properties;
 pub mod property;
 mod query;
 mod read;
+mod retry;
 mod row;
 mod slice_tables;
 mod slices;

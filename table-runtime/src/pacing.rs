@@ -1,13 +1,14 @@
 //! Pacing of requests: delays between attempts, concurrency, yielding.
 
-use std::{future::poll_fn, task::Poll, time::Duration};
+use std::{future::poll_fn, task::Poll};
 
-use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use backon::ExponentialBackoff;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::{
     Error, Result,
     backend::{Backend, BoxFuture},
+    retry::RetryPolicy,
 };
 
 /// Number of requests that one read or write sends concurrently.
@@ -15,12 +16,7 @@ pub(crate) const CONCURRENCY: usize = 16;
 
 /// Returns the delays before the attempts of a write that lost a race to another writer.
 pub(crate) fn delays() -> ExponentialBackoff {
-    ExponentialBuilder::default()
-        .with_min_delay(Duration::from_millis(1))
-        .with_max_delay(Duration::from_millis(200))
-        .with_max_times(200)
-        .with_jitter()
-        .build()
+    RetryPolicy::RACE.delays()
 }
 
 /// Waits before the next attempt. Returns `error` if no attempt is left.

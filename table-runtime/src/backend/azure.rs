@@ -32,7 +32,7 @@ use self::{
     batch::Batch,
     credential::Credential,
     endpoint::Endpoint,
-    failure::{Failure, absent, unreadable},
+    failure::{RequestFailure, absent, unreadable},
     operation::Address,
     retry::{Repeat, Retry},
 };
@@ -146,17 +146,20 @@ impl AzureBackend {
         &self,
         repeat: Repeat,
         call: &Call<'_>,
-        read: impl Fn(CollectedResponse) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        read: impl Fn(CollectedResponse) -> Result<T, RequestFailure>,
+    ) -> Result<T, RequestFailure> {
         let read = &read;
         self.attempts(repeat, call.table, call.operation, || async move {
             let body = (!call.body.is_empty()).then(|| Body::from(call.body.clone()));
             let request = finalize_request(call.url.clone(), call.method, call.headers.clone(), body);
-            let unsent = |_| Failure::Unsent { reason: "the request cannot be written".to_owned(), passing: false };
+            let unsent =
+                |_| RequestFailure::Unsent { reason: "the request cannot be written".to_owned(), passing: false };
             let mut request = request.map_err(unsent)?;
             let mut context = Context::new();
             let answer = self.pipeline.send(context.insert(ServiceType::Table), &mut request).await;
-            let answer = CollectedResponse::from_response(answer.map_err(Failure::of)?).await.map_err(Failure::of)?;
+            let answer = CollectedResponse::from_response(answer.map_err(RequestFailure::of)?)
+                .await
+                .map_err(RequestFailure::of)?;
             let status = u16::from(*answer.status());
             Ok((status, read(answer)?))
         })
@@ -165,18 +168,18 @@ impl AzureBackend {
 
     /// Calls `send` until it succeeds or no retry is allowed, and traces each attempt. An attempt returns its status
     /// and its answer.
-    async fn attempts<T, F: Future<Output = Result<(u16, T), Failure>>>(
+    async fn attempts<T, F: Future<Output = Result<(u16, T), RequestFailure>>>(
         &self,
         repeat: Repeat,
         table: &str,
         operation: &'static str,
         send: impl Fn() -> F,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, RequestFailure> {
         let send = &send;
         let attempts = self.retry.run(repeat, |attempt| async move {
             let begin = Instant::now();
             let answer = send().await;
-            let status = answer.as_ref().map_or_else(Failure::status, |(status, _)| Some(*status));
+            let status = answer.as_ref().map_or_else(RequestFailure::status, |(status, _)| Some(*status));
             let failure = answer.as_ref().err().map(tracing::field::display);
             debug!(table, operation, attempt, status, failure, duration = ?begin.elapsed());
             Span::current().record("status", status);
@@ -189,11 +192,13 @@ impl AzureBackend {
         let operation = "create table";
         let client = &self.tables.table_client(table);
         let answer = self.attempts(Repeat::Harmless, table, operation, || async move {
-            match client.create().await.map_err(Failure::of) {
+            match client.create().await.map_err(RequestFailure::of) {
                 // The SDK requires members in the body that not every service sends. If it cannot read the answer, the
                 // table was created nevertheless.
-                Ok(_) | Err(Failure::Unread) => Ok((201, true)),
-                Err(Failure::Refused(refusal)) if refusal.code == "TableAlreadyExists" => Ok((refusal.status, false)),
+                Ok(_) | Err(RequestFailure::Unread) => Ok((201, true)),
+                Err(RequestFailure::Refused(refusal)) if refusal.code == "TableAlreadyExists" => {
+                    Ok((refusal.status, false))
+                }
                 Err(failure) => Err(failure),
             }
         });
@@ -206,9 +211,9 @@ impl AzureBackend {
         // If a delete were repeated after a lost answer, it could delete a table that someone has created in the
         // meantime.
         let answer = self.attempts(Repeat::Harmful, table, operation, || async move {
-            match client.delete().await.map_err(Failure::of) {
+            match client.delete().await.map_err(RequestFailure::of) {
                 Ok(_) => Ok((204, true)),
-                Err(Failure::Refused(refusal))
+                Err(RequestFailure::Refused(refusal))
                     if refusal.status == 404
                         && matches!(refusal.code.as_str(), "TableNotFound" | "ResourceNotFound") =>
                 {
@@ -333,7 +338,7 @@ impl AzureBackend {
         })
     }
 
-    async fn write_one(&self, group: &Group, one: &Operation) -> Result<Vec<Option<ETag>>, Failure> {
+    async fn write_one(&self, group: &Group, one: &Operation) -> Result<Vec<Option<ETag>>, RequestFailure> {
         let texts = self.endpoint.texts();
         let mut body = Vec::new();
         if let Some(properties) = one.action.properties() {
@@ -355,14 +360,14 @@ impl AzureBackend {
             _ if deleted => Ok(vec![None]),
             Some(etag) => match etag.parse() {
                 Ok(etag) => Ok(vec![Some(etag)]),
-                Err(_) => Err(Failure::Lost("the answer's ETag is malformed".to_owned())),
+                Err(_) => Err(RequestFailure::Lost("the answer's ETag is malformed".to_owned())),
             },
-            None => Err(Failure::Lost("the answer has no ETag".to_owned())),
+            None => Err(RequestFailure::Lost("the answer has no ETag".to_owned())),
         })
         .await
     }
 
-    async fn write_batch(&self, group: &Group, batch: Batch) -> Result<Vec<Option<ETag>>, Failure> {
+    async fn write_batch(&self, group: &Group, batch: Batch) -> Result<Vec<Option<ETag>>, RequestFailure> {
         let mut headers = reading("application/json");
         headers.insert(headers::CONTENT_TYPE, HeaderValue::from(batch.content_type));
         let call = Call {
@@ -401,8 +406,9 @@ fn selection(properties: &[&'static str]) -> Select {
     Select::new(select)
 }
 
-fn parse(url: &str) -> Result<Url, Failure> {
-    Url::parse(url).map_err(|problem| Failure::Unsent { reason: format!("not an address: {problem}"), passing: false })
+fn parse(url: &str) -> Result<Url, RequestFailure> {
+    Url::parse(url)
+        .map_err(|problem| RequestFailure::Unsent { reason: format!("not an address: {problem}"), passing: false })
 }
 
 impl Backend for AzureBackend {

@@ -24,8 +24,8 @@ use std::{
 use redb::Database;
 
 use self::{
-    committer::{Committer, Done, Task},
-    failure::{Failure, Reason, Refusal},
+    committer::{Committer, Task, TaskDone},
+    failure::{Reason, StoreFailure, StoreRefusal},
     prepared::Prepared,
     read::Checks,
     snapshot::Published,
@@ -113,8 +113,8 @@ impl Store {
 
     async fn change_table(&self, table: &str, operation: &'static str, task: Task) -> Result<bool> {
         match self.committer.ask(task).await? {
-            Ok(Done::Table(changed)) => Ok(changed),
-            Ok(Done::Written(_)) => Ok(true),
+            Ok(TaskDone::Table(changed)) => Ok(changed),
+            Ok(TaskDone::Written(_)) => Ok(true),
             Err(failure) => Err(failure.into_error(table, operation, |_| ("", ""))),
         }
     }
@@ -162,11 +162,11 @@ impl Store {
 
     async fn execute(&self, group: &Group) -> Result<Vec<Option<ETag>>> {
         match self.committer.ask(Task::Write(Prepared::new(group))).await? {
-            Ok(Done::Written(timestamp)) => {
+            Ok(TaskDone::Written(timestamp)) => {
                 let etag = |action: &Action| (!matches!(action, Action::Delete(_))).then(|| ETag::from(timestamp));
                 Ok(group.operations.iter().map(|operation| etag(&operation.action)).collect())
             }
-            Ok(Done::Table(_)) => Ok(Vec::new()),
+            Ok(TaskDone::Table(_)) => Ok(Vec::new()),
             Err(failure) => Err(failure.into_error(&group.table, group.name(), |at| {
                 (&group.partition_key, group.operations.get(at).map_or("", |operation| &operation.row_key))
             })),
@@ -174,7 +174,7 @@ impl Store {
     }
 }
 
-impl Failure {
+impl StoreFailure {
     /// Converts the failure into an error for the writer; `keys` returns the keys of the group's `n`th operation.
     fn into_error<'g>(
         self,
@@ -189,11 +189,11 @@ impl Failure {
         match self {
             Self::NoTable => Error::TableNotFound(table.to_owned()),
             Self::Refused { at, why } => match why {
-                Refusal::AlreadyExists => Error::AlreadyExists(Box::new(row(at))),
-                Refusal::NotFound => Error::NotFound(Box::new(row(at))),
-                Refusal::ConditionNotMet => Error::ConditionNotMet(Box::new(row(at))),
-                Refusal::Damaged(damage) => Error::Damaged { row: Box::new(row(at)), damage },
-                Refusal::Limit(error) => *error,
+                StoreRefusal::AlreadyExists => Error::AlreadyExists(Box::new(row(at))),
+                StoreRefusal::NotFound => Error::NotFound(Box::new(row(at))),
+                StoreRefusal::ConditionNotMet => Error::ConditionNotMet(Box::new(row(at))),
+                StoreRefusal::Damaged(damage) => Error::Damaged { row: Box::new(row(at)), damage },
+                StoreRefusal::Limit(error) => *error,
             },
             Self::Failed(reason) => reason.into(),
             Self::Unknown(reason) => Error::OutcomeUnknown(Box::new(OutcomeUnknownError {

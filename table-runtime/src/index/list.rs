@@ -30,13 +30,13 @@ struct StoredList {
 }
 
 /// An entity that a change adds to a list, or removes from it.
-struct Member<'a> {
+struct ListMember<'a> {
     entity: &'a RowKeys,
     is_added: bool,
 }
 
 /// The changed lists, by their keys.
-type ChangedLists<'a> = BTreeMap<&'a RowKeys, (&'a Write, Vec<Member<'a>>)>;
+type ChangedLists<'a> = BTreeMap<&'a RowKeys, (&'a Write, Vec<ListMember<'a>>)>;
 
 /// Returns the operations on the lists that the changes add entities to or remove entities from. Reads each list once.
 pub(super) async fn operations(planned: &[Planned<'_>]) -> Result<Vec<Operation>> {
@@ -61,7 +61,7 @@ fn changed_lists<'a>(planned: &'a [Planned<'_>]) -> ChangedLists<'a> {
             let old = change.old_keys(layout).map(|list| (list, false));
             let new = change.new.and_then(|new| new.keys(layout)).map(|list| (list, true));
             for (list, is_added) in old.into_iter().chain(new) {
-                lists.entry(list).or_insert_with(|| (write, Vec::new())).1.push(Member { entity: keys, is_added });
+                lists.entry(list).or_insert_with(|| (write, Vec::new())).1.push(ListMember { entity: keys, is_added });
             }
         }
     }
@@ -70,11 +70,11 @@ fn changed_lists<'a>(planned: &'a [Planned<'_>]) -> ChangedLists<'a> {
 
 impl Lists<'_> {
     /// Returns the operations that change the members of a list.
-    async fn operations(&self, keys: &RowKeys, members: &[Member<'_>]) -> Result<Vec<Operation>> {
+    async fn operations(&self, keys: &RowKeys, members: &[ListMember<'_>]) -> Result<Vec<Operation>> {
         let stored = self.read(keys).await?;
         let mut rows = stored.rows.clone();
         let mut writes = false;
-        for Member { entity, is_added } in members {
+        for ListMember { entity, is_added } in members {
             let differs = list::set_member(&mut rows, &entity.row_key, *is_added, limits::STRING_UNITS);
             // An entity that is in the list already is written again, so that a writer that is about to remove it fails.
             writes |= differs || *is_added;
@@ -141,7 +141,7 @@ impl Lists<'_> {
         let keys = RowKeys { partition_key: row.partition_key.clone(), row_key: row.row_key.clone() };
         let mut delays = pacing::delays();
         loop {
-            let operations = self.operations(&keys, &[Member { entity, is_added: false }]).await?;
+            let operations = self.operations(&keys, &[ListMember { entity, is_added: false }]).await?;
             // A writer that gives the entity the value later writes the list again.
             if operations.is_empty() || self.0.is_taken(layout, &keys, entity).await? {
                 return Ok(());

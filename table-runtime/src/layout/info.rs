@@ -185,9 +185,9 @@ impl fmt::Display for Layout {
                 "  {}: PartitionKey {}{} RowKey {}{}",
                 layout.name,
                 layout.partition_prefix,
-                Parts(layout.partition, self.separator),
+                JoinedParts(layout.partition, self.separator),
                 layout.row_prefix,
-                Parts(layout.row, self.separator),
+                JoinedParts(layout.row, self.separator),
             )?;
         }
         let own = self.kind.map(|_| "EntityType").into_iter().chain(self.write_id.then_some("WriteId"));
@@ -197,9 +197,9 @@ impl fmt::Display for Layout {
 }
 
 /// Parts of a key, with the separator between them. Without a separator, `Display` writes a space.
-struct Parts(&'static [PartInfo], Option<char>);
+struct JoinedParts(&'static [PartInfo], Option<char>);
 
-impl fmt::Display for Parts {
+impl fmt::Display for JoinedParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().enumerate().try_for_each(|(at, part)| {
             match self.1 {

@@ -26,14 +26,14 @@ pub struct PageOf<T> {
 }
 
 /// Results of one read, and the error with which it ended.
-type Read<T> = (vec::IntoIter<T>, Option<Error>);
+type ReadItems<T> = (vec::IntoIter<T>, Option<Error>);
 
 /// Stream of a query's results, such as `Stored<Post>`: see [`Rows::stream`](super::Rows::stream).
 #[must_use = "a stream does nothing until it is polled"]
 pub struct Entities<T> {
     table: &'static str,
-    pages: Pin<Box<dyn Stream<Item = Read<T>> + Send>>,
-    page: Read<T>,
+    pages: Pin<Box<dyn Stream<Item = ReadItems<T>> + Send>>,
+    page: ReadItems<T>,
 }
 
 impl<T: Send + 'static> Entities<T> {

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Entities that index rows point to. Each is read when the caller asks for it, or a few entities ahead.
-pub(crate) struct Lookups {
+pub(crate) struct PointerReader {
     tables: Tables,
     layout: &'static LayoutInfo,
     entity_fns: EntityFns,
@@ -46,7 +46,7 @@ struct Pointer {
     is_list: bool,
 }
 
-impl Lookups {
+impl PointerReader {
     pub(crate) fn new(
         tables: Tables,
         layout: &'static LayoutInfo,

@@ -52,22 +52,22 @@ pub struct Plan {
     select: Option<Selection>,
     pub(crate) take: Option<usize>,
     /// First problem of the query, which is returned when the query is run.
-    problem: Option<Problem>,
+    problem: Option<PlanProblem>,
 }
 
 #[derive(Clone, Debug)]
-enum Problem {
+enum PlanProblem {
     Key(Box<KeyError>),
     Query(Box<QueryError>),
     Limit(Box<LimitError>),
 }
 
-impl From<Problem> for Error {
-    fn from(problem: Problem) -> Self {
+impl From<PlanProblem> for Error {
+    fn from(problem: PlanProblem) -> Self {
         match problem {
-            Problem::Key(error) => error.into(),
-            Problem::Query(error) => error.into(),
-            Problem::Limit(error) => error.into(),
+            PlanProblem::Key(error) => error.into(),
+            PlanProblem::Query(error) => error.into(),
+            PlanProblem::Limit(error) => error.into(),
         }
     }
 }
@@ -154,20 +154,20 @@ impl Plan {
     }
 
     #[cold]
-    fn fail(&mut self, problem: Problem) {
+    fn fail(&mut self, problem: PlanProblem) {
         self.problem.get_or_insert(problem);
     }
 
     #[cold]
     fn fail_key(&mut self, field: &'static str, problem: KeyProblem) {
-        self.fail(Problem::Key(self.layout.key_error(field, problem)));
+        self.fail(PlanProblem::Key(self.layout.key_error(field, problem)));
     }
 
     /// Records why the query cannot be run.
     #[cold]
     pub(crate) fn refuse(&mut self, problem: String) {
         let (table, layout) = (self.layout.table.to_owned(), self.layout.name);
-        self.fail(Problem::Query(Box::new(QueryError { table, layout, problem })));
+        self.fail(PlanProblem::Query(Box::new(QueryError { table, layout, problem })));
     }
 
     /// Adds the next part of the partition key.
@@ -267,7 +267,7 @@ impl Plan {
         match condition {
             Ok(condition) if all <= limits::COMPARISONS => self.filter = Some(both(self.filter.take(), condition)),
             Ok(_) | Err(column::Problem::TooMany) => {
-                self.fail(Problem::Limit(limits::too_many_comparisons(self.layout.table, all)));
+                self.fail(PlanProblem::Limit(limits::too_many_comparisons(self.layout.table, all)));
             }
             Err(column::Problem::Value(name, problem)) => {
                 let PropertyProblem { expected, found } = problem;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     cursor::Cursor,
     found::FoundRow,
-    lookups::Lookups,
+    lookups::PointerReader,
     plan::{EntityFns, Plan, Reached},
     selection::Selection,
     slices::Slices,
@@ -35,7 +35,7 @@ pub(crate) struct Source {
     /// Work to do before the first row is read.
     start: Option<Start>,
     /// Reader of the entities, if the rows only point to them.
-    lookups: Option<Lookups>,
+    lookups: Option<PointerReader>,
 }
 
 /// A query before its first row.
@@ -87,7 +87,7 @@ impl Source {
         let scans = plan.checked_scans(reached)?;
         let entity_fns = plan.entity_fns();
         let lookups = entity_fns.filter(|_| plan.is_lookup()).map(|entity_fns| {
-            Lookups::new(tables.clone(), plan.layout(), entity_fns, plan.visible(), plan.entity_filter().cloned())
+            PointerReader::new(tables.clone(), plan.layout(), entity_fns, plan.visible(), plan.entity_filter().cloned())
         });
         let pages = RowPages {
             backend: tables.backend().clone(),
@@ -215,7 +215,7 @@ impl Source {
 
     /// Counts the pointers in the rows of an index, without reading the entities.
     pub(crate) async fn count_pointers(mut self) -> Result<usize> {
-        let is_list = self.lookups.as_ref().is_some_and(Lookups::is_list);
+        let is_list = self.lookups.as_ref().is_some_and(PointerReader::is_list);
         if !is_list {
             self.select(&[]);
         }
@@ -251,7 +251,7 @@ impl Source {
 
     /// Returns the hash that binds cursors to this query.
     pub(crate) fn query_hash(&self, layout: &LayoutInfo) -> u64 {
-        let filter = self.lookups.as_ref().and_then(Lookups::filter);
+        let filter = self.lookups.as_ref().and_then(PointerReader::filter);
         let scan = self.start.as_ref().and_then(|start| start.scans.first());
         // A projection of key fields asks for no property, but is another query than one without a projection.
         let view = format!("{}\n{:?}", self.entities.fingerprint(), self.selection.map(Selection::properties));

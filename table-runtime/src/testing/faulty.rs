@@ -47,10 +47,10 @@ pub struct Faulty<B> {
 
 /// The handle of a [`Faulty`] backend, with which a test chooses the request that fails. Its clones are the same handle.
 #[derive(Clone, Debug, Default)]
-pub struct Faults(Arc<Mutex<State>>);
+pub struct Faults(Arc<Mutex<FaultState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct FaultState {
     armed: Option<Armed>,
     hit: Option<Request>,
 }
@@ -105,7 +105,7 @@ impl Faults {
     }
 
     fn set(&self, armed: Option<Armed>) {
-        *self.lock() = State { armed, hit: None };
+        *self.lock() = FaultState { armed, hit: None };
     }
 
     /// Counts a request. Returns how it fails, if it does.
@@ -128,7 +128,7 @@ impl Faults {
         Some(Hit { fault, is_first: true })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FaultState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

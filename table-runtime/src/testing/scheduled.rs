@@ -70,10 +70,10 @@ pub struct Scheduled<B, O = ()> {
 
 /// The handle of a [`Scheduled`] backend, with which a test grants its requests. Its clones are the same handle.
 #[derive(Clone, Debug, Default)]
-pub struct Schedule(Arc<Mutex<State>>);
+pub struct Schedule(Arc<Mutex<ScheduleState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct ScheduleState {
     queue: Vec<Queued>,
     /// Number of requests so far.
     requests: usize,
@@ -156,7 +156,7 @@ impl Schedule {
         drop(queue);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ScheduleState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,7 +8,7 @@ use super::{
     azurite,
     endpoint::Endpoint,
     entity,
-    failure::{Failure, Refusal},
+    failure::{Refusal, RequestFailure},
     operation::{self, Address},
 };
 use crate::{ETag, Guid, LimitError, Result, backend::Group, limits};
@@ -73,8 +73,8 @@ fn line(body: &mut Vec<u8>, text: fmt::Arguments<'_>) {
 ///
 /// Reads strictly, because an answer that is truncated, or that describes other operations than were requested, proves
 /// nothing.
-pub(super) fn read(content_type: &str, body: &[u8], group: &Group) -> Result<Vec<Option<ETag>>, Failure> {
-    let lost = |what: &str| Failure::Lost(format!("the transaction's answer cannot be read: {what}"));
+pub(super) fn read(content_type: &str, body: &[u8], group: &Group) -> Result<Vec<Option<ETag>>, RequestFailure> {
+    let lost = |what: &str| RequestFailure::Lost(format!("the transaction's answer cannot be read: {what}"));
     let text = std::str::from_utf8(body).map_err(|_| lost("it is not UTF-8"))?;
     let outer = boundary(content_type).ok_or_else(|| lost("no boundary"))?;
     let outer = parts(text, outer).ok_or_else(|| lost("its end is missing"))?;
@@ -87,12 +87,13 @@ pub(super) fn read(content_type: &str, body: &[u8], group: &Group) -> Result<Vec
     };
     let answers = answers.into_iter().map(|answer| answer_of(answer).ok_or_else(|| lost("an answer without a status")));
     let answers = answers.collect::<Result<Vec<_>, _>>()?;
-    if let Some(Answer { status, head, body }) = answers.iter().find(|answer| !(200..300).contains(&answer.status)) {
+    if let Some(BatchAnswer { status, head, body }) = answers.iter().find(|answer| !(200..300).contains(&answer.status))
+    {
         let mut headers = Headers::new();
         for (name, value) in fields(head) {
             headers.insert(HeaderName::from(name.to_ascii_lowercase()), HeaderValue::from(value.to_owned()));
         }
-        return Err(Failure::Refused(Refusal::read(*status, &headers, body.trim().as_bytes())));
+        return Err(RequestFailure::Refused(Refusal::read(*status, &headers, body.trim().as_bytes())));
     }
     if answers.len() != group.operations.len() {
         return Err(lost("it describes more or fewer operations than were requested"));
@@ -106,21 +107,21 @@ pub(super) fn read(content_type: &str, body: &[u8], group: &Group) -> Result<Vec
 }
 
 /// The answer to one operation.
-struct Answer<'a> {
+struct BatchAnswer<'a> {
     status: u16,
     head: &'a str,
     body: &'a str,
 }
 
 /// Parses an `application/http` part: the part's headers, a status line, the answer's headers, and its body.
-fn answer_of(part: &str) -> Option<Answer<'_>> {
+fn answer_of(part: &str) -> Option<BatchAnswer<'_>> {
     let part = part.trim_start_matches(['\r', '\n']);
     let http = if part.starts_with("HTTP/") { part } else { head(part).1.trim_start_matches(['\r', '\n']) };
     let (status_line, rest) = http.split_once('\n')?;
     let mut words = status_line.split_ascii_whitespace();
     let status = words.next().filter(|version| version.starts_with("HTTP/")).and(words.next())?.parse().ok()?;
     let (head, body) = head(rest);
-    Some(Answer { status, head, body })
+    Some(BatchAnswer { status, head, body })
 }
 
 /// Returns the value of `boundary` in a content type.

@@ -121,7 +121,7 @@ pub(super) fn read(json: &[u8]) -> serde_json::Result<Row> {
 
 /// Reads a page of rows, `{"value":[…]}`.
 pub(super) fn read_page(json: &[u8]) -> serde_json::Result<RowSet> {
-    parse::<Answer>(utf8(json)?).map(|answer| answer.value.0)
+    parse::<EntityAnswer>(utf8(json)?).map(|answer| answer.value.0)
 }
 
 /// Parses JSON, even if `serde_json` refuses it because of a value that no Rust type can hold.
@@ -138,31 +138,31 @@ fn utf8(json: &[u8]) -> serde_json::Result<&str> {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct EntityAnswer {
     #[serde(default)]
-    value: Entities,
+    value: EntitiesJson,
 }
 
 #[derive(Default)]
-struct Entities(RowSet);
+struct EntitiesJson(RowSet);
 
-impl<'de> Deserialize<'de> for Entities {
+impl<'de> Deserialize<'de> for EntitiesJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Rows;
 
         impl<'de> Visitor<'de> for Rows {
-            type Value = Entities;
+            type Value = EntitiesJson;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("rows")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut entities: A) -> Result<Entities, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut entities: A) -> Result<EntitiesJson, A::Error> {
                 let mut rows = RowSet::default();
                 while let Some(Entity(row)) = entities.next_element()? {
                     rows.push(row.as_ref());
                 }
-                Ok(Entities(rows))
+                Ok(EntitiesJson(rows))
             }
         }
 
@@ -174,7 +174,7 @@ struct Entity(Row);
 
 /// A value in the form that it has in the JSON.
 #[derive(Clone)]
-enum Json<'a> {
+enum JsonValue<'a> {
     Null,
     Boolean(bool),
     Whole(i64),
@@ -184,60 +184,60 @@ enum Json<'a> {
     Other(&'static str, String),
 }
 
-impl<'de> Deserialize<'de> for Json<'de> {
+impl<'de> Deserialize<'de> for JsonValue<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Scalar;
 
         impl<'de> Visitor<'de> for Scalar {
-            type Value = Json<'de>;
+            type Value = JsonValue<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a property's value")
             }
 
-            fn visit_unit<E>(self) -> Result<Json<'de>, E> {
-                Ok(Json::Null)
+            fn visit_unit<E>(self) -> Result<JsonValue<'de>, E> {
+                Ok(JsonValue::Null)
             }
 
-            fn visit_bool<E>(self, value: bool) -> Result<Json<'de>, E> {
-                Ok(Json::Boolean(value))
+            fn visit_bool<E>(self, value: bool) -> Result<JsonValue<'de>, E> {
+                Ok(JsonValue::Boolean(value))
             }
 
-            fn visit_i64<E>(self, value: i64) -> Result<Json<'de>, E> {
-                Ok(Json::Whole(value))
+            fn visit_i64<E>(self, value: i64) -> Result<JsonValue<'de>, E> {
+                Ok(JsonValue::Whole(value))
             }
 
             #[allow(clippy::cast_precision_loss, reason = "a number above i64::MAX can only be a Double")]
-            fn visit_u64<E>(self, value: u64) -> Result<Json<'de>, E> {
-                Ok(i64::try_from(value).map_or(Json::Number(value as f64), Json::Whole))
+            fn visit_u64<E>(self, value: u64) -> Result<JsonValue<'de>, E> {
+                Ok(i64::try_from(value).map_or(JsonValue::Number(value as f64), JsonValue::Whole))
             }
 
-            fn visit_f64<E>(self, value: f64) -> Result<Json<'de>, E> {
-                Ok(Json::Number(value))
+            fn visit_f64<E>(self, value: f64) -> Result<JsonValue<'de>, E> {
+                Ok(JsonValue::Number(value))
             }
 
-            fn visit_str<E>(self, value: &str) -> Result<Json<'de>, E> {
-                Ok(Json::Text(Cow::Owned(value.to_owned())))
+            fn visit_str<E>(self, value: &str) -> Result<JsonValue<'de>, E> {
+                Ok(JsonValue::Text(Cow::Owned(value.to_owned())))
             }
 
-            fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Json<'de>, E> {
-                Ok(Json::Text(Cow::Borrowed(value)))
+            fn visit_borrowed_str<E>(self, value: &'de str) -> Result<JsonValue<'de>, E> {
+                Ok(JsonValue::Text(Cow::Borrowed(value)))
             }
 
-            fn visit_string<E>(self, value: String) -> Result<Json<'de>, E> {
-                Ok(Json::Text(Cow::Owned(value)))
+            fn visit_string<E>(self, value: String) -> Result<JsonValue<'de>, E> {
+                Ok(JsonValue::Text(Cow::Owned(value)))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Json<'de>, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<JsonValue<'de>, A::Error> {
                 while values.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Json::Other("a list, which no property can hold", String::new()))
+                Ok(JsonValue::Other("a list, which no property can hold", String::new()))
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json<'de>, A::Error> {
-                let mut found = Json::Other("an object, which no property can hold", String::new());
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<JsonValue<'de>, A::Error> {
+                let mut found = JsonValue::Other("an object, which no property can hold", String::new());
                 while let Some(Name(name)) = members.next_key()? {
                     match unrepresentable::marked(&name) {
-                        Some(what) => found = Json::Other(what, members.next_value()?),
+                        Some(what) => found = JsonValue::Other(what, members.next_value()?),
                         None => drop(members.next_value::<IgnoredAny>()?),
                     }
                 }
@@ -254,8 +254,8 @@ struct Name<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Json::deserialize(deserializer)? {
-            Json::Text(name) => Ok(Self(name)),
+        match JsonValue::deserialize(deserializer)? {
+            JsonValue::Text(name) => Ok(Self(name)),
             _ => Err(D::Error::custom("a name that is not a text")),
         }
     }
@@ -273,7 +273,7 @@ impl<'de> Deserialize<'de> for Entity {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Entity, A::Error> {
-                let mut parts = Parts { types: Vec::with_capacity(8), values: Vec::with_capacity(16) };
+                let mut parts = JsonParts { types: Vec::with_capacity(8), values: Vec::with_capacity(16) };
                 while let Some(Name(name)) = members.next_key()? {
                     if name.starts_with("odata.") && name != "odata.etag" {
                         members.next_value::<IgnoredAny>()?;
@@ -283,7 +283,7 @@ impl<'de> Deserialize<'de> for Entity {
                             Cow::Owned(_) => Cow::Owned(property.to_owned()),
                         };
                         let edm_type = match members.next_value()? {
-                            Json::Text(edm_type) => edm_type,
+                            JsonValue::Text(edm_type) => edm_type,
                             _ => Cow::Borrowed("a type without a name"),
                         };
                         parts.types.push((property, edm_type));
@@ -302,12 +302,12 @@ impl<'de> Deserialize<'de> for Entity {
 }
 
 /// A row's members as they were read. Annotations and values may come in any order, and are matched afterwards.
-struct Parts<'a> {
+struct JsonParts<'a> {
     types: Vec<(Cow<'a, str>, Cow<'a, str>)>,
-    values: Vec<(Cow<'a, str>, Json<'a>)>,
+    values: Vec<(Cow<'a, str>, JsonValue<'a>)>,
 }
 
-impl Parts<'_> {
+impl JsonParts<'_> {
     fn row(self) -> Result<Row, String> {
         let (mut partition_key, mut row_key, mut etag, mut timestamp) = (None, None, None, None);
         let repeated = self.repeated();
@@ -317,11 +317,11 @@ impl Parts<'_> {
         let mut after = 0;
         for (name, value) in &self.values {
             match (name.as_ref(), value) {
-                ("PartitionKey", Json::Text(key)) => partition_key = partition_key.or(Some(key)),
-                ("RowKey", Json::Text(key)) => row_key = row_key.or(Some(key)),
-                ("odata.etag", Json::Text(text)) => etag = Some(text.as_ref()),
-                ("Timestamp", Json::Text(text)) => timestamp = Some(text),
-                (_, Json::Null) | ("PartitionKey" | "RowKey" | "Timestamp", _) => {}
+                ("PartitionKey", JsonValue::Text(key)) => partition_key = partition_key.or(Some(key)),
+                ("RowKey", JsonValue::Text(key)) => row_key = row_key.or(Some(key)),
+                ("odata.etag", JsonValue::Text(text)) => etag = Some(text.as_ref()),
+                ("Timestamp", JsonValue::Text(text)) => timestamp = Some(text),
+                (_, JsonValue::Null) | ("PartitionKey" | "RowKey" | "Timestamp", _) => {}
                 (name, _) if repeated.contains(name) => {
                     if properties.get(name).is_none() {
                         properties.push(name, ValueRef::Unreadable("more than one property of this name"));
@@ -377,8 +377,8 @@ impl Parts<'_> {
         let key = |key: &str| {
             let found = self.values.iter().find(|(name, _)| name == key).map(|(_, value)| value);
             match found {
-                Some(Json::Text(text)) => format!("{key}='{}'", text.replace('\'', "''")),
-                Some(Json::Other(what, text)) => format!("{key}='{}' ({what})", text.replace('\'', "''")),
+                Some(JsonValue::Text(text)) => format!("{key}='{}'", text.replace('\'', "''")),
+                Some(JsonValue::Other(what, text)) => format!("{key}='{}' ({what})", text.replace('\'', "''")),
                 Some(_) => format!("{key}: not a text"),
                 None => format!("{key}: missing"),
             }
@@ -388,7 +388,7 @@ impl Parts<'_> {
 }
 
 /// Adds a property. A value that cannot be read becomes [`ValueRef::Unreadable`].
-fn push(properties: &mut Properties, name: &str, value: &Json<'_>, edm_type: Option<&str>) {
+fn push(properties: &mut Properties, name: &str, value: &JsonValue<'_>, edm_type: Option<&str>) {
     let mut bytes = Vec::new();
     match typed(value, edm_type, &mut bytes) {
         Some(value) => properties.push(name, value),
@@ -397,28 +397,28 @@ fn push(properties: &mut Properties, name: &str, value: &Json<'_>, edm_type: Opt
 }
 
 /// Returns the value; `None` if it cannot be read. Binary data is decoded into `bytes`.
-fn typed<'a>(value: &'a Json<'_>, edm_type: Option<&str>, bytes: &'a mut Vec<u8>) -> Option<ValueRef<'a>> {
+fn typed<'a>(value: &'a JsonValue<'_>, edm_type: Option<&str>, bytes: &'a mut Vec<u8>) -> Option<ValueRef<'a>> {
     Some(match (edm_type, value) {
-        (None | Some("Edm.String"), Json::Text(text)) => ValueRef::String(text),
-        (None | Some("Edm.Boolean"), Json::Boolean(value)) => ValueRef::Boolean(*value),
-        (Some("Edm.Boolean"), Json::Text(text)) => ValueRef::Boolean(forms::boolean(text)?),
-        (None | Some("Edm.Int32"), Json::Whole(number)) if i32::try_from(*number).is_ok() => {
+        (None | Some("Edm.String"), JsonValue::Text(text)) => ValueRef::String(text),
+        (None | Some("Edm.Boolean"), JsonValue::Boolean(value)) => ValueRef::Boolean(*value),
+        (Some("Edm.Boolean"), JsonValue::Text(text)) => ValueRef::Boolean(forms::boolean(text)?),
+        (None | Some("Edm.Int32"), JsonValue::Whole(number)) if i32::try_from(*number).is_ok() => {
             ValueRef::Int32(i32::try_from(*number).ok()?)
         }
-        (Some("Edm.Int32"), Json::Text(text)) => ValueRef::Int32(text.parse().ok()?),
-        (Some("Edm.Int32"), Json::Number(number)) => ValueRef::Int32(forms::whole(*number)?.try_into().ok()?),
+        (Some("Edm.Int32"), JsonValue::Text(text)) => ValueRef::Int32(text.parse().ok()?),
+        (Some("Edm.Int32"), JsonValue::Number(number)) => ValueRef::Int32(forms::whole(*number)?.try_into().ok()?),
         // A whole number outside the range of Int32, without the annotation of an Int64, can only be a Double in short
         // form.
         #[allow(clippy::cast_precision_loss, reason = "the number was written as a Double")]
-        (None | Some("Edm.Double"), Json::Whole(number)) => ValueRef::Double(*number as f64),
-        (None | Some("Edm.Double"), Json::Number(number)) => ValueRef::Double(*number),
-        (Some("Edm.Double"), Json::Text(text)) => ValueRef::Double(forms::double(text)?),
-        (Some("Edm.Int64"), Json::Text(text)) => ValueRef::Int64(text.parse().ok()?),
-        (Some("Edm.Int64"), Json::Whole(number)) => ValueRef::Int64(*number),
-        (Some("Edm.Int64"), Json::Number(number)) => ValueRef::Int64(forms::whole(*number)?),
-        (Some("Edm.Guid"), Json::Text(text)) => ValueRef::Guid(forms::guid(text)?),
-        (Some("Edm.DateTime"), Json::Text(text)) => ValueRef::DateTime(forms::date_time(text)?),
-        (Some("Edm.Binary"), Json::Text(text)) => {
+        (None | Some("Edm.Double"), JsonValue::Whole(number)) => ValueRef::Double(*number as f64),
+        (None | Some("Edm.Double"), JsonValue::Number(number)) => ValueRef::Double(*number),
+        (Some("Edm.Double"), JsonValue::Text(text)) => ValueRef::Double(forms::double(text)?),
+        (Some("Edm.Int64"), JsonValue::Text(text)) => ValueRef::Int64(text.parse().ok()?),
+        (Some("Edm.Int64"), JsonValue::Whole(number)) => ValueRef::Int64(*number),
+        (Some("Edm.Int64"), JsonValue::Number(number)) => ValueRef::Int64(forms::whole(*number)?),
+        (Some("Edm.Guid"), JsonValue::Text(text)) => ValueRef::Guid(forms::guid(text)?),
+        (Some("Edm.DateTime"), JsonValue::Text(text)) => ValueRef::DateTime(forms::date_time(text)?),
+        (Some("Edm.Binary"), JsonValue::Text(text)) => {
             *bytes = forms::binary(text)?;
             ValueRef::Binary(bytes)
         }
@@ -428,9 +428,9 @@ fn typed<'a>(value: &'a Json<'_>, edm_type: Option<&str>, bytes: &'a mut Vec<u8>
 
 /// Describes, for errors, what was found instead of a value. Omits the value itself, which may be private.
 #[cold]
-fn unreadable(value: &Json<'_>, edm_type: Option<&str>) -> String {
+fn unreadable(value: &JsonValue<'_>, edm_type: Option<&str>) -> String {
     match (value, edm_type) {
-        (Json::Other(what, _), _) => (*what).to_owned(),
+        (JsonValue::Other(what, _), _) => (*what).to_owned(),
         (_, Some(edm_type)) => format!("{edm_type} in a form that is not known"),
         (_, None) => "a value of no type".to_owned(),
     }

@@ -9,7 +9,7 @@ use crate::{Error, OutcomeUnknownError, Result, RowId, ServiceError};
 
 /// Reason why a request has no usable answer. The SDK's pipeline carries it inside its own error.
 #[derive(Clone, Debug)]
-pub(super) enum Failure {
+pub(super) enum RequestFailure {
     /// No connection, or no token: nothing was sent.
     Unsent {
         reason: String,
@@ -133,7 +133,7 @@ fn retry_after(headers: &Headers) -> Option<Duration> {
         .or_else(|| number(headers::RETRY_AFTER).map(Duration::from_secs))
 }
 
-impl Failure {
+impl RequestFailure {
     /// Extracts the failure from an error of the SDK's pipeline.
     pub(super) fn of(error: azure_core::Error) -> Self {
         let error = match error.into_downcast::<Self>() {
@@ -142,7 +142,7 @@ impl Failure {
         };
         match error.kind() {
             azure_core::error::ErrorKind::Credential => Self::Unsent { reason: chain(&error), passing: false },
-            // Every error of the transport contains a `Failure`. Any other error was raised after a successful answer.
+            // Every error of the transport contains a `RequestFailure`. Any other error was raised after a successful answer.
             _ => Self::Unread,
         }
     }
@@ -254,7 +254,7 @@ impl Refusal {
 }
 
 /// Describes the failure, without addresses or credentials.
-impl fmt::Display for Failure {
+impl fmt::Display for RequestFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unsent { reason, .. } | Self::Lost(reason) => f.write_str(reason),
@@ -270,7 +270,7 @@ impl fmt::Display for Failure {
     }
 }
 
-impl error::Error for Failure {}
+impl error::Error for RequestFailure {}
 
 /// Describes an error and its causes. An HTTP answer among them is described only by its status, because its headers
 /// and its body may contain a token.
@@ -300,9 +300,9 @@ pub(super) fn unreadable(table: &str, operation: &'static str, status: u16, prob
 }
 
 /// Converts the answer that there is no such row into `Ok(None)`.
-pub(super) fn absent<T>(result: Result<T, Failure>) -> Result<Option<T>, Failure> {
+pub(super) fn absent<T>(result: Result<T, RequestFailure>) -> Result<Option<T>, RequestFailure> {
     match result {
-        Err(Failure::Refused(refusal))
+        Err(RequestFailure::Refused(refusal))
             if refusal.status == 404 && matches!(refusal.code.as_str(), "ResourceNotFound" | "EntityNotFound") =>
         {
             Ok(None)

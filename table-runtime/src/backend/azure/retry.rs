@@ -2,10 +2,10 @@
 
 use std::{future::Future, time::Duration};
 
-use backon::{BackoffBuilder, ExponentialBuilder};
 use tokio::time::{Instant, sleep};
 
-use super::failure::Failure;
+use super::failure::RequestFailure;
+use crate::retry::RetryPolicy;
 
 /// Effect of a request that is applied twice, or later than its caller expects.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,17 +34,17 @@ impl Default for Retry {
 impl Retry {
     /// Calls `attempt` until it succeeds, or until a further attempt would be useless, could do harm, or would begin
     /// too late.
-    pub(super) async fn run<T, F>(self, repeat: Repeat, mut attempt: impl FnMut(usize) -> F) -> Result<T, Failure>
+    pub(super) async fn run<T, F>(
+        self,
+        repeat: Repeat,
+        mut attempt: impl FnMut(usize) -> F,
+    ) -> Result<T, RequestFailure>
     where
-        F: Future<Output = Result<T, Failure>>,
+        F: Future<Output = Result<T, RequestFailure>>,
     {
         let begin = Instant::now();
-        let mut delays = ExponentialBuilder::default()
-            .with_min_delay(Duration::from_millis(100))
-            .with_max_delay(Duration::from_secs(10))
-            .with_max_times(self.attempts.saturating_sub(1))
-            .with_jitter()
-            .build();
+        let (min_delay, max_delay) = (Duration::from_millis(100), Duration::from_secs(10));
+        let mut delays = RetryPolicy { min_delay, max_delay, attempts: self.attempts }.delays();
         let mut n = 0;
         loop {
             n += 1;

@@ -11,7 +11,7 @@ use azure_core::{
 use bytes::{Bytes, BytesMut};
 use reqwest::header;
 
-use super::failure::{Failure, Refusal};
+use super::failure::{Refusal, RequestFailure};
 
 /// Maximum number of bytes that are read of a successful answer. A page of the service has up to 4 MiB of values, and
 /// JSON's escapes and annotations make it larger.
@@ -36,8 +36,8 @@ impl Transport {
         Arc::new(Self { client, timeout })
     }
 
-    async fn exchange(&self, request: &Request) -> Result<Response, Failure> {
-        let unsent = |reason: String| Failure::Unsent { reason, passing: false };
+    async fn exchange(&self, request: &Request) -> Result<Response, RequestFailure> {
+        let unsent = |reason: String| RequestFailure::Unsent { reason, passing: false };
         let method = reqwest::Method::from_bytes(request.method().as_ref().as_bytes());
         let method = method.map_err(|_| unsent("the HTTP method is invalid".to_owned()))?;
         let mut sent = reqwest::Request::new(method, request.url().clone());
@@ -63,9 +63,9 @@ impl Transport {
         }
         let mut answer = self.client.execute(sent).await.map_err(|error| {
             if error.is_connect() {
-                Failure::Unsent { reason: format!("no connection: {}", reason(error)), passing: true }
+                RequestFailure::Unsent { reason: format!("no connection: {}", reason(error)), passing: true }
             } else {
-                Failure::Lost(reason(error))
+                RequestFailure::Lost(reason(error))
             }
         })?;
         let status = answer.status().as_u16();
@@ -73,7 +73,7 @@ impl Transport {
         if !(200..300).contains(&status) {
             // If the body is lost, the status alone is enough.
             let body = beginning(&mut answer, ERROR_BODY).await;
-            return Err(Failure::Refused(Refusal::read(status, &headers, &body)));
+            return Err(RequestFailure::Refused(Refusal::read(status, &headers, &body)));
         }
         let body = whole(&mut answer, status).await?;
         let status = StatusCode::try_from(status).unwrap_or(StatusCode::Ok);
@@ -82,12 +82,12 @@ impl Transport {
 }
 
 /// Reads the body to its end.
-async fn whole(answer: &mut reqwest::Response, status: u16) -> Result<Bytes, Failure> {
+async fn whole(answer: &mut reqwest::Response, status: u16) -> Result<Bytes, RequestFailure> {
     let expected = answer.content_length().and_then(|length| usize::try_from(length).ok());
     if expected.is_some_and(|length| length > BODY) {
-        return Err(Failure::TooLarge(status));
+        return Err(RequestFailure::TooLarge(status));
     }
-    let lost = |error| Failure::Lost(reason(error));
+    let lost = |error| RequestFailure::Lost(reason(error));
     // Most answers arrive in one piece, which is returned without a copy.
     let Some(first) = answer.chunk().await.map_err(lost)? else { return Ok(Bytes::new()) };
     let Some(mut next) = answer.chunk().await.map_err(lost)? else { return bounded(first, status) };
@@ -95,7 +95,7 @@ async fn whole(answer: &mut reqwest::Response, status: u16) -> Result<Bytes, Fai
     body.extend_from_slice(&first);
     loop {
         if body.len() + next.len() > BODY {
-            return Err(Failure::TooLarge(status));
+            return Err(RequestFailure::TooLarge(status));
         }
         body.extend_from_slice(&next);
         next = match answer.chunk().await.map_err(lost)? {
@@ -105,8 +105,8 @@ async fn whole(answer: &mut reqwest::Response, status: u16) -> Result<Bytes, Fai
     }
 }
 
-fn bounded(body: Bytes, status: u16) -> Result<Bytes, Failure> {
-    if body.len() > BODY { Err(Failure::TooLarge(status)) } else { Ok(body) }
+fn bounded(body: Bytes, status: u16) -> Result<Bytes, RequestFailure> {
+    if body.len() > BODY { Err(RequestFailure::TooLarge(status)) } else { Ok(body) }
 }
 
 /// Reads up to `most` bytes of the body, or fewer if the connection is lost.

@@ -18,7 +18,7 @@ use futures_channel::oneshot;
 use redb::{CommitError, Database, TableDefinition, WriteTransaction};
 
 use super::{
-    failure::{Failure, Reason, StoreError, engine},
+    failure::{Reason, StoreError, StoreFailure, engine},
     prepared::{Prepared, WriteRows},
     snapshot::{Names, Published, Snapshot, rows},
 };
@@ -45,7 +45,7 @@ pub(super) enum Task {
 
 /// The result of a task.
 #[derive(Debug)]
-pub(super) enum Done {
+pub(super) enum TaskDone {
     /// The rows were written, with this time stamp.
     Written(Ticks),
     /// The table was created or deleted; `false` if there was nothing to do, because it existed already or did not
@@ -53,26 +53,26 @@ pub(super) enum Done {
     Table(bool),
 }
 
-pub(super) type Answer = Result<Done, Failure>;
+pub(super) type TaskResult = Result<TaskDone, StoreFailure>;
 
 #[derive(Debug)]
-struct Request {
+struct QueuedTask {
     task: Task,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<TaskResult>,
 }
 
 /// A handle of the committer. Dropping it lets the committer complete the queued tasks, and waits until the committer
 /// has closed the database.
 pub(super) struct Committer {
     /// `None` once the handle is being dropped.
-    queue: Option<Sender<Request>>,
+    queue: Option<Sender<QueuedTask>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Committer {
     /// Starts the thread, which owns the database from then on.
     pub(super) fn start(database: Database) -> Result<(Self, Arc<Published>)> {
-        let state = State::read(database)?;
+        let state = CommitterState::read(database)?;
         let published = Arc::clone(&state.published);
         let (queue, requests) = channel();
         let thread = thread::Builder::new()
@@ -84,14 +84,14 @@ impl Committer {
 
     /// Queues the task and returns its answer. Once the future has been polled, the task is done even if nobody waits
     /// for it.
-    pub(super) async fn ask(&self, task: Task) -> Result<Answer> {
+    pub(super) async fn ask(&self, task: Task) -> Result<TaskResult> {
         let (answer, answered) = oneshot::channel();
-        let queued = self.queue.as_ref().is_some_and(|queue| queue.send(Request { task, answer }).is_ok());
+        let queued = self.queue.as_ref().is_some_and(|queue| queue.send(QueuedTask { task, answer }).is_ok());
         if !queued {
             return Err(StoreError::Stopped.into());
         }
         // The committer answers every request. If it could not, it may already have begun the commit.
-        let lost = |_| Err(Failure::Unknown(redb::Error::DatabaseClosed.into()));
+        let lost = |_| Err(StoreFailure::Unknown(redb::Error::DatabaseClosed.into()));
         Ok(answered.await.unwrap_or_else(lost))
     }
 }
@@ -110,7 +110,7 @@ impl Drop for Committer {
 
 /// State that the committer's thread owns. The order of the fields matters: the readers' snapshots must end before the
 /// database is closed.
-struct State {
+struct CommitterState {
     published: Arc<Published>,
     names: Arc<Names>,
     /// Last time stamp that was assigned.
@@ -120,13 +120,13 @@ struct State {
     database: Database,
 }
 
-impl Drop for State {
+impl Drop for CommitterState {
     fn drop(&mut self) {
         self.published.close();
     }
 }
 
-impl State {
+impl CommitterState {
     fn read(database: Database) -> Result<Self> {
         let state = || -> Result<_, redb::Error> {
             let transaction = redb::ReadableDatabase::begin_read(&database)?;
@@ -139,7 +139,7 @@ impl State {
         Ok(Self { published, names, last, committing: false, database })
     }
 
-    fn run(mut self, requests: &Receiver<Request>) {
+    fn run(mut self, requests: &Receiver<QueuedTask>) {
         while let Ok(first) = requests.recv() {
             let mut batch = vec![first];
             let mut operations = batch[0].task.operations();
@@ -154,7 +154,7 @@ impl State {
     }
 
     /// Carries out a batch of requests in one transaction and answers them.
-    fn commit(&mut self, batch: Vec<Request>) {
+    fn commit(&mut self, batch: Vec<QueuedTask>) {
         let (mut tasks, senders): (Vec<_>, Vec<_>) = batch.into_iter().map(|it| (it.task, it.answer)).unzip();
         let done = match self.published.failure() {
             Some(reason) => Err(Stop::Before(reason)),
@@ -166,13 +166,13 @@ impl State {
         let answers = match done {
             Ok(answers) => answers,
             Err(failure) => {
-                let (reason, failure): (Reason, fn(Reason) -> Failure) = match failure {
-                    Stop::Before(reason) => (reason, Failure::Failed),
+                let (reason, failure): (Reason, fn(Reason) -> StoreFailure) = match failure {
+                    Stop::Before(reason) => (reason, StoreFailure::Failed),
                     Stop::Within(reason) => {
                         // The content of the disk is unknown until the store is opened again, so readers must not see a
                         // snapshot.
                         self.published.publish(Err(reason.clone()));
-                        (reason, Failure::Unknown)
+                        (reason, StoreFailure::Unknown)
                     }
                 };
                 tracing::error!(%reason, groups = tasks.len(), "the embedded store could not commit");
@@ -188,9 +188,9 @@ impl State {
         }
     }
 
-    fn try_commit(&mut self, tasks: &mut [Task]) -> Result<Vec<Answer>, Stop> {
+    fn try_commit(&mut self, tasks: &mut [Task]) -> Result<Vec<TaskResult>, Stop> {
         let transaction = self.database.begin_write().map_err(Stop::before)?;
-        let mut batch = Batch { names: Arc::clone(&self.names), last: self.last, changed: false };
+        let mut batch = TaskBatch { names: Arc::clone(&self.names), last: self.last, changed: false };
         // If there is an error, the transaction is dropped here, which aborts it.
         let answers = batch.apply(&transaction, tasks).map_err(Stop::before)?;
         self.last = batch.last;
@@ -234,15 +234,15 @@ impl Task {
 }
 
 /// Changes of a transaction so far.
-struct Batch {
+struct TaskBatch {
     names: Arc<Names>,
     last: u64,
     changed: bool,
 }
 
-impl Batch {
+impl TaskBatch {
     /// Carries out each task in turn. Returns an error only if it was not caused by a single task.
-    fn apply(&mut self, transaction: &WriteTransaction, tasks: &mut [Task]) -> Result<Vec<Answer>, redb::Error> {
+    fn apply(&mut self, transaction: &WriteTransaction, tasks: &mut [Task]) -> Result<Vec<TaskResult>, redb::Error> {
         let mut opened = HashMap::new();
         let mut answers = Vec::with_capacity(tasks.len());
         for task in tasks {
@@ -254,7 +254,7 @@ impl Batch {
                         transaction.open_table(rows(table))?;
                         self.changed = true;
                     }
-                    Ok(Done::Table(new))
+                    Ok(TaskDone::Table(new))
                 }
                 Task::DeleteTable(table) => {
                     let name = Arc::make_mut(&mut self.names).remove(table);
@@ -264,7 +264,7 @@ impl Batch {
                         transaction.delete_table(rows(name))?;
                         self.changed = true;
                     }
-                    Ok(Done::Table(name.is_some()))
+                    Ok(TaskDone::Table(name.is_some()))
                 }
             });
         }
@@ -280,12 +280,12 @@ impl Batch {
         transaction: &'t WriteTransaction,
         opened: &mut HashMap<Box<str>, WriteRows<'t>>,
         group: &mut Prepared,
-    ) -> Result<Answer, redb::Error> {
-        let Some(name) = self.names.get(&group.table) else { return Ok(Err(Failure::NoTable)) };
+    ) -> Result<TaskResult, redb::Error> {
+        let Some(name) = self.names.get(&group.table) else { return Ok(Err(StoreFailure::NoTable)) };
         if !opened.contains_key(name) {
             opened.insert(name.into(), transaction.open_table(rows(name))?);
         }
-        let Some(rows) = opened.get_mut(name) else { return Ok(Err(Failure::NoTable)) };
+        let Some(rows) = opened.get_mut(name) else { return Ok(Err(StoreFailure::NoTable)) };
         if let Err(failure) = group.validate(rows)? {
             return Ok(Err(failure));
         }
@@ -293,14 +293,14 @@ impl Batch {
         // share an ETag.
         let ticks = Ticks::now().get().max(self.last + 1);
         let Some(timestamp) = Ticks::new(ticks) else {
-            return Ok(Err(Failure::Failed(
+            return Ok(Err(StoreFailure::Failed(
                 redb::Error::Corrupted("the last time stamp is past the year 9999".into()).into(),
             )));
         };
         group.apply(rows, timestamp)?;
         self.last = ticks;
         self.changed = true;
-        Ok(Ok(Done::Written(timestamp)))
+        Ok(Ok(TaskDone::Written(timestamp)))
     }
 }
 
@@ -321,15 +321,15 @@ mod tests {
     }
 
     /// Returns one word for each kind of answer.
-    fn word(answer: &Answer) -> &'static str {
+    fn word(answer: &TaskResult) -> &'static str {
         match answer {
-            Ok(Done::Written(_)) => "written",
-            Ok(Done::Table(true)) => "changed",
-            Ok(Done::Table(false)) => "unchanged",
-            Err(Failure::NoTable) => "no table",
-            Err(Failure::Refused { .. }) => "refused",
-            Err(Failure::Failed(_)) => "failed",
-            Err(Failure::Unknown(_)) => "unknown",
+            Ok(TaskDone::Written(_)) => "written",
+            Ok(TaskDone::Table(true)) => "changed",
+            Ok(TaskDone::Table(false)) => "unchanged",
+            Err(StoreFailure::NoTable) => "no table",
+            Err(StoreFailure::Refused { .. }) => "refused",
+            Err(StoreFailure::Failed(_)) => "failed",
+            Err(StoreFailure::Unknown(_)) => "unknown",
         }
     }
 
@@ -338,7 +338,7 @@ mod tests {
         let memory = redb::backends::InMemoryBackend::new();
         let database = redb::Builder::new().create_with_backend(memory).expect("memory");
         super::super::file::initialize(&database).expect("a store");
-        let mut state = State::read(database).expect("the store");
+        let mut state = CommitterState::read(database).expect("the store");
         let row = || Properties::default();
         let mut tasks = [
             write("1", Action::Insert(row())),
@@ -371,7 +371,7 @@ mod tests {
         ];
         assert_eq!(answers.iter().map(word).collect::<Vec<_>>(), expected);
         let times: Vec<_> =
-            answers.iter().filter_map(|it| if let Ok(Done::Written(at)) = it { Some(at) } else { None }).collect();
+            answers.iter().filter_map(|it| if let Ok(TaskDone::Written(at)) = it { Some(at) } else { None }).collect();
         assert!(times.is_sorted_by(|left, right| left < right));
         let snapshot = state.published.take().expect("a snapshot");
         assert_eq!(snapshot.names().beginning_with(""), ["pOSTS"]);

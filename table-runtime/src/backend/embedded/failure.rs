@@ -13,7 +13,7 @@ use crate::{DamagedProperties, Error};
 /// Reason why a write was not done, or perhaps not done. The writer converts it into an [`Error`], because only the
 /// writer knows the operation.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum StoreFailure {
     /// The table does not exist.
     NoTable,
     /// An operation of a group cannot be done.
@@ -21,7 +21,7 @@ pub(super) enum Failure {
         /// Index of the operation in the group.
         at: usize,
         /// Reason why it cannot be done.
-        why: Refusal,
+        why: StoreRefusal,
     },
     /// Nothing was written: the store failed before the commit.
     Failed(Reason),
@@ -31,7 +31,7 @@ pub(super) enum Failure {
 
 /// Reason why an operation of a group cannot be done.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(super) enum StoreRefusal {
     AlreadyExists,
     NotFound,
     ConditionNotMet,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use redb::{AccessGuard, ReadableTable, Table};
 
 use super::{
-    failure::{Failure, Refusal},
+    failure::{StoreFailure, StoreRefusal},
     store_key,
     stored_value::{self, StoredValue},
 };
@@ -19,7 +19,7 @@ use crate::{
 pub(super) type WriteRows<'t> = Table<'t, &'static [u8], &'static [u8]>;
 
 /// A key or a value, in the page that contains it.
-type Bytes<'r> = AccessGuard<'r, &'static [u8]>;
+type StoredBytes<'r> = AccessGuard<'r, &'static [u8]>;
 
 /// A [`Group`] whose bytes are those of the file, except for the time stamps and the rows that result from merges.
 #[derive(Debug)]
@@ -28,18 +28,18 @@ pub(super) struct Prepared {
     keys: Vec<u8>,
     values: Vec<u8>,
     /// Operations in the order of their keys.
-    operations: Vec<Operation>,
+    operations: Vec<PreparedOperation>,
 }
 
 #[derive(Debug)]
-struct Operation {
+struct PreparedOperation {
     /// Index of the operation in the group.
     at: usize,
     key: Range<usize>,
     /// Range in `values` of the row, or of the changes if the operation is a merge.
     value: Range<usize>,
     demand: Demand,
-    write: Write,
+    write: PreparedAction,
     /// Place of the row, as validation found it.
     place: Place,
 }
@@ -53,7 +53,7 @@ enum Demand {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Write {
+enum PreparedAction {
     Put,
     Merge,
     Remove,
@@ -92,18 +92,20 @@ impl Prepared {
                 IfMatch::ETag(etag) => Demand::Present(Some(etag.clone())),
             };
             let (demand, write) = match &operation.action {
-                Action::Insert(_) => (Demand::Absent, Write::Put),
-                Action::Upsert(_) => (Demand::Nothing, Write::Put),
-                Action::Replace(_, condition) => (present(condition), Write::Put),
-                Action::Merge(_, condition) => (present(condition), Write::Merge),
-                Action::Delete(condition) => (present(condition), Write::Remove),
+                Action::Insert(_) => (Demand::Absent, PreparedAction::Put),
+                Action::Upsert(_) => (Demand::Nothing, PreparedAction::Put),
+                Action::Replace(_, condition) => (present(condition), PreparedAction::Put),
+                Action::Merge(_, condition) => (present(condition), PreparedAction::Merge),
+                Action::Delete(condition) => (present(condition), PreparedAction::Remove),
             };
             match operation.action.properties() {
-                Some(changes) if write == Write::Merge => prepared.values.extend_from_slice(changes.as_bytes()),
+                Some(changes) if write == PreparedAction::Merge => {
+                    prepared.values.extend_from_slice(changes.as_bytes())
+                }
                 Some(properties) => stored_value::encode_into(&mut prepared.values, properties),
                 None => {}
             }
-            prepared.operations.push(Operation {
+            prepared.operations.push(PreparedOperation {
                 at,
                 key: key..prepared.keys.len(),
                 value: value..prepared.values.len(),
@@ -124,25 +126,25 @@ impl Prepared {
 
     /// Reads all existing rows, and returns the failure of the first operation, in the group's order, that cannot be
     /// done. Writes nothing.
-    pub(super) fn validate(&mut self, rows: &WriteRows<'_>) -> Result<Result<(), Failure>, redb::StorageError> {
+    pub(super) fn validate(&mut self, rows: &WriteRows<'_>) -> Result<Result<(), StoreFailure>, redb::StorageError> {
         let mut existing = Existing::new(rows);
-        let mut refused: Option<(usize, Refusal)> = None;
+        let mut refused: Option<(usize, StoreRefusal)> = None;
         for operation in &mut self.operations {
             let found = existing.find(&self.keys[operation.key.clone()])?;
             let refusal = match (&operation.demand, found) {
-                (Demand::Absent, Some(_)) => Some(Refusal::AlreadyExists),
-                (Demand::Present(_), None) => Some(Refusal::NotFound),
+                (Demand::Absent, Some(_)) => Some(StoreRefusal::AlreadyExists),
+                (Demand::Present(_), None) => Some(StoreRefusal::NotFound),
                 (Demand::Present(Some(etag)), Some(value)) => {
                     match StoredValue::read(&self.keys[operation.key.clone()], value) {
                         Ok(stored) if ETag::from(stored.timestamp) == *etag => None,
-                        Ok(_) => Some(Refusal::ConditionNotMet),
-                        Err(damage) => Some(Refusal::Damaged(damage)),
+                        Ok(_) => Some(StoreRefusal::ConditionNotMet),
+                        Err(damage) => Some(StoreRefusal::Damaged(damage)),
                     }
                 }
                 _ => None,
             };
             let refusal = match (refusal, found) {
-                (None, Some(value)) if operation.write == Write::Merge => {
+                (None, Some(value)) if operation.write == PreparedAction::Merge => {
                     let key = &self.keys[operation.key.clone()];
                     merge(&self.table, key, value, &mut self.values, &mut operation.value).err()
                 }
@@ -156,7 +158,7 @@ impl Prepared {
             }
         }
         Ok(match refused {
-            Some((at, why)) => Err(Failure::Refused { at, why }),
+            Some((at, why)) => Err(StoreFailure::Refused { at, why }),
             None => Ok(()),
         })
     }
@@ -164,18 +166,19 @@ impl Prepared {
     /// Writes the operations, which [validation](Self::validate) found to be possible.
     pub(super) fn apply(&mut self, rows: &mut WriteRows<'_>, timestamp: Ticks) -> Result<(), redb::Error> {
         for operation in &self.operations {
-            if operation.write != Write::Remove {
+            if operation.write != PreparedAction::Remove {
                 let key = &self.keys[operation.key.clone()];
                 stored_value::stamp(key, &mut self.values[operation.value.clone()], timestamp);
             }
         }
-        let row = |operation: &Operation| (&self.keys[operation.key.clone()], &self.values[operation.value.clone()]);
+        let row =
+            |operation: &PreparedOperation| (&self.keys[operation.key.clone()], &self.values[operation.value.clone()]);
         // Several rows of one gap take half the time if they are written in one run, and the run fills the pages. For a
         // single row a run takes longer than an insert.
-        let new = |operation: &Operation| matches!(operation.place, Place::Gap(_));
+        let new = |operation: &PreparedOperation| matches!(operation.place, Place::Gap(_));
         for run in self.operations.chunk_by(|left, right| new(left) && left.place == right.place) {
             match run {
-                [only] if only.write == Write::Remove => {
+                [only] if only.write == PreparedAction::Remove => {
                     rows.remove(row(only).0)?;
                 }
                 [only] => {
@@ -205,13 +208,13 @@ fn merge(
     existing: &[u8],
     values: &mut Vec<u8>,
     changes: &mut Range<usize>,
-) -> Result<(), Refusal> {
-    let stored = StoredValue::read(key, existing).and_then(StoredValue::properties).map_err(Refusal::Damaged)?;
+) -> Result<(), StoreRefusal> {
+    let stored = StoredValue::read(key, existing).and_then(StoredValue::properties).map_err(StoreRefusal::Damaged)?;
     let merged = stored.merge(PropertiesRef::trusted(&values[changes.clone()]));
     // Only the changes were checked earlier. Together with the row's other properties, they may exceed a limit.
     if let Some((partition_key, row_key)) = store_key::decode(key) {
         limits::check_row(table, &partition_key, &row_key, merged.as_ref())
-            .map_err(|error| Refusal::Limit(Box::new(error)))?;
+            .map_err(|error| StoreRefusal::Limit(Box::new(error)))?;
     }
     let begin = values.len();
     stored_value::encode_into(values, &merged);
@@ -225,7 +228,7 @@ struct Existing<'r, 't> {
     /// Rows after `next`; `None` before the first search.
     ahead: Option<redb::Range<'r, &'static [u8], &'static [u8]>>,
     /// First row at or after the key that was searched last.
-    next: Option<(Bytes<'r>, Bytes<'r>)>,
+    next: Option<(StoredBytes<'r>, StoredBytes<'r>)>,
     /// Number of gaps between rows that the search has passed.
     gap: u32,
 }

@@ -6,7 +6,7 @@ use redb::{AccessGuard, ReadableTable};
 
 use super::{
     failure::{StoreError, engine, store},
-    snapshot::Rows,
+    snapshot::RowTable,
     store_key,
     store_key::StoreRange,
     stored_value::StoredValue,
@@ -33,7 +33,7 @@ pub(super) enum Checks {
 
 /// Calls `read` with the row at these keys. Returns false if there is no such row.
 pub(super) fn get(
-    rows: &Rows,
+    rows: &RowTable,
     table: &str,
     partition_key: &str,
     row_key: &str,
@@ -64,7 +64,11 @@ pub(super) fn get(
 /// Checks the rows before and after the position where a search ended. A damaged key may have led the search to a wrong
 /// position. Then either the damaged key is next to that position, or what was searched for does not belong between the
 /// two rows. Returns the key after the position.
-fn check_gap<'r>(rows: &'r Rows, table: &str, place: Bound<&[u8]>) -> Result<Option<AccessGuard<'r, &'static [u8]>>> {
+fn check_gap<'r>(
+    rows: &'r RowTable,
+    table: &str,
+    place: Bound<&[u8]>,
+) -> Result<Option<AccessGuard<'r, &'static [u8]>>> {
     let mut cursor = engine(|| rows.lower_bound(place))?.map_err(store)?;
     let mut next = None;
     for is_before in [true, false] {
@@ -101,7 +105,7 @@ fn is_within(key: &[u8], lower: Bound<&[u8]>) -> bool {
 ///
 /// Returns a position only if the scan finds another row, or if the page has examined [`EXAMINED`] rows.
 pub(super) fn page(
-    rows: &Rows,
+    rows: &RowTable,
     scan: &Scan,
     from: Option<&Continuation>,
     checks: Checks,

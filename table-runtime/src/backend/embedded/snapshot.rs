@@ -17,7 +17,7 @@ pub(super) const fn rows(table: &str) -> TableDefinition<'_, &'static [u8], &'st
 }
 
 /// A table of rows, opened for reading.
-pub(super) type Rows = ReadOnlyTable<&'static [u8], &'static [u8]>;
+pub(super) type RowTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
 /// Names of the tables as they were created, in order. Names that differ only in case are equal.
 #[derive(Clone, Debug, Default)]
@@ -75,7 +75,7 @@ pub(super) struct Snapshot {
     names: Arc<Names>,
     /// Tables of `names`, in the same order. The first reader of a table opens it, so that a commit does not open them
     /// all.
-    opened: Box<[OnceLock<Rows>]>,
+    opened: Box<[OnceLock<RowTable>]>,
 }
 
 impl Snapshot {
@@ -89,7 +89,7 @@ impl Snapshot {
     }
 
     /// Returns the rows of a table.
-    pub(super) fn rows(&self, table: &str) -> Result<&Rows> {
+    pub(super) fn rows(&self, table: &str) -> Result<&RowTable> {
         let at = self.names.find(table).map_err(|_| Error::TableNotFound(table.to_owned()))?;
         if let Some(rows) = self.opened[at].get() {
             return Ok(rows);
@@ -103,9 +103,9 @@ impl Snapshot {
 ///
 /// It is a lock around an `Arc`. Readers hold the lock while they clone the `Arc`, the committer holds it while it
 /// exchanges the `Arc`.
-pub(super) struct Published(RwLock<State>);
+pub(super) struct Published(RwLock<StoreState>);
 
-enum State {
+enum StoreState {
     Open(Arc<Snapshot>),
     /// The state after the last commit cannot be read, or is unknown. The state before it must not be returned either.
     Unreadable(Reason),
@@ -114,39 +114,39 @@ enum State {
 
 impl Published {
     pub(super) fn new(snapshot: Snapshot) -> Self {
-        Self(RwLock::new(State::Open(Arc::new(snapshot))))
+        Self(RwLock::new(StoreState::Open(Arc::new(snapshot))))
     }
 
     /// Returns the snapshot of the last commit.
     pub(super) fn take(&self) -> Result<Arc<Snapshot>> {
         match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
-            State::Open(snapshot) => Ok(Arc::clone(snapshot)),
-            State::Unreadable(reason) => Err(reason.clone().into()),
-            State::Closed => Err(StoreError::Stopped.into()),
+            StoreState::Open(snapshot) => Ok(Arc::clone(snapshot)),
+            StoreState::Unreadable(reason) => Err(reason.clone().into()),
+            StoreState::Closed => Err(StoreError::Stopped.into()),
         }
     }
 
     /// Returns the reason why the store was closed, if a failure closed it.
     pub(super) fn failure(&self) -> Option<Reason> {
         match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
-            State::Unreadable(reason) => Some(reason.clone()),
-            State::Open(_) | State::Closed => None,
+            StoreState::Unreadable(reason) => Some(reason.clone()),
+            StoreState::Open(_) | StoreState::Closed => None,
         }
     }
 
     pub(super) fn publish(&self, snapshot: Result<Snapshot, Reason>) {
         self.exchange(match snapshot {
-            Ok(snapshot) => State::Open(Arc::new(snapshot)),
-            Err(reason) => State::Unreadable(reason),
+            Ok(snapshot) => StoreState::Open(Arc::new(snapshot)),
+            Err(reason) => StoreState::Unreadable(reason),
         });
     }
 
     /// Ends the snapshot, so that no reader is left when the database is closed.
     pub(super) fn close(&self) {
-        self.exchange(State::Closed);
+        self.exchange(StoreState::Closed);
     }
 
-    fn exchange(&self, state: State) {
+    fn exchange(&self, state: StoreState) {
         let old = std::mem::replace(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner), state);
         // Dropped outside the lock, because this may end the old snapshot's transaction.
         drop(old);

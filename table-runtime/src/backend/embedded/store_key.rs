@@ -61,7 +61,7 @@ fn unfix(bytes: &[u8]) -> Option<Cow<'_, str>> {
 }
 
 /// The two ends of a range of stored keys.
-pub(super) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+pub(super) type StoreKeyRange<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// Range of the stored keys that a scan reads.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl<'a> StoreRange<'a> {
     }
 
     /// Returns the range for `redb`; `None` if no key can be in it, for example because its ends are swapped.
-    pub(super) fn bounds(&self) -> Option<Bounds<'_>> {
+    pub(super) fn bounds(&self) -> Option<StoreKeyRange<'_>> {
         use Bound::{Excluded, Included};
         let holds = match (&self.lower, &self.upper) {
             (Included(lower), Included(upper)) => lower <= upper,
