@@ -68,7 +68,11 @@ impl Encoding {
 
     /// Returns true if the value cannot be read back from the key.
     pub(crate) fn is_lossy(&self) -> bool {
-        matches!(self, Self::Lowercase | Self::Uppercase | Self::First(..) | Self::Hash(..))
+        // A new encoding has to decide.
+        match self {
+            Self::Lowercase | Self::Uppercase | Self::First(..) | Self::Hash(..) => true,
+            Self::Plain | Self::Pad(_) | Self::Reverse(_) | Self::Time | Self::ReverseTime | Self::Raw => false,
+        }
     }
 
     /// Returns the case folding of a text: `lowercase`, `uppercase` or plain.

@@ -1,4 +1,4 @@
-//! Writing many entities: packed into transactions, side by side.
+//! Writes of many entities, packed into transactions that run concurrently.
 
 mod load;
 mod send;
@@ -19,29 +19,29 @@ use crate::{
 };
 use load::BulkWriter;
 
-/// How many transactions are under way at most, if nothing else is asked for.
+/// Default maximum number of transactions in flight.
 const CONCURRENCY: usize = 16;
-/// After how many failures it gives up.
+/// Number of failures after which a bulk write ends.
 const FAILURES: usize = 10_000;
 
-/// Writes of many entities, which run when they are awaited: see [`Tables::insert_all`].
+/// A write of many entities, which runs when it is awaited: see [`Tables::insert_all`].
 #[must_use = "nothing is written until it is awaited"]
 pub struct Bulk<'a> {
     tables: Tables,
     entities: Input<'a>,
     schema: Schema,
     side_by_side: usize,
-    told: Option<Told<'a>>,
+    on_progress: Option<BulkCallback<'a>>,
 }
 
-/// An entity or a reference to one, as [`Tables::insert_all`] and [`Tables::upsert_all`] take them.
+/// An entity or a reference to one, which [`Tables::insert_all`] and [`Tables::upsert_all`] accept.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a table entity, nor a reference to one",
     note = "add `#[derive(TableEntity)]` to the struct",
     note = "entities as they were read are given by reference: `.iter().map(|stored| &**stored)`"
 )]
 pub trait AsEntity<E: TableEntity> {
-    /// The entity.
+    /// Returns the entity.
     fn as_entity(&self) -> &E;
 }
 
@@ -57,22 +57,23 @@ impl<E: TableEntity> AsEntity<E> for &E {
     }
 }
 
-/// What is written, as it comes.
+/// The input: entities or keys, encoded as they arrive.
 type Input<'a> = Pin<Box<dyn Stream<Item = Result<Item>> + Send + 'a>>;
 
-/// An entity, or the key of one, encoded.
+/// The keys of an entity, and the verb, with the encoded entity if the verb writes one.
 type Item = (RowKeys, Verb);
 
-/// What is told how far it is.
-type Told<'a> = Box<dyn FnMut(&BulkProgress) + Send + 'a>;
+/// The callback that receives the progress.
+type BulkCallback<'a> = Box<dyn FnMut(&BulkProgress) + Send + 'a>;
 
 impl Tables {
-    /// Writes new entities, many at once: those of one partition in transactions of up to 100 rows, their index rows
-    /// included, the transactions side by side. Await it.
+    /// Writes many new entities. Entities of one partition are written in transactions of up to 100 rows, including
+    /// their index rows. Transactions run concurrently. Await it.
     ///
-    /// It takes entities, or references to them, as it writes, so that an endless input needs no more memory than a
-    /// short one. Each transaction is written as a whole; what an entity that fails would take down with it is written
-    /// without it. Entities with indexes in other partitions are written one by one, side by side.
+    /// The input consists of entities or references to them. It is read while earlier entities are written, so an
+    /// endless input needs no more memory than a short one. Each transaction is written as a whole. If an entity fails,
+    /// the other entities of its transaction are written without it. Entities with indexes in other partitions are
+    /// written each by itself, several at the same time.
     ///
     /// ```
     /// # use table_runtime::{Error, Result, TableEntity, Tables};
@@ -88,10 +89,11 @@ impl Tables {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Bulk`] with everything that was not written, and why. An error that is not about one entity, such as a
-    /// store that does not answer, [ends it early](BulkError::ended_early), and so do 10,000 failures, of whatever
-    /// kind; [`resume_from`](BulkError::resume_from) says where to go on, best with
-    /// [`upsert_all`](Self::upsert_all), which can write what is there already.
+    /// Returns [`Error::Bulk`](crate::Error::Bulk) with every entity that failed, and the reason. The write [ends
+    /// early](crate::BulkError::ended_early) at an error that does not concern a single entity, such as a store that
+    /// does not answer, and after 10,000 failures of any kind. To continue, start at
+    /// [`resume_from`](crate::BulkError::resume_from), best with [`upsert_all`](Self::upsert_all), which can also write
+    /// entities that already exist.
     pub fn insert_all<'a, E, I>(&self, entities: I) -> Bulk<'a>
     where
         E: TableEntity,
@@ -100,11 +102,11 @@ impl Tables {
         self.insert_all_from(stream::iter(entities))
     }
 
-    /// As [`insert_all`](Self::insert_all), from a stream.
+    /// Writes new entities from a stream, as [`insert_all`](Self::insert_all) does from an iterator.
     ///
-    /// A stream that has nothing to give yet keeps nothing waiting: what it gave is then sent as soon as no other
-    /// transaction is under way, full or not. So the stream may wait until what it gave is written, as
-    /// [`progress`](Bulk::progress) tells.
+    /// If the stream has no item ready, the entities that it yielded are sent as soon as no other transaction is in
+    /// flight, even if their transactions are not full. So the stream may wait until these entities are written, as
+    /// [`progress`](Bulk::progress) reports.
     pub fn insert_all_from<'a, E, S>(&self, entities: S) -> Bulk<'a>
     where
         E: TableEntity,
@@ -113,11 +115,12 @@ impl Tables {
         self.bulk::<E>(entities.map(|entity| encoded(entity.as_entity(), Verb::Insert)))
     }
 
-    /// Writes entities, new or in place of those with their keys: as [`insert_all`](Self::insert_all), but repeating it
-    /// does no harm. An entity that comes twice is written twice, in this order. Entities with indexes are read first.
+    /// Writes entities, new or in place of those with the same keys, as [`insert_all`](Self::insert_all) does. To
+    /// repeat the write does no harm. An entity that occurs twice in the input is written twice, in the order of the
+    /// input. Entities with indexes are read first.
     ///
     /// # Errors
-    /// As [`insert_all`](Self::insert_all).
+    /// Returns the same errors as [`insert_all`](Self::insert_all).
     pub fn upsert_all<'a, E, I>(&self, entities: I) -> Bulk<'a>
     where
         E: TableEntity,
@@ -126,7 +129,7 @@ impl Tables {
         self.upsert_all_from(stream::iter(entities))
     }
 
-    /// As [`upsert_all`](Self::upsert_all), from a stream.
+    /// Writes entities from a stream, as [`upsert_all`](Self::upsert_all) does from an iterator.
     pub fn upsert_all_from<'a, E, S>(&self, entities: S) -> Bulk<'a>
     where
         E: TableEntity,
@@ -135,11 +138,11 @@ impl Tables {
         self.bulk::<E>(entities.map(|entity| encoded(entity.as_entity(), Verb::Upsert)))
     }
 
-    /// Removes the entities with these keys; one that is not there is no failure, and counted as
+    /// Removes the entities with these keys. A missing entity is not a failure, and is counted as
     /// [`missing`](BulkProgress::missing).
     ///
     /// # Errors
-    /// As [`insert_all`](Self::insert_all).
+    /// Returns the same errors as [`insert_all`](Self::insert_all).
     pub fn remove_all<'a, E, I>(&self, keys: I) -> Bulk<'a>
     where
         E: TableEntity,
@@ -148,7 +151,7 @@ impl Tables {
         self.remove_all_from(stream::iter(keys))
     }
 
-    /// As [`remove_all`](Self::remove_all), from a stream.
+    /// Removes entities with the keys from a stream, as [`remove_all`](Self::remove_all) does from an iterator.
     pub fn remove_all_from<'a, E: TableEntity>(
         &self,
         keys: impl Stream<Item = Point<E, Primary>> + Send + 'a,
@@ -158,7 +161,7 @@ impl Tables {
 
     fn bulk<'a, E: TableEntity>(&self, entities: impl Stream<Item = Result<Item>> + Send + 'a) -> Bulk<'a> {
         let (tables, schema) = (self.clone(), Schema::of::<E>());
-        Bulk { tables, entities: Box::pin(entities), schema, side_by_side: CONCURRENCY, told: None }
+        Bulk { tables, entities: Box::pin(entities), schema, side_by_side: CONCURRENCY, on_progress: None }
     }
 }
 
@@ -168,13 +171,13 @@ fn encoded<E: TableEntity>(entity: &E, verb: fn(Encoded) -> Verb) -> Result<Item
 }
 
 impl<'a> Bulk<'a> {
-    /// Tells how far it is, after each transaction.
-    pub fn progress(mut self, told: impl FnMut(&BulkProgress) + Send + 'a) -> Self {
-        self.told = Some(Box::new(told));
+    /// Calls the function with the progress after each transaction.
+    pub fn progress(mut self, on_progress: impl FnMut(&BulkProgress) + Send + 'a) -> Self {
+        self.on_progress = Some(Box::new(on_progress));
         self
     }
 
-    /// How many transactions are under way at most; 16 if nothing is said, and at least one.
+    /// Sets the maximum number of transactions in flight, at least one. The default is 16.
     pub fn side_by_side(mut self, transactions: usize) -> Self {
         self.side_by_side = transactions.max(1);
         self
@@ -186,8 +189,8 @@ impl<'a> IntoFuture for Bulk<'a> {
     type IntoFuture = BoxFuture<'a, Result<BulkProgress>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { tables, entities, schema, side_by_side, told } = self;
-        Box::pin(BulkWriter::new(tables, schema, side_by_side, told, entities).run())
+        let Self { tables, entities, schema, side_by_side, on_progress } = self;
+        Box::pin(BulkWriter::new(tables, schema, side_by_side, on_progress, entities).run())
     }
 }
 

@@ -110,10 +110,10 @@ impl<E, T, M, S> Column<E, T, M, S> {
     }
 }
 
-type Arg<'a, T, S> = <S as Store<T>>::Arg<'a>;
+type ArgOf<'a, T, S> = <S as Store<T>>::Arg<'a>;
 
 impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
-    fn compare(self, operator: Operator, value: Arg<'_, T, S>) -> Filter<E, S::Presence> {
+    fn compare(self, operator: Operator, value: ArgOf<'_, T, S>) -> Filter<E, S::Presence> {
         let condition = S::arg_value(value).and_then(some).and_then(finite).map(|value| Condition::Compare {
             property: self.name,
             operator,
@@ -123,7 +123,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
     }
 
     /// Matches rows that have the property, with this value.
-    pub fn eq(self, value: Arg<'_, T, S>) -> Filter<E, S::Presence>
+    pub fn eq(self, value: ArgOf<'_, T, S>) -> Filter<E, S::Presence>
     where
         M: Filterable,
         S::Order: HasEquality,
@@ -132,7 +132,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
     }
 
     /// Matches rows that have the property, with another value.
-    pub fn ne(self, value: Arg<'_, T, S>) -> Filter<E, S::Presence>
+    pub fn ne(self, value: ArgOf<'_, T, S>) -> Filter<E, S::Presence>
     where
         M: Filterable,
         S::Order: HasEquality,
@@ -141,7 +141,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
     }
 
     /// Matches rows that have the property, with a lesser value. Text is compared by UTF-16 unit.
-    pub fn lt(self, value: Arg<'_, T, S>) -> Filter<E, S::Presence>
+    pub fn lt(self, value: ArgOf<'_, T, S>) -> Filter<E, S::Presence>
     where
         M: Filterable,
         S::Order: HasOrder,
@@ -150,7 +150,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
     }
 
     /// Matches rows that have the property, with this value or a lesser one.
-    pub fn le(self, value: Arg<'_, T, S>) -> Filter<E, S::Presence>
+    pub fn le(self, value: ArgOf<'_, T, S>) -> Filter<E, S::Presence>
     where
         M: Filterable,
         S::Order: HasOrder,
@@ -159,7 +159,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
     }
 
     /// Matches rows that have the property, with a greater value.
-    pub fn gt(self, value: Arg<'_, T, S>) -> Filter<E, S::Presence>
+    pub fn gt(self, value: ArgOf<'_, T, S>) -> Filter<E, S::Presence>
     where
         M: Filterable,
         S::Order: HasOrder,
@@ -168,7 +168,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
     }
 
     /// Matches rows that have the property, with this value or a greater one.
-    pub fn ge(self, value: Arg<'_, T, S>) -> Filter<E, S::Presence>
+    pub fn ge(self, value: ArgOf<'_, T, S>) -> Filter<E, S::Presence>
     where
         M: Filterable,
         S::Order: HasOrder,
@@ -178,7 +178,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
 
     /// Sets the property in a [`patch`](crate::Tables::patch). A merge cannot remove a property, so an `Option` can
     /// only be set to a value; [`update`](crate::Tables::update) can remove it.
-    pub fn set(self, value: Arg<'_, T, S>) -> Set<E>
+    pub fn set(self, value: ArgOf<'_, T, S>) -> Set<E>
     where
         M: Settable,
     {

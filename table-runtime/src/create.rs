@@ -17,7 +17,7 @@ use crate::{
     tables::{LayoutId, Record, State},
 };
 
-/// Record that was found of a layout.
+/// Result of the search for the record of a layout.
 enum Recorded {
     Own(State),
     /// The same layout is recorded for a struct of another name.
@@ -84,11 +84,9 @@ impl Tables {
     /// created again.
     ///
     /// # Errors
-    /// Returns [`Error::LayoutChanged`](crate::Error::LayoutChanged) if keys or an index are recorded with another
-    /// layout, [`Error::RowsCollide`](crate::Error::RowsCollide) if rows of an index could be taken for those of
-    /// another entity, [`Error::Limit`](crate::Error::Limit) if no table can have the name,
-    /// [`Error::TableBeingDeleted`](crate::Error::TableBeingDeleted) if the table is being deleted, and the errors of
-    /// the store.
+    /// Returns [`Error::LayoutChanged`] if keys or an index are recorded with another layout, [`Error::RowsCollide`] if
+    /// rows of an index could be taken for those of another entity, [`Error::Limit`] if no table can have the name,
+    /// [`Error::TableBeingDeleted`] if the table is being deleted, and the errors of the store.
     pub async fn create<E: TableEntity>(&self) -> Result<()> {
         let mut created = Vec::new();
         for (at, layout) in E::LAYOUTS.iter().enumerate() {

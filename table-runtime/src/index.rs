@@ -1,30 +1,32 @@
-//! Indexes: the rows that lead from a value to its entities, and how writes keep them true.
+//! Indexes: the rows that lead from a value to its entities, and the writes that keep these rows correct.
 //!
-//! `#[index(…)]` declares one, `T::by_NAME(…)` reads it, and every write of an entity keeps its rows. An index whose
-//! rows stand in the entity's own partition (`same_partition`) is written in the entity's own transaction: all or
-//! nothing. No transaction spans two partitions, so the rows of any other index are written by steps, in an order that
-//! keeps these promises, whatever crashes or pauses where:
+//! `#[index(…)]` declares an index, `T::by_NAME(…)` reads it, and every write of an entity maintains its rows. The rows
+//! of a `same_partition` index are stored in the entity's own partition and are written in the entity's own
+//! transaction: all or nothing. No transaction spans two partitions, so the rows of any other index are written in
+//! steps. The order of the steps keeps these promises, even if processes crash or pause at any point:
 //!
 //! - an entity that readers see is found through each of its indexes;
-//! - an index never gives an entity that does not have the value: rows lead to entities, which are read and checked;
-//! - no two entities that readers see have one value of a unique index;
-//! - who comes second leaves nothing that readers see.
+//! - an index never returns an entity that does not have the value: index rows are pointers to entities, which are read
+//!   and checked;
+//! - no two entities that readers see have the same value of a unique index;
+//! - a writer that comes second leaves nothing that readers see.
 //!
-//! A `copy` in another partition is outside of them: it is written after the entity and may lag, which its type,
-//! [`Copied`], says.
+//! These promises do not include a `copy` in another partition. Such a copy is written after the entity and may lag, as
+//! its type, [`Copied`](crate::Copied), shows.
 //!
 //! # Requests
 //!
-//! What each write and read asks of the store, where no other writer is in the way. An `update` or `upsert` *moves* the
-//! rows of an index if the entity's value for it changes, and writes those that stay if what they include changes, or
-//! they are copies; *k* indexes elsewhere cost a write what is said of one of them *k* times, beside the entity's own
-//! requests, three round trips in all, since steps of one kind run side by side. The first `update` or `delete` of a
-//! [`Stored::new`](crate::Stored::new) reads the entity, which is a request more.
+//! The table shows the requests of each write and read if no other writer interferes. An `update` or `upsert` *moves*
+//! the rows of an index if the entity's value for it changes. Rows that do not move are written if the properties that
+//! they include change, or if they are copies. With *k* indexes in other partitions, a write takes *k* times the
+//! requests of one such index, in addition to the entity's own requests. Steps of one kind run concurrently, so these
+//! are three round trips in all. The first `update` or `delete` of a [`Stored::new`](crate::Stored::new) reads the
+//! entity, which takes one more request.
 //!
-//! While a unique `same_partition` index is built, an entity may have no row in it, and the row of its value may belong
-//! to another entity. A write that deletes such a row or writes over it then reads the index's state and the row first,
-//! and changes the row only if it belongs to the entity. An insert that finds a row in its way reads that row, which may
-//! be an insert that was never committed.
+//! While a unique `same_partition` index is being built, an entity may have no row in it, and the row of its value may
+//! belong to another entity. A write that deletes or overwrites such a row therefore first reads the index's state and
+//! the row, and changes the row only if it belongs to the entity. If a row blocks an insert, the insert reads that row,
+//! which may be an insert that was never committed.
 //!
 //! <!-- requests: begin -->
 //!
@@ -48,47 +50,48 @@
 //!
 //! # Crashes
 //!
-//! What a process that ends after a step leaves behind, where indexes are in other partitions. [`repair`] mends all of
-//! it at any time; nobody has to wait for that, since readers pass over what is left, and writers clear what is in their
-//! way. Where there is more than one index elsewhere, some of a step's rows may be written and some not.
+//! If indexes are in other partitions, a process that ends after a step leaves behind what these tables show.
+//! [`repair`] fixes all of it at any time. Nobody has to wait for that: readers skip the remains, and writers remove
+//! those that block them. If there is more than one index in other partitions, some of a step's rows may be written and
+//! some not.
 //!
-//! | insert | a crash after it leaves | a reader sees | who mends it |
+//! | insert | a crash after this step leaves | a reader sees | fixed by |
 //! |---|---|---|---|
 //! | 1. the entity, marked as pending | a pending entity | nothing | [`repair`]; a write of the same key |
-//! | 2. the index rows | that, and rows that lead to it | nothing: pending entities are passed over | [`repair`]; a write of the same key; who wants its unique value |
-//! | 3. the entity without the mark, if unchanged: **the commit** | copies that are missing | the entity, through each index but a `copy` elsewhere | [`repair`]; the next update |
-//! | 4. copies elsewhere | nothing | the entity | |
+//! | 2. the index rows | a pending entity, and rows that lead to it | nothing: pending entities are skipped | [`repair`]; a write of the same key; the next writer of its unique value |
+//! | 3. the entity without the mark, if unchanged: **the commit** | missing copies | the entity, through each index but a `copy` in another partition | [`repair`]; the next update |
+//! | 4. copies in other partitions | nothing | the entity | |
 //!
-//! | update | a crash after it leaves | a reader sees | who mends it |
+//! | update | a crash after this step leaves | a reader sees | fixed by |
 //! |---|---|---|---|
 //! | 1. the old index rows are read | nothing | the entity as it was | |
-//! | 2. the new index rows | rows of values that the entity does not have | the entity as it was; the rows are passed over | [`repair`]; who wants the unique value; the same update, again |
-//! | 3. the entity, if unchanged: **the commit** | rows of values that it had; copies, and what rows include, as they were | the entity as it is; the rows are passed over; copies as they were | [`repair`]; who wants the unique value; of copies, the next update; of what rows include, the next that changes it, or an upsert |
-//! | 4. the old index rows are deleted, in the versions of step 1 | copies, and what rows include, as they were | copies as they were | [`repair`]; of copies, the next update; of what rows include, the next that changes it, or an upsert |
-//! | 5. copies and included properties elsewhere | nothing | the entity as it is | |
+//! | 2. the new index rows | rows of values that the entity does not have | the entity as it was; the rows are skipped | [`repair`]; the next writer of the unique value; a retry of the same update |
+//! | 3. the entity, if unchanged: **the commit** | rows of values that it had; outdated copies and included properties | the entity as it is; the rows are skipped; outdated copies | [`repair`]; the next writer of the unique value; for copies, the next update; for included properties, the next update that changes them, or an upsert |
+//! | 4. the old index rows are deleted, in the versions of step 1 | outdated copies and included properties | outdated copies | [`repair`]; for copies, the next update; for included properties, the next update that changes them, or an upsert |
+//! | 5. copies and included properties in other partitions | nothing | the entity as it is | |
 //!
-//! | delete | a crash after it leaves | a reader sees | who mends it |
+//! | delete | a crash after this step leaves | a reader sees | fixed by |
 //! |---|---|---|---|
 //! | 1. the index rows are read | nothing | the entity | |
-//! | 2. the entity is deleted, if unchanged: **the commit** | rows that lead nowhere; copies | nothing but the copies | [`repair`]; who wants the unique value; an insert of the same entity |
+//! | 2. the entity is deleted, if unchanged: **the commit** | rows that lead to no entity; copies | nothing but the copies | [`repair`]; the next writer of the unique value; an insert of the same entity |
 //! | 3. the index rows are deleted, in the versions of step 1 | copies | the copies | [`repair`]; an insert of the same entity |
 //! | 4. the copies are deleted | nothing | nothing | |
 //!
-//! | a unique value is taken over | a crash after it leaves | a reader sees | who mends it |
+//! | takeover of a unique value | a crash after this step leaves | a reader sees | fixed by |
 //! |---|---|---|---|
-//! | 1. the row and its entity are read; a committed entity that has the value is a violation | nothing | as before | |
-//! | 2. a pending entity is deleted; one that has another value gets a new version, so that its writers cannot have it back unnoticed | the row, as it was | as before; a [`Stored`](crate::Stored) of the entity is out of date | [`repair`]; who wants the value |
-//! | 3. the row is replaced, if unchanged | as step 2 of an insert or update | as there | as there |
+//! | 1. the row and its entity are read; if a committed entity has the value, the write fails with a violation | nothing | as before | |
+//! | 2. a pending entity is deleted; an entity that has another value gets a new version, so that a concurrent write that gives it this value again fails | the unchanged row | as before; a [`Stored`](crate::Stored) of the entity is outdated | [`repair`]; the next writer of the value |
+//! | 3. the row is replaced, if unchanged | the same as step 2 of an insert or update | the same | the same |
 //!
 //! # Lists
 //!
-//! A `list` is one row for all entities of a value. Whoever adds an entity to it, or takes one out, reads it and writes
-//! it back under its version, in the entity's transaction: writers who meet at one list go one after the other, and who
-//! was slower tries again after a pause.
+//! A `list` is one row for all entities of a value. A write that adds an entity to the list, or removes one, reads the
+//! list and writes it back under its version, in the entity's transaction. Writers that collide at a list run one after
+//! another: the slower one tries again after a pause.
 //!
-//! Sixteen writers that insert into one list of the embedded store at once take 22 times as long for each entity as
-//! sixteen who meet at none (2.2 ms and 0.1 ms on disk, 0.8 ms and 0.035 ms in memory): an index with a row for each
-//! entity is the better one for values that many write at once.
+//! Sixteen writers that insert into one list of the embedded store at the same time take 22 times as long for each
+//! entity as sixteen writers that share no list (2.2 ms and 0.1 ms on disk, 0.8 ms and 0.035 ms in memory). An index
+//! with a row for each entity is the better choice for values that many writers use at the same time.
 //!
 //! [`repair`]: crate::Tables::repair
 

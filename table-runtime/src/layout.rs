@@ -1,9 +1,9 @@
 //! Layouts: the tables and keys of an entity's rows.
 
-mod assertion;
 mod change;
 mod collision;
 mod const_str;
+mod encoding;
 mod group;
 mod info;
 pub(crate) mod segments;
@@ -11,9 +11,9 @@ mod shape;
 mod slice;
 mod time_part;
 
-pub use assertion::assert_layout;
 pub(crate) use change::{Fields, are_alike, written};
 pub(crate) use collision::KeyPattern;
+pub(crate) use encoding::Encoding;
 pub use group::{Collision, Member, Message, Misfit, member_misfit};
 pub use info::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope};
 pub(crate) use shape::Shape;

@@ -12,6 +12,7 @@
 //! - [`Error`]: the errors.
 //! - [`backend`]: the interface to the stores.
 
+mod assert_layout;
 pub mod backend;
 mod bulk;
 mod codec;
@@ -78,6 +79,7 @@ pub use table_derive::{EntityGroup, KeyPart, Projection, Property, TableEntity};
 pub mod __private {
     pub use crate::{
         Result, RowRef, Value, ValueRef,
+        assert_layout::assert_layout,
         codec::{OwnerReader, PropertyWriter, RowReader, point},
         column::*,
         cost,

@@ -19,16 +19,16 @@ use crate::{
 pub struct Transaction<'a> {
     tables: Tables,
     writes: Vec<EntityWrite<'a>>,
-    /// The first mistake; it is told when the transaction is committed.
+    /// The first mistake, which the commit returns as its error.
     problem: Option<Error>,
 }
 
-/// Verb is done to one entity.
+/// A write of one entity.
 pub(crate) struct EntityWrite<'a> {
     pub(crate) write: Write,
     pub(crate) keys: RowKeys,
     pub(crate) verb: Verb,
-    /// Whether other rows depend on what stands there.
+    /// `true` if the entity has indexes, whose rows depend on the stored entity.
     pub(crate) indexed: bool,
     pub(crate) stored: Option<&'a mut (dyn ReceiveETag + Send + Sync)>,
 }
@@ -36,10 +36,10 @@ pub(crate) struct EntityWrite<'a> {
 pub(crate) enum Verb {
     Insert(Encoded),
     Upsert(Encoded),
-    /// Over the rows that it had; `None` if they have to be read.
+    /// Update of the rows that the entity had; `None` if they have to be read.
     Update(Option<LoadedRows>, ETag, Encoded),
     Patch(Properties),
-    /// Likewise.
+    /// Deletion of the rows that the entity had; `None` if they have to be read.
     Delete(Option<LoadedRows>, ETag),
     Remove,
 }
@@ -49,16 +49,17 @@ impl EntityWrite<'_> {
         Ok(RowId::of(&self.write.table_of(&self.keys)?, &self.keys))
     }
 
-    /// Whether it has to be known what stands there, whatever that is, since index rows depend on it.
+    /// Checks whether the stored row has to be read in any version, because index rows depend on it.
     fn reads(&self) -> bool {
         self.indexed && matches!(self.verb, Verb::Upsert(_) | Verb::Remove)
     }
 
-    /// Verb stands there, where that has to be known.
+    /// Reads the stored entity, if the write depends on it.
     ///
     /// # Errors
-    /// An entity of another kind stands there, or none that could be removed; or not the one of that version.
-    async fn read(&self) -> Result<Read> {
+    /// Returns an error if the row belongs to an entity of another kind, if there is no entity to remove, or if the
+    /// entity does not have the version that the write requires.
+    async fn read(&self) -> Result<RowsBefore> {
         if let Verb::Update(None, etag, _) | Verb::Delete(None, etag) = &self.verb {
             let old = self.write.loaded_rows(&self.keys, etag).await?;
             return Ok(Some((old, IfMatch::ETag(etag.clone()))));
@@ -74,8 +75,8 @@ impl EntityWrite<'_> {
         }
     }
 
-    /// Verb would be read if the very same entity stood there.
-    fn if_unchanged(&self) -> Read {
+    /// Returns the result of [`read`](Self::read) for the case that exactly this entity is already stored.
+    fn if_unchanged(&self) -> RowsBefore {
         match &self.verb {
             Verb::Upsert(new) if self.reads() => Some((new.clone().into_loaded(), IfMatch::Any)),
             Verb::Update(None, etag, new) => Some((new.clone().into_loaded(), IfMatch::ETag(etag.clone()))),
@@ -84,10 +85,10 @@ impl EntityWrite<'_> {
     }
 }
 
-/// Verb stands at the keys of a write, where that has to be known: its rows, and the condition that it is still there.
-pub(crate) type Read = Option<(LoadedRows, IfMatch)>;
+/// The entity at the keys of a write, if the write depends on it: its rows, and the condition that it is still stored.
+pub(crate) type RowsBefore = Option<(LoadedRows, IfMatch)>;
 
-/// Verb takes note that it was written.
+/// A receiver of the ETag of a row that was written.
 pub(crate) trait ReceiveETag {
     fn written(&mut self, etag: ETag);
 }
@@ -99,11 +100,12 @@ impl<E> ReceiveETag for Stored<E> {
 }
 
 impl Tables {
-    /// Begins a transaction: writes of any entities of one partition of one table, their index rows included, all of
-    /// which are applied or none. At most 100 rows, 4 MiB as they are sent.
+    /// Begins a transaction: writes of any entities of one partition of one table, including their index rows. Either
+    /// all of them are applied, or none. The limits are 100 rows, and 4 MiB as they are sent.
     ///
-    /// Verb is deleted can be inserted again in the same transaction, and entities can swap the values of a unique
-    /// index; otherwise each entity has one write. It is never split: what is too much is an error.
+    /// An entity that is deleted can be inserted again in the same transaction, and entities can swap the values of a
+    /// unique index. Otherwise each entity has one write. A transaction is never split: if it is too large, the commit
+    /// returns an error.
     ///
     /// ```
     /// # use table_runtime::{Result, TableEntity, Tables};
@@ -150,14 +152,13 @@ impl<'a> Transaction<'a> {
         self.add::<E>(|| encoded(entity).map(|(keys, new)| (keys, Verb::Insert(new))), None)
     }
 
-    /// Writes the row, new or in place of the one with this key. An entity with indexes is read first, when the
-    /// transaction is committed.
+    /// Writes the row, new or in place of the one with this key. If the entity has indexes, the commit reads it first.
     pub fn upsert<E: OnePartition>(self, entity: &E) -> Self {
         self.add::<E>(|| encoded(entity).map(|(keys, new)| (keys, Verb::Upsert(new))), None)
     }
 
-    /// Writes the changed entity back, if its row has not changed since it was read. `stored` has the new ETag once
-    /// the transaction is committed.
+    /// Writes the changed entity back, if its row has not changed since it was read. The commit sets the new ETag in
+    /// `stored`.
     pub fn update<E: OnePartition>(self, stored: &'a mut Stored<E>) -> Self {
         let update = || {
             write::unchanged_key(stored)?;
@@ -168,7 +169,7 @@ impl<'a> Transaction<'a> {
         self.add::<E>(|| update, Some(stored))
     }
 
-    /// Sets some properties of a row and keeps its others, whatever its version.
+    /// Sets some properties of a row, whatever its version, and keeps its other properties.
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
     pub fn patch<K, I>(self, key: K, sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I) -> Self
     where
@@ -188,8 +189,8 @@ impl<'a> Transaction<'a> {
         self.add::<E>(delete, None)
     }
 
-    /// Deletes the row with this key, whatever its version; that there is none is an error here. An entity with indexes
-    /// is read first, when the transaction is committed.
+    /// Deletes the row with this key, whatever its version. A missing row is an error here. If the entity has indexes,
+    /// the commit reads it first.
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
     pub fn remove<K>(self, key: K) -> Self
     where
@@ -198,17 +199,18 @@ impl<'a> Transaction<'a> {
         self.add::<K::Entity>(|| Ok((write::point(key.plan())?, Verb::Remove)), None)
     }
 
-    /// Carries all of it out, with one request and one for each upsert and removal of an entity with indexes, and for
-    /// each of its [`Stored::new`], and gives the new ETags in order, `None` for what was deleted.
+    /// Applies the transaction with one request, and one more for each upsert and removal of an entity with indexes,
+    /// and for each [`Stored::new`] of such an entity. Returns the new ETags in order; `None` for a deleted row.
     ///
-    /// If the answer is lost, one row with a `write_id` proves that all of it was applied. The ETags of rows without one
-    /// are not known then, `None`: read such a row again before it is updated.
+    /// If the answer is lost, one row with a `write_id` proves that the whole transaction was applied. The ETags of
+    /// rows without a `write_id` are then unknown, and returned as `None`: read such a row again before you update it.
     ///
     /// # Errors
-    /// The first that concerns any of the writes: those of [`insert`](Tables::insert), [`update`](Tables::update) and
-    /// the others, which name the row; [`Error::Limit`] for writes to several partitions or tables, for none at all,
-    /// for more than 100 rows or 4 MiB, and for two writes to one row, before anything is sent as far as it is known
-    /// by then. Nothing was written, unless it is [`Error::OutcomeUnknown`].
+    /// Returns the first error that concerns any of the writes. The errors are those of [`insert`](Tables::insert),
+    /// [`update`](Tables::update) and the other verbs, and name the row. Returns [`Error::Limit`] for writes to several
+    /// partitions or tables, for no writes, for more than 100 rows or 4 MiB, and for two writes to one row; as far as
+    /// this is known in advance, before anything is sent. Nothing was written, unless the error is
+    /// [`Error::OutcomeUnknown`].
     pub async fn commit(self) -> Result<Vec<Option<ETag>>> {
         let Self { tables, mut writes, problem } = self;
         if let Some(problem) = problem {
@@ -219,7 +221,7 @@ impl<'a> Transaction<'a> {
             .iter()
             .any(|write| write.reads() || matches!(write.verb, Verb::Update(None, ..) | Verb::Delete(None, _)))
         {
-            // At the least, an upsert or an update changes nothing.
+            // The check assumes that upserts and updates change nothing: other changes only add operations.
             let unchanged: Vec<_> = writes.iter().map(EntityWrite::if_unchanged).collect();
             check(&plan(&writes, &unchanged))?;
         }
@@ -227,7 +229,7 @@ impl<'a> Transaction<'a> {
         let etags = loop {
             let read = read(&writes).await?;
             match send(&writes, &read).await {
-                // Verb was read for an upsert or a removal has changed since.
+                // The row that was read for an upsert or a removal has changed since.
                 Err(error @ (Error::ConditionNotMet(_) | Error::AlreadyExists(_) | Error::NotFound(_)))
                     if is_of_read(&writes, &error) =>
                 {
@@ -250,7 +252,7 @@ fn encoded<E: TableEntity>(entity: &E) -> Result<(RowKeys, Encoded)> {
     Ok((encoded.primary().keys.clone(), encoded))
 }
 
-/// One partition of one table.
+/// Checks that all writes are to one partition of one table.
 fn check_place(writes: &[EntityWrite<'_>]) -> Result<()> {
     let what = "the transaction has".to_owned();
     let Some(first) = writes.first() else {
@@ -268,16 +270,16 @@ fn check_place(writes: &[EntityWrite<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Whether the error is about a row that was read for this transaction alone.
+/// Checks whether the error concerns a row that the commit itself read, and can read again.
 fn is_of_read(writes: &[EntityWrite<'_>], error: &Error) -> bool {
     let (Error::ConditionNotMet(row) | Error::AlreadyExists(row) | Error::NotFound(row)) = error else { return false };
     let missing = |write: &EntityWrite<'_>| matches!((&write.verb, error), (Verb::Remove, Error::NotFound(_)));
     writes.iter().filter(|write| write.reads()).any(|write| write.keys.row_key == row.row_key && !missing(write))
 }
 
-/// Reads what has to be known before a transaction is sent.
-pub(crate) async fn read(writes: &[EntityWrite<'_>]) -> Result<Vec<Read>> {
-    let mut reads: Vec<BoxFuture<'_, Result<Read>>> = Vec::with_capacity(writes.len());
+/// Reads the stored entities that the transaction depends on.
+pub(crate) async fn read(writes: &[EntityWrite<'_>]) -> Result<Vec<RowsBefore>> {
+    let mut reads: Vec<BoxFuture<'_, Result<RowsBefore>>> = Vec::with_capacity(writes.len());
     for write in writes {
         reads.push(Box::pin(write.read()));
     }
@@ -285,11 +287,11 @@ pub(crate) async fn read(writes: &[EntityWrite<'_>]) -> Result<Vec<Read>> {
 }
 
 /// Sends the transaction.
-pub(crate) async fn send(writes: &[EntityWrite<'_>], read: &[Read]) -> Result<Vec<Option<ETag>>> {
+pub(crate) async fn send(writes: &[EntityWrite<'_>], read: &[RowsBefore]) -> Result<Vec<Option<ETag>>> {
     commit(&plan(writes, read)).await
 }
 
-fn plan<'p>(writes: &'p [EntityWrite<'_>], read: &'p [Read]) -> Vec<Planned<'p>> {
+fn plan<'p>(writes: &'p [EntityWrite<'_>], read: &'p [RowsBefore]) -> Vec<Planned<'p>> {
     let planned = writes.iter().zip(read).map(|(EntityWrite { write, keys, verb, indexed, .. }, read)| {
         let whole = |new: &Encoded| write.properties(new);
         let (change, action) = match (verb, read) {

@@ -13,14 +13,16 @@ use crate::{
 };
 
 impl Tables {
-    /// Writes a new row and gives its ETag, with one request; with k index rows in other partitions 2 + k, and a copy
-    /// there takes a write and a read more.
+    /// Writes a new row and returns its ETag, with one request. With k index rows in other partitions, it takes 2 + k
+    /// requests. A copy in another partition takes one more write and one more read.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] if there is a row with this key, which takes a request more; [`Error::UniqueViolation`]
-    /// if a unique index has another entity for the value; [`Error::Key`] and [`Error::Limit`] for values that no row holds;
-    /// [`Error::OutcomeUnknown`] if the answer was lost, [`Error::Aborted`] if it took so long that another writer
-    /// took it for dead.
+    /// Returns [`Error::AlreadyExists`](crate::Error::AlreadyExists) if there is a row with this key, which takes one
+    /// more request; [`Error::UniqueViolation`](crate::Error::UniqueViolation) if the value of a unique index belongs
+    /// to another entity; [`Error::Key`](crate::Error::Key) and [`Error::Limit`](crate::Error::Limit) for values that
+    /// no row can hold; [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost;
+    /// [`Error::Aborted`](crate::Error::Aborted) if the insert took so long that another writer treated it as
+    /// abandoned.
     pub fn insert<E: TableEntity>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
         let begun = self.encoded(entity);
         Box::pin(async move {
@@ -29,11 +31,11 @@ impl Tables {
         })
     }
 
-    /// Writes the row, new or in place of the one with this key, and gives its ETag, with one request. An entity with
+    /// Writes the row, new or in place of the one with this key, and returns its ETag, with one request. An entity with
     /// indexes is read first, and then inserted or updated.
     ///
     /// # Errors
-    /// Those of [`insert`](Self::insert), but for [`Error::AlreadyExists`].
+    /// Returns the errors of [`insert`](Self::insert), except [`Error::AlreadyExists`](crate::Error::AlreadyExists).
     pub fn upsert<E: TableEntity>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
         let begun = self.encoded(entity);
         Box::pin(async move {
@@ -42,18 +44,21 @@ impl Tables {
         })
     }
 
-    /// Writes the changed entity back, if its row has not changed since it was read, and gives the new ETag, which
-    /// `stored` then has too. Properties that the struct does not know are removed.
+    /// Writes the changed entity back, if its row has not changed since it was read. Returns the new ETag and sets it
+    /// in `stored`. Properties that the struct does not know are removed.
     ///
-    /// It takes one request; with k index rows in other partitions that move 1 + 3k, and a copy there takes a write, two
-    /// if it moves, and a read more, as does a row whose included properties change. A [`Stored::new`] of an entity with
-    /// indexes takes a read more.
+    /// An update takes one request. With k index rows in other partitions that move, it takes 1 + 3k requests. A copy
+    /// in another partition takes one more write, or two if it moves, and one more read; so does a row whose included
+    /// properties change. A [`Stored::new`] of an entity with indexes takes one more read.
     ///
     /// # Errors
-    /// [`Error::ConditionNotMet`] if the row has changed, [`Error::NotFound`] if it is gone, [`Error::KeyChanged`] if
-    /// the entity's key is not the one that it was read with; [`Error::UniqueViolation`]; [`Error::Limit`];
-    /// [`Error::OutcomeUnknown`] if the answer was lost. After any of them `stored` has the entity as it was given; its
-    /// ETag is another one where the update had to touch the row to take index rows back.
+    /// Returns [`Error::ConditionNotMet`](crate::Error::ConditionNotMet) if the row has changed;
+    /// [`Error::NotFound`](crate::Error::NotFound) if the row is gone; [`Error::KeyChanged`](crate::Error::KeyChanged)
+    /// if the entity's key is not the one that it was read with;
+    /// [`Error::UniqueViolation`](crate::Error::UniqueViolation) and [`Error::Limit`](crate::Error::Limit) as
+    /// [`insert`](Self::insert) does; [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost.
+    /// After any of these errors, `stored` keeps the entity as it was given. Its ETag is a new one if the update had to
+    /// write to the row to roll back index rows.
     pub fn update<'a, E: TableEntity>(&'a self, stored: &'a mut Stored<E>) -> BoxFuture<'a, Result<ETag>> {
         let begun = unchanged_key(stored).and_then(|keys| Ok((keys, stored.loaded_rows()?, self.encoded(&**stored)?)));
         Box::pin(async move {
@@ -72,10 +77,11 @@ impl Tables {
         })
     }
 
-    /// Sets some properties of the row and keeps its others, without reading it, whatever its version; gives the new
-    /// ETag, with one request. What it sets in an insert that is not committed yet is gone with it if that is aborted.
+    /// Sets some properties of the row, whatever its version, and keeps its other properties. Returns the new ETag,
+    /// with one request: the row is not read. If the row is an insert that is not committed yet, and that insert is
+    /// aborted, the changes are lost with it.
     ///
-    /// Only what no key depends on can be set:
+    /// Only properties that no key depends on can be set:
     ///
     /// ```
     /// # use table_runtime::{TableEntity, Tables};
@@ -87,7 +93,8 @@ impl Tables {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such row: a patch never makes one. Else those of [`insert`](Self::insert).
+    /// Returns [`Error::NotFound`](crate::Error::NotFound) if there is no such row: a patch never creates one. The
+    /// other errors are those of [`insert`](Self::insert).
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
     pub fn patch<K, I>(
         &self,
@@ -107,12 +114,13 @@ impl Tables {
         })
     }
 
-    /// Deletes the row of the entity, if it has not changed since it was read, with one request; with k index rows in
-    /// other partitions 1 + 2k. A [`Stored::new`] of an entity with indexes takes a read more.
+    /// Deletes the row of the entity, if it has not changed since it was read, with one request. With k index rows in
+    /// other partitions, it takes 1 + 2k requests. A [`Stored::new`] of an entity with indexes takes one more read.
     ///
     /// # Errors
-    /// [`Error::ConditionNotMet`] if the row has changed, [`Error::NotFound`] if it is gone;
-    /// [`Error::OutcomeUnknown`] if the answer was lost.
+    /// Returns [`Error::ConditionNotMet`](crate::Error::ConditionNotMet) if the row has changed;
+    /// [`Error::NotFound`](crate::Error::NotFound) if the row is gone;
+    /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost.
     pub fn delete<E: TableEntity>(&self, stored: &Stored<E>) -> BoxFuture<'static, Result<()>> {
         let tables = self.clone();
         let (keys, old, etag) = (stored.loaded_key(), stored.loaded_rows(), Stored::etag(stored).clone());
@@ -126,13 +134,14 @@ impl Tables {
         })
     }
 
-    /// Deletes the row with this key, whatever its version, and says whether there was one. An entity with indexes is
+    /// Deletes the row with this key, whatever its version. Returns true if there was one. An entity with indexes is
     /// read first.
     ///
-    /// It asks for no kind: where entities of several kinds share a table, their keys must differ.
+    /// The kind of the row is not checked. If entities of several kinds share a table, their keys must differ.
     ///
     /// # Errors
-    /// [`Error::OutcomeUnknown`] if the answer was lost; [`Error::Key`] for a value that no key holds.
+    /// Returns [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost;
+    /// [`Error::Key`](crate::Error::Key) for a value that no key can hold.
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
     pub fn remove<K>(&self, key: K) -> BoxFuture<'static, Result<bool>>
     where

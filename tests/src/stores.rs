@@ -41,6 +41,9 @@ pub struct Store {
 }
 
 impl Kind {
+    /// All kinds of stores.
+    pub const ALL: [Self; 5] = [Self::Plain, Self::Memory, Self::Disk, Self::Azurite, Self::Live];
+
     /// Returns the reason why this kind is not tested here, if it is not.
     pub fn off(self) -> Option<&'static str> {
         match self {

@@ -1,7 +1,7 @@
-//! Packing: which entities are written in one transaction, and when it is sent.
+//! Packing of entities into transactions.
 //!
-//! A batch is *open* while it waits for more entities of its partition, *packed* while it waits for its turn, and then
-//! under way. Entities are taken from the input while nothing is packed, so that the store is what bounds the speed.
+//! A batch is *open* while it waits for more entities of its partition, *packed* while it waits to be sent, and then in
+//! flight. The input is read only while no batch is packed, so that it is not read faster than the store can write.
 
 use std::{
     borrow::Cow,
@@ -16,7 +16,7 @@ use std::{
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 
 use super::{
-    FAILURES, Input, Item, Told,
+    BulkCallback, FAILURES, Input, Item,
     send::{BatchOutcome, PositionedWrite, write_alone, write_batch},
 };
 use crate::{
@@ -28,68 +28,69 @@ use crate::{
     transaction::{EntityWrite, Verb},
 };
 
-/// How many entities wait for their transaction to be full, at most.
+/// Maximum number of entities in open batches.
 const MAX_WAITING: usize = 20_000;
-/// How many bytes they have, about.
+/// Approximate maximum size of these entities in bytes.
 const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
-/// What part of the open transactions is sent where too much waits: the fullest ones. It takes a look at each of them,
-/// which is little for each entity if so many go at once.
+/// Share of the open batches that is packed if too many entities wait: one in eight, the fullest ones. The choice looks
+/// at every open batch, but so many are packed at once that the cost for each entity is small.
 const SHARE: usize = 8;
-/// What a transaction may have by the estimate, which is below what is sent.
+/// Maximum estimated size of a transaction. The estimate is below the size that is sent, which may be 4 MiB.
 const TRANSACTION_BYTES: usize = 3 * 1024 * 1024;
 
-/// A bulk write under way.
+/// A bulk write in progress.
 pub(super) struct BulkWriter<'a> {
     tables: Tables,
     schema: Schema,
-    /// Whether an entity has rows in other partitions: then it is written by itself.
+    /// `true` if entities have rows in other partitions. Each entity is then written by itself.
     alone: bool,
-    /// Whether transactions of one partition would meet at a list.
+    /// `true` if transactions of one partition would collide at a list. They are then sent one after another.
     one_by_one: bool,
     side_by_side: usize,
-    told: Option<Told<'a>>,
-    /// Where the entities come from; `None` once it has ended.
+    on_progress: Option<BulkCallback<'a>>,
+    /// The source of the entities; `None` after its end.
     input: Option<Input<'a>>,
-    /// What waits for its transaction to be full, by table and partition.
-    open: HashMap<PartitionId, Batch>,
-    /// What is to be sent, in this order, as soon as there is room for it.
-    packed: VecDeque<Batch>,
-    /// The entities of the open batches, and their bytes.
+    /// The open batches, by table and partition.
+    open: HashMap<PartitionId, OpenBatch>,
+    /// The packed batches, in the order in which they are sent.
+    packed: VecDeque<OpenBatch>,
+    /// Number of entities in the open batches, and their estimated size.
     waiting: usize,
     waiting_bytes: usize,
     in_flight: FuturesUnordered<BoxFuture<'static, BatchOutcome>>,
-    /// The rows of what is under way: a row's next write waits for the one before.
+    /// The rows of the transactions in flight. The next write of such a row waits for the earlier one.
     in_flight_rows: HashSet<RowKeys>,
     in_flight_partitions: HashMap<String, usize>,
-    /// The places of what is neither written nor failed by itself.
+    /// The positions of the entities that are not done: neither written, nor missing, nor failed for a reason of their
+    /// own.
     outstanding: BTreeSet<usize>,
     progress: BulkProgress,
     failures: Vec<BulkFailure>,
-    /// An error that is not about one entity.
+    /// `true` after an error that does not concern a single entity.
     fatal: bool,
 }
 
-/// A table, which is one of several where it is sliced, and a partition key.
+/// A table (of a sliced entity, the slice) and a partition key.
 type PartitionId = (Cow<'static, str>, String);
 
 /// The writes of one transaction.
 #[derive(Default)]
-struct Batch {
+struct OpenBatch {
     writes: Vec<PositionedWrite>,
     row_keys: HashSet<String>,
     rows: usize,
     bytes: usize,
 }
 
-/// What happens next.
+/// The next event of a bulk write.
 enum Event {
-    /// The input gives an entity.
+    /// The input yielded an item.
     Given(Result<Item>),
     /// The input has ended.
     Ended,
-    /// The input has nothing to give yet, and nothing is under way.
+    /// The input has no item ready, and no transaction is in flight.
     Quiet,
-    /// A transaction is done.
+    /// A transaction has completed.
     Completed(BatchOutcome),
 }
 
@@ -98,7 +99,7 @@ impl<'a> BulkWriter<'a> {
         tables: Tables,
         schema: Schema,
         side_by_side: usize,
-        told: Option<Told<'a>>,
+        on_progress: Option<BulkCallback<'a>>,
         input: Input<'a>,
     ) -> Self {
         let alone = schema.before_commit().next().is_some() || schema.propagated().next().is_some();
@@ -108,7 +109,7 @@ impl<'a> BulkWriter<'a> {
             alone,
             one_by_one: schema.has_lists(),
             side_by_side,
-            told,
+            on_progress,
             input: Some(input),
             open: HashMap::new(),
             packed: VecDeque::new(),
@@ -129,7 +130,7 @@ impl<'a> BulkWriter<'a> {
             let launched = self.launch();
             match poll_fn(|context| self.poll_event(context)).await {
                 Event::Given(item) => self.take(item),
-                // Nobody knows whether more is to come: the producer may be waiting for what it gave to be written.
+                // The input may wait until the entities that it yielded are written.
                 Event::Quiet => self.pack_all(),
                 Event::Ended => {
                     self.input = None;
@@ -156,7 +157,7 @@ impl<'a> BulkWriter<'a> {
     }
 
     fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Event> {
-        // What was sent is under way from here on, while the next ones are packed.
+        // Transactions that were just launched start with this poll. They run while the next ones are packed.
         if let Poll::Ready(Some(outcome)) = self.in_flight.poll_next_unpin(context) {
             return Poll::Ready(Event::Completed(outcome));
         }
@@ -212,7 +213,7 @@ impl<'a> BulkWriter<'a> {
         }
     }
 
-    /// Has sent what waits of a partition.
+    /// Packs the open batch of a partition.
     fn pack(&mut self, place: &PartitionId) {
         let Some(batch) = self.open.remove(place) else { return };
         self.waiting -= batch.writes.len();
@@ -220,7 +221,7 @@ impl<'a> BulkWriter<'a> {
         self.packed.push_back(batch);
     }
 
-    /// Has sent what is nearly a transaction, which costs least.
+    /// Packs the fullest open batches: a transaction that is nearly full costs least for each entity.
     fn pack_fullest(&mut self) {
         let mut places: Vec<_> = self.open.iter().map(|(place, open)| (Reverse(open.rows), place)).collect();
         let share = places.len().div_ceil(SHARE);
@@ -233,16 +234,16 @@ impl<'a> BulkWriter<'a> {
         }
     }
 
-    /// Has sent everything that waits.
+    /// Packs every open batch.
     fn pack_all(&mut self) {
         (self.waiting, self.waiting_bytes) = (0, 0);
         let mut batches: Vec<_> = mem::take(&mut self.open).into_values().collect();
-        // In the order of the input, and not in that of the map, which is another one in every run.
+        // The order is that of the input. The order of the map differs in every run.
         batches.sort_by_key(|batch| batch.writes.first().map(|placed| placed.position));
         self.packed.extend(batches);
     }
 
-    /// Sends what is packed, as far as there is room for it, and says whether there was something to send.
+    /// Sends packed batches as long as there is room for them. Returns true if at least one was sent.
     fn launch(&mut self) -> bool {
         let mut launched = false;
         while self.in_flight.len() < self.side_by_side
@@ -263,8 +264,8 @@ impl<'a> BulkWriter<'a> {
         launched
     }
 
-    /// Whether something is under way that has to be done before this is sent.
-    fn conflicts_with_in_flight(&self, batch: &Batch) -> bool {
+    /// Checks whether a transaction in flight has to complete before this batch is sent.
+    fn conflicts_with_in_flight(&self, batch: &OpenBatch) -> bool {
         let mut keys = batch.writes.iter().map(|placed| &placed.write.keys);
         keys.any(|keys| {
             self.in_flight_rows.contains(keys)
@@ -284,7 +285,7 @@ impl<'a> BulkWriter<'a> {
         for keys in &rows {
             self.in_flight_rows.remove(keys);
         }
-        // What may have been written, or may yet be, is not done.
+        // An entity is not done if it may have been written, or may still be.
         let is_done = |failure: &&BulkFailure| !fatal && !matches!(*failure.error, Error::OutcomeUnknown(_));
         let by_themselves = failed.iter().filter(is_done).map(|failure| &failure.position);
         for position in written.iter().chain(&missing).chain(by_themselves) {
@@ -295,15 +296,16 @@ impl<'a> BulkWriter<'a> {
         self.progress.failed += failed.len();
         self.failures.extend(failed);
         self.fatal |= fatal;
-        if let Some(told) = &mut self.told {
-            told(&self.progress);
+        if let Some(on_progress) = &mut self.on_progress {
+            on_progress(&self.progress);
         }
     }
 
     fn finish(mut self) -> Result<BulkProgress> {
         self.failures.sort_by_key(|failure| failure.position);
         let resume_from = self.outstanding.first().copied().unwrap_or(self.progress.read);
-        // An input whose last entity was tried has ended, whether or not it had said so by then.
+        // The input may have ended without having reported it, if its last entity was tried and it was not polled
+        // again.
         let has_more = match &mut self.input {
             Some(input) if !self.failures.is_empty() => !matches!(input.next().now_or_never(), Some(None)),
             _ => false,
@@ -318,18 +320,18 @@ impl<'a> BulkWriter<'a> {
 }
 
 impl EntityWrite<'_> {
-    /// The rows that it may write.
+    /// Returns the maximum number of rows that the write may change.
     fn most_rows(&self) -> usize {
         let (each, lists) = match self.verb {
             Verb::Insert(_) => (1, 2),
-            // An index row may go and another come.
+            // An index row may be deleted and another one written.
             _ => (2, 4),
         };
         let listed = self.write.list_count();
         1 + each * (self.write.same_partition_count() - listed) + lists * listed
     }
 
-    /// About how many bytes it is, as it is sent.
+    /// Returns the approximate size of the write in bytes, as it is sent.
     fn bytes(&self) -> usize {
         const LINES: usize = 700;
         let properties = match &self.verb {

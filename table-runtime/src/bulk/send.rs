@@ -1,4 +1,4 @@
-//! Sending: a transaction, without those of its entities that fail.
+//! Sending of transactions without the entities that fail.
 
 use std::{mem, sync::Arc};
 
@@ -10,20 +10,20 @@ use crate::{
     transaction::{EntityWrite, Verb, read, send},
 };
 
-/// How often a transaction is sent again whose answer was lost.
+/// Maximum number of times that a transaction is sent again because its answer was lost.
 const MAX_ATTEMPTS: usize = 5;
 
-/// A write and its place in the input.
+/// A write and its position in the input.
 pub(super) struct PositionedWrite {
     pub(super) position: usize,
     pub(super) write: EntityWrite<'static>,
 }
 
-/// What became of a transaction.
+/// The outcome of a transaction.
 pub(super) struct BatchOutcome {
     pub(super) rows: Vec<RowKeys>,
     pub(super) written: Vec<usize>,
-    /// What was to be removed and was not there.
+    /// Positions of the removals whose row was missing.
     pub(super) missing: Vec<usize>,
     pub(super) failed: Vec<BulkFailure>,
     pub(super) fatal: bool,
@@ -41,22 +41,22 @@ impl PositionedWrite {
         BulkFailure { position: self.position, row: self.write.row_id().ok(), error: error.clone() }
     }
 
-    /// It was to be inserted, and its row is there.
+    /// Returns the failure of an insert whose row already exists.
     fn exists(&self) -> BulkFailure {
         let error = self.write.row_id().map_or_else(|error| error, |row| Error::AlreadyExists(Box::new(row)));
         self.failed(&Arc::new(error))
     }
 }
 
-/// Writes entities that have rows in other partitions too.
+/// Writes entities that also have rows in other partitions.
 pub(super) async fn write_alone(writes: Vec<PositionedWrite>) -> BatchOutcome {
     let mut outcome = BatchOutcome::of(&writes);
     for placed in writes {
-        let writer = EntityWriter(&placed.write.write);
+        let entity = EntityWriter(&placed.write.write);
         let written = match &placed.write.verb {
-            Verb::Insert(new) => writer.insert(new).await.map(|_| true),
-            Verb::Upsert(new) => writer.upsert(new).await.map(|_| true),
-            _ => writer.remove(&placed.write.keys).await,
+            Verb::Insert(new) => entity.insert(new).await.map(|_| true),
+            Verb::Upsert(new) => entity.upsert(new).await.map(|_| true),
+            _ => entity.remove(&placed.write.keys).await,
         };
         match written {
             Ok(true) => outcome.written.push(placed.position),
@@ -70,12 +70,13 @@ pub(super) async fn write_alone(writes: Vec<PositionedWrite>) -> BatchOutcome {
     outcome
 }
 
-/// Writes a transaction, without those of its entities that fail.
+/// Writes a transaction without the entities that fail.
 pub(super) async fn write_batch(writes: Vec<PositionedWrite>) -> BatchOutcome {
     let mut outcome = BatchOutcome::of(&writes);
-    // What is too much for one transaction is written by halves.
+    // A part that is too large for one transaction is divided into halves.
     let mut parts = vec![writes];
-    // Entities that want a value of another one of the batch wait until it is known whether that one is written.
+    // An entity that needs a unique value of another entity of the batch waits until that entity is written or has
+    // failed.
     let mut later: Vec<PositionedWrite> = Vec::new();
     let (mut lost, mut delays) = (0, pacing::delays());
     while let Some(part) = parts.pop().or_else(|| Some(mem::take(&mut later)).filter(|later| !later.is_empty())) {
@@ -100,7 +101,7 @@ pub(super) async fn write_batch(writes: Vec<PositionedWrite>) -> BatchOutcome {
             .map(|(position, write)| PositionedWrite { position, write })
             .collect();
         match failed_write(&part, &error) {
-            // What was read for it has changed since.
+            // The row has changed since it was read for this write.
             Some((at, true)) if sent => match part[at].write.write.pause(&mut delays, error).await {
                 Ok(()) => parts.push(part),
                 Err(error) => {
@@ -108,7 +109,7 @@ pub(super) async fn write_batch(writes: Vec<PositionedWrite>) -> BatchOutcome {
                     parts.push(part);
                 }
             },
-            // Where one is missing, more may be; and where one is in the way.
+            // If one row is missing, others may be missing too. The same holds for rows that already exist.
             Some((at, _)) if is_missing(&part[at], &error) => {
                 let (missing, rest) = partition_existing(part, at, false).await;
                 outcome.missing.extend(missing.iter().map(|placed| placed.position));
@@ -127,7 +128,7 @@ pub(super) async fn write_batch(writes: Vec<PositionedWrite>) -> BatchOutcome {
                 outcome.failed.push(part.remove(at).failed(&Arc::new(error)));
                 parts.push(part);
             }
-            // To write it twice does no harm.
+            // A transaction without inserts can be written twice without harm.
             None if matches!(error, Error::OutcomeUnknown(_)) && lost < MAX_ATTEMPTS && !has_inserts(&part) => {
                 lost += 1;
                 parts.push(part);
@@ -157,18 +158,19 @@ fn wants_value_of_another(part: &[PositionedWrite], error: &Error) -> bool {
     violation.owner != violation.entity && part.iter().any(is_owner)
 }
 
-/// Whether it was to be removed, and is not there.
+/// Checks whether the write is a removal of a missing row.
 fn is_missing(placed: &PositionedWrite, error: &Error) -> bool {
     matches!((&placed.write.verb, error), (Verb::Remove, Error::NotFound(_)))
 }
 
-/// Whether it was to be inserted, and its row is there.
+/// Checks whether the write is an insert of a row that already exists.
 fn is_in_the_way(placed: &PositionedWrite, error: &Error) -> bool {
     matches!((&placed.write.verb, error), (Verb::Insert(_), Error::AlreadyExists(_)))
 }
 
-/// Parts those whose rows stand in the table, or do not, from the others. Of the one at `known` that is known; what
-/// cannot be looked at is left to the transaction, which tells why.
+/// Separates the writes whose rows exist (or are missing, if `exists` is false) from the others. The write at `known`
+/// is known to be one of the first. If the rows cannot be read, only that write is separated, and the next attempt of
+/// the transaction reports the reason.
 async fn partition_existing(
     part: Vec<PositionedWrite>,
     known: usize,
@@ -193,7 +195,7 @@ fn has_inserts(part: &[PositionedWrite]) -> bool {
     part.iter().any(|placed| matches!(placed.write.verb, Verb::Insert(_)))
 }
 
-/// The write that a transaction failed at, and whether it can be tried again as it is.
+/// Returns the position of the write at which a transaction failed, and true if the write can be tried again unchanged.
 fn failed_write(part: &[PositionedWrite], error: &Error) -> Option<(usize, bool)> {
     let by_row_key = |row: &RowId| part.iter().position(|placed| placed.write.keys.row_key == row.row_key);
     match error {
@@ -210,7 +212,7 @@ fn failed_write(part: &[PositionedWrite], error: &Error) -> Option<(usize, bool)
     }
 }
 
-/// Whether an error is about the entities that were written, and not about the store.
+/// Checks whether an error concerns the entities that were written, and not the store.
 fn is_of_entity(error: &Error) -> bool {
     matches!(
         error,

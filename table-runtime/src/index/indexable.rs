@@ -1,8 +1,9 @@
-//! The fields that an index can be over.
+//! Types of the fields that an index can be over.
 
 use crate::KeyPart;
 
-/// A field that an index can be over: a key part, or an `Option` of one, which has no row where it is `None`.
+/// A type of a field that an index can be over: a key part, or an `Option` of one. An entity with `None` has no index
+/// row.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be indexed",
     label = "no ordered key encoding for this type",
@@ -11,13 +12,13 @@ use crate::KeyPart;
             unit enum"
 )]
 pub trait Indexable {
-    /// What stands in the key.
+    /// The type of the value in the key.
     type Part: KeyPart;
 
-    /// The value that stands in the key; `None` for no row.
+    /// Returns the value in the key; `None` if the entity has no index row.
     fn part(&self) -> Option<&Self::Part>;
 
-    /// The field of which this stands in the key.
+    /// Returns the field that has this value in the key.
     fn whole(part: Self::Part) -> Self;
 }
 

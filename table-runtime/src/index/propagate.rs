@@ -46,13 +46,13 @@ impl Propagation<'_> {
         }
         let propagated = async {
             let includes = includes.iter().map(|(layout, row)| self.include(*layout, row, keys));
-            let (copied, included) = join(self.write_copies(&copies, &stale), join_all(includes)).await;
-            copied?;
-            let included: Result<Vec<_>> = included.into_iter().collect();
+            let (whole, parts) = join(self.write_copies(&copies, &stale), join_all(includes)).await;
+            whole?;
+            let parts: Result<Vec<_>> = parts.into_iter().collect();
             if self.0.committed_version(keys).await?.as_ref() != committed {
                 let wrote = copies.iter().map(|(layout, row)| (*layout, row.keys.clone())).collect();
                 self.until_stable(keys, wrote).await?;
-                IndexRows(self.0).roll_back(keys, included?.into_iter().flatten().collect(), None).await;
+                IndexRows(self.0).roll_back(keys, parts?.into_iter().flatten().collect(), None).await;
             }
             Ok::<_, Error>(())
         };

@@ -65,7 +65,7 @@ impl Encoded {
         let primary = entity::keys(entity)?;
         let mut properties = entity::properties(entity, &primary)?;
         // A copy has no kind.
-        let copied = if const { E::LAYOUTS.len() > 1 } { properties.clone() } else { Properties::default() };
+        let stored = if const { E::LAYOUTS.len() > 1 } { properties.clone() } else { Properties::default() };
         if let Some(kind) = E::KIND {
             properties.push(entity::KIND, ValueRef::String(kind));
         }
@@ -73,8 +73,8 @@ impl Encoded {
         rows.push(Some(EncodedRow { keys: primary, properties }));
         for (layout, info) in E::LAYOUTS.iter().enumerate().skip(1) {
             let row = entity::keys_in(entity, layout)?.map(|keys| {
-                let copies = info.index.as_ref().is_some_and(|index| index.holds == Holds::Copy);
-                let begun = if copies { copied.clone() } else { Properties::default() };
+                let is_copy = info.index.as_ref().is_some_and(|index| index.holds == Holds::Copy);
+                let begun = if is_copy { stored.clone() } else { Properties::default() };
                 let properties = entity::index_properties(entity, layout, &keys, begun)?;
                 Ok::<_, Error>(EncodedRow { keys, properties })
             });

@@ -1,7 +1,7 @@
 //! Writing the keys of a layout.
 
 use super::{Decode, Encode, Escape, KeyBuffer, KeyProblem, Kind, PartSink, Plain, Raw, kind};
-use crate::{KeyError, LayoutInfo, PartInfo, limits, row::RowKeys};
+use crate::{KeyError, LayoutInfo, PartInfo, layout::Encoding, limits, row::RowKeys};
 
 /// A writer of an entity's two keys in one layout.
 #[derive(Clone, Debug)]
@@ -49,8 +49,8 @@ pub(crate) fn copy_part(
     } else {
         let value = <Plain as Decode<kind::Text>>::read(text, Escape { last: was_last, separator })?;
         let escape = Escape { last, separator };
-        match part.encoding {
-            "raw" => <Raw as Encode<kind::Text>>::write(&value, escape, out)?,
+        match part.parsed() {
+            Encoding::Raw => <Raw as Encode<kind::Text>>::write(&value, escape, out)?,
             _ => <Plain as Encode<kind::Text>>::write(&value, escape, out)?,
         }
     }

@@ -3,6 +3,7 @@
 use super::{
     collision::KeyPattern,
     const_str::{begins, same},
+    encoding::Encoding,
     info::{LayoutInfo, PartInfo},
     segments,
 };
@@ -236,7 +237,7 @@ const fn differ(one: &LayoutInfo, other: &LayoutInfo) -> bool {
 
 /// Checks whether the last part is a hash, which only distributes rows over partitions.
 const fn is_hashed(partition: &[PartInfo]) -> bool {
-    matches!(partition.last(), Some(last) if begins(last.encoding, "hash = "))
+    matches!(partition.last(), Some(last) if matches!(last.parsed(), Encoding::Hash))
 }
 
 const fn self_delimiting(parts: &[PartInfo], count: usize) -> bool {

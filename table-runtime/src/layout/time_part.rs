@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::{
+    encoding::Encoding,
     info::{LayoutInfo, PartInfo},
     segments,
     slice::SliceInfo,
@@ -13,9 +14,10 @@ impl SliceInfo {
     /// Returns the position of the time in the keys.
     pub(crate) fn place(&self, layout: &LayoutInfo) -> Option<TimePart> {
         let of = |parts: &[PartInfo]| {
-            let is_time = |encoding: &str| matches!(encoding, "plain" | "time" | "reverse_time");
-            let number = parts.iter().position(|part| part.field == self.field && is_time(part.encoding))?;
-            Some((number, parts[number].encoding == "reverse_time"))
+            let is_time =
+                |part: &PartInfo| matches!(part.parsed(), Encoding::Plain | Encoding::Time | Encoding::ReverseTime);
+            let number = parts.iter().position(|part| part.field == self.field && is_time(part))?;
+            Some((number, parts[number].parsed() == Encoding::ReverseTime))
         };
         let part = |in_partition| move |(number, descending)| TimePart { in_partition, number, descending };
         of(layout.partition).map(part(true)).or_else(|| of(layout.row).map(part(false)))

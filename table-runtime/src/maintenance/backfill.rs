@@ -39,12 +39,12 @@ pub struct Backfill {
 pub struct Backfilled {
     /// Number of entities that were read.
     pub entities: usize,
-    /// Number of entities whose row in the index was written; in a dry run, of those without one.
+    /// Number of entities whose row in the index was written; in a dry run, number of entities without such a row.
     pub written: usize,
     /// Entities that share a value of a unique index with another one. As long as there are any, the index is not
     /// ready: change one of the two, and run the backfill again.
     pub conflicts: Vec<Finding>,
-    /// Whether queries may use the index from now on. A backfill that [continues](Backfill::from) an earlier one also
+    /// `true` if queries may use the index from now on. A backfill that [continues](Backfill::from) an earlier one also
     /// counts the conflicts before its cursor, but does not list them again.
     pub ready: bool,
 }
@@ -53,8 +53,8 @@ impl Backfill {
     /// Continues an earlier backfill of the same index at its [`Progress::cursor`].
     ///
     /// # Errors
-    /// [`Error::Cursor`] for a text that is not such a cursor, for a cursor of another index, and for a cursor from before
-    /// a change of the entity's keys or indexes.
+    /// Returns [`Error::Cursor`] for a text that is not such a cursor, for a cursor of another index, and for a cursor
+    /// from before a change of the entity's keys or indexes.
     pub fn from(mut self, cursor: &str) -> Result<Self> {
         self.scan.resume(cursor)?;
         Ok(self)
@@ -130,12 +130,12 @@ impl fmt::Debug for Backfill {
 }
 
 impl Tables {
-    /// Builds an index that was added to an entity whose table already has rows. Then queries may use the index.
+    /// Builds an index that was added to an entity whose table already has rows. Afterwards queries may use the index.
     ///
-    /// Every program that writes the entity must know the index before the backfill begins. It runs beside them: it writes
-    /// the rows in bulk, and gives each entity a new version under the one that it read, so that it notices a change
-    /// meanwhile and reads the entity again. It can be stopped and continued from its [cursor](Backfill::from), and run
-    /// again. Await it.
+    /// Every program that writes the entity must know the index before the backfill begins, and may continue to write
+    /// during it. The backfill writes the index rows in bulk. It then gives each entity a new version, on the condition
+    /// that the entity still has the version that was read; if the entity has changed, the backfill reads it again. A
+    /// backfill can be stopped and continued from its [cursor](Backfill::from), and it can be run again. Await it.
     ///
     /// ```
     /// # use table_runtime::{TableEntity, Tables};
@@ -150,7 +150,8 @@ impl Tables {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Query`] if there is no index of this name; the store's errors, and rows that do not fit the struct.
+    /// Returns [`Error::Query`] if there is no index of this name, the errors of the store, and errors for rows that do
+    /// not fit the struct.
     pub fn backfill<E: TableEntity>(&self, index: &str) -> Backfill {
         let schema = Schema::of::<E>();
         let layout = (1..schema.layouts.len()).find(|layout| schema.layouts[*layout].name == index);
@@ -290,7 +291,7 @@ impl Backfiller<'_> {
     }
 
     /// Writes the rows of a unique index, and returns them by their entities. An entity without one has a value that
-    /// another entity has.
+    /// belongs to another entity, or has changed.
     async fn claim_all(&self, layout: usize, found: &[FoundEntity]) -> Result<HashMap<RowKeys, WrittenRow>> {
         let mut claims: Vec<BoxFuture<'_, _>> = Vec::with_capacity(found.len());
         for found in found {
@@ -308,8 +309,8 @@ impl Backfiller<'_> {
         }
     }
 
-    /// Writes the rows of an index that is not unique, and returns them by their entities. For an entity without one, the
-    /// transaction failed, or its outcome is unknown.
+    /// Writes the rows of an index that is not unique, and returns them by their entities. If an entity has none in the
+    /// result, its transaction failed, or the outcome is unknown.
     async fn fill_rows(&self, layout: usize, found: &[FoundEntity]) -> Result<HashMap<RowKeys, WrittenRow>> {
         let table = self.0.schema.layouts[layout].table;
         let mut partitions: BTreeMap<&str, Vec<(&FoundEntity, &EncodedRow)>> = BTreeMap::new();
@@ -323,7 +324,7 @@ impl Backfiller<'_> {
         Ok(pacing::concurrently(groups).await?.into_iter().flatten().collect())
     }
 
-    /// Writes rows of one partition in one transaction. Returns none if the transaction can be tried in parts.
+    /// Writes rows of one partition in one transaction. Returns no rows if the transaction can be tried in parts.
     async fn fill_row_group(
         &self,
         layout: usize,
@@ -363,8 +364,8 @@ impl Backfiller<'_> {
         [fence(found)].into_iter().chain(row).collect()
     }
 
-    /// Executes a transaction on the partition of these entities. Returns false if it was not applied as a whole and can
-    /// be tried in parts.
+    /// Executes a transaction on the partition of these entities. Returns false if it was not applied as a whole and
+    /// can be tried in parts.
     async fn execute_for(
         &self,
         found: Vec<FoundEntity>,

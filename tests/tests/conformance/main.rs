@@ -88,7 +88,7 @@ macro_rules! conformance {
 pub(crate) use conformance;
 
 fn main() -> ExitCode {
-    let kinds = [Kind::Plain, Kind::Memory, Kind::Disk, Kind::Azurite, Kind::Live];
+    let kinds = Kind::ALL;
     for kind in kinds {
         if let Some(reason) = kind.off() {
             eprintln!("not tested: {reason}");

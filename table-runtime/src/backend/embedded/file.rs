@@ -1,4 +1,4 @@
-//! QueryBuilder and creation of the store's file.
+//! Opening and creation of the store's file.
 
 use std::{
     fs, io,

@@ -100,7 +100,7 @@ impl Prepared {
             };
             match operation.action.properties() {
                 Some(changes) if write == PreparedAction::Merge => {
-                    prepared.values.extend_from_slice(changes.as_bytes())
+                    prepared.values.extend_from_slice(changes.as_bytes());
                 }
                 Some(properties) => stored_value::encode_into(&mut prepared.values, properties),
                 None => {}

@@ -4,10 +4,7 @@ use std::{env, fmt::Write, fs, io, path::Path};
 
 use serde_json::Value;
 
-use super::{
-    change::{Fields, written},
-    info::Layout,
-};
+use crate::layout::{Fields, Layout, written};
 
 /// Asserts that an entity is stored as a file describes. The file holds an earlier result of
 /// [`TableEntity::layout`](crate::TableEntity::layout). If a change of the struct would make stored rows unreachable,
