@@ -10,7 +10,7 @@ pub(crate) use self::{
     ready::{LayoutId, State},
     record::Record,
 };
-use crate::{Result, backend::Backend};
+use crate::backend::Backend;
 
 /// The tables of one store: an account of Azure Table storage, or an embedded store.
 ///
@@ -64,7 +64,7 @@ impl Tables {
     /// store is opened again: drop every clone, free disk space, and open the store. If the storage engine panicked
     /// because of a damaged file, reads return this error too.
     #[cfg(feature = "embedded")]
-    pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self> {
+    pub fn open(path: impl AsRef<std::path::Path>) -> crate::Result<Self> {
         crate::backend::EmbeddedBackend::open(path).map(Self::new)
     }
 
@@ -73,7 +73,7 @@ impl Tables {
     /// # Errors
     /// Returns [`Error::Store`](crate::Error::Store) if its thread cannot be started.
     #[cfg(feature = "embedded")]
-    pub fn in_memory() -> Result<Self> {
+    pub fn in_memory() -> crate::Result<Self> {
         crate::backend::InMemoryBackend::new().map(Self::new)
     }
 
@@ -89,7 +89,7 @@ impl Tables {
     /// # Errors
     /// Returns [`Error::Configuration`](crate::Error::Configuration), which names what is missing and quotes no secret.
     #[cfg(feature = "azure")]
-    pub fn connect(connection_string: &str) -> Result<Self> {
+    pub fn connect(connection_string: &str) -> crate::Result<Self> {
         crate::backend::AzureBackend::connect(connection_string).map(Self::new)
     }
 
