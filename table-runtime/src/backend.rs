@@ -336,4 +336,8 @@ impl<B: Backend + ?Sized> Backend for Arc<B> {
     fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
         (**self).execute(group)
     }
+
+    fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
+        (**self).pause(delay)
+    }
 }

@@ -28,8 +28,6 @@ pub(crate) struct EntityWrite<'a> {
     pub(crate) write: Write,
     pub(crate) keys: RowKeys,
     pub(crate) verb: Verb,
-    /// `true` if the entity has indexes, whose rows depend on the stored entity.
-    pub(crate) indexed: bool,
     pub(crate) stored: Option<&'a mut (dyn ReceiveETag + Send + Sync)>,
 }
 
@@ -51,7 +49,7 @@ impl EntityWrite<'_> {
 
     /// Checks whether the stored row has to be read in any version, because index rows depend on it.
     fn reads(&self) -> bool {
-        self.indexed && matches!(self.verb, Verb::Upsert(_) | Verb::Remove)
+        self.write.schema.has_indexes() && matches!(self.verb, Verb::Upsert(_) | Verb::Remove)
     }
 
     /// Reads the stored entity, if the write depends on it.
@@ -138,7 +136,7 @@ impl<'a> Transaction<'a> {
     ) -> Self {
         let added = write().and_then(|(keys, verb)| {
             let write = Write::new(self.tables.clone(), Schema::of::<E>())?;
-            Ok(EntityWrite { write, keys, verb, indexed: E::LAYOUTS.len() > 1, stored })
+            Ok(EntityWrite { write, keys, verb, stored })
         });
         match added {
             Ok(write) => self.writes.push(write),
@@ -292,7 +290,7 @@ pub(crate) async fn send(writes: &[EntityWrite<'_>], read: &[RowsBefore]) -> Res
 }
 
 fn plan<'p>(writes: &'p [EntityWrite<'_>], read: &'p [RowsBefore]) -> Vec<Planned<'p>> {
-    let planned = writes.iter().zip(read).map(|(EntityWrite { write, keys, verb, indexed, .. }, read)| {
+    let planned = writes.iter().zip(read).map(|(EntityWrite { write, keys, verb, .. }, read)| {
         let whole = |new: &Encoded| write.properties(new);
         let (change, action) = match (verb, read) {
             (Verb::Insert(new), _) => (Change { old: None, new: Some(new) }, Action::Insert(whole(new))),
@@ -300,7 +298,7 @@ fn plan<'p>(writes: &'p [EntityWrite<'_>], read: &'p [RowsBefore]) -> Vec<Planne
                 (Change { old: Some(old), new: Some(new) }, Action::Replace(whole(new), version.clone()))
             }
             (Verb::Upsert(new), None) => {
-                let action = if *indexed { Action::Insert } else { Action::Upsert };
+                let action = if write.schema.has_indexes() { Action::Insert } else { Action::Upsert };
                 (Change { old: None, new: Some(new) }, action(whole(new)))
             }
             (Verb::Update(old, etag, new), read) => {

@@ -1,9 +1,12 @@
 //! The backend whose requests wait: nothing arrives before its grant, and a dropped write may arrive after it.
 
+use std::{sync::Arc, time::Duration};
+
 use anyhow::Result;
 use futures_util::{FutureExt, future::join, poll};
 use table_runtime::{
     TableEntity, Tables,
+    backend::Backend,
     testing::{Request, Schedule, Scheduled},
 };
 use tests::plain::Plain;
@@ -95,5 +98,14 @@ async fn a_dropped_read_does_not_wait() -> Result<()> {
     assert!(matches!(*schedule.waiting()[0].request, Request::Get { .. }));
     drop(read);
     assert!(waiting(&schedule).is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_shared_backend_keeps_its_own_pause() -> Result<()> {
+    let (scheduled, _) = Scheduled::new(Plain::default());
+    let shared: Arc<dyn Backend> = Arc::new(scheduled);
+    // The pause of a scheduled backend takes no time.
+    assert!(Backend::pause(&shared, Duration::from_secs(3600)).now_or_never().is_some());
     Ok(())
 }

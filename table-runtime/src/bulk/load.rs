@@ -177,7 +177,7 @@ impl<'a> BulkWriter<'a> {
         let begun = item.and_then(|(keys, verb)| {
             let write = Write::new(self.tables.clone(), self.schema)?;
             let table = write.table_of(&keys)?;
-            Ok((table, EntityWrite { write, keys, verb, indexed: self.schema.has_indexes(), stored: None }))
+            Ok((table, EntityWrite { write, keys, verb, stored: None }))
         });
         let (table, write) = match begun {
             Ok(begun) => begun,

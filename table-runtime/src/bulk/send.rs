@@ -202,7 +202,7 @@ fn failed_write(part: &[PositionedWrite], error: &Error) -> Option<(usize, bool)
         Error::AlreadyExists(row) | Error::ConditionNotMet(row) | Error::NotFound(row) => {
             let at = by_row_key(row)?;
             let write = &part[at].write;
-            let read = write.indexed && !matches!(write.verb, Verb::Insert(_));
+            let read = write.write.schema.has_indexes() && !matches!(write.verb, Verb::Insert(_));
             let gone = matches!((&write.verb, error), (Verb::Remove, Error::NotFound(_)));
             Some((at, read && !gone))
         }
