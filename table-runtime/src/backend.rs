@@ -3,7 +3,15 @@
 //! A backend receives only valid input: [`Tables`](crate::Tables) first checks keys, rows, groups and scans against the
 //! service's limits, which are the same for every backend.
 
-use std::{borrow::Cow, fmt, future::Future, ops::Bound, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    fmt,
+    future::Future,
+    ops::Bound,
+    pin::Pin,
+    sync::{Arc, LazyLock},
+    time::{Duration, Instant},
+};
 
 use backon::{FuturesTimerSleeper, Sleeper};
 
@@ -97,6 +105,13 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// overrides this and waits by its own clock.
     fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
         Box::pin(FuturesTimerSleeper.sleep(delay))
+    }
+
+    /// Returns the time of a monotonic clock, since any fixed moment. It measures how long a handle may rely on what it
+    /// read. A test backend with a simulated clock overrides this together with [`pause`](Self::pause).
+    fn clock(&self) -> Duration {
+        static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+        BEGAN.elapsed()
     }
 }
 
@@ -339,5 +354,9 @@ impl<B: Backend + ?Sized> Backend for Arc<B> {
 
     fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
         (**self).pause(delay)
+    }
+
+    fn clock(&self) -> Duration {
+        (**self).clock()
     }
 }

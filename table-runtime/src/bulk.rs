@@ -61,7 +61,7 @@ impl<E: TableEntity> AsEntity<E> for &E {
 type Input<'a> = Pin<Box<dyn Stream<Item = Result<Item>> + Send + 'a>>;
 
 /// The keys of an entity, and the verb, with the encoded entity if the verb writes one.
-type Item = (RowKeys, Verb);
+pub(crate) type Item = (RowKeys, Verb);
 
 /// The callback that receives the progress.
 type BulkCallback<'a> = Box<dyn FnMut(&BulkProgress) + Send + 'a>;
@@ -160,7 +160,16 @@ impl Tables {
     }
 
     fn bulk<'a, E: TableEntity>(&self, entities: impl Stream<Item = Result<Item>> + Send + 'a) -> Bulk<'a> {
-        let (tables, schema) = (self.clone(), Schema::of::<E>());
+        self.write_all(Schema::of::<E>(), entities)
+    }
+
+    /// Writes encoded entities.
+    pub(crate) fn write_all<'a>(
+        &self,
+        schema: Schema,
+        entities: impl Stream<Item = Result<Item>> + Send + 'a,
+    ) -> Bulk<'a> {
+        let tables = self.clone();
         Bulk { tables, entities: Box::pin(entities), schema, side_by_side: CONCURRENCY, on_progress: None }
     }
 }

@@ -1,246 +1,339 @@
-//! Creation of tables, and the records of layouts in the table `TableLayouts`.
-//!
-//! The table has a row for each layout of an entity. Its partition key is the table that stores the layout's rows, so
-//! that all layouts that could collide are recorded in one partition. Its row key consists of the entity's table, its
-//! kind (or the struct's name if it has none) and the layout's name. `Layout` is the layout as JSON; `State` shows
-//! whether an index may be read.
+//! Creation of an entity's tables, and of the records of its layouts in the catalog.
 
-use serde_json::Value;
+use std::{
+    fmt, mem,
+    pin::Pin,
+    task::{Context, Poll},
+};
 
 use crate::{
-    Error, Layout, LayoutChangedError, LayoutInfo, Result, RowsCollideError, Stored, TableEntity, Tables, Ticks,
+    ETag, Error, Layout, LayoutInfo, Result, Stored, TableEntity, Tables, Ticks,
+    backend::BoxFuture,
+    catalog::{CatalogChange, Comparison, Decision, Options, RecordVersion, further_tables, tables_of, version},
     index::Schema,
-    layout::{Fields, KeyPattern, are_alike, written},
     limits,
     maintenance::LayoutScan,
     pacing,
-    tables::{LayoutId, Record, State},
+    tables::{CatalogPage, LayoutId, Record, State},
 };
 
-/// Result of the search for the record of a layout.
-enum Recorded {
-    Own(State),
-    /// The same layout is recorded for a struct of another name.
-    Renamed(State),
-    No,
+/// The creation of an entity's tables, which runs when it is awaited: see [`Tables::create`].
+#[must_use = "nothing is created until it is awaited"]
+pub struct Create {
+    tables: Tables,
+    schema: Schema,
+    options: Options,
+    running: Option<BoxFuture<'static, Result<()>>>,
 }
 
-impl LayoutId {
-    /// Finds the layout among the records of its table.
+impl Create {
+    /// Begins although the struct lacks an index that is ready: an emergency rollback to a program without the index.
     ///
-    /// # Errors
-    /// Returns an error if the layout has changed, because stored rows would not be found, and if its rows could
-    /// collide with other rows of the table, because they would be taken for each other.
-    fn find(self, entity: &Layout, layout: &'static LayoutInfo, records: &[Record]) -> Result<Recorded> {
-        let (fields, now) = (Fields::of(entity), written(entity, layout));
-        let primary = entity.layouts.first().map(|primary| written(entity, primary));
-        let mut recorded = Recorded::No;
-        for record in records {
-            let stored: Value = serde_json::from_str(&record.layout).unwrap_or_default();
-            let of_this_table = record.entity_table.eq_ignore_ascii_case(self.entity_table);
-            let is_own = of_this_table && record.entity == self.entity;
-            // A renamed struct has the same primary key.
-            let is_same =
-                is_own || of_this_table && primary.as_ref().is_some_and(|primary| fields.are_of(&stored, primary));
-            let (has_name, changes) = (record.name == self.name, fields.changes(&stored, &now));
-            if is_same && has_name && changes.is_empty() {
-                recorded = match recorded {
-                    Recorded::Own(state) => Recorded::Own(state),
-                    _ if is_own => Recorded::Own(record.state),
-                    _ => Recorded::Renamed(record.state),
-                };
-            } else if has_name && of_this_table && (is_same || layout.index.is_none() && are_alike(&stored, &now)) {
-                let (table, entity, layout) = (self.entity_table.to_owned(), record.entity.clone(), self.name);
-                let changes = changes.join("; ");
-                return Err(Box::new(LayoutChangedError { table, entity, layout, changes }).into());
-            } else if !is_same && KeyPattern::recorded(&stored).may_collide(KeyPattern::recorded(&now)) {
-                let (table, layout) = (self.table.to_owned(), self.name);
-                let (entity, other_layout) = (record.entity.clone(), record.name.clone());
-                return Err(Box::new(RowsCollideError { table, layout, entity, other_layout }).into());
-            }
-        }
-        Ok(recorded)
+    /// Such an index is taken back to the state in which it has to be built, because this program writes entities without
+    /// rows in it. Queries of it return [`Error::IndexBuilding`] until a later [`backfill`](Tables::backfill) has built it
+    /// again. The creation first waits until no running program relies on the index any more, for the length of a
+    /// [lease](Tables::with_lease) and a tenth of it: 66 seconds by default.
+    ///
+    /// ```
+    /// # use table_runtime::{Result, TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] number: u32, title: String }
+    /// # async fn example(tables: Tables) -> Result<()> {
+    /// // The newer version of this program has `#[index(title)]`, and is rolled back.
+    /// tables.create::<Post>().demote_missing_indexes().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn demote_missing_indexes(mut self) -> Self {
+        self.options.demote = true;
+        self
+    }
+
+    /// Records the entity as the target of a migration.
+    pub(crate) fn as_target(mut self) -> Self {
+        self.options.is_target = true;
+        self
     }
 }
 
-impl Record {
-    fn new(entity: &Layout, layout: &'static LayoutInfo, state: State) -> Self {
-        let LayoutId { table, entity_table, entity: own, name } = LayoutId::of(entity, layout);
-        // The service ignores case in the names of tables.
-        let [table, entity_table] = [table, entity_table].map(str::to_ascii_lowercase);
-        let (own, name) = (own.to_owned(), name.to_owned());
-        Self { table, entity_table, entity: own, name, layout: written(entity, layout).to_string(), state }
+impl Future for Create {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let Self { tables, schema, options, .. } = &*self;
+        let (tables, schema, options) = (tables.clone(), *schema, *options);
+        self.running.get_or_insert_with(|| Box::pin(create(tables, schema, options))).as_mut().poll(context)
+    }
+}
+
+impl fmt::Debug for Create {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Create").field("table", &self.schema.table()).finish_non_exhaustive()
     }
 }
 
 impl Tables {
-    /// Creates every table that the entity needs. Existing tables stay as they are. Slices are created by the writes to
-    /// them.
+    /// Creates every table that the entity needs, and records in the catalog, the table `TableLayouts`, how the entity is
+    /// stored. Existing tables stay as they are. Slices are created by the writes to them. Call it once for each entity
+    /// when the program begins. Await it.
     ///
-    /// Records the entity's keys and indexes in the table `TableLayouts`, and refuses layouts that would not find
-    /// stored rows. If an index is new to a table with rows, it is recorded as building, and queries refuse it until
-    /// [`backfill`](Self::backfill) has built it. An entity is identified there by its kind, or else by the struct's
-    /// name or by the same primary key; fields may be renamed. Records of a deleted table are removed when the table is
-    /// created again.
+    /// It compares the struct with the recorded keys, indexes and properties, and refuses a program that would not find
+    /// stored rows, or would hide rows from other programs. Programs of several versions can run side by side, as long as
+    /// their structs fit. If an index is new to an entity that was recorded before, it is recorded as building, and
+    /// queries refuse it until [`backfill`](Self::backfill) has built it.
+    ///
+    /// An entity is recorded under its kind, or else under the struct's name. A renamed struct names the earlier name:
+    /// `#[table(was = "Person")]`. Fields may be renamed if their properties keep their names. Records of a deleted table
+    /// are removed when the table is created again.
+    ///
+    /// It takes a request for the catalog, one for the records of each of the entity's tables, and one for the creation of
+    /// each table; two or three more if something is recorded. To drop its future does no harm: what is recorded is
+    /// recorded by one transaction.
     ///
     /// # Errors
-    /// Returns [`Error::LayoutChanged`] if keys or an index are recorded with another layout, [`Error::RowsCollide`] if
-    /// rows of an index could be taken for those of another entity, [`Error::Limit`] if no table can have the name,
-    /// [`Error::TableBeingDeleted`] if the table is being deleted, and the errors of the store.
-    pub async fn create<E: TableEntity>(&self) -> Result<()> {
-        let mut created = Vec::new();
-        for (at, layout) in E::LAYOUTS.iter().enumerate() {
-            check_name(layout)?;
-            if layout.slice.is_some() {
+    /// - [`Error::LayoutChanged`] if the primary key, an index or the type of a property is recorded differently, or if
+    ///   the entity is not recorded and its rows could not be told apart from those of a recorded one.
+    /// - [`Error::RowsCollide`] if rows of an index could be taken for those of another entity.
+    /// - [`Error::IndexMissing`] if the struct lacks an index that is ready, so that the program would write entities
+    ///   without rows in it. See [`drop_index`](Self::drop_index) and
+    ///   [`demote_missing_indexes`](Create::demote_missing_indexes).
+    /// - [`Error::IndexDropped`] while an index of the struct is being dropped.
+    /// - [`Error::EntityMoved`] and [`Error::EntityMigrating`] after and during a migration.
+    /// - [`Error::Limit`] if no table can have the name, [`Error::TableBeingDeleted`] if the table is being deleted,
+    ///   [`Error::NewerCatalog`], and the errors of the store.
+    pub fn create<E: TableEntity>(&self) -> Create {
+        self.create_schema(Schema::of::<E>())
+    }
+
+    pub(crate) fn create_schema(&self, schema: Schema) -> Create {
+        Create { tables: self.clone(), schema, options: Options::default(), running: None }
+    }
+}
+
+async fn create(tables: Tables, schema: Schema, options: Options) -> Result<()> {
+    let entity = schema.describe();
+    entity.layouts.iter().try_for_each(check_name)?;
+    // If the catalog is new, it has no records to read.
+    let mut is_empty = tables.create_catalog().await?;
+    let mut created: Option<(Vec<&'static str>, Vec<RecordVersion>)> = None;
+    let (mut waited, mut has_no_entity) = (Vec::new(), None);
+    let mut delays = pacing::delays();
+    loop {
+        let began = tables.backend().clock();
+        let pages = if mem::take(&mut is_empty) { Vec::new() } else { read_pages(&tables, &schema, &entity).await? };
+        let (created, forgettable) = match &created {
+            Some(created) => created,
+            // The records are read before the tables are created: those that another program writes afterwards describe
+            // rows that exist.
+            None => {
+                Comparison { options, ..Comparison::new(&entity, schema.was, &pages) }.check_place()?;
+                let new = create_tables(&tables, &entity).await?;
+                let forgettable = forgettable(&tables, &entity, &pages, &new).await?;
+                created.insert((new, forgettable))
+            }
+        };
+        let compared = Comparison {
+            entity: &entity,
+            was: schema.was,
+            options,
+            pages: &pages,
+            created,
+            forgettable,
+            waited: &waited,
+            has_no_entity,
+        };
+        let Decision::Change { change, ready, inserted, updated, name, waits } = compared.decide()? else {
+            has_no_entity = Some(self::has_no_entity(schema, &tables).await?);
+            continue;
+        };
+        let mut kept = ready;
+        if !change.is_empty() {
+            let states = |records: Vec<State>, versions: Vec<Option<ETag>>| records.into_iter().zip(versions);
+            let before = (
+                change.inserted.iter().map(|record| record.state).collect(),
+                change.updated.iter().map(|record| record.state).collect(),
+            );
+            let Some(versions) = tables.change_catalog(&pages, change).await? else {
+                let lost = Error::ConditionNotMet(Box::new(Record::head_row(schema.table())));
+                pacing::wait(&**tables.backend(), &mut delays, lost).await?;
                 continue;
-            }
-            let made = E::LAYOUTS[..at].iter().any(|before| before.table == layout.table);
-            if !made {
-                created.extend(self.backend().create_table(layout.table).await?.then_some(layout.table));
-            }
+            };
+            let new = inserted.into_iter().map(Some).zip(states(before.0, versions.inserted));
+            let changed = updated.into_iter().zip(states(before.1, versions.updated));
+            kept.extend(new.chain(changed).filter_map(|(id, (state, version))| {
+                (state == State::Ready).then_some(())?;
+                Some((id?, version?))
+            }));
         }
-        self.record_layouts(Schema::of::<E>(), &created).await
+        if waits {
+            let pages = read_pages(&tables, &schema, &entity).await?;
+            let records = pages.iter().flat_map(|page| &page.records);
+            waited = records.filter(|record| record.state == State::Leaving).map(version).collect();
+            tables.wait_for_leases().await;
+            continue;
+        }
+        for (id, version) in kept {
+            tables.leases().remember_name(&id, &name);
+            tables.leases().keep(id, version, began);
+        }
+        return Ok(());
     }
+}
 
-    /// Records the layouts of an entity that are not recorded yet. An index is recorded as ready if there is no entity,
-    /// otherwise as building. All recorded layouts are checked before any new one is recorded.
-    ///
-    /// `created` are the tables that have just been created.
-    pub(crate) async fn record_layouts(&self, schema: Schema, created: &[&'static str]) -> Result<()> {
-        let entity = schema.describe();
-        // If the table of records is new, it has no records to read.
-        let mut has_records = !self.backend().create_table(Record::LAYOUTS[0].table).await?;
-        let mut is_empty = created.contains(&schema.table()).then_some(true);
+/// Reads the records that matter to an entity.
+async fn read_pages(tables: &Tables, schema: &Schema, entity: &Layout) -> Result<Vec<CatalogPage>> {
+    let mut pages = tables.catalog_pages(&tables_of(entity)).await?;
+    let id = LayoutId::of(entity, schema.was, &entity.layouts[0]);
+    let further = further_tables(&pages, &id);
+    if !further.is_empty() {
+        pages.extend(tables.catalog_pages(&further).await?);
+    }
+    Ok(pages)
+}
+
+/// Creates the entity's tables, and returns those that did not exist.
+async fn create_tables(tables: &Tables, entity: &Layout) -> Result<Vec<&'static str>> {
+    let mut created = Vec::new();
+    for (at, layout) in entity.layouts.iter().enumerate() {
+        let is_first = !entity.layouts[..at].iter().any(|before| before.table == layout.table);
+        if layout.slice.is_none() && is_first && tables.backend().create_table(layout.table).await? {
+            created.push(layout.table);
+        }
+    }
+    Ok(created)
+}
+
+/// Returns the records of tables that did not exist, and those of the entity if it is sliced and has no slice: the rows
+/// that they describe are gone.
+async fn forgettable(
+    tables: &Tables,
+    entity: &Layout,
+    pages: &[CatalogPage],
+    created: &[&'static str],
+) -> Result<Vec<RecordVersion>> {
+    let of_new = |record: &&Stored<Record>| created.iter().any(|table| table.eq_ignore_ascii_case(&record.table));
+    let records = || pages.iter().flat_map(|page| &page.records);
+    let mut forgettable: Vec<_> = records().filter(of_new).map(version).collect();
+    if let Some(LayoutInfo { table, slice: Some(_), .. }) = entity.layouts.first() {
+        let own: Vec<_> = records().filter(|record| record.entity_table.eq_ignore_ascii_case(table)).collect();
+        let fits = own.iter().all(|record| record.entity == entity.entity && record.layout() == written(entity));
+        if !own.is_empty() && !fits && has_no_slice(tables, table).await? {
+            forgettable.extend(own.into_iter().map(version));
+        }
+    }
+    Ok(forgettable)
+}
+
+fn written(entity: &Layout) -> serde_json::Value {
+    crate::layout::written(entity, &entity.layouts[0])
+}
+
+/// Checks whether a sliced entity has no slice, of any unit.
+async fn has_no_slice(tables: &Tables, table: &str) -> Result<bool> {
+    let is_slice = |name: &String| {
+        let digits = name.get(table.len()..).unwrap_or_default();
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    Ok(!tables.backend().list_tables(table).await?.iter().any(is_slice))
+}
+
+/// An index that a backfill builds, with the version of its record.
+pub(crate) struct RecordedIndex {
+    pub(crate) version: ETag,
+}
+
+impl Tables {
+    /// Returns the record of an index that a backfill builds. Records the entity first if necessary, and waits until no
+    /// handle relies on an earlier state of the index.
+    pub(crate) async fn begin_index(&self, schema: Schema, layout: &'static LayoutInfo) -> Result<RecordedIndex> {
+        let mut delays = pacing::delays();
+        let mut waited: Option<RecordVersion> = None;
         loop {
-            let mut new = Vec::new();
-            for (at, LayoutInfo { table, .. }) in entity.layouts.iter().enumerate() {
-                if entity.layouts[..at].iter().any(|before| before.table == *table) {
-                    continue;
+            let Some((pages, record)) = self.recorded_index(schema, layout).await? else {
+                self.create_schema(schema).await?;
+                continue;
+            };
+            match record.state {
+                State::Gone => return Err(index_dropped(schema, layout)),
+                State::Leaving if waited.as_ref() == Some(&version(&record)) => {
+                    let mut record = record;
+                    record.state = State::Building;
+                    let change = CatalogChange { updated: vec![record], ..CatalogChange::default() };
+                    if self.change_catalog(&pages, change).await?.is_none() {
+                        let lost = Error::ConditionNotMet(Box::new(Record::head_row(layout.table)));
+                        pacing::wait(&**self.backend(), &mut delays, lost).await?;
+                    }
                 }
-                let mut records = if has_records { self.records(table).await? } else { Vec::new() };
-                self.forget_deleted(schema, table, created.contains(table), &mut records).await?;
-                new.push(self.unrecorded(schema, table, &records, &mut is_empty).await?);
+                State::Leaving => {
+                    waited = Some(version(&record));
+                    self.wait_for_leases().await;
+                }
+                State::Building | State::Ready => {
+                    return Ok(RecordedIndex { version: Stored::etag(&record).clone() });
+                }
             }
-            if self.record(&new).await? {
-                return Ok(());
-            }
-            has_records = true;
         }
     }
 
-    /// Removes the records that do not fit the entity, if the rows that they describe are gone because the table was
-    /// deleted and created again, or its slices were dropped.
-    async fn forget_deleted(
+    /// Records that an index is ready, if its record still has the version with which the backfill began.
+    ///
+    /// # Errors
+    /// Returns [`Error::IndexBuilding`] if the record has changed: a program without the index has begun meanwhile, and
+    /// may have written entities without a row. The backfill has to run again.
+    pub(crate) async fn complete_index(
         &self,
         schema: Schema,
-        table: &'static str,
-        is_new: bool,
-        records: &mut Vec<Record>,
+        layout: &'static LayoutInfo,
+        begun: &RecordedIndex,
     ) -> Result<()> {
-        let entity = schema.describe();
-        let fits = |record: &Record| {
-            let mut layouts = entity.layouts.iter().filter(|layout| layout.table == table);
-            layouts
-                .all(|layout| LayoutId::of(&entity, layout).find(&entity, layout, std::slice::from_ref(record)).is_ok())
-        };
-        if records.iter().all(fits) || !(is_new || self.has_no_slice(&entity).await?) {
-            return Ok(());
-        }
-        for record in records.extract_if(.., |record| !fits(record)) {
-            self.remove(Record::key(&*record.table, &*record.entity_table, &*record.entity, &*record.name)).await?;
-        }
-        Ok(())
-    }
-
-    /// Checks whether the entity is sliced and has no slice, of any unit.
-    async fn has_no_slice(&self, entity: &Layout) -> Result<bool> {
-        let Some(LayoutInfo { table, slice: Some(_), .. }) = entity.layouts.first() else { return Ok(false) };
-        let is_slice = |name: &String| {
-            let digits = name.get(table.len()..).unwrap_or_default();
-            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-        };
-        Ok(!self.backend().list_tables(table).await?.iter().any(is_slice))
-    }
-
-    /// Returns the missing records of the layouts whose rows are stored in one table.
-    async fn unrecorded(
-        &self,
-        schema: Schema,
-        table: &'static str,
-        records: &[Record],
-        is_empty: &mut Option<bool>,
-    ) -> Result<Vec<(LayoutId, Record)>> {
-        let entity = schema.describe();
-        let mut new = Vec::new();
-        for layout in entity.layouts.iter().filter(|layout| layout.table == table) {
-            let id = LayoutId::of(&entity, layout);
-            let state = match id.find(&entity, layout, records)? {
-                // There are no entities left to index.
-                Recorded::Own(State::Building) if *is_empty == Some(true) => {
-                    self.record_state(schema, layout, State::Ready).await?;
-                    continue;
-                }
-                Recorded::Own(state) => {
-                    self.ready().remember(id, state);
-                    continue;
-                }
-                Recorded::Renamed(state) => state,
-                Recorded::No if layout.index.is_none() => State::Ready,
-                Recorded::No => {
-                    let no_entity = match *is_empty {
-                        Some(is_empty) => is_empty,
-                        None => has_no_entity(schema, self).await?,
-                    };
-                    *is_empty = Some(no_entity);
-                    if no_entity { State::Ready } else { State::Building }
+        let mut delays = pacing::delays();
+        loop {
+            let began = self.backend().clock();
+            let recorded = self.recorded_index(schema, layout).await?;
+            let (pages, mut record) = match recorded {
+                Some((pages, record)) if *Stored::etag(&record) == begun.version => (pages, record),
+                Some((_, record)) if record.state == State::Ready => return Ok(()),
+                Some((_, record)) if record.state == State::Gone => return Err(index_dropped(schema, layout)),
+                _ => {
+                    let (table, index) = (schema.table().to_owned(), layout.name.to_owned());
+                    return Err(Error::IndexBuilding { table, index });
                 }
             };
-            new.push((id, Record::new(&entity, layout, state)));
-        }
-        Ok(new)
-    }
-
-    /// Writes these records, those of each table in a transaction. Returns `false` if another writer recorded some of
-    /// them meanwhile.
-    async fn record(&self, new: &[Vec<(LayoutId, Record)>]) -> Result<bool> {
-        for of_table in new.iter().filter(|of_table| !of_table.is_empty()) {
-            let begun = of_table.iter().fold(self.transaction(), |begun, (_, record)| begun.insert(record));
-            match begun.commit().await {
-                Err(Error::AlreadyExists(_)) => return Ok(false),
-                Err(error) => return Err(error),
-                Ok(_) => of_table.iter().for_each(|(id, record)| self.ready().remember(*id, record.state)),
+            if record.state == State::Ready {
+                return Ok(());
             }
-        }
-        Ok(true)
-    }
-
-    /// Returns the records of the layouts whose rows are stored in a table.
-    async fn records(&self, table: &str) -> Result<Vec<Record>> {
-        let records = Record::by_key(&*table.to_ascii_lowercase()).all(self).await?;
-        Ok(records.into_iter().map(Stored::into_inner).collect())
-    }
-
-    /// Records that an index is being built, unless the index is already recorded.
-    pub(crate) async fn begin_index(&self, schema: Schema, layout: &'static LayoutInfo) -> Result<()> {
-        let entity = schema.describe();
-        self.backend().create_table(Record::LAYOUTS[0].table).await?;
-        match LayoutId::of(&entity, layout).find(&entity, layout, &self.records(layout.table).await?)? {
-            Recorded::Own(_) => Ok(()),
-            Recorded::Renamed(_) | Recorded::No => self.record_state(schema, layout, State::Building).await,
+            record.state = State::Ready;
+            let (id, name) = (schema.id(layout), record.entity.clone());
+            let change = CatalogChange { updated: vec![record], ..CatalogChange::default() };
+            if let Some(versions) = self.change_catalog(&pages, change).await? {
+                if let Some(version) = versions.updated.into_iter().next().flatten() {
+                    self.leases().remember_name(&id, &name);
+                    self.leases().keep(id, version, began);
+                }
+                return Ok(());
+            }
+            let lost = Error::ConditionNotMet(Box::new(Record::head_row(layout.table)));
+            pacing::wait(&**self.backend(), &mut delays, lost).await?;
         }
     }
 
-    /// Records that an index is ready.
-    pub(crate) async fn complete_index(&self, schema: Schema, layout: &'static LayoutInfo) -> Result<()> {
-        self.record_state(schema, layout, State::Ready).await
-    }
-
-    async fn record_state(&self, schema: Schema, layout: &'static LayoutInfo, state: State) -> Result<()> {
+    /// Reads the record of an index, with the records of its table; `None` if the index is not recorded.
+    async fn recorded_index(
+        &self,
+        schema: Schema,
+        layout: &'static LayoutInfo,
+    ) -> Result<Option<(Vec<CatalogPage>, Stored<Record>)>> {
         let entity = schema.describe();
-        self.upsert(&Record::new(&entity, layout, state)).await?;
-        self.ready().remember(LayoutId::of(&entity, layout), state);
-        Ok(())
+        let pages = read_pages(self, &schema, &entity).await?;
+        let compared = Comparison::new(&entity, schema.was, &pages);
+        let Some(record) = compared.recorded(layout) else { return Ok(None) };
+        compared.check_index(layout, record)?;
+        let record = record.clone();
+        Ok(Some((pages, record)))
     }
+}
+
+fn index_dropped(schema: Schema, layout: &LayoutInfo) -> Error {
+    Error::IndexDropped { table: schema.table().to_owned(), index: layout.name.to_owned() }
 }
 
 /// Checks that a program may have this table, or tables with this name and the digits of a slice.

@@ -84,8 +84,52 @@ pub enum Error {
         index: String,
     },
 
-    /// The primary key or an index is recorded with another layout than the program's, so the program would not find
-    /// its rows.
+    /// The index is being dropped: [`drop_index`](crate::Tables::drop_index) deletes its rows. Once it has ended, an
+    /// index of this name can be added again.
+    #[error("the index `{index}` of {table} is being dropped; `drop_index` completes that")]
+    IndexDropped {
+        /// The entity's table.
+        table: String,
+        /// The index.
+        index: String,
+    },
+
+    /// [`create`](crate::Tables::create) found an index that is ready and that the struct does not have.
+    #[error(transparent)]
+    IndexMissing(#[from] Box<MissingIndexError>),
+
+    /// A migration has moved the entity to another place. After a write, the row was written to the old place and may
+    /// not have been moved.
+    #[error("{entity} in {table} was moved{}; use the struct of the new place", After(" to ", to))]
+    EntityMoved {
+        /// The entity's old table.
+        table: String,
+        /// The entity: its kind, or the struct's name.
+        entity: String,
+        /// The new place; empty if it is unknown.
+        to: String,
+    },
+
+    /// A migration is still moving entities to this place.
+    #[error("{entity} in {table} is the target of a migration that has not ended; `migrate` completes it")]
+    EntityMigrating {
+        /// The entity's table.
+        table: String,
+        /// The entity: its kind, or the struct's name.
+        entity: String,
+    },
+
+    /// A newer version of this crate has written the catalog, the table `TableLayouts`.
+    #[error("the catalog has the format {found}, and this version of table-runtime knows {known}; update the crate")]
+    NewerCatalog {
+        /// The format of the catalog.
+        found: i32,
+        /// The greatest format that this version knows.
+        known: i32,
+    },
+
+    /// The primary key, an index or a property is recorded differently from the program's, so the program would not find
+    /// or not read stored rows; or a new entity could not be told apart from a recorded one.
     #[error(transparent)]
     LayoutChanged(#[from] Box<LayoutChangedError>),
 
@@ -257,36 +301,52 @@ pub struct UniqueViolationError {
     pub owner: RowId,
 }
 
-/// A key or an index whose layout differs from the one that the store has recorded.
+/// A key, an index or a property that differs from the one that the store has recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} of {entity} in {table} is recorded with another layout, so this program would not find its rows: {changes}; {}", Self::subject(.layout), Self::advice(.layout))]
+#[error("{} of {entity} in {table} {} recorded differently, so this program would not find its rows: {changes}; {advice}", Self::subject(.layout), Self::verb(.layout))]
 #[non_exhaustive]
 pub struct LayoutChangedError {
     /// The entity's table.
     pub table: String,
     /// Recorded entity: its kind, or the struct's name.
     pub entity: String,
-    /// Name of the index, or `key` for the primary key.
+    /// Name of the index, `key` for the primary key, or `properties`.
     pub layout: &'static str,
     /// Differences from the recorded layout: each place with its recorded and its present value.
     pub changes: String,
+    /// Possible remedies.
+    pub advice: String,
 }
 
 impl LayoutChangedError {
     fn subject(layout: &str) -> String {
-        if layout == "key" { "the primary key".to_owned() } else { format!("the index `{layout}`") }
-    }
-
-    fn advice(layout: &str) -> &'static str {
-        if layout == "key" {
-            "keep the layout (`#[row_key(prefix = \"…\")]` keeps the beginning of its row keys), or give the changed \
-             entity another table, read the rows with a struct of the old layout and insert them there; a different \
-             entity needs its own kind or prefix"
-        } else {
-            "keep the layout (`rename(…)` keeps the names of a pointer's properties), or give the changed index \
-             another name and `backfill` it"
+        match layout {
+            "key" => "the primary key".to_owned(),
+            "properties" => "the properties".to_owned(),
+            index => format!("the index `{index}`"),
         }
     }
+
+    fn verb(layout: &str) -> &'static str {
+        if layout == "properties" { "are" } else { "is" }
+    }
+}
+
+/// An index that is recorded as ready, and that the program's struct does not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the index `{index}` of {entity} in {table} is ready, and this program's struct does not have it, so that entities which \
+     it writes would be missing from the index: drop the index with `drop_index(\"{index}\")`, or, to roll back to this \
+     program, take it back to building with `create(…).demote_missing_indexes()`"
+)]
+#[non_exhaustive]
+pub struct MissingIndexError {
+    /// The entity's table.
+    pub table: String,
+    /// The recorded entity: its kind, or the struct's name.
+    pub entity: String,
+    /// The index.
+    pub index: String,
 }
 
 /// An index that shares a table with rows of another entity, so that rows of both could have the same key.
@@ -460,8 +520,13 @@ mod tests {
             etag: crate::Ticks::UNIX_EPOCH.into(),
             timestamp: crate::Ticks::UNIX_EPOCH,
         };
-        let layout_changed =
-            |layout| LayoutChangedError { table: name(), entity: name(), layout, changes: "a part".to_owned() };
+        let layout_changed = |layout| LayoutChangedError {
+            table: name(),
+            entity: name(),
+            layout,
+            changes: "a part".to_owned(),
+            advice: "keep it".to_owned(),
+        };
         vec![
             Box::new(key(None)).into(),
             Box::new(key(Some(*row(words)))).into(),
@@ -486,6 +551,12 @@ mod tests {
             .into(),
             Error::IndexBuilding { table: name(), index: name() },
             Error::IndexNotRecorded { table: name(), index: name() },
+            Error::IndexDropped { table: name(), index: name() },
+            Box::new(MissingIndexError { table: name(), entity: name(), index: name() }).into(),
+            Error::EntityMoved { table: name(), entity: name(), to: quoted() },
+            Error::EntityMigrating { table: name(), entity: name() },
+            Error::NewerCatalog { found: 2, known: 1 },
+            Box::new(layout_changed("properties")).into(),
             Box::new(layout_changed("email")).into(),
             Box::new(layout_changed("key")).into(),
             Box::new(RowsCollideError { table: name(), layout: "key", entity: name(), other_layout: name() }).into(),

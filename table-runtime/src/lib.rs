@@ -15,6 +15,7 @@
 mod assert_layout;
 pub mod backend;
 mod bulk;
+mod catalog;
 mod codec;
 mod column;
 pub mod cost;
@@ -29,6 +30,7 @@ pub mod key;
 mod layout;
 pub mod limits;
 mod maintenance;
+mod migrate;
 mod pacing;
 mod properties;
 pub mod property;
@@ -47,10 +49,12 @@ mod value;
 mod write;
 
 pub use bulk::{AsEntity, Bulk};
+pub use catalog::{DropIndex, DroppedIndex};
 pub use column::{Column, Decided, Filter, IntoFilter, Set};
+pub use create::Create;
 pub use entity::{AllowScan, OnePartition, Stored, TableEntity};
 pub use error::{
-    BulkError, BulkFailure, BulkProgress, Error, KeyChangedError, KeyError, LayoutChangedError, LimitError,
+    BulkError, BulkFailure, BulkProgress, Error, KeyChangedError, KeyError, LayoutChangedError, LimitError, MissingIndexError,
     OutcomeUnknownError, ParseCursorError, PropertyError, PropertyProblem, QueryError, Result, RowNow,
     RowsCollideError, ServiceError, UniqueViolationError,
 };
@@ -59,6 +63,7 @@ pub use guid::{Guid, ParseGuidError};
 pub use key::{KeyPart, KeyWriter};
 pub use layout::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope, Slice, SliceInfo, SliceUnit};
 pub use maintenance::{Backfill, Backfilled, Finding, Progress, Repair, Repaired, Verify};
+pub use migrate::{DropMoved, DroppedEntity, Migrate, Migrated};
 pub use properties::{DamagedProperties, Properties, PropertiesRef};
 pub use property::Property;
 pub use query::{

@@ -10,6 +10,7 @@ mod verify;
 pub use backfill::{Backfill, Backfilled};
 pub use finding::Finding;
 pub use progress::Progress;
+pub(crate) use progress::ProgressCallback;
 pub use repair::{Repair, Repaired};
-pub(crate) use scan::LayoutScan;
+pub(crate) use scan::{LayoutScan, ScannedPage, all_rows};
 pub use verify::Verify;

@@ -7,6 +7,7 @@ mod lookups;
 mod merge;
 mod page;
 mod plan;
+mod ready;
 mod point;
 mod selection;
 mod slices;

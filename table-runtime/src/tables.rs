@@ -1,14 +1,16 @@
 //! Handle to the tables of one store.
 
-mod ready;
+mod lease;
 mod record;
+mod states;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
-use self::ready::ReadyIndexes;
+use self::lease::Leases;
 pub(crate) use self::{
-    ready::{LayoutId, State},
-    record::Record,
+    lease::Lease,
+    record::{FORMAT, Facts, Head, KEY, LayoutId, Place, Record, State},
+    states::CatalogPage,
 };
 use crate::backend::Backend;
 
@@ -42,14 +44,14 @@ use crate::backend::Backend;
 #[derive(Clone)]
 pub struct Tables {
     backend: Arc<dyn Backend>,
-    /// Indexes that are known to be ready.
-    ready: Arc<ReadyIndexes>,
+    /// States of layouts that were read from the catalog.
+    leases: Arc<Leases>,
 }
 
 impl Tables {
     /// Creates a handle to the tables of this backend.
     pub fn new(backend: impl Backend) -> Self {
-        Self { backend: Arc::new(backend), ready: Arc::default() }
+        Self { backend: Arc::new(backend), leases: Arc::default() }
     }
 
     /// Opens the embedded store in this file, and creates the file if it is missing.
@@ -93,14 +95,34 @@ impl Tables {
         crate::backend::AzureBackend::connect(connection_string).map(Self::new)
     }
 
+    /// Returns a handle whose leases have this length. The default is 60 seconds.
+    ///
+    /// A handle reads from the catalog whether an index is ready, and relies on that for the length of a lease. Before an
+    /// index is dropped, or is taken back to a state in which it has to be built, and before a migration ends, the
+    /// program that does it therefore waits for the length of a lease and a tenth of it. All programs of one store must
+    /// have the same length. A shorter one makes tests and tools wait less, and costs a request more often.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use table_runtime::Tables;
+    ///
+    /// let tables = Tables::in_memory()?.with_lease(Duration::from_millis(100));
+    /// # Ok::<(), table_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_lease(self, length: Duration) -> Self {
+        Self { backend: self.backend, leases: Arc::new(Leases::new(length)) }
+    }
+
     /// Returns the backend.
     pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
         &self.backend
     }
 
-    /// Returns the indexes that are known to be ready.
-    pub(crate) fn ready(&self) -> &ReadyIndexes {
-        &self.ready
+    /// Returns the leases that the handle holds.
+    pub(crate) fn leases(&self) -> &Leases {
+        &self.leases
     }
 }
 

@@ -14,6 +14,7 @@ use crate::{
     limits, pacing,
     row::RowKeys,
     slice_tables,
+    tables::{LayoutId, Lease},
 };
 
 /// The operations of a transaction, one for each row.
@@ -52,6 +53,39 @@ impl Operations {
 /// deleted.
 pub(crate) async fn commit(planned: &[Planned<'_>]) -> Result<Vec<Option<ETag>>> {
     let Some(first) = planned.first() else { return Ok(Vec::new()) };
+    let leases = write_leases(planned).await?;
+    let etags = commit_in_place(planned, first).await?;
+    for (id, lease) in leases {
+        first.write.tables.confirm_write(&id, &lease).await?;
+    }
+    Ok(etags)
+}
+
+/// Returns the leases under which the entities may be written. There are none for entities for which the handle did not
+/// call `create`.
+///
+/// # Errors
+/// Returns an error if a migration has moved an entity.
+async fn write_leases(planned: &[Planned<'_>]) -> Result<Vec<(LayoutId, Lease)>> {
+    let mut leases: Vec<(LayoutId, Lease)> = Vec::new();
+    for (at, one) in planned.iter().enumerate() {
+        let schema = &one.write.schema;
+        // Most transactions have entities of one type.
+        if planned[..at].last().is_some_and(|before| std::ptr::eq(before.write.schema.layouts, schema.layouts)) {
+            continue;
+        }
+        let id = schema.id(&schema.layouts[0]);
+        if leases.iter().any(|(known, _)| *known == id) {
+            continue;
+        }
+        if let Some(lease) = one.write.tables.write_lease(&id).await? {
+            leases.push((id, lease));
+        }
+    }
+    Ok(leases)
+}
+
+async fn commit_in_place(planned: &[Planned<'_>], first: &Planned<'_>) -> Result<Vec<Option<ETag>>> {
     let (schema, table, partition_key) =
         (&first.write.schema, first.write.table_of(first.keys)?, &first.keys.partition_key);
     let mut read = ReadRows::new();

@@ -7,6 +7,7 @@ use crate::{
     layout::{Holds, Scope, Shape},
     limits,
     row::RowKeys,
+    tables::LayoutId,
 };
 
 /// The parts of an entity's type that writes need. They are values, so that the code of writes is compiled once and not
@@ -17,6 +18,8 @@ pub(crate) struct Schema {
     /// Whether the entity's rows have a `WriteId`.
     pub(crate) has_write_id: bool,
     pub(crate) kind: Option<&'static str>,
+    /// The entity's earlier name in the catalog.
+    pub(crate) was: Option<&'static str>,
     separator: Option<char>,
     /// The shape of the entity's row keys, if the entity has no kind.
     pub(crate) shape: Option<Shape>,
@@ -125,6 +128,7 @@ impl Schema {
             layouts: E::LAYOUTS,
             has_write_id: E::WRITE_ID,
             kind: E::KIND,
+            was: E::WAS,
             separator: E::SEPARATOR,
             shape: if E::KIND.is_some() { None } else { Shape::of(&E::LAYOUTS[0], E::SEPARATOR) },
             describe: E::layout,
@@ -146,6 +150,16 @@ impl Schema {
     /// Returns the description of the entity's layouts.
     pub(crate) fn describe(&self) -> Layout {
         (self.describe)()
+    }
+
+    /// Returns the entity's name in the catalog.
+    pub(crate) fn name(&self) -> &'static str {
+        self.describe().entity
+    }
+
+    /// Returns the identity of a layout in the catalog.
+    pub(crate) fn id(&self, layout: &'static LayoutInfo) -> LayoutId {
+        LayoutId::of(&self.describe(), self.was, layout)
     }
 
     /// Returns the entity's table.

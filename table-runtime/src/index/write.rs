@@ -216,7 +216,7 @@ impl Write {
     /// Checks whether the index is known to be ready. The row of an entity that was loaded is then its own. While an
     /// index is built, an entity may have no row, and the row of its value may belong to another entity.
     pub(crate) async fn is_ready(&self, layout: usize) -> Result<bool> {
-        self.tables.has_ready_index(&self.schema.describe(), &self.schema.layouts[layout]).await
+        self.tables.has_ready_index(&self.schema.id(&self.schema.layouts[layout])).await
     }
 
     /// Fences an entity: gives it a new version and changes nothing else. A writer that read it before cannot commit.

@@ -63,6 +63,12 @@ impl<'a> KeyPattern<'a> {
         Self { is_index: !layout["index"].is_null(), partition, row }
     }
 
+    /// Checks whether a row with these keys can belong to the layout. At most one of several layouts that cannot collide
+    /// includes a key.
+    pub(crate) fn includes(self, partition_key: &str, row_key: &str) -> bool {
+        self.partition.begins(partition_key) && self.row.begins(row_key)
+    }
+
     /// Checks whether rows of two entities' layouts in one table could have the same key. Only pairs with at least one
     /// index can collide. Kinds are ignored, because they are not part of a key.
     pub(crate) const fn may_collide(self, other: Self) -> bool {
@@ -100,6 +106,17 @@ impl<'a> KeyStart<'a> {
             [first, ..] => FirstPart::of(first.kind, first.self_delimiting),
         };
         Self { text, first, may_be_all: may_be_empty(parts) }
+    }
+
+    /// Checks whether the key can have this beginning.
+    fn begins(self, key: &str) -> bool {
+        let Some(rest) = key.strip_prefix(self.text) else { return false };
+        match (self.first, rest.as_bytes()) {
+            (FirstPart::Nothing, rest) => rest.is_empty(),
+            (FirstPart::Text, _) => true,
+            (_, []) => self.may_be_all,
+            (first, [byte, ..]) => first.may_start_with(&[*byte]),
+        }
     }
 
     /// Checks whether one key can begin with both.

@@ -86,8 +86,9 @@ async fn run(Backfill { tables, schema, layout, mut scan, dry_run, mut on_progre
     let layout = layout?;
     let write = Write::new(tables.clone(), schema)?;
     let info = &schema.layouts[layout];
-    if !dry_run {
-        tables.begin_index(schema, info).await?;
+    let begun = if dry_run { None } else { Some(tables.begin_index(schema, info).await?) };
+    if let Some(begun) = &begun {
+        scan.bind(&begun.version)?;
     }
     let (mut filled, mut progress) = (Backfilled::default(), Progress::default());
     while let Some(page) = scan.next().await? {
@@ -115,8 +116,8 @@ async fn run(Backfill { tables, schema, layout, mut scan, dry_run, mut on_progre
         }
         pacing::yield_now().await;
     }
-    if !dry_run && !scan.has_conflicts() {
-        tables.complete_index(schema, info).await?;
+    if let Some(begun) = begun.filter(|_| !scan.has_conflicts()) {
+        tables.complete_index(schema, info, &begun).await?;
         filled.ready = true;
     }
     Ok(filled)
@@ -133,7 +134,8 @@ impl Tables {
     /// Builds an index that was added to an entity whose table already has rows. Afterwards queries may use the index.
     ///
     /// Every program that writes the entity must know the index before the backfill begins, and may continue to write
-    /// during it. The backfill writes the index rows in bulk. It then gives each entity a new version, on the condition
+    /// during it. If a program without the index calls `create` meanwhile, the backfill ends with
+    /// [`Error::IndexBuilding`] and has to run again, from the beginning. The backfill writes the index rows in bulk. It then gives each entity a new version, on the condition
     /// that the entity still has the version that was read; if the entity has changed, the backfill reads it again. A
     /// backfill can be stopped and continued from its [cursor](Backfill::from), and it can be run again. Await it.
     ///

@@ -27,4 +27,4 @@ impl Progress {
 }
 
 /// The function that receives the progress of a job.
-pub(super) type ProgressCallback = Option<Box<dyn FnMut(&Progress) + Send>>;
+pub(crate) type ProgressCallback = Option<Box<dyn FnMut(&Progress) + Send>>;

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::VecDeque, ops::Bound, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, LayoutInfo, ParseCursorError, Result, RowSet,
+    ETag, Error, LayoutInfo, ParseCursorError, Result, RowSet,
     backend::{Backend, Continuation, KeyRange, Page, Partitions, Scan},
     index::Schema,
     key::order,
@@ -31,6 +31,8 @@ pub(crate) struct LayoutScan {
     /// The last row that was returned.
     last: Option<Position>,
     has_conflicts: bool,
+    /// The version of the catalog's record to which the job is bound, if it is.
+    version: Option<String>,
 }
 
 /// The position after which a scan continues.
@@ -44,6 +46,8 @@ struct Position {
     row_key: String,
     /// Whether the job left a conflict before this position.
     has_conflicts: bool,
+    /// The version of the catalog's record to which the job is bound, if it is.
+    version: Option<String>,
 }
 
 /// A page of rows of one layout.
@@ -74,6 +78,7 @@ impl LayoutScan {
             resumed: None,
             last: None,
             has_conflicts: false,
+            version: None,
         }
     }
 
@@ -104,6 +109,19 @@ impl LayoutScan {
         self.has_conflicts = position.has_conflicts;
         self.last = Some(position.clone());
         self.resumed = Some(position);
+        Ok(())
+    }
+
+    /// Binds the job and its cursors to the version of a record of the catalog.
+    ///
+    /// # Errors
+    /// Returns an error if the job continues one that was bound to another version.
+    pub(crate) fn bind(&mut self, version: &ETag) -> Result<(), ParseCursorError> {
+        let version = version.to_string();
+        if self.last.as_ref().is_some_and(|last| last.version.as_ref() != Some(&version)) {
+            return Err(ParseCursorError::OtherQuery);
+        }
+        self.version = Some(version);
         Ok(())
     }
 
@@ -180,9 +198,9 @@ impl LayoutScan {
             if let Some(row) = page.rows.last() {
                 let (partition_key, row_key) = (row.partition_key.to_owned(), row.row_key.to_owned());
                 let (job_hash, has_conflicts) = (self.job_hash, self.has_conflicts);
-                let table_name = table.to_string();
+                let (table_name, version) = (table.to_string(), self.version.clone());
                 self.last =
-                    Some(Position { job_hash, layout, table: table_name, partition_key, row_key, has_conflicts });
+                    Some(Position { job_hash, layout, table: table_name, partition_key, row_key, has_conflicts, version });
                 return Ok(Some(ScannedPage { layout, table, rows: page.rows }));
             }
         }
@@ -197,7 +215,7 @@ fn contains(scan: &Scan, position: &Position) -> bool {
 }
 
 /// Returns a scan of every row of a layout: all partitions of its table, and the row keys with its prefix.
-fn all_rows(layout: &LayoutInfo, table: Cow<'static, str>) -> Scan {
+pub(crate) fn all_rows(layout: &LayoutInfo, table: Cow<'static, str>) -> Scan {
     let rows = if layout.row.is_empty() {
         let key = Bound::Included(layout.row_prefix.to_owned());
         KeyRange { from: key.clone(), to: key }

@@ -4,13 +4,14 @@ use std::{borrow::Cow, cmp::Ordering, ops::Bound};
 
 use super::{selection::Selection, visible::Visible};
 use crate::{
-    Condition, Error, Holds, KeyError, LayoutInfo, LimitError, QueryError, Result, RowRef, TableEntity, Tables,
-    backend::{BoxFuture, KeyRange, Partitions, Scan},
+    Condition, Error, Holds, KeyError, LayoutInfo, LimitError, QueryError, Result, RowRef, TableEntity,
+    backend::{KeyRange, Partitions, Scan},
     column, entity,
     key::{Encode, Escape, KeyBuffer, KeyProblem, Kind, Ordered, check_length, hash, order, write_part},
     limits,
     property::PropertyProblem,
     row::RowKeys,
+    tables::LayoutId,
 };
 
 /// Partitions that a query reads.
@@ -77,7 +78,7 @@ impl From<PlanProblem> for Error {
 pub(crate) struct EntityFns {
     pub(crate) layout: usize,
     owner: fn(usize, RowRef<'_>) -> Result<RowKeys>,
-    is_ready: fn(&Tables, usize) -> BoxFuture<'_, Result<()>>,
+    id: fn(usize) -> LayoutId,
 }
 
 impl EntityFns {
@@ -85,7 +86,7 @@ impl EntityFns {
         Self {
             layout,
             owner: entity::owner::<E>,
-            is_ready: |tables, layout| Box::pin(async move { tables.index_is_ready::<E>(layout).await }),
+            id: |layout| LayoutId::of(&E::layout(), E::WAS, &E::LAYOUTS[layout]),
         }
     }
 
@@ -94,9 +95,9 @@ impl EntityFns {
         (self.owner)(self.layout, row)
     }
 
-    /// Checks that the index may be read. Call it before the first row of the index is read.
-    pub(crate) async fn is_ready(&self, tables: &Tables) -> Result<()> {
-        (self.is_ready)(tables, self.layout).await
+    /// Returns the identity of the index in the catalog.
+    pub(crate) fn id(&self) -> LayoutId {
+        (self.id)(self.layout)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{
     found::{FoundRow, IndexRowRef},
     plan::{EntityFns, Plan},
+    ready::ReadyIndex,
     source::OnRow,
 };
 use crate::{Error, Result, RowRef, Tables};
@@ -11,11 +12,14 @@ use crate::{Error, Result, RowRef, Tables};
 pub(crate) async fn find(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>, read: OnRow<'_>) -> Result<()> {
     let (partition, row) = plan.checked_keys()?;
     let (layout, table) = (plan.layout_number(), plan.row_table()?);
+    let mut index = None;
     if let Some(entity_fns) = plan.entity_fns() {
-        entity_fns.is_ready(tables).await?;
+        let ready = ReadyIndex::new(tables, entity_fns.id()).await?;
         if plan.is_lookup() {
-            return Box::pin(read_through_pointer(plan, entity_fns, tables, read)).await;
+            Box::pin(read_through_pointer(plan, entity_fns, tables, read)).await?;
+            return ready.confirm().await;
         }
+        index = Some(ready);
     }
     let (visible, is_primary) = (plan.visible(), plan.layout().index.is_none());
     let mut check_row = |row: RowRef<'_>| {
@@ -27,7 +31,13 @@ pub(crate) async fn find(plan: &Plan, tables: &Tables, select: Option<&[&'static
     match tables.backend().get_with(&table, partition, row, select, &mut check_row).await {
         // The slice does not exist, or is being deleted: it has no such row.
         Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) if plan.layout().slice.is_some() => Ok(()),
-        read => read.map(drop),
+        read => {
+            read?;
+            match index {
+                Some(index) => index.confirm().await,
+                None => Ok(()),
+            }
+        }
     }
 }
 

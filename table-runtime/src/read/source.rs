@@ -6,7 +6,8 @@ use super::{
     cursor::Cursor,
     found::FoundRow,
     lookups::PointerReader,
-    plan::{EntityFns, Plan, Reached},
+    plan::{Plan, Reached},
+    ready::ReadyIndex,
     selection::Selection,
     slices::Slices,
     stages::{OnTableRow, PageDemand, Stages, after},
@@ -16,6 +17,7 @@ use crate::{
     Error, LayoutInfo, Result, RowRef, Tables,
     backend::{Backend, Scan},
     row::RowKeys,
+    tables::LayoutId,
 };
 
 /// Callback for a found row. It returns whether the row was a match and so is part of the result.
@@ -45,7 +47,7 @@ struct Start {
     /// Cursor after which the query continues.
     resumed: Option<Cursor>,
     /// Index that has to be ready, if the query reads one.
-    index: Option<(Tables, EntityFns)>,
+    index: Option<(Tables, LayoutId)>,
     /// Tables, if the layout is sliced.
     slices: Option<Slices>,
     /// True if there is nothing to read.
@@ -56,6 +58,8 @@ struct Start {
 pub(crate) struct RowPages {
     backend: Arc<dyn Backend>,
     stages: Stages,
+    /// The index, if the rows are those of one.
+    index: Option<ReadyIndex>,
     /// Number of rows that this run may still return.
     pub(crate) remaining_in_run: usize,
     /// Number of rows that the query may still return in all its runs, if it has a limit.
@@ -72,7 +76,11 @@ impl RowPages {
     async fn next(&mut self, read: OnTableRow<'_>) -> Result<bool> {
         let Self { remaining_in_run: rows, skipped_any, is_sliced, .. } = *self;
         let demand = PageDemand { rows, skipped_any, is_sliced };
-        self.stages.next(&self.backend, demand, read).await
+        let Some(index) = &mut self.index else { return self.stages.next(&self.backend, demand, read).await };
+        index.renew().await?;
+        let is_read = self.stages.next(&self.backend, demand, read).await?;
+        index.confirm().await?;
+        Ok(is_read)
     }
 
     fn consume(&mut self, rows: usize) {
@@ -92,6 +100,7 @@ impl Source {
         let pages = RowPages {
             backend: tables.backend().clone(),
             stages: Stages::default(),
+            index: None,
             remaining_in_run: plan.take.unwrap_or(usize::MAX),
             remaining_in_query: plan.take,
             skipped_any: false,
@@ -99,7 +108,7 @@ impl Source {
             is_sliced: plan.layout().slice.is_some(),
         };
         let slices = scans.first().and_then(|scan| Slices::new(plan, reached, &scan.rows));
-        let index = entity_fns.map(|entity_fns| (tables.clone(), entity_fns));
+        let index = entity_fns.map(|entity_fns| (tables.clone(), entity_fns.id()));
         Ok(Self {
             pages,
             layout: plan.layout_number(),
@@ -135,8 +144,8 @@ impl Source {
     async fn begin(&mut self) -> Result<()> {
         let Some(Start { scans, resumed, index, slices, is_nothing }) = self.start.take() else { return Ok(()) };
         self.is_keyless = scans.first().is_some_and(|scan| scan.select.is_some());
-        if let Some((tables, entity_fns)) = index {
-            entity_fns.is_ready(&tables).await?;
+        if let Some((tables, id)) = index {
+            self.pages.index = Some(ReadyIndex::new(&tables, id).await?);
         }
         if is_nothing {
             return Ok(());

@@ -1,86 +1,152 @@
-//! Records of layouts in the table `TableLayouts`, including the states of indexes.
+//! Rows of the catalog: the table `TableLayouts`.
+//!
+//! `docs/catalog.md` describes the format. All rows are in one partition, so that one transaction can record all
+//! layouts of an entity, whatever their tables.
 
-use super::{
-    Tables,
-    ready::{LayoutId, State},
-};
-use crate::{
-    Error, KeyWriter, Layout, LayoutInfo, Property, Result, TableEntity,
-    codec::RowReader,
-    entity::PENDING,
-    key::{PartSink, Plain, kind},
-    row::RowKeys,
-};
+use std::collections::BTreeMap;
 
-/// A recorded layout.
-#[derive(TableEntity, Clone, Debug)]
-#[table(name = "TableLayouts", crate = crate)]
-pub(crate) struct Record {
-    #[partition_key]
-    pub(crate) table: String,
-    #[row_key]
-    pub(crate) entity_table: String,
-    #[row_key]
-    pub(crate) entity: String,
-    #[row_key]
-    pub(crate) name: String,
-    pub(crate) layout: String,
-    pub(crate) state: State,
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{KeyWriter, Layout, LayoutInfo, Property, Result, RowId, TableEntity, key::{PartSink, Plain, kind}, row::RowKeys};
+
+/// Version of the format of the catalog's rows.
+pub(crate) const FORMAT: i32 = 1;
+
+/// Name of a primary key among the layouts of an entity.
+pub(crate) const KEY: &str = "key";
+
+/// State of a layout.
+#[derive(Property, Clone, Copy, Debug, PartialEq, Eq)]
+#[table(crate = crate)]
+pub(crate) enum State {
+    /// An index in which entities may have no row; a primary key to which a migration still moves entities. No handle
+    /// holds a lease of it.
+    Building,
+    /// An index in which every entity has its row; a primary key that programs may use.
+    Ready,
+    /// An index or a primary key that was ready. Handles may still hold leases of it.
+    Leaving,
+    /// An index that is being dropped; a primary key whose entities were moved. No handle holds a lease of it.
+    Gone,
+}
+
+/// Identity of a layout, by which its record is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct LayoutId {
+    pub(crate) table: &'static str,
+    pub(crate) entity_table: &'static str,
+    pub(crate) entity: &'static str,
+    /// The entity's earlier name.
+    pub(crate) was: Option<&'static str>,
+    pub(crate) name: &'static str,
 }
 
 impl LayoutId {
-    /// Returns the keys of the record of this layout. Names of tables are recorded in lower case, since the service
-    /// compares them without case.
-    fn record_keys(self) -> Result<RowKeys> {
+    /// Returns the identity of a layout of the entity.
+    pub(crate) fn of(entity: &Layout, was: Option<&'static str>, layout: &'static LayoutInfo) -> Self {
+        let entity_table = entity.layouts.first().map_or(layout.table, |primary| primary.table);
+        Self { table: layout.table, entity_table, entity: entity.entity, was, name: layout.name }
+    }
+
+    /// Returns the keys of the record of this layout of an entity that is recorded under this name.
+    pub(crate) fn record_keys(&self, entity: &str) -> Result<RowKeys> {
         let [table, entity_table] = [self.table, self.entity_table].map(str::to_ascii_lowercase);
-        let mut keys = KeyWriter::new(&Record::LAYOUTS[0]);
+        let layout = &Record::LAYOUTS[0];
+        let mut keys = KeyWriter::new(layout);
         let pushed = keys
-            .push_partition::<kind::Text, Plain, true>(&table)
+            .push_row::<kind::Text, Plain, false>(&table)
             .and_then(|()| keys.push_row::<kind::Text, Plain, false>(&entity_table))
-            .and_then(|()| keys.push_row::<kind::Text, Plain, false>(self.entity))
+            .and_then(|()| keys.push_row::<kind::Text, Plain, false>(entity))
             .and_then(|()| keys.push_row::<kind::Text, Plain, true>(self.name));
         Ok(keys.finish(pushed.map(|()| true))?.unwrap_or_default())
     }
 }
 
-impl Tables {
-    /// Checks whether the index of this layout may be read, which requires that every entity has its row in it. The
-    /// check costs a request if `create` was not called, and while the index is being built.
-    ///
-    /// # Errors
-    /// Returns an error if the index is being built, or is not recorded.
-    pub(crate) async fn index_is_ready<E: TableEntity>(&self, layout: usize) -> Result<()> {
-        let id = LayoutId::of(&E::layout(), &E::LAYOUTS[layout]);
-        let (table, index) = (id.entity_table.to_owned(), id.name.to_owned());
-        match self.index_state(id).await? {
-            Some(State::Ready) => Ok(()),
-            Some(State::Building) => Err(Error::IndexBuilding { table, index }),
-            // The table may have had rows before the index was added.
-            None => Err(Error::IndexNotRecorded { table, index }),
-        }
+/// Record of a layout. The names of tables are in lower case, since the service compares them without case.
+#[derive(TableEntity, Clone, Debug)]
+#[table(name = "TableLayouts", partition = "layouts", crate = crate)]
+pub(crate) struct Record {
+    /// The table that holds the layout's rows.
+    #[row_key]
+    pub(crate) table: String,
+    #[row_key]
+    pub(crate) entity_table: String,
+    /// The first of the entity's [names](Facts::names).
+    #[row_key]
+    pub(crate) entity: String,
+    /// Name of the index, or `key`.
+    #[row_key]
+    pub(crate) name: String,
+    /// The layout as JSON.
+    pub(crate) layout: String,
+    pub(crate) state: State,
+    /// How often a program that does not have the index began while it was building; how often a migration to the
+    /// primary key began. Each of them changes the version of the record.
+    #[property(default)]
+    pub(crate) starts: i32,
+    /// Facts about the entity as JSON; only in the record of the primary key.
+    pub(crate) facts: Option<String>,
+}
+
+impl Record {
+    /// Returns the identity of the row that every change of a table's records changes.
+    pub(crate) fn head_row(table: &str) -> RowId {
+        let (own, partition_key) = (Self::LAYOUTS[0].table.to_owned(), Self::LAYOUTS[0].partition_prefix.to_owned());
+        RowId { table: own, partition_key, row_key: table.to_ascii_lowercase() }
     }
 
-    /// Checks whether the index is recorded as ready. The check costs a request unless this handle already knows that
-    /// it is.
-    pub(crate) async fn has_ready_index(&self, entity: &Layout, layout: &'static LayoutInfo) -> Result<bool> {
-        Ok(self.index_state(LayoutId::of(entity, layout)).await? == Some(State::Ready))
+    pub(crate) fn is_primary(&self) -> bool {
+        self.name == KEY
     }
 
-    /// Returns the recorded state of an index; `None` if nothing is recorded.
-    async fn index_state(&self, id: LayoutId) -> Result<Option<State>> {
-        if self.ready().has(id) {
-            return Ok(Some(State::Ready));
-        }
-        let (table, RowKeys { partition_key, row_key }) = (Record::LAYOUTS[0].table, id.record_keys()?);
-        let row = match self.backend().get(table, &partition_key, &row_key, None).await {
-            Err(Error::TableNotFound(_)) => None,
-            row => row?,
-        };
-        let Some(row) = row.filter(|row| row.properties.get(PENDING).is_none()) else { return Ok(None) };
-        let state = RowReader::new(&Record::LAYOUTS[0], table, row.as_ref()).property("State", State::from_value)?;
-        if state == State::Ready {
-            self.ready().remember(id, state);
-        }
-        Ok(Some(state))
+    /// Returns the recorded layout; null if it is damaged.
+    pub(crate) fn layout(&self) -> Value {
+        serde_json::from_str(&self.layout).unwrap_or_default()
     }
+
+    pub(crate) fn facts(&self) -> Facts {
+        self.facts.as_deref().and_then(|facts| serde_json::from_str(facts).ok()).unwrap_or_default()
+    }
+
+    pub(crate) fn set_facts(&mut self, facts: &Facts) {
+        // Cannot fail: the facts are texts and numbers.
+        self.facts = serde_json::to_string(facts).ok();
+    }
+}
+
+/// Facts about an entity that its primary key's record holds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Facts {
+    /// Names that the entity has had: its kind, or the names of its structs.
+    pub(crate) names: Vec<String>,
+    /// Tables of its recorded indexes, by their names.
+    pub(crate) indexes: BTreeMap<String, String>,
+    /// Types of the properties, by the version of the rows and the name of the property.
+    pub(crate) properties: BTreeMap<u32, BTreeMap<String, String>>,
+    /// Place to which the entities were moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) moved: Option<Place>,
+    /// True if the rows of moved entities are deleted.
+    pub(crate) dropped: bool,
+}
+
+/// Place of an entity: its table and its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    pub(crate) table: String,
+    pub(crate) entity: String,
+}
+
+/// Head of the records of one table. Every change of these records also changes the head, under its version. So of two
+/// programs that record layouts in one table at the same time, one reads what the other has recorded.
+#[derive(TableEntity, Clone, Debug)]
+#[table(name = "TableLayouts", partition = "layouts", crate = crate)]
+pub(crate) struct Head {
+    #[row_key]
+    pub(crate) table: String,
+    pub(crate) format: i32,
+    /// Number of changes.
+    pub(crate) changes: i64,
 }

@@ -133,4 +133,8 @@ impl<B: Backend> Backend for Counting<B> {
     fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
         self.inner.pause(delay)
     }
+
+    fn clock(&self) -> Duration {
+        self.inner.clock()
+    }
 }

@@ -244,6 +244,10 @@ impl<B: Backend> Backend for Faulty<B> {
     fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
         self.inner.pause(delay)
     }
+
+    fn clock(&self) -> Duration {
+        self.inner.clock()
+    }
 }
 
 /// One run of a program on a store that failed at one request.

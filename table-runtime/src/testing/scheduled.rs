@@ -251,4 +251,8 @@ where
     fn pause(&self, _: Duration) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
+
+    fn clock(&self) -> Duration {
+        self.inner.clock()
+    }
 }

@@ -31,6 +31,9 @@ mod keys {
 }
 mod layouts {
     mod changes;
+    mod entities;
+    mod index_states;
+    mod migrations;
     mod shared_tables;
 }
 mod properties;

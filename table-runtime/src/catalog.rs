@@ -1,0 +1,13 @@
+//! The catalog: the table `TableLayouts`, which records how the entities of a store are stored.
+//!
+//! `docs/catalog.md` describes its rows, and what is compared with them.
+
+mod change;
+mod compare;
+mod drop_index;
+mod rows;
+
+pub(crate) use change::CatalogChange;
+pub(crate) use compare::{Comparison, Decision, Options, RecordVersion, further_tables, tables_of, version};
+pub(crate) use rows::delete_rows;
+pub use drop_index::{DropIndex, DroppedIndex};

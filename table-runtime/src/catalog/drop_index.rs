@@ -1,0 +1,223 @@
+//! Dropping an index: deleting its rows, and removing its record.
+
+use std::{fmt, future::IntoFuture, ops::Bound};
+
+use serde_json::Value;
+
+use super::{CatalogChange, Comparison, delete_rows, further_tables, tables_of, version};
+use crate::{
+    Error, QueryError, Result, RowRef, Stored, TableEntity, Tables,
+    backend::{BoxFuture, KeyRange, Partitions, Scan},
+    index::Schema,
+    key::order,
+    layout::KeyPattern,
+    limits,
+    maintenance::{Progress, ProgressCallback},
+    pacing,
+    tables::{CatalogPage, LayoutId, Record, State},
+};
+
+/// The drop of an index, which runs when it is awaited: see [`Tables::drop_index`].
+#[must_use = "nothing is dropped until it is awaited"]
+pub struct DropIndex {
+    dropper: Dropper,
+    on_progress: ProgressCallback,
+}
+
+/// The steps of dropping an index.
+struct Dropper {
+    tables: Tables,
+    schema: Schema,
+    index: String,
+}
+
+/// The result of dropping an index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DroppedIndex {
+    /// Number of index rows that were deleted.
+    pub rows: usize,
+}
+
+impl DropIndex {
+    /// Reports the progress after each page.
+    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'static) -> Self {
+        self.on_progress = Some(Box::new(report));
+        self
+    }
+}
+
+impl IntoFuture for DropIndex {
+    type Output = Result<DroppedIndex>;
+    type IntoFuture = BoxFuture<'static, Result<DroppedIndex>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.dropper.run(self.on_progress))
+    }
+}
+
+impl fmt::Debug for DropIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DropIndex").field("index", &self.dropper.index).finish_non_exhaustive()
+    }
+}
+
+impl Tables {
+    /// Drops an index that the struct does not have any more: records that it is dropped, deletes its rows in
+    /// transactions, and forgets it. Await it.
+    ///
+    /// Call it when no running program has the index. It first waits until no program relies on the index, for the length
+    /// of a [lease](Self::with_lease) and a tenth of it: 66 seconds by default. A program that still has the index gets
+    /// [`Error::IndexDropped`] or [`Error::IndexNotRecorded`] from its queries, and its writes may leave rows; a table
+    /// that only held the index is left empty, and not deleted, so that these writes succeed. After the drop, an index of
+    /// this name can be added again, also with another layout. It then has to be built.
+    ///
+    /// The drop takes a request for each page of 1000 rows, and one for each 100 rows of a partition. A drop that was
+    /// stopped is continued by another one.
+    ///
+    /// ```
+    /// # use table_runtime::{Result, TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] number: u32, title: String }
+    /// # async fn example(tables: Tables) -> Result<()> {
+    /// // The struct had `#[index(title)]` before.
+    /// let dropped = tables.drop_index::<Post>("title").await?;
+    /// println!("{} rows were deleted", dropped.rows);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`Error::Query`] if the struct has the index, or no index of this name is recorded, and the errors of the
+    /// store.
+    pub fn drop_index<E: TableEntity>(&self, index: &str) -> DropIndex {
+        let dropper = Dropper { tables: self.clone(), schema: Schema::of::<E>(), index: index.to_owned() };
+        DropIndex { dropper, on_progress: None }
+    }
+}
+
+impl Dropper {
+    async fn run(self, on_progress: ProgressCallback) -> Result<DroppedIndex> {
+        if self.schema.layouts.iter().skip(1).any(|layout| layout.name == self.index) {
+            let problem = format!("the struct has the index `{0}`; remove it there before `drop_index(\"{0}\")`", self.index);
+            return Err(self.refused(problem));
+        }
+        let layout = self.end().await?;
+        let rows = self.delete_rows(&layout, on_progress).await?;
+        self.forget().await?;
+        Ok(DroppedIndex { rows })
+    }
+
+    fn refused(&self, problem: String) -> Error {
+        Box::new(QueryError { table: self.schema.table().to_owned(), layout: "key", problem }).into()
+    }
+
+    /// Records that the index is dropped, and waits until no handle relies on it. Returns its recorded layout.
+    async fn end(&self) -> Result<Value> {
+        let (mut waited, mut delays) = (None, pacing::delays());
+        loop {
+            let (pages, mut record) = self.read().await?;
+            let layout = record.layout();
+            record.state = match record.state {
+                State::Gone => return Ok(layout),
+                State::Ready => State::Leaving,
+                State::Leaving if waited.as_ref() == Some(&version(&record)) => State::Gone,
+                State::Leaving => {
+                    waited = Some(version(&record));
+                    self.tables.wait_for_leases().await;
+                    continue;
+                }
+                // No handle holds a lease of it.
+                State::Building => State::Gone,
+            };
+            self.write(&pages, CatalogChange { updated: vec![record], ..CatalogChange::default() }, &mut delays).await?;
+        }
+    }
+
+    /// Removes the record of the dropped index.
+    async fn forget(&self) -> Result<()> {
+        let mut delays = pacing::delays();
+        loop {
+            let (pages, record) = match self.read().await {
+                Ok((pages, record)) if record.state == State::Gone => (pages, record),
+                // Another drop of the index has removed the record.
+                Ok(_) | Err(Error::Query(_)) => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            let mut change = CatalogChange { removed: vec![record], ..CatalogChange::default() };
+            if let Some(primary) = pages.iter().find_map(|page| page.primary(&self.id())) {
+                let (mut primary, mut facts) = (primary.clone(), primary.facts());
+                facts.indexes.remove(&self.index);
+                primary.set_facts(&facts);
+                change.updated.push(primary);
+            }
+            if self.write(&pages, change, &mut delays).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Writes a change. Returns false, after a delay, if the records have changed since they were read.
+    async fn write(
+        &self,
+        pages: &[CatalogPage],
+        change: CatalogChange,
+        delays: &mut backon::ExponentialBackoff,
+    ) -> Result<bool> {
+        if self.tables.change_catalog(pages, change).await?.is_some() {
+            return Ok(true);
+        }
+        let lost = Error::ConditionNotMet(Box::new(Record::head_row(self.schema.table())));
+        pacing::wait(&**self.tables.backend(), delays, lost).await?;
+        Ok(false)
+    }
+
+    fn id(&self) -> LayoutId {
+        self.schema.id(&self.schema.layouts[0])
+    }
+
+    /// Reads the record of the index, with the records of its table and of the entity's.
+    async fn read(&self) -> Result<(Vec<CatalogPage>, Stored<Record>)> {
+        let entity = self.schema.describe();
+        let mut pages = self.tables.catalog_pages(&tables_of(&entity)).await?;
+        pages.extend(self.tables.catalog_pages(&further_tables(&pages, &self.id())).await?);
+        let compared = Comparison::new(&entity, self.schema.was, &pages);
+        match compared.recorded_index(&self.index) {
+            Some(record) => {
+                let record = record.clone();
+                Ok((pages, record))
+            }
+            None => {
+                let known = compared.recorded_indexes();
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                Err(self.refused(format!("no index `{}` is recorded; there is {known}", self.index)))
+            }
+        }
+    }
+
+    /// Deletes all rows of the index, and returns their number.
+    async fn delete_rows(&self, layout: &Value, mut on_progress: ProgressCallback) -> Result<usize> {
+        let pattern = KeyPattern::recorded(layout);
+        let report = |rows: usize| {
+            if let Some(report) = &mut on_progress {
+                report(&Progress { index_rows: rows, ..Progress::default() });
+            }
+        };
+        let includes = |row: RowRef<'_>| pattern.includes(row.partition_key, row.row_key);
+        delete_rows(&self.tables, &all_rows(layout), includes, report).await
+    }
+}
+
+/// Returns a scan of the rows of a recorded layout. Rows of other layouts may be among them.
+fn all_rows(layout: &Value) -> Scan {
+    let text = |name: &str| layout[name].as_str().unwrap_or_default().to_owned();
+    let has_parts = |name: &str| layout[name].as_array().is_some_and(|parts| !parts.is_empty());
+    let rows = if has_parts("row") {
+        order::prefixed(&text("row_prefix"))
+    } else {
+        KeyRange { from: Bound::Included(text("row_prefix")), to: Bound::Included(text("row_prefix")) }
+    };
+    let partitions =
+        if has_parts("partition") { Partitions::All } else { Partitions::One(text("partition_prefix")) };
+    let select = Some(std::borrow::Cow::Borrowed(&[][..]));
+    Scan { table: text("table").into(), partitions, rows, filter: None, select, page: limits::PAGE }
+}

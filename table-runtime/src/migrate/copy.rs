@@ -1,0 +1,169 @@
+//! Copying of entities to the new place, and catching up with what has changed meanwhile.
+
+use futures_util::{future::join, stream};
+
+use super::{
+    Migrated, Migration,
+    compare::{Differences, Expected},
+    switch::Switch,
+};
+use crate::{
+    BulkError, BulkFailure, Error, Progress, Result, RowRef,
+    bulk::Item,
+    entity,
+    index::{Encoded, Schema},
+    maintenance::{LayoutScan, ProgressCallback, ScannedPage},
+    pacing,
+    row::RowKeys,
+    transaction::Verb,
+};
+
+/// The writer of the new place.
+pub(super) struct Copier<'a> {
+    migration: &'a Migration,
+    progress: Progress,
+}
+
+/// Differences that a comparison found.
+pub(super) struct Found {
+    /// Number of the entities that were missing, different or superfluous.
+    pub(super) differences: usize,
+    /// Failures of writes because of a unique value. While writers write, the entity that has the value may have changed
+    /// after it was read.
+    pub(super) refused: Option<Box<BulkError>>,
+}
+
+impl<'a> Copier<'a> {
+    pub(super) fn new(migration: &'a Migration) -> Self {
+        Self { migration, progress: Progress::default() }
+    }
+
+    /// Copies the entities that the scan finds and that are not in the new place.
+    pub(super) async fn copy(
+        &mut self,
+        mut scan: LayoutScan,
+        switch: &mut Switch<'_>,
+        on_progress: &mut ProgressCallback,
+    ) -> Result<()> {
+        let mut page = scan.next().await?;
+        while let Some(read) = page.take() {
+            switch.confirm().await?;
+            let cursor = scan.cursor();
+            let items = self.inserts(&read, |_| true)?;
+            self.progress.entities += items.len();
+            // The next page is read while this one is written.
+            let (written, next) = join(self.write(items), scan.next()).await;
+            self.progress.fixed += written?.0;
+            self.progress.cursor = cursor;
+            report(on_progress, &self.progress);
+            page = next?;
+            pacing::yield_now().await;
+        }
+        Ok(())
+    }
+
+    /// Compares both places. Removes the entities of the new place that differ, and then inserts those that are missing:
+    /// so entities can have swapped unique values.
+    pub(super) async fn catch_up(
+        &mut self,
+        switch: &mut Switch<'_>,
+        migrated: &mut Migrated,
+        on_progress: &mut ProgressCallback,
+    ) -> Result<Found> {
+        let mut expected = Expected::default();
+        let mut scan = self.scan(self.migration.old);
+        while let Some(page) = scan.next().await? {
+            self.each(&page, |converted| expected.add(&self.migration.new, converted.primary()))?;
+            pacing::yield_now().await;
+        }
+        let mut differences = Differences::new(expected);
+        let mut scan = self.scan(self.migration.new);
+        while let Some(page) = scan.next().await? {
+            let removals = differences.compare(&self.migration.new, &page)?;
+            if !removals.is_empty() {
+                switch.confirm().await?;
+                self.write(removals.into_iter().map(|keys| (keys, Verb::Remove)).collect()).await?;
+            }
+            pacing::yield_now().await;
+        }
+        let mut found = Found { differences: differences.count(), refused: None };
+        migrated.removed += differences.superfluous();
+        if differences.has_missing() {
+            let mut scan = self.scan(self.migration.old);
+            while let Some(page) = scan.next().await? {
+                let items = self.inserts(&page, |keys| differences.is_missing(keys))?;
+                if !items.is_empty() {
+                    switch.confirm().await?;
+                    let (written, refused) = self.write(items).await?;
+                    migrated.caught_up += written;
+                    found.refused = found.refused.or(refused);
+                }
+                pacing::yield_now().await;
+            }
+        }
+        migrated.entities = differences.entities();
+        self.progress.findings = found.differences;
+        report(on_progress, &self.progress);
+        Ok(found)
+    }
+
+    fn scan(&self, schema: Schema) -> LayoutScan {
+        LayoutScan::new(self.migration.tables.backend().clone(), schema, "migrate", [0])
+    }
+
+    /// Calls the function for each entity of a page of the old place, converted.
+    fn each(&self, page: &ScannedPage, mut read: impl FnMut(Encoded) -> Result<()>) -> Result<()> {
+        for row in page.rows.iter().filter(|row| self.migration.old.has_entity(*row)) {
+            // The writer of a pending insert has not committed it.
+            if !entity::is_pending(&page.table, row)? {
+                read((self.migration.convert)(&page.table, row)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the inserts of the converted entities of a page whose new keys are wanted.
+    fn inserts(&self, page: &ScannedPage, is_wanted: impl Fn(&RowKeys) -> bool) -> Result<Vec<Item>> {
+        let mut items = Vec::with_capacity(page.rows.len());
+        self.each(page, |converted| {
+            let keys = converted.primary().keys.clone();
+            if is_wanted(&keys) {
+                items.push((keys, Verb::Insert(converted)));
+            }
+            Ok(())
+        })?;
+        Ok(items)
+    }
+
+    /// Writes to the new place. Returns the number of entities that were written, and the failures because of unique
+    /// values. Entities that are already there are left to the comparison.
+    async fn write(&self, items: Vec<Item>) -> Result<(usize, Option<Box<BulkError>>)> {
+        let items = stream::iter(items.into_iter().map(Ok));
+        let mut error = match self.migration.tables.write_all(self.migration.new, items).await {
+            Ok(done) => return Ok((done.written, None)),
+            Err(Error::Bulk(error)) => error,
+            Err(error) => return Err(error),
+        };
+        error.failures.retain(|failure| !matches!(*failure.error, Error::AlreadyExists(_)));
+        let is_refused = |failure: &BulkFailure| matches!(*failure.error, Error::UniqueViolation(_));
+        let written = error.progress.written;
+        if error.ended_early || !error.failures.iter().all(is_refused) {
+            return Err(error.into());
+        }
+        Ok((written, Some(error).filter(|error| !error.failures.is_empty())))
+    }
+}
+
+fn report(on_progress: &mut ProgressCallback, progress: &Progress) {
+    if let Some(report) = on_progress {
+        report(progress);
+    }
+}
+
+impl Schema {
+    /// Checks whether a row of the entity's table has its shape and its kind.
+    pub(crate) fn has_entity(&self, row: RowRef<'_>) -> bool {
+        self.shape.is_none_or(|shape| shape.fits(row.row_key))
+            && self.kind.is_none_or(|kind| !matches!(entity::is_kind(self.table(), row, kind), Ok(false)))
+    }
+}

@@ -1,0 +1,230 @@
+//! The states of a migration in the catalog.
+
+use super::Migration;
+use crate::{
+    ETag, Error, QueryError, Result, Stored,
+    catalog::CatalogChange,
+    index::Schema,
+    pacing,
+    tables::{CatalogPage, LayoutId, Lease, Place, Record, State},
+};
+
+/// A run of a migration, and its right to write to the new place.
+pub(super) struct Switch<'a> {
+    migration: &'a Migration,
+    /// The version of the new primary key's record, which this run has written.
+    version: ETag,
+    lease: Lease,
+}
+
+/// The records of the two primary keys, with those of their tables.
+struct Records {
+    pages: Vec<CatalogPage>,
+    old: Stored<Record>,
+    new: Stored<Record>,
+}
+
+impl<'a> Switch<'a> {
+    /// Begins a run: records both places, and waits until no earlier run writes any more. Returns `None` if the migration
+    /// has ended before.
+    pub(super) async fn begin(migration: &'a Migration) -> Result<Option<Self>> {
+        let Migration { tables, old, new, .. } = migration;
+        let (old_id, new_id) = (id(*old), id(*new));
+        if old_id.entity == new_id.entity && old_id.table.eq_ignore_ascii_case(new_id.table) {
+            let problem = format!(
+                "the old and the new struct are both `{}` in this table; give the new one another table, with \
+                 `#[table(name = \"…\")]`, or another name",
+                new_id.entity
+            );
+            return Err(refused(*new, problem));
+        }
+        if is_done(migration).await? {
+            return Ok(None);
+        }
+        match tables.create_schema(*old).await {
+            // An earlier run has begun to switch.
+            Err(Error::EntityMoved { .. }) => {}
+            created => created?,
+        }
+        tables.create_schema(*new).as_target().await?;
+        let mut delays = pacing::delays();
+        loop {
+            let began = tables.backend().clock();
+            let Records { pages, old: old_record, new: mut new_record } = read(migration).await?;
+            check_moved(migration, &old_record)?;
+            if new_record.state != State::Building {
+                let problem = "programs use the new place already; migrate to a place that was not created yet";
+                return Err(refused(*new, problem.to_owned()));
+            }
+            let is_first = new_record.starts == 0;
+            new_record.starts = new_record.starts.saturating_add(1);
+            let change = CatalogChange { updated: vec![new_record], ..CatalogChange::default() };
+            let written = tables.change_catalog(&pages, change).await?;
+            let Some(version) = written.and_then(|versions| versions.updated.into_iter().next().flatten()) else {
+                pause(migration, &mut delays).await?;
+                continue;
+            };
+            if !is_first {
+                tables.wait_for_leases().await;
+            }
+            let began = if is_first { began } else { tables.backend().clock() };
+            let lease = tables.leases().lease(version.clone(), began);
+            let mut switch = Self { migration, version, lease };
+            if !is_first {
+                switch.renew().await?;
+            }
+            return Ok(Some(switch));
+        }
+    }
+
+    /// Checks that this run may write to the new place. Call it before each write.
+    ///
+    /// # Errors
+    /// Returns an error if another run has begun.
+    pub(super) async fn confirm(&mut self) -> Result<()> {
+        let now = self.migration.tables.backend().clock();
+        if self.lease.is_valid(now) && !self.lease.is_aging(now) { Ok(()) } else { self.renew().await }
+    }
+
+    async fn renew(&mut self) -> Result<()> {
+        let Migration { tables, new, .. } = self.migration;
+        let began = tables.backend().clock();
+        let page = tables.catalog_page(&new.table().to_ascii_lowercase()).await?;
+        let record = page.primary(&id(*new));
+        if record.is_none_or(|record| *Stored::etag(record) != self.version || record.state != State::Building) {
+            return Err(other_run(*new));
+        }
+        self.lease = tables.leases().lease(self.version.clone(), began);
+        Ok(())
+    }
+
+    /// Closes the old place: records that it is left, and waits until every writer knows.
+    pub(super) async fn close(&mut self) -> Result<()> {
+        let Migration { tables, new, .. } = self.migration;
+        let mut delays = pacing::delays();
+        loop {
+            let Records { pages, mut old, .. } = self.own_records().await?;
+            check_moved(self.migration, &old)?;
+            if old.state == State::Ready {
+                old.state = State::Leaving;
+                let mut facts = old.facts();
+                facts.moved = Some(place(*new));
+                old.set_facts(&facts);
+                let change = CatalogChange { updated: vec![old], ..CatalogChange::default() };
+                if tables.change_catalog(&pages, change).await?.is_none() {
+                    pause(self.migration, &mut delays).await?;
+                    continue;
+                }
+            }
+            tables.wait_for_leases().await;
+            return self.renew().await;
+        }
+    }
+
+    /// Opens the new place, and ends the migration.
+    pub(super) async fn open(&mut self) -> Result<()> {
+        let tables = &self.migration.tables;
+        let mut delays = pacing::delays();
+        loop {
+            let Records { pages, mut old, mut new } = match self.own_records().await {
+                Ok(records) => records,
+                // The answer of the last attempt was lost.
+                Err(error) => return if is_done(self.migration).await? { Ok(()) } else { Err(error) },
+            };
+            (old.state, new.state) = (State::Gone, State::Ready);
+            let change = CatalogChange { updated: vec![old, new], ..CatalogChange::default() };
+            if tables.change_catalog(&pages, change).await?.is_some() {
+                return Ok(());
+            }
+            pause(self.migration, &mut delays).await?;
+        }
+    }
+
+    /// Takes the old place into use again, after the switch failed. If that fails too, the next run continues the switch.
+    pub(super) async fn reopen(&self) {
+        let tables = &self.migration.tables;
+        let mut delays = pacing::delays();
+        while let Ok(Records { pages, mut old, .. }) = self.own_records().await {
+            if old.state != State::Leaving {
+                return;
+            }
+            old.state = State::Ready;
+            let mut facts = old.facts();
+            facts.moved = None;
+            old.set_facts(&facts);
+            let change = CatalogChange { updated: vec![old], ..CatalogChange::default() };
+            match tables.change_catalog(&pages, change).await {
+                Ok(None) if pause(self.migration, &mut delays).await.is_ok() => {}
+                _ => return,
+            }
+        }
+    }
+
+    /// Returns the error of a new place that stays different from the old one.
+    pub(super) fn unfinished(&self) -> Error {
+        let problem = "the new place differs from the old one after each comparison: a program that did not call `create` \
+                       writes to one of them; stop it, and begin again";
+        refused(self.migration.new, problem.to_owned())
+    }
+
+    /// Reads the records, and checks that no other run has begun.
+    async fn own_records(&self) -> Result<Records> {
+        let records = read(self.migration).await?;
+        if *Stored::etag(&records.new) == self.version { Ok(records) } else { Err(other_run(self.migration.new)) }
+    }
+}
+
+async fn pause(migration: &Migration, delays: &mut backon::ExponentialBackoff) -> Result<()> {
+    let lost = Error::ConditionNotMet(Box::new(Record::head_row(migration.new.table())));
+    pacing::wait(&**migration.tables.backend(), delays, lost).await
+}
+
+fn id(schema: Schema) -> LayoutId {
+    schema.id(&schema.layouts[0])
+}
+
+fn place(new: Schema) -> Place {
+    Place { table: new.table().to_ascii_lowercase(), entity: id(new).entity.to_owned() }
+}
+
+fn refused(schema: Schema, problem: String) -> Error {
+    Box::new(QueryError { table: schema.table().to_owned(), layout: "key", problem }).into()
+}
+
+fn other_run(new: Schema) -> Error {
+    refused(new, "another run of this migration has begun; let it end, or begin again".to_owned())
+}
+
+/// Reads the records of both places.
+async fn read(migration: &Migration) -> Result<Records> {
+    let Migration { tables, old, new, .. } = migration;
+    let mut names: Vec<_> = [old, new].map(|schema| schema.table().to_ascii_lowercase()).into();
+    names.dedup();
+    let pages = tables.catalog_pages(&names).await?;
+    let find = |schema: Schema| {
+        let record = pages.iter().find_map(|page| page.primary(&id(schema))).cloned();
+        let (table, entity) = (schema.table().to_owned(), id(schema).entity);
+        record.ok_or_else(|| refused(schema, format!("`{entity}` in {table} is not recorded any more")))
+    };
+    let (old, new) = (find(*old)?, find(*new)?);
+    Ok(Records { pages, old, new })
+}
+
+/// Checks whether the migration has ended.
+async fn is_done(migration: &Migration) -> Result<bool> {
+    let page = migration.tables.catalog_page(&migration.old.table().to_ascii_lowercase()).await?;
+    let Some(old) = page.primary(&id(migration.old)) else { return Ok(false) };
+    check_moved(migration, old)?;
+    Ok(old.state == State::Gone)
+}
+
+/// Checks that the old place was not moved to another one than that of this migration.
+fn check_moved(migration: &Migration, old: &Record) -> Result<()> {
+    match old.facts().moved {
+        Some(to) if to != place(migration.new) => {
+            let (table, entity) = (migration.old.table().to_owned(), old.entity.clone());
+            Err(Error::EntityMoved { table, entity, to: format!("{} in {}", to.entity, to.table) })
+        }
+        _ => Ok(()),
+    }
+}

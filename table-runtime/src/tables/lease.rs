@@ -1,0 +1,124 @@
+//! Leases: the states of layouts that a handle has read from the catalog, each valid for a limited time.
+//!
+//! A lease is valid for the length of a lease from the moment at which the handle began to read the state, by the
+//! handle's own clock. Whoever takes the state [`Ready`](State::Ready) away from a layout writes the new state first,
+//! and then waits until every lease that was read before has expired. No clock is compared with another one.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use super::record::LayoutId;
+use crate::ETag;
+
+/// Default length of a lease.
+pub(crate) const LENGTH: Duration = Duration::from_secs(60);
+
+/// The state `Ready` of a layout, as it was read from the catalog.
+#[derive(Clone, Debug)]
+pub(crate) struct Lease {
+    /// Version of the layout's record. Each change of the state changes it.
+    pub(crate) version: ETag,
+    /// Time at which the lease was begun, by the backend's clock.
+    began: Duration,
+    /// Time at which the lease expires.
+    until: Duration,
+}
+
+impl Lease {
+    pub(crate) fn is_valid(&self, now: Duration) -> bool {
+        now < self.until
+    }
+
+    /// Checks whether half of the lease is over, so that it should be renewed.
+    pub(crate) fn is_aging(&self, now: Duration) -> bool {
+        now >= self.began + (self.until - self.began) / 2
+    }
+}
+
+/// The leases that a handle holds.
+#[derive(Debug)]
+pub(crate) struct Leases {
+    length: Duration,
+    held: Mutex<HashMap<LayoutId, HeldLease>>,
+    /// Names under which entities are recorded, by the table and the present name of the entity.
+    names: Mutex<HashMap<(&'static str, &'static str), String>>,
+}
+
+#[derive(Debug)]
+struct HeldLease {
+    lease: Lease,
+    /// True while one operation renews the lease. The others use it until it expires.
+    is_renewed: bool,
+}
+
+impl Default for Leases {
+    fn default() -> Self {
+        Self::new(LENGTH)
+    }
+}
+
+impl Leases {
+    pub(crate) fn new(length: Duration) -> Self {
+        Self { length, held: Mutex::default(), names: Mutex::default() }
+    }
+
+    /// Returns the time after which no other handle holds a lease that was read before now. It includes a tenth for
+    /// clocks that run at different rates.
+    pub(crate) fn wait(&self) -> Duration {
+        self.length + self.length / 10
+    }
+
+    /// Keeps the lease of a layout whose state `Ready` was read in a request that began at this time.
+    pub(crate) fn keep(&self, id: LayoutId, version: ETag, began: Duration) -> Lease {
+        let lease = self.lease(version, began);
+        lock(&self.held).insert(id, HeldLease { lease: lease.clone(), is_renewed: false });
+        lease
+    }
+
+    /// Returns a lease of a record that was read in this version, in a request that began at this time.
+    pub(crate) fn lease(&self, version: ETag, began: Duration) -> Lease {
+        Lease { version, began, until: began + self.length }
+    }
+
+    /// Gives up the lease of a layout.
+    pub(crate) fn forget(&self, id: &LayoutId) {
+        lock(&self.held).remove(id);
+    }
+
+    /// Checks whether the handle has held a lease of the layout, valid or not.
+    pub(crate) fn has_held(&self, id: &LayoutId) -> bool {
+        lock(&self.held).contains_key(id)
+    }
+
+    /// Returns the lease if the caller may use it without a request. One caller in the second half of a lease gets
+    /// `None`, and renews it for all.
+    pub(crate) fn usable(&self, id: &LayoutId, now: Duration) -> Option<Lease> {
+        let mut held = lock(&self.held);
+        let held = held.get_mut(id)?;
+        if !held.lease.is_valid(now) {
+            return None;
+        }
+        if held.lease.is_aging(now) && !held.is_renewed {
+            held.is_renewed = true;
+            return None;
+        }
+        Some(held.lease.clone())
+    }
+
+    /// Returns the name under which the entity is recorded, if the handle knows it.
+    pub(crate) fn name(&self, id: &LayoutId) -> Option<String> {
+        lock(&self.names).get(&(id.entity_table, id.entity)).cloned()
+    }
+
+    /// Remembers the name under which an entity is recorded.
+    pub(crate) fn remember_name(&self, id: &LayoutId, name: &str) {
+        lock(&self.names).insert((id.entity_table, id.entity), name.to_owned());
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
