@@ -28,6 +28,7 @@ pub(crate) fn table_entity(input: &DeriveInput) -> TokenStream {
                 const LAYOUTS: &'static [#t::LayoutInfo] = &[];
                 const PROPERTIES: &'static [#t::PropertyInfo] = &[];
                 const NAME: &'static ::core::primitive::str = #name;
+                const WAS: ::core::option::Option<&'static ::core::primitive::str> = ::core::option::Option::None;
                 const KIND: ::core::option::Option<&'static ::core::primitive::str> = ::core::option::Option::None;
                 const WRITE_ID: ::core::primitive::bool = false;
                 const SEPARATOR: ::core::option::Option<::core::primitive::char> = ::core::option::Option::None;
@@ -89,9 +90,7 @@ pub(crate) fn property(input: &DeriveInput) -> TokenStream {
                 type Arg<'a> = Self;
                 type Presence = #t::Always;
                 type Order = #t::ByEquality;
-                fn expected() -> ::std::borrow::Cow<'static, ::core::primitive::str> {
-                    ::core::unreachable!()
-                }
+                const TYPE: #t::PropertyType = #t::PropertyType::String;
                 fn to_value(
                     &self,
                 ) -> ::core::result::Result<::core::option::Option<#t::ValueRef<'_>>, #t::PropertyProblem> {

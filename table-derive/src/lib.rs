@@ -61,6 +61,8 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// | `#[table(partition = "all")]`, `#[table(row = "details")]` | a constant key, if no field provides the key |
 /// | `#[table(rename_all = "PascalCase")]` | the style of property names, one of serde's; the default is `PascalCase` |
 /// | `#[table(kind)]`, `#[table(kind = "Expense")]` | writes a property `EntityType`, so that several entities can share a table |
+/// | `#[table(entity = "Person")]` | the entity's name in `TableLayouts`, where `create` records its layouts; the default is the name of the struct; with a kind, the kind is the name |
+/// | `#[table(was = "Person")]` | the entity's earlier name in `TableLayouts`, if it has another name now |
 /// | `#[table(separator = "_")]` | for data that other programs wrote: one delimiter after every key part |
 /// | `#[table(slice = month(posted))]` | one table for each `year`, `month` or `day` (UTC) of a time that is a key part: `Log201006`; without indexes |
 /// | `#[table(write_id)]` | writes a property `WriteId`, which distinguishes a write whose answer was lost from another writer's write |

@@ -20,7 +20,7 @@ mod slice;
 
 pub(crate) use entity::{Entity, Mode, Source};
 pub(crate) use field::{Field, Property, Storage, Strategy};
-pub(crate) use index::{Content, FieldRef, Index, Scope};
+pub(crate) use index::{Content, FieldRef, Index, Scope, When};
 pub(crate) use key::{Key, Part};
 pub(crate) use layout::{Access, Layout};
 pub(crate) use slice::Slice;

@@ -33,6 +33,7 @@ fn newtype(ty: &Type, runtime: &Runtime) -> TokenStream {
         type Arg<'a> = <#ty as #t::Property>::Pass<'a, Self>;
         type Presence = <#ty as #t::Property>::Presence;
         type Order = <#ty as #t::Property>::Order;
+        const TYPE: #t::PropertyType = <#ty as #t::Property>::TYPE;
         fn expected() -> ::std::borrow::Cow<'static, ::core::primitive::str> {
             <#ty as #t::Property>::expected()
         }
@@ -68,6 +69,7 @@ fn names_of(names: &[(Ident, String)], runtime: &Runtime) -> TokenStream {
         type Arg<'a> = Self;
         type Presence = #t::Always;
         type Order = #t::ByEquality;
+        const TYPE: #t::PropertyType = #t::PropertyType::String;
         fn expected() -> ::std::borrow::Cow<'static, ::core::primitive::str> {
             ::std::borrow::Cow::Borrowed(#expected)
         }

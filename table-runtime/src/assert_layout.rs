@@ -4,17 +4,19 @@ use std::{env, fmt::Write, fs, io, path::Path};
 
 use serde_json::Value;
 
-use crate::layout::{Fields, Layout, written};
+use crate::layout::{Fields, Layout, PropertyInfo, PropertyType, Reads, reads, written, written_of};
 
 /// Asserts that an entity is stored as a file describes. The file holds an earlier result of
-/// [`TableEntity::layout`](crate::TableEntity::layout). If a change of the struct would make stored rows unreachable,
-/// the assertion fails in a test before the change reaches the data. The file does not hold the types of properties.
-/// The path is relative to the package's folder.
+/// [`TableEntity::layout`](crate::TableEntity::layout). If a change of the struct would make stored rows unreachable or
+/// unreadable, the assertion fails in a test before the change reaches the data. The file holds the types of properties,
+/// but not the content of JSON, the names of an enum's variants and the code of an index's predicate: they can change
+/// unnoticed. The path is relative to the package's folder.
 ///
 /// Keep the file with the source. If the file is missing, the assertion writes it and fails this once. To accept a
 /// change, run the test with `TABLE_LAYOUTS=overwrite`, do what the message asks for, and commit the file.
 ///
-/// Fields can be renamed as long as the names of their properties stay.
+/// Structs can be renamed, and fields as long as the names of their properties stay. A file of an earlier release has no
+/// types: they are not compared until the file is written again.
 ///
 /// ```
 /// # use table_runtime::TableEntity;
@@ -109,35 +111,41 @@ fn changes(layout: &Layout, stored: &Value) -> Vec<String> {
             ));
             continue;
         };
-        let differs = fields.changes(&with_entity(was, stored), &written(layout, info)).join("; ");
+        let differs = fields.changes(&written_of(stored, was.clone()), &written(layout, info)).join("; ");
         if differs.is_empty() {
             continue;
         }
         if info.index.is_none() {
             changes.push(format!(
                 "the primary key has changed: {differs}; rows that are stored are not found by it, and `create` refuses \
-                 it: keep it, or insert what the old struct reads into another table"
+                 it: keep it, or move the rows with `tables.migrate::<Old, {entity}>()`"
             ));
         } else {
             changes.push(format!(
                 "the index `{name}` has changed: {differs}; its rows that are stored are not found, and `create` refuses \
-                 it: give it another name, then run `tables.backfill` for that"
+                 it: give it another name, then run `tables.backfill` for that and `tables.drop_index::<{entity}>\
+                 (\"{name}\")`"
             ));
         }
     }
     for was in layouts {
         let name = was["name"].as_str().unwrap_or_default();
         if layout.layouts.iter().all(|info| info.name != name) {
-            changes.push(format!("the index `{name}` is gone: no write keeps its rows, which stay where they are"));
+            changes.push(format!(
+                "the index `{name}` is gone: no write keeps its rows, and `create` refuses that while the index is ready: \
+                 run `tables.drop_index::<{entity}>(\"{name}\")`"
+            ));
         }
     }
-    let had = |name: &str| properties.iter().any(|was| was["name"] == name);
-    for property in layout.properties.iter().filter(|property| !had(property.name)) {
+    for property in layout.properties {
         let name = property.name;
-        changes.push(format!(
-            "the property `{name}` is new: rows that are stored have none, and are read if it is an `Option` or has a \
-             `#[property(default)]`"
-        ));
+        match properties.iter().find(|was| was["name"] == name) {
+            Some(was) => changes.extend(change_of_type(property, was["edm"].as_str())),
+            None => changes.push(format!(
+                "the property `{name}` is new: rows that are stored have none, and are read if it is an `Option` or has a \
+                 `#[property(default)]`"
+            )),
+        }
     }
     for name in properties.iter().filter_map(|was| was["name"].as_str()) {
         if layout.properties.iter().all(|property| property.name != name) {
@@ -152,14 +160,27 @@ fn changes(layout: &Layout, stored: &Value) -> Vec<String> {
     changes
 }
 
-/// Adds to one layout of a file the settings of the whole entity, in the form of [`written`].
-fn with_entity(layout: &Value, entity: &Value) -> Value {
-    let mut layout = layout.clone();
-    let is_primary = layout["index"].is_null();
-    for name in ["separator", "kind"] {
-        if !entity[name].is_null() && (name != "kind" || is_primary) {
-            layout[name] = entity[name].clone();
-        }
+/// Returns the change of a property's type with its effect on stored rows; `None` if the type is the same, or if the
+/// file has none.
+fn change_of_type(property: &PropertyInfo, was: Option<&str>) -> Option<String> {
+    let (name, now, was) = (property.name, property.edm?.to_string(), was?);
+    if now == was {
+        return None;
     }
-    layout
+    let effect = match reads(&now, was) {
+        Reads::All => "rows that are stored are read as before".to_owned(),
+        Reads::Some => {
+            let rounded = if property.edm == Some(PropertyType::Single) { ", or are read rounded" } else { "" };
+            format!(
+                "rows that are stored with a value that `{now}` does not hold are not read{rounded}: keep the type, or \
+                 convert the rows with `#[table(version = …, from = …)]`"
+            )
+        }
+        Reads::Nothing => {
+            "no row that is stored with it is read: keep the type, convert the rows with `#[table(version = \
+                           …, from = …)]`, or give the property another name with `#[property(rename = \"…\")]`"
+                .to_owned()
+        }
+    };
+    Some(format!("the property `{name}` was `{was}` and is `{now}`: {effect}"))
 }

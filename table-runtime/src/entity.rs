@@ -34,6 +34,9 @@ pub trait TableEntity: Sized + Send + Sync + 'static {
     const PROPERTIES: &'static [PropertyInfo];
     #[doc(hidden)]
     const NAME: &'static str;
+    /// Earlier name in the catalog.
+    #[doc(hidden)]
+    const WAS: Option<&'static str>;
     #[doc(hidden)]
     const KIND: Option<&'static str>;
     #[doc(hidden)]

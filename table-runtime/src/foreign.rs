@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use crate::{
-    KeyPart, Property, Ticks, ValueRef,
+    KeyPart, Property, PropertyType, Ticks, ValueRef,
     key::{KeyProblem, Kind, UnixTime, kind},
     property::{ByOrder, PropertyProblem, by_value},
     ticks,
@@ -36,7 +36,7 @@ macro_rules! moment {
         }
 
         by_value! {
-            $type: ByOrder, concat!("Edm.DateTime in the range of `", stringify!($type), "`"),
+            $type: ByOrder, PropertyType::DateTime, in concat!("the range of `", stringify!($type), "`"),
                 |value| match KeyPart::to_value(&value).ticks() {
                     Ok(ticks) => Ok(ValueRef::DateTime(ticks)),
                     Err(problem) => {
@@ -178,7 +178,7 @@ impl KeyPart for uuid::Uuid {
 
 #[cfg(feature = "uuid")]
 by_value! {
-    uuid::Uuid: ByOrder, "Edm.Guid", |value| Ok(ValueRef::Guid(value.into())), |value| match value {
+    uuid::Uuid: ByOrder, PropertyType::Guid, |value| Ok(ValueRef::Guid(value.into())), |value| match value {
         ValueRef::Guid(value) => Some(value.into()),
         _ => None,
     };

@@ -1,21 +1,27 @@
 //! Layouts: the tables and keys of an entity's rows.
 
+mod apart;
 mod change;
 mod collision;
 mod const_str;
 mod encoding;
 mod group;
 mod info;
+mod property_type;
 pub(crate) mod segments;
 mod shape;
 mod slice;
 mod time_part;
 
-pub(crate) use change::{Fields, are_alike, written};
+#[allow(unused_imports, reason = "`create` is to use it")]
+pub(crate) use apart::told_apart;
+pub(crate) use change::{Fields, are_alike, written, written_of};
 pub(crate) use collision::KeyPattern;
 pub(crate) use encoding::Encoding;
 pub use group::{Collision, Member, Message, Misfit, member_misfit};
-pub use info::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope};
+pub use info::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope, WhenInfo};
+pub use property_type::PropertyType;
+pub(crate) use property_type::{Reads, reads};
 pub(crate) use shape::Shape;
 pub use slice::{Slice, SliceBy, SliceInfo, SliceUnit};
 pub(crate) use time_part::TimePart;

@@ -61,7 +61,10 @@ pub use error::{
 pub use filter::{Condition, Operator};
 pub use guid::{Guid, ParseGuidError};
 pub use key::{KeyPart, KeyWriter};
-pub use layout::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope, Slice, SliceInfo, SliceUnit};
+pub use layout::{
+    Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, PropertyType, Scope, Slice, SliceInfo, SliceUnit,
+    WhenInfo,
+};
 pub use maintenance::{Backfill, Backfilled, Finding, Progress, Repair, Repaired, Verify};
 pub use migrate::{DropMoved, DroppedEntity, Migrate, Migrated};
 pub use properties::{DamagedProperties, Properties, PropertiesRef};

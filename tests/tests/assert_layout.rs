@@ -103,10 +103,10 @@ fn every_change_is_reported_with_what_to_do() -> Result<()> {
     let text = message::<changed::Post>(&path).context("the layout differs")?;
     let changes: Vec<_> = text.lines().filter(|line| line.starts_with("- ")).collect();
     for expected in [
-        &["the primary key has changed", "plain", "lowercase", "not found"][..],
-        &["the index `title` has changed", "lowercase", "uppercase", "another name", "backfill"],
+        &["the primary key has changed", "plain", "lowercase", "not found", "`tables.migrate::<Old, Post>()`"][..],
+        &["the index `title` has changed", "lowercase", "uppercase", "another name", "backfill", "drop_index"],
         &["the index `score` is new", "`tables.backfill::<Post>(\"score\")`"],
-        &["the index `mood` is gone"],
+        &["the index `mood` is gone", "`tables.drop_index::<Post>(\"mood\")`"],
         // The folded key part does not hold the value any more, so it is stored as a property.
         &["the property `Author` is new"],
         &["the property `Score` is new", "Option"],
@@ -119,6 +119,186 @@ fn every_change_is_reported_with_what_to_do() -> Result<()> {
     assert_eq!(changes.len(), 8, "{text}");
     ensure!(text.contains("TABLE_LAYOUTS=overwrite"), "{text}");
     assert_eq!(fs::read_to_string(&path)?, before, "the file is written on request only");
+    Ok(())
+}
+
+/// Declares an entity of one table several times.
+macro_rules! versions {
+    ($($version:ident [$($table:tt)*] { $($fields:tt)* })*) => {$(
+        mod $version {
+            #[allow(unused_imports)]
+            use table_runtime::{Property, TableEntity};
+
+            #[derive(TableEntity)]
+            #[table(name = "Cases", $($table)*)]
+            pub(crate) struct Case {
+                #[partition_key]
+                pub id: u32,
+                #[row_key]
+                pub number: u32,
+                $($fields)*
+            }
+
+            #[allow(dead_code)]
+            impl Case {
+                pub(crate) fn is_open(closed: &bool) -> bool {
+                    !closed
+                }
+
+                pub(crate) fn is_urgent(closed: &bool) -> bool {
+                    !closed
+                }
+            }
+        }
+    )*};
+}
+
+versions! {
+    narrow [] { pub value: u8, pub note: Option<String> }
+    wide [] { pub value: i64, pub note: Option<String> }
+    floating [] { pub value: f64, pub note: Option<String> }
+    rounded [] { pub value: f32, pub note: Option<String> }
+    flag [] { pub value: bool, pub note: Option<String> }
+    optional [] { pub value: Option<u8>, #[property(default)] pub note: Option<String> }
+    open [] { pub closed: bool, #[index(owner, when(closed, Self::is_open))] pub owner: Option<String> }
+    urgent [] { pub closed: bool, #[index(owner, when(closed, Self::is_urgent))] pub owner: Option<String> }
+    always [] { pub closed: bool, #[index(owner)] pub owner: Option<String> }
+    other_condition [] {
+        pub closed: bool,
+        pub solved: bool,
+        #[index(owner, when(solved, Self::is_open))]
+        pub owner: Option<String>,
+    }
+    renamed_condition [] {
+        #[property(rename = "Closed")]
+        pub is_closed: bool,
+        #[index(owner, when(is_closed, Self::is_open))]
+        pub owner: Option<String>,
+    }
+    renamed_owner [] {
+        pub closed: bool,
+        #[index(owner, when(closed, Self::is_open))]
+        #[property(rename = "Keeper")]
+        pub owner: Option<String>,
+    }
+    same_owner [] {
+        pub closed: bool,
+        #[index(owner, when(closed, Self::is_open))]
+        #[property(rename = "Owner")]
+        pub keeper: Option<String>,
+    }
+    pinned [entity = "Ticket", was = "Case"] { pub value: u8 }
+}
+
+/// Returns the changes from `Was` to `Now`.
+fn changes<Was: TableEntity, Now: TableEntity>() -> Result<Vec<String>> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("case.json");
+    fs::write(&path, serde_json::to_string(&Was::layout())?)?;
+    let text = message::<Now>(&path).unwrap_or_default();
+    Ok(text.lines().filter(|line| line.starts_with("- ")).map(str::to_owned).collect())
+}
+
+/// Asserts that there is one change, with these words.
+#[track_caller]
+fn is_change<Was: TableEntity, Now: TableEntity>(words: &[&str]) -> Result<()> {
+    let changes = changes::<Was, Now>()?;
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    for word in words {
+        ensure!(changes[0].contains(word), "no {word} in {changes:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_change_of_type_is_reported_with_what_is_read() -> Result<()> {
+    is_change::<narrow::Case, wide::Case>(&["`Value`", "was `Edm.Int32 in 0..=255`", "is `Edm.Int64`", "as before"])?;
+    is_change::<wide::Case, narrow::Case>(&["`Edm.Int32 in 0..=255` does not hold are not read:", "version"])?;
+    is_change::<floating::Case, wide::Case>(&["`Edm.Int64` does not hold are not read:"])?;
+    is_change::<wide::Case, floating::Case>(&["`Edm.Double` does not hold are not read:"])?;
+    is_change::<narrow::Case, floating::Case>(&["as before"])?;
+    is_change::<floating::Case, rounded::Case>(&["not read, or are read rounded"])?;
+    is_change::<rounded::Case, floating::Case>(&["as before"])?;
+    is_change::<narrow::Case, flag::Case>(&[
+        "was `Edm.Int32 in 0..=255`",
+        "`Edm.Boolean`: no row",
+        "version",
+        "rename",
+    ])?;
+    // An `Option` and a default have the type of the value.
+    assert_eq!(changes::<narrow::Case, optional::Case>()?, [""; 0]);
+    Ok(())
+}
+
+#[test]
+fn a_file_without_types_and_predicates_is_still_compared() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("case.json");
+    let mut file = serde_json::to_value(open::Case::layout())?;
+    // The form of earlier releases.
+    file["layouts"][1]["index"]["when"] = true.into();
+    for property in file["properties"].as_array_mut().context("there are properties")? {
+        property.as_object_mut().context("a property")?.remove("edm").context("a type")?;
+    }
+    fs::write(&path, file.to_string())?;
+    assert_eq!(message::<open::Case>(&path), None);
+    assert_eq!(message::<urgent::Case>(&path), None, "the file does not hold the predicate");
+    let text = message::<always::Case>(&path).context("the predicate is gone")?;
+    ensure!(text.contains("`index.when` was true and is null"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn another_predicate_of_an_index_is_reported() -> Result<()> {
+    let index = "the index `owner` has changed";
+    is_change::<open::Case, urgent::Case>(&[
+        index,
+        "`index.when.path` was \"Self::is_open\" and is \"Self::is_urgent\"",
+    ])?;
+    is_change::<open::Case, always::Case>(&[index, "`index.when` was {", "and is null"])?;
+    is_change::<always::Case, open::Case>(&[index, "`index.when` was null and is {"])?;
+    let changes = changes::<open::Case, other_condition::Case>()?;
+    assert_eq!(changes.len(), 2, "{changes:?}");
+    let text = "`index.when.fields[0].property` was \"Closed\" and is \"Solved\"";
+    ensure!(changes[0].contains(index) && changes[0].contains(text), "{changes:?}");
+    ensure!(changes[1].contains("the property `Solved` is new"), "{changes:?}");
+    Ok(())
+}
+
+#[test]
+fn a_renamed_property_of_an_indexed_field_is_reported() -> Result<()> {
+    let changes_of_owner = changes::<open::Case, renamed_owner::Case>()?;
+    let words = [
+        "the index `owner` has changed: `partition[0].property` was \"Owner\" and is \"Keeper\"",
+        "the property `Keeper` is new",
+        "the property `Owner` is gone",
+    ];
+    assert_eq!(changes_of_owner.len(), words.len(), "{changes_of_owner:?}");
+    for (change, words) in changes_of_owner.iter().zip(words) {
+        ensure!(change.contains(words), "no {words} in {change}");
+    }
+    // A field with another name and the same property is the same.
+    assert_eq!(changes::<open::Case, same_owner::Case>()?, [""; 0]);
+    assert_eq!(changes::<open::Case, renamed_condition::Case>()?, [""; 0]);
+    Ok(())
+}
+
+#[test]
+fn a_layout_holds_types_predicates_and_the_name_of_the_entity() -> Result<()> {
+    let layout = serde_json::to_value(open::Case::layout())?;
+    assert_eq!(
+        layout["properties"],
+        serde_json::json!([
+            { "field": "closed", "name": "Closed", "edm": "Edm.Boolean" },
+            { "field": "owner", "name": "Owner", "edm": "Edm.String" },
+        ])
+    );
+    let index = &layout["layouts"][1]["index"];
+    assert_eq!(index["when"], serde_json::json!({ "fields": ["closed"], "path": "Self::is_open" }));
+    assert_eq!(index["pointer"], serde_json::json!([]));
+    assert_eq!(serde_json::to_value(always::Case::layout())?["layouts"][1]["index"]["when"], serde_json::Value::Null);
+    assert_eq!((open::Case::layout().entity, pinned::Case::layout().entity), ("Case", "Ticket"));
+    assert_eq!((<open::Case as TableEntity>::WAS, <pinned::Case as TableEntity>::WAS), (None, Some("Case")));
     Ok(())
 }
 

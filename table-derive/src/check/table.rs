@@ -1,5 +1,7 @@
 //! The rules of `#[table(…)]`, except those about keys.
 
+use syn::ext::IdentExt as _;
+
 use super::names::{TABLE_NAME_RULE, begins_table_name, is_refused_in_keys, is_table_name, table_is_not_reserved};
 use crate::{errors::Errors, model::Entity, text::Text};
 
@@ -7,6 +9,8 @@ pub(super) fn check(entity: &Entity, errors: &mut Errors) {
     name_is_legal(entity, errors);
     name_is_not_reserved(entity, errors);
     separator_is_legal(entity, errors);
+    catalog_name_is_legal(entity, errors);
+    earlier_name_is_another(entity, errors);
 }
 
 /// Checks the service's rule about the names of tables.
@@ -45,4 +49,30 @@ fn separator_is_legal(entity: &Entity, errors: &mut Errors) {
         _ => "a separator must be one ASCII punctuation character".to_owned(),
     };
     errors.at(*span, format_args!("{problem}; write `separator = \"_\"`"));
+}
+
+/// Checks that a name that the attribute sets is the entity's only name in the catalog, where a kind is the name.
+fn catalog_name_is_legal(entity: &Entity, errors: &mut Errors) {
+    let Some(Text { value, span }) = &entity.pinned_name else { return };
+    if let Some(kind) = &entity.kind {
+        let message = format_args!(
+            "an entity with a kind is recorded by it, and rows contain it; remove `entity`, and write `kind = \"…\"` to \
+             keep the kind `{kind}` if the struct is renamed"
+        );
+        errors.at(*span, message);
+    } else if value.is_empty() {
+        let name = entity.ident.unraw();
+        errors.at(*span, format_args!("the entity's name cannot be empty; write `entity = \"{name}\"`"));
+    }
+}
+
+/// Checks that the earlier name is a name, and not the present one.
+fn earlier_name_is_another(entity: &Entity, errors: &mut Errors) {
+    let Some(Text { value, span }) = &entity.was else { return };
+    if value.is_empty() {
+        errors.at(*span, "the entity's earlier name cannot be empty; write the struct's earlier name or kind");
+    } else if *value == entity.kind.clone().unwrap_or_else(|| entity.name()) {
+        errors
+            .at(*span, format_args!("`{value}` is the entity's present name; write the earlier one, or remove `was`"));
+    }
 }

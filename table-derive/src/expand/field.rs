@@ -41,3 +41,11 @@ pub(super) fn store(context: &Context<'_>, field: &Field, property: &Property) -
     let (t, this) = (context.runtime.at(ty.span()), this(ty.span()));
     quote_spanned!(ty.span()=> <#strategy as #t::Store<#ty>>::store(&#this.#ident, #name, #properties)?;)
 }
+
+/// Returns the type of a field's property.
+pub(super) fn property_type(context: &Context<'_>, field: &Field, property: &Property) -> TokenStream {
+    let ty = &field.ty;
+    let strategy = strategy_type(property, ty, context.runtime);
+    let t = context.runtime.at(ty.span());
+    quote_spanned!(ty.span()=> <#strategy as #t::Store<#ty>>::TYPE)
+}

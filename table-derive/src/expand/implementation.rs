@@ -1,14 +1,15 @@
 //! The implementations of the runtime's traits.
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
-use syn::{ext::IdentExt as _, spanned::Spanned as _};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned as _;
 
 use super::{
     columns,
     context::Context,
-    field::{load, read_part, skip_part, store},
-    indexes, types,
+    field::{load, property_type, read_part, skip_part, store},
+    indexes,
+    types::{self, option},
 };
 use crate::{
     hygiene::{local, this},
@@ -56,10 +57,12 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let (parameters, arguments, _) = entity.generics.split_for_impl();
     let layouts = entity.layouts().map(|layout| self::layout(context, layout));
     let properties = entity.properties().map(|(field, property)| {
-        let (field, name) = (&field.name, &property.name.value);
-        quote!(#t::PropertyInfo { field: #field, name: #name })
+        let (name, ty, edm) = (&property.name.value, &field.ty, property_type(context, field, property));
+        let (field, t) = (&field.name, context.runtime.at(ty.span()));
+        quote_spanned!(ty.span()=> #t::PropertyInfo { field: #field, name: #name, edm: ::core::option::Option::Some(#edm) })
     });
-    let (name, kind) = (entity.ident.unraw().to_string(), option(entity.kind.as_ref()));
+    let (name, kind) = (entity.name(), option(entity.kind.as_ref()));
+    let was = option(entity.was.as_ref().map(|was| &was.value));
     let separator = option(types::separator(entity));
     let write_id = entity.write_id;
     let columns_value = columns::value(context);
@@ -73,6 +76,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
             const LAYOUTS: &'static [#t::LayoutInfo] = &[#(#layouts),*];
             const PROPERTIES: &'static [#t::PropertyInfo] = &[#(#properties),*];
             const NAME: &'static ::core::primitive::str = #name;
+            const WAS: ::core::option::Option<&'static ::core::primitive::str> = #was;
             const KIND: ::core::option::Option<&'static ::core::primitive::str> = #kind;
             const WRITE_ID: ::core::primitive::bool = #write_id;
             const SEPARATOR: ::core::option::Option<::core::primitive::char> = #separator;
@@ -262,9 +266,4 @@ fn read_key(context: &Context<'_>, name: &str, key: &Key, source: fn(usize) -> S
 /// Returns the variable for a field that is read from a key.
 fn key_local(field: usize) -> Ident {
     local(&format!("field{field}"))
-}
-
-/// Returns an `Option` as an expression.
-fn option(value: Option<impl ToTokens>) -> TokenStream {
-    value.map_or_else(|| quote!(::core::option::Option::None), |value| quote!(::core::option::Option::Some(#value)))
 }

@@ -2,17 +2,17 @@
 //! entity's key.
 
 use proc_macro2::{Ident, Literal, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens as _, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 
 use super::{
     context::Context,
     field::{read_part, store},
-    types::strategy_type,
+    types::{option, strategy_type},
 };
 use crate::{
     hygiene::{at, local, this},
-    model::{Content, Field, Index, Layout, Part, Property, Scope},
+    model::{Content, Field, Index, Layout, Part, Property, Scope, When},
 };
 
 /// Returns the `IndexInfo`.
@@ -28,14 +28,15 @@ pub(super) fn info(context: &Context<'_>, layout: Layout<'_>, index: &Index) -> 
         Content::Copy => quote!(Copy),
         Content::List => quote!(List),
     };
-    let (unique, when) = (index.unique.is_some(), index.when.is_some());
+    let unique = index.unique.is_some();
+    let when = option(index.when.as_ref().map(|when| when_info(context, when)));
     let pointer = index.pointer.iter().map(|pointer| {
         let (field, name) = (&context.entity.fields[pointer.field].name, &pointer.name.value);
-        quote!(#t::PropertyInfo { field: #field, name: #name })
+        quote!(#t::PropertyInfo { field: #field, name: #name, edm: ::core::option::Option::None })
     });
     let included = included(context, index).map(|(field, property)| {
         let (field, name) = (&field.name, &property.name.value);
-        quote!(#t::PropertyInfo { field: #field, name: #name })
+        quote!(#t::PropertyInfo { field: #field, name: #name, edm: ::core::option::Option::None })
     });
     let values = values(context, layout).map(|Value { number, property, .. }| {
         let (number, name) = (Literal::usize_unsuffixed(number), &property.name.value);
@@ -52,6 +53,28 @@ pub(super) fn info(context: &Context<'_>, layout: Layout<'_>, index: &Index) -> 
             values: &[#(#values),*],
         }
     }
+}
+
+/// Returns the `WhenInfo`.
+fn when_info(context: &Context<'_>, when: &When) -> TokenStream {
+    let t = context.runtime.here();
+    let fields = when.fields.iter().map(|condition| &context.entity.fields[condition.field].name);
+    let path = dense(&when.path.to_token_stream().to_string());
+    quote!(#t::WhenInfo { fields: &[#(#fields),*], path: #path })
+}
+
+/// Returns source code with no other spaces than those between two words. The compiler decides where it writes spaces
+/// between tokens, and its releases differ.
+fn dense(code: &str) -> String {
+    let is_word = |character: char| character == '_' || character.is_alphanumeric();
+    let mut dense = String::with_capacity(code.len());
+    for word in code.split_whitespace() {
+        if dense.ends_with(is_word) && word.starts_with(is_word) {
+            dense.push(' ');
+        }
+        dense.push_str(word);
+    }
+    dense
 }
 
 /// Returns the statements that return early if the entity has no row in the index, and otherwise assign the values of

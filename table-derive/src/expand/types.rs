@@ -1,7 +1,7 @@
 //! The runtime's types for the parts of keys and for properties.
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
-use quote::{ToTokens as _, quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::{Type, spanned::Spanned as _};
 
 use crate::{
@@ -65,4 +65,9 @@ pub(super) fn strategy_type(property: &Property, ty: &Type, runtime: &Runtime) -
     let t = runtime.at(span);
     let strategy = if property.default.is_some() { quote!(Defaulted<#t::#name>) } else { name };
     respan(quote!(#t::#strategy), span)
+}
+
+/// Returns an `Option` as an expression.
+pub(super) fn option(value: Option<impl ToTokens>) -> TokenStream {
+    value.map_or_else(|| quote!(::core::option::Option::None), |value| quote!(::core::option::Option::Some(#value)))
 }

@@ -27,6 +27,10 @@ pub(crate) struct Entity {
     pub(crate) runtime: Runtime,
     pub(crate) table: Text,
     pub(crate) kind: Option<String>,
+    /// The entity's name in the catalog, if the attribute sets it.
+    pub(crate) pinned_name: Option<Text>,
+    /// The entity's earlier name in the catalog.
+    pub(crate) was: Option<Text>,
     pub(crate) write_id: bool,
     pub(crate) allow_scan: bool,
     pub(crate) separator: Option<Text>,
@@ -77,6 +81,8 @@ impl Entity {
         let style = keys.text("rename_all", errors);
         let style = style.and_then(|style| Case::of_properties(&style, errors)).unwrap_or(Case::Pascal);
         let kind = keys.text_or("kind", &name, errors);
+        let pinned_name = keys.text("entity", errors);
+        let was = keys.text("was", errors);
         let separator = keys.text("separator", errors);
         let slice = keys.call("slice", "month(field)", errors);
         let write_id = keys.flag("write_id", errors).is_some();
@@ -90,6 +96,8 @@ impl Entity {
             runtime,
             table,
             kind,
+            pinned_name,
+            was,
             write_id,
             allow_scan,
             separator,
@@ -145,6 +153,11 @@ impl Entity {
 
     fn base(&self) -> Base<'_> {
         Base { fields: &self.fields, table: &self.table, partition: &self.partition, row: &self.row }
+    }
+
+    /// Returns the entity's name without regard to a kind: that of the attribute, or else the struct's.
+    pub(crate) fn name(&self) -> String {
+        self.pinned_name.as_ref().map_or_else(|| self.ident.unraw().to_string(), |name| name.value.clone())
     }
 
     /// Returns the layout of the entity's own rows.

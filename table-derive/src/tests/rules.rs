@@ -47,6 +47,13 @@ fn wrong_table_attributes_are_reported() {
         table(allow_scan = true) => "`allow_scan` takes no value; write `allow_scan`";
         table(kind = 5) => "`kind` takes a string or no value";
         table(kind = "") => "a kind cannot be empty";
+        table(entity) => "`entity` takes a string; write `entity = \"…\"`";
+        table(entity = "") => "the entity's name cannot be empty; write `entity = \"Post\"`";
+        table(entity = "Post", kind) => "an entity with a kind is recorded by it, and rows contain it; remove `entity`";
+        table(was = "") => "the entity's earlier name cannot be empty";
+        table(was = "Post") => "`Post` is the entity's present name";
+        table(was = "Article", entity = "Article") => "`Article` is the entity's present name";
+        table(was = "Article", kind = "Article") => "`Article` is the entity's present name";
         table(crate = "path") => "`crate` takes a path; write `crate = some::path`";
         table() => "`#[table()]` is empty; add a key, or remove it";
         table => "`#[table]` needs a key";

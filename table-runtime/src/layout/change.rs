@@ -1,6 +1,6 @@
 //! Differences between a recorded layout and the program's, as far as stored rows depend on them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::info::{Layout, LayoutInfo, PropertyInfo};
 
@@ -29,7 +29,8 @@ impl Fields {
     }
 
     /// Returns the differences: each place with its recorded and its present value. The primary key that the record of
-    /// an index holds is skipped, because it is compared on its own.
+    /// an index holds is skipped, because it is compared on its own. A field that is stored as a property is compared by
+    /// the property's name, on which its index rows depend, and any other field by its own name.
     pub(crate) fn changes(&self, was: &Value, is: &Value) -> Vec<String> {
         let mut changes = Vec::new();
         self.compare("", Some(was), Some(is), &mut changes);
@@ -40,9 +41,17 @@ impl Fields {
         match (was, is) {
             (Some(Value::Object(was)), Some(Value::Object(is))) => {
                 let gone = was.keys().filter(|name| !is.contains_key(*name));
+                // Records of earlier releases hold no names of properties.
+                let has_properties = was.contains_key(PROPERTY) && is.contains_key(PROPERTY);
                 for name in is.keys().chain(gone) {
                     let (was, is) = (was.get(name), is.get(name));
-                    if name == OF || name == "field" && was.is_some_and(|was| self.renamed(was)) {
+                    let is_skipped = match name.as_str() {
+                        OF => true,
+                        PROPERTY => !has_properties,
+                        "field" => has_properties || was.is_some_and(|was| self.renamed(was)),
+                        _ => false,
+                    };
+                    if is_skipped {
                         continue;
                     }
                     let dot = if place.is_empty() { "" } else { "." };
@@ -55,6 +64,8 @@ impl Fields {
                 }
             }
             (Some(was), Some(is)) if was == is => {}
+            // Records of earlier releases hold only whether there is a predicate.
+            (Some(Value::Bool(was)), Some(is)) if place == "index.when" && *was != is.is_null() => {}
             (Some(was), Some(is)) => changes.push(format!("`{place}` was {was} and is {is}")),
             (Some(was), None) => changes.push(format!("`{place}` was {was} and is gone")),
             (None, Some(is)) => changes.push(format!("`{place}` is new: {is}")),
@@ -66,23 +77,58 @@ impl Fields {
 /// Name under which the record of an index holds the entity's primary key.
 const OF: &str = "of";
 
+/// Name under which the record of an index holds the property that stores a field.
+const PROPERTY: &str = "property";
+
 /// Returns what is recorded of one layout: the layout itself and the settings of the whole entity that its rows depend
-/// on. The record of an index also holds the entity's primary key.
+/// on. The record of an index also holds the entity's primary key, and the property of each of its fields.
 pub(crate) fn written(entity: &Layout, layout: &LayoutInfo) -> Value {
     // Cannot fail: layouts hold only text, numbers and bools.
-    let mut value = serde_json::to_value(layout).unwrap_or_default();
-    if let Value::Object(value) = &mut value {
-        value.extend(entity.separator.map(|separator| ("separator".to_owned(), separator.to_string().into())));
-        match (&layout.index, entity.layouts) {
-            (None, _) => value.extend(entity.kind.map(|kind| ("kind".to_owned(), kind.into()))),
-            // Identifies the entity to which the index belongs.
-            (Some(_), [primary, ..]) if primary.index.is_none() => {
-                value.extend([(OF.to_owned(), written(entity, primary))]);
-            }
-            _ => {}
+    let json = |layout| serde_json::to_value(layout).unwrap_or_default();
+    written_of(&serde_json::to_value(entity).unwrap_or_default(), json(layout))
+}
+
+/// Returns the same as [`written`], from the JSON of the entity's whole layout and that of one of its layouts.
+pub(crate) fn written_of(entity: &Value, mut layout: Value) -> Value {
+    let (is_index, primary) = (!layout["index"].is_null(), &entity["layouts"][0]);
+    if is_index {
+        for key in ["partition", "row"] {
+            layout[key].as_array_mut().into_iter().flatten().for_each(|part| name_property(entity, part));
+        }
+        // A record of an earlier release holds no fields here.
+        for field in layout["index"]["when"]["fields"].as_array_mut().into_iter().flatten() {
+            *field = json!({ "field": field.take() });
+            name_property(entity, field);
         }
     }
-    value
+    let mut add = |name: &str, value: &Value| {
+        if let Value::Object(layout) = &mut layout
+            && !value.is_null()
+        {
+            layout.insert(name.to_owned(), value.clone());
+        }
+    };
+    add("separator", &entity["separator"]);
+    if !is_index {
+        add("kind", &entity["kind"]);
+    } else if !primary.is_null() && primary["index"].is_null() {
+        // Identifies the entity to which the index belongs.
+        add(OF, &written_of(entity, primary.clone()));
+    }
+    layout
+}
+
+/// Adds to the description of a field of an index the name of the property that stores the field. A field of the primary
+/// key has none: it is read from the key, and the comparison of the primary keys covers it.
+fn name_property(entity: &Value, described: &mut Value) {
+    let list = |value: &'_ Value| value.as_array().cloned().unwrap_or_default();
+    let (primary, field) = (&entity["layouts"][0], &described["field"]);
+    let is_in_key = primary["index"].is_null()
+        && ["partition", "row"].iter().any(|key| list(&primary[*key]).iter().any(|part| part["field"] == *field));
+    let property = list(&entity["properties"]).into_iter().find(|property| property["field"] == *field);
+    if let (false, Some(property)) = (is_in_key, property) {
+        described[PROPERTY] = property["name"].clone();
+    }
 }
 
 /// Checks whether both are keys of the same fields under the same prefixes, so that they can only differ in an

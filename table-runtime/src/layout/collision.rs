@@ -72,7 +72,18 @@ impl<'a> KeyPattern<'a> {
     /// Checks whether rows of two entities' layouts in one table could have the same key. Only pairs with at least one
     /// index can collide. Kinds are ignored, because they are not part of a key.
     pub(crate) const fn may_collide(self, other: Self) -> bool {
-        (self.is_index || other.is_index) && self.partition.may_equal(other.partition) && self.row.may_equal(other.row)
+        (self.is_index || other.is_index) && self.may_equal(other)
+    }
+
+    /// Checks whether rows of both layouts could have the same key.
+    pub(crate) const fn may_equal(self, other: Self) -> bool {
+        self.partition.may_equal(other.partition) && self.row.may_equal(other.row)
+    }
+
+    /// Checks whether one layout has a constant partition key, and the partition keys of the other have parts. The value
+    /// of a text part could be the constant.
+    pub(crate) const fn only_one_partition_is_constant(self, other: Self) -> bool {
+        matches!(self.partition.first, FirstPart::Nothing) != matches!(other.partition.first, FirstPart::Nothing)
     }
 }
 
@@ -156,7 +167,7 @@ mod tests {
                             let index = is_index.then_some(IndexInfo {
                                 scope: Scope::SamePartition,
                                 unique: false,
-                                when: false,
+                                when: None,
                                 holds: Holds::Pointer,
                                 pointer: &[],
                                 included: &[],

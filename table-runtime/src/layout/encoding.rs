@@ -22,7 +22,8 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    const fn parse(text: &str) -> Self {
+    /// Reads a recorded text.
+    pub(super) const fn parse(text: &str) -> Self {
         match text.as_bytes() {
             b"plain" => Self::Plain,
             b"raw" => Self::Raw,

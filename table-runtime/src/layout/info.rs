@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{const_str::same, slice::SliceInfo};
+use super::{const_str::same, property_type::PropertyType, slice::SliceInfo};
 use crate::{KeyError, error::KeyProblem};
 
 /// Location of the rows of one layout of an entity: a table and the parts of the two keys.
@@ -35,8 +35,8 @@ pub struct IndexInfo {
     pub scope: Scope,
     /// `true` if at most one entity can have a value.
     pub unique: bool,
-    /// `true` if a predicate decides which entities have a row.
-    pub when: bool,
+    /// The predicate that decides which entities have a row; `None` if all of them have one.
+    pub when: Option<WhenInfo>,
     /// Contents of the rows.
     pub holds: Holds,
     /// Fields of the primary key that cannot be read from the index's own keys, and the property that holds each.
@@ -46,6 +46,16 @@ pub struct IndexInfo {
     /// Properties of the entity that the index's own keys hold whole: the part, counted over both keys, and the name.
     #[serde(skip)]
     pub values: &'static [(usize, &'static str)],
+}
+
+/// Predicate of an index: an entity has a row only if it returns true.
+#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+pub struct WhenInfo {
+    /// The fields that the predicate takes, in order.
+    pub fields: &'static [&'static str],
+    /// Path of the function as the attribute states it, such as `Post::is_open`. Another path is another predicate; a
+    /// change inside of the function is not recorded.
+    pub path: &'static str,
 }
 
 /// Location of an index's rows.
@@ -134,6 +144,10 @@ pub struct PropertyInfo {
     pub field: &'static str,
     /// The property's name.
     pub name: &'static str,
+    /// The property's type, in [`Layout::properties`]; `None` for the properties of an index's rows, which have the
+    /// types of the entity's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edm: Option<PropertyType>,
 }
 
 /// Description of how an entity is stored: its layouts and its properties. It implements `Display`, for a readable
@@ -156,7 +170,8 @@ pub struct PropertyInfo {
 /// ```
 #[derive(Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Layout {
-    /// Value of the property `EntityType`, or the struct's name if there is no such property.
+    /// Name under which `create` records the entity: the value of the property `EntityType`, or if there is no such
+    /// property, the name that `#[table(entity = "…")]` sets, or else the struct's name.
     pub entity: &'static str,
     /// The primary key, followed by every index.
     pub layouts: &'static [LayoutInfo],

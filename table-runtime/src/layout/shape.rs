@@ -1,6 +1,9 @@
 //! Shapes of row keys. They show to which entity a row belongs if several entities without kinds share a table.
 
+use serde_json::Value;
+
 use super::{
+    encoding::Encoding,
     info::{LayoutInfo, PartInfo, may_be_empty},
     segments,
 };
@@ -48,4 +51,142 @@ fn may_be(part: &PartInfo, text: &str) -> bool {
     let is_guid = part.kind == "guid";
     let may_hold = |byte: u8| byte == b'-' || if is_guid { byte.is_ascii_hexdigit() } else { byte.is_ascii_digit() };
     !text.is_empty() && text.bytes().all(may_hold)
+}
+
+/// Checks whether two recorded primary keys have different shapes: the row keys of each fit the other's [`Shape`] never.
+///
+/// Both have the same prefix and the same delimiters, and as many parts as the shorter one has can be counted in both.
+/// Each of them must consist of characters that the other's part at the same place may have, because a shape takes any
+/// other character for a malformed key, which fits. A part of digits is shorter than a part of hexadecimal digits, which
+/// allows it, but not the other way round.
+pub(super) fn differ(one: &Value, other: &Value) -> bool {
+    let parts = |key: &Value| key["row"].as_array().cloned().unwrap_or_default();
+    let (own, others) = (parts(one), parts(other));
+    let has_same_beginning = one["row_prefix"] == other["row_prefix"] && one["separator"] == other["separator"];
+    let is_countable = |(own, others): (&Value, &Value)| match (Characters::of(own), Characters::of(others)) {
+        (Some(own), Some(others)) => own.fit(&others) && others.fit(&own),
+        _ => false,
+    };
+    // A constant row key has no shape: every row key may belong to its layout.
+    let can_be_counted = !own.is_empty() && !others.is_empty() && own.iter().zip(&others).all(is_countable);
+    has_same_beginning && own.len() != others.len() && can_be_counted
+}
+
+/// Characters of a self-delimiting part, besides `-`.
+struct Characters {
+    /// `true` if the encoding writes letters.
+    writes_letters: bool,
+    /// `true` if [`may_be`] allows letters.
+    allows_letters: bool,
+}
+
+impl Characters {
+    /// Returns the characters of a recorded part; `None` if it is not self-delimiting, or of an unknown kind.
+    fn of(part: &Value) -> Option<Self> {
+        let kind = part["kind"].as_str().filter(|_| part["self_delimiting"] == true)?;
+        let is_guid = kind == "guid";
+        if !is_guid && !DIGITS.contains(&kind) {
+            return None;
+        }
+        let is_hash = Encoding::parse(part["encoding"].as_str()?) == Encoding::Hash;
+        Some(Self { writes_letters: is_guid && !is_hash, allows_letters: is_guid })
+    }
+
+    /// Checks whether `other` allows all characters that this part writes.
+    const fn fit(&self, other: &Self) -> bool {
+        other.allows_letters || !self.writes_letters
+    }
+}
+
+/// Kinds whose encodings write only digits and `-`.
+const DIGITS: [&str; 13] =
+    ["u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32", "i64", "i128", "time", "date", "bool"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layout, layout::change::written};
+
+    /// Returns every key of one to three parts, with two prefixes.
+    fn layouts() -> Vec<&'static LayoutInfo> {
+        const KINDS: [(&str, &str); 5] =
+            [("text", "plain"), ("i64", "pad = 3"), ("guid", "plain"), ("guid", "hash = 16"), ("date", "reverse")];
+        let part = |(kind, encoding): (&'static str, &'static str)| {
+            let self_delimiting = kind != "text";
+            PartInfo { field: "field", kind, encoding, self_delimiting }
+        };
+        let mut rows: Vec<Vec<_>> = vec![Vec::new()];
+        for count in 0..3 {
+            let longest: Vec<_> = rows.iter().filter(|row| row.len() == count).cloned().collect();
+            rows.extend(longest.iter().flat_map(|row| KINDS.map(|kind| [row.as_slice(), &[kind]].concat())));
+        }
+        let mut layouts = Vec::new();
+        for row_prefix in ["", "n-"] {
+            for row in &rows {
+                let row: Vec<_> = row.iter().copied().map(part).collect();
+                let (partition, row) = (&[] as &[PartInfo], &*Box::leak(row.into_boxed_slice()));
+                let (name, table, partition_prefix) = ("key", "Table", "all");
+                let layout =
+                    LayoutInfo { name, table, partition_prefix, partition, row_prefix, row, index: None, slice: None };
+                layouts.push(&*Box::leak(Box::new(layout)));
+            }
+        }
+        layouts
+    }
+
+    /// Returns texts that the encoding of the part can write.
+    const fn texts(part: &PartInfo) -> &'static [&'static str] {
+        match (part.kind.as_bytes(), part.encoding.as_bytes()) {
+            (b"text", _) => &["5", "a_7", "!20", ""],
+            (b"i64", _) => &["005", "-998"],
+            (b"guid", b"plain") => &["00000000-0000-0000-0000-000000000001", "6ba7b810-9dad-11d1-80b4-00c04fd430c8"],
+            (b"guid", _) => &["07"],
+            _ => &["7989-94-71"],
+        }
+    }
+
+    /// Returns row keys of the layout: every combination of the texts of its parts.
+    fn keys(layout: &LayoutInfo, separator: Option<char>) -> Vec<String> {
+        let mut keys = vec![layout.row_prefix.to_owned()];
+        for (at, part) in layout.row.iter().enumerate() {
+            let end = (at + 1 < layout.row.len()).then(|| part.delimiter(separator));
+            let more = |key: String| {
+                texts(part)
+                    .iter()
+                    .map(move |text| key.clone() + text + end.as_slice().iter().collect::<String>().as_str())
+            };
+            keys = keys.into_iter().flat_map(more).collect();
+        }
+        keys
+    }
+
+    #[test]
+    fn shapes_that_differ_exclude_each_others_keys() {
+        let keyed: Vec<_> = [None, Some('+')]
+            .into_iter()
+            .flat_map(|separator| layouts().into_iter().map(move |layout| (layout, separator)))
+            .map(|(layout, separator)| {
+                let (entity, layouts) = ("Entity", std::slice::from_ref(layout));
+                let whole = Layout { entity, layouts, properties: &[], kind: None, write_id: false, separator };
+                (written(&whole, layout), Shape::of(layout, separator), keys(layout, separator))
+            })
+            .collect();
+        let (mut differing, mut alike) = (0, 0);
+        for (one, shape, own_keys) in &keyed {
+            if let Some(shape) = shape {
+                assert!(own_keys.iter().all(|key| shape.fits(key)), "{one}");
+            }
+            for (other, _, keys) in &keyed {
+                let do_differ = differ(one, other);
+                assert_eq!(do_differ, differ(other, one), "{one} {other}");
+                differing += usize::from(do_differ);
+                alike += usize::from(!do_differ);
+                if do_differ {
+                    let fitting = keys.iter().find(|key| shape.is_none_or(|shape| shape.fits(key)));
+                    assert_eq!(fitting, None, "{other} fits {one}");
+                }
+            }
+        }
+        assert!(differing > 1_000 && alike > differing, "{differing} {alike}");
+    }
 }

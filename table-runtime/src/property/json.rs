@@ -13,7 +13,7 @@ use serde::{
 use serde_json::ser::{CompactFormatter, Formatter};
 
 use super::{AsJson, Json, Maybe, Opaque, PropertyProblem, Store, found};
-use crate::{Properties, Value, ValueRef};
+use crate::{Properties, PropertyType, Value, ValueRef};
 
 /// The JSON of `None` and `()`, which are stored as no property.
 const NULL: &str = "null";
@@ -25,6 +25,8 @@ impl<T: AsJson> Store<T> for Json {
     // An `Option` writes no property for `None`.
     type Presence = Maybe;
     type Order = Opaque;
+
+    const TYPE: PropertyType = PropertyType::String;
 
     fn write(value: &T, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
         if let Some(text) = json(value)? {
