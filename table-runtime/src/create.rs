@@ -85,12 +85,14 @@ impl Tables {
     ///
     /// # Errors
     /// Returns [`Error::LayoutChanged`] if keys or an index are recorded with another layout, [`Error::RowsCollide`] if
-    /// rows of an index could be taken for those of another entity, [`Error::Limit`] if no table can have the name,
-    /// [`Error::TableBeingDeleted`] if the table is being deleted, and the errors of the store.
+    /// rows of an index could be taken for those of another entity, [`Error::Limit`] before anything is sent if no table
+    /// can have one of the names, including the handle's [prefix](Self::with_prefix), [`Error::TableBeingDeleted`] if
+    /// the table is being deleted, and the errors of the store.
     pub async fn create<E: TableEntity>(&self) -> Result<()> {
+        E::LAYOUTS.iter().try_for_each(|layout| check_name(self, layout))?;
+        self.check_table_name(Record::LAYOUTS[0].table)?;
         let mut created = Vec::new();
         for (at, layout) in E::LAYOUTS.iter().enumerate() {
-            check_name(layout)?;
             if layout.slice.is_some() {
                 continue;
             }
@@ -244,10 +246,10 @@ impl Tables {
 }
 
 /// Checks that a program may have this table, or tables with this name and the digits of a slice.
-pub(crate) fn check_name(layout: &LayoutInfo) -> Result<()> {
+pub(crate) fn check_name(tables: &Tables, layout: &LayoutInfo) -> Result<()> {
     limits::check_not_reserved(layout.table)?;
     let name = layout.slice.as_ref().map(|slice| slice.at(layout.table, Ticks::UNIX_EPOCH).table);
-    limits::check_table_name(name.as_deref().unwrap_or(layout.table))
+    tables.check_table_name(name.as_deref().unwrap_or(layout.table))
 }
 
 /// Checks whether the entity's table has no entity of its kind. Entities of other kinds may share the table.

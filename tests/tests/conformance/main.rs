@@ -33,6 +33,7 @@ mod layouts {
     mod changes;
     mod shared_tables;
 }
+mod prefixes;
 mod properties;
 mod queries {
     mod filters;
