@@ -29,6 +29,7 @@ pub mod key;
 mod layout;
 pub mod limits;
 mod maintenance;
+mod modify;
 mod pacing;
 mod properties;
 pub mod property;

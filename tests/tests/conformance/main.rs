@@ -52,6 +52,7 @@ mod slices {
 }
 mod writes {
     mod bulk;
+    mod modify;
     mod single;
     mod transactions;
 }
