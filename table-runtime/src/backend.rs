@@ -23,11 +23,13 @@ mod azure;
 mod check;
 #[cfg(feature = "embedded")]
 mod embedded;
+mod prefixed;
 
 #[cfg(feature = "azure")]
 pub use azure::{AzureBackend, AzureBuilder};
 #[cfg(feature = "embedded")]
 pub use embedded::{EmbeddedBackend, InMemoryBackend};
+pub(crate) use prefixed::Prefixed;
 
 /// Boxed future, as methods of a trait object return it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -98,8 +98,9 @@ impl Tables {
     ///   [`demote_missing_indexes`](Create::demote_missing_indexes).
     /// - [`Error::IndexDropped`] while an index of the struct is being dropped.
     /// - [`Error::EntityMoved`] and [`Error::EntityMigrating`] after and during a migration.
-    /// - [`Error::Limit`] if no table can have the name, [`Error::TableBeingDeleted`] if the table is being deleted,
-    ///   [`Error::NewerCatalog`], and the errors of the store.
+    /// - [`Error::Limit`], before anything is sent, if no table can have one of the names, including the handle's
+    ///   [prefix](Self::with_prefix); [`Error::TableBeingDeleted`] if the table is being deleted;
+    ///   [`Error::NewerCatalog`]; and the errors of the store.
     pub fn create<E: TableEntity>(&self) -> Create {
         self.create_schema(Schema::of::<E>())
     }
@@ -111,7 +112,8 @@ impl Tables {
 
 async fn create(tables: Tables, schema: Schema, options: Options) -> Result<()> {
     let entity = schema.describe();
-    entity.layouts.iter().try_for_each(check_name)?;
+    entity.layouts.iter().try_for_each(|layout| check_name(&tables, layout))?;
+    tables.check_table_name(Record::LAYOUTS[0].table)?;
     // If the catalog is new, it has no records to read.
     let mut is_empty = tables.create_catalog().await?;
     let mut created: Option<(Vec<&'static str>, Vec<RecordVersion>)> = None;
@@ -337,10 +339,10 @@ fn index_dropped(schema: Schema, layout: &LayoutInfo) -> Error {
 }
 
 /// Checks that a program may have this table, or tables with this name and the digits of a slice.
-pub(crate) fn check_name(layout: &LayoutInfo) -> Result<()> {
+pub(crate) fn check_name(tables: &Tables, layout: &LayoutInfo) -> Result<()> {
     limits::check_not_reserved(layout.table)?;
     let name = layout.slice.as_ref().map(|slice| slice.at(layout.table, Ticks::UNIX_EPOCH).table);
-    limits::check_table_name(name.as_deref().unwrap_or(layout.table))
+    tables.check_table_name(name.as_deref().unwrap_or(layout.table))
 }
 
 /// Checks whether the entity's table has no entity of its kind. Entities of other kinds may share the table.

@@ -13,9 +13,8 @@ mod shape;
 mod slice;
 mod time_part;
 
-#[allow(unused_imports, reason = "`create` is to use it")]
 pub(crate) use apart::told_apart;
-pub(crate) use change::{Fields, are_alike, written, written_of};
+pub(crate) use change::{Fields, written, written_of};
 pub(crate) use collision::KeyPattern;
 pub(crate) use encoding::Encoding;
 pub use group::{Collision, Member, Message, Misfit, member_misfit};

@@ -31,6 +31,7 @@ mod layout;
 pub mod limits;
 mod maintenance;
 mod migrate;
+mod modify;
 mod pacing;
 mod properties;
 pub mod property;

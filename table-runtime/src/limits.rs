@@ -62,10 +62,25 @@ pub fn check_table_name(table: &str) -> Result<()> {
     Err(broken(table, "the table's name is", format_args!("`{table}`"), limit))
 }
 
+/// Name of the table in which [`create`](crate::Tables::create) keeps its records.
+const RECORDS: &str = "TableLayouts";
+
+/// Checks the whole name of a table, which consists of a prefix and of `table`. The prefix must not complete the name
+/// to that of a table of records, with the same prefix or a shorter one.
+pub(crate) fn check_prefixed_name(table: &str, name: &str) -> Result<()> {
+    check_table_name(name)?;
+    let end = name.len().checked_sub(RECORDS.len()).and_then(|at| name.get(at..)).unwrap_or_default();
+    if table.len() < RECORDS.len() && end.eq_ignore_ascii_case(RECORDS) {
+        let limit = "a prefix that does not complete it to `TableLayouts`, in which `create` records layouts";
+        return Err(broken(name, "the table's name is", format_args!("`{name}`"), limit));
+    }
+    Ok(())
+}
+
 /// Checks that the name of a table, or the prefix of its slices' names, is not that of the table in which
 /// [`create`](crate::Tables::create) keeps its records. Upper and lower case do not distinguish tables.
 pub(crate) fn check_not_reserved(table: &str) -> Result<()> {
-    if table.eq_ignore_ascii_case("TableLayouts") {
+    if table.eq_ignore_ascii_case(RECORDS) {
         let limit = "a name other than `TableLayouts`, in which `create` records layouts";
         return Err(broken(table, "the table's name is", format_args!("`{table}`"), limit));
     }

@@ -12,7 +12,10 @@ pub(crate) use self::{
     record::{FORMAT, Facts, Head, KEY, LayoutId, Place, Record, State},
     states::CatalogPage,
 };
-use crate::backend::Backend;
+use crate::{
+    backend::{Backend, Prefixed},
+    limits,
+};
 
 /// The tables of one store: an account of Azure Table storage, or an embedded store.
 ///
@@ -44,6 +47,8 @@ use crate::backend::Backend;
 #[derive(Clone)]
 pub struct Tables {
     backend: Arc<dyn Backend>,
+    /// The backend, if the names of the tables have a prefix.
+    prefixed: Option<Arc<Prefixed>>,
     /// States of layouts that were read from the catalog.
     leases: Arc<Leases>,
 }
@@ -51,7 +56,69 @@ pub struct Tables {
 impl Tables {
     /// Creates a handle to the tables of this backend.
     pub fn new(backend: impl Backend) -> Self {
-        Self { backend: Arc::new(backend), leases: Arc::default() }
+        Self { backend: Arc::new(backend), prefixed: None, leases: Arc::default() }
+    }
+
+    /// Returns a handle whose tables all have names that begin with `prefix`: the tables of entities, of indexes and of
+    /// slices, and the table `TableLayouts`, in which [`create`](Self::create) keeps its records. The structs, the
+    /// queries and the guarantees are the same. The prefixes of a handle with a prefix are joined:
+    /// `with_prefix("a").with_prefix("b")` is `with_prefix("ab")`.
+    ///
+    /// If each tenant has a prefix, no tenant sees the rows of another one. The prefixes must keep these rules:
+    ///
+    /// - No prefix begins with another one. Otherwise two tables could have one name: `a` with `bPosts`, and `ab` with
+    ///   `Posts`. A handle without a prefix is no tenant, because every name begins with the empty prefix. Prefixes of
+    ///   one length are safe, and so are prefixes that end with a letter which occurs only there.
+    /// - Upper and lower case do not distinguish prefixes, because the service ignores the case of table names.
+    /// - A prefix consists of ASCII letters and digits, a letter first. A whole name has at most 63 characters, so a
+    ///   prefix has at most 51.
+    ///
+    /// This function sends no request and checks nothing: [`create`](Self::create) returns
+    /// [`Error::Limit`](crate::Error::Limit) for a whole name that no table can have, and so does each request to such a
+    /// table. Keep the handle, and clone it: it does not share the states of indexes that it knows with the handle that
+    /// it was made from. Each use of an index whose state is not known yet costs a request, until `create` was called.
+    /// The store stays open while a handle to it exists, with any prefix.
+    ///
+    /// Errors that the store returns have the whole name of the table. Errors that are found without the store, in a
+    /// value or in a row that was read, have the name without the prefix. Cursors do not depend on the prefix.
+    ///
+    /// Tests can share an account in this way. Each test has a prefix of its own, and deletes its tables at the end:
+    ///
+    /// ```
+    /// # use table_runtime::TableEntity;
+    /// use std::sync::Arc;
+    ///
+    /// use table_runtime::{
+    ///     Tables,
+    ///     backend::{Backend, InMemoryBackend},
+    /// };
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] id: u32 }
+    ///
+    /// # futures::executor::block_on(async {
+    /// let account = Arc::new(InMemoryBackend::new()?); // AzureBackend::connect(…)?
+    /// let prefix = format!("t{}x{}x", std::process::id(), 1); // the process and the number of the test
+    /// let tables = Tables::new(Arc::clone(&account)).with_prefix(&prefix);
+    /// tables.create::<Post>().await?;
+    /// tables.insert(&Post { author: "Marcus".into(), id: 1 }).await?;
+    /// assert!(Post::key("Marcus", 1).exists(&tables).await?);
+    ///
+    /// for table in account.list_tables(&prefix).await? {
+    ///     account.delete_table(&table).await?;
+    /// }
+    /// # assert_eq!(account.list_tables("").await?, [""; 0]);
+    /// # Ok::<(), table_runtime::Error>(())
+    /// # }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn with_prefix(&self, prefix: &str) -> Self {
+        let prefixed = match &self.prefixed {
+            Some(prefixed) => prefixed.longer(prefix),
+            None => Prefixed::new(Arc::clone(&self.backend), prefix),
+        };
+        let prefixed = Arc::new(prefixed);
+        let leases = Arc::new(self.leases.empty());
+        Self { backend: Arc::<Prefixed>::clone(&prefixed), prefixed: Some(prefixed), leases }
     }
 
     /// Opens the embedded store in this file, and creates the file if it is missing.
@@ -112,7 +179,7 @@ impl Tables {
     /// ```
     #[must_use]
     pub fn with_lease(self, length: Duration) -> Self {
-        Self { backend: self.backend, leases: Arc::new(Leases::new(length)) }
+        Self { leases: Arc::new(Leases::new(length)), ..self }
     }
 
     /// Returns the backend.
@@ -124,6 +191,15 @@ impl Tables {
     pub(crate) fn leases(&self) -> &Leases {
         &self.leases
     }
+
+    /// Checks that a table of this name, with the prefix of this handle before it, can exist.
+    pub(crate) fn check_table_name(&self, table: &str) -> crate::Result<()> {
+        match &self.prefixed {
+            Some(prefixed) => prefixed.name(table).map(drop),
+            None => limits::check_table_name(table),
+        }
+    }
+
 }
 
 impl fmt::Debug for Tables {

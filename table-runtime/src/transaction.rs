@@ -10,6 +10,7 @@ use crate::{
     index::{Change, Encoded, Occupant, Planned, Schema, Write, check, commit},
     pacing,
     query::{OfEntity, OwnKey},
+    read::Plan,
     row::RowKeys,
     write,
 };
@@ -36,7 +37,8 @@ pub(crate) enum Verb {
     Upsert(Encoded),
     /// Update of the rows that the entity had; `None` if they have to be read.
     Update(Option<LoadedRows>, ETag, Encoded),
-    Patch(Properties),
+    /// Change of properties, if the row satisfies the condition.
+    Patch(Properties, IfMatch),
     /// Deletion of the rows that the entity had; `None` if they have to be read.
     Delete(Option<LoadedRows>, ETag),
     Remove,
@@ -174,11 +176,27 @@ impl<'a> Transaction<'a> {
         K: OfEntity<Entity: OnePartition> + OwnKey,
         I: IntoIterator<Item = Set<K::Entity>>,
     {
-        let patch = || {
-            let properties = write::patched(key.plan(), sets(<K::Entity as TableEntity>::COLUMNS))?;
-            Ok((write::point(key.plan())?, Verb::Patch(properties)))
-        };
-        self.add::<K::Entity>(patch, None)
+        self.patched(key.plan(), IfMatch::Any, sets(<K::Entity as TableEntity>::COLUMNS))
+    }
+
+    /// Sets some properties of a row, if it still has this version, and keeps its other properties.
+    #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
+    pub fn patch_if<K, I>(
+        self,
+        key: K,
+        etag: &ETag,
+        sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I,
+    ) -> Self
+    where
+        K: OfEntity<Entity: OnePartition> + OwnKey,
+        I: IntoIterator<Item = Set<K::Entity>>,
+    {
+        self.patched(key.plan(), IfMatch::ETag(etag.clone()), sets(<K::Entity as TableEntity>::COLUMNS))
+    }
+
+    fn patched<E: OnePartition>(self, key: &Plan, condition: IfMatch, sets: impl IntoIterator<Item = Set<E>>) -> Self {
+        let patch = || Ok((write::point(key)?, Verb::Patch(write::patched(key, sets)?, condition)));
+        self.add::<E>(patch, None)
     }
 
     /// Deletes the row of the entity, if it has not changed since it was read.
@@ -305,8 +323,8 @@ fn plan<'p>(writes: &'p [EntityWrite<'_>], read: &'p [RowsBefore]) -> Vec<Planne
                 let old = old.as_ref().or(read.as_ref().map(|(old, _)| old));
                 (Change { old, new: Some(new) }, Action::Replace(whole(new), IfMatch::ETag(etag.clone())))
             }
-            (Verb::Patch(properties), _) => {
-                (Change::NONE, Action::Merge(write.with_id(properties.clone()), IfMatch::Any))
+            (Verb::Patch(properties, condition), _) => {
+                (Change::NONE, Action::Merge(write.with_id(properties.clone()), condition.clone()))
             }
             (Verb::Delete(old, etag), read) => {
                 let old = old.as_ref().or(read.as_ref().map(|(old, _)| old));

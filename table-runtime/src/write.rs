@@ -2,7 +2,7 @@
 
 use crate::{
     ETag, KeyChangedError, Properties, Result, RowId, Stored, TableEntity, Tables,
-    backend::BoxFuture,
+    backend::{BoxFuture, IfMatch},
     codec,
     column::Set,
     entity,
@@ -105,12 +105,61 @@ impl Tables {
         K: OfEntity<Entity: TableEntity> + OwnKey,
         I: IntoIterator<Item = Set<K::Entity>>,
     {
+        self.patched(key.plan(), IfMatch::Any, sets(<K::Entity as TableEntity>::COLUMNS))
+    }
+
+    /// Sets some properties of the row, if it still has this version, and keeps its other properties. Returns the new
+    /// ETag, with one request: the row is not read.
+    ///
+    /// The ETag is one that an earlier read or write returned, or that a client sent in `If-Match`:
+    ///
+    /// ```
+    /// # use table_runtime::{ETag, Result, TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] number: u32, title: String }
+    /// async fn rename(tables: &Tables, if_match: &str, title: &str) -> Result<ETag> {
+    ///     let etag: ETag = if_match.parse().expect("the web service answers 400");
+    ///     tables.patch_if(Post::key("Marcus", 1), &etag, |post| [post.title.set(title)]).await
+    /// }
+    /// # futures::executor::block_on(async {
+    /// # let tables = Tables::in_memory()?;
+    /// # tables.create::<Post>().await?;
+    /// # let post = Post { author: "Marcus".into(), number: 1, title: "Keys".into() };
+    /// # let etag = tables.insert(&post).await?.to_string();
+    /// # rename(&tables, &etag, "Sums").await?;
+    /// # assert!(matches!(rename(&tables, &etag, "Products").await, Err(table_runtime::Error::ConditionNotMet(_))));
+    /// # Ok::<(), table_runtime::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`Error::ConditionNotMet`](crate::Error::ConditionNotMet) if the row has another version, and the errors
+    /// of [`patch`](Self::patch).
+    #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
+    pub fn patch_if<K, I>(
+        &self,
+        key: K,
+        etag: &ETag,
+        sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I,
+    ) -> BoxFuture<'static, Result<ETag>>
+    where
+        K: OfEntity<Entity: TableEntity> + OwnKey,
+        I: IntoIterator<Item = Set<K::Entity>>,
+    {
+        self.patched(key.plan(), IfMatch::ETag(etag.clone()), sets(<K::Entity as TableEntity>::COLUMNS))
+    }
+
+    fn patched<E: TableEntity>(
+        &self,
+        key: &Plan,
+        condition: IfMatch,
+        sets: impl IntoIterator<Item = Set<E>>,
+    ) -> BoxFuture<'static, Result<ETag>> {
         let tables = self.clone();
-        let patch = point(key.plan())
-            .and_then(|keys| Ok((keys, patched(key.plan(), sets(<K::Entity as TableEntity>::COLUMNS))?)));
+        let patch = point(key).and_then(|keys| Ok((keys, patched(key, sets)?)));
         Box::pin(async move {
             let (keys, properties) = patch?;
-            EntityWriter(&Write::new(tables, Schema::of::<K::Entity>())?).patch(&keys, properties).await
+            EntityWriter(&Write::new(tables, Schema::of::<E>())?).patch(&keys, properties, condition).await
         })
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::CatalogChange;
 use crate::{
     ETag, Error, Layout, LayoutChangedError, LayoutInfo, MissingIndexError, Result, RowsCollideError, Stored,
-    layout::{Fields, KeyPattern, Reads, told_apart, written},
+    layout::{Fields, KeyPattern, Reads, reads, told_apart, written},
     tables::{CatalogPage, Facts, KEY, LayoutId, Record, State},
 };
 
@@ -287,7 +287,7 @@ impl<'a> Comparison<'a> {
         for property in self.entity.properties {
             let Some(edm) = property.edm else { continue };
             let Some(was) = recorded.and_then(|recorded| recorded.get(property.name)) else { continue };
-            if edm.reads(was) == Reads::Nothing {
+            if reads(&edm.to_string(), was) == Reads::Nothing {
                 let change = format!("the property `{}` was {was} and is {edm}, which no stored row has", property.name);
                 let advice = "keep the type; or store the field as another property (`#[property(rename = \"…\")]`); or \
                               give the rows a version, with `#[table(version = …, from = …)]`";

@@ -104,7 +104,14 @@ impl Write {
 
     /// Reads the row at an entity's keys.
     pub(crate) async fn occupant(&self, keys: &RowKeys) -> Result<Occupant> {
-        let Some(row) = self.get(self.schema.table(), keys).await? else { return Ok(Occupant::None) };
+        let row = match self.get(&self.table_of(keys)?, keys).await {
+            // The slice does not exist, or is being deleted: it has no such row.
+            Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) if self.schema.layouts[0].slice.is_some() => {
+                None
+            }
+            row => row?,
+        };
+        let Some(row) = row else { return Ok(Occupant::None) };
         Ok(match self.schema.read(row)? {
             Some(found) => Occupant::Entity(Box::new(found)),
             None => Occupant::OtherKind,

@@ -275,9 +275,9 @@ impl EntityWriter<'_> {
         }
     }
 
-    /// Sets these properties of the present row, which no index depends on.
-    pub(crate) async fn patch(&self, keys: &RowKeys, properties: Properties) -> Result<ETag> {
-        let merge = Action::Merge(self.0.with_id(properties), IfMatch::Any);
+    /// Sets these properties of the present row, which no index depends on, if the row satisfies the condition.
+    pub(crate) async fn patch(&self, keys: &RowKeys, properties: Properties, condition: IfMatch) -> Result<ETag> {
+        let merge = Action::Merge(self.0.with_id(properties), condition);
         let patched = self.commit(&Change::NONE, keys, merge).await?;
         patched.ok_or_else(|| self.0.no_etag("patch", keys))
     }

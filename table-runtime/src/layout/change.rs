@@ -21,15 +21,7 @@ impl Fields {
         was.as_str().is_some_and(|was| !self.0.contains(&was))
     }
 
-    /// Checks whether a recorded layout belongs to this entity: it is the entity's primary key, or an index that was
-    /// recorded with the same primary key.
-    pub(crate) fn are_of(&self, recorded: &Value, primary: &Value) -> bool {
-        let of = if recorded[OF].is_null() { recorded } else { &recorded[OF] };
-        self.changes(of, primary).is_empty()
-    }
-
-    /// Returns the differences: each place with its recorded and its present value. The primary key that the record of
-    /// an index holds is skipped, because it is compared on its own. A field that is stored as a property is compared by
+    /// Returns the differences: each place with its recorded and its present value. A field that is stored as a property is compared by
     /// the property's name, on which its index rows depend, and any other field by its own name.
     pub(crate) fn changes(&self, was: &Value, is: &Value) -> Vec<String> {
         let mut changes = Vec::new();
@@ -41,12 +33,11 @@ impl Fields {
         match (was, is) {
             (Some(Value::Object(was)), Some(Value::Object(is))) => {
                 let gone = was.keys().filter(|name| !is.contains_key(*name));
-                // Records of earlier releases hold no names of properties.
+                // A field of the primary key has no property here.
                 let has_properties = was.contains_key(PROPERTY) && is.contains_key(PROPERTY);
                 for name in is.keys().chain(gone) {
                     let (was, is) = (was.get(name), is.get(name));
                     let is_skipped = match name.as_str() {
-                        OF => true,
                         PROPERTY => !has_properties,
                         "field" => has_properties || was.is_some_and(|was| self.renamed(was)),
                         _ => false,
@@ -64,8 +55,6 @@ impl Fields {
                 }
             }
             (Some(was), Some(is)) if was == is => {}
-            // Records of earlier releases hold only whether there is a predicate.
-            (Some(Value::Bool(was)), Some(is)) if place == "index.when" && *was != is.is_null() => {}
             (Some(was), Some(is)) => changes.push(format!("`{place}` was {was} and is {is}")),
             (Some(was), None) => changes.push(format!("`{place}` was {was} and is gone")),
             (None, Some(is)) => changes.push(format!("`{place}` is new: {is}")),
@@ -74,14 +63,11 @@ impl Fields {
     }
 }
 
-/// Name under which the record of an index holds the entity's primary key.
-const OF: &str = "of";
-
 /// Name under which the record of an index holds the property that stores a field.
 const PROPERTY: &str = "property";
 
 /// Returns what is recorded of one layout: the layout itself and the settings of the whole entity that its rows depend
-/// on. The record of an index also holds the entity's primary key, and the property of each of its fields.
+/// on. The record of an index also holds the property of each of its fields.
 pub(crate) fn written(entity: &Layout, layout: &LayoutInfo) -> Value {
     // Cannot fail: layouts hold only text, numbers and bools.
     let json = |layout| serde_json::to_value(layout).unwrap_or_default();
@@ -90,12 +76,11 @@ pub(crate) fn written(entity: &Layout, layout: &LayoutInfo) -> Value {
 
 /// Returns the same as [`written`], from the JSON of the entity's whole layout and that of one of its layouts.
 pub(crate) fn written_of(entity: &Value, mut layout: Value) -> Value {
-    let (is_index, primary) = (!layout["index"].is_null(), &entity["layouts"][0]);
+    let is_index = !layout["index"].is_null();
     if is_index {
         for key in ["partition", "row"] {
             layout[key].as_array_mut().into_iter().flatten().for_each(|part| name_property(entity, part));
         }
-        // A record of an earlier release holds no fields here.
         for field in layout["index"]["when"]["fields"].as_array_mut().into_iter().flatten() {
             *field = json!({ "field": field.take() });
             name_property(entity, field);
@@ -111,9 +96,6 @@ pub(crate) fn written_of(entity: &Value, mut layout: Value) -> Value {
     add("separator", &entity["separator"]);
     if !is_index {
         add("kind", &entity["kind"]);
-    } else if !primary.is_null() && primary["index"].is_null() {
-        // Identifies the entity to which the index belongs.
-        add(OF, &written_of(entity, primary.clone()));
     }
     layout
 }
@@ -129,15 +111,4 @@ fn name_property(entity: &Value, described: &mut Value) {
     if let (false, Some(property)) = (is_in_key, property) {
         described[PROPERTY] = property["name"].clone();
     }
-}
-
-/// Checks whether both are keys of the same fields under the same prefixes, so that they can only differ in an
-/// encoding.
-pub(crate) fn are_alike(one: &Value, other: &Value) -> bool {
-    let fields = |value: &Value, key: &str| -> Vec<Value> {
-        let parts = value[key].as_array();
-        parts.into_iter().flatten().map(|part| part["field"].clone()).collect()
-    };
-    ["table", "kind", "partition_prefix", "row_prefix"].into_iter().all(|name| one[name] == other[name])
-        && ["partition", "row"].into_iter().all(|key| fields(one, key) == fields(other, key))
 }

@@ -40,7 +40,7 @@ impl<V, W> Clone for Point<V, W> {
 
 /// An entity's own key, under which it can be written: the [`Point`] that `T::key(…)` returns.
 #[diagnostic::on_unimplemented(
-    message = "`patch` and `remove` take the full key of an entity",
+    message = "`patch`, `modify` and `remove` take the full key of an entity",
     label = "not a full key",
     note = "write `T::key(…)`, with every field of the key",
     note = "what was read as `stored` has `update(&mut stored)` and `delete(&stored)`"

@@ -65,6 +65,11 @@ impl Leases {
         Self { length, held: Mutex::default(), names: Mutex::default() }
     }
 
+    /// Returns an empty set of leases of the same length.
+    pub(crate) fn empty(&self) -> Self {
+        Self::new(self.length)
+    }
+
     /// Returns the time after which no other handle holds a lease that was read before now. It includes a tenth for
     /// clocks that run at different rates.
     pub(crate) fn wait(&self) -> Duration {

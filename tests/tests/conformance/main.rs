@@ -36,6 +36,7 @@ mod layouts {
     mod migrations;
     mod shared_tables;
 }
+mod prefixes;
 mod properties;
 mod queries {
     mod filters;
@@ -54,6 +55,7 @@ mod slices {
 }
 mod writes {
     mod bulk;
+    mod modify;
     mod single;
     mod transactions;
 }

@@ -1,0 +1,148 @@
+//! Backend whose tables are those of another backend whose names begin with a prefix.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use super::{Backend, BoxFuture, Continuation, Group, Page, Reader, Scan};
+use crate::{ETag, Result, Row, limits};
+
+/// The tables of a backend whose names begin with a prefix, by the rest of their names.
+pub(crate) struct Prefixed {
+    inner: Arc<dyn Backend>,
+    prefix: Box<str>,
+}
+
+impl Prefixed {
+    pub(crate) fn new(inner: Arc<dyn Backend>, prefix: &str) -> Self {
+        Self { inner, prefix: prefix.into() }
+    }
+
+    /// Returns the tables of the same backend whose names begin with this prefix and then `prefix`.
+    pub(crate) fn longer(&self, prefix: &str) -> Self {
+        Self::new(Arc::clone(&self.inner), &[&*self.prefix, prefix].concat())
+    }
+
+    /// Returns the whole name of a table, which it has in the inner backend.
+    ///
+    /// # Errors
+    /// Returns [`Error::Limit`](crate::Error::Limit) if no table can have the whole name. Earlier checks are limited to
+    /// the name without the prefix.
+    pub(crate) fn name(&self, table: &str) -> Result<String> {
+        let name = [&*self.prefix, table].concat();
+        limits::check_prefixed_name(table, &name)?;
+        Ok(name)
+    }
+
+    fn scan(&self, scan: &Scan) -> Result<Scan> {
+        let Scan { table, partitions, rows, filter, select, page } = scan;
+        Ok(Scan {
+            table: self.name(table)?.into(),
+            partitions: partitions.clone(),
+            rows: rows.clone(),
+            filter: filter.clone(),
+            select: select.clone(),
+            page: *page,
+        })
+    }
+
+    fn group(&self, group: &Group) -> Result<Group> {
+        let Group { table, partition_key, operations } = group;
+        let table = self.name(table)?.into();
+        Ok(Group { table, partition_key: partition_key.clone(), operations: operations.clone() })
+    }
+}
+
+impl fmt::Debug for Prefixed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prefixed").field("prefix", &self.prefix).field("inner", &self.inner).finish()
+    }
+}
+
+impl Backend for Prefixed {
+    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async move { self.inner.create_table(&self.name(table)?).await })
+    }
+
+    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async move { self.inner.delete_table(&self.name(table)?).await })
+    }
+
+    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+        Box::pin(async move {
+            let names = self.inner.list_tables(&[&*self.prefix, prefix].concat()).await?;
+            // A store that ignores case also lists tables whose prefix was written in another case.
+            Ok(names.iter().filter_map(|name| name.get(self.prefix.len()..)).map(str::to_owned).collect())
+        })
+    }
+
+    fn get<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+    ) -> BoxFuture<'a, Result<Option<Row>>> {
+        Box::pin(async move { self.inner.get(&self.name(table)?, partition_key, row_key, select).await })
+    }
+
+    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
+        Box::pin(async move { self.inner.query(&self.scan(scan)?, from).await })
+    }
+
+    fn get_with<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+        read: Reader<'a>,
+    ) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async move { self.inner.get_with(&self.name(table)?, partition_key, row_key, select, read).await })
+    }
+
+    fn query_with<'a>(
+        &'a self,
+        scan: &'a Scan,
+        from: Option<&'a Continuation>,
+        read: Reader<'a>,
+    ) -> BoxFuture<'a, Result<Option<Continuation>>> {
+        Box::pin(async move { self.inner.query_with(&self.scan(scan)?, from, read).await })
+    }
+
+    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
+        Box::pin(async move { self.inner.execute(&self.group(group)?).await })
+    }
+
+    fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
+        self.inner.pause(delay)
+    }
+
+    fn clock(&self) -> Duration {
+        self.inner.clock()
+    }
+}
+
+#[cfg(all(test, feature = "embedded", feature = "testing"))]
+mod tests {
+    use super::*;
+    use crate::{backend::InMemoryBackend, testing::conformance};
+
+    /// Cases that expect the name of a missing table in the error. Here the error has the whole name.
+    const NAMED: [&str; 3] = [
+        "tables::a_deleted_table_does_not_exist",
+        "tables::a_read_of_a_missing_table_names_it",
+        "tables::a_write_to_a_missing_table_names_it",
+    ];
+
+    #[tokio::test]
+    async fn a_prefix_keeps_the_contract() -> Result<()> {
+        let store: Arc<dyn Backend> = Arc::new(InMemoryBackend::new()?);
+        let checked = conformance::check(async || Prefixed::new(Arc::clone(&store), "tenant7")).await;
+        let failures = checked.expect_err("the errors have whole names");
+        let failed: Vec<_> = failures.iter().map(|(name, _)| name).collect();
+        assert_eq!(failed, NAMED, "{failures}");
+        for (name, failure) in failures.iter() {
+            assert!(failure.to_string().contains("TableNotFound(\"tenant7"), "{name}: {failure}");
+        }
+        Ok(())
+    }
+}
