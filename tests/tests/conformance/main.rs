@@ -53,6 +53,7 @@ mod writes {
     mod bulk;
     mod single;
     mod transactions;
+    mod unknown_properties;
 }
 
 use std::{pin::Pin, process::ExitCode};
