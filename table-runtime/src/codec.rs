@@ -60,11 +60,14 @@ pub struct RowReader<'a> {
     row: RowRef<'a>,
     /// Properties after the one that was found last. Rows mostly store properties in the order of the fields.
     rest: PropertiesRef<'a>,
+    /// Number of encoded bytes of the properties that were found. If these are all bytes of the row, the row has no
+    /// other properties.
+    found: usize,
 }
 
 impl<'a> RowReader<'a> {
     pub(crate) fn new(layout: &'static LayoutInfo, table: &'a str, row: RowRef<'a>) -> Self {
-        Self { layout, table, row, rest: row.properties }
+        Self { layout, table, row, rest: row.properties, found: 0 }
     }
 
     /// Returns the partition key, to be read part by part.
@@ -100,9 +103,9 @@ impl<'a> RowReader<'a> {
     }
 
     fn find(&mut self, name: &str) -> Result<Option<ValueRef<'a>>> {
-        let found = match self.rest.seek(name) {
+        let found = match self.rest.seek_and_count(name, &mut self.found) {
             // Continues at the first property, up to where this search began.
-            Ok(None) => self.row.properties.before(self.rest).seek(name),
+            Ok(None) => self.row.properties.before(self.rest).seek_and_count(name, &mut self.found),
             found => found,
         };
         found.map_err(|damage| damaged(self.table, self.row, damage))
@@ -111,6 +114,28 @@ impl<'a> RowReader<'a> {
     /// Checks the remaining properties for damage, because no field has read them.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.rest.skip_all().map_err(|damage| damaged(self.table, self.row, damage))
+    }
+
+    /// Marks a property as read.
+    pub(crate) fn skip(&mut self, name: &str) -> Result<()> {
+        self.find(name).map(drop)
+    }
+
+    /// Checks whether every property of the row was read.
+    pub(crate) fn is_read_whole(&self) -> bool {
+        self.found == self.row.properties.as_bytes().len()
+    }
+
+    /// Returns the properties that are not known.
+    #[cold]
+    pub(crate) fn unknown(&self, is_known: &dyn Fn(&str) -> bool) -> Result<Properties> {
+        let (mut rest, mut unknown) = (self.row.properties, Properties::default());
+        while let Some((name, value)) = rest.try_next().map_err(|damage| damaged(self.table, self.row, damage))? {
+            if !is_known(name) {
+                unknown.push(name, value);
+            }
+        }
+        Ok(unknown)
     }
 }
 

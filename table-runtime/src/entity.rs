@@ -7,7 +7,8 @@ use std::{
 };
 
 use crate::{
-    ETag, KeyError, KeyWriter, Layout, LayoutInfo, Properties, PropertyInfo, Result, RowRef, Ticks, ValueRef,
+    ETag, KeyError, KeyWriter, Layout, LayoutInfo, Properties, PropertyInfo, Result, RowRef, Ticks,
+    UnknownPropertiesError, ValueRef,
     codec::{OwnerOf, OwnerReader, PropertyWriter, RowReader, damaged},
     key::{KeyProblem, KeyReader},
     layout::Holds,
@@ -43,6 +44,9 @@ pub trait TableEntity: Sized + Send + Sync + 'static {
     const WRITE_ID: bool;
     #[doc(hidden)]
     const SEPARATOR: Option<char>;
+    /// `true` if a row with properties that the struct does not know cannot be read: `#[table(deny_unknown)]`.
+    #[doc(hidden)]
+    const DENY_UNKNOWN: bool = false;
     /// Columns of the properties, for filters and patches.
     type Columns: Copy;
     #[doc(hidden)]
@@ -183,6 +187,19 @@ pub(crate) struct LoadedRow {
 /// Rows that an entity had when it was loaded, in the order of its layouts; `None` for a sparse index without a row.
 pub(crate) type LoadedRows = Vec<Option<LoadedRow>>;
 
+/// Properties of a row that the struct does not know; `None` if there are none, so that a row without them costs only
+/// the pointer.
+pub(crate) type Unknown = Option<Box<Properties>>;
+
+/// An entity as it was loaded, with the parts that an update needs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Loaded {
+    /// Empty if the entity has no indexes.
+    pub(crate) rows: LoadedRows,
+    /// Properties that the update writes back.
+    pub(crate) unknown: Unknown,
+}
+
 /// Returns the rows of an entity as it was loaded.
 fn loaded_rows<E: TableEntity>(entity: &E) -> Result<LoadedRows, Box<KeyError>> {
     let rows = all_keys(entity)?.into_iter().zip(E::LAYOUTS).enumerate().map(|(at, (keys, layout))| {
@@ -205,6 +222,9 @@ fn loaded_rows<E: TableEntity>(entity: &E) -> Result<LoadedRows, Box<KeyError>> 
 /// has not changed meanwhile. Reading through it costs nothing. The first mutable access saves the keys that the entity
 /// was loaded with, and the properties that its indexes include.
 ///
+/// If the row has properties that the struct does not know, for instance those that a newer version of the program
+/// added, `Stored` carries them, and an update writes them back.
+///
 /// All functions of `Stored` are associated functions, such as `Stored::etag(&stored)`, so that they never hide the
 /// entity's own.
 #[derive(Clone)]
@@ -214,18 +234,19 @@ pub struct Stored<T> {
     timestamp: Ticks,
     /// Rows of the entity before the first mutable access.
     loaded: Option<Result<LoadedRows, Box<KeyError>>>,
+    unknown: Unknown,
     /// `true` if it was created by [`new`](Self::new): the table may hold a different entity in this version.
     made: bool,
 }
 
 impl<T> Stored<T> {
     /// Creates the stored form of an entity, given the version of the row that holds it: after an insert, or from an
-    /// earlier read. [`update`](crate::Tables::update) and [`delete`](crate::Tables::delete) then need no read before
-    /// them.
+    /// earlier read.
     ///
-    /// An entity with indexes is read all the same, which takes one more request: the entity may have been changed
-    /// before it was passed here, but its index rows are those of the stored version. After an update the stored
-    /// version is known, and the next update needs no extra request.
+    /// The row itself is unknown: it may have properties that the struct does not know, and its index rows are those of
+    /// the stored version, which the entity may no longer equal. The first [`update`](crate::Tables::update) therefore
+    /// reads the row, which takes one more request. After it the row is known, and the next update needs no extra
+    /// request. A [`delete`](crate::Tables::delete) reads the row only if the entity has indexes.
     ///
     /// ```
     /// # use table_runtime::{Result, Stored, TableEntity, Tables};
@@ -240,7 +261,7 @@ impl<T> Stored<T> {
     /// ```
     pub fn new(entity: T, etag: ETag) -> Self {
         let timestamp = etag.timestamp().unwrap_or(Ticks::UNIX_EPOCH);
-        Self { entity, etag, timestamp, loaded: None, made: true }
+        Self { entity, etag, timestamp, loaded: None, unknown: None, made: true }
     }
 
     /// Returns the version of the row.
@@ -259,18 +280,24 @@ impl<T> Stored<T> {
         this.entity
     }
 
+    /// Returns the properties that the struct does not know.
+    pub(crate) fn into_unknown(self) -> Unknown {
+        self.unknown
+    }
+
     /// Records a new version of the stored row; the changes are still to be written.
     pub(crate) fn set_etag(&mut self, etag: &ETag) {
         self.etag = etag.clone();
     }
 
-    /// Records that the entity was written in its present state.
-    pub(crate) fn written(&mut self, etag: ETag) {
+    /// Records that the entity was written in its present state, with these properties that the struct does not know.
+    pub(crate) fn written(&mut self, etag: ETag, unknown: Unknown) {
         if let Some(timestamp) = etag.timestamp() {
             self.timestamp = timestamp;
         }
         self.etag = etag;
         self.loaded = None;
+        self.unknown = unknown;
         self.made = false;
     }
 }
@@ -288,16 +315,23 @@ impl<T: TableEntity> Stored<T> {
         }
     }
 
-    /// Returns the rows that the entity was loaded with; empty if it has no indexes, `None` if only the table knows
-    /// them.
-    pub(crate) fn loaded_rows(&self) -> Result<Option<LoadedRows>, Box<KeyError>> {
-        if T::LAYOUTS.len() == 1 {
-            return Ok(Some(Vec::new()));
-        }
+    /// Returns the entity as it was loaded, for an update; `None` if only the table knows it.
+    pub(crate) fn loaded(&self) -> Result<Option<Loaded>, Box<KeyError>> {
         if self.made {
             return Ok(None);
         }
-        self.loaded.clone().unwrap_or_else(|| loaded_rows(&self.entity)).map(Some)
+        let rows = match &self.loaded {
+            _ if T::LAYOUTS.len() == 1 => Vec::new(),
+            Some(loaded) => loaded.clone()?,
+            None => loaded_rows(&self.entity)?,
+        };
+        Ok(Some(Loaded { rows, unknown: self.unknown.clone() }))
+    }
+
+    /// Returns the entity as it was loaded, for a deletion, which needs its index rows alone; `None` if only the table
+    /// knows them.
+    pub(crate) fn loaded_for_deletion(&self) -> Result<Option<Loaded>, Box<KeyError>> {
+        if T::LAYOUTS.len() == 1 { Ok(Some(Loaded::default())) } else { self.loaded() }
     }
 }
 
@@ -348,8 +382,41 @@ impl<T: fmt::Debug> fmt::Debug for Stored<T> {
 pub(crate) fn read<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<Stored<E>> {
     let mut reader = RowReader::new(&E::LAYOUTS[0], table, row);
     let entity = E::read(&mut reader)?;
-    reader.finish()?;
-    Ok(Stored { entity, etag: row.etag.clone(), timestamp: row.timestamp, loaded: None, made: false })
+    if E::KIND.is_some() {
+        reader.skip(KIND)?;
+    }
+    if E::WRITE_ID {
+        reader.skip(WRITE_ID)?;
+    }
+    let unknown = if reader.is_read_whole() { None } else { unknown::<E>(&reader, table, row)? };
+    Ok(Stored { entity, etag: row.etag.clone(), timestamp: row.timestamp, loaded: None, unknown, made: false })
+}
+
+/// Returns the properties of a row that the struct does not know.
+///
+/// # Errors
+/// The row has such properties, and the struct denies them.
+#[cold]
+fn unknown<E: TableEntity>(reader: &RowReader<'_>, table: &str, row: RowRef<'_>) -> Result<Unknown> {
+    let unknown = reader.unknown(&|name| is_known(E::PROPERTIES, E::KIND, name))?;
+    if unknown.is_empty() {
+        return Ok(None);
+    }
+    if E::DENY_UNKNOWN {
+        let properties = unknown.iter().map(|(name, _)| name.to_owned()).collect();
+        return Err(Box::new(UnknownPropertiesError { row: row.id(table), properties }).into());
+    }
+    Ok(Some(Box::new(unknown)))
+}
+
+/// Checks whether the property of a row is one of an entity's own, or describes the last write of the row.
+///
+/// A write id proves who wrote a row last, so no other write keeps it. The kind of an entity without one belongs to
+/// another program.
+pub(crate) fn is_known(properties: &[PropertyInfo], kind: Option<&str>, name: &str) -> bool {
+    matches!(name, WRITE_ID | PENDING)
+        || kind.is_some() && name == KIND
+        || properties.iter().any(|property| property.name == name)
 }
 
 /// Returns the two keys of the entity to which a row of an index belongs.

@@ -28,6 +28,11 @@ pub enum Error {
     #[error(transparent)]
     Property(#[from] Box<PropertyError>),
 
+    /// A stored row has properties that the struct does not know, and the struct denies them:
+    /// `#[table(deny_unknown)]`.
+    #[error(transparent)]
+    UnknownProperties(#[from] Box<UnknownPropertiesError>),
+
     /// A row, a transaction or a query exceeds a limit of the service. Nothing was sent.
     #[error(transparent)]
     Limit(#[from] Box<LimitError>),
@@ -211,6 +216,20 @@ pub struct KeyError {
     pub field: &'static str,
     /// Problem, with the value and the limit.
     pub problem: KeyProblem,
+}
+
+/// Properties of a stored row that the struct does not know, although it denies them: `#[table(deny_unknown)]`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{row} has properties that the struct does not know: {}; add them to the struct, or remove `deny_unknown`",
+    properties.join(", ")
+)]
+#[non_exhaustive]
+pub struct UnknownPropertiesError {
+    /// The row.
+    pub row: RowId,
+    /// Names of the properties, in the order of the row.
+    pub properties: Vec<String>,
 }
 
 /// A property of a stored row does not fit its field.
@@ -531,6 +550,7 @@ mod tests {
             Box::new(key(None)).into(),
             Box::new(key(Some(*row(words)))).into(),
             Box::new(property("Edm.Int32")).into(),
+            Box::new(UnknownPropertiesError { row: *row(words), properties: vec![name(), name()] }).into(),
             Box::new(property(words)).into(),
             Box::new(limit(None)).into(),
             Box::new(limit(Some(*row(words)))).into(),

@@ -110,6 +110,6 @@ pub(crate) use claim::{IndexRows, Precondition};
 pub(crate) use commit::{check, commit};
 pub(crate) use list::Lists;
 pub(crate) use propagate::Propagation;
-pub(crate) use schema::{Encoded, EncodedRow, FoundEntity, Schema, same_properties};
+pub(crate) use schema::{Encoded, EncodedRow, FoundEntity, Schema};
 pub(crate) use write::{MAX_ATTEMPTS, Occupant, Write, WrittenRow};
 pub(crate) use writer::EntityWriter;

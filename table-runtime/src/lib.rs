@@ -57,7 +57,7 @@ pub use entity::{AllowScan, OnePartition, Stored, TableEntity};
 pub use error::{
     BulkError, BulkFailure, BulkProgress, Error, KeyChangedError, KeyError, LayoutChangedError, LimitError, MissingIndexError,
     OutcomeUnknownError, ParseCursorError, PropertyError, PropertyProblem, QueryError, Result, RowNow,
-    RowsCollideError, ServiceError, UniqueViolationError,
+    RowsCollideError, ServiceError, UniqueViolationError, UnknownPropertiesError,
 };
 pub use filter::{Condition, Operator};
 pub use guid::{Guid, ParseGuidError};

@@ -139,7 +139,18 @@ impl<'a> PropertiesRef<'a> {
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "a value is returned through memory, and copied from there")]
     pub(crate) fn seek(&mut self, name: &str) -> Result<Option<ValueRef<'a>>, DamagedProperties> {
-        encoded::find(&mut self.0, name).ok_or(DamagedProperties)
+        self.seek_and_count(name, &mut 0)
+    }
+
+    /// Does the same as [`seek`](Self::seek), and adds the number of encoded bytes of the property to `found`.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as of `seek`")]
+    pub(crate) fn seek_and_count(
+        &mut self,
+        name: &str,
+        found: &mut usize,
+    ) -> Result<Option<ValueRef<'a>>, DamagedProperties> {
+        encoded::find(&mut self.0, name, found).ok_or(DamagedProperties)
     }
 
     /// Skips all remaining properties.

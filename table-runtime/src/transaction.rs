@@ -6,7 +6,7 @@ use crate::{
     ETag, Error, LimitError, OnePartition, Properties, Result, RowId, Stored, TableEntity, Tables,
     backend::{Action, BoxFuture, IfMatch},
     column::Set,
-    entity::LoadedRows,
+    entity::{Loaded, Unknown},
     index::{Change, Encoded, Occupant, Planned, Schema, Write, check, commit},
     pacing,
     query::{OfEntity, OwnKey},
@@ -35,12 +35,13 @@ pub(crate) struct EntityWrite<'a> {
 pub(crate) enum Verb {
     Insert(Encoded),
     Upsert(Encoded),
-    /// Update of the rows that the entity had; `None` if they have to be read.
-    Update(Option<LoadedRows>, ETag, Encoded),
+    Merge(Encoded),
+    /// Update of the entity as it was loaded; `None` if it has to be read.
+    Update(Option<Loaded>, ETag, Encoded),
     /// Change of properties, if the row satisfies the condition.
     Patch(Properties, IfMatch),
-    /// Deletion of the rows that the entity had; `None` if they have to be read.
-    Delete(Option<LoadedRows>, ETag),
+    /// Deletion of the entity as it was loaded; `None` if it has to be read.
+    Delete(Option<Loaded>, ETag),
     Remove,
 }
 
@@ -49,9 +50,13 @@ impl EntityWrite<'_> {
         Ok(RowId::of(&self.write.table_of(&self.keys)?, &self.keys))
     }
 
-    /// Checks whether the stored row has to be read in any version, because index rows depend on it.
+    /// Checks whether the stored row has to be read in any version, because index rows or properties depend on it.
     fn reads(&self) -> bool {
-        self.write.schema.has_indexes() && matches!(self.verb, Verb::Upsert(_) | Verb::Remove)
+        match self.verb {
+            Verb::Merge(_) => true,
+            Verb::Upsert(_) | Verb::Remove => self.write.schema.has_indexes(),
+            _ => false,
+        }
     }
 
     /// Reads the stored entity, if the write depends on it.
@@ -61,14 +66,17 @@ impl EntityWrite<'_> {
     /// entity does not have the version that the write requires.
     async fn read(&self) -> Result<RowsBefore> {
         if let Verb::Update(None, etag, _) | Verb::Delete(None, etag) = &self.verb {
-            let old = self.write.loaded_rows(&self.keys, etag).await?;
+            let old = self.write.load(&self.keys, etag).await?;
             return Ok(Some((old, IfMatch::ETag(etag.clone()))));
         }
         if !self.reads() {
             return Ok(None);
         }
         match (self.write.occupant(&self.keys).await?, &self.verb) {
-            (Occupant::Entity(found), _) => Ok(Some((found.encoded.into_loaded(), IfMatch::ETag(found.row.etag)))),
+            (Occupant::Entity(found), _) => {
+                let version = IfMatch::ETag(found.row.etag.clone());
+                Ok(Some((found.into_loaded(), version)))
+            }
             (_, Verb::Remove) => Err(Error::NotFound(Box::new(self.row_id()?))),
             (Occupant::OtherKind, _) => Err(Error::AlreadyExists(Box::new(self.row_id()?))),
             (Occupant::None, _) => Ok(None),
@@ -77,25 +85,26 @@ impl EntityWrite<'_> {
 
     /// Returns the result of [`read`](Self::read) for the case that exactly this entity is already stored.
     fn if_unchanged(&self) -> RowsBefore {
+        let loaded = |new: &Encoded| Loaded { rows: new.clone().into_loaded(), unknown: None };
         match &self.verb {
-            Verb::Upsert(new) if self.reads() => Some((new.clone().into_loaded(), IfMatch::Any)),
-            Verb::Update(None, etag, new) => Some((new.clone().into_loaded(), IfMatch::ETag(etag.clone()))),
+            Verb::Upsert(new) | Verb::Merge(new) if self.reads() => Some((loaded(new), IfMatch::Any)),
+            Verb::Update(None, etag, new) => Some((loaded(new), IfMatch::ETag(etag.clone()))),
             _ => None,
         }
     }
 }
 
-/// The entity at the keys of a write, if the write depends on it: its rows, and the condition that it is still stored.
-pub(crate) type RowsBefore = Option<(LoadedRows, IfMatch)>;
+/// The entity at the keys of a write, if the write depends on it, and the condition that it is still stored.
+pub(crate) type RowsBefore = Option<(Loaded, IfMatch)>;
 
 /// A receiver of the ETag of a row that was written.
 pub(crate) trait ReceiveETag {
-    fn written(&mut self, etag: ETag);
+    fn written(&mut self, etag: ETag, unknown: Unknown);
 }
 
 impl<E> ReceiveETag for Stored<E> {
-    fn written(&mut self, etag: ETag) {
-        Self::written(self, etag);
+    fn written(&mut self, etag: ETag, unknown: Unknown) {
+        Self::written(self, etag, unknown);
     }
 }
 
@@ -157,13 +166,19 @@ impl<'a> Transaction<'a> {
         self.add::<E>(|| encoded(entity).map(|(keys, new)| (keys, Verb::Upsert(new))), None)
     }
 
-    /// Writes the changed entity back, if its row has not changed since it was read. The commit sets the new ETag in
-    /// `stored`.
+    /// Inserts the entity, or writes it over the present one and keeps the properties of the row that the struct does
+    /// not know. The commit reads the row first. See [`Tables::merge`].
+    pub fn merge<E: OnePartition>(self, entity: &E) -> Self {
+        self.add::<E>(|| encoded(entity).map(|(keys, new)| (keys, Verb::Merge(new))), None)
+    }
+
+    /// Writes the changed entity back, if its row has not changed since it was read. Properties that the struct does not
+    /// know are kept. The commit sets the new ETag in `stored`.
     pub fn update<E: OnePartition>(self, stored: &'a mut Stored<E>) -> Self {
         let update = || {
             write::unchanged_key(stored)?;
             let (keys, new) = encoded(&**stored)?;
-            Ok((keys, Verb::Update(stored.loaded_rows()?, Stored::etag(stored).clone(), new)))
+            Ok((keys, Verb::Update(stored.loaded()?, Stored::etag(stored).clone(), new)))
         };
         let update = update();
         self.add::<E>(|| update, Some(stored))
@@ -201,7 +216,8 @@ impl<'a> Transaction<'a> {
 
     /// Deletes the row of the entity, if it has not changed since it was read.
     pub fn delete<E: OnePartition>(self, stored: &Stored<E>) -> Self {
-        let delete = || Ok((stored.loaded_key()?, Verb::Delete(stored.loaded_rows()?, Stored::etag(stored).clone())));
+        let delete =
+            || Ok((stored.loaded_key()?, Verb::Delete(stored.loaded_for_deletion()?, Stored::etag(stored).clone())));
         self.add::<E>(delete, None)
     }
 
@@ -215,8 +231,9 @@ impl<'a> Transaction<'a> {
         self.add::<K::Entity>(|| Ok((write::point(key.plan())?, Verb::Remove)), None)
     }
 
-    /// Applies the transaction with one request, and one more for each upsert and removal of an entity with indexes,
-    /// and for each [`Stored::new`] of such an entity. Returns the new ETags in order; `None` for a deleted row.
+    /// Applies the transaction with one request, and one more for each merge, for each upsert and removal of an entity
+    /// with indexes, for each update of a [`Stored::new`], and for each deletion of a [`Stored::new`] with indexes.
+    /// Returns the new ETags in order; `None` for a deleted row.
     ///
     /// If the answer is lost, one row with a `write_id` proves that the whole transaction was applied. The ETags of
     /// rows without a `write_id` are then unknown, and returned as `None`: read such a row again before you update it.
@@ -242,7 +259,7 @@ impl<'a> Transaction<'a> {
             check(&plan(&writes, &unchanged))?;
         }
         let mut delays = pacing::delays();
-        let etags = loop {
+        let (etags, read) = loop {
             let read = read(&writes).await?;
             match send(&writes, &read).await {
                 // The row that was read for an upsert or a removal has changed since.
@@ -251,12 +268,13 @@ impl<'a> Transaction<'a> {
                 {
                     pacing::wait(&**tables.backend(), &mut delays, error).await?;
                 }
-                committed => break committed?,
+                committed => break (committed?, read),
             }
         };
-        for (write, etag) in writes.iter_mut().zip(&etags) {
-            if let (Some(stored), Some(etag)) = (&mut write.stored, etag) {
-                stored.written(etag.clone());
+        for ((write, etag), read) in writes.iter_mut().zip(&etags).zip(read) {
+            if let (Verb::Update(old, ..), Some(stored), Some(etag)) = (&mut write.verb, &mut write.stored, etag) {
+                let unknown = old.take().or(read.map(|(old, _)| old)).and_then(|old| old.unknown);
+                stored.written(etag.clone(), unknown);
             }
         }
         Ok(etags)
@@ -313,25 +331,35 @@ fn plan<'p>(writes: &'p [EntityWrite<'_>], read: &'p [RowsBefore]) -> Vec<Planne
         let (change, action) = match (verb, read) {
             (Verb::Insert(new), _) => (Change { old: None, new: Some(new) }, Action::Insert(whole(new))),
             (Verb::Upsert(new), Some((old, version))) => {
-                (Change { old: Some(old), new: Some(new) }, Action::Replace(whole(new), version.clone()))
+                (Change { old: Some(&old.rows), new: Some(new) }, Action::Replace(whole(new), version.clone()))
             }
+            (Verb::Merge(new), Some((old, version))) => {
+                let properties = write.properties_over(&old.unknown, new);
+                (Change { old: Some(&old.rows), new: Some(new) }, Action::Replace(properties, version.clone()))
+            }
+            (Verb::Merge(new), None) => (Change { old: None, new: Some(new) }, Action::Insert(whole(new))),
             (Verb::Upsert(new), None) => {
                 let action = if write.schema.has_indexes() { Action::Insert } else { Action::Upsert };
                 (Change { old: None, new: Some(new) }, action(whole(new)))
             }
             (Verb::Update(old, etag, new), read) => {
                 let old = old.as_ref().or(read.as_ref().map(|(old, _)| old));
-                (Change { old, new: Some(new) }, Action::Replace(whole(new), IfMatch::ETag(etag.clone())))
+                let properties = match old {
+                    Some(old) => write.properties_over(&old.unknown, new),
+                    None => whole(new),
+                };
+                let change = Change { old: old.map(|old| &old.rows), new: Some(new) };
+                (change, Action::Replace(properties, IfMatch::ETag(etag.clone())))
             }
             (Verb::Patch(properties, condition), _) => {
                 (Change::NONE, Action::Merge(write.with_id(properties.clone()), condition.clone()))
             }
             (Verb::Delete(old, etag), read) => {
                 let old = old.as_ref().or(read.as_ref().map(|(old, _)| old));
-                (Change { old, new: None }, Action::Delete(IfMatch::ETag(etag.clone())))
+                (Change { old: old.map(|old| &old.rows), new: None }, Action::Delete(IfMatch::ETag(etag.clone())))
             }
             (Verb::Remove, Some((old, version))) => {
-                (Change { old: Some(old), new: None }, Action::Delete(version.clone()))
+                (Change { old: Some(&old.rows), new: None }, Action::Delete(version.clone()))
             }
             (Verb::Remove, None) => (Change::NONE, Action::Delete(IfMatch::Any)),
         };

@@ -34,6 +34,8 @@ impl Tables {
     /// Writes the row, new or in place of the one with this key, and returns its ETag, with one request. An entity with
     /// indexes is read first, and then inserted or updated.
     ///
+    /// Properties of the present row that the struct does not know are removed: [`merge`](Self::merge) keeps them.
+    ///
     /// # Errors
     /// Returns the errors of [`insert`](Self::insert), except [`Error::AlreadyExists`](crate::Error::AlreadyExists).
     pub fn upsert<E: TableEntity>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
@@ -44,12 +46,40 @@ impl Tables {
         })
     }
 
+    /// Inserts the entity, or writes it over the present one and keeps the properties of the row that the struct does
+    /// not know. Returns the new ETag. The row is read before the write, so a merge takes at least two requests.
+    ///
+    /// The entity that is read afterwards equals `entity`: a property of the struct that `entity` does not have, because
+    /// the field is `None`, is removed. To set some properties alone, use [`patch`](Self::patch).
+    ///
+    /// ```
+    /// # use table_runtime::{TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] number: u32, title: String, likes: u32 }
+    /// # async fn example(tables: Tables) -> table_runtime::Result<()> {
+    /// // A newer version of this program may have stored more properties of the post.
+    /// let post = Post { author: "Marcus".into(), number: 1, title: "Sums".into(), likes: 0 };
+    /// tables.merge(&post).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`Error::AlreadyExists`](crate::Error::AlreadyExists) if the row is an entity of another kind, the errors
+    /// of [`insert`](Self::insert) otherwise, and those of a read if the present row does not fit the struct.
+    pub fn merge<E: TableEntity>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
+        let begun = self.encoded(entity);
+        Box::pin(async move {
+            let (write, new) = begun?;
+            EntityWriter(&write).merge(&new).await
+        })
+    }
+
     /// Writes the changed entity back, if its row has not changed since it was read. Returns the new ETag and sets it
-    /// in `stored`. Properties that the struct does not know are removed.
+    /// in `stored`. Properties of the row that the struct does not know are kept.
     ///
     /// An update takes one request. With k index rows in other partitions that move, it takes 1 + 3k requests. A copy
     /// in another partition takes one more write, or two if it moves, and one more read; so does a row whose included
-    /// properties change. A [`Stored::new`] of an entity with indexes takes one more read.
+    /// properties change. The first update of a [`Stored::new`] takes one more read.
     ///
     /// # Errors
     /// Returns [`Error::ConditionNotMet`](crate::Error::ConditionNotMet) if the row has changed;
@@ -60,17 +90,17 @@ impl Tables {
     /// After any of these errors, `stored` keeps the entity as it was given. Its ETag is a new one if the update had to
     /// write to the row to roll back index rows.
     pub fn update<'a, E: TableEntity>(&'a self, stored: &'a mut Stored<E>) -> BoxFuture<'a, Result<ETag>> {
-        let begun = unchanged_key(stored).and_then(|keys| Ok((keys, stored.loaded_rows()?, self.encoded(&**stored)?)));
+        let begun = unchanged_key(stored).and_then(|keys| Ok((keys, stored.loaded()?, self.encoded(&**stored)?)));
         Box::pin(async move {
             let (keys, old, (write, new)) = begun?;
             let mut etag = Stored::etag(stored).clone();
             let old = match old {
                 Some(old) => old,
-                None => write.loaded_rows(&keys, &etag).await?,
+                None => write.load(&keys, &etag).await?,
             };
             let updated = EntityWriter(&write).update(&old, &mut etag, &new).await;
             match updated {
-                Ok(()) => stored.written(etag.clone()),
+                Ok(()) => stored.written(etag.clone(), old.unknown),
                 Err(_) => stored.set_etag(&etag),
             }
             updated.map(|()| etag)
@@ -172,14 +202,14 @@ impl Tables {
     /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost.
     pub fn delete<E: TableEntity>(&self, stored: &Stored<E>) -> BoxFuture<'static, Result<()>> {
         let tables = self.clone();
-        let (keys, old, etag) = (stored.loaded_key(), stored.loaded_rows(), Stored::etag(stored).clone());
+        let (keys, old, etag) = (stored.loaded_key(), stored.loaded_for_deletion(), Stored::etag(stored).clone());
         Box::pin(async move {
             let (keys, write) = (keys?, Write::new(tables, Schema::of::<E>())?);
             let old = match old? {
                 Some(old) => old,
-                None => write.loaded_rows(&keys, &etag).await?,
+                None => write.load(&keys, &etag).await?,
             };
-            EntityWriter(&write).delete(&keys, &old, &etag).await
+            EntityWriter(&write).delete(&keys, &old.rows, &etag).await
         })
     }
 

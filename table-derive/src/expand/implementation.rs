@@ -65,6 +65,11 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let was = option(entity.was.as_ref().map(|was| &was.value));
     let separator = option(types::separator(entity));
     let write_id = entity.write_id;
+    let deny_unknown = entity.deny_unknown.then(|| {
+        quote!(
+            const DENY_UNKNOWN: ::core::primitive::bool = true;
+        )
+    });
     let columns_value = columns::value(context);
     let (keys, write, read) = (keys(context), write(context), read(context));
     let (write_index, owner_part) = (indexes::write_index(context), indexes::owner_part(context));
@@ -80,6 +85,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
             const KIND: ::core::option::Option<&'static ::core::primitive::str> = #kind;
             const WRITE_ID: ::core::primitive::bool = #write_id;
             const SEPARATOR: ::core::option::Option<::core::primitive::char> = #separator;
+            #deny_unknown
             type Columns = #columns #arguments;
             const COLUMNS: #columns #arguments = #columns_value;
             #keys

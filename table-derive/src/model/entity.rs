@@ -33,6 +33,7 @@ pub(crate) struct Entity {
     pub(crate) was: Option<Text>,
     pub(crate) write_id: bool,
     pub(crate) allow_scan: bool,
+    pub(crate) deny_unknown: bool,
     pub(crate) separator: Option<Text>,
     pub(crate) slice: Option<Slice>,
     pub(crate) partition: Key,
@@ -87,6 +88,7 @@ impl Entity {
         let slice = keys.call("slice", "month(field)", errors);
         let write_id = keys.flag("write_id", errors).is_some();
         let allow_scan = keys.flag("allow_scan", errors).is_some();
+        let deny_unknown = keys.flag("deny_unknown", errors).is_some();
         keys.finish(errors);
 
         let mut entity = Self {
@@ -100,6 +102,7 @@ impl Entity {
             was,
             write_id,
             allow_scan,
+            deny_unknown,
             separator,
             slice: None,
             partition: Key { constant: partition, ..Key::default() },

@@ -218,6 +218,7 @@ fn is_of_entity(error: &Error) -> bool {
         error,
         Error::Key(_)
             | Error::Property(_)
+            | Error::UnknownProperties(_)
             | Error::Limit(_)
             | Error::AlreadyExists(_)
             | Error::NotFound(_)

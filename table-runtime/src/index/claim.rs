@@ -5,7 +5,7 @@ use std::mem;
 use futures_util::future::join_all;
 
 use super::{
-    schema::{Encoded, EncodedRow, FoundEntity, same_properties},
+    schema::{Encoded, EncodedRow, FoundEntity},
     write::{MAX_ATTEMPTS, Write, WrittenRow, deletion, first, single},
 };
 use crate::{
@@ -267,7 +267,7 @@ impl IndexRows<'_> {
             let table = self.0.schema.layouts[row.layout].table;
             if let Ok(Some(stored)) = self.0.get(table, &row.keys).await
                 && stored.etag == row.etag
-                && !same_properties(&stored.properties, &now.properties)
+                && !self.0.schema.has_properties(row.layout, &stored.properties, &now.properties)
             {
                 let replace = Action::Replace(self.properties(row.layout, now), IfMatch::ETag(row.etag));
                 let Ok(group) = single(table, &row.keys, replace) else { continue };

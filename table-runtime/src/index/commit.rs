@@ -318,8 +318,7 @@ async fn proven(planned: &[Planned<'_>], group: &Group, reason: String) -> Resul
 impl Planned<'_> {
     /// Returns the identity of the entity's row.
     fn row_id(&self) -> RowId {
-        let table = self.write.table_of(self.keys).unwrap_or_else(|_| self.write.schema.table().into());
-        RowId::of(&table, self.keys)
+        self.write.row_id(self.keys)
     }
 
     async fn now(&self) -> RowNow {

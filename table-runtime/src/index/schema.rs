@@ -1,9 +1,9 @@
 //! The rows of an entity in all of its layouts, without the entity's type.
 
 use crate::{
-    Error, Guid, Layout, LayoutInfo, Properties, Result, Row, RowRef, TableEntity, ValueRef,
+    Error, Guid, Layout, LayoutInfo, Properties, PropertyInfo, Result, Row, RowRef, TableEntity, ValueRef,
     codec::index_value,
-    entity::{self, LoadedRow, LoadedRows, PENDING, WRITE_ID},
+    entity::{self, Loaded, LoadedRow, LoadedRows, PENDING, Unknown, WRITE_ID},
     layout::{Holds, Scope, Shape},
     limits,
     row::RowKeys,
@@ -20,11 +20,12 @@ pub(crate) struct Schema {
     pub(crate) kind: Option<&'static str>,
     /// The entity's earlier name in the catalog.
     pub(crate) was: Option<&'static str>,
+    properties: &'static [PropertyInfo],
     separator: Option<char>,
     /// The shape of the entity's row keys, if the entity has no kind.
     pub(crate) shape: Option<Shape>,
     describe: fn() -> Layout,
-    rows: fn(RowRef<'_>) -> Result<Encoded>,
+    rows: fn(&str, RowRef<'_>) -> Result<(Encoded, Unknown)>,
     owner: fn(usize, RowRef<'_>) -> Result<RowKeys>,
 }
 
@@ -46,6 +47,8 @@ pub(crate) struct EncodedRow {
 pub(crate) struct FoundEntity {
     pub(crate) row: Row,
     pub(crate) encoded: Encoded,
+    /// The properties that the struct does not know.
+    pub(crate) unknown: Unknown,
     /// The write id of the insert that has not committed the entity yet.
     pub(crate) pending: Option<Guid>,
 }
@@ -122,6 +125,14 @@ fn check(layout: &LayoutInfo, EncodedRow { keys, properties }: &EncodedRow) -> R
     })
 }
 
+impl FoundEntity {
+    /// Returns the entity as an update needs it. A pending insert has no properties to keep.
+    pub(crate) fn into_loaded(self) -> Loaded {
+        let unknown = self.unknown.filter(|_| self.pending.is_none());
+        Loaded { rows: self.encoded.into_loaded(), unknown }
+    }
+}
+
 impl Schema {
     pub(crate) const fn of<E: TableEntity>() -> Self {
         Self {
@@ -129,10 +140,14 @@ impl Schema {
             has_write_id: E::WRITE_ID,
             kind: E::KIND,
             was: E::WAS,
+            properties: E::PROPERTIES,
             separator: E::SEPARATOR,
             shape: if E::KIND.is_some() { None } else { Shape::of(&E::LAYOUTS[0], E::SEPARATOR) },
             describe: E::layout,
-            rows: |row| Encoded::unchecked(&*entity::read::<E>(E::LAYOUTS[0].table, row)?),
+            rows: |table, row| {
+                let stored = entity::read::<E>(table, row)?;
+                Ok((Encoded::unchecked(&*stored)?, stored.into_unknown()))
+            },
             owner: entity::owner::<E>,
         }
     }
@@ -205,6 +220,15 @@ impl Schema {
         index_value(&self.layouts[layout], keys, self.separator)
     }
 
+    /// Checks whether the row of an index has the properties that it should have. Properties that the struct does not
+    /// know make no difference.
+    pub(crate) fn has_properties(&self, layout: usize, stored: &Properties, expected: &Properties) -> bool {
+        let pointer = self.layouts[layout].index.as_ref().map_or([].as_slice(), |index| index.pointer);
+        same_properties(stored, expected, |name| {
+            self.properties.iter().chain(pointer).any(|property| property.name == name)
+        })
+    }
+
     /// Returns the keys of the entity to which an index row points.
     pub(crate) fn owner(&self, layout: usize, row: &Row) -> Result<RowKeys> {
         (self.owner)(layout, row.as_ref())
@@ -215,14 +239,17 @@ impl Schema {
         if self.shape.is_some_and(|shape| !shape.fits(&row.row_key)) {
             return Ok(None);
         }
+        // In a slice, the keys of another program's row may hold no time.
+        let table = self.layouts[0].table_of(&row.partition_key, &row.row_key);
+        let table = table.unwrap_or_else(|_| self.table().into());
         if let Some(kind) = self.kind
-            && !entity::is_kind(self.table(), row.as_ref(), kind)?
+            && !entity::is_kind(&table, row.as_ref(), kind)?
         {
             return Ok(None);
         }
-        let encoded = (self.rows)(row.as_ref())?;
+        let (encoded, unknown) = (self.rows)(&table, row.as_ref())?;
         let pending = pending(&row);
-        Ok(Some(FoundEntity { row, encoded, pending }))
+        Ok(Some(FoundEntity { row, encoded, unknown, pending }))
     }
 }
 
@@ -234,9 +261,10 @@ pub(crate) fn pending(row: &Row) -> Option<Guid> {
     }
 }
 
-/// Checks whether two rows have the same properties, apart from the write id.
-pub(crate) fn same_properties(stored: &Properties, expected: &Properties) -> bool {
-    let mut stored: Vec<_> = stored.iter().filter(|(name, _)| *name != WRITE_ID).collect();
+/// Checks whether a stored row has the expected properties, apart from the write id and from properties that are not
+/// known, which another version of the program may have written.
+fn same_properties(stored: &Properties, expected: &Properties, is_known: impl Fn(&str) -> bool) -> bool {
+    let mut stored: Vec<_> = stored.iter().filter(|(name, _)| *name != WRITE_ID && is_known(name)).collect();
     let mut expected: Vec<_> = expected.iter().collect();
     stored.sort_by_key(|(name, _)| *name);
     expected.sort_by_key(|(name, _)| *name);

@@ -10,7 +10,7 @@ use crate::{
     ETag, Error, Guid, OutcomeUnknownError, Properties, Result, Row, RowId, RowRef, Tables, UniqueViolationError,
     ValueRef,
     backend::{Action, Backend, BoxFuture, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
-    entity::{LoadedRows, PENDING, WRITE_ID},
+    entity::{Loaded, PENDING, Unknown, WRITE_ID},
     key::order,
     layout::Holds,
     limits, pacing,
@@ -72,7 +72,7 @@ impl Write {
 
     /// Returns the identity of the entity's row.
     pub(crate) fn row_id(&self, keys: &RowKeys) -> RowId {
-        RowId::of(self.schema.table(), keys)
+        RowId::of(&self.table_of(keys).unwrap_or_else(|_| self.schema.table().into()), keys)
     }
 
     /// Number of indexes with rows in the entity's partition.
@@ -88,6 +88,16 @@ impl Write {
     /// Returns the entity's properties, with the write id if the entity has a `WriteId`.
     pub(crate) fn properties(&self, encoded: &Encoded) -> Properties {
         self.with_id(encoded.primary().properties.clone())
+    }
+
+    /// Returns the entity's properties for a write over a stored row, with the row's properties that the struct does not
+    /// know.
+    pub(crate) fn properties_over(&self, unknown: &Unknown, encoded: &Encoded) -> Properties {
+        let mut properties = encoded.primary().properties.clone();
+        for (name, value) in unknown.iter().flat_map(|unknown| unknown.iter()) {
+            properties.push(name, value);
+        }
+        self.with_id(properties)
     }
 
     /// Adds the write id if the entity has a `WriteId`.
@@ -145,13 +155,13 @@ impl Write {
         Ok(row.filter(|row| pending(row).is_none()).map(|row| row.etag))
     }
 
-    /// Reads the rows of an entity of which the caller knows only the version.
+    /// Reads an entity of which the caller knows only the version.
     ///
     /// # Errors
     /// The entity is missing, or has another version.
-    pub(crate) async fn loaded_rows(&self, keys: &RowKeys, etag: &ETag) -> Result<LoadedRows> {
+    pub(crate) async fn load(&self, keys: &RowKeys, etag: &ETag) -> Result<Loaded> {
         match self.committed(keys).await? {
-            Some(found) if found.row.etag == *etag => Ok(found.encoded.into_loaded()),
+            Some(found) if found.row.etag == *etag => Ok(found.into_loaded()),
             Some(_) => Err(Error::ConditionNotMet(Box::new(self.row_id(keys)))),
             None => Err(Error::NotFound(Box::new(self.row_id(keys)))),
         }

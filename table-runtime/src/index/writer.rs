@@ -1,4 +1,4 @@
-//! The verbs of one entity: insert, update, upsert, delete, remove, patch.
+//! The verbs of one entity: insert, update, upsert, merge, delete, remove, patch.
 //!
 //! An entity without indexes takes the same way with fewer steps: one request, and a read only after a lost answer.
 
@@ -13,7 +13,7 @@ use super::{
 use crate::{
     ETag, Error, Properties, Result, RowId, ValueRef,
     backend::{Action, IfMatch},
-    entity::{LoadedRows, PENDING, WRITE_ID},
+    entity::{Loaded, LoadedRows, PENDING, WRITE_ID},
     pacing,
     row::RowKeys,
 };
@@ -175,12 +175,12 @@ impl EntityWriter<'_> {
         IndexRows(self.0).roll_back(keys, rows, None).await;
     }
 
-    /// Writes an entity over the one that was read.
+    /// Writes an entity over the one that was read, and keeps the properties that the struct does not know.
     ///
     /// `etag` is the version that was read. It becomes the entity's new version, also if a failed update had to fence
     /// the entity.
-    pub(crate) async fn update(&self, old: &LoadedRows, etag: &mut ETag, new: &Encoded) -> Result<()> {
-        let change = Change { old: Some(old), new: Some(new) };
+    pub(crate) async fn update(&self, old: &Loaded, etag: &mut ETag, new: &Encoded) -> Result<()> {
+        let change = Change { old: Some(&old.rows), new: Some(new) };
         let keys = &new.primary().keys;
         let moved: Vec<_> = self.0.schema.before_commit().filter(|layout| change.moves(*layout)).collect();
         let released = self.old_rows(&change, &moved, keys).await?;
@@ -192,7 +192,7 @@ impl EntityWriter<'_> {
                 return Err(error);
             }
         };
-        let replace = Action::Replace(self.0.properties(new), IfMatch::ETag(etag.clone()));
+        let replace = Action::Replace(self.0.properties_over(&old.unknown, new), IfMatch::ETag(etag.clone()));
         match self.commit(&change, keys, replace).await {
             Ok(Some(committed)) => *etag = committed,
             Ok(None) => return Err(self.0.no_etag("update", keys)),
@@ -218,25 +218,39 @@ impl EntityWriter<'_> {
         Ok(())
     }
 
-    /// Writes an entity, new or over the present one.
+    /// Writes an entity, new or in place of the present one.
     pub(crate) async fn upsert(&self, new: &Encoded) -> Result<ETag> {
         let keys = &new.primary().keys;
         if !self.0.schema.has_indexes() {
             let upserted = self.commit(&Change::NONE, keys, Action::Upsert(self.0.properties(new))).await?;
             return upserted.ok_or_else(|| self.0.no_etag("upsert", keys));
         }
+        self.put(new, false).await
+    }
+
+    /// Writes an entity, new or over the present one, and keeps the properties that the struct does not know.
+    pub(crate) async fn merge(&self, new: &Encoded) -> Result<ETag> {
+        self.put(new, true).await
+    }
+
+    /// Reads the present entity, and inserts or updates it.
+    async fn put(&self, new: &Encoded, keeps_unknown: bool) -> Result<ETag> {
+        let keys = &new.primary().keys;
         let mut delays = pacing::delays();
         loop {
             let write = self.0.with_new_id()?;
             let written = match write.committed(keys).await? {
                 None => EntityWriter(&write).insert(new).await,
                 Some(found) => {
-                    let (mut etag, mut old) = (found.row.etag, found.encoded.into_loaded());
+                    let (mut etag, mut old) = (found.row.etag.clone(), found.into_loaded());
                     // Rows that a crash left behind are written again, whatever the entity says.
                     for layout in self.0.schema.propagated() {
-                        if let Some(Some(row)) = old.get_mut(layout) {
+                        if let Some(Some(row)) = old.rows.get_mut(layout) {
                             row.included = None;
                         }
+                    }
+                    if !keeps_unknown {
+                        old.unknown = None;
                     }
                     EntityWriter(&write).update(&old, &mut etag, new).await.map(|()| etag)
                 }

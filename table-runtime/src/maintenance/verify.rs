@@ -18,7 +18,7 @@ use super::{
 use crate::{
     ETag, Error, Result, Row, RowId, TableEntity, Tables,
     backend::BoxFuture,
-    index::{EncodedRow, FoundEntity, Lists, MAX_ATTEMPTS, Schema, Write, same_properties},
+    index::{EncodedRow, FoundEntity, Lists, MAX_ATTEMPTS, Schema, Write},
     layout::Holds,
     pacing,
     row::RowKeys,
@@ -126,7 +126,8 @@ impl Inspector<'_> {
             let ((row, entity), owner) = (ids(), self.0.row_id(&owner));
             return Ok(located(Finding::TwoOwners { index, row, entity, owner }, at));
         }
-        if schema.holds(layout) != Holds::Pointer && !same_properties(&stored.properties, &row.properties) {
+        if schema.holds(layout) != Holds::Pointer && !schema.has_properties(layout, &stored.properties, &row.properties)
+        {
             let (row, entity) = ids();
             return Ok(located(Finding::StaleCopy { index, row, entity }, at));
         }
@@ -206,7 +207,7 @@ fn without_unreadable(findings: Result<Vec<LocatedFinding>>) -> Result<Vec<Locat
 
 /// Checks whether the error is about the content of one row and says nothing about others.
 const fn is_unreadable(error: &Error) -> bool {
-    matches!(error, Error::Key(_) | Error::Property(_) | Error::Damaged { .. })
+    matches!(error, Error::Key(_) | Error::Property(_) | Error::UnknownProperties(_) | Error::Damaged { .. })
 }
 
 /// The findings of one page, the progress after it, and the state that reads the next page.

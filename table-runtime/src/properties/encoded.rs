@@ -13,16 +13,19 @@ pub(super) fn take(bytes: &[u8]) -> Option<((&str, ValueRef<'_>), &[u8])> {
     Some(((name, value), bytes.0))
 }
 
-/// Returns the value of the property `name`, and leaves in `bytes` the properties after it. Returns `Some(None)` and
-/// leaves `bytes` unchanged if there is no such property. Returns `None` if the bytes that were read are damaged.
+/// Returns the value of the property `name`, leaves in `bytes` the properties after it, and adds the number of its bytes
+/// to `found`. Returns `Some(None)` and changes nothing if there is no such property. Returns `None` if the bytes that
+/// were read are damaged.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "a value is returned through memory, and copied from there")]
 #[allow(clippy::option_option, reason = "a value that may be missing, if nothing is damaged")]
-pub(super) fn find<'a>(bytes: &mut &'a [u8], name: &str) -> Option<Option<ValueRef<'a>>> {
+pub(super) fn find<'a>(bytes: &mut &'a [u8], name: &str, found: &mut usize) -> Option<Option<ValueRef<'a>>> {
     let mut rest = Bytes(bytes);
     while !rest.0.is_empty() {
+        let from = rest.0.len();
         if is_same(rest.slice()?, name.as_bytes()) {
             let value = rest.value()?;
+            *found += from - rest.0.len();
             *bytes = rest.0;
             return Some(Some(value));
         }
@@ -222,15 +225,17 @@ mod tests {
             bytes.extend(&more);
             prop_assert_eq!(take(&bytes), Some((property, &more[..])));
             let mut rest = &bytes[..];
-            prop_assert_eq!(find(&mut rest, &name), Some(Some(property.1)));
-            prop_assert_eq!(rest, &more[..]);
-            prop_assert_eq!(find(&mut &bytes[..length], "another"), Some(None));
+            let mut found = 0;
+            prop_assert_eq!(find(&mut rest, &name, &mut found), Some(Some(property.1)));
+            prop_assert_eq!((rest, found), (&more[..], length));
+            prop_assert_eq!(find(&mut &bytes[..length], "another", &mut found), Some(None));
+            prop_assert_eq!(found, length);
             prop_assert_eq!(skip_all(&bytes[..length]), Some(()));
             prop_assert!(check(&bytes[..length]));
             for end in 0..length {
                 prop_assert_eq!(take(&bytes[..end]), None);
                 prop_assert_eq!(check(&bytes[..end]), end == 0);
-                prop_assert_eq!(find(&mut &bytes[..end], "another"), (end == 0).then_some(None));
+                prop_assert_eq!(find(&mut &bytes[..end], "another", &mut 0), (end == 0).then_some(None));
             }
         }
 

@@ -58,6 +58,7 @@ mod writes {
     mod modify;
     mod single;
     mod transactions;
+    mod unknown_properties;
 }
 
 use std::{pin::Pin, process::ExitCode};
