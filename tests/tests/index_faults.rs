@@ -67,13 +67,14 @@ const DAMAGING: [Act; 5] =
     [Act::Insert(3, 3, 3), Act::Update(1, 3, 3), Act::Update(1, 3, 2), Act::Note(1), Act::Delete(1)];
 
 /// Writes that touch what a failed write left behind.
-const AFTER_FAULT: [Act; 8] = [
+const AFTER_FAULT: [Act; 9] = [
     Act::Insert(3, 3, 3),
     Act::Insert(4, 3, 4),
     Act::Insert(4, 1, 3),
     Act::Upsert(1, 3, 3),
     Act::Update(2, 3, 1),
     Act::Update(1, 4, 1),
+    Act::ModifyOrInsert(3, 3, 3),
     Act::Delete(1),
     Act::Repair,
 ];

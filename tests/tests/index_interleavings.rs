@@ -152,9 +152,8 @@ async fn run<I: Item>(tables: Tables, act: Act) -> Outcome {
         },
         Bare(id, note) => outcome_of_change(I::note_bare(&tables, id, note).await),
         Modify(id, value, other) => {
-            outcome_of_change(I::modify(&tables, id, changed(value, other)).await.map(|stored| {
-                stored.is_some_and(|stored| (stored.fields().value, stored.fields().other) == (value, other))
-            }))
+            let modified = I::modify(&tables, id, changed(value, other)).await;
+            outcome_of_change(modified.map(|stored| stored.is_some()))
         }
         ModifyOrInsert(id, value, other) => {
             let new = I::new(Fields { likes: 1, ..Fields::new(id, value, other) });
