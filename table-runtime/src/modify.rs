@@ -3,7 +3,7 @@
 use backon::ExponentialBackoff;
 
 use crate::{
-    ETag, Error, Result, RowRef, Stored, TableEntity, Tables, Ticks,
+    ETag, Error, Properties, Result, RowRef, Stored, TableEntity, Tables, Ticks,
     backend::BoxFuture,
     entity,
     index::{Encoded, EncodedRow, EntityWriter, Occupant, Schema, Write},
@@ -110,8 +110,8 @@ impl Tables {
                 if let Some(stored) = modify_present(&tables, &key, &mut change, &mut delays).await? {
                     return Ok(stored);
                 }
-                if let Some(etag) = insert_absent(&tables, Schema::of::<E>(), &new, &mut delays).await? {
-                    return as_stored(&new, &etag);
+                if let Some((etag, read)) = insert_absent(&tables, Schema::of::<E>(), &new, &mut delays).await? {
+                    return as_stored(&new, read.as_ref(), &etag);
                 }
             }
         })
@@ -137,16 +137,17 @@ async fn modify_present<E: TableEntity>(
     }
 }
 
-/// Inserts an entity and returns its ETag; `None` if another writer interfered.
+/// Inserts an entity. Returns its ETag, and its properties if a patch may have changed them; `None` if another writer
+/// interfered.
 async fn insert_absent(
     tables: &Tables,
     schema: Schema,
     new: &Encoded,
     delays: &mut ExponentialBackoff,
-) -> Result<Option<ETag>> {
+) -> Result<Option<(ETag, Option<Properties>)>> {
     let write = Write::new(tables.clone(), schema)?;
-    let error = match EntityWriter(&write).insert(new).await {
-        Ok(etag) => return Ok(Some(etag)),
+    let error = match EntityWriter(&write).insert_row(new).await {
+        Ok(inserted) => return Ok(Some(inserted)),
         // Readers do not see an entity of another kind, so a repetition would find none again.
         Err(error @ Error::AlreadyExists(_)) => match write.occupant(&new.primary().keys).await? {
             Occupant::OtherKind => return Err(error),
@@ -159,14 +160,14 @@ async fn insert_absent(
     Ok(None)
 }
 
-/// Returns an entity as a read returns it after these rows were written.
-fn as_stored<E: TableEntity>(new: &Encoded, etag: &ETag) -> Result<Stored<E>> {
+/// Returns an entity as a read returns it after an insert. `read` are the properties that the insert has read.
+fn as_stored<E: TableEntity>(new: &Encoded, read: Option<&Properties>, etag: &ETag) -> Result<Stored<E>> {
     let EncodedRow { keys, properties } = new.primary();
     let table = E::LAYOUTS[0].table_of(&keys.partition_key, &keys.row_key)?;
     let row = RowRef {
         partition_key: &keys.partition_key,
         row_key: &keys.row_key,
-        properties: properties.as_ref(),
+        properties: read.unwrap_or(properties).as_ref(),
         etag,
         timestamp: etag.timestamp().unwrap_or(Ticks::UNIX_EPOCH),
     };

@@ -89,6 +89,13 @@ impl History {
             let is_due = |effect: &Effect| match (effect, new) {
                 // A patch may have changed the insert while it was pending.
                 (Effect::Put(put), Some(new)) => Fields { likes: new.likes, ..*put } == new,
+                (Effect::ChangedOrPut(put, _), Some(new)) if old.is_none() => {
+                    Fields { likes: new.likes, ..*put } == new
+                }
+                // No change of another writer is lost.
+                (Effect::Changed(..) | Effect::ChangedOrPut(..), Some(new)) => {
+                    effect.key() == key && effect.written(old) == Some(new)
+                }
                 (Effect::Likes(_, likes), Some(new)) => {
                     old.is_some_and(|old| Fields { likes: *likes, ..*old } == new) && new.key() == effect.key()
                 }
@@ -137,6 +144,13 @@ impl History {
             Outcome::Removed(removed) => {
                 ensure!(*removed == this.made[0].is_some(), "{:?} gave {removed}", this.act);
             }
+            Outcome::Modified(modified) => {
+                let made = this.made[0].map(|made| self.states[made].get(&this.effects[0].key()));
+                let gave = format!("{:?} gave {modified:?}", this.act);
+                ensure!(made.is_none_or(|made| made == modified.as_ref()), "{gave}, and stored {made:?}");
+                let was_missing = || self.moments(this).any(|state| !state.contains_key(&this.effects[0].key()));
+                ensure!(made.is_some() || modified.is_none() && was_missing(), "{gave}, which was never true");
+            }
             Outcome::Failed(error) => {
                 self.failed(this, error, &all().collect::<Vec<_>>())?;
             }
@@ -173,7 +187,7 @@ impl History {
                 Effect::Likes(key, _) => self.moments(operation).any(|state| !state.contains_key(key)),
                 // The transaction writes the row again, so no reader misses it.
                 Effect::Deleted(key) => operation.effects[at + 1..].iter().any(|later| later.key() == *key),
-                Effect::Put(_) => false,
+                Effect::Put(_) | Effect::Changed(..) | Effect::ChangedOrPut(..) => false,
             };
             operation.made[*at].is_some() || is_hidden
         };
@@ -217,15 +231,15 @@ impl History {
         let index = self.indexes.iter().find(|index| index.name == violation.index).context("an unknown index")?;
         let owner = key_of(&violation.owner).context("an owner without a key")?;
         let value = violation.value.parse().ok();
-        let wanted = |at: usize| match &operation.effects[at] {
-            Effect::Put(fields) => Some(fields),
-            _ => None,
+        let wanted = |at: usize| {
+            let effect = &operation.effects[at];
+            self.moments(operation).filter_map(|state| effect.written(state.get(&effect.key())))
         };
         let has = |fields: &Fields| fields.key() == owner && (index.value)(fields) == value;
         // A bulk write names the owner of a value once that is written; a transaction names an owner among its own
         // entities.
         let is_whole = matches!(operation.act, Act::Transaction(..));
-        let is_planned = is_whole && (0..operation.effects.len()).filter_map(wanted).any(has);
+        let is_planned = is_whole && (0..operation.effects.len()).flat_map(wanted).any(|fields| has(&fields));
         let is_deleted = |key| operation.effects.contains(&Effect::Deleted(key));
         let is_wronged = |new: &Fields| {
             (index.value)(new) == value
@@ -236,7 +250,7 @@ impl History {
                     owner != new.key() && (is_free && is_taken || is_planned)
                 })
         };
-        Ok(at.iter().filter_map(|at| wanted(*at)).any(is_wronged))
+        Ok(at.iter().flat_map(|at| wanted(*at)).any(|fields| is_wronged(&fields)))
     }
 
     /// Checks the result of a reader.

@@ -25,8 +25,14 @@ pub enum Act {
     Read(Key),
     /// Updates the entity that the task keeps, or reads it first.
     Update(Key, Change, Held),
+    /// Changes an entity.
+    Modify(Key, Change),
+    /// Changes an entity, or inserts this one.
+    ModifyOrInsert(Fields, Change),
     /// Sets the likes.
     Patch(Key, u32),
+    /// Sets the likes of the version that the task keeps, or that it reads first.
+    PatchIf(Key, u32),
     /// Deletes the entity that the task keeps, or reads it first.
     Delete(Key, Held),
     /// Removes an entity.
@@ -52,7 +58,7 @@ pub enum Act {
 }
 
 /// Change of the fields whose bits are set.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// New values.
     pub to: Fields,
@@ -138,17 +144,19 @@ impl Writer<'_> {
         if self.random.chance(25) { Held::New } else { Held::Stored }
     }
 
+    fn change<S: Subject>(&mut self, key: Key) -> Change {
+        Change { to: self.fields::<S>(key), bits: self.random.bits() & self.random.bits() }
+    }
+
     /// Returns a write of one entity.
     fn write<S: Subject>(&mut self, key: Key) -> Act {
-        match self.random.below(20) {
+        match self.random.below(21) {
             0..5 => Act::Insert(self.fields::<S>(key)),
             5..9 => Act::Upsert(self.fields::<S>(key)),
-            9..15 => {
-                let (to, bits) = (self.fields::<S>(key), self.random.bits() & self.random.bits());
-                Act::Update(key, Change { to, bits }, self.held())
-            }
+            9..15 => Act::Update(key, self.change::<S>(key), self.held()),
             15 => Act::Patch(key, self.stamp()),
-            16..18 => Act::Delete(key, self.held()),
+            16 => Act::PatchIf(key, self.stamp()),
+            17..19 => Act::Delete(key, self.held()),
             _ => Act::Remove(key),
         }
     }
@@ -157,7 +165,9 @@ impl Writer<'_> {
     pub fn act<S: Subject>(&mut self) -> Act {
         let key = self.key();
         match self.random.below(100) {
-            0..52 => self.write::<S>(key),
+            0..45 => self.write::<S>(key),
+            45..49 => Act::Modify(key, self.change::<S>(key)),
+            49..52 => Act::ModifyOrInsert(self.fields::<S>(key), self.change::<S>(key)),
             52..60 => Act::Read(key),
             60..72 if S::TRANSACTS => self.transaction::<S>(key.0),
             60..64 => {
@@ -204,6 +214,10 @@ impl Writer<'_> {
 pub enum Effect {
     /// All fields of the entity are written.
     Put(Fields),
+    /// The entity is changed.
+    Changed(Key, Change),
+    /// The entity is changed, or all fields of this one are written.
+    ChangedOrPut(Fields, Change),
     /// The likes of the entity are set.
     Likes(Key, u32),
     /// The entity is deleted.
@@ -214,8 +228,17 @@ impl Effect {
     /// Returns the entity's key.
     pub const fn key(&self) -> Key {
         match self {
-            Self::Put(fields) => fields.key(),
-            Self::Likes(key, _) | Self::Deleted(key) => *key,
+            Self::Put(fields) | Self::ChangedOrPut(fields, _) => fields.key(),
+            Self::Changed(key, _) | Self::Likes(key, _) | Self::Deleted(key) => *key,
+        }
+    }
+
+    /// Returns the fields that it writes if this is the present entity; `None` if it writes some of the fields or none.
+    pub fn written(&self, old: Option<&Fields>) -> Option<Fields> {
+        match (self, old) {
+            (Self::Put(fields), _) | (Self::ChangedOrPut(fields, _), None) => Some(*fields),
+            (Self::Changed(_, change) | Self::ChangedOrPut(_, change), Some(old)) => Some(change.of(old)),
+            (Self::Changed(..), None) | (Self::Likes(..) | Self::Deleted(_), _) => None,
         }
     }
 }
@@ -227,6 +250,8 @@ pub enum Outcome {
     Done,
     /// `remove` returned whether there was a row.
     Removed(bool),
+    /// `modify` returned the stored entity, or that there is none.
+    Modified(Option<Fields>),
     /// No effect happened.
     Failed(Error),
     /// Failures by position in the input, and the number of missing entities.
@@ -266,7 +291,13 @@ pub async fn prepare<S: Subject>(tables: &Tables, kept: &mut Kept<S>, act: &Act)
             }
             return Ok((!parts.is_empty()).then_some(Ready::Transaction(parts)));
         }
-        Act::Insert(_) | Act::Upsert(_) | Act::Update(..) | Act::Patch(..) | Act::Delete(..) | Act::Remove(_) => {
+        Act::Insert(_)
+        | Act::Upsert(_)
+        | Act::Update(..)
+        | Act::Patch(..)
+        | Act::PatchIf(..)
+        | Act::Delete(..)
+        | Act::Remove(_) => {
             return Ok(part(tables, kept, act).await?.map(Ready::One));
         }
         other => other.clone(),
@@ -297,6 +328,9 @@ async fn part<S: Subject>(tables: &Tables, kept: &mut Kept<S>, act: &Act) -> Res
             Part::Delete(stored)
         }),
         Act::Patch(key, likes) => Some(Part::Patch(*key, *likes)),
+        Act::PatchIf(key, likes) => {
+            stored(kept, *key).await?.map(|stored| Part::PatchIf(*key, Stored::etag(&stored).clone(), *likes))
+        }
         Act::Remove(key) => Some(Part::Remove(*key)),
         _ => None,
     })
@@ -309,6 +343,8 @@ impl<S: Subject> Ready<S> {
             Self::One(part) => vec![effect(part)],
             Self::Transaction(parts) => parts.iter().map(effect).collect(),
             Self::Other(Act::InsertAll(all) | Act::UpsertAll(all)) => all.iter().copied().map(Effect::Put).collect(),
+            Self::Other(Act::Modify(key, change)) => vec![Effect::Changed(*key, change.clone())],
+            Self::Other(Act::ModifyOrInsert(fields, change)) => vec![Effect::ChangedOrPut(*fields, change.clone())],
             Self::Other(Act::RemoveAll(keys)) => keys.iter().copied().map(Effect::Deleted).collect(),
             Self::Other(_) => Vec::new(),
         }
@@ -344,7 +380,7 @@ fn effect<S: Subject>(part: &Part<S>) -> Effect {
     match part {
         Part::Insert(entity) | Part::Upsert(entity) => Effect::Put(entity.fields()),
         Part::Update(stored) => Effect::Put(stored.fields()),
-        Part::Patch(key, likes) => Effect::Likes(*key, *likes),
+        Part::Patch(key, likes) | Part::PatchIf(key, _, likes) => Effect::Likes(*key, *likes),
         Part::Delete(stored) => Effect::Deleted(stored.fields().key()),
         Part::Remove(key) => Effect::Deleted(*key),
     }
@@ -356,6 +392,7 @@ async fn one<S: Subject>(tables: &Tables, part: &mut Part<S>) -> Outcome {
         Part::Upsert(entity) => tables.upsert(entity).await.map(drop),
         Part::Update(stored) => tables.update(stored).await.map(drop),
         Part::Patch(key, likes) => S::patch(tables, *key, *likes).await.map(drop),
+        Part::PatchIf(key, etag, likes) => S::patch_if(tables, *key, etag, *likes).await.map(drop),
         Part::Delete(stored) => tables.delete(stored).await,
         Part::Remove(key) => {
             return tables.remove(S::point(*key)).await.map_or_else(Outcome::Failed, Outcome::Removed);
@@ -374,7 +411,19 @@ async fn other<S: Subject>(tables: &Tables, act: &Act) -> Result<Outcome> {
         Err(error) => Err(error),
     };
     let entities = |all: &[Fields]| all.iter().map(S::new).collect::<Vec<_>>();
+    let changed = |change: &Change| {
+        let change = change.clone();
+        move |entity: &mut S| *entity = S::new(&change.of(&entity.fields()))
+    };
     Ok(match act {
+        Act::Modify(key, change) => {
+            let modified = tables.modify(S::point(*key), changed(change)).await?;
+            Outcome::Modified(modified.map(|stored| stored.fields()))
+        }
+        Act::ModifyOrInsert(fields, change) => {
+            let modified = tables.modify_or_insert(&S::new(fields), changed(change)).await?;
+            Outcome::Modified(Some(modified.fields()))
+        }
         Act::InsertAll(all) => bulk(tables.insert_all(entities(all)).await)?,
         Act::UpsertAll(all) => bulk(tables.upsert_all(entities(all)).await)?,
         Act::RemoveAll(keys) => bulk(tables.remove_all(keys.iter().copied().map(S::point)).await)?,

@@ -85,6 +85,8 @@ pub enum Part<E> {
     Update(Stored<E>),
     /// Sets the likes.
     Patch(Key, u32),
+    /// Sets the likes of this version.
+    PatchIf(Key, ETag, u32),
     /// Deletes the entity.
     Delete(Stored<E>),
     /// Removes the entity.
@@ -109,6 +111,9 @@ pub trait Subject: TableEntity + Clone + fmt::Debug + 'static {
 
     /// Sets the likes.
     fn patch(tables: &Tables, key: Key, likes: u32) -> BoxFuture<'static, Result<ETag>>;
+
+    /// Sets the likes of this version.
+    fn patch_if(tables: &Tables, key: Key, etag: &ETag, likes: u32) -> BoxFuture<'static, Result<ETag>>;
 
     /// Reads the entities of a partition.
     fn all(tables: &Tables, group: u8) -> impl Future<Output = Result<Vec<Fields>>>;
@@ -159,6 +164,9 @@ macro_rules! transact {
                 Part::Upsert(entity) => transaction.upsert(entity),
                 Part::Update(stored) => transaction.update(stored),
                 Part::Patch(key, likes) => transaction.patch(Entity::point(*key), |row| [row.likes.set(*likes)]),
+                Part::PatchIf(key, etag, likes) => {
+                    transaction.patch_if(Entity::point(*key), etag, |row| [row.likes.set(*likes)])
+                }
                 Part::Delete(stored) => transaction.delete(stored),
                 Part::Remove(key) => transaction.remove(Entity::point(*key)),
             };
@@ -240,6 +248,10 @@ macro_rules! subjects {
 
                 fn patch(tables: &Tables, key: Key, likes: u32) -> BoxFuture<'static, Result<ETag>> {
                     tables.patch(Self::point(key), |row| [row.likes.set(likes)])
+                }
+
+                fn patch_if(tables: &Tables, key: Key, etag: &ETag, likes: u32) -> BoxFuture<'static, Result<ETag>> {
+                    tables.patch_if(Self::point(key), etag, |row| [row.likes.set(likes)])
                 }
 
                 async fn all(tables: &Tables, group: u8) -> Result<Vec<Fields>> {

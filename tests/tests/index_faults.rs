@@ -22,6 +22,10 @@ enum Act {
     Update(u32, u32, u32),
     /// Update of the note alone.
     Note(u32),
+    /// Update with a repetition, which adds a like.
+    Modify(u32, u32, u32),
+    /// The same, or an insert.
+    ModifyOrInsert(u32, u32, u32),
     Patch(u32),
     Delete(u32),
     Remove(u32),
@@ -32,7 +36,7 @@ enum Act {
 const START: [Fields; 2] = [Fields::new(1, 1, 1), Fields::new(2, 2, 2)];
 
 /// All writes, including those that violate a unique index.
-const ACTS: [Act; 19] = [
+const ACTS: [Act; 23] = [
     Act::Insert(3, 3, 3),
     Act::Insert(3, 1, 3),
     Act::Insert(3, 3, 1),
@@ -47,6 +51,10 @@ const ACTS: [Act; 19] = [
     Act::Update(1, 2, 1),
     Act::Update(1, 3, 2),
     Act::Note(1),
+    Act::Modify(1, 3, 3),
+    Act::Modify(1, 2, 1),
+    Act::ModifyOrInsert(1, 3, 3),
+    Act::ModifyOrInsert(3, 3, 3),
     Act::Patch(1),
     Act::Delete(1),
     Act::Remove(1),
@@ -59,16 +67,25 @@ const DAMAGING: [Act; 5] =
     [Act::Insert(3, 3, 3), Act::Update(1, 3, 3), Act::Update(1, 3, 2), Act::Note(1), Act::Delete(1)];
 
 /// Writes that touch what a failed write left behind.
-const AFTER_FAULT: [Act; 8] = [
+const AFTER_FAULT: [Act; 9] = [
     Act::Insert(3, 3, 3),
     Act::Insert(4, 3, 4),
     Act::Insert(4, 1, 3),
     Act::Upsert(1, 3, 3),
     Act::Update(2, 3, 1),
     Act::Update(1, 4, 1),
+    Act::ModifyOrInsert(3, 3, 3),
     Act::Delete(1),
     Act::Repair,
 ];
+
+/// Returns the change of an item to these values, with one more like.
+fn changed<I: Item>(value: u32, other: u32) -> impl FnMut(&mut I) + Send {
+    move |item| {
+        let fields = item.fields();
+        *item = I::new(Fields { value, other, likes: fields.likes + 1, ..fields });
+    }
+}
 
 async fn run<I: Item>(tables: &Tables, act: Act) -> table_runtime::Result<()> {
     match act {
@@ -86,6 +103,10 @@ async fn run<I: Item>(tables: &Tables, act: Act) -> table_runtime::Result<()> {
             let Some(mut stored) = I::get(tables, id).await? else { return Ok(()) };
             *stored = I::new(Fields { note: 3, ..stored.fields() });
             tables.update(&mut stored).await.map(drop)
+        }
+        Act::Modify(id, value, other) => I::modify(tables, id, changed(value, other)).await.map(drop),
+        Act::ModifyOrInsert(id, value, other) => {
+            tables.modify_or_insert(&I::new(Fields::new(id, value, other)), changed(value, other)).await.map(drop)
         }
         Act::Patch(id) => I::patch(tables, id, 4).await,
         Act::Delete(id) => match I::get(tables, id).await? {
@@ -113,6 +134,14 @@ fn after<I: Item>(before: &[Fields], act: Act) -> Option<Vec<Fields>> {
         }
         Act::Update(id, value, other) => {
             items.entry(id).and_modify(|fields| *fields = Fields { value, other, note: 2, ..*fields });
+            id
+        }
+        Act::Modify(id, value, other) | Act::ModifyOrInsert(id, value, other) => {
+            let changed = |fields: &mut Fields| *fields = Fields { value, other, likes: fields.likes + 1, ..*fields };
+            let entry = items.entry(id).and_modify(changed);
+            if matches!(act, Act::ModifyOrInsert(..)) {
+                entry.or_insert(Fields::new(id, value, other));
+            }
             id
         }
         Act::Note(id) => {

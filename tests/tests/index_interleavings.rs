@@ -25,8 +25,14 @@ enum Act {
     Note(u32, u32),
     /// Update of the note by a program whose struct has no index.
     Bare(u32, u32),
+    /// Update that is repeated if another writer interferes. It adds a like.
+    Modify(u32, u32, u32),
+    /// The same, or the insert of an item with one like.
+    ModifyOrInsert(u32, u32, u32),
     Delete(u32),
     Patch(u32),
+    /// Patch of the version that is read first.
+    PatchIf(u32),
     /// Transaction.
     Both(Write, Write),
     InsertAll(Fields, Fields),
@@ -40,7 +46,8 @@ enum Act {
 }
 
 use Act::{
-    Bare, Both, Delete, Dropped, Fill, Insert, InsertAll, Note, Patch, RemoveAll, Repair, Rewrapped, Update, UpsertAll,
+    Bare, Both, Delete, Dropped, Fill, Insert, InsertAll, Modify, ModifyOrInsert, Note, Patch, PatchIf, RemoveAll,
+    Repair, Rewrapped, Update, UpsertAll,
 };
 
 /// Outcome of an operation.
@@ -109,6 +116,14 @@ async fn dropped<T>(future: impl Future<Output = T>, waits: usize) -> Option<T> 
     .await
 }
 
+/// Returns the change of an item to these values, with one more like.
+fn changed<I: Item>(value: u32, other: u32) -> impl FnMut(&mut I) + Send {
+    move |item| {
+        let fields = item.fields();
+        *item = I::new(Fields { value, other, likes: fields.likes + 1, ..fields });
+    }
+}
+
 async fn run<I: Item>(tables: Tables, act: Act) -> Outcome {
     match act {
         Insert(id, value, other) => outcome(tables.insert(&I::new(Fields::new(id, value, other))).await),
@@ -136,11 +151,23 @@ async fn run<I: Item>(tables: Tables, act: Act) -> Outcome {
             None => Outcome::Nothing,
         },
         Bare(id, note) => outcome_of_change(I::note_bare(&tables, id, note).await),
+        Modify(id, value, other) => {
+            let modified = I::modify(&tables, id, changed(value, other)).await;
+            outcome_of_change(modified.map(|stored| stored.is_some()))
+        }
+        ModifyOrInsert(id, value, other) => {
+            let new = I::new(Fields { likes: 1, ..Fields::new(id, value, other) });
+            outcome(tables.modify_or_insert(&new, changed(value, other)).await)
+        }
         Delete(id) => match I::get(&tables, id).await.expect("the store answers") {
             Some(stored) => outcome(tables.delete(&stored).await),
             None => Outcome::Nothing,
         },
         Patch(id) => outcome(I::patch(&tables, id, 4).await),
+        PatchIf(id) => match I::get(&tables, id).await.expect("the store answers") {
+            Some(stored) => outcome(I::patch_if(&tables, id, Stored::etag(&stored), 5).await),
+            None => Outcome::Nothing,
+        },
         Both(one, other) => outcome_of_change(I::transact(&tables, [one, other]).await),
         InsertAll(one, other) => outcome_of_bulk(tables.insert_all([one, other].map(I::new)).await),
         UpsertAll(one, other) => outcome_of_bulk(tables.upsert_all([one, other].map(I::new)).await),
@@ -159,7 +186,15 @@ impl Act {
     /// Returns the items that exist after it succeeded because it wrote them, in order.
     fn written(self) -> Vec<u32> {
         match self {
-            Insert(id, ..) | Update(id, ..) | Rewrapped(id, ..) | Note(id, _) | Bare(id, _) => vec![id],
+            Insert(id, ..)
+            | Update(id, ..)
+            | Rewrapped(id, ..)
+            | Modify(id, ..)
+            | ModifyOrInsert(id, ..)
+            | Note(id, _)
+            | Bare(id, _)
+            // It changes no pending insert, because no reader returns the version of one.
+            | PatchIf(id) => vec![id],
             Both(one, other) => {
                 let id = |write| match write {
                     Write::Insert(fields) | Write::Upsert(fields) => Some(fields.id),
@@ -197,7 +232,15 @@ impl Act {
     fn value(self, id: u32) -> Option<u32> {
         let of = |fields: Fields| (fields.id == id).then_some(fields.value);
         match self {
-            Insert(own, value, _) | Update(own, value, _) | Rewrapped(own, value, _) if own == id => Some(value),
+            Insert(own, value, _)
+            | Update(own, value, _)
+            | Rewrapped(own, value, _)
+            | Modify(own, value, _)
+            | ModifyOrInsert(own, value, _)
+                if own == id =>
+            {
+                Some(value)
+            }
             InsertAll(one, other) | UpsertAll(one, other) => of(one).or(of(other)),
             Both(one, other) => [one, other].into_iter().find_map(|write| match write {
                 Write::Insert(fields) | Write::Upsert(fields) => of(fields),
@@ -205,6 +248,19 @@ impl Act {
                 _ => None,
             }),
             _ => None,
+        }
+    }
+}
+
+impl Act {
+    /// Returns the number of likes that it adds to the item if it succeeds; `None` if it sets or loses the likes.
+    fn likes(self, id: u32) -> Option<u32> {
+        match self {
+            Modify(own, ..) | ModifyOrInsert(own, ..) if own == id => Some(1),
+            Patch(own) | PatchIf(own) if own == id => None,
+            UpsertAll(..) | Both(..) | InsertAll(..) | Dropped(..) => None,
+            act if act.deletes(id) => None,
+            _ => Some(0),
         }
     }
 }
@@ -265,6 +321,7 @@ impl Check<'_> {
                 inserted.push((Fields::new(id, value, other), **outcome));
             }
         }
+        self.is_none_lost(seen, all)?;
         let clash = |(at, one): (usize, &(Fields, Outcome))| {
             inserted[at + 1..].iter().all(|(other, _)| clashes::<I>(&one.0, other))
         };
@@ -275,6 +332,22 @@ impl Check<'_> {
             // Two inserts that collide in two indexes may abort each other.
             let may_be_none = I::LAYOUTS.len() > 2 && inserted.iter().all(|(_, outcome)| *outcome == Outcome::Conflict);
             ensure!(winners == 1 || winners == 0 && may_be_none, "{winners} inserts succeeded");
+        }
+        Ok(())
+    }
+}
+
+impl Check<'_> {
+    /// Checks that no `modify` lost the like of another one.
+    fn is_none_lost(&self, seen: &Seen<'_, Outcome>, all: &[Fields]) -> Result<()> {
+        for fields in all {
+            let added = self.acts.iter().zip(&seen.ops).map(|(act, progress)| match progress {
+                Progress::Ended(Outcome::Done) => act.likes(fields.id),
+                Progress::Ended(_) => act.likes(fields.id).map(|_| 0),
+                _ => None,
+            });
+            let likes = added.sum::<Option<u32>>();
+            ensure!(likes.is_none_or(|likes| fields.likes == likes), "{fields:?} should have {likes:?} likes");
         }
         Ok(())
     }
@@ -352,6 +425,9 @@ const SINGLE: [Act; 14] = [
     Repair,
 ];
 
+/// Operations that are repeated if another writer interferes.
+const MODIFY: [Act; 3] = [Modify(1, 2, 2), Modify(2, 1, 1), ModifyOrInsert(1, 2, 2)];
+
 /// Operations on two items.
 const BULK: [Act; 3] = [InsertAll(ONE_ITEM, TWIN), UpsertAll(NOTED_ITEM, TWIN), RemoveAll(1, 2)];
 
@@ -378,7 +454,7 @@ const DROPPED: [Act; 7] = [
 fn every_act<I: Item>() -> Vec<Act> {
     let holds = |layout: &LayoutInfo| layout.index.as_ref().map(|index| index.holds);
     let is_in_table = |layout: &LayoutInfo| layout.index.is_some() && layout.table == I::LAYOUTS[0].table;
-    let mut acts = SINGLE.to_vec();
+    let mut acts = [&SINGLE[..], &MODIFY].concat();
     // The steps of an index do not depend on whether its rows are in a table of their own.
     if I::HAS_TRANSACTIONS || !I::LAYOUTS.iter().any(is_in_table) || runs_all() {
         acts.extend(DROPPED);
@@ -388,7 +464,7 @@ fn every_act<I: Item>() -> Vec<Act> {
         acts.extend([&BULK[..], &TRANSACTIONS].concat());
     }
     if I::IS_PATCHED {
-        acts.extend([Patch(1), Patch(2)]);
+        acts.extend([Patch(1), Patch(2), PatchIf(1)]);
     }
     // A program that does not know the index does not update properties in its rows.
     if I::LAYOUTS.iter().all(|layout| !matches!(holds(layout), Some(Holds::Include | Holds::Copy))) {
@@ -512,6 +588,13 @@ const POINTERS: Sets = &[
     (ONE, &[Update(1, 2, 2), Patch(1), Repair]),
 ];
 
+/// Sets in which changes are repeated.
+const MODIFYING: Sets = &[
+    (ONE, &[Modify(1, 2, 2), Modify(1, 3, 3), Modify(1, 1, 1)]),
+    (ONE, &[Modify(1, 2, 2), ModifyOrInsert(1, 1, 1), Delete(1)]),
+    (NONE, &[ModifyOrInsert(1, 1, 1), ModifyOrInsert(1, 2, 2), Insert(2, 1, 1)]),
+];
+
 /// Pairs of writers that collide crosswise in two unique indexes.
 const CROSSING_PAIRS: Sets = &[
     (NONE, &[Insert(1, 1, 1), Insert(2, 1, 1)]),
@@ -597,20 +680,20 @@ macro_rules! kinds {
 }
 
 kinds! {
-    pointer_in_partition [POINTERS GROUPED] [OWNERS];
-    unique_in_partition [OWNERS MORE_OWNERS BUILDING MORE_BUILDING GROUPED] [LONG_OWNERS];
+    pointer_in_partition [POINTERS GROUPED MODIFYING] [OWNERS];
+    unique_in_partition [OWNERS MORE_OWNERS BUILDING MORE_BUILDING GROUPED MODIFYING] [LONG_OWNERS];
     copy_in_partition [POINTERS GROUPED] [OWNERS];
     unique_copy_in_partition [OWNERS BUILDING MORE_BUILDING GROUPED] [MORE_OWNERS];
     include_in_partition [POINTERS GROUPED] [OWNERS];
     unique_include_in_partition [OWNERS BUILDING MORE_BUILDING GROUPED] [MORE_OWNERS];
-    list_in_partition [POINTERS] [GROUPED];
+    list_in_partition [POINTERS MODIFYING] [GROUPED];
     pointer_in_table [] [POINTERS];
     unique_in_table [] [OWNERS BUILDING];
     copy_in_table [] [PROPAGATING];
     include_in_table [] [PROPAGATING];
     unique_include_in_table [] [PROPAGATING];
-    pointer_elsewhere [POINTERS] [OWNERS];
-    unique_elsewhere [OWNERS MORE_OWNERS BUILDING] [LONG_OWNERS MORE_BUILDING];
+    pointer_elsewhere [POINTERS] [OWNERS MODIFYING];
+    unique_elsewhere [OWNERS MORE_OWNERS BUILDING] [LONG_OWNERS MORE_BUILDING MODIFYING];
     copy_elsewhere [PROPAGATING] [OVERTAKING];
     include_elsewhere [PROPAGATING] [OVERTAKING];
     unique_include_elsewhere [DELETING] [PROPAGATING OVERTAKING];

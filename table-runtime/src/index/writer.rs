@@ -24,10 +24,16 @@ pub(crate) struct EntityWriter<'a>(pub(crate) &'a Write);
 impl EntityWriter<'_> {
     /// Writes a new entity.
     pub(crate) async fn insert(&self, new: &Encoded) -> Result<ETag> {
+        Ok(self.insert_row(new).await?.0)
+    }
+
+    /// Writes a new entity. Returns also its properties, if they were read again before the commit: a patch of the
+    /// pending entity may have changed them.
+    pub(crate) async fn insert_row(&self, new: &Encoded) -> Result<(ETag, Option<Properties>)> {
         let change = Change { old: None, new: Some(new) };
         let layouts: Vec<_> = self.0.schema.before_commit().filter(|layout| new.row(*layout).is_some()).collect();
-        let etag = if layouts.is_empty() {
-            self.insert_at_once(&change, new).await?
+        let (etag, read) = if layouts.is_empty() {
+            (self.insert_at_once(&change, new).await?, None)
         } else {
             let pending = self.insert_pending(new).await?;
             let written = match IndexRows(self.0).write(new, &layouts, Precondition::Pending).await {
@@ -40,7 +46,7 @@ impl EntityWriter<'_> {
             self.commit_pending(&change, new, pending, written).await?
         };
         self.propagate(&change, &new.primary().keys, Some(&etag)).await;
-        Ok(etag)
+        Ok((etag, read))
     }
 
     async fn insert_at_once(&self, change: &Change<'_>, new: &Encoded) -> Result<ETag> {
@@ -100,22 +106,25 @@ impl EntityWriter<'_> {
         }
     }
 
-    /// Removes `IndexPending`: from then on readers return the entity.
+    /// Removes `IndexPending`: from then on readers return the entity. Returns the properties that were read, if the
+    /// entity had to be read.
     async fn commit_pending(
         &self,
         change: &Change<'_>,
         new: &Encoded,
         pending: ETag,
         written: Vec<WrittenRow>,
-    ) -> Result<ETag> {
+    ) -> Result<(ETag, Option<Properties>)> {
         let keys = &new.primary().keys;
-        let (mut etag, mut properties) = (pending, self.0.properties(new));
+        let (mut etag, mut read) = (pending, None);
         let mut unknown = None;
         let mut error = Error::Aborted(Box::new(self.0.row_id(keys)));
         for _ in 0..MAX_ATTEMPTS {
-            let committed = Action::Replace(properties.clone(), IfMatch::ETag(etag.clone()));
+            let properties = read.clone().unwrap_or_else(|| self.0.properties(new));
+            let committed = Action::Replace(properties, IfMatch::ETag(etag.clone()));
             let found = match self.commit(change, keys, committed).await {
-                Ok(etag) => return etag.ok_or_else(|| self.0.no_etag("insert", keys)),
+                Ok(Some(etag)) => return Ok((etag, read)),
+                Ok(None) => return Err(self.0.no_etag("insert", keys)),
                 Err(lost @ Error::OutcomeUnknown(_)) => {
                     unknown = Some(lost);
                     self.0.entity(keys).await
@@ -124,13 +133,15 @@ impl EntityWriter<'_> {
                 Err(error) => Err(error),
             };
             match found {
-                Ok(Some(found)) if self.is_committed_by_this(&found) => return Ok(found.row.etag),
+                Ok(Some(found)) if self.is_committed_by_this(&found) => {
+                    return Ok((found.row.etag, Some(found.row.properties)));
+                }
                 // Another writer fenced it, or patched it. The patch stays.
                 Ok(Some(found)) if found.pending == Some(self.0.id) => {
                     // A request under the earlier version cannot be applied any more.
                     unknown = unknown.filter(|_| found.row.etag == etag);
                     etag = found.row.etag;
-                    properties = without_pending(&found.row.properties);
+                    read = Some(without_pending(&found.row.properties));
                 }
                 Ok(_) => break,
                 Err(other) => {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use anyhow::{Context, Result, ensure};
-use table_runtime::{Error, Holds, LayoutInfo, Scope, Stored, TableEntity, Tables, backend::Backend};
+use table_runtime::{ETag, Error, Holds, LayoutInfo, Scope, Stored, TableEntity, Tables, backend::Backend};
 
 use crate::plain::Plain;
 
@@ -72,6 +72,16 @@ pub trait Item: TableEntity + Clone + fmt::Debug + 'static {
     /// Sets the likes. Does nothing if items [cannot be patched](Self::IS_PATCHED).
     fn patch(tables: &Tables, id: u32, likes: u32) -> impl Future<Output = table_runtime::Result<()>>;
 
+    /// Sets the likes of the item in this version. Does nothing if items [cannot be patched](Self::IS_PATCHED).
+    fn patch_if(tables: &Tables, id: u32, etag: &ETag, likes: u32) -> impl Future<Output = table_runtime::Result<()>>;
+
+    /// Reads the item with this key, changes it and writes it back.
+    fn modify(
+        tables: &Tables,
+        id: u32,
+        change: impl FnMut(&mut Self) + Send,
+    ) -> impl Future<Output = table_runtime::Result<Option<Stored<Self>>>>;
+
     /// Removes the item with this key.
     fn remove(tables: &Tables, id: u32) -> impl Future<Output = table_runtime::Result<bool>>;
 
@@ -93,8 +103,15 @@ macro_rules! patch {
     (patched $tables:ident $id:ident $likes:ident) => {
         $tables.patch(Item::key("a", $id), |item| [item.likes.set($likes)]).await.map(drop)
     };
+    (patched $tables:ident $id:ident $etag:ident $likes:ident) => {
+        $tables.patch_if(Item::key("a", $id), $etag, |item| [item.likes.set($likes)]).await.map(drop)
+    };
     (copied $tables:ident $id:ident $likes:ident) => {{
         let _ = ($tables, $id, $likes);
+        Ok(())
+    }};
+    (copied $tables:ident $id:ident $etag:ident $likes:ident) => {{
+        let _ = ($tables, $id, $etag, $likes);
         Ok(())
     }};
 }
@@ -169,7 +186,7 @@ macro_rules! items {
     })+) => {$(
         #[doc = $doc]
         pub mod $name {
-            use table_runtime::{Result, Stored, TableEntity, Tables};
+            use table_runtime::{ETag, Result, Stored, TableEntity, Tables};
 
             use super::Fields;
 
@@ -247,6 +264,18 @@ macro_rules! items {
 
                 async fn patch(tables: &Tables, id: u32, likes: u32) -> Result<()> {
                     patch!($patched tables id likes)
+                }
+
+                async fn patch_if(tables: &Tables, id: u32, etag: &ETag, likes: u32) -> Result<()> {
+                    patch!($patched tables id etag likes)
+                }
+
+                async fn modify(
+                    tables: &Tables,
+                    id: u32,
+                    change: impl FnMut(&mut Self) + Send,
+                ) -> Result<Option<Stored<Self>>> {
+                    tables.modify(Item::key("a", id), change).await
                 }
 
                 async fn remove(tables: &Tables, id: u32) -> Result<bool> {

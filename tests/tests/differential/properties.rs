@@ -24,6 +24,9 @@ enum Step {
     InsertAll(Vec<Anything>),
     UpsertAll(Vec<Anything>),
     RemoveAll(Vec<Key>),
+    /// Changes the entity with the key of this one to it, except for one field that depends on the stored entity.
+    Modify(Anything),
+    ModifyOrInsert(Anything),
     Get(Key),
     GetMany(Vec<Key>),
     Query(Query, How),
@@ -37,6 +40,8 @@ enum Write {
     Upsert(Anything),
     Update(Anything, Version),
     Patch(Key, Vec<Literal>),
+    /// Patches a version of the entity with the key of this one.
+    PatchIf(Anything, Vec<Literal>, Version),
     Delete(Anything, Version),
     Remove(Key),
 }
@@ -91,19 +96,21 @@ impl Program for Properties {
 fn write(source: &mut Source<'_>, key: Key) -> Write {
     let versions = [Version::Now, Version::Now, Version::Now, Version::Last, Version::First, Version::Other];
     let version = *source.random.pick(&versions);
-    match source.random.below(14) {
+    let sets = |source: &mut Source<'_>| {
+        let count = source.random.below(3);
+        let mut set = || {
+            let is_required = source.random.chance(30);
+            source.literal(is_required, true)
+        };
+        (0..count).map(|_| set()).collect()
+    };
+    match source.random.below(16) {
         0..3 => Write::Insert(source.entity(key)),
         3..6 => Write::Upsert(source.entity(key)),
         6..9 => Write::Update(source.entity(key), version),
-        9..12 => {
-            let count = source.random.below(3);
-            let mut set = || {
-                let is_required = source.random.chance(30);
-                source.literal(is_required, true)
-            };
-            Write::Patch(key, (0..count).map(|_| set()).collect())
-        }
-        12 => Write::Delete(source.entity(key), version),
+        9..12 => Write::Patch(key, sets(source)),
+        12..14 => Write::PatchIf(source.entity(key), sets(source), version),
+        14 => Write::Delete(source.entity(key), version),
         _ => Write::Remove(key),
     }
 }
@@ -128,7 +135,9 @@ fn step(source: &mut Source<'_>) -> Step {
         keys
     };
     match choice {
-        0..35 => Step::One(write(source, key)),
+        0..29 => Step::One(write(source, key)),
+        29..32 => Step::Modify(source.entity(key)),
+        32..35 => Step::ModifyOrInsert(source.entity(key)),
         35..49 => {
             let count = 1 + source.random.below(4);
             let keys = many(source, count);
@@ -216,6 +225,11 @@ impl State {
                 let keys: Vec<_> = keys.iter().map(|(area, name)| Anything::key(area, name)).collect();
                 format!("{:?}", tables.remove_all(keys).await?)
             }
+            Step::Modify(entity) => {
+                let key = Anything::key(&entity.area, &entity.name);
+                format!("{:?}", tables.modify(key, changed(entity)).await?.as_deref())
+            }
+            Step::ModifyOrInsert(entity) => format!("{:?}", *tables.modify_or_insert(entity, changed(entity)).await?),
             Step::Get(key) => {
                 let stored = Anything::key(&key.0, &key.1).get(&tables).await?;
                 let exists = Anything::key(&key.0, &key.1).exists(&tables).await?;
@@ -296,6 +310,11 @@ impl State {
                 let key = Anything::key(area, name);
                 tables.patch(key, |row| sets.iter().map(|set| set.set(row)).collect::<Vec<_>>()).await?;
             }
+            Write::PatchIf(entity, sets, version) => {
+                let (key, stored) = (Anything::key(&entity.area, &entity.name), self.stored(entity, *version).await?);
+                let sets = |row| sets.iter().map(|set| set.set(row)).collect::<Vec<_>>();
+                tables.patch_if(key, Stored::etag(&stored), sets).await?;
+            }
             Write::Delete(entity, version) => tables.delete(&self.stored(entity, *version).await?).await?,
             Write::Remove((area, name)) => {
                 return Ok(format!("removed {}", tables.remove(Anything::key(area, name)).await?));
@@ -308,9 +327,9 @@ impl State {
         let mut stored = Vec::new();
         for write in writes {
             stored.push(match write {
-                Write::Update(entity, version) | Write::Delete(entity, version) => {
-                    Some(self.stored(entity, *version).await?)
-                }
+                Write::Update(entity, version)
+                | Write::PatchIf(entity, _, version)
+                | Write::Delete(entity, version) => Some(self.stored(entity, *version).await?),
                 _ => None,
             });
         }
@@ -323,13 +342,23 @@ impl State {
                 (Write::Upsert(entity), _) => transaction.upsert(entity),
                 (Write::Patch((area, name), sets), _) => transaction
                     .patch(Anything::key(area, name), |row| sets.iter().map(|set| set.set(row)).collect::<Vec<_>>()),
+                (Write::PatchIf(entity, sets, _), Some(stored)) => {
+                    let key = Anything::key(&entity.area, &entity.name);
+                    let sets = |row| sets.iter().map(|set| set.set(row)).collect::<Vec<_>>();
+                    transaction.patch_if(key, Stored::etag(stored), sets)
+                }
                 (Write::Remove((area, name)), _) => transaction.remove(Anything::key(area, name)),
-                (Write::Update(..) | Write::Delete(..), None) => transaction,
+                (Write::Update(..) | Write::PatchIf(..) | Write::Delete(..), None) => transaction,
             };
         }
         let etags = transaction.commit().await?;
         Ok(format!("{:?}", etags.iter().map(Option::is_some).collect::<Vec<_>>()))
     }
+}
+
+/// Returns the change to an entity, except for a number that depends on the stored entity.
+fn changed(to: &Anything) -> impl FnMut(&mut Anything) + Send {
+    move |entity| *entity = Anything { int: entity.int.wrapping_add(1), ..to.clone() }
 }
 
 fn taken<P, A>(rows: Rows<Anything, P, A>, take: Option<usize>) -> Rows<Anything, P, A> {
