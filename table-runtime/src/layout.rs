@@ -1,5 +1,6 @@
 //! Layouts: the tables and keys of an entity's rows.
 
+#[cfg_attr(not(test), allow(dead_code, reason = "`create` does not use it yet"))]
 mod apart;
 mod change;
 mod collision;
@@ -13,7 +14,7 @@ mod shape;
 mod slice;
 mod time_part;
 
-#[allow(unused_imports, reason = "`create` is to use it")]
+#[allow(unused_imports, reason = "`create` does not use it yet")]
 pub(crate) use apart::told_apart;
 pub(crate) use change::{Fields, are_alike, written, written_of};
 pub(crate) use collision::KeyPattern;
