@@ -242,6 +242,17 @@ fn a_file_without_types_and_predicates_is_still_compared() -> Result<()> {
     }
     fs::write(&path, file.to_string())?;
     assert_eq!(message::<open::Case>(&path), None);
+    // A damaged layout is another layout.
+    for damage in [serde_json::json!(1), serde_json::json!([1, "a"]), serde_json::json!({ "when": [1] })] {
+        for place in ["/layouts/1/partition", "/layouts/1/index", "/layouts/1", "/properties", "/layouts/0/row"] {
+            let mut damaged = file.clone();
+            *damaged.pointer_mut(place).context("a place of a layout")? = damage.clone();
+            fs::write(&path, damaged.to_string())?;
+            let text = message::<open::Case>(&path).context("the layout is damaged")?;
+            ensure!(text.starts_with("`Case` is not stored as"), "{place} {damage}: {text}");
+        }
+    }
+    fs::write(&path, file.to_string())?;
     assert_eq!(message::<urgent::Case>(&path), None, "the file does not hold the predicate");
     let text = message::<always::Case>(&path).context("the predicate is gone")?;
     ensure!(text.contains("`index.when` was true and is null"), "{text}");

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use super::CatalogChange;
 use crate::{
     ETag, Error, Layout, LayoutChangedError, LayoutInfo, MissingIndexError, Result, RowsCollideError, Stored,
@@ -163,7 +165,9 @@ impl<'a> Comparison<'a> {
         let facts = self.facts(primary, &forgotten);
         match primary {
             Some(primary) if primary.facts() == facts => {
-                ready.push((self.own_id(), Stored::etag(primary).clone()));
+                if primary.state == State::Ready {
+                    ready.push((self.own_id(), Stored::etag(primary).clone()));
+                }
             }
             Some(primary) => {
                 let mut primary = primary.clone();
@@ -311,16 +315,21 @@ impl<'a> Comparison<'a> {
             changes.extend(self.changes(&self.entity.layouts[0], record));
             let advice = format!(
                 "if `{entity}` is the entity that was called `{other}`, write `#[table(was = \"{other}\")]`; if both are \
-                 in the table, give each of them a kind, with `#[table(kind)]`, or a prefix, with `#[row_key(prefix = \
-                 \"…\")]`"
+                 in the table, give each of them a kind, with `#[table(kind)]`, or a prefix of its own, with \
+                 `#[row_key(prefix = \"…\")]`"
             );
             return Err(self.changed(KEY, other, changes.join("; "), advice));
         }
         Ok(())
     }
 
+    /// Checks whether the rows of this entity and of a recorded one are told apart.
+    ///
+    /// The prefix that an index in the own table gives to the row keys does not count: the struct may be the recorded one
+    /// with another name and its first index.
     fn is_told_apart(&self, record: &Record) -> bool {
-        told_apart(&written(self.entity, &self.entity.layouts[0]), &record.layout())
+        let (now, was) = (written(self.entity, &self.entity.layouts[0]), record.layout());
+        told_apart(&now, &was) && !differ_in_implied_prefix(&now, &was)
     }
 
     /// Checks that rows of the layout cannot have the keys of another entity's rows in the same table.
@@ -444,6 +453,21 @@ pub(crate) fn further_tables(pages: &[CatalogPage], id: &LayoutId) -> Vec<String
     let own = pages.iter().find(|page| page.table == table).and_then(|page| page.primary(id));
     let tables: BTreeSet<_> = own.map(|primary| primary.facts().indexes).unwrap_or_default().into_values().collect();
     tables.into_iter().filter(|table| !pages.iter().any(|page| page.table == *table)).collect()
+}
+
+/// Checks whether two primary keys without kinds have the same parts, and differ in the prefix `{field}-` of one of them.
+fn differ_in_implied_prefix(one: &Value, other: &Value) -> bool {
+    let implied = |key: &Value| key["row"][0]["field"].as_str().map(|field| format!("{field}-")).unwrap_or_default();
+    let kinds = |key: &Value| -> Vec<Value> {
+        let parts = ["partition", "row"].into_iter().flat_map(|name| key[name].as_array().into_iter().flatten());
+        parts.map(|part| part["kind"].clone()).collect()
+    };
+    let is_implied = |with: &Value, without: &Value| with["row_prefix"] == implied(with) && without["row_prefix"] == "";
+    one["kind"].is_null()
+        && other["kind"].is_null()
+        && one["partition_prefix"] == other["partition_prefix"]
+        && kinds(one) == kinds(other)
+        && (is_implied(one, other) || is_implied(other, one))
 }
 
 fn with_state(record: &Stored<Record>, state: State) -> Stored<Record> {

@@ -78,13 +78,15 @@ pub(crate) fn written(entity: &Layout, layout: &LayoutInfo) -> Value {
 pub(crate) fn written_of(entity: &Value, mut layout: Value) -> Value {
     let is_index = !layout["index"].is_null();
     if is_index {
-        for key in ["partition", "row"] {
-            layout[key].as_array_mut().into_iter().flatten().for_each(|part| name_property(entity, part));
-        }
-        for field in layout["index"]["when"]["fields"].as_array_mut().into_iter().flatten() {
+        let mut for_each = |place: &str, describe: &dyn Fn(&mut Value)| {
+            layout.pointer_mut(place).and_then(Value::as_array_mut).into_iter().flatten().for_each(describe);
+        };
+        for_each("/partition", &|part| name_property(entity, part));
+        for_each("/row", &|part| name_property(entity, part));
+        for_each("/index/when/fields", &|field| {
             *field = json!({ "field": field.take() });
             name_property(entity, field);
-        }
+        });
     }
     let mut add = |name: &str, value: &Value| {
         if let Value::Object(layout) = &mut layout
@@ -103,12 +105,11 @@ pub(crate) fn written_of(entity: &Value, mut layout: Value) -> Value {
 /// Adds to the description of a field of an index the name of the property that stores the field. A field of the primary
 /// key has none: it is read from the key, and the comparison of the primary keys covers it.
 fn name_property(entity: &Value, described: &mut Value) {
-    let list = |value: &'_ Value| value.as_array().cloned().unwrap_or_default();
-    let (primary, field) = (&entity["layouts"][0], &described["field"]);
-    let is_in_key = primary["index"].is_null()
-        && ["partition", "row"].iter().any(|key| list(&primary[*key]).iter().any(|part| part["field"] == *field));
-    let property = list(&entity["properties"]).into_iter().find(|property| property["field"] == *field);
-    if let (false, Some(property)) = (is_in_key, property) {
-        described[PROPERTY] = property["name"].clone();
+    let Value::Object(described) = described else { return };
+    let (primary, field) = (&entity["layouts"][0], described.get("field"));
+    let find = |list: &'_ Value| list.as_array()?.iter().find(|other| other.get("field") == field).cloned();
+    let is_in_key = primary["index"].is_null() && ["partition", "row"].iter().any(|key| find(&primary[*key]).is_some());
+    if let (false, Some(property)) = (is_in_key, find(&entity["properties"])) {
+        described.insert(PROPERTY.to_owned(), property["name"].clone());
     }
 }

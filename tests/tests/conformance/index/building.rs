@@ -30,7 +30,7 @@ crate::conformance! {
 
 /// Room as declared before it had indexes.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Rooms")]
+#[table(name = "Rooms", entity = "Room")]
 struct Plain {
     #[partition_key]
     house: String,
@@ -66,7 +66,7 @@ const INDEXES: [&str; 8] = ["name", "owner", "owned", "colour", "colours", "pain
 
 /// Room whose index has an existing name and another layout.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Rooms")]
+#[table(name = "Rooms", entity = "Room")]
 struct Changed {
     #[partition_key]
     house: String,
@@ -473,7 +473,7 @@ async fn an_unknown_index_name_is_refused_with_a_suggestion(store: &Store) -> Re
 
 /// Member as declared before it had an index.
 #[derive(TableEntity)]
-#[table(name = "Members")]
+#[table(name = "Members", entity = "Member")]
 struct Before {
     #[partition_key]
     team: String,

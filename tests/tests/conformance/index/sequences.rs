@@ -34,7 +34,7 @@ struct Member {
 
 /// The same member as declared before it had indexes.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Members")]
+#[table(name = "Members", entity = "Member")]
 struct OldMember {
     #[partition_key]
     club: String,

@@ -189,7 +189,7 @@ struct Line {
 
 /// Order as declared before it had indexes.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Orders")]
+#[table(name = "Orders", entity = "Order")]
 struct PlainOrder {
     #[partition_key]
     user: String,

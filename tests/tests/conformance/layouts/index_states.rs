@@ -136,15 +136,10 @@ async fn a_rollback_takes_the_index_back_to_building(store: &Store) -> Result<()
     ensure!(again.backfill::<Member>("city").await?.ready);
     let filled = again.backfill::<Member>("email").await?;
     ensure!(!filled.ready && filled.conflicts.len() == 1, "{filled:?}");
-    tables_with_another_email(&again).await?;
+    again.remove(Member::key("a", 2)).await?;
     ensure!(again.backfill::<Member>("email").await?.ready);
     assert_eq!(Member::by_email("a@x.org").get(&again).await?.map(|member| member.id), Some(1));
     assert_eq!(again.verify::<Member>().all().await?, []);
-    Ok(())
-}
-
-async fn tables_with_another_email(tables: &Tables) -> Result<()> {
-    tables.remove(Member::key("a", 2)).await?;
     Ok(())
 }
 
@@ -199,7 +194,7 @@ async fn a_dropped_index_leaves_no_row(store: &Store) -> Result<()> {
     assert_eq!(dropped.await?.rows, 120);
     assert_eq!(store.rows("MembersByEmail").await?.len(), 0);
     let records = store.rows("TableLayouts").await?;
-    ensure!(records.iter().all(|row| !row.row_key.contains("email")), "{records:?}");
+    ensure!(records.iter().all(|row| !row.row_key.ends_with(" email")), "{records:?}");
     tables.create::<WithCity>().await?;
     assert_eq!(WithCity::by_city("a").eq("Bonn").count(&tables).await?, 120);
     assert_eq!(tables.verify::<WithCity>().all().await?, []);

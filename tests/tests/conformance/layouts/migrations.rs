@@ -74,7 +74,7 @@ async fn check_moved(tables: &Tables) -> Result<usize> {
     tables.create::<New>().await?;
     let mut expected = BTreeSet::new();
     for team in 0..7 {
-        let olds = Old::by_key(format!("team {team}")).all(tables).await?;
+        let olds = Old::by_key(&format!("team {team}")).all(tables).await?;
         expected.extend(olds.into_iter().map(|old| New::from(Stored::into_inner(old))));
     }
     let moved: BTreeSet<_> = New::by_key().all(tables).await?.into_iter().map(Stored::into_inner).collect();
@@ -96,7 +96,10 @@ async fn a_migration_moves_every_entity_with_its_index_rows(store: &Store) -> Re
     let (sender, mut received) = tokio::sync::mpsc::unbounded_channel();
     let moved = program(store)
         .migrate::<Old, New>()
-        .progress(move |progress| drop(sender.send(progress.entities)))
+        .progress(move |progress| {
+            // The receiver lives until the end.
+            let _ = sender.send(progress.entities);
+        })
         .await?;
     while let Some(report) = received.recv().await {
         reports.push(report);
