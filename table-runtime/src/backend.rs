@@ -103,14 +103,20 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// Executes all of the operations or none, and returns each row's new ETag; `None` for a deleted row.
     fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>>;
 
-    /// Waits before retrying an operation that lost a race to another writer. A test backend with a simulated clock
-    /// overrides this and waits by its own clock.
+    /// Waits before retrying an operation that lost a race to another writer. A test backend may wait for less time, or
+    /// not at all.
     fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
         Box::pin(FuturesTimerSleeper.sleep(delay))
     }
 
+    /// Waits for this time, as [`clock`](Self::clock) measures it. The caller relies on it: other handles must not rely
+    /// any more on what they read before.
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(FuturesTimerSleeper.sleep(time))
+    }
+
     /// Returns the time of a monotonic clock, since any fixed moment. It measures how long a handle may rely on what it
-    /// read. A test backend with a simulated clock overrides this together with [`pause`](Self::pause).
+    /// read. A test backend with a simulated clock overrides this together with [`sleep`](Self::sleep).
     fn clock(&self) -> Duration {
         static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
         BEGAN.elapsed()
@@ -356,6 +362,10 @@ impl<B: Backend + ?Sized> Backend for Arc<B> {
 
     fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
         (**self).pause(delay)
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
+        (**self).sleep(time)
     }
 
     fn clock(&self) -> Duration {

@@ -116,6 +116,10 @@ impl Backend for Prefixed {
         self.inner.pause(delay)
     }
 
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
+        self.inner.sleep(time)
+    }
+
     fn clock(&self) -> Duration {
         self.inner.clock()
     }

@@ -107,6 +107,6 @@ impl Tables {
 
     /// Waits until no other handle holds a lease that was read before now.
     pub(crate) async fn wait_for_leases(&self) {
-        self.backend().pause(self.leases().wait()).await;
+        self.backend().sleep(self.leases().wait()).await;
     }
 }

@@ -35,6 +35,7 @@ pub(crate) async fn delete_rows(
         pacing::concurrently(deletions).await?;
         count += partitions.values().map(Vec::len).sum::<usize>();
         report(count);
+        pacing::yield_now().await;
         match page.next {
             Some(next) => from = Some(next),
             None => return Ok(count),

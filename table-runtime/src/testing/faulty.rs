@@ -245,6 +245,10 @@ impl<B: Backend> Backend for Faulty<B> {
         self.inner.pause(delay)
     }
 
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
+        self.inner.sleep(time)
+    }
+
     fn clock(&self) -> Duration {
         self.inner.clock()
     }

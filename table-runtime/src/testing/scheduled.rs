@@ -252,6 +252,10 @@ where
         Box::pin(std::future::ready(()))
     }
 
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
+        self.inner.sleep(time)
+    }
+
     fn clock(&self) -> Duration {
         self.inner.clock()
     }
