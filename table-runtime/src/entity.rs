@@ -281,6 +281,11 @@ impl<T> Stored<T> {
     }
 
     /// Returns the properties that the struct does not know.
+    pub(crate) fn unknown(&self) -> &Unknown {
+        &self.unknown
+    }
+
+    /// Returns the properties that the struct does not know.
     pub(crate) fn into_unknown(self) -> Unknown {
         self.unknown
     }

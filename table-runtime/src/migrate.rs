@@ -172,6 +172,8 @@ impl Tables {
     /// Moves the entities of a struct to the place of another one: to another primary key, encoding, number of hash
     /// partitions, slices, separator or table. Index rows of the new struct are written with the entities. Await it.
     ///
+    /// Properties of the old rows that neither struct knows are kept.
+    ///
     /// `Old` is the struct as it was, and `New` has another table or another [name](derive@crate::TableEntity). In one
     /// table, their rows must be told apart. Programs with `Old` read and write as ever while the entities are copied;
     /// `create::<New>()` is refused until the migration has ended. What is written meanwhile is found by comparing both
@@ -250,7 +252,11 @@ impl Tables {
     {
         let (old, new) = (Schema::of::<Old>(), Schema::of::<New>());
         let convert: Convert = Arc::new(move |table, row| {
-            Encoded::of(&convert(Stored::into_inner(entity::read::<Old>(table, row)?)))
+            let stored = entity::read::<Old>(table, row)?;
+            let unknown = if New::DENY_UNKNOWN { None } else { stored.unknown().clone() };
+            let mut converted = Encoded::of(&convert(Stored::into_inner(stored)))?;
+            converted.keep(&unknown, |name| entity::is_known(New::PROPERTIES, New::KIND, name));
+            Ok(converted)
         });
         let job = format!("migrate to {} {}", new.name(), new.table());
         let scan = LayoutScan::new(self.backend().clone(), old, &job, [0]);

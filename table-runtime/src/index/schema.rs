@@ -103,6 +103,14 @@ impl Encoded {
         self.row(layout).map(|row| &row.keys)
     }
 
+    /// Adds properties to the entity's own row that its struct does not know.
+    pub(crate) fn keep(&mut self, unknown: &Unknown, is_known: impl Fn(&str) -> bool) {
+        let Some(Some(primary)) = self.rows.first_mut() else { return };
+        for (name, value) in unknown.iter().flat_map(|unknown| unknown.iter()).filter(|(name, _)| !is_known(name)) {
+            primary.properties.push(name, value);
+        }
+    }
+
     /// Returns the rows in the form that a write compares with the new rows.
     pub(crate) fn into_loaded(self) -> LoadedRows {
         let loaded = |EncodedRow { keys, properties }| LoadedRow { keys, included: Some(properties) };
