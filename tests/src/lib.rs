@@ -4,11 +4,13 @@ pub use explorer::{explore, form, items, past, plain};
 
 pub mod anything;
 pub mod azurite;
+pub mod deployed;
 pub mod faulty;
 pub mod filled;
 pub mod history;
 pub mod isolated;
 pub mod load;
+pub mod moved;
 pub mod probed;
 pub mod programs;
 pub mod random;
