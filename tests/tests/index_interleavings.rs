@@ -8,7 +8,7 @@ use std::{cell::RefCell, collections::HashSet, future::poll_fn, pin::pin, task::
 
 use anyhow::{Context, Result, ensure};
 use futures_util::FutureExt;
-use table_runtime::{BulkProgress, Error, Holds, LayoutInfo, Stored, Tables};
+use table_runtime::{BulkProgress, Error, Holds, LayoutInfo, Scope, Stored, Tables};
 use tests::{
     explore::{Explored, Explorer, Op, Progress, Seen, op},
     items::{self, Fields, Item, Write, clashes, contents, fill, fixed, old_store, promised, ready, sound, store},
@@ -496,6 +496,23 @@ fn is_long<I: Item>(start: Start, acts: &[Act]) -> bool {
     start.items().len() > 1 && (repairs_apart || fills_lists) && !runs_all()
 }
 
+/// Checks whether two inserts of one item may abort each other in turn. A `modify_or_insert` whose pending insert was
+/// aborted begins again after a delay, which lets the other insert pass; here delays take no time.
+fn is_endless<I: Item>(acts: &[Act]) -> bool {
+    let is_pending_first = |layout: &LayoutInfo| {
+        layout.index.as_ref().is_some_and(|index| index.scope == Scope::CrossPartition && index.holds != Holds::Copy)
+    };
+    let inserted = |act: &Act| match act {
+        Insert(id, ..) | ModifyOrInsert(id, ..) => Some(*id),
+        _ => None,
+    };
+    let is_rival = |(at, act): (usize, &Act)| {
+        let others = acts.iter().enumerate().filter(|(other, _)| *other != at);
+        matches!(act, ModifyOrInsert(..)) && others.map(|(_, act)| act).any(|other| inserted(other) == inserted(act))
+    };
+    I::LAYOUTS.iter().any(is_pending_first) && acts.iter().enumerate().any(is_rival)
+}
+
 /// Explores all combinations of `count` operations, with repetition, for each beginning.
 fn combinations<I: Item>(starts: &[Start], acts: &[Act], count: usize) -> Result<()> {
     fn choose(acts: &[Act], count: usize, chosen: &mut Vec<Act>, found: &mut Vec<Vec<Act>>) {
@@ -524,7 +541,7 @@ fn each_beside_backfill<I: Item>(acts: &[Act]) -> Result<()> {
 /// Explores each of these sets.
 fn explore_sets<'a, I: Item>(sets: impl IntoIterator<Item = (Start, &'a [Act])>) -> Result<()> {
     let (mut count, mut states, mut edges, begun) = (0, 0, 0, Instant::now());
-    for (start, acts) in sets {
+    for (start, acts) in sets.into_iter().filter(|(_, acts)| !is_endless::<I>(acts)) {
         let explored = explore::<I>(start, acts)?;
         count += 1;
         states += explored.states;

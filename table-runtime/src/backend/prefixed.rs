@@ -130,22 +130,17 @@ mod tests {
     use super::*;
     use crate::{backend::InMemoryBackend, testing::conformance};
 
-    /// Cases that expect the name of a missing table in the error. Here the error has the whole name.
-    const NAMED: [&str; 3] = [
-        "tables::a_deleted_table_does_not_exist",
-        "tables::a_read_of_a_missing_table_names_it",
-        "tables::a_write_to_a_missing_table_names_it",
-    ];
+    const PREFIX: &str = "tenant7";
 
     #[tokio::test]
-    async fn a_prefix_keeps_the_contract() -> Result<()> {
+    async fn a_prefix_changes_nothing_but_the_names_in_errors() -> Result<()> {
         let store: Arc<dyn Backend> = Arc::new(InMemoryBackend::new()?);
-        let checked = conformance::check(async || Prefixed::new(Arc::clone(&store), "tenant7")).await;
-        let failures = checked.expect_err("the errors have whole names");
-        let failed: Vec<_> = failures.iter().map(|(name, _)| name).collect();
-        assert_eq!(failed, NAMED, "{failures}");
+        let checked = conformance::check(async || Prefixed::new(Arc::clone(&store), PREFIX)).await;
+        let failures = checked.expect_err("errors have the whole names of tables");
         for (name, failure) in failures.iter() {
-            assert!(failure.to_string().contains("TableNotFound(\"tenant7"), "{name}: {failure}");
+            let text = failure.to_string().replace(PREFIX, "");
+            let values = text.split_once(": expected ").and_then(|(_, values)| values.split_once(", found "));
+            assert!(values.is_some_and(|(expected, found)| expected == found), "{name}: {failure}");
         }
         Ok(())
     }
