@@ -90,8 +90,8 @@ impl fmt::Display for PropertyType {
         f.write_str(self.edm())?;
         match *self {
             Self::Single => f.write_str(SINGLE),
-            // A range that is that of the service's type says nothing.
-            Self::INT32 | Self::INT64 => Ok(()),
+            // The service's type already states this range.
+            whole if whole == Self::INT32 || whole == Self::INT64 => Ok(()),
             Self::Int32 { min, max } => write!(f, "{IN}{min}{TO}{max}"),
             Self::Int64 { min, max } => write!(f, "{IN}{min}{TO}{max}"),
             _ => Ok(()),

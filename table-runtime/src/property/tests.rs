@@ -38,7 +38,9 @@ fn is_same(one: ValueRef<'_>, other: ValueRef<'_>) -> bool {
     match (whole(one), whole(other)) {
         (Some(one), Some(other)) => one == other,
         _ => match (one, other) {
-            (ValueRef::Double(one), ValueRef::Double(other)) => one == other || one.is_nan() && other.is_nan(),
+            (ValueRef::Double(one), ValueRef::Double(other)) => {
+                one.total_cmp(&other).is_eq() || one.is_nan() && other.is_nan()
+            }
             (one, other) => one == other,
         },
     }
