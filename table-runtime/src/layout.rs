@@ -1,6 +1,5 @@
 //! Layouts: the tables and keys of an entity's rows.
 
-#[cfg_attr(not(test), allow(dead_code, reason = "`create` does not use it yet"))]
 mod apart;
 mod change;
 mod collision;

@@ -130,7 +130,7 @@ async fn write(tables: Tables, count: u32, seed: u64, stop: Arc<AtomicBool>) -> 
             Err(Error::EntityMoved { .. }) => break,
             Err(error) => return Err(error),
         }
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     Ok(written)
 }

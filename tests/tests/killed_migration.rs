@@ -65,9 +65,8 @@ async fn a_killed_migration_beside_writers_resumes() -> Result<()> {
     moved::load(&Tables::open(&path)?, ACCOUNTS).await?;
     let mut cursor = Mover::start(&path, ACCOUNTS, 1, None)?.kill_after(ACCOUNTS / 3)?;
     cursor = Mover::start(&path, ACCOUNTS, 2, Some(&cursor))?.kill_after(ACCOUNTS / 3)?;
-    // The third one is killed while it compares: its reports end with the copy.
-    Mover::start(&path, ACCOUNTS, 3, Some(&cursor))?.kill_after(ACCOUNTS / 4)?;
-    let last = Mover::start(&path, ACCOUNTS, 4, None)?.last()?;
+    cursor = Mover::start(&path, ACCOUNTS, 3, Some(&cursor))?.kill_after(ACCOUNTS / 4)?;
+    let last = Mover::start(&path, ACCOUNTS, 4, Some(&cursor))?.last()?;
     ensure!(last.ends_with("switched: true, writes: true"), "{last}");
     let tables = Tables::open(&path)?;
     let moved = moved::check(&tables, ACCOUNTS).await?;
