@@ -21,12 +21,16 @@ pub enum Act {
     Insert(Fields),
     /// Upserts an entity.
     Upsert(Fields),
+    /// Merges an entity.
+    Merge(Fields),
     /// Reads an entity and keeps it, so that a later operation uses it.
     Read(Key),
     /// Updates the entity that the task keeps, or reads it first.
     Update(Key, Change, Held),
     /// Sets the likes.
     Patch(Key, u32),
+    /// Sets a property that the entity does not know, as another program does.
+    Extra(Key, u32),
     /// Deletes the entity that the task keeps, or reads it first.
     Delete(Key, Held),
     /// Removes an entity.
@@ -123,7 +127,7 @@ impl Writer<'_> {
         let mail = Some(value()).filter(|mail| *mail > 0 || value() > 0);
         let (badge, seat, tag, age) = (value(), value(), value(), value());
         let (city, note, rate) = (value(), value(), value());
-        Fields { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes: stamp }
+        Fields { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes: stamp, extra: 0 }
     }
 
     fn keys(&mut self, group: Option<u8>, count: usize) -> Vec<Key> {
@@ -140,9 +144,11 @@ impl Writer<'_> {
 
     /// Returns a write of one entity.
     fn write<S: Subject>(&mut self, key: Key) -> Act {
-        match self.random.below(20) {
+        match self.random.below(24) {
             0..5 => Act::Insert(self.fields::<S>(key)),
             5..9 => Act::Upsert(self.fields::<S>(key)),
+            20..22 => Act::Merge(self.fields::<S>(key)),
+            22..24 => Act::Extra(key, self.stamp()),
             9..15 => {
                 let (to, bits) = (self.fields::<S>(key), self.random.bits() & self.random.bits());
                 Act::Update(key, Change { to, bits }, self.held())
@@ -202,10 +208,14 @@ impl Writer<'_> {
 /// Intended effect of an operation on one entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// All fields of the entity are written.
+    /// All fields of the entity are written, in place of the row.
     Put(Fields),
+    /// All fields of the entity are written, and what the entity does not know is kept.
+    Over(Fields),
     /// The likes of the entity are set.
     Likes(Key, u32),
+    /// The property of the other program is set.
+    Extra(Key, u32),
     /// The entity is deleted.
     Deleted(Key),
 }
@@ -214,8 +224,8 @@ impl Effect {
     /// Returns the entity's key.
     pub const fn key(&self) -> Key {
         match self {
-            Self::Put(fields) => fields.key(),
-            Self::Likes(key, _) | Self::Deleted(key) => *key,
+            Self::Put(fields) | Self::Over(fields) => fields.key(),
+            Self::Likes(key, _) | Self::Extra(key, _) | Self::Deleted(key) => *key,
         }
     }
 }
@@ -266,7 +276,14 @@ pub async fn prepare<S: Subject>(tables: &Tables, kept: &mut Kept<S>, act: &Act)
             }
             return Ok((!parts.is_empty()).then_some(Ready::Transaction(parts)));
         }
-        Act::Insert(_) | Act::Upsert(_) | Act::Update(..) | Act::Patch(..) | Act::Delete(..) | Act::Remove(_) => {
+        Act::Insert(_)
+        | Act::Upsert(_)
+        | Act::Merge(_)
+        | Act::Update(..)
+        | Act::Patch(..)
+        | Act::Extra(..)
+        | Act::Delete(..)
+        | Act::Remove(_) => {
             return Ok(part(tables, kept, act).await?.map(Ready::One));
         }
         other => other.clone(),
@@ -286,6 +303,7 @@ async fn part<S: Subject>(tables: &Tables, kept: &mut Kept<S>, act: &Act) -> Res
     Ok(match act {
         Act::Insert(fields) => Some(Part::Insert(S::new(fields))),
         Act::Upsert(fields) => Some(Part::Upsert(S::new(fields))),
+        Act::Merge(fields) => Some(Part::Merge(S::new(fields))),
         Act::Update(key, change, held) => stored(kept, *key).await?.map(|mut stored| {
             let new = S::new(&change.of(&stored.fields()));
             with(&mut stored, new, *held);
@@ -297,6 +315,7 @@ async fn part<S: Subject>(tables: &Tables, kept: &mut Kept<S>, act: &Act) -> Res
             Part::Delete(stored)
         }),
         Act::Patch(key, likes) => Some(Part::Patch(*key, *likes)),
+        Act::Extra(key, extra) => Some(Part::Extra(*key, *extra)),
         Act::Remove(key) => Some(Part::Remove(*key)),
         _ => None,
     })
@@ -343,8 +362,10 @@ impl<S: Subject> Ready<S> {
 fn effect<S: Subject>(part: &Part<S>) -> Effect {
     match part {
         Part::Insert(entity) | Part::Upsert(entity) => Effect::Put(entity.fields()),
-        Part::Update(stored) => Effect::Put(stored.fields()),
+        Part::Merge(entity) => Effect::Over(entity.fields()),
+        Part::Update(stored) => Effect::Over(stored.fields()),
         Part::Patch(key, likes) => Effect::Likes(*key, *likes),
+        Part::Extra(key, extra) => Effect::Extra(*key, *extra),
         Part::Delete(stored) => Effect::Deleted(stored.fields().key()),
         Part::Remove(key) => Effect::Deleted(*key),
     }
@@ -354,8 +375,10 @@ async fn one<S: Subject>(tables: &Tables, part: &mut Part<S>) -> Outcome {
     let done = match part {
         Part::Insert(entity) => tables.insert(entity).await.map(drop),
         Part::Upsert(entity) => tables.upsert(entity).await.map(drop),
+        Part::Merge(entity) => tables.merge(entity).await.map(drop),
         Part::Update(stored) => tables.update(stored).await.map(drop),
         Part::Patch(key, likes) => S::patch(tables, *key, *likes).await.map(drop),
+        Part::Extra(key, extra) => S::set_extra(tables, *key, *extra).await.map(drop),
         Part::Delete(stored) => tables.delete(stored).await,
         Part::Remove(key) => {
             return tables.remove(S::point(*key)).await.map_or_else(Outcome::Failed, Outcome::Removed);

@@ -21,6 +21,10 @@ enum Act {
     Update(u32, u32, u32),
     /// Update through a `Stored::new`, for which the stored values are unknown.
     Rewrapped(u32, u32, u32),
+    /// Merge, which reads the item first.
+    Merge(u32, u32, u32),
+    /// Patch of a property that only another program knows.
+    Extra(u32),
     /// Update of the note alone.
     Note(u32, u32),
     /// Update of the note by a program whose struct has no index.
@@ -40,7 +44,8 @@ enum Act {
 }
 
 use Act::{
-    Bare, Both, Delete, Dropped, Fill, Insert, InsertAll, Note, Patch, RemoveAll, Repair, Rewrapped, Update, UpsertAll,
+    Bare, Both, Delete, Dropped, Extra, Fill, Insert, InsertAll, Merge, Note, Patch, RemoveAll, Repair, Rewrapped,
+    Update, UpsertAll,
 };
 
 /// Outcome of an operation.
@@ -111,6 +116,8 @@ async fn dropped<T>(future: impl Future<Output = T>, waits: usize) -> Option<T> 
 
 async fn run<I: Item>(tables: Tables, act: Act) -> Outcome {
     match act {
+        Merge(id, value, other) => outcome(tables.merge(&I::new(Fields::new(id, value, other))).await),
+        Extra(id) => outcome(I::set_extra(&tables, id).await),
         Insert(id, value, other) => outcome(tables.insert(&I::new(Fields::new(id, value, other))).await),
         Update(id, value, other) => match I::get(&tables, id).await.expect("the store answers") {
             Some(mut stored) if (stored.fields().value, stored.fields().other) != (value, other) => {
@@ -159,7 +166,7 @@ impl Act {
     /// Returns the items that exist after it succeeded because it wrote them, in order.
     fn written(self) -> Vec<u32> {
         match self {
-            Insert(id, ..) | Update(id, ..) | Rewrapped(id, ..) | Note(id, _) | Bare(id, _) => vec![id],
+            Insert(id, ..) | Update(id, ..) | Rewrapped(id, ..) | Merge(id, ..) | Note(id, _) | Bare(id, _) => vec![id],
             Both(one, other) => {
                 let id = |write| match write {
                     Write::Insert(fields) | Write::Upsert(fields) => Some(fields.id),
@@ -170,7 +177,7 @@ impl Act {
             }
             InsertAll(one, other) | UpsertAll(one, other) => vec![one.id, other.id],
             // A patch may change a pending insert, and is lost if that is aborted.
-            Patch(_) | Delete(_) | RemoveAll(..) | Repair | Fill | Dropped(..) => Vec::new(),
+            Patch(_) | Extra(_) | Delete(_) | RemoveAll(..) | Repair | Fill | Dropped(..) => Vec::new(),
         }
     }
 
@@ -188,8 +195,21 @@ impl Act {
     fn changes(self, id: u32) -> bool {
         match self {
             Dropped(act, _) => act.changes(id),
-            Patch(patched) => patched == id,
+            Patch(patched) | Extra(patched) => patched == id,
             act => act.deletes(id) || act.written().contains(&id),
+        }
+    }
+
+    /// Checks whether the operation may remove the properties of an item that its struct does not know.
+    fn replaces(self, id: u32) -> bool {
+        match self {
+            Insert(own, ..) => own == id,
+            InsertAll(one, other) | UpsertAll(one, other) => [one.id, other.id].contains(&id),
+            Both(one, other) => [one, other]
+                .iter()
+                .any(|write| matches!(write, Write::Insert(fields) | Write::Upsert(fields) if fields.id == id)),
+            Dropped(act, _) => act.replaces(id),
+            act => act.deletes(id),
         }
     }
 
@@ -197,7 +217,11 @@ impl Act {
     fn value(self, id: u32) -> Option<u32> {
         let of = |fields: Fields| (fields.id == id).then_some(fields.value);
         match self {
-            Insert(own, value, _) | Update(own, value, _) | Rewrapped(own, value, _) if own == id => Some(value),
+            Insert(own, value, _) | Update(own, value, _) | Rewrapped(own, value, _) | Merge(own, value, _)
+                if own == id =>
+            {
+                Some(value)
+            }
             InsertAll(one, other) | UpsertAll(one, other) => of(one).or(of(other)),
             Both(one, other) => [one, other].into_iter().find_map(|write| match write {
                 Write::Insert(fields) | Write::Upsert(fields) => of(fields),
@@ -222,6 +246,7 @@ impl Check<'_> {
         if seen.is_at_rest() {
             let all = promised::<I>(&seen.tables).await?;
             self.acknowledged::<I>(seen, &all)?;
+            self.keeps_unknown::<I>(seen, &all).await?;
             let is_left = self.acts.iter().any(|act| matches!(act, Dropped(..)));
             if is_ready && !is_left {
                 sound::<I>(&seen.tables, &all).await.context("at rest")?;
@@ -235,6 +260,20 @@ impl Check<'_> {
                 return Ok(());
             }
             fixed::<I>(&seen.tables, &all).await?;
+        }
+        Ok(())
+    }
+
+    /// Checks that properties that the struct does not know are kept.
+    async fn keeps_unknown<I: Item>(&self, seen: &Seen<'_, Outcome>, all: &[Fields]) -> Result<()> {
+        for (act, progress) in self.acts.iter().zip(&seen.ops) {
+            let (Extra(id), Progress::Ended(Outcome::Done)) = (*act, progress) else { continue };
+            // A merge may have inserted the item, whose insert another writer aborted.
+            let is_new = !self.start.iter().any(|fields| fields.id == id);
+            if is_new || self.acts.iter().any(|act| act.replaces(id)) || !all.iter().any(|fields| fields.id == id) {
+                continue;
+            }
+            ensure!(I::has_extra(&seen.tables, id).await?, "a property that only another program knows is lost");
         }
         Ok(())
     }
@@ -335,7 +374,7 @@ const OLD_STARTS: [Start; 3] = [OLD_ONE, OLD_TWO, OLD_TWINS];
 const NOTED_ITEM: Fields = Fields { note: 7, ..ONE_ITEM };
 
 /// Operations on one item, with two keys and two values.
-const SINGLE: [Act; 14] = [
+const SINGLE: [Act; 16] = [
     Insert(1, 1, 1),
     Insert(1, 2, 2),
     Insert(2, 1, 1),
@@ -345,6 +384,8 @@ const SINGLE: [Act; 14] = [
     Update(2, 1, 1),
     Update(2, 2, 2),
     Rewrapped(1, 2, 2),
+    Merge(1, 2, 2),
+    Extra(1),
     Note(1, 7),
     Note(1, 8),
     Delete(1),
@@ -664,7 +705,7 @@ mod unique_in_partition_three {
 
     #[test]
     fn every_set_of_three() -> Result<()> {
-        let is_like_another = |act: &Act| matches!(act, Rewrapped(..) | Note(_, 8));
+        let is_like_another = |act: &Act| matches!(act, Rewrapped(..) | Merge(..) | Note(_, 8));
         let acts: Vec<_> = SINGLE.into_iter().filter(|act| !is_like_another(act) || runs_all()).collect();
         combinations::<Item>(&STARTS, &acts, 3)
     }
