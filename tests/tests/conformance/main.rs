@@ -49,6 +49,7 @@ mod slices {
     mod queries;
     mod writes;
 }
+mod versions;
 mod writes {
     mod bulk;
     mod single;
