@@ -29,7 +29,7 @@ pub enum Error {
     Property(#[from] Box<PropertyError>),
 
     /// A stored row has properties that the struct does not know, and the struct denies them:
-    /// `#[table(deny_unknown)]`.
+    /// `#[table(deny_unknown)]`. Projections and copies, which hold only some properties, do not look for others.
     #[error(transparent)]
     UnknownProperties(#[from] Box<UnknownPropertiesError>),
 

@@ -15,7 +15,8 @@ use crate::{
 /// A `Copied` derefs to the entity. A copy is another row than the entity and has a version of its own, so it cannot be
 /// updated: [`fetch`](Self::fetch) reads the entity itself. In the entity's own partition, the entity's transaction
 /// writes the copy, so the copy is never out of date. In another partition, the copy is written after the entity, and
-/// may lag behind it.
+/// may lag behind it. A copy holds the properties that the struct of its last writer knows: one that an older program
+/// wrote lacks what that program did not know, until the entity is updated or repaired.
 #[derive(Clone)]
 pub struct Copied<T> {
     entity: T,
