@@ -24,12 +24,14 @@ pub(crate) fn entity(entity: &Entity) -> TokenStream {
     let columns_impls = columns::implementations(&context);
     let implementation = implementation::table_entity(&context);
     let markers = implementation::markers(&context);
+    let check_from = implementation::check_from(&context);
     quote! {
         #columns
         #queries
         const _: () = {
             #columns_impls
             #markers
+            #check_from
             #implementation
         };
     }

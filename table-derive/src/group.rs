@@ -98,6 +98,9 @@ pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
                     }
                 }
             }
+            // The message about a query of a group is that of `OneEntity` alone.
+            #[automatically_derived]
+            impl #t::OneVersion for #ident {}
             #[automatically_derived]
             impl #t::View for #ident {
                 type Entity = Self;
@@ -196,6 +199,13 @@ fn check(group: &Group<'_>, number: usize, item: &Variant<'_>) -> TokenStream {
             format!(
                 "the row key of `{master}` is a constant, so the group would contain index rows; add a key field, or \
                  move the indexes of both into other tables"
+            ),
+        ),
+        (
+            "SkipsNewer",
+            format!(
+                "`{master}` or `{name}` skips rows of a newer version, but a group reads every row of its partition; \
+                 remove `skip_newer`, or query `{master}` and `{name}` separately"
             ),
         ),
         ("Kinds", format!("only one of `{master}` and `{name}` has a kind; write `#[table(kind)]` on both")),

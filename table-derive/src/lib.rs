@@ -66,6 +66,9 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// | `#[table(separator = "_")]` | for data that other programs wrote: one delimiter after every key part |
 /// | `#[table(slice = month(posted))]` | one table for each `year`, `month` or `day` (UTC) of a time that is a key part: `Log201006`; without indexes |
 /// | `#[table(write_id)]` | writes a property `WriteId`, which distinguishes a write whose answer was lost from another writer's write |
+/// | `#[table(version = 2, from = PostV1)]` | writes the property `EntityVersion`; rows of an older version are read as `PostV1` and converted by `From` or `TryFrom` |
+/// | `#[table(skip_newer)]` | readers skip rows of a newer version, which are an error otherwise |
+/// | `#[table(deny_unknown)]` | a row with properties that the struct does not know is an error when it is read |
 /// | `#[table(allow_scan)]` | allows `scan()` to compile |
 /// | `#[table(crate = path)]` | the path of `table_runtime` |
 /// | `#[index(NAME, partition(f, g(ENCODING)), row(h), …)]` | an index with explicit keys |

@@ -126,6 +126,12 @@ impl<'a> RowReader<'a> {
         self.found == self.row.properties.as_bytes().len()
     }
 
+    /// Returns properties among which those that were not read are.
+    pub(crate) fn unread(&self) -> PropertiesRef<'a> {
+        let is_tail = self.found + self.rest.as_bytes().len() == self.row.properties.as_bytes().len();
+        if is_tail { self.rest } else { self.row.properties }
+    }
+
     /// Returns the properties that are not known.
     #[cold]
     pub(crate) fn unknown(&self, is_known: &dyn Fn(&str) -> bool) -> Result<Properties> {

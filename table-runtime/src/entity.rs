@@ -1,5 +1,7 @@
 //! Entities: the trait that the derive implements for a struct, and its stored form.
 
+mod version;
+
 use std::{
     fmt,
     ops::{Deref, DerefMut},
@@ -7,13 +9,16 @@ use std::{
 };
 
 use crate::{
-    ETag, KeyError, KeyWriter, Layout, LayoutInfo, Properties, PropertyInfo, Result, RowRef, Ticks,
-    UnknownPropertiesError, ValueRef,
+    ETag, KeyError, KeyWriter, Layout, LayoutInfo, Properties, PropertyInfo, Result, RowRef, Ticks, ValueRef,
     codec::{OwnerOf, OwnerReader, PropertyWriter, RowReader, damaged},
     key::{KeyProblem, KeyReader},
-    layout::Holds,
+    layout::{Holds, has_property},
     row::RowKeys,
 };
+
+pub use version::{FromOlder, OneVersion, ReadEntity, StoredRow, VersionMisfit, read_older, version_misfit};
+pub(crate) use version::{VERSION, check_version, newer_version};
+use version::{read_copied, read_entity, version_value};
 
 /// A struct that is stored as a row: `#[derive(TableEntity)]`.
 ///
@@ -44,6 +49,12 @@ pub trait TableEntity: Sized + Send + Sync + 'static {
     const WRITE_ID: bool;
     #[doc(hidden)]
     const SEPARATOR: Option<char>;
+    /// Version of the rows that are written: `#[table(version = 2)]`.
+    #[doc(hidden)]
+    const VERSION: u32 = 1;
+    /// `true` if readers skip rows of a newer version: `#[table(skip_newer)]`.
+    #[doc(hidden)]
+    const SKIP_NEWER: bool = false;
     /// `true` if a row with properties that the struct does not know cannot be read: `#[table(deny_unknown)]`.
     #[doc(hidden)]
     const DENY_UNKNOWN: bool = false;
@@ -79,6 +90,11 @@ pub trait TableEntity: Sized + Send + Sync + 'static {
     }
     #[doc(hidden)]
     fn read(row: &mut RowReader<'_>) -> Result<Self>;
+    /// Reads a row of an older version: `#[table(from = PostV1)]`.
+    #[doc(hidden)]
+    fn read_older(row: StoredRow<'_>, version: u32) -> Result<ReadEntity<Self>> {
+        version::refuse_older(row, version)
+    }
 
     /// Returns a description of how the entity is stored: its keys and properties.
     fn layout() -> Layout {
@@ -88,6 +104,7 @@ pub trait TableEntity: Sized + Send + Sync + 'static {
             properties: Self::PROPERTIES,
             kind: Self::KIND,
             write_id: Self::WRITE_ID,
+            version: Self::VERSION,
             separator: Self::SEPARATOR,
         }
     }
@@ -157,9 +174,13 @@ impl KeyEncoder {
     }
 }
 
-/// Returns the properties of an entity's row with these keys, without the properties that the crate adds.
+/// Returns the properties of an entity's row with these keys, without the properties that the crate adds to it and not to
+/// copies.
 pub(crate) fn properties<E: TableEntity>(entity: &E, keys: &RowKeys) -> Result<Properties> {
     let mut properties = Properties::with_capacity(128);
+    if let Some(version) = version_value(E::VERSION) {
+        properties.push(VERSION, version);
+    }
     entity.write(&mut PropertyWriter::new(E::LAYOUTS[0].table, keys, &mut properties))?;
     Ok(properties)
 }
@@ -385,43 +406,29 @@ impl<T: fmt::Debug> fmt::Debug for Stored<T> {
 
 /// Reads an entity from its row in `table`. Returns an error if any part of the row is damaged.
 pub(crate) fn read<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<Stored<E>> {
-    let mut reader = RowReader::new(&E::LAYOUTS[0], table, row);
-    let entity = E::read(&mut reader)?;
-    if E::KIND.is_some() {
-        reader.skip(KIND)?;
-    }
-    if E::WRITE_ID {
-        reader.skip(WRITE_ID)?;
-    }
-    let unknown = if reader.is_read_whole() { None } else { unknown::<E>(&reader, table, row)? };
+    let ReadEntity { entity, unknown } = read_entity(table, row)?;
     Ok(Stored { entity, etag: row.etag.clone(), timestamp: row.timestamp, loaded: None, unknown, made: false })
 }
 
-/// Returns the properties of a row that the struct does not know.
-///
-/// # Errors
-/// The row has such properties, and the struct denies them.
-#[cold]
-fn unknown<E: TableEntity>(reader: &RowReader<'_>, table: &str, row: RowRef<'_>) -> Result<Unknown> {
-    let unknown = reader.unknown(&|name| is_known(E::PROPERTIES, E::KIND, name))?;
-    if unknown.is_empty() {
-        return Ok(None);
-    }
-    if E::DENY_UNKNOWN {
-        let properties = unknown.iter().map(|(name, _)| name.to_owned()).collect();
-        return Err(Box::new(UnknownPropertiesError { row: row.id(table), properties }).into());
-    }
-    Ok(Some(Box::new(unknown)))
+/// Reads a copy of an entity from its row in an index, with the entity's keys.
+pub(crate) fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<(RowKeys, E)> {
+    let keys = owner::<E>(layout, row)?;
+    let row = RowRef { partition_key: &keys.partition_key, row_key: &keys.row_key, ..row };
+    let entity = read_copied(E::LAYOUTS[0].table, row)?;
+    Ok((keys, entity))
 }
 
 /// Checks whether the property of a row is one of an entity's own, or describes the last write of the row.
 ///
 /// A write id proves who wrote a row last, so no other write keeps it. The kind of an entity without one belongs to
 /// another program.
-pub(crate) fn is_known(properties: &[PropertyInfo], kind: Option<&str>, name: &str) -> bool {
-    matches!(name, WRITE_ID | PENDING)
-        || kind.is_some() && name == KIND
-        || properties.iter().any(|property| property.name == name)
+pub(crate) fn is_known<E: TableEntity>(name: &str) -> bool {
+    match name {
+        WRITE_ID | PENDING => true,
+        KIND if E::KIND.is_some() => true,
+        VERSION if E::VERSION > 1 => true,
+        name => has_property(E::PROPERTIES, name),
+    }
 }
 
 /// Returns the two keys of the entity to which a row of an index belongs.

@@ -29,9 +29,13 @@ pub enum Error {
     Property(#[from] Box<PropertyError>),
 
     /// A stored row has properties that the struct does not know, and the struct denies them:
-    /// `#[table(deny_unknown)]`.
+    /// `#[table(deny_unknown)]`. Projections and copies, which hold only some properties, do not look for others.
     #[error(transparent)]
     UnknownProperties(#[from] Box<UnknownPropertiesError>),
+
+    /// A stored row has a version that the struct cannot read: `#[table(version = …)]`.
+    #[error(transparent)]
+    Version(#[from] Box<VersionError>),
 
     /// A row, a transaction or a query exceeds a limit of the service. Nothing was sent.
     #[error(transparent)]
@@ -216,6 +220,62 @@ pub struct KeyError {
     pub field: &'static str,
     /// Problem, with the value and the limit.
     pub problem: KeyProblem,
+}
+
+/// A stored row whose version the struct cannot read: `#[table(version = …)]`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{row} has version {found}, {}", .problem.text(*.known))]
+#[non_exhaustive]
+pub struct VersionError {
+    /// The row.
+    pub row: RowId,
+    /// Version of the row.
+    pub found: u32,
+    /// Version of the struct.
+    pub known: u32,
+    /// Reason why the row cannot be read.
+    pub problem: VersionProblem,
+}
+
+/// Reason why a struct cannot read a row of another version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum VersionProblem {
+    /// The row is newer than the struct: another program has a newer struct.
+    Newer,
+    /// The row is older than the struct, and no `from` reads rows of its version.
+    Older,
+    /// The conversion of the older entity failed, for this reason.
+    Failed(String),
+    /// The conversion changed the entity's row in this layout: its key, or properties that it includes. `key` is the
+    /// primary key.
+    KeyChanged(&'static str),
+}
+
+impl VersionProblem {
+    fn text(&self, known: u32) -> String {
+        match self {
+            Self::Newer => format!(
+                "and this program knows the versions up to {known}: update the program, or let it skip such rows with \
+                 `#[table(skip_newer)]`"
+            ),
+            Self::Older => format!(
+                "and this program reads no rows of that version: write `#[table(version = {known}, from = …)]`, with the \
+                 struct that wrote them"
+            ),
+            Self::Failed(reason) => {
+                format!("which could not be converted to version {known}{}", After(": ", reason))
+            }
+            Self::KeyChanged(layout) => {
+                let what =
+                    if *layout == "key" { "primary key".to_owned() } else { format!("row in the index `{layout}`") };
+                format!(
+                    "and its conversion to version {known} changes the {what}, so the row would not be found: keep the \
+                     values of fields in keys and indexes"
+                )
+            }
+        }
+    }
 }
 
 /// Properties of a stored row that the struct does not know, although it denies them: `#[table(deny_unknown)]`.
@@ -532,6 +592,7 @@ mod tests {
             expected: expected.to_owned(),
             found: quoted(),
         };
+        let version = |problem| VersionError { row: *row(words), found: 3, known: 2, problem };
         let present = Row {
             partition_key: quoted(),
             row_key: quoted(),
@@ -551,6 +612,11 @@ mod tests {
             Box::new(key(Some(*row(words)))).into(),
             Box::new(property("Edm.Int32")).into(),
             Box::new(UnknownPropertiesError { row: *row(words), properties: vec![name(), name()] }).into(),
+            Box::new(version(VersionProblem::Newer)).into(),
+            Box::new(version(VersionProblem::Older)).into(),
+            Box::new(version(VersionProblem::Failed(quoted()))).into(),
+            Box::new(version(VersionProblem::KeyChanged("key"))).into(),
+            Box::new(version(VersionProblem::KeyChanged("email"))).into(),
             Box::new(property(words)).into(),
             Box::new(limit(None)).into(),
             Box::new(limit(Some(*row(words)))).into(),

@@ -53,11 +53,11 @@ pub use bulk::{AsEntity, Bulk};
 pub use catalog::{DropIndex, DroppedIndex};
 pub use column::{Column, Decided, Filter, IntoFilter, Set};
 pub use create::Create;
-pub use entity::{AllowScan, OnePartition, Stored, TableEntity};
+pub use entity::{AllowScan, OnePartition, OneVersion, Stored, TableEntity};
 pub use error::{
     BulkError, BulkFailure, BulkProgress, Error, KeyChangedError, KeyError, LayoutChangedError, LimitError, MissingIndexError,
     OutcomeUnknownError, ParseCursorError, PropertyError, PropertyProblem, QueryError, Result, RowNow,
-    RowsCollideError, ServiceError, UniqueViolationError, UnknownPropertiesError,
+    RowsCollideError, ServiceError, UniqueViolationError, UnknownPropertiesError, VersionError, VersionProblem,
 };
 pub use filter::{Condition, Operator};
 pub use guid::{Guid, ParseGuidError};

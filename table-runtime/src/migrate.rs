@@ -255,7 +255,7 @@ impl Tables {
             let stored = entity::read::<Old>(table, row)?;
             let unknown = if New::DENY_UNKNOWN { None } else { stored.unknown().clone() };
             let mut converted = Encoded::of(&convert(Stored::into_inner(stored)))?;
-            converted.keep(&unknown, |name| entity::is_known(New::PROPERTIES, New::KIND, name));
+            converted.keep(&unknown, |name| entity::is_known::<New>(name));
             Ok(converted)
         });
         let job = format!("migrate to {} {}", new.name(), new.table());

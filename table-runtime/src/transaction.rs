@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::{
-    ETag, Error, LimitError, OnePartition, Properties, Result, RowId, Stored, TableEntity, Tables,
+    ETag, Error, LimitError, OnePartition, OneVersion, Properties, Result, RowId, Stored, TableEntity, Tables,
     backend::{Action, BoxFuture, IfMatch},
     column::Set,
     entity::{Loaded, Unknown},
@@ -188,7 +188,7 @@ impl<'a> Transaction<'a> {
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
     pub fn patch<K, I>(self, key: K, sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I) -> Self
     where
-        K: OfEntity<Entity: OnePartition> + OwnKey,
+        K: OfEntity<Entity: OnePartition + OneVersion> + OwnKey,
         I: IntoIterator<Item = Set<K::Entity>>,
     {
         self.patched(key.plan(), IfMatch::Any, sets(<K::Entity as TableEntity>::COLUMNS))
@@ -203,7 +203,7 @@ impl<'a> Transaction<'a> {
         sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I,
     ) -> Self
     where
-        K: OfEntity<Entity: OnePartition> + OwnKey,
+        K: OfEntity<Entity: OnePartition + OneVersion> + OwnKey,
         I: IntoIterator<Item = Set<K::Entity>>,
     {
         self.patched(key.plan(), IfMatch::ETag(etag.clone()), sets(<K::Entity as TableEntity>::COLUMNS))

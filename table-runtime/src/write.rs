@@ -1,7 +1,7 @@
 //! Writes of one entity.
 
 use crate::{
-    ETag, KeyChangedError, Properties, Result, RowId, Stored, TableEntity, Tables,
+    ETag, KeyChangedError, OneVersion, Properties, Result, RowId, Stored, TableEntity, Tables,
     backend::{BoxFuture, IfMatch},
     codec,
     column::Set,
@@ -34,7 +34,9 @@ impl Tables {
     /// Writes the row, new or in place of the one with this key, and returns its ETag, with one request. An entity with
     /// indexes is read first, and then inserted or updated.
     ///
-    /// Properties of the present row that the struct does not know are removed: [`merge`](Self::merge) keeps them.
+    /// Properties of the present row that the struct does not know are removed: [`merge`](Self::merge) keeps them. A row
+    /// of a newer version than that of the struct is replaced unnoticed if the entity has no indexes, and
+    /// [`Error::Version`](crate::Error::Version) otherwise; for `merge` it is always that error.
     ///
     /// # Errors
     /// Returns the errors of [`insert`](Self::insert), except [`Error::AlreadyExists`](crate::Error::AlreadyExists).
@@ -111,6 +113,9 @@ impl Tables {
     /// with one request: the row is not read. If the row is an insert that is not committed yet, and that insert is
     /// aborted, the changes are lost with it.
     ///
+    /// An entity that reads rows of older versions, with `#[table(from = …)]`, cannot be patched. A row of a newer version
+    /// than that of the struct is patched unnoticed.
+    ///
     /// Only properties that no key depends on can be set:
     ///
     /// ```
@@ -132,7 +137,7 @@ impl Tables {
         sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I,
     ) -> BoxFuture<'static, Result<ETag>>
     where
-        K: OfEntity<Entity: TableEntity> + OwnKey,
+        K: OfEntity<Entity: TableEntity + OneVersion> + OwnKey,
         I: IntoIterator<Item = Set<K::Entity>>,
     {
         self.patched(key.plan(), IfMatch::Any, sets(<K::Entity as TableEntity>::COLUMNS))
@@ -173,7 +178,7 @@ impl Tables {
         sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I,
     ) -> BoxFuture<'static, Result<ETag>>
     where
-        K: OfEntity<Entity: TableEntity> + OwnKey,
+        K: OfEntity<Entity: TableEntity + OneVersion> + OwnKey,
         I: IntoIterator<Item = Set<K::Entity>>,
     {
         self.patched(key.plan(), IfMatch::ETag(etag.clone()), sets(<K::Entity as TableEntity>::COLUMNS))
@@ -216,7 +221,8 @@ impl Tables {
     /// Deletes the row with this key, whatever its version. Returns true if there was one. An entity with indexes is
     /// read first.
     ///
-    /// The kind of the row is not checked. If entities of several kinds share a table, their keys must differ.
+    /// The kind of the row is not checked. If entities of several kinds share a table, their keys must differ. A row of a
+    /// newer version is [`Error::Version`](crate::Error::Version) if the entity has indexes, and is deleted otherwise.
     ///
     /// # Errors
     /// Returns [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost;

@@ -88,9 +88,16 @@ impl History {
             ensure!(operation.ended.is_none(), "{described}, by {:?}, which had ended", operation.act);
             let is_due = |effect: &Effect| match (effect, new) {
                 // A patch may have changed the insert while it was pending.
-                (Effect::Put(put), Some(new)) => Fields { likes: new.likes, ..*put } == new,
+                (Effect::Put(put) | Effect::Over(put), Some(new)) => {
+                    let extra = match (old, effect) {
+                        (None, _) => new.extra,
+                        (Some(old), Effect::Over(_)) => old.extra,
+                        (Some(_), _) => 0,
+                    };
+                    Fields { likes: new.likes, extra, ..*put } == new
+                }
                 (Effect::ChangedOrPut(put, _), Some(new)) if old.is_none() => {
-                    Fields { likes: new.likes, ..*put } == new
+                    Fields { likes: new.likes, extra: new.extra, ..*put } == new
                 }
                 // No change of another writer is lost.
                 (Effect::Changed(..) | Effect::ChangedOrPut(..), Some(new)) => {
@@ -98,6 +105,9 @@ impl History {
                 }
                 (Effect::Likes(_, likes), Some(new)) => {
                     old.is_some_and(|old| Fields { likes: *likes, ..*old } == new) && new.key() == effect.key()
+                }
+                (Effect::Extra(_, extra), Some(new)) => {
+                    old.is_some_and(|old| Fields { extra: *extra, ..*old } == new) && new.key() == effect.key()
                 }
                 (Effect::Deleted(deleted), None) => *deleted == key,
                 _ => false,
@@ -184,10 +194,12 @@ impl History {
             let effect = &operation.effects[*at];
             let is_hidden = match effect {
                 // A patch of a pending insert is not visible.
-                Effect::Likes(key, _) => self.moments(operation).any(|state| !state.contains_key(key)),
+                Effect::Likes(key, _) | Effect::Extra(key, _) => {
+                    self.moments(operation).any(|state| !state.contains_key(key))
+                }
                 // The transaction writes the row again, so no reader misses it.
                 Effect::Deleted(key) => operation.effects[at + 1..].iter().any(|later| later.key() == *key),
-                Effect::Put(_) | Effect::Changed(..) | Effect::ChangedOrPut(..) => false,
+                Effect::Put(_) | Effect::Over(_) | Effect::Changed(..) | Effect::ChangedOrPut(..) => false,
             };
             operation.made[*at].is_some() || is_hidden
         };
@@ -262,14 +274,18 @@ impl History {
         };
         for fields in seen {
             ensure!(finds(fields), "{:?} gave {fields:?}", operation.act);
-            let was_there = self.moments(operation).any(|state| state.get(&fields.key()) == Some(fields));
+            let is_same = |state: &State| state.get(&fields.key()).is_some_and(|there| there.known() == *fields);
+            let was_there = self.moments(operation).any(is_same);
             ensure!(was_there, "{:?} gave {fields:?}, which never existed", operation.act);
         }
         for fields in self.state().values().filter(|fields| finds(fields)) {
             let stayed = self.moments(operation).all(|state| state.get(&fields.key()) == Some(fields));
-            ensure!(!stayed || seen.contains(fields), "{:?} gave {seen:?}, without {fields:?}", operation.act);
+            ensure!(!stayed || seen.contains(&fields.known()), "{:?} gave {seen:?}, without {fields:?}", operation.act);
         }
-        let is_state = |state: &State| state.values().filter(|fields| finds(fields)).eq(seen);
+        let is_state = |state: &State| {
+            let there = state.values().filter(|fields| finds(fields)).map(|fields| fields.known());
+            there.eq(seen.iter().copied())
+        };
         ensure!(!at_once || self.moments(operation).any(is_state), "{:?} gave {seen:?} at once", operation.act);
         Ok(())
     }

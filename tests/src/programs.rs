@@ -21,6 +21,8 @@ pub enum Act {
     Insert(Fields),
     /// Upserts an entity.
     Upsert(Fields),
+    /// Merges an entity.
+    Merge(Fields),
     /// Reads an entity and keeps it, so that a later operation uses it.
     Read(Key),
     /// Updates the entity that the task keeps, or reads it first.
@@ -33,6 +35,8 @@ pub enum Act {
     Patch(Key, u32),
     /// Sets the likes of the version that the task keeps, or that it reads first.
     PatchIf(Key, u32),
+    /// Sets a property that the entity does not know, as another program does.
+    Extra(Key, u32),
     /// Deletes the entity that the task keeps, or reads it first.
     Delete(Key, Held),
     /// Removes an entity.
@@ -129,7 +133,7 @@ impl Writer<'_> {
         let mail = Some(value()).filter(|mail| *mail > 0 || value() > 0);
         let (badge, seat, tag, age) = (value(), value(), value(), value());
         let (city, note, rate) = (value(), value(), value());
-        Fields { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes: stamp }
+        Fields { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes: stamp, extra: 0 }
     }
 
     fn keys(&mut self, group: Option<u8>, count: usize) -> Vec<Key> {
@@ -150,10 +154,12 @@ impl Writer<'_> {
 
     /// Returns a write of one entity.
     fn write<S: Subject>(&mut self, key: Key) -> Act {
-        match self.random.below(21) {
+        match self.random.below(25) {
             0..5 => Act::Insert(self.fields::<S>(key)),
             5..9 => Act::Upsert(self.fields::<S>(key)),
             9..15 => Act::Update(key, self.change::<S>(key), self.held()),
+            21..23 => Act::Merge(self.fields::<S>(key)),
+            23..25 => Act::Extra(key, self.stamp()),
             15 => Act::Patch(key, self.stamp()),
             16 => Act::PatchIf(key, self.stamp()),
             17..19 => Act::Delete(key, self.held()),
@@ -212,14 +218,18 @@ impl Writer<'_> {
 /// Intended effect of an operation on one entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// All fields of the entity are written.
+    /// All fields of the entity are written, in place of the row.
     Put(Fields),
     /// The entity is changed.
     Changed(Key, Change),
     /// The entity is changed, or all fields of this one are written.
     ChangedOrPut(Fields, Change),
+    /// All fields of the entity are written, and what the entity does not know is kept.
+    Over(Fields),
     /// The likes of the entity are set.
     Likes(Key, u32),
+    /// The property of the other program is set.
+    Extra(Key, u32),
     /// The entity is deleted.
     Deleted(Key),
 }
@@ -228,17 +238,17 @@ impl Effect {
     /// Returns the entity's key.
     pub const fn key(&self) -> Key {
         match self {
-            Self::Put(fields) | Self::ChangedOrPut(fields, _) => fields.key(),
-            Self::Changed(key, _) | Self::Likes(key, _) | Self::Deleted(key) => *key,
+            Self::Put(fields) | Self::Over(fields) | Self::ChangedOrPut(fields, _) => fields.key(),
+            Self::Changed(key, _) | Self::Likes(key, _) | Self::Extra(key, _) | Self::Deleted(key) => *key,
         }
     }
 
     /// Returns the fields that it writes if this is the present entity; `None` if it writes some of the fields or none.
     pub fn written(&self, old: Option<&Fields>) -> Option<Fields> {
         match (self, old) {
-            (Self::Put(fields), _) | (Self::ChangedOrPut(fields, _), None) => Some(*fields),
+            (Self::Put(fields) | Self::Over(fields), _) | (Self::ChangedOrPut(fields, _), None) => Some(*fields),
             (Self::Changed(_, change) | Self::ChangedOrPut(_, change), Some(old)) => Some(change.of(old)),
-            (Self::Changed(..), None) | (Self::Likes(..) | Self::Deleted(_), _) => None,
+            (Self::Changed(..), None) | (Self::Likes(..) | Self::Extra(..) | Self::Deleted(_), _) => None,
         }
     }
 }
@@ -296,6 +306,8 @@ pub async fn prepare<S: Subject>(tables: &Tables, kept: &mut Kept<S>, act: &Act)
         | Act::Update(..)
         | Act::Patch(..)
         | Act::PatchIf(..)
+        | Act::Merge(_)
+        | Act::Extra(..)
         | Act::Delete(..)
         | Act::Remove(_) => {
             return Ok(part(tables, kept, act).await?.map(Ready::One));
@@ -317,6 +329,7 @@ async fn part<S: Subject>(tables: &Tables, kept: &mut Kept<S>, act: &Act) -> Res
     Ok(match act {
         Act::Insert(fields) => Some(Part::Insert(S::new(fields))),
         Act::Upsert(fields) => Some(Part::Upsert(S::new(fields))),
+        Act::Merge(fields) => Some(Part::Merge(S::new(fields))),
         Act::Update(key, change, held) => stored(kept, *key).await?.map(|mut stored| {
             let new = S::new(&change.of(&stored.fields()));
             with(&mut stored, new, *held);
@@ -331,6 +344,7 @@ async fn part<S: Subject>(tables: &Tables, kept: &mut Kept<S>, act: &Act) -> Res
         Act::PatchIf(key, likes) => {
             stored(kept, *key).await?.map(|stored| Part::PatchIf(*key, Stored::etag(&stored).clone(), *likes))
         }
+        Act::Extra(key, extra) => Some(Part::Extra(*key, *extra)),
         Act::Remove(key) => Some(Part::Remove(*key)),
         _ => None,
     })
@@ -379,8 +393,10 @@ impl<S: Subject> Ready<S> {
 fn effect<S: Subject>(part: &Part<S>) -> Effect {
     match part {
         Part::Insert(entity) | Part::Upsert(entity) => Effect::Put(entity.fields()),
-        Part::Update(stored) => Effect::Put(stored.fields()),
+        Part::Merge(entity) => Effect::Over(entity.fields()),
+        Part::Update(stored) => Effect::Over(stored.fields()),
         Part::Patch(key, likes) | Part::PatchIf(key, _, likes) => Effect::Likes(*key, *likes),
+        Part::Extra(key, extra) => Effect::Extra(*key, *extra),
         Part::Delete(stored) => Effect::Deleted(stored.fields().key()),
         Part::Remove(key) => Effect::Deleted(*key),
     }
@@ -390,9 +406,11 @@ async fn one<S: Subject>(tables: &Tables, part: &mut Part<S>) -> Outcome {
     let done = match part {
         Part::Insert(entity) => tables.insert(entity).await.map(drop),
         Part::Upsert(entity) => tables.upsert(entity).await.map(drop),
+        Part::Merge(entity) => tables.merge(entity).await.map(drop),
         Part::Update(stored) => tables.update(stored).await.map(drop),
         Part::Patch(key, likes) => S::patch(tables, *key, *likes).await.map(drop),
         Part::PatchIf(key, etag, likes) => S::patch_if(tables, *key, etag, *likes).await.map(drop),
+        Part::Extra(key, extra) => S::set_extra(tables, *key, *extra).await.map(drop),
         Part::Delete(stored) => tables.delete(stored).await,
         Part::Remove(key) => {
             return tables.remove(S::point(*key)).await.map_or_else(Outcome::Failed, Outcome::Removed);

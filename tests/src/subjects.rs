@@ -26,6 +26,8 @@ pub struct Fields {
     pub stamp: u32,
     /// Number of the write that wrote this field, which no index contains.
     pub likes: u32,
+    /// Number of the write of another program that set a property which the entity does not know; 0 without it.
+    pub extra: u32,
 }
 
 /// Values of a property that indexes include. The last one does not equal itself.
@@ -38,6 +40,11 @@ impl Fields {
     /// Returns the entity's key.
     pub const fn key(&self) -> Key {
         (self.group, self.id)
+    }
+
+    /// Returns the fields that the entity knows.
+    pub const fn known(self) -> Self {
+        Self { extra: 0, ..self }
     }
 }
 
@@ -81,12 +88,16 @@ pub enum Part<E> {
     Insert(E),
     /// Upserts the entity.
     Upsert(E),
+    /// Merges the entity.
+    Merge(E),
     /// Updates the entity.
     Update(Stored<E>),
     /// Sets the likes.
     Patch(Key, u32),
     /// Sets the likes of this version.
     PatchIf(Key, ETag, u32),
+    /// Sets the property of the other program.
+    Extra(Key, u32),
     /// Deletes the entity.
     Delete(Stored<E>),
     /// Removes the entity.
@@ -114,6 +125,12 @@ pub trait Subject: TableEntity + Clone + fmt::Debug + 'static {
 
     /// Sets the likes of this version.
     fn patch_if(tables: &Tables, key: Key, etag: &ETag, likes: u32) -> BoxFuture<'static, Result<ETag>>;
+
+    /// Sets the property of the other program.
+    fn set_extra(tables: &Tables, key: Key, extra: u32) -> BoxFuture<'static, Result<ETag>>;
+
+    /// Reads the entities of a partition as the other program does.
+    fn with_extra(tables: &Tables, group: u8) -> impl Future<Output = Result<Vec<Fields>>>;
 
     /// Reads the entities of a partition.
     fn all(tables: &Tables, group: u8) -> impl Future<Output = Result<Vec<Fields>>>;
@@ -162,10 +179,14 @@ macro_rules! transact {
             transaction = match part {
                 Part::Insert(entity) => transaction.insert(entity),
                 Part::Upsert(entity) => transaction.upsert(entity),
+                Part::Merge(entity) => transaction.merge(entity),
                 Part::Update(stored) => transaction.update(stored),
                 Part::Patch(key, likes) => transaction.patch(Entity::point(*key), |row| [row.likes.set(*likes)]),
                 Part::PatchIf(key, etag, likes) => {
                     transaction.patch_if(Entity::point(*key), etag, |row| [row.likes.set(*likes)])
+                }
+                Part::Extra((group, id), extra) => {
+                    transaction.patch(Other::key(*group, *id), |row| [row.extra.set(*extra)])
                 }
                 Part::Delete(stored) => transaction.delete(stored),
                 Part::Remove(key) => transaction.remove(Entity::point(*key)),
@@ -216,6 +237,29 @@ macro_rules! subjects {
                 pub likes: u32,
             }
 
+            /// The entity as another program knows it.
+            #[derive(TableEntity, Clone, Debug)]
+            #[table(name = $table)]
+            $(#[index($name $($option)*)])+
+            struct Other {
+                #[partition_key]
+                group: u8,
+                #[row_key]
+                id: u8,
+                mail: Option<u8>,
+                badge: u8,
+                seat: u8,
+                tag: u8,
+                age: u8,
+                city: u8,
+                note: u8,
+                rate: f64,
+                stamp: u32,
+                likes: u32,
+                #[property(default)]
+                extra: u32,
+            }
+
             #[derive(Projection)]
             #[projection(of = Entity)]
             struct Noted {
@@ -230,7 +274,7 @@ macro_rules! subjects {
                 const TRANSACTS: bool = transacts!($transacts);
 
                 fn new(fields: &Fields) -> Self {
-                    let Fields { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes } = *fields;
+                    let Fields { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes, .. } = *fields;
                     let rate = RATES[usize::from(rate)];
                     Self { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes }
                 }
@@ -239,7 +283,7 @@ macro_rules! subjects {
                     let Self { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes } = *self;
                     let is_same = |other: &f64| rate.to_bits() == other.to_bits() || rate.is_nan() && other.is_nan();
                     let rate = RATES.iter().position(is_same).and_then(|rate| rate.try_into().ok()).unwrap_or(u8::MAX);
-                    Fields { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes }
+                    Fields { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes, extra: 0 }
                 }
 
                 fn point((group, id): Key) -> Point<Self, Primary> {
@@ -252,6 +296,20 @@ macro_rules! subjects {
 
                 fn patch_if(tables: &Tables, key: Key, etag: &ETag, likes: u32) -> BoxFuture<'static, Result<ETag>> {
                     tables.patch_if(Self::point(key), etag, |row| [row.likes.set(likes)])
+                }
+
+                fn set_extra(tables: &Tables, (group, id): Key, extra: u32) -> BoxFuture<'static, Result<ETag>> {
+                    tables.patch(Other::key(group, id), |row| [row.extra.set(extra)])
+                }
+
+                async fn with_extra(tables: &Tables, group: u8) -> Result<Vec<Fields>> {
+                    let all = Other::by_key(group).all(tables).await?;
+                    let fields = all.iter().map(|other| {
+                        let Other { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes, extra } = **other;
+                        let known = Self { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes };
+                        Fields { extra, ..known.fields() }
+                    });
+                    Ok(fields.collect())
                 }
 
                 async fn all(tables: &Tables, group: u8) -> Result<Vec<Fields>> {

@@ -94,6 +94,27 @@ struct Post {
 }
 
 #[derive(TableEntity)]
+#[table(name = "Versioned", kind, write_id, version = 12)]
+struct Versioned {
+    #[partition_key]
+    p: String,
+    #[row_key]
+    id: String,
+    text: String,
+}
+
+#[tokio::test]
+async fn properties_of_an_entity_with_a_version() {
+    let store = store();
+    store.tables.create::<Versioned>().await.unwrap();
+    let entity = Versioned { p: "p".to_owned(), id: "x".to_owned(), text: "y".to_owned() };
+    store.tables.insert(&entity).await.unwrap();
+    let row = stored(&store, "Versioned", ("p", "x")).await.unwrap();
+    let (properties, id) = row.split_once(" WriteId=").unwrap();
+    assert_eq!((properties, id.is_empty()), ("EntityVersion=12 Text='y' EntityType='Versioned'", false));
+}
+
+#[derive(TableEntity)]
 #[table(name = "Diary")]
 struct Entry {
     #[partition_key]

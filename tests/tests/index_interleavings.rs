@@ -21,6 +21,10 @@ enum Act {
     Update(u32, u32, u32),
     /// Update through a `Stored::new`, for which the stored values are unknown.
     Rewrapped(u32, u32, u32),
+    /// Merge, which reads the item first.
+    Merge(u32, u32, u32),
+    /// Patch of a property that only another program knows.
+    Extra(u32),
     /// Update of the note alone.
     Note(u32, u32),
     /// Update of the note by a program whose struct has no index.
@@ -46,8 +50,8 @@ enum Act {
 }
 
 use Act::{
-    Bare, Both, Delete, Dropped, Fill, Insert, InsertAll, Modify, ModifyOrInsert, Note, Patch, PatchIf, RemoveAll,
-    Repair, Rewrapped, Update, UpsertAll,
+    Bare, Both, Delete, Dropped, Extra, Fill, Insert, InsertAll, Merge, Modify, ModifyOrInsert, Note, Patch, PatchIf,
+    RemoveAll, Repair, Rewrapped, Update, UpsertAll,
 };
 
 /// Outcome of an operation.
@@ -126,6 +130,8 @@ fn changed<I: Item>(value: u32, other: u32) -> impl FnMut(&mut I) + Send {
 
 async fn run<I: Item>(tables: Tables, act: Act) -> Outcome {
     match act {
+        Merge(id, value, other) => outcome(tables.merge(&I::new(Fields::new(id, value, other))).await),
+        Extra(id) => outcome(I::set_extra(&tables, id).await),
         Insert(id, value, other) => outcome(tables.insert(&I::new(Fields::new(id, value, other))).await),
         Update(id, value, other) => match I::get(&tables, id).await.expect("the store answers") {
             Some(mut stored) if (stored.fields().value, stored.fields().other) != (value, other) => {
@@ -189,6 +195,7 @@ impl Act {
             Insert(id, ..)
             | Update(id, ..)
             | Rewrapped(id, ..)
+            | Merge(id, ..)
             | Modify(id, ..)
             | ModifyOrInsert(id, ..)
             | Note(id, _)
@@ -205,7 +212,7 @@ impl Act {
             }
             InsertAll(one, other) | UpsertAll(one, other) => vec![one.id, other.id],
             // A patch may change a pending insert, and is lost if that is aborted.
-            Patch(_) | Delete(_) | RemoveAll(..) | Repair | Fill | Dropped(..) => Vec::new(),
+            Patch(_) | Extra(_) | Delete(_) | RemoveAll(..) | Repair | Fill | Dropped(..) => Vec::new(),
         }
     }
 
@@ -223,8 +230,21 @@ impl Act {
     fn changes(self, id: u32) -> bool {
         match self {
             Dropped(act, _) => act.changes(id),
-            Patch(patched) => patched == id,
+            Patch(patched) | Extra(patched) => patched == id,
             act => act.deletes(id) || act.written().contains(&id),
+        }
+    }
+
+    /// Checks whether the operation may remove the properties of an item that its struct does not know.
+    fn replaces(self, id: u32) -> bool {
+        match self {
+            Insert(own, ..) => own == id,
+            InsertAll(one, other) | UpsertAll(one, other) => [one.id, other.id].contains(&id),
+            Both(one, other) => [one, other]
+                .iter()
+                .any(|write| matches!(write, Write::Insert(fields) | Write::Upsert(fields) if fields.id == id)),
+            Dropped(act, _) => act.replaces(id),
+            act => act.deletes(id),
         }
     }
 
@@ -235,6 +255,7 @@ impl Act {
             Insert(own, value, _)
             | Update(own, value, _)
             | Rewrapped(own, value, _)
+            | Merge(own, value, _)
             | Modify(own, value, _)
             | ModifyOrInsert(own, value, _)
                 if own == id =>
@@ -278,6 +299,7 @@ impl Check<'_> {
         if seen.is_at_rest() {
             let all = promised::<I>(&seen.tables).await?;
             self.acknowledged::<I>(seen, &all)?;
+            self.keeps_unknown::<I>(seen, &all).await?;
             let is_left = self.acts.iter().any(|act| matches!(act, Dropped(..)));
             if is_ready && !is_left {
                 sound::<I>(&seen.tables, &all).await.context("at rest")?;
@@ -291,6 +313,20 @@ impl Check<'_> {
                 return Ok(());
             }
             fixed::<I>(&seen.tables, &all).await?;
+        }
+        Ok(())
+    }
+
+    /// Checks that properties that the struct does not know are kept.
+    async fn keeps_unknown<I: Item>(&self, seen: &Seen<'_, Outcome>, all: &[Fields]) -> Result<()> {
+        for (act, progress) in self.acts.iter().zip(&seen.ops) {
+            let (Extra(id), Progress::Ended(Outcome::Done)) = (*act, progress) else { continue };
+            // A merge may have inserted the item, whose insert another writer aborted.
+            let is_new = !self.start.iter().any(|fields| fields.id == id);
+            if is_new || self.acts.iter().any(|act| act.replaces(id)) || !all.iter().any(|fields| fields.id == id) {
+                continue;
+            }
+            ensure!(I::has_extra(&seen.tables, id).await?, "a property that only another program knows is lost");
         }
         Ok(())
     }
@@ -408,7 +444,7 @@ const OLD_STARTS: [Start; 3] = [OLD_ONE, OLD_TWO, OLD_TWINS];
 const NOTED_ITEM: Fields = Fields { note: 7, ..ONE_ITEM };
 
 /// Operations on one item, with two keys and two values.
-const SINGLE: [Act; 14] = [
+const SINGLE: [Act; 16] = [
     Insert(1, 1, 1),
     Insert(1, 2, 2),
     Insert(2, 1, 1),
@@ -418,6 +454,8 @@ const SINGLE: [Act; 14] = [
     Update(2, 1, 1),
     Update(2, 2, 2),
     Rewrapped(1, 2, 2),
+    Merge(1, 2, 2),
+    Extra(1),
     Note(1, 7),
     Note(1, 8),
     Delete(1),
@@ -764,7 +802,7 @@ mod unique_in_partition_three {
 
     #[test]
     fn every_set_of_three() -> Result<()> {
-        let is_like_another = |act: &Act| matches!(act, Rewrapped(..) | Note(_, 8));
+        let is_like_another = |act: &Act| matches!(act, Rewrapped(..) | Merge(..) | Note(_, 8));
         let acts: Vec<_> = SINGLE.into_iter().filter(|act| !is_like_another(act) || runs_all()).collect();
         combinations::<Item>(&STARTS, &acts, 3)
     }

@@ -5,7 +5,7 @@ use std::{env, fmt::Write as _, fs, ops::RangeInclusive, path::Path};
 
 use anyhow::{Context, Result};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use table_runtime::{ETag, TableEntity, Tables, backend::BoxFuture};
+use table_runtime::{ETag, Stored, TableEntity, Tables, backend::BoxFuture};
 use tests::stores::{Kind, Store};
 
 /// Entity with one kind of index, or several.
@@ -149,6 +149,14 @@ async fn line<E: Indexed>() -> Result<String> {
     counts.push(requests());
     tables.upsert(&E::new(2, "d")).await?;
     counts.push(requests());
+    // The only difference of a merge is that it always reads the entity.
+    tables.merge(&E::new(2, "e")).await?;
+    let one_more = usize::from(E::LAYOUTS.len() == 1);
+    assert_eq!(requests(), counts[5] + one_more, "{}: merge", E::TITLE);
+    let mut made = Stored::new(E::clone(&stored), Stored::etag(&stored).clone());
+    made.change(Some("f"));
+    tables.update(&mut made).await?;
+    assert_eq!(requests(), counts[3] + 1, "{}: update of an entity that was not read", E::TITLE);
     let patch = E::patch(tables);
     let mut columns: Vec<_> = counts.iter().map(ToString::to_string).collect();
     if !E::TITLE.contains("include") {

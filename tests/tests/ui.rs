@@ -7,9 +7,18 @@
 fn ui() {
     let cases = trybuild::TestCases::new();
     cases.pass("tests/ui/pass/*.rs");
-    for topic in
-        ["attributes", "wrappers", "keys", "properties", "indexes", "queries", "projections", "groups", "writes"]
-    {
+    for topic in [
+        "attributes",
+        "wrappers",
+        "keys",
+        "properties",
+        "indexes",
+        "queries",
+        "projections",
+        "groups",
+        "writes",
+        "versions",
+    ] {
         cases.compile_fail(format!("tests/ui/{topic}/*.rs"));
     }
 }

@@ -52,6 +52,7 @@ fn names_are_free(entity: &Entity, errors: &mut Errors) {
             "Timestamp" => "is the time of the row's last write, which the service sets",
             "IndexPending" => "marks index rows that are being written",
             "EntityType" if entity.kind.is_some() => "stores the `kind`",
+            "EntityVersion" if entity.version.is_some() => "stores the `version`",
             "WriteId" if entity.write_id => "stores the `write_id`",
             // Cross-partition index rows have it even if the entity does not.
             "WriteId" if entity.indexes.iter().any(Index::is_cross_partition) => "identifies the writes of index rows",
@@ -79,7 +80,7 @@ fn rename_help(field: &Field) -> String {
 
 /// Checks the service's limit of properties in a row.
 fn properties_fit(entity: &Entity, errors: &mut Errors) {
-    let own = usize::from(entity.kind.is_some()) + usize::from(entity.write_id);
+    let own = [entity.kind.is_some(), entity.write_id, entity.version.is_some()].map(usize::from).iter().sum::<usize>();
     let count = entity.properties().count() + own;
     if count > 252 {
         let help = "help: put some fields into another struct, and store it with `#[property(json)]`";

@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{quote, quote_spanned};
+use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
 
 use super::{
@@ -12,7 +13,7 @@ use super::{
     types::{self, option},
 };
 use crate::{
-    hygiene::{local, this},
+    hygiene::{at, local, this},
     model::{Index, Key, Layout, Slice, Source},
 };
 
@@ -32,6 +33,12 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
             impl #parameters #t::OnePartition for #ident #arguments #bounds {}
         }
     });
+    let one_version = context.entity.from.is_none().then(|| {
+        quote! {
+            #[automatically_derived]
+            impl #parameters #t::OneVersion for #ident #arguments #bounds {}
+        }
+    });
     let sliced = context.entity.slice.as_ref().map(|_| {
         quote! {
             #[automatically_derived]
@@ -43,6 +50,7 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
     quote! {
         #allow_scan
         #one_partition
+        #one_version
         #sliced
         #[automatically_derived]
         #[allow(clippy::type_complexity)]
@@ -65,6 +73,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let was = option(entity.was.as_ref().map(|was| &was.value));
     let separator = option(types::separator(entity));
     let write_id = entity.write_id;
+    let version = version(context);
     let deny_unknown = entity.deny_unknown.then(|| {
         quote!(
             const DENY_UNKNOWN: ::core::primitive::bool = true;
@@ -74,6 +83,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let (keys, write, read) = (keys(context), write(context), read(context));
     let (write_index, owner_part) = (indexes::write_index(context), indexes::owner_part(context));
     let index_value = indexes::index_value(context);
+    let read_older = read_older(context);
     quote! {
         #[automatically_derived]
         #[allow(deprecated, clippy::type_complexity)]
@@ -86,6 +96,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
             const WRITE_ID: ::core::primitive::bool = #write_id;
             const SEPARATOR: ::core::option::Option<::core::primitive::char> = #separator;
             #deny_unknown
+            #version
             type Columns = #columns #arguments;
             const COLUMNS: #columns #arguments = #columns_value;
             #keys
@@ -94,8 +105,101 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
             #owner_part
             #index_value
             #read
+            #read_older
         }
     }
+}
+
+/// Returns the constants of the version, if they differ from the defaults.
+fn version(context: &Context<'_>) -> TokenStream {
+    let entity = context.entity;
+    let version = entity.version.map(|version| {
+        let version = Literal::usize_unsuffixed(version);
+        quote!(const VERSION: ::core::primitive::u32 = #version;)
+    });
+    let skip_newer = entity.skip_newer.then(|| {
+        quote!(
+            const SKIP_NEWER: ::core::primitive::bool = true;
+        )
+    });
+    quote!(#version #skip_newer)
+}
+
+/// Returns the function that reads a row of an older version.
+fn read_older(context: &Context<'_>) -> Option<TokenStream> {
+    let from = context.entity.from.as_ref()?;
+    let (t, row, version) = (context.runtime.here(), local("row"), local("version"));
+    let function = context.runtime.at(from.span());
+    let read = quote_spanned!(from.span()=> #function::read_older::<Self, #from>);
+    Some(quote! {
+        fn read_older(
+            #row: #t::StoredRow<'_>,
+            #version: ::core::primitive::u32,
+        ) -> #t::Result<#t::ReadEntity<Self>> {
+            #read(#row, #version)
+        }
+    })
+}
+
+/// Returns a constant that does not compile if the struct of `from` does not have the same rows. A generic struct is
+/// checked where it is used.
+pub(super) fn check_from(context: &Context<'_>) -> Option<TokenStream> {
+    let (entity, from) = (context.entity, context.entity.from.as_ref()?);
+    if !entity.generics.params.is_empty() {
+        return None;
+    }
+    let span = from.span();
+    let (t, ident) = (context.runtime.at(span), at(&entity.ident, span));
+    let (name, other) = (entity.ident.unraw(), from.segments.last().map(|last| last.ident.unraw().to_string()));
+    let other = other.unwrap_or_default();
+    let messages = [
+        (
+            "Version",
+            format!(
+                "`{other}` does not have a lower version than `{name}`; a struct without `version` has version 1, and each \
+                 later struct a greater number"
+            ),
+        ),
+        (
+            "Kind",
+            format!(
+                "`{other}` has another kind than `{name}`; a kind defaults to the struct's name, so write the same \
+                 `#[table(kind = \"…\")]` on both, or on neither"
+            ),
+        ),
+        (
+            "Table",
+            format!(
+                "`{other}` is in another table than `{name}`; a table defaults to the struct's name, so write the same \
+                 `#[table(name = \"…\")]` on both, and the same `slice`"
+            ),
+        ),
+        (
+            "Key",
+            format!(
+                "the primary keys of `{other}` and `{name}` differ; give both the same parts in the same order, with the \
+                 same types, encodings, constants, `prefix` and `separator` (an index in the entity's own table gives its \
+                 row keys a prefix: keep it on both, or write the prefix with `#[row_key(prefix = \"…\")]`)"
+            ),
+        ),
+        (
+            "Property",
+            format!(
+                "`{other}` has a property `EntityVersion`, which holds the versions of rows; rows of `{other}` can have no \
+                 later version, unless they are moved into another table without that property"
+            ),
+        ),
+    ];
+    let arms = messages.map(|(misfit, message)| {
+        let misfit = Ident::new(misfit, span);
+        quote_spanned!(span=> #t::VersionMisfit::#misfit => ::core::panic!(#message))
+    });
+    Some(quote_spanned! {span=>
+        const _: () = match #t::version_misfit::<#ident, #from>() {
+            #t::VersionMisfit::No => {}
+            #(#arms,)*
+        };
+    })
 }
 
 fn layout(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {

@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
-use syn::{Data, DeriveInput, Fields, Generics, Ident, Visibility, ext::IdentExt as _};
+use syn::{Data, DeriveInput, Fields, Generics, Ident, Path, Visibility, ext::IdentExt as _};
 
 use super::{
     field::{Field, Property, Storage},
@@ -19,6 +19,9 @@ use crate::{
     text::Text,
 };
 
+/// Greatest version of an entity: the greatest `Edm.Int32`.
+const MAX_VERSION: usize = 0x7FFF_FFFF;
+
 /// Struct whose values are stored as rows.
 pub(crate) struct Entity {
     pub(crate) ident: Ident,
@@ -34,6 +37,10 @@ pub(crate) struct Entity {
     pub(crate) write_id: bool,
     pub(crate) allow_scan: bool,
     pub(crate) deny_unknown: bool,
+    pub(crate) version: Option<usize>,
+    /// Struct that reads rows of older versions.
+    pub(crate) from: Option<Path>,
+    pub(crate) skip_newer: bool,
     pub(crate) separator: Option<Text>,
     pub(crate) slice: Option<Slice>,
     pub(crate) partition: Key,
@@ -89,6 +96,10 @@ impl Entity {
         let write_id = keys.flag("write_id", errors).is_some();
         let allow_scan = keys.flag("allow_scan", errors).is_some();
         let deny_unknown = keys.flag("deny_unknown", errors).is_some();
+        // A struct without the key has version 1.
+        let version = keys.number("version", 2..=MAX_VERSION, errors).map(|(_, version)| version);
+        let from = keys.path("from", errors);
+        let skip_newer = keys.flag("skip_newer", errors).is_some();
         keys.finish(errors);
 
         let mut entity = Self {
@@ -103,6 +114,9 @@ impl Entity {
             write_id,
             allow_scan,
             deny_unknown,
+            version,
+            from,
+            skip_newer,
             separator,
             slice: None,
             partition: Key { constant: partition, ..Key::default() },

@@ -63,6 +63,20 @@ fn slices() {
     })));
 }
 
+/// Covers an entity that reads rows of an older version.
+#[test]
+fn versions() {
+    snapshot!(pretty(crate::table_entity(&parse_quote! {
+        #[table(name = "Articles", version = 3, from = old::ArticleV2, skip_newer, deny_unknown)]
+        struct Article {
+            #[partition_key]
+            author: String,
+            #[row_key]
+            title: String,
+        }
+    })));
+}
+
 /// Covers hash partitions of the row key's field and of another field.
 #[test]
 fn hash() {

@@ -40,7 +40,7 @@ fn names(tokens: TokenStream) -> String {
 #[test]
 fn code_of_an_entity_names_only_its_types_and_absolute_paths() {
     let tokens = crate::table_entity(&parse_quote! {
-        #[table(kind, write_id, allow_scan, separator = "_")]
+        #[table(kind, write_id, allow_scan, separator = "_", version = 2, from = Old, skip_newer, deny_unknown)]
         struct Post<G: Bound> {
             #[partition_key(first = 1)]
             #[row_key]
@@ -59,7 +59,7 @@ fn code_of_an_entity_names_only_its_types_and_absolute_paths() {
     });
     // `Columns` is the associated type of the trait.
     assert!(tokens.to_string().contains("fn by_g"), "{tokens}");
-    assert_eq!(names(tokens), "A Bound C Columns E F G Post PostColumns Self");
+    assert_eq!(names(tokens), "A Bound C Columns E F G Old Post PostColumns Self");
 }
 
 #[test]

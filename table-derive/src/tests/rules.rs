@@ -45,6 +45,12 @@ fn wrong_table_attributes_are_reported() {
         table(name) => "`name` takes a string; write `name = \"…\"`";
         table(name = 5) => "`name` takes a string";
         table(allow_scan = true) => "`allow_scan` takes no value; write `allow_scan`";
+        table(version = 1) => "`version` takes a whole number from 2 to 2147483647; write `version = 2`";
+        table(version = "7") => "write `version = 7`";
+        table(from = "PostV1", version = 2) => "`from` takes a path; write `from = some::path`";
+        table(from = PostV1) => "so this struct needs a version; write `version = 2` before it";
+        table(skip_newer = true) => "`skip_newer` takes no value";
+        table(deny_unknown = "x") => "`deny_unknown` takes no value";
         table(kind = 5) => "`kind` takes a string or no value";
         table(kind = "") => "a kind cannot be empty";
         table(entity) => "`entity` takes a string; write `entity = \"…\"`";
@@ -237,6 +243,18 @@ fn wrong_properties_are_reported() {
             }
         ),
         "`WriteId` stores the `write_id`",
+    );
+    refuses(
+        &parse_quote!(
+            #[table(version = 2)]
+            struct Post {
+                #[partition_key]
+                #[row_key]
+                a: u8,
+                entity_version: u8,
+            }
+        ),
+        "`EntityVersion` stores the `version`",
     );
     let fields = (0..251).map(|n| quote::format_ident!("field{n}"));
     let fits: DeriveInput =

@@ -219,6 +219,7 @@ fn is_of_entity(error: &Error) -> bool {
         Error::Key(_)
             | Error::Property(_)
             | Error::UnknownProperties(_)
+            | Error::Version(_)
             | Error::Limit(_)
             | Error::AlreadyExists(_)
             | Error::NotFound(_)

@@ -287,7 +287,7 @@ impl<'a> Comparison<'a> {
                           entity of another kind in the same table needs a kind or a prefix of its own";
             return Err(self.changed(KEY, &record.entity, changes.join("; "), advice.to_owned()));
         }
-        let recorded = facts.properties.get(&self.version());
+        let recorded = facts.properties.get(&self.entity.version);
         for property in self.entity.properties {
             let Some(edm) = property.edm else { continue };
             let Some(was) = recorded.and_then(|recorded| recorded.get(property.name)) else { continue };
@@ -402,11 +402,6 @@ impl<'a> Comparison<'a> {
         Ok(waits)
     }
 
-    /// Returns the version that new rows of the entity have.
-    fn version(&self) -> u32 {
-        1
-    }
-
     /// Returns the facts about the entity that have to be recorded.
     fn facts(&self, primary: Option<&Stored<Record>>, forgotten: &[RecordVersion]) -> Facts {
         let mut facts = primary.map(|primary| primary.facts()).unwrap_or_default();
@@ -423,7 +418,7 @@ impl<'a> Comparison<'a> {
         for layout in self.entity.layouts.iter().skip(1) {
             facts.indexes.insert(layout.name.to_owned(), layout.table.to_ascii_lowercase());
         }
-        let types: &mut BTreeMap<String, String> = facts.properties.entry(self.version()).or_default();
+        let types: &mut BTreeMap<String, String> = facts.properties.entry(self.entity.version).or_default();
         for property in self.entity.properties {
             if let Some(edm) = property.edm {
                 types.entry(property.name.to_owned()).or_insert_with(|| edm.to_string());

@@ -3,7 +3,7 @@
 use crate::{
     Error, Guid, Layout, LayoutInfo, Properties, PropertyInfo, Result, Row, RowRef, TableEntity, ValueRef,
     codec::index_value,
-    entity::{self, Loaded, LoadedRow, LoadedRows, PENDING, Unknown, WRITE_ID},
+    entity::{self, Loaded, LoadedRow, LoadedRows, PENDING, Unknown, VERSION, WRITE_ID},
     layout::{Holds, Scope, Shape},
     limits,
     row::RowKeys,
@@ -26,6 +26,10 @@ pub(crate) struct Schema {
     pub(crate) shape: Option<Shape>,
     describe: fn() -> Layout,
     rows: fn(&str, RowRef<'_>) -> Result<(Encoded, Unknown)>,
+    /// Returns the properties of a copy as the entity in it is written now.
+    copy: fn(usize, RowRef<'_>) -> Result<Properties>,
+    /// Version of the rows that are written.
+    version: u32,
     owner: fn(usize, RowRef<'_>) -> Result<RowKeys>,
 }
 
@@ -87,6 +91,11 @@ impl Encoded {
             rows.push(row.transpose()?);
         }
         Ok(Self { rows })
+    }
+
+    /// Returns the properties of the entity's row in a layout.
+    fn into_properties(mut self, layout: usize) -> Properties {
+        self.rows.get_mut(layout).and_then(Option::take).map(|row| row.properties).unwrap_or_default()
     }
 
     /// Returns the entity's own row.
@@ -156,6 +165,11 @@ impl Schema {
                 let stored = entity::read::<E>(table, row)?;
                 Ok((Encoded::unchecked(&*stored)?, stored.into_unknown()))
             },
+            copy: |layout, row| {
+                let (_, copied) = entity::read_copy::<E>(layout, row)?;
+                Ok(Encoded::unchecked(&copied)?.into_properties(layout))
+            },
+            version: E::VERSION,
             owner: entity::owner::<E>,
         }
     }
@@ -233,8 +247,19 @@ impl Schema {
     pub(crate) fn has_properties(&self, layout: usize, stored: &Properties, expected: &Properties) -> bool {
         let pointer = self.layouts[layout].index.as_ref().map_or([].as_slice(), |index| index.pointer);
         same_properties(stored, expected, |name| {
-            self.properties.iter().chain(pointer).any(|property| property.name == name)
+            name == VERSION && self.version > 1
+                || self.properties.iter().chain(pointer).any(|property| property.name == name)
         })
+    }
+
+    /// Checks whether the row of an index has the properties that it should have. A copy of an older version is compared
+    /// as it is read.
+    pub(crate) fn is_up_to_date(&self, layout: usize, stored: &Row, expected: &Properties) -> Result<bool> {
+        if self.has_properties(layout, &stored.properties, expected) {
+            return Ok(true);
+        }
+        let is_versioned_copy = self.version > 1 && self.holds(layout) == Holds::Copy;
+        Ok(is_versioned_copy && self.has_properties(layout, &(self.copy)(layout, stored.as_ref())?, expected))
     }
 
     /// Returns the keys of the entity to which an index row points.

@@ -200,8 +200,15 @@ mod tests {
             .iter()
             .map(|layout| {
                 let layouts = std::slice::from_ref(*layout);
-                let entity =
-                    Layout { entity: "Entity", layouts, properties: &[], kind: None, write_id: false, separator: None };
+                let entity = Layout {
+                    entity: "Entity",
+                    layouts,
+                    properties: &[],
+                    kind: None,
+                    write_id: false,
+                    version: 1,
+                    separator: None,
+                };
                 (KeyPattern::of(layout), written(&entity, layout))
             })
             .collect();

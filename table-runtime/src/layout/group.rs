@@ -14,6 +14,7 @@ pub struct Member {
     layouts: &'static [LayoutInfo],
     pub(crate) kind: Option<&'static str>,
     separator: Option<char>,
+    skips_newer: bool,
 }
 
 /// Reason why a variant cannot be in a group.
@@ -35,6 +36,8 @@ pub enum Misfit {
     Open,
     /// The master's row key is a constant, and the table holds index rows, which would lie among its items.
     Indexes,
+    /// The variant or the master skips rows of a newer version, but a group reads all rows of the partition.
+    SkipsNewer,
     /// Either the variant or the master has a kind, and the other has none.
     Kinds,
     /// An earlier variant has the same kind.
@@ -60,8 +63,9 @@ impl Member {
         layouts: &'static [LayoutInfo],
         kind: Option<&'static str>,
         separator: Option<char>,
+        skips_newer: bool,
     ) -> Self {
-        Self { layouts, kind, separator }
+        Self { layouts, kind, separator, skips_newer }
     }
 
     pub(crate) const fn key(&self) -> &'static LayoutInfo {
@@ -108,6 +112,9 @@ pub const fn member_misfit(members: &[Member], number: usize) -> Misfit {
     }
     if first.slice.is_some() || key.slice.is_some() {
         return Misfit::Slice;
+    }
+    if master.skips_newer || member.skips_newer {
+        return Misfit::SkipsNewer;
     }
     let partition = first.partition.len();
     if !separated

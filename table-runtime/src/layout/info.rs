@@ -181,8 +181,17 @@ pub struct Layout {
     pub kind: Option<&'static str>,
     /// `true` if there is a property `WriteId`.
     pub write_id: bool,
+    /// Version of the rows that are written, in the property `EntityVersion` unless it is 1.
+    #[serde(skip_serializing_if = "is_first")]
+    pub version: u32,
     /// The only delimiter of every key, for data that other programs wrote.
     pub separator: Option<char>,
+}
+
+/// Checks whether the version is that of an entity without `#[table(version = …)]`.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+const fn is_first(version: &u32) -> bool {
+    *version == 1
 }
 
 impl fmt::Display for Layout {
@@ -206,6 +215,7 @@ impl fmt::Display for Layout {
             )?;
         }
         let own = self.kind.map(|_| "EntityType").into_iter().chain(self.write_id.then_some("WriteId"));
+        let own = own.chain((!is_first(&self.version)).then_some("EntityVersion"));
         let names: Vec<_> = self.properties.iter().map(|property| property.name).chain(own).collect();
         writeln!(f, "  properties: {}", names.join(", "))
     }

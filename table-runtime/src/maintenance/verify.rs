@@ -126,8 +126,7 @@ impl Inspector<'_> {
             let ((row, entity), owner) = (ids(), self.0.row_id(&owner));
             return Ok(located(Finding::TwoOwners { index, row, entity, owner }, at));
         }
-        if schema.holds(layout) != Holds::Pointer && !schema.has_properties(layout, &stored.properties, &row.properties)
-        {
+        if schema.holds(layout) != Holds::Pointer && !schema.is_up_to_date(layout, &stored, &row.properties)? {
             let (row, entity) = ids();
             return Ok(located(Finding::StaleCopy { index, row, entity }, at));
         }
@@ -207,7 +206,10 @@ fn without_unreadable(findings: Result<Vec<LocatedFinding>>) -> Result<Vec<Locat
 
 /// Checks whether the error is about the content of one row and says nothing about others.
 const fn is_unreadable(error: &Error) -> bool {
-    matches!(error, Error::Key(_) | Error::Property(_) | Error::UnknownProperties(_) | Error::Damaged { .. })
+    matches!(
+        error,
+        Error::Key(_) | Error::Property(_) | Error::UnknownProperties(_) | Error::Version(_) | Error::Damaged { .. }
+    )
 }
 
 /// The findings of one page, the progress after it, and the state that reads the next page.

@@ -4,9 +4,7 @@ use std::{fmt, ops::Deref};
 
 use super::{Point, Primary, View};
 use crate::{
-    Result, RowRef, Stored, TableEntity, Tables,
-    codec::RowReader,
-    entity,
+    Result, RowRef, Stored, TableEntity, Tables, entity,
     read::{FoundRow, Plan},
     row::RowKeys,
 };
@@ -17,7 +15,8 @@ use crate::{
 /// A `Copied` derefs to the entity. A copy is another row than the entity and has a version of its own, so it cannot be
 /// updated: [`fetch`](Self::fetch) reads the entity itself. In the entity's own partition, the entity's transaction
 /// writes the copy, so the copy is never out of date. In another partition, the copy is written after the entity, and
-/// may lag behind it.
+/// may lag behind it. A copy holds the properties that the struct of its last writer knows: one that an older program
+/// wrote lacks what that program did not know, until the entity is updated or repaired.
 #[derive(Clone)]
 pub struct Copied<T> {
     entity: T,
@@ -48,14 +47,13 @@ impl<T: TableEntity> Copied<T> {
     }
 }
 
-/// Returns the entity in an index row that holds a copy of it.
-pub(super) fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<Copied<E>> {
-    let keys = entity::owner::<E>(layout, row)?;
-    let entity_row = RowRef { partition_key: &keys.partition_key, row_key: &keys.row_key, ..row };
-    let mut reader = RowReader::new(&E::LAYOUTS[0], E::LAYOUTS[0].table, entity_row);
-    let entity = E::read(&mut reader)?;
-    reader.finish()?;
-    Ok(Copied::new(entity, &keys))
+/// Returns the entity in an index row that holds a copy of it; `None` if the copy has a version that readers skip.
+pub(super) fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<Option<Copied<E>>> {
+    if E::SKIP_NEWER && entity::newer_version(E::LAYOUTS[layout].table, row, E::VERSION)?.is_some() {
+        return Ok(None);
+    }
+    let (keys, entity) = entity::read_copy::<E>(layout, row)?;
+    Ok(Some(Copied::new(entity, &keys)))
 }
 
 impl<T> Deref for Copied<T> {
@@ -96,6 +94,6 @@ impl<E: TableEntity> View for Copied<E> {
     type Item = Self;
 
     fn read(found: FoundRow<'_>) -> Result<Option<Self>> {
-        read_copy(found.layout, found.row).map(Some)
+        read_copy(found.layout, found.row)
     }
 }

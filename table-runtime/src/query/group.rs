@@ -127,6 +127,7 @@ impl Member {
             <V::Entity as TableEntity>::LAYOUTS,
             <V::Entity as TableEntity>::KIND,
             <V::Entity as TableEntity>::SEPARATOR,
+            <V::Entity as TableEntity>::SKIP_NEWER,
         )
     }
 }

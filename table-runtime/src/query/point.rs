@@ -6,7 +6,7 @@ use super::{Explain, HasPart, Primary, Projection, Query, View};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::{
-    Result, Tables,
+    OneVersion, Result, Tables,
     cost::{self, Cost},
     pacing,
     read::{self, FoundRow, Plan, Selection},
@@ -121,6 +121,7 @@ impl<V: View, W> Point<V, W> {
     /// [`Rows::select`](crate::Rows::select) describes the requests through an index.
     pub fn select<P>(mut self) -> Point<P, W>
     where
+        V: View<Entity: OneVersion>,
         P: Projection<V::Entity>,
     {
         self.plan.select(Some(Selection::new(P::PROPERTIES, false)));
@@ -148,6 +149,7 @@ impl<V: View> Point<V, Lookup> {
     /// [`Rows::select_unchecked`](crate::Rows::select_unchecked).
     pub fn select_unchecked<P>(mut self) -> Point<P, Lookup>
     where
+        V: View<Entity: OneVersion>,
         P: Projection<V::Entity>,
     {
         self.plan.select(Some(Selection::new(P::PROPERTIES, true)));

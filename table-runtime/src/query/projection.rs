@@ -8,6 +8,7 @@ use crate::{
     codec::{PropertyWriter, RowReader},
     entity,
     key::{KeyReader, RowContext},
+    layout::Holds,
     read::{FoundRow, values, wants_keys},
     row::RowKeys,
 };
@@ -67,6 +68,7 @@ impl FoundRow<'_> {
                 return Ok(None);
             }
         }
+        entity::check_version::<E>(self.table, self.row)?;
         of_row::<E, P>(self.table, self.row).map(Some)
     }
 }
@@ -81,6 +83,9 @@ fn of_row<E: TableEntity, P: Projection<E>>(table: &str, row: RowRef<'_>) -> Res
 /// Returns the fields that an index row holds: as properties, in its own keys, or in the keys that it points to.
 fn of_index<E: TableEntity, P: Projection<E>>(layout: usize, row: RowRef<'_>) -> Result<P> {
     let info = &E::LAYOUTS[layout];
+    if info.index.as_ref().is_some_and(|index| index.holds == Holds::Copy) {
+        entity::check_version::<E>(info.table, row)?;
+    }
     let keys = if wants_keys(P::PROPERTIES) {
         let RowKeys { partition_key, row_key } = entity::owner::<E>(layout, row)?;
         (Cow::Owned(partition_key), Cow::Owned(row_key))

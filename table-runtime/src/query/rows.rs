@@ -11,7 +11,7 @@ use super::{
     Projection, Query, Reach, Rest, Sorted, View, pages::give,
 };
 use crate::{
-    Result, TableEntity, Tables,
+    OneVersion, Result, TableEntity, Tables,
     backend::BoxFuture,
     column::{Decided, IntoFilter},
     cost::{self, Cost},
@@ -164,7 +164,7 @@ impl<V, P, A> Rows<V, P, A> {
     /// The closure may also return an `Option` of a filter: `filter(|post| least.map(|least| post.likes.ge(least)))`.
     pub fn filter<F>(mut self, filter: impl FnOnce(Columns<V>) -> F) -> Rows<V, Done, A::Filtered>
     where
-        V: View<Entity: OneEntity>,
+        V: View<Entity: OneEntity + OneVersion>,
         A: Reach + Opened,
         F: IntoFilter<V::Entity, Presence: Decided>,
     {
@@ -182,7 +182,7 @@ impl<V, P, A> Rows<V, P, A> {
     /// entity has the value: [`select_unchecked`](Self::select_unchecked) avoids these reads.
     pub fn select<S>(mut self) -> Rows<S, P, A>
     where
-        V: View<Entity: OneEntity>,
+        V: View<Entity: OneEntity + OneVersion>,
         S: Projection<V::Entity>,
     {
         self.plan.select(Some(Selection::new(S::PROPERTIES, false)));
@@ -326,6 +326,7 @@ impl<V: View, P> Rows<V, P, cost::Lookups> {
     /// one that a crash ended, may have left rows whose entity does not have the value, or does not exist.
     pub fn select_unchecked<S>(mut self) -> Rows<S, P, cost::Lookups>
     where
+        V: View<Entity: OneVersion>,
         S: Projection<V::Entity>,
     {
         self.plan.select(Some(Selection::new(S::PROPERTIES, true)));

@@ -6,7 +6,8 @@ use super::{selection::Selection, visible::Visible};
 use crate::{
     Condition, Error, Holds, KeyError, LayoutInfo, LimitError, QueryError, Result, RowRef, TableEntity,
     backend::{KeyRange, Partitions, Scan},
-    column, entity,
+    column,
+    entity::{self, VERSION},
     key::{Encode, Escape, KeyBuffer, KeyProblem, Kind, Ordered, check_length, hash, order, write_part},
     limits,
     property::PropertyProblem,
@@ -109,7 +110,10 @@ impl Plan {
         let mut plan = Self {
             layout,
             layout_number,
-            visible: const { Visible::new(E::LAYOUTS, E::KIND, E::SEPARATOR) },
+            visible: const {
+                let visible = Visible::new(E::LAYOUTS, E::KIND, E::SEPARATOR);
+                if E::SKIP_NEWER { visible.skip_newer(E::VERSION) } else { visible }
+            },
             entity_fns: entity_fns.filter(|_| layout.index.is_some()),
             partition: KeyBuffer::new(),
             row: KeyBuffer::new(),
@@ -395,7 +399,8 @@ impl Plan {
     }
 
     /// Returns the properties to ask for in the layout's rows; `None` for all of them. For the entities' own rows they
-    /// include `seen_by`, the properties that decide whether a row is visible.
+    /// include `seen_by`, the properties that decide whether a row is visible. Rows of entities and copies have a
+    /// version.
     pub(crate) fn selected(&self, seen_by: &'static [&'static str]) -> Option<Vec<&'static str>> {
         if self.is_lookup() {
             // Included properties are needed only by queries that do not read the entities.
@@ -405,6 +410,10 @@ impl Plan {
         let mut selected = self.select?.of(self.layout);
         if self.layout.index.is_none() {
             selected.extend(seen_by);
+        }
+        let holds = self.layout.index.as_ref().map(|index| index.holds);
+        if matches!(holds, None | Some(Holds::Copy)) && !selected.contains(&VERSION) {
+            selected.push(VERSION);
         }
         Some(selected)
     }

@@ -14,6 +14,8 @@ pub(crate) struct Visible {
     kinds: Kinds,
     /// Shape that the row's key must have, if rows have no kind.
     shape: Option<Shape>,
+    /// Newest version that the row may have, if readers skip newer ones.
+    newest: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,12 +50,17 @@ impl Kinds {
 impl Visible {
     pub(crate) const fn new(layouts: &[LayoutInfo], kind: Option<&'static str>, separator: Option<char>) -> Self {
         let shape = if kind.is_some() { None } else { Shape::of(&layouts[0], separator) };
-        Self { table: layouts[0].table, kinds: Kinds::One(kind), shape }
+        Self { table: layouts[0].table, kinds: Kinds::One(kind), shape, newest: None }
+    }
+
+    /// Returns the same condition without rows of a version newer than this one.
+    pub(crate) const fn skip_newer(self, newest: u32) -> Self {
+        Self { newest: Some(newest), ..self }
     }
 
     /// Returns the condition under which a row is visible as an entity of a group.
     pub(crate) const fn of_group(members: &'static [Member]) -> Self {
-        Self { table: members[0].layouts()[0].table, kinds: Kinds::Group(members), shape: None }
+        Self { table: members[0].layouts()[0].table, kinds: Kinds::Group(members), shape: None, newest: None }
     }
 
     /// Returns the filter condition on the kind; `None` if rows have no kind, or there are too many kinds.
@@ -106,23 +113,33 @@ impl Visible {
         self.shape.is_none_or(|shape| shape.fits(row.row_key))
     }
 
-    /// Checks whether the row is committed. Every row is checked, also if the struct has no indexes: another program
+    /// Checks whether the row is committed, and of a version that readers do not skip. Every row is checked, also if the struct has no indexes: another program
     /// may know an index that this one does not, and write pending inserts.
     fn is_committed(self, row: RowRef<'_>) -> Result<bool> {
+        if let Some(newest) = self.newest
+            && entity::newer_version(self.table, row, newest)?.is_some()
+        {
+            return Ok(false);
+        }
         Ok(!entity::is_pending(self.table, row)?)
     }
 
     /// Returns the properties that [`is_visible`](Self::is_visible) reads.
     pub(crate) const fn properties(self) -> &'static [&'static str] {
-        Self::properties_of(self.kinds.is_some())
+        self.properties_of(self.kinds.is_some())
     }
 
     /// Returns the properties that [`is_visible_after_filter`](Self::is_visible_after_filter) reads.
     pub(crate) const fn properties_after_filter(self) -> &'static [&'static str] {
-        Self::properties_of(self.kinds.are_many())
+        self.properties_of(self.kinds.are_many())
     }
 
-    const fn properties_of(kind: bool) -> &'static [&'static str] {
-        if kind { &[entity::KIND, entity::PENDING] } else { &[entity::PENDING] }
+    const fn properties_of(self, kind: bool) -> &'static [&'static str] {
+        match (kind, self.newest.is_some()) {
+            (false, false) => &[entity::PENDING],
+            (true, false) => &[entity::KIND, entity::PENDING],
+            (false, true) => &[entity::PENDING, entity::VERSION],
+            (true, true) => &[entity::KIND, entity::PENDING, entity::VERSION],
+        }
     }
 }

@@ -97,6 +97,12 @@ pub trait Item: TableEntity + Clone + fmt::Debug + 'static {
 
     /// Changes the note of an item with a struct that has none of the indexes. Returns false if it finds no such item.
     fn note_bare(tables: &Tables, id: u32, note: u32) -> impl Future<Output = table_runtime::Result<bool>>;
+
+    /// Sets a property of the item that only another program knows.
+    fn set_extra(tables: &Tables, id: u32) -> impl Future<Output = table_runtime::Result<()>>;
+
+    /// Checks whether the item has the property that only another program knows.
+    fn has_extra(tables: &Tables, id: u32) -> impl Future<Output = table_runtime::Result<bool>>;
 }
 
 macro_rules! patch {
@@ -211,7 +217,7 @@ macro_rules! items {
                 pub likes: u32,
             }
 
-            /// The same items in a program whose struct has none of the indexes.
+            /// The same items in another program, whose struct has none of the indexes and one more property.
             #[derive(TableEntity, Clone, Debug, PartialEq)]
             #[table(name = "Items")]
             struct Bare {
@@ -223,6 +229,7 @@ macro_rules! items {
                 other: u32,
                 note: u32,
                 likes: u32,
+                extra: Option<u32>,
             }
 
             impl super::Item for Item {
@@ -292,13 +299,22 @@ macro_rules! items {
 
                 async fn insert_bare(tables: &Tables, fields: Fields) -> Result<()> {
                     let Fields { id, value, other, note, likes } = fields;
-                    tables.insert(&Bare { group: "a".to_owned(), id, value, other, note, likes }).await.map(drop)
+                    let group = "a".to_owned();
+                    tables.insert(&Bare { group, id, value, other, note, likes, extra: None }).await.map(drop)
                 }
 
                 async fn note_bare(tables: &Tables, id: u32, note: u32) -> Result<bool> {
                     let Some(mut bare) = Bare::key("a", id).get(tables).await? else { return Ok(false) };
                     bare.note = note;
                     tables.update(&mut bare).await.map(|_| true)
+                }
+
+                async fn set_extra(tables: &Tables, id: u32) -> Result<()> {
+                    tables.patch(Bare::key("a", id), |item| [item.extra.set(1)]).await.map(drop)
+                }
+
+                async fn has_extra(tables: &Tables, id: u32) -> Result<bool> {
+                    Ok(Bare::key("a", id).get(tables).await?.is_some_and(|bare| bare.extra.is_some()))
                 }
             }
         }

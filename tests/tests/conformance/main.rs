@@ -53,6 +53,7 @@ mod slices {
     mod queries;
     mod writes;
 }
+mod versions;
 mod writes {
     mod bulk;
     mod modify;

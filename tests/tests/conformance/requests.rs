@@ -1,6 +1,7 @@
 //! Numbers of requests that the operations of an entity without indexes take.
 
 use anyhow::Result;
+use table_runtime::Stored;
 use tests::stores::Store;
 
 use crate::fixtures::{Post, at};
@@ -26,6 +27,25 @@ async fn each_operation_takes_one_request(store: &Store) -> Result<()> {
     stored.likes += 1;
     tables.update(&mut stored).await?;
     expect("update", 1);
+    let mut made = Stored::new(Stored::into_inner(stored.clone()), Stored::etag(&stored).clone());
+    tables.update(&mut made).await?;
+    expect("the first update of an entity that was not read: the row is read", 2);
+    tables.update(&mut made).await?;
+    expect("the next update", 1);
+    tables.merge(&Post::numbered("Marcus", 1)).await?;
+    expect("merge: the row is read", 2);
+    tables.merge(&Post::numbered("Marcus", 2)).await?;
+    expect("merge of a new entity", 2);
+    let etag = tables.insert(&Post::numbered("Marcus", 3)).await?;
+    expect("insert", 1);
+    tables.delete(&Stored::new(Post::numbered("Marcus", 3), etag)).await?;
+    expect("delete of an entity that was not read", 1);
+    tables.transaction().merge(&Post::numbered("Marcus", 2)).update(&mut made.clone()).commit().await.unwrap_err();
+    expect("a transaction with a merge that is outdated", 2);
+    tables.transaction().merge(&Post::numbered("Marcus", 2)).commit().await?;
+    expect("a transaction with a merge", 2);
+    tables.remove(Post::key("Marcus", at(2), 2)).await?;
+    expect("remove", 1);
     tables.patch(key(), |post| [post.likes.set(1)]).await?;
     expect("patch", 1);
     tables.get_many([key(), key(), key()]).await?;

@@ -78,7 +78,7 @@ impl<S: Subject> Program for Indexed<S> {
             };
             let mut all = Vec::new();
             for group in 0..GROUPS {
-                all.extend(S::all(tables, group).await?);
+                all.extend(S::with_extra(tables, group).await?);
             }
             answers.push(format!("{answer}, and there are {all:?}"));
         }

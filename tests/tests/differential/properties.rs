@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, iter};
 
 use anyhow::Result;
-use table_runtime::{ETag, Error, Opened, Rows, Stored, Tables, Transaction};
+use table_runtime::{ETag, Error, Opened, Rows, Stored, TableEntity, Tables, Transaction};
 use tests::{
     anything::{Anything, Key, Literal, Narrow, Part, Query, Source},
     random::Random,
@@ -11,6 +11,17 @@ use tests::{
 };
 
 use crate::{Answers, Program, error_text};
+
+/// The entity as another program knows it.
+#[derive(TableEntity)]
+#[table(name = "Anything")]
+struct More {
+    #[partition_key]
+    area: String,
+    #[row_key]
+    name: String,
+    more: i32,
+}
 
 /// Program of such writes and queries.
 pub(crate) struct Properties {
@@ -38,6 +49,9 @@ enum Step {
 enum Write {
     Insert(Anything),
     Upsert(Anything),
+    Merge(Anything),
+    /// Another program sets a property that the entity does not know.
+    More(Key, i32),
     Update(Anything, Version),
     Patch(Key, Vec<Literal>),
     /// Patches a version of the entity with the key of this one.
@@ -104,13 +118,15 @@ fn write(source: &mut Source<'_>, key: Key) -> Write {
         };
         (0..count).map(|_| set()).collect()
     };
-    match source.random.below(16) {
+    match source.random.below(20) {
         0..3 => Write::Insert(source.entity(key)),
         3..6 => Write::Upsert(source.entity(key)),
         6..9 => Write::Update(source.entity(key), version),
         9..12 => Write::Patch(key, sets(source)),
         12..14 => Write::PatchIf(source.entity(key), sets(source), version),
         14 => Write::Delete(source.entity(key), version),
+        16..18 => Write::Merge(source.entity(key)),
+        18..20 => Write::More(key, i32::from(source.random.byte(255))),
         _ => Write::Remove(key),
     }
 }
@@ -300,6 +316,10 @@ impl State {
         match write {
             Write::Insert(entity) => tables.insert(entity).await.map(drop)?,
             Write::Upsert(entity) => tables.upsert(entity).await.map(drop)?,
+            Write::Merge(entity) => tables.merge(entity).await.map(drop)?,
+            Write::More((area, name), more) => {
+                tables.patch(More::key(area, name), |row| [row.more.set(*more)]).await?;
+            }
             Write::Update(entity, version) => {
                 let mut stored = self.stored(entity, *version).await?;
                 tables.update(&mut stored).await?;
@@ -340,6 +360,10 @@ impl State {
                 (Write::Delete(..), Some(stored)) => transaction.delete(stored),
                 (Write::Insert(entity), _) => transaction.insert(entity),
                 (Write::Upsert(entity), _) => transaction.upsert(entity),
+                (Write::Merge(entity), _) => transaction.merge(entity),
+                (Write::More((area, name), more), _) => {
+                    transaction.patch(More::key(area, name), |row| [row.more.set(*more)])
+                }
                 (Write::Patch((area, name), sets), _) => transaction
                     .patch(Anything::key(area, name), |row| sets.iter().map(|set| set.set(row)).collect::<Vec<_>>()),
                 (Write::PatchIf(entity, sets, _), Some(stored)) => {

@@ -2,14 +2,17 @@
 
 use std::{collections::BTreeMap, fmt::Debug, future::Future};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use proptest::{
     collection::vec,
     prelude::*,
     sample::select,
     test_runner::{Config, FileFailurePersistence, TestCaseError, TestRunner},
 };
-use table_runtime::{Copied, Error, Stored, Tables, backend::Backend};
+use table_runtime::{
+    Copied, Error, Properties, Stored, Tables, ValueRef,
+    backend::{Action, Backend, IfMatch},
+};
 use tests::stores::{Kind, Store};
 use tokio::{runtime::Handle, task::block_in_place};
 
@@ -25,6 +28,9 @@ crate::conformance! {
 enum Write<E> {
     Insert(E),
     Upsert(E),
+    Merge(E),
+    /// Another program sets a property that the struct does not know.
+    Foreign(E, i32),
     /// Reads the entity of this key and replaces it with this one.
     Update(E),
     /// Reads the entity, writes it again, and then tries to update or delete the version first read.
@@ -40,6 +46,8 @@ trait Subject: table_runtime::TableEntity + Clone + Debug + PartialEq {
     fn key(&self) -> Self::Key;
     fn point(&self) -> table_runtime::Point<Self>;
     /// Returns the value of each unique index, with the scope in which it is unique.
+    /// Returns the keys of the entity's row.
+    fn row_keys(&self) -> (String, String);
     fn unique_values(&self) -> Vec<(&'static str, String)>;
     /// Sets a property that is in no index.
     fn patch(&self, tables: &Tables) -> impl Future<Output = table_runtime::Result<table_runtime::ETag>> + Send;
@@ -101,11 +109,12 @@ fn put<E: Subject>(map: &mut BTreeMap<E::Key, E>, new: &E) -> Outcome {
 fn model<E: Subject>(map: &mut BTreeMap<E::Key, E>, write: &Write<E>) -> Outcome {
     match write {
         Write::Insert(new) if map.contains_key(&new.key()) => Outcome::Exists,
-        Write::Insert(new) | Write::Upsert(new) => put(map, new),
+        Write::Insert(new) | Write::Upsert(new) | Write::Merge(new) => put(map, new),
+        Write::Foreign(new, _) if map.contains_key(&new.key()) => Outcome::Done,
         Write::Update(new) if map.contains_key(&new.key()) => put(map, new),
         Write::Stale(new, _) if map.contains_key(&new.key()) => Outcome::Changed,
         Write::Delete(key) if map.remove(&key.key()).is_some() => Outcome::Done,
-        Write::Update(_) | Write::Stale(..) | Write::Delete(_) => Outcome::NotFound,
+        Write::Update(_) | Write::Stale(..) | Write::Delete(_) | Write::Foreign(..) => Outcome::NotFound,
         Write::Remove(key) => Outcome::Removed(map.remove(&key.key()).is_some()),
         Write::Patch(new) => match map.get_mut(&new.key()) {
             Some(old) => {
@@ -117,9 +126,24 @@ fn model<E: Subject>(map: &mut BTreeMap<E::Key, E>, write: &Write<E>) -> Outcome
     }
 }
 
-async fn run<E: Subject>(tables: &Tables, write: &Write<E>) -> Result<Outcome> {
+/// Applies a write that was done to the properties that the struct does not know.
+fn model_foreign<E: Subject>(foreign: &mut BTreeMap<E::Key, i32>, write: &Write<E>) {
+    match write {
+        Write::Foreign(entity, value) => drop(foreign.insert(entity.key(), *value)),
+        Write::Insert(entity) | Write::Upsert(entity) | Write::Delete(entity) | Write::Remove(entity) => {
+            foreign.remove(&entity.key());
+        }
+        // The entity was not changed, or the property was kept.
+        Write::Merge(_) | Write::Update(_) | Write::Stale(..) | Write::Patch(_) => {}
+    }
+}
+
+async fn run<E: Subject>(store: &Store, write: &Write<E>) -> Result<Outcome> {
+    let tables = &store.tables;
     let (Write::Insert(entity)
     | Write::Upsert(entity)
+    | Write::Merge(entity)
+    | Write::Foreign(entity, _)
     | Write::Update(entity)
     | Write::Stale(entity, _)
     | Write::Delete(entity)
@@ -129,6 +153,14 @@ async fn run<E: Subject>(tables: &Tables, write: &Write<E>) -> Result<Outcome> {
     Ok(match write {
         Write::Insert(new) => Outcome::of(tables.insert(new).await)?,
         Write::Upsert(new) => Outcome::of(tables.upsert(new).await)?,
+        Write::Merge(new) => Outcome::of(tables.merge(new).await)?,
+        Write::Foreign(new, value) => {
+            let mut properties = Properties::default();
+            properties.push("Foreign", ValueRef::Int32(*value));
+            let (partition_key, row_key) = new.row_keys();
+            let merge = Action::Merge(properties, IfMatch::Any);
+            Outcome::of(store.write(E::LAYOUTS[0].table, (&partition_key, &row_key), merge).await)?
+        }
         Write::Remove(_) => Outcome::Removed(tables.remove(entity.point()).await?),
         Write::Patch(new) => Outcome::of(new.patch(tables).await)?,
         Write::Update(new) => match read().await? {
@@ -170,11 +202,21 @@ async fn run<E: Subject>(tables: &Tables, write: &Write<E>) -> Result<Outcome> {
 async fn program<E: Subject>(store: &Store, writes: &[Write<E>]) -> Result<()> {
     let tables = &store.tables;
     tables.create::<E>().await?;
-    let mut map = BTreeMap::new();
+    let (mut map, mut foreign) = (BTreeMap::new(), BTreeMap::new());
     for (at, write) in writes.iter().enumerate() {
         let expected = model(&mut map, write);
-        let found = run(tables, write).await?;
+        let found = run(store, write).await?;
         ensure!(found.agrees(&expected), "write {at}: {found:?} instead of {expected:?}");
+        if matches!(found, Outcome::Done | Outcome::Removed(true)) {
+            model_foreign(&mut foreign, write);
+        }
+    }
+    for (key, entity) in &map {
+        let (partition_key, row_key) = entity.row_keys();
+        let row = store.backend.get(E::LAYOUTS[0].table, &partition_key, &row_key, None).await?;
+        let row = row.with_context(|| format!("no row of {key:?}"))?;
+        let (found, expected) = (row.properties.get("Foreign"), foreign.get(key).copied().map(ValueRef::Int32));
+        ensure!(found == expected, "{key:?}: {found:?} instead of {expected:?}");
     }
     let findings = tables.verify::<E>().all().await?;
     ensure!(findings.is_empty(), "{findings:?}");
@@ -191,7 +233,7 @@ async fn program<E: Subject>(store: &Store, writes: &[Write<E>]) -> Result<()> {
 }
 
 fn writes<E: Subject>() -> impl Strategy<Value = Vec<Write<E>>> {
-    let write = (0..14_u8, E::any()).prop_map(|(verb, entity)| match verb {
+    let write = (0..18_u8, E::any(), 0..9_i32).prop_map(|(verb, entity, value)| match verb {
         0..4 => Write::Insert(entity),
         4..6 => Write::Upsert(entity),
         6..9 => Write::Update(entity),
@@ -199,6 +241,8 @@ fn writes<E: Subject>() -> impl Strategy<Value = Vec<Write<E>>> {
         10 => Write::Stale(entity, true),
         11 => Write::Delete(entity),
         12 => Write::Remove(entity),
+        14..16 => Write::Merge(entity),
+        16..18 => Write::Foreign(entity, value),
         _ => Write::Patch(entity),
     });
     vec(write, 1..24)
@@ -266,6 +310,10 @@ impl Subject for Person {
 
     fn point(&self) -> table_runtime::Point<Self> {
         Self::key(&self.team, self.id)
+    }
+
+    fn row_keys(&self) -> (String, String) {
+        (self.team.clone(), format!("id-{:010}", self.id))
     }
 
     fn unique_values(&self) -> Vec<(&'static str, String)> {
@@ -387,6 +435,10 @@ impl Subject for Account {
 
     fn point(&self) -> table_runtime::Point<Self> {
         Self::key(&self.user, self.id)
+    }
+
+    fn row_keys(&self) -> (String, String) {
+        (self.user.clone(), format!("id-{:010}", self.id))
     }
 
     fn unique_values(&self) -> Vec<(&'static str, String)> {

@@ -128,12 +128,12 @@ async fn only_the_properties_of_the_projection_are_requested(store: &Store) -> R
     store.tables.create::<Everything>().await?;
     let requested = Arc::new(Mutex::new(Vec::new()));
     let tables = Tables::new(Recording { inner: store.backend.clone(), requested: requested.clone() });
-    // `IndexPending`, the mark of an uncommitted insert, is requested too.
+    // `IndexPending`, the mark of an uncommitted insert, and the version are requested too.
     let requested = || std::mem::take(&mut *requested.lock().expect("no panic"));
     Post::by_key("Marcus").select::<Headline>().all(&tables).await?;
-    assert_eq!(requested(), [Some(vec!["Title", "Posted", "IndexPending"])]);
+    assert_eq!(requested(), [Some(vec!["Title", "Posted", "IndexPending", "EntityVersion"])]);
     Post::key("Marcus", at(1), 1).select::<Headline>().get(&tables).await?;
-    assert_eq!(requested(), [Some(vec!["Title", "Posted", "IndexPending"])]);
+    assert_eq!(requested(), [Some(vec!["Title", "Posted", "IndexPending", "EntityVersion"])]);
     let ids = Post::by_key("Marcus").take(1).select::<PostId>().all(&tables).await?;
     assert_eq!(ids, [PostId { id: 4, author: "Marcus".to_owned() }]);
     assert_eq!(requested(), [Some(vec!["IndexPending"])]);
@@ -142,12 +142,22 @@ async fn only_the_properties_of_the_projection_are_requested(store: &Store) -> R
     Everything::by_key(user).select::<Odds>().all(&tables).await?;
     assert_eq!(
         requested(),
-        [Some(vec!["Settings", "MaybeHuge", "AddedLater", "class", "Email", "Maybe", "IndexPending"])]
+        [Some(vec!["Settings", "MaybeHuge", "AddedLater", "class", "Email", "Maybe", "IndexPending", "EntityVersion"])]
     );
     Everything::key(user, Standing::Active).select::<Odds>().get(&tables).await?;
     assert_eq!(
         requested(),
-        [Some(vec!["Settings", "MaybeHuge", "AddedLater", "class", "Email", "Maybe", "EntityType", "IndexPending"])]
+        [Some(vec![
+            "Settings",
+            "MaybeHuge",
+            "AddedLater",
+            "class",
+            "Email",
+            "Maybe",
+            "EntityType",
+            "IndexPending",
+            "EntityVersion"
+        ])]
     );
     Ok(())
 }

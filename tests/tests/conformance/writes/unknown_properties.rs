@@ -277,7 +277,7 @@ impl Expected {
 async fn take_turns<O: Version, N: Version>(store: &Store, has_copies: bool) -> Result<()> {
     let tables = &store.tables;
     tables.create::<N>().await?;
-    let length = if matches!(store.kind, Kind::Memory | Kind::Plain) { 3 } else { 1 };
+    let length = if matches!(store.kind, Kind::Memory | Kind::Plain) { 2 } else { 1 };
     let count = (TURNS.len() * 2).pow(length);
     for number in 0..count {
         tables.upsert(&O::new("first", None)).await?;

@@ -27,7 +27,7 @@ mod shadows {
 use shadows::*;
 
 #[derive(renamed::TableEntity)]
-#[table(crate = crate::renamed, kind, write_id, allow_scan, separator = "_")]
+#[table(crate = crate::renamed, kind, write_id, allow_scan, separator = "_", version = 3, skip_newer, deny_unknown)]
 struct Post<T> {
     #[partition_key(first = 1)]
     #[row_key]
@@ -51,6 +51,22 @@ struct Sliced {
     slice: u32,
     #[row_key(time)]
     at: ::std::time::SystemTime,
+}
+
+/// Later version of it.
+#[derive(renamed::TableEntity)]
+#[table(crate = crate::renamed, name = "Sliced", slice = day(at), version = 2, from = Sliced)]
+struct Later {
+    #[partition_key]
+    slice: u32,
+    #[row_key(time)]
+    at: ::std::time::SystemTime,
+}
+
+impl ::core::convert::From<Sliced> for Later {
+    fn from(sliced: Sliced) -> Self {
+        Self { slice: sliced.slice, at: sliced.at }
+    }
 }
 
 /// Entity whose fields have the names of variables in generated code.

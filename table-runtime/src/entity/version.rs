@@ -1,0 +1,295 @@
+//! Versions of an entity: rows that an older struct wrote are read as that struct and converted.
+//!
+//! A row carries its version in the property [`VERSION`]; a row without it has version 1. The property is written first,
+//! so that a reader finds it at once.
+
+use std::{cmp::Ordering, fmt::Display};
+
+use super::{KIND, Unknown, WRITE_ID, all_keys, index_properties, is_known};
+use crate::{
+    Error, KeyError, LayoutInfo, Properties, PropertiesRef, PropertyError, Result, RowRef, TableEntity,
+    UnknownPropertiesError, ValueRef, VersionError, VersionProblem,
+    codec::{RowReader, damaged},
+    layout::{Holds, has_property, same_kind, same_primary_key, same_separator, same_table},
+    row::RowKeys,
+};
+
+/// Property that holds the version of an entity, unless that is 1.
+pub(crate) const VERSION: &str = "EntityVersion";
+
+/// An entity of which every row that the program reads has the version of the struct: without
+/// `#[table(version = …, from = …)]`.
+#[diagnostic::on_unimplemented(
+    message = "rows of `{Self}` may have an older version, which the store cannot filter, project or patch",
+    label = "has `from`, so some rows may be those of an older struct",
+    note = "read the entities, which converts them; then filter the stream, or change each with `update`",
+    note = "after every row was read and updated once, remove `from`"
+)]
+pub trait OneVersion {}
+
+/// An entity that is made from rows of an older version, which are read as `O`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be made from `{O}`",
+    label = "rows of an older version are read as `{O}` and converted",
+    note = "implement `From<{O}>` for `{Self}`, or `TryFrom<{O}>` with an error that is `Display`"
+)]
+pub trait FromOlder<O>: Sized {
+    #[doc(hidden)]
+    fn from_older(older: O) -> Result<Self, String>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<O, E: TryFrom<O, Error: Display>> FromOlder<O> for E {
+    fn from_older(older: O) -> Result<Self, String> {
+        E::try_from(older).map_err(|error| error.to_string())
+    }
+}
+
+/// A row that is read as an entity.
+#[derive(Clone, Copy)]
+pub struct StoredRow<'a> {
+    table: &'a str,
+    row: RowRef<'a>,
+    /// `true` for a copy of an entity in an index, whose row also has the properties of a pointer.
+    is_copy: bool,
+}
+
+/// An entity that was read from its row, and the properties that its struct does not know.
+pub struct ReadEntity<E> {
+    pub(crate) entity: E,
+    pub(crate) unknown: Unknown,
+}
+
+/// Reads the entity in a row of `table`, of any version that the program knows.
+#[inline]
+pub(crate) fn read_entity<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<ReadEntity<E>> {
+    StoredRow { table, row, is_copy: false }.read()
+}
+
+/// Reads the entity in a copy, of any version that the program knows. The row has the entity's keys.
+pub(crate) fn read_copied<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<E> {
+    StoredRow { table, row, is_copy: true }.read().map(|read| read.entity)
+}
+
+impl StoredRow<'_> {
+    fn read<E: TableEntity>(self) -> Result<ReadEntity<E>> {
+        let Self { table, row, is_copy } = self;
+        if const { E::VERSION > 1 } {
+            let found = self.version()?;
+            if found < E::VERSION {
+                return E::read_older(self, found);
+            }
+            if found > E::VERSION {
+                return Err(self.misversioned::<E>(found, VersionProblem::Newer));
+            }
+        }
+        let mut reader = RowReader::new(&E::LAYOUTS[0], table, row);
+        // A newer version may have removed what this one reads.
+        let entity = E::read(&mut reader).map_err(|error| self.is_newer::<E>(row.properties).unwrap_or(error))?;
+        if E::VERSION > 1 {
+            reader.skip(VERSION)?;
+        }
+        if E::KIND.is_some() {
+            reader.skip(KIND)?;
+        }
+        if E::WRITE_ID {
+            reader.skip(WRITE_ID)?;
+        }
+        let unknown = if reader.is_read_whole() {
+            None
+        } else if is_copy {
+            match self.is_newer::<E>(reader.unread()) {
+                Some(error) => return Err(error),
+                None => reader.finish().map(|()| None)?,
+            }
+        } else {
+            self.unknown::<E>(&reader)?
+        };
+        Ok(ReadEntity { entity, unknown })
+    }
+
+    /// Returns the properties that the struct does not know.
+    ///
+    /// # Errors
+    /// The row has such properties, and the struct denies them; or the row has a newer version.
+    #[cold]
+    fn unknown<E: TableEntity>(self, reader: &RowReader<'_>) -> Result<Unknown> {
+        let unknown = reader.unknown(&|name| is_known::<E>(name))?;
+        if let Some(newer) = self.is_newer::<E>(unknown.as_ref()) {
+            return Err(newer);
+        }
+        if E::DENY_UNKNOWN && !unknown.is_empty() {
+            let properties = unknown.iter().map(|(name, _)| name.to_owned()).collect();
+            return Err(Box::new(UnknownPropertiesError { row: self.row.id(self.table), properties }).into());
+        }
+        Ok((!unknown.is_empty()).then(|| Box::new(unknown)))
+    }
+
+    /// Returns the error of a newer version if one of these properties holds it, for a struct of version 1. The version
+    /// is then a property like others, which rows without unknown properties do not have.
+    #[cold]
+    fn is_newer<E: TableEntity>(self, properties: PropertiesRef<'_>) -> Option<Error> {
+        if E::VERSION > 1 || has_property(E::PROPERTIES, VERSION) {
+            return None;
+        }
+        // Another program may use the name for something else.
+        let found = properties.get(VERSION).and_then(number).filter(|found| *found > 1)?;
+        Some(self.misversioned::<E>(found, VersionProblem::Newer))
+    }
+
+    /// Returns the version of the row.
+    fn version(self) -> Result<u32> {
+        let mut properties = self.row.properties;
+        let value = properties.seek(VERSION).map_err(|damage| damaged(self.table, self.row, damage))?;
+        let Some(value) = value else { return Ok(1) };
+        number(value).ok_or_else(|| {
+            let (expected, found) = ("Edm.Int32, the version of the entity".to_owned(), value.edm_type().to_owned());
+            let row = self.row.id(self.table);
+            Box::new(PropertyError { row, property: VERSION.to_owned(), expected, found }).into()
+        })
+    }
+
+    #[cold]
+    fn misversioned<E: TableEntity>(self, found: u32, problem: VersionProblem) -> Error {
+        Box::new(VersionError { row: self.row.id(self.table), found, known: E::VERSION, problem }).into()
+    }
+}
+
+/// Checks that a row, of which a query reads some properties, has the version of the struct.
+///
+/// # Errors
+/// The row has another version.
+pub(crate) fn check_version<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<()> {
+    let stored = StoredRow { table, row, is_copy: false };
+    if E::VERSION == 1 {
+        return stored.is_newer::<E>(row.properties).map_or(Ok(()), Err);
+    }
+    let found = stored.version()?;
+    match found.cmp(&E::VERSION) {
+        Ordering::Equal => Ok(()),
+        Ordering::Less => Err(stored.misversioned::<E>(found, VersionProblem::Older)),
+        Ordering::Greater => Err(stored.misversioned::<E>(found, VersionProblem::Newer)),
+    }
+}
+
+/// Returns the version of a row if it is greater than `known`. A row whose version is no number is not newer.
+pub(crate) fn newer_version(table: &str, row: RowRef<'_>, known: u32) -> Result<Option<u32>> {
+    let mut properties = row.properties;
+    let value = properties.seek(VERSION).map_err(|damage| damaged(table, row, damage))?;
+    Ok(value.and_then(number).filter(|found| *found > known))
+}
+
+fn number(value: ValueRef<'_>) -> Option<u32> {
+    match value {
+        ValueRef::Int32(number) => u32::try_from(number).ok(),
+        ValueRef::Int64(number) => u32::try_from(number).ok(),
+        _ => None,
+    }
+    .filter(|number| *number > 0)
+}
+
+/// Returns the value of the property for this version; `None` if rows of the version do not have the property.
+pub(crate) fn version_value(version: u32) -> Option<ValueRef<'static>> {
+    // The derive allows no greater version.
+    (version > 1).then(|| ValueRef::Int32(version.try_into().unwrap_or(i32::MAX)))
+}
+
+/// Returns the error of a row of an older version, for an entity that reads only its own.
+#[cold]
+pub(super) fn refuse_older<E: TableEntity>(row: StoredRow<'_>, found: u32) -> Result<ReadEntity<E>> {
+    Err(row.misversioned::<E>(found, VersionProblem::Older))
+}
+
+/// Reads a row of an older version as `O`, and converts the entity.
+///
+/// # Errors
+/// No struct reads this version; the row does not fit its struct; the conversion fails, or changes a key.
+pub fn read_older<E: TableEntity + FromOlder<O>, O: TableEntity>(
+    row: StoredRow<'_>,
+    found: u32,
+) -> Result<ReadEntity<E>> {
+    const {
+        // The derive reports it for a struct that is not generic, with the names of both.
+        assert!(
+            matches!(version_misfit::<E, O>(), VersionMisfit::No),
+            "the struct of `from` must have a lower version, and the same kind, table and primary key"
+        );
+    }
+    if found > O::VERSION {
+        return refuse_older(row, found);
+    }
+    let ReadEntity { entity: older, unknown } = row.read::<O>()?;
+    let was = shared_rows::<O>(&older, E::LAYOUTS)?;
+    let entity = E::from_older(older).map_err(|reason| row.misversioned::<E>(found, VersionProblem::Failed(reason)))?;
+    let now = shared_rows::<E>(&entity, O::LAYOUTS)?;
+    // The rows of these indexes were written by the older struct.
+    for (layout, rows) in &now {
+        if was.iter().any(|(other, was)| other == layout && was != rows) {
+            return Err(row.misversioned::<E>(found, VersionProblem::KeyChanged(layout)));
+        }
+    }
+    Ok(ReadEntity { entity, unknown: unknown.and_then(without_known::<E>) })
+}
+
+/// Returns the properties that `E` does not know either.
+#[cold]
+#[allow(clippy::unnecessary_box_returns, clippy::boxed_local, reason = "an entity carries them boxed")]
+fn without_known<E: TableEntity>(unknown: Box<Properties>) -> Unknown {
+    let mut rest = Properties::default();
+    for (name, value) in unknown.iter().filter(|(name, _)| !is_known::<E>(name)) {
+        rest.push(name, value);
+    }
+    (!rest.is_empty()).then(|| Box::new(rest))
+}
+
+/// Name of a layout with the keys of an entity's row in it and the properties that the row includes.
+type SharedRow = (&'static str, Option<(RowKeys, Properties)>);
+
+/// Returns the rows of an entity in the layouts that another struct has too.
+fn shared_rows<E: TableEntity>(entity: &E, others: &[LayoutInfo]) -> Result<Vec<SharedRow>, Box<KeyError>> {
+    let rows = all_keys(entity)?.into_iter().zip(E::LAYOUTS).enumerate();
+    let shared = rows.filter(|(_, (_, layout))| others.iter().any(|other| other.name == layout.name));
+    let shared = shared.map(|(at, (keys, layout))| {
+        let row = keys.map(|keys| {
+            let is_include = layout.index.as_ref().is_some_and(|index| index.holds == Holds::Include);
+            let included = is_include.then(|| index_properties(entity, at, &keys, Properties::default()).ok());
+            (keys, included.flatten().unwrap_or_default())
+        });
+        (layout.name, row)
+    });
+    Ok(shared.collect())
+}
+
+/// Reason why rows of one struct cannot be read as older versions of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VersionMisfit {
+    /// No reason: the structs fit.
+    No,
+    /// The struct of `from` does not have a lower version.
+    Version,
+    /// The structs have different kinds.
+    Kind,
+    /// The structs are stored in different tables.
+    Table,
+    /// The structs have different primary keys.
+    Key,
+    /// The struct of `from` has a property of the name in which the version is stored.
+    Property,
+}
+
+/// Returns the reason why rows of `O` cannot be read as older versions of `E`; [`VersionMisfit::No`] if they can.
+pub const fn version_misfit<E: TableEntity, O: TableEntity>() -> VersionMisfit {
+    if O::VERSION >= E::VERSION {
+        VersionMisfit::Version
+    } else if !same_kind(E::KIND, O::KIND) {
+        VersionMisfit::Kind
+    } else if !same_table(&E::LAYOUTS[0], &O::LAYOUTS[0]) {
+        VersionMisfit::Table
+    } else if !same_separator(E::SEPARATOR, O::SEPARATOR) || !same_primary_key(&E::LAYOUTS[0], &O::LAYOUTS[0]) {
+        VersionMisfit::Key
+    } else if has_property(O::PROPERTIES, VERSION) {
+        VersionMisfit::Property
+    } else {
+        VersionMisfit::No
+    }
+}
