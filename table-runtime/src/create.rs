@@ -246,14 +246,26 @@ pub(crate) struct RecordedIndex {
 impl Tables {
     /// Returns the record of an index that a backfill builds. Records the entity first if necessary, and waits until no
     /// handle relies on an earlier state of the index.
+    ///
+    /// # Errors
+    /// Returns [`Error::IndexBuilding`] if a program without the index has begun meanwhile, and [`Error::IndexDropped`] if
+    /// the index was dropped.
     pub(crate) async fn begin_index(&self, schema: Schema, layout: &'static LayoutInfo) -> Result<RecordedIndex> {
         let mut delays = pacing::delays();
         let mut waited: Option<RecordVersion> = None;
+        let mut starts = None;
         loop {
             let Some((pages, record)) = self.recorded_index(schema, layout).await? else {
+                if starts.is_some() {
+                    return Err(index_dropped(schema, layout));
+                }
                 self.create_schema(schema).await?;
                 continue;
             };
+            // A program without the index has begun while this backfill waited.
+            if *starts.get_or_insert(record.starts) != record.starts {
+                return Err(index_building(schema, layout));
+            }
             match record.state {
                 State::Gone => return Err(index_dropped(schema, layout)),
                 State::Leaving if waited.as_ref() == Some(&version(&record)) => {
@@ -295,10 +307,7 @@ impl Tables {
                 Some((pages, record)) if *Stored::etag(&record) == begun.version => (pages, record),
                 Some((_, record)) if record.state == State::Ready => return Ok(()),
                 Some((_, record)) if record.state == State::Gone => return Err(index_dropped(schema, layout)),
-                _ => {
-                    let (table, index) = (schema.table().to_owned(), layout.name.to_owned());
-                    return Err(Error::IndexBuilding { table, index });
-                }
+                _ => return Err(index_building(schema, layout)),
             };
             if record.state == State::Ready {
                 return Ok(());
@@ -332,6 +341,10 @@ impl Tables {
         let record = record.clone();
         Ok(Some((pages, record)))
     }
+}
+
+fn index_building(schema: Schema, layout: &LayoutInfo) -> Error {
+    Error::IndexBuilding { table: schema.table().to_owned(), index: layout.name.to_owned() }
 }
 
 fn index_dropped(schema: Schema, layout: &LayoutInfo) -> Error {

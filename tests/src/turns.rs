@@ -299,4 +299,12 @@ impl<B: Backend> Backend for Turns<B> {
     fn pause(&self, _: Duration) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
+        self.inner.sleep(time)
+    }
+
+    fn clock(&self) -> Duration {
+        self.inner.clock()
+    }
 }

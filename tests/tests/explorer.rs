@@ -17,7 +17,7 @@ use futures_util::{
 use proptest::{collection::vec, prelude::*};
 use table_runtime::{Error, Stored, TableEntity, Tables, backend::Backend};
 use tests::{
-    explore::{Crashes, Explored, Explorer, Op, Progress, Seen, explore, op},
+    explore::{Crashes, Explored, Explorer, Op, Progress, Seen, explore, op, staged},
     plain::Plain,
 };
 
@@ -175,7 +175,7 @@ fn an_empty_table_is_part_of_the_state() -> Result<()> {
         }
         Ok(())
     })?;
-    let created: [&[&str]; 3] = [&[], &["Counters"], &["Counters", "TableLayouts"]];
+    let created: [&[&str]; 3] = [&[], &["TableLayouts"], &["Counters", "TableLayouts"]];
     assert_eq!(*left.borrow(), created.map(|names| names.iter().map(|name| (*name).to_owned()).collect()).into());
     Ok(())
 }
@@ -241,6 +241,103 @@ fn a_dropped_write_arrives_later_or_never() -> Result<()> {
     })?;
     // The first insert never replaces the upserted row. The second insert arrives at some time, or never.
     assert_eq!(*visited.borrow(), [(Some(5), None), (Some(5), Some(0))].into());
+    Ok(())
+}
+
+#[test]
+fn time_passes_only_in_the_steps_of_sleeps() -> Result<()> {
+    let [short, long] = [1, 3].map(Duration::from_secs);
+    let clock = || {
+        staged("clock", |stage| async move {
+            stage.wait(Duration::ZERO).await;
+            let first = stage.now();
+            stage.wait(Duration::ZERO).await;
+            (first.as_secs(), stage.now().as_secs())
+        })
+    };
+    let sleeps = staged("sleeps", move |stage| async move {
+        stage.wait(short).await;
+        stage.wait(long).await;
+        (0, 0)
+    });
+    let visited = RefCell::new(BTreeSet::new());
+    let explored = explore(&Plain::default(), &[clock(), sleeps], Crashes::None, async |seen| {
+        if let Progress::Ended(times) = seen.ops[0] {
+            visited.borrow_mut().insert((*times, seen.store.clock().as_secs()));
+        }
+        Ok(())
+    })?;
+    let times = [((0, 0), 0), ((0, 0), 1), ((0, 0), 4), ((0, 1), 1), ((0, 1), 4), ((0, 4), 4)];
+    let late_times = [((1, 1), 1), ((1, 1), 4), ((1, 4), 4), ((4, 4), 4)];
+    assert_eq!(*visited.borrow(), times.into_iter().chain(late_times).collect());
+    // Before its first reading, between both readings for each time of the first one, and at the end for each result.
+    assert_eq!((explored.states, explored.ends), (3 + 3 + 2 + 1 + visited.borrow().len(), 6));
+
+    // Operations that read the clock while no time passes have the states of others.
+    let explored = explore(&Plain::default(), &[clock(), clock()], Crashes::None, async |_| Ok(()))?;
+    assert_eq!(explored.states, 9);
+    Ok(())
+}
+
+#[test]
+fn a_sleep_ends_at_its_own_time() -> Result<()> {
+    let sleeps = |seconds| {
+        staged(format!("{seconds} s"), move |stage| async move {
+            stage.wait(Duration::from_secs(seconds)).await;
+            stage.now().as_secs()
+        })
+    };
+    let ends = RefCell::new(BTreeSet::new());
+    explore(&Plain::default(), &[sleeps(2), sleeps(5)], Crashes::None, async |seen| {
+        if let [Progress::Ended(one), Progress::Ended(other)] = seen.ops[..] {
+            ends.borrow_mut().insert((*one, *other));
+        }
+        Ok(())
+    })?;
+    // Both begin at once. An operation may go on later than its sleep ends, and never earlier.
+    assert_eq!(*ends.borrow(), [(2, 5), (5, 5)].into());
+    Ok(())
+}
+
+#[test]
+fn preparations_are_no_steps() -> Result<()> {
+    let counts = op("count", |tables: Tables| async move { count(&tables, 1).await });
+    let counts = counts.prepared(|stage| async move {
+        stage.tables.insert(&counter(1, 3)).await.expect("a new row");
+        stage.wait(Duration::from_secs(1)).await;
+    });
+    let explored = explore(&start(&[]), &[counts], Crashes::Any, async |seen| {
+        assert_eq!(seen.store.clock(), Duration::from_secs(1));
+        assert!(!matches!(seen.ops[0], Progress::Ended(count) if *count != Some(3)));
+        Ok(())
+    })?;
+    assert_eq!(explored, Explored { states: 2, edges: 1, ends: 1, longest: 1 });
+    Ok(())
+}
+
+#[test]
+fn a_look_at_the_store_is_an_input() -> Result<()> {
+    // The counter returns to its first count, so only the looks differ at the end.
+    let looks = || {
+        staged("looks", |stage| async move {
+            let rows = stage.look(|store| store.rows().len());
+            stage.wait(Duration::ZERO).await;
+            rows + 10 * stage.look(|store| store.rows().len())
+        })
+    };
+    let turns = op("insert and remove", |tables: Tables| async move {
+        tables.insert(&counter(1, 0)).await.expect("a new row");
+        tables.remove(Counter::key("a", 1)).await.expect("the row");
+        0
+    });
+    let ends = RefCell::new(BTreeSet::new());
+    explore(&start(&[]), &[looks(), turns], Crashes::None, async |seen| {
+        if let Progress::Ended(rows) = seen.ops[0] {
+            ends.borrow_mut().insert((*rows, seen.is_at_rest()));
+        }
+        Ok(())
+    })?;
+    assert_eq!(*ends.borrow(), [(0, false), (0, true), (10, false), (10, true)].into());
     Ok(())
 }
 

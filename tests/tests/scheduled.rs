@@ -109,3 +109,23 @@ async fn a_shared_backend_keeps_its_own_pause() -> Result<()> {
     assert!(Backend::pause(&shared, Duration::from_secs(3600)).now_or_never().is_some());
     Ok(())
 }
+
+#[tokio::test]
+async fn a_sleep_waits_until_it_is_granted() -> Result<()> {
+    let store = Plain::default();
+    let (scheduled, schedule) = Scheduled::new(store.clone());
+    let [short, long] = [5, 20].map(Duration::from_secs);
+    let (mut one, mut other) = (scheduled.sleep(short), scheduled.sleep(long));
+    assert!(poll!(&mut one).is_pending() && poll!(&mut other).is_pending());
+    assert_eq!(waiting(&schedule), ["sleep until 5s", "sleep until 20s"]);
+    assert!(!schedule.waiting()[0].request.is_write());
+
+    schedule.grant(1);
+    other.await;
+    assert_eq!((store.clock(), scheduled.clock()), (long, long));
+    // It began before time passed, and so it has ended.
+    schedule.grant(0);
+    one.await;
+    assert_eq!(store.clock(), long);
+    Ok(())
+}

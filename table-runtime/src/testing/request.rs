@@ -1,6 +1,6 @@
 //! Requests and answers of a backend, as values.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use crate::{
     ETag, Error, Result, Row, RowId,
@@ -36,6 +36,8 @@ pub enum Request {
     },
     /// [`Backend::execute`].
     Execute(Group),
+    /// [`Backend::sleep`], with the time of the backend's clock at which it ends.
+    Sleep(Duration),
 }
 
 impl Request {
@@ -68,6 +70,10 @@ impl Request {
             }
             Self::Query { scan, from } => self.observe(backend, observer, &backend.query(scan, from.as_ref()).await),
             Self::Execute(group) => self.observe(backend, observer, &backend.execute(group).await),
+            Self::Sleep(until) => {
+                backend.sleep(until.saturating_sub(backend.clock())).await;
+                self.observe(backend, observer, &Ok(()));
+            }
         }
     }
 
@@ -98,6 +104,7 @@ impl fmt::Display for Request {
                 f.write_str(if from.is_some() { ", a later page" } else { "" })
             }
             Self::Execute(group) => write!(f, "{} of {}", group.name(), first_row(group)),
+            Self::Sleep(until) => write!(f, "sleep until {until:?}"),
         }
     }
 }
@@ -124,6 +131,8 @@ pub enum Answer<'a> {
     Page(&'a Page),
     /// The new ETag of each row that was written; `None` where it was deleted.
     ETags(&'a [Option<ETag>]),
+    /// The end of a [`Request::Sleep`].
+    Awake,
 }
 
 /// A recorder of requests and their answers.
@@ -132,6 +141,10 @@ pub enum Answer<'a> {
 pub trait Observer<B: ?Sized> {
     /// Records a request that the backend has answered.
     fn answered(&self, backend: &B, request: &Request, answer: Result<Answer<'_>, &Error>);
+
+    /// Records that the task has read the backend's [clock](Backend::clock), which showed this time. A reading takes no
+    /// request and does not wait.
+    fn read_clock(&self, _now: Duration) {}
 }
 
 impl<B: ?Sized> Observer<B> for () {
@@ -142,6 +155,12 @@ impl<B: ?Sized> Observer<B> for () {
 pub(super) trait Reply {
     /// The answer by reference.
     fn as_answer(&self) -> Answer<'_>;
+}
+
+impl Reply for () {
+    fn as_answer(&self) -> Answer<'_> {
+        Answer::Awake
+    }
 }
 
 impl Reply for bool {

@@ -18,7 +18,7 @@ use crate::{
 ///
 /// Give each task a `Scheduled` of its own before a store that they share. The order of the grants is then the order of
 /// the requests at the store. A request waits from its first poll on; once granted, it is carried out as a whole when its
-/// task is polled next.
+/// task is polled next. A [sleep](Backend::sleep) waits in the same way, and a [pause](Backend::pause) takes no time.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -252,11 +252,20 @@ where
         Box::pin(std::future::ready(()))
     }
 
+    /// Waits until the test grants it, and then until the time has passed since its first poll. So if the clock of the
+    /// inner backend is simulated, time passes only when a test grants it.
     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
-        self.inner.sleep(time)
+        Box::pin(async move {
+            let until = self.clock().saturating_add(time);
+            let request = Turn { schedule: &self.schedule, request: Some(Request::Sleep(until)), id: None }.await;
+            request.send(&self.inner, &self.observer).await;
+        })
     }
 
+    /// Returns the time of the inner backend's clock. The observer records it.
     fn clock(&self) -> Duration {
-        self.inner.clock()
+        let now = self.inner.clock();
+        self.observer.read_clock(now);
+        now
     }
 }

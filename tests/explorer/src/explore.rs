@@ -7,21 +7,26 @@
 //!
 //! Two states are the same if
 //!
-//! - their stores have the same rows,
-//! - each running operation has sent the same requests and received the same answers, in the same order,
+//! - their stores have the same rows, and their clocks show the same time,
+//! - each running operation has sent the same requests, received the same answers and read the same times, in the same
+//!   order,
 //! - each operation that has ended gave the same result.
 //!
 //! Versions and write ids may differ from state to state, as long as two that are equal in one state are equal in the
 //! other. The comparison is sound under these conditions:
 //!
-//! - An operation depends on its answers alone. It reads no clock, no random numbers except its write ids (`WriteId`,
-//!   `IndexPending`), and no state that it shares with another operation. The search reports an operation that behaves
-//!   differently when it is repeated.
+//! - An operation depends on its answers alone, and on the times that it reads from the store's simulated clock. It reads
+//!   no other clock, no random numbers except its write ids (`WriteId`, `IndexPending`), and no state that it shares with
+//!   another operation. The search reports an operation that behaves differently when it is repeated.
 //! - An operation compares versions and write ids for equality only.
 //! - An operation spawns no task. Concurrent requests of one operation, as by `join`, are granted in every order.
 //!
 //! An operation that has neither ended nor a waiting request is polled again until its
-//! [patience](Explorer::patience) is over: it may wait for a timer of another thread. Time is no step.
+//! [patience](Explorer::patience) is over: it may wait for a timer of another thread.
+//!
+//! A sleep is a request that advances the store's clock. Time passes in no other step, so every order of the end of a sleep
+//! and of the requests of the other operations is explored. What expires does so at the end of somebody's sleep: add an
+//! [operation that waits](Stage::wait) to a set in which something has to expire at other moments.
 //!
 //! If an operation drops the future of a request, the request may have been sent. If it is a write, it is granted at any
 //! later time, or never.
@@ -46,12 +51,13 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use table_runtime::{
     Tables,
+    backend::Backend,
     testing::{Schedule, Scheduled, Waiting},
 };
 
 use crate::{
     form::{Alike, Form, Seal},
-    past::{Event, Past, request_form},
+    past::{Event, Learned, Past, request_form},
     plain::Plain,
 };
 
@@ -67,7 +73,47 @@ pub struct Op<T> {
 /// An operation without the type of its result, so that the search is compiled once and optimised with this package.
 struct EntityFns {
     name: String,
-    begin: Box<dyn Fn(Tables) -> LocalBoxFuture<'static, Gave>>,
+    /// What happens before the search, if anything.
+    prepare: Option<Box<dyn Fn(Stage) -> LocalBoxFuture<'static, ()>>>,
+    begin: Box<dyn Fn(Stage) -> LocalBoxFuture<'static, Gave>>,
+}
+
+/// What an operation acts on.
+#[derive(Clone)]
+pub struct Stage {
+    /// The tables of the store. Each request to them is a step.
+    pub tables: Tables,
+    backend: Arc<Scheduled<Plain, Past>>,
+    store: Plain,
+    past: Past,
+}
+
+impl Stage {
+    fn new(store: &Plain) -> (Self, Schedule, Past) {
+        let (store, past) = (store.clone(), Past::default());
+        let (backend, schedule) = Scheduled::observed(store.clone(), past.clone());
+        let backend = Arc::new(backend);
+        let tables = Tables::new(Arc::clone(&backend));
+        (Self { tables, backend, store, past: past.clone() }, schedule, past)
+    }
+
+    /// Waits for this time, in one step. No time at all is a step too: the operation goes on at any later moment.
+    pub async fn wait(&self, time: Duration) {
+        self.backend.sleep(time).await;
+    }
+
+    /// Returns the time of the store's clock.
+    pub fn now(&self) -> Duration {
+        self.backend.clock()
+    }
+
+    /// Looks at the store as it is between two steps, without a request: for what a test notes or compares, and no program
+    /// could. `look` may also write to it. What it returns is an input of the operation.
+    pub fn look<R: fmt::Debug>(&self, look: impl FnOnce(&Plain) -> R) -> R {
+        let seen = look(&self.store);
+        self.past.saw(format_args!("{seen:?}"));
+        seen
+    }
 }
 
 /// The result of an operation, with its `Debug` text.
@@ -84,15 +130,35 @@ where
     T: fmt::Debug + 'static,
     F: Future<Output = T> + 'static,
 {
-    let begin = move |tables| {
-        let gives = begin(tables);
+    staged(name, move |stage| begin(stage.tables))
+}
+
+/// Returns an operation with this name, which can also wait, and look at the store without a request.
+///
+/// Two results with the same `Debug` text are the same result.
+pub fn staged<T, F>(name: impl Into<String>, begin: impl Fn(Stage) -> F + 'static) -> Op<T>
+where
+    T: fmt::Debug + 'static,
+    F: Future<Output = T> + 'static,
+{
+    let begin = move |stage| {
+        let gives = begin(stage);
         async move {
             let value = gives.await;
             Gave { shown: format!("{value:?}"), value: Box::new(value) }
         }
         .boxed_local()
     };
-    Op { entity_fns: EntityFns { name: name.into(), begin: Box::new(begin) }, gives: PhantomData }
+    Op { entity_fns: EntityFns { name: name.into(), prepare: None, begin: Box::new(begin) }, gives: PhantomData }
+}
+
+impl<T> Op<T> {
+    /// Returns the operation with something that it does before the search, such as to get leases. The preparations are
+    /// run one after the other, in the order of the operations, and are no steps.
+    pub fn prepared<F: Future<Output = ()> + 'static>(mut self, prepare: impl Fn(Stage) -> F + 'static) -> Self {
+        self.entity_fns.prepare = Some(Box::new(move |stage| prepare(stage).boxed_local()));
+        self
+    }
 }
 
 /// The operations that may crash.
@@ -372,11 +438,19 @@ impl Run {
     /// Starts the operations. Each waits at its first request.
     fn begin(start: &Plain, ops: &[&EntityFns], patience: Duration) -> Result<Self> {
         let store = start.copy();
-        let mut tasks = Vec::with_capacity(ops.len());
+        let mut stages = Vec::with_capacity(ops.len());
         for op in ops {
-            let past = Past::default();
-            let (scheduled, schedule) = Scheduled::observed(store.clone(), past.clone());
-            let state = State::Running((op.begin)(Tables::new(scheduled)));
+            let (stage, schedule, past) = Stage::new(&store);
+            if let Some(prepare) = &op.prepare {
+                run_alone(prepare(stage.clone()), &schedule, patience)
+                    .map_err(|error| error.context(op.name.clone()))?;
+            }
+            stages.push((stage, schedule, past));
+        }
+        let mut tasks = Vec::with_capacity(ops.len());
+        for (op, (stage, schedule, past)) in ops.iter().zip(stages) {
+            past.forget();
+            let state = State::Running((op.begin)(stage));
             let mut task = Task { schedule, past, state };
             task.go_on(patience).map_err(|error| error.context(op.name.clone()))?;
             tasks.push(task);
@@ -448,6 +522,7 @@ impl Run {
         let mut alike = Alike::default();
         let mut tables = Form::default();
         alike.seal(&tables.text(store.names().join(" ")).seal());
+        alike.time(store.clock());
         let epoch = store.epoch().get();
         store.for_each_row(|table, row| {
             alike.number(ROW);
@@ -462,10 +537,19 @@ impl Run {
                 }
                 (State::Running(_), change) => {
                     alike.number(RUNNING);
-                    let mut put = |event: &Event| event.seals.iter().for_each(|seal| alike.seal(seal));
-                    task.past.for_each(&mut put);
+                    task.past.for_each(|learned| match learned {
+                        Learned::Event(event) => event.seals.iter().for_each(|seal| alike.seal(seal)),
+                        Learned::Time(time) => {
+                            alike.number(TIME);
+                            alike.time(*time);
+                        }
+                        Learned::Sight(seal) => {
+                            alike.number(SIGHT);
+                            alike.seal(seal);
+                        }
+                    });
                     if let Some(Change::Event(event)) = change {
-                        put(event);
+                        event.seals.iter().for_each(|seal| alike.seal(seal));
                     }
                 }
                 (State::Ended(gave), _) => {
@@ -490,6 +574,8 @@ const RUNNING: usize = 1;
 const ENDED: usize = 2;
 const CRASHED: usize = 3;
 const LEFT: usize = 4;
+const TIME: usize = 5;
+const SIGHT: usize = 6;
 
 /// The change of an operation by a step.
 enum Change {
@@ -525,6 +611,24 @@ impl Task {
             thread::sleep(Duration::from_micros(100));
         }
     }
+}
+
+/// Runs a preparation, and grants its requests in the order of their arrival.
+fn run_alone(preparation: LocalBoxFuture<'static, ()>, schedule: &Schedule, patience: Duration) -> Result<()> {
+    let state = State::Running(
+        async move {
+            preparation.await;
+            Gave { value: Box::new(()), shown: String::new() }
+        }
+        .boxed_local(),
+    );
+    let mut task = Task { schedule: schedule.clone(), past: Past::default(), state };
+    task.go_on(patience)?;
+    while matches!(task.state, State::Running(_)) {
+        task.schedule.grant(0);
+        task.go_on(patience)?;
+    }
+    Ok(())
 }
 
 /// A flag that is set when an operation asks to be polled again.

@@ -3,6 +3,7 @@
 use std::{
     fmt,
     hash::{DefaultHasher, Hash, Hasher},
+    time::Duration,
 };
 
 use table_runtime::{Guid, Properties, PropertiesRef, RowRef, ValueRef};
@@ -154,6 +155,11 @@ impl Alike {
     /// Adds a number.
     pub fn number(&mut self, number: usize) {
         self.numbers.push(u64::try_from(number).unwrap_or(u64::MAX));
+    }
+
+    /// Adds a time.
+    pub fn time(&mut self, time: Duration) {
+        self.numbers.push(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
     /// Returns a hash of all seals and numbers.

@@ -1,8 +1,10 @@
-//! The requests of an operation that the store has answered, as forms.
+//! What an operation has learned so far: the requests that the store has answered, as forms, and the times that it read.
 
 use std::{
     cell::Cell,
+    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use futures_util::FutureExt;
@@ -17,9 +19,30 @@ use crate::{
     plain::Plain,
 };
 
-/// The requests of an operation that the store has answered, in order. Its clones share them.
+/// What an operation has learned so far, in order. Its clones share it.
+///
+/// Of the times that it read from the clock, it has those that differ from the one before. The first reading is compared
+/// with the start of a plain store's clock. So an operation that never sees time pass has none.
 #[derive(Clone, Debug, Default)]
-pub struct Past(Arc<Mutex<Vec<Event>>>);
+pub struct Past(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    learned: Vec<Learned>,
+    /// The time that was read last.
+    clock: Duration,
+}
+
+/// Input of an operation.
+#[derive(Clone, Debug)]
+pub enum Learned {
+    /// The answer of a request.
+    Event(Event),
+    /// The time that the clock showed.
+    Time(Duration),
+    /// The seal of something that the operation saw of the store without a request.
+    Sight(Seal),
+}
 
 /// A request and its answer.
 #[derive(Clone, Debug)]
@@ -35,20 +58,35 @@ pub struct Event {
 impl Past {
     /// Returns the requests with their answers.
     pub fn events(&self) -> Vec<Event> {
-        self.lock().clone()
+        let event = |learned: &Learned| match learned {
+            Learned::Event(event) => Some(event.clone()),
+            Learned::Time(_) | Learned::Sight(_) => None,
+        };
+        self.lock().learned.iter().filter_map(event).collect()
     }
 
-    /// Calls `read` for each request with its answer.
-    pub fn for_each(&self, read: impl FnMut(&Event)) {
-        self.lock().iter().for_each(read);
+    /// Calls `read` for each input of the operation.
+    pub fn for_each(&self, read: impl FnMut(&Learned)) {
+        self.lock().learned.iter().for_each(read);
     }
 
     /// Checks whether the store has answered no request.
     pub fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        !self.lock().learned.iter().any(|learned| matches!(learned, Learned::Event(_)))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Event>> {
+    /// Records something that the operation saw of the store without a request.
+    pub fn saw(&self, sight: impl fmt::Display) {
+        let mut form = Form::default();
+        self.lock().learned.push(Learned::Sight(form.text(sight).seal()));
+    }
+
+    /// Forgets what was learned, but not the last time.
+    pub fn forget(&self) {
+        self.lock().learned.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -56,7 +94,15 @@ impl Past {
 impl Observer<Plain> for Past {
     fn answered(&self, store: &Plain, request: &Request, answer: Result<Answer<'_>, &Error>) {
         let event = Event::new(store, request, answer);
-        self.lock().push(event);
+        self.lock().learned.push(Learned::Event(event));
+    }
+
+    fn read_clock(&self, now: Duration) {
+        let mut state = self.lock();
+        if state.clock != now {
+            state.clock = now;
+            state.learned.push(Learned::Time(now));
+        }
     }
 }
 
@@ -108,6 +154,7 @@ pub fn request_form(store: &Plain, request: &Request) -> Form {
                 form.text(format_args!("after ('{}','{row_key}')", from.partition_key));
             }
         }
+        Request::Sleep(until) => drop(form.word("sleep until").text(format_args!("{until:?}"))),
         Request::Execute(group) => {
             for operation in &group.operations {
                 let (action, row_key) = (&operation.action, &operation.row_key);
@@ -152,6 +199,7 @@ fn answer_form(store: &Plain, answer: Result<Answer<'_>, &Error>) -> Form {
                 }
             }
         }
+        Ok(Answer::Awake) => drop(form.word("awake")),
         Err(error) => drop(form.word("error:").text(error)),
     }
     form

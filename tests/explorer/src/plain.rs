@@ -1,4 +1,4 @@
-//! A plain store in memory, for tests that read all of it again and again: no threads, no clock, cheap to copy.
+//! A plain store in memory, for tests that read all of it again and again: no threads, a simulated clock, cheap to copy.
 
 use std::{
     cmp::Ordering,
@@ -6,6 +6,7 @@ use std::{
     fmt,
     ops::RangeBounds,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use table_runtime::{
@@ -18,6 +19,8 @@ use table_runtime::{
 ///
 /// The writes are numbered. The time stamp and the ETag of a row are as many ticks after the epoch of the store as the
 /// number of the write. Clones share the store; a [`copy`](Self::copy) is another store.
+///
+/// Its clock starts at 0 and is part of its state. Only [`sleep`](Backend::sleep) advances it, and takes no real time.
 #[derive(Clone)]
 pub struct Plain(Arc<Mutex<State>>);
 
@@ -28,6 +31,8 @@ struct State {
     epoch: Ticks,
     /// The number of the last write.
     version: u64,
+    /// The time that sleeps have simulated.
+    clock: Duration,
 }
 
 #[derive(Clone)]
@@ -71,7 +76,7 @@ impl From<&str> for Key {
 impl Plain {
     /// Returns a store without tables. Its first write is one tick after `epoch`.
     pub fn since(epoch: Ticks) -> Self {
-        Self(Arc::new(Mutex::new(State { tables: BTreeMap::new(), epoch, version: 0 })))
+        Self(Arc::new(Mutex::new(State { tables: BTreeMap::new(), epoch, version: 0, clock: Duration::ZERO })))
     }
 
     /// Returns the tables of the store.
@@ -79,7 +84,7 @@ impl Plain {
         Tables::new(self.clone())
     }
 
-    /// Returns another store with the same rows and versions.
+    /// Returns another store with the same rows, versions and time.
     pub fn copy(&self) -> Self {
         Self(Arc::new(Mutex::new(self.lock().clone())))
     }
@@ -305,5 +310,17 @@ impl Backend for Plain {
 
     fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
         Box::pin(async move { self.lock().execute(group) })
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
+        let until = self.clock().saturating_add(time);
+        Box::pin(async move {
+            let clock = &mut self.lock().clock;
+            *clock = until.max(*clock);
+        })
+    }
+
+    fn clock(&self) -> Duration {
+        self.lock().clock
     }
 }
