@@ -15,8 +15,7 @@ use crate::layout::{Fields, Layout, PropertyInfo, PropertyType, Reads, reads, wr
 /// Keep the file with the source. If the file is missing, the assertion writes it and fails this once. To accept a
 /// change, run the test with `TABLE_LAYOUTS=overwrite`, do what the message asks for, and commit the file.
 ///
-/// Structs can be renamed, and fields as long as the names of their properties stay. A file of an earlier release has no
-/// types: they are not compared until the file is written again.
+/// Structs can be renamed, and fields as long as the names of their properties stay.
 ///
 /// ```
 /// # use table_runtime::TableEntity;

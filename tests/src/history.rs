@@ -155,9 +155,11 @@ impl History {
                 ensure!(*removed == this.made[0].is_some(), "{:?} gave {removed}", this.act);
             }
             Outcome::Modified(modified) => {
-                let made = this.made[0].map(|made| self.states[made].get(&this.effects[0].key()));
+                let stored = |made: usize| self.states[made].get(&this.effects[0].key());
+                // The entity does not know the property of the other program.
+                let made = this.made[0].map(|made| stored(made).map(|fields| Fields { extra: 0, ..*fields }));
                 let gave = format!("{:?} gave {modified:?}", this.act);
-                ensure!(made.is_none_or(|made| made == modified.as_ref()), "{gave}, and stored {made:?}");
+                ensure!(made.is_none_or(|made| made == *modified), "{gave}, and stored {made:?}");
                 let was_missing = || self.moments(this).any(|state| !state.contains_key(&this.effects[0].key()));
                 ensure!(made.is_some() || modified.is_none() && was_missing(), "{gave}, which was never true");
             }
