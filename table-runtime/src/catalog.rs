@@ -9,5 +9,5 @@ mod rows;
 
 pub(crate) use change::CatalogChange;
 pub(crate) use compare::{Comparison, Decision, Options, RecordVersion, further_tables, tables_of, version};
-pub(crate) use rows::delete_rows;
 pub use drop_index::{DropIndex, DroppedIndex};
+pub(crate) use rows::delete_rows;

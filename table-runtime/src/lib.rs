@@ -55,9 +55,9 @@ pub use column::{Column, Decided, Filter, IntoFilter, Set};
 pub use create::Create;
 pub use entity::{AllowScan, OnePartition, OneVersion, Stored, TableEntity};
 pub use error::{
-    BulkError, BulkFailure, BulkProgress, Error, KeyChangedError, KeyError, LayoutChangedError, LimitError, MissingIndexError,
-    OutcomeUnknownError, ParseCursorError, PropertyError, PropertyProblem, QueryError, Result, RowNow,
-    RowsCollideError, ServiceError, UniqueViolationError, UnknownPropertiesError, VersionError, VersionProblem,
+    BulkError, BulkFailure, BulkProgress, Error, KeyChangedError, KeyError, LayoutChangedError, LimitError,
+    MissingIndexError, OutcomeUnknownError, ParseCursorError, PropertyError, PropertyProblem, QueryError, Result,
+    RowNow, RowsCollideError, ServiceError, UniqueViolationError, UnknownPropertiesError, VersionError, VersionProblem,
 };
 pub use filter::{Condition, Operator};
 pub use guid::{Guid, ParseGuidError};

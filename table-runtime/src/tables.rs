@@ -199,7 +199,6 @@ impl Tables {
             None => limits::check_table_name(table),
         }
     }
-
 }
 
 impl fmt::Debug for Tables {

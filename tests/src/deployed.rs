@@ -62,10 +62,7 @@ macro_rules! write {
         let own = Member { team: team(), id, email, $property: Some(value.clone()), ..Member::default() };
         $tables.insert(&own).await?;
         let first = Member { team: team(), email: "first@x.org".into(), ..Member::default() };
-        $tables
-            .modify_or_insert(&first, |member| member.$property = Some(value.clone()))
-            .await
-            .map(drop)?;
+        $tables.modify_or_insert(&first, |member| member.$property = Some(value.clone())).await.map(drop)?;
         // The row exists now, whoever inserted it.
         $tables.modify(Member::key("a", 0), |member| member.$property = Some(value.clone())).await?;
         if $version == Version::One {

@@ -35,7 +35,11 @@ fn steps(version: Version) -> &'static [Step] {
 
 /// Returns every order of the steps of these versions.
 fn orders(versions: &[Version]) -> Vec<Vec<(Version, Step)>> {
-    fn extend(left: &mut [(Version, &[Step])], order: &mut Vec<(Version, Step)>, orders: &mut Vec<Vec<(Version, Step)>>) {
+    fn extend(
+        left: &mut [(Version, &[Step])],
+        order: &mut Vec<(Version, Step)>,
+        orders: &mut Vec<Vec<(Version, Step)>>,
+    ) {
         if left.iter().all(|(_, steps)| steps.is_empty()) {
             orders.push(order.clone());
         }
@@ -50,7 +54,8 @@ fn orders(versions: &[Version]) -> Vec<Vec<(Version, Step)>> {
             }
         }
     }
-    let (mut left, mut orders) = (versions.iter().map(|version| (*version, steps(*version))).collect::<Vec<_>>(), Vec::new());
+    let (mut left, mut orders) =
+        (versions.iter().map(|version| (*version, steps(*version))).collect::<Vec<_>>(), Vec::new());
     extend(&mut left, &mut Vec::new(), &mut orders);
     orders
 }

@@ -241,9 +241,9 @@ impl<'a> Comparison<'a> {
                     && !matches!(record.state, State::Leaving | State::Gone);
             }
             let mut layouts = self.entity.layouts.iter();
-            layouts
-                .all(|layout| !layout.table.eq_ignore_ascii_case(&record.table) || self.check_collision(layout, record).is_ok())
-                && (primary.is_some() || !record.is_primary() || self.is_told_apart(record))
+            layouts.all(|layout| {
+                !layout.table.eq_ignore_ascii_case(&record.table) || self.check_collision(layout, record).is_ok()
+            }) && (primary.is_some() || !record.is_primary() || self.is_told_apart(record))
         };
         let records = self.pages.iter().flat_map(|page| &page.records);
         let gone = records.filter(|record| self.forgettable.contains(&version(record)) && !fits(record));
@@ -292,7 +292,8 @@ impl<'a> Comparison<'a> {
             let Some(edm) = property.edm else { continue };
             let Some(was) = recorded.and_then(|recorded| recorded.get(property.name)) else { continue };
             if reads(&edm.to_string(), was) == Reads::Nothing {
-                let change = format!("the property `{}` was {was} and is {edm}, which no stored row has", property.name);
+                let change =
+                    format!("the property `{}` was {was} and is {edm}, which no stored row has", property.name);
                 let advice = "keep the type; or store the field as another property (`#[property(rename = \"…\")]`); or \
                               give the rows a version, with `#[table(version = …, from = …)]`";
                 return Err(self.changed("properties", &record.entity, change, advice.to_owned()));
@@ -304,9 +305,8 @@ impl<'a> Comparison<'a> {
     /// Checks that no recorded entity of the table has rows that could be taken for those of this new one.
     fn check_told_apart(&self, table: &str, kept: impl Fn(&&Stored<Record>) -> bool) -> Result<()> {
         let records = self.page(table).map(|page| page.records.as_slice()).unwrap_or_default();
-        let of_table = |record: &&Stored<Record>| {
-            record.is_primary() && record.entity_table == table && !record.facts().dropped
-        };
+        let of_table =
+            |record: &&Stored<Record>| record.is_primary() && record.entity_table == table && !record.facts().dropped;
         for record in records.iter().filter(kept).filter(of_table).filter(|record| !self.is_told_apart(record)) {
             let (other, entity) = (&record.entity, self.entity.entity);
             let mut changes = vec![format!(
@@ -335,7 +335,9 @@ impl<'a> Comparison<'a> {
     /// Checks that rows of the layout cannot have the keys of another entity's rows in the same table.
     fn check_collision(&self, layout: &'static LayoutInfo, record: &Record) -> Result<()> {
         let stored = record.layout();
-        if record.facts().dropped || !KeyPattern::recorded(&stored).may_collide(KeyPattern::recorded(&written(self.entity, layout))) {
+        if record.facts().dropped
+            || !KeyPattern::recorded(&stored).may_collide(KeyPattern::recorded(&written(self.entity, layout)))
+        {
             return Ok(());
         }
         let (table, layout) = (layout.table.to_owned(), layout.name);
@@ -410,9 +412,8 @@ impl<'a> Comparison<'a> {
         }
         let entity = primary.map_or(self.entity.entity, |record| &record.entity).to_owned();
         facts.indexes.retain(|index, table| {
-            let is_forgotten = |version: &RecordVersion| {
-                (&version.0, &version.2, &version.3) == (table, &entity, index)
-            };
+            let is_forgotten =
+                |version: &RecordVersion| (&version.0, &version.2, &version.3) == (table, &entity, index);
             !forgotten.iter().any(is_forgotten)
         });
         for layout in self.entity.layouts.iter().skip(1) {

@@ -98,7 +98,8 @@ impl Tables {
 impl Dropper {
     async fn run(self, on_progress: ProgressCallback) -> Result<DroppedIndex> {
         if self.schema.layouts.iter().skip(1).any(|layout| layout.name == self.index) {
-            let problem = format!("the struct has the index `{0}`; remove it there before `drop_index(\"{0}\")`", self.index);
+            let problem =
+                format!("the struct has the index `{0}`; remove it there before `drop_index(\"{0}\")`", self.index);
             return Err(self.refused(problem));
         }
         let layout = self.end().await?;
@@ -129,7 +130,8 @@ impl Dropper {
                 // No handle holds a lease of it.
                 State::Building => State::Gone,
             };
-            self.write(&pages, CatalogChange { updated: vec![record], ..CatalogChange::default() }, &mut delays).await?;
+            self.write(&pages, CatalogChange { updated: vec![record], ..CatalogChange::default() }, &mut delays)
+                .await?;
         }
     }
 
@@ -216,8 +218,7 @@ fn all_rows(layout: &Value) -> Scan {
     } else {
         KeyRange { from: Bound::Included(text("row_prefix")), to: Bound::Included(text("row_prefix")) }
     };
-    let partitions =
-        if has_parts("partition") { Partitions::All } else { Partitions::One(text("partition_prefix")) };
+    let partitions = if has_parts("partition") { Partitions::All } else { Partitions::One(text("partition_prefix")) };
     let select = Some(std::borrow::Cow::Borrowed(&[][..]));
     Scan { table: text("table").into(), partitions, rows, filter: None, select, page: limits::PAGE }
 }

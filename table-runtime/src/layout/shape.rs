@@ -167,7 +167,8 @@ mod tests {
             .flat_map(|separator| layouts().into_iter().map(move |layout| (layout, separator)))
             .map(|(layout, separator)| {
                 let (entity, layouts) = ("Entity", std::slice::from_ref(layout));
-                let whole = Layout { entity, layouts, properties: &[], kind: None, write_id: false, version: 1, separator };
+                let whole =
+                    Layout { entity, layouts, properties: &[], kind: None, write_id: false, version: 1, separator };
                 (written(&whole, layout), Shape::of(layout, separator), keys(layout, separator))
             })
             .collect();

@@ -199,8 +199,15 @@ impl LayoutScan {
                 let (partition_key, row_key) = (row.partition_key.to_owned(), row.row_key.to_owned());
                 let (job_hash, has_conflicts) = (self.job_hash, self.has_conflicts);
                 let (table_name, version) = (table.to_string(), self.version.clone());
-                self.last =
-                    Some(Position { job_hash, layout, table: table_name, partition_key, row_key, has_conflicts, version });
+                self.last = Some(Position {
+                    job_hash,
+                    layout,
+                    table: table_name,
+                    partition_key,
+                    row_key,
+                    has_conflicts,
+                    version,
+                });
                 return Ok(Some(ScannedPage { layout, table, rows: page.rows }));
             }
         }

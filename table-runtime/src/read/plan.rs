@@ -84,11 +84,7 @@ pub(crate) struct EntityFns {
 
 impl EntityFns {
     const fn new<E: TableEntity>(layout: usize) -> Self {
-        Self {
-            layout,
-            owner: entity::owner::<E>,
-            id: |layout| LayoutId::of(&E::layout(), E::WAS, &E::LAYOUTS[layout]),
-        }
+        Self { layout, owner: entity::owner::<E>, id: |layout| LayoutId::of(&E::layout(), E::WAS, &E::LAYOUTS[layout]) }
     }
 
     /// Returns the keys of the entity to which an index row belongs.

@@ -8,7 +8,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{KeyWriter, Layout, LayoutInfo, Property, Result, RowId, TableEntity, key::{PartSink, Plain, kind}, row::RowKeys};
+use crate::{
+    KeyWriter, Layout, LayoutInfo, Property, Result, RowId, TableEntity,
+    key::{PartSink, Plain, kind},
+    row::RowKeys,
+};
 
 /// Version of the format of the catalog's rows.
 pub(crate) const FORMAT: i32 = 1;
