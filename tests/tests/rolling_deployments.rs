@@ -257,7 +257,7 @@ impl Programs for Processes {
 }
 
 #[tokio::test]
-async fn processes_of_two_versions_run_in_every_order_on_azurite() -> Result<()> {
+async fn processes_of_three_versions_run_side_by_side_on_azurite() -> Result<()> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
 
     if let Some(reason) = Kind::Azurite.off() {
@@ -266,18 +266,17 @@ async fn processes_of_two_versions_run_in_every_order_on_azurite() -> Result<()>
     }
     let connection_string = azurite::shared()?.context("Azurite is off")?;
     let mut ready = 0;
-    for versions in [[Version::One, Version::Two], [Version::Two, Version::Three]] {
-        for order in orders(&versions) {
-            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let prefix = format!("roll{}x{number}x", std::process::id());
-            let (store, connection_string) = (Kind::Azurite.open()?, connection_string.clone());
-            let mut programs = Processes { store, connection_string, prefix, processes: Vec::new() };
-            ready += run(&mut programs, &order).await.with_context(|| format!("{order:?}"))?;
-            for table in programs.store.shared.list_tables(&programs.prefix).await? {
-                programs.store.shared.delete_table(&table).await?;
-            }
+    // Every two hundredth order: the test above has all of them.
+    for order in orders(&Version::ALL).into_iter().step_by(200) {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let prefix = format!("roll{}x{number}x", std::process::id());
+        let (store, connection_string) = (Kind::Azurite.open()?, connection_string.clone());
+        let mut programs = Processes { store, connection_string, prefix, processes: Vec::new() };
+        ready += run(&mut programs, &order).await.with_context(|| format!("{order:?}"))?;
+        for table in programs.store.shared.list_tables(&programs.prefix).await? {
+            programs.store.shared.delete_table(&table).await?;
         }
     }
-    ensure!(ready > 20, "the index was ready in {ready} states only");
+    ensure!(ready > 5, "the index was ready in {ready} states only");
     Ok(())
 }

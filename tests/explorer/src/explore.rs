@@ -52,7 +52,7 @@ use futures_util::{FutureExt, future::LocalBoxFuture};
 use table_runtime::{
     Tables,
     backend::Backend,
-    testing::{Schedule, Scheduled, Waiting},
+    testing::{Request, Schedule, Scheduled, Waiting},
 };
 
 use crate::{
@@ -187,6 +187,11 @@ pub struct Explorer {
     pub steps: usize,
     /// The time that an operation may wait for something other than the store.
     pub patience: Duration,
+    /// Checks whether a request arrives before time passes: as long as such a request of a running operation waits, no
+    /// sleep ends later than now. By default, every request may take any time.
+    pub is_prompt: fn(&Request) -> bool,
+    /// True if a write that an operation has dropped may arrive later. If false, it never arrives.
+    pub late_writes: bool,
 }
 
 /// The size of a search.
@@ -245,7 +250,15 @@ pub fn explore<T: 'static>(
 
 impl Default for Explorer {
     fn default() -> Self {
-        Self { crashes: Crashes::None, memoise: true, states: 2_000_000, steps: 500, patience: Duration::from_secs(10) }
+        Self {
+            crashes: Crashes::None,
+            memoise: true,
+            states: 2_000_000,
+            steps: 500,
+            patience: Duration::from_secs(10),
+            is_prompt: |_| false,
+            late_writes: true,
+        }
     }
 }
 
@@ -277,7 +290,7 @@ impl Explorer {
             steps: Vec::new(),
             found: Explored::default(),
         };
-        let run = Run::begin(start, ops, self.patience)?;
+        let run = Run::begin(start, ops, &self)?;
         search.visit(run)?;
         Ok(search.found)
     }
@@ -319,7 +332,7 @@ impl Search<'_> {
             return Err(self.failed(&run, &anyhow!("more than {} states", self.how.states)));
         }
         (self.check)(&run).map_err(|error| self.failed(&run, &error))?;
-        let steps = run.steps(self.how.crashes);
+        let steps = run.steps(self.how.crashes, self.how.is_prompt);
         if run.is_at_rest() {
             self.found.ends += 1;
         } else if self.steps.len() == self.how.steps {
@@ -351,7 +364,7 @@ impl Search<'_> {
 
     /// Repeats the steps to the current state.
     fn replay(&self, key: Key) -> Result<Run> {
-        let mut run = Run::begin(self.start, self.ops, self.how.patience)?;
+        let mut run = Run::begin(self.start, self.ops, &self.how)?;
         for step in &self.steps {
             run.take(*step).map_err(|error| self.failed(&run, &error))?;
         }
@@ -420,6 +433,7 @@ struct Run {
     store: Plain,
     tasks: Vec<Task>,
     patience: Duration,
+    late_writes: bool,
 }
 
 struct Task {
@@ -436,7 +450,8 @@ enum State {
 
 impl Run {
     /// Starts the operations. Each waits at its first request.
-    fn begin(start: &Plain, ops: &[&EntityFns], patience: Duration) -> Result<Self> {
+    fn begin(start: &Plain, ops: &[&EntityFns], how: &Explorer) -> Result<Self> {
+        let patience = how.patience;
         let store = start.copy();
         let mut stages = Vec::with_capacity(ops.len());
         for op in ops {
@@ -455,13 +470,18 @@ impl Run {
             task.go_on(patience).map_err(|error| error.context(op.name.clone()))?;
             tasks.push(task);
         }
-        Ok(Self { store, tasks, patience })
+        Ok(Self { store, tasks, patience, late_writes: how.late_writes })
     }
 
-    fn steps(&self, crashes: Crashes) -> Vec<Step> {
+    fn steps(&self, crashes: Crashes, is_prompt: fn(&Request) -> bool) -> Vec<Step> {
         let mut steps = Vec::new();
-        for (op, task) in self.tasks.iter().enumerate() {
-            steps.extend((0..task.schedule.waiting().len()).map(|request| Step::Grant { op, request }));
+        let waiting: Vec<_> = self.tasks.iter().map(|task| task.schedule.waiting()).collect();
+        let is_urgent = waiting.iter().flatten().any(|waiting| !waiting.is_dropped && is_prompt(&waiting.request));
+        let now = self.store.clock();
+        let must_wait = |request: &Request| is_urgent && matches!(request, Request::Sleep(until) if *until > now);
+        for (op, waiting) in waiting.iter().enumerate() {
+            let may = waiting.iter().enumerate().filter(|(_, waiting)| !must_wait(&waiting.request));
+            steps.extend(may.map(|(request, _)| Step::Grant { op, request }));
         }
         if crashes == Crashes::Any {
             // The crash of an operation that has done nothing changes nothing.
@@ -479,7 +499,11 @@ impl Run {
                 if let Some(dropped) = task.schedule.grant(request) {
                     dropped.send(&self.store, &task.past).now_or_never().context("a plain store waits")?;
                 }
-                task.go_on(self.patience)
+                task.go_on(self.patience)?;
+                if !self.late_writes {
+                    task.forget_dropped();
+                }
+                Ok(())
             }
             Step::Crash { op } => {
                 let Some(task) = self.tasks.get_mut(op) else { return Ok(()) };
@@ -584,6 +608,13 @@ enum Change {
 }
 
 impl Task {
+    /// Forgets the writes that the operation has dropped.
+    fn forget_dropped(&self) {
+        while let Some(at) = self.schedule.waiting().iter().position(|waiting| waiting.is_dropped) {
+            self.schedule.grant(at);
+        }
+    }
+
     /// Polls the operation until the granted request is carried out and the operation has ended or waits for a grant.
     fn go_on(&mut self, patience: Duration) -> Result<()> {
         let State::Running(future) = &mut self.state else { return Ok(()) };
