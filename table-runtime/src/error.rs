@@ -416,7 +416,7 @@ impl LayoutChangedError {
 #[error(
     "the index `{index}` of {entity} in {table} is ready, and this program's struct does not have it, so that entities which \
      it writes would be missing from the index: drop the index with `drop_index(\"{index}\")`, or, to roll back to this \
-     program, take it back to building with `create(…).demote_missing_indexes()`"
+     program, take it back to building with `demote_missing_indexes` on `create`"
 )]
 #[non_exhaustive]
 pub struct MissingIndexError {

@@ -91,14 +91,14 @@ macro_rules! version {
             #[derive(TableEntity, Clone, Debug, PartialEq)]
             #[table(name = "Items", entity = "Item")]
             $($index)*
-            pub struct Item {
+            pub(crate) struct Item {
                 #[partition_key]
-                pub group: String,
+                pub(crate) group: String,
                 #[row_key(prefix = "id-")]
-                pub id: u32,
-                pub value: u32,
-                pub note: u32,
-                $(pub $more: Option<u32>,)?
+                pub(crate) id: u32,
+                pub(crate) value: u32,
+                pub(crate) note: u32,
+                $(pub(crate) $more: Option<u32>,)?
             }
 
             impl crate::Version for Item {
@@ -141,7 +141,7 @@ macro_rules! programs {
             version! { v2 [#[index($($index)+)]] [] |$value| $query }
             version! { v3 [#[index($($index)+)]] [more] |$value| $query }
 
-            pub struct Programs;
+            pub(crate) struct Programs;
 
             impl crate::Programs for Programs {
                 type V1 = v1::Item;
