@@ -49,7 +49,7 @@ impl Create {
     }
 
     /// Records the entity as the target of a migration.
-    pub(crate) fn as_target(mut self) -> Self {
+    pub(crate) fn for_migration(mut self) -> Self {
         self.options.is_target = true;
         self
     }
@@ -122,17 +122,15 @@ async fn create(tables: Tables, schema: Schema, options: Options) -> Result<()> 
     loop {
         let began = tables.backend().clock();
         let pages = if mem::take(&mut is_empty) { Vec::new() } else { read_pages(&tables, &schema, &entity).await? };
-        let (created, forgettable) = match &created {
-            Some(created) => created,
+        if created.is_none() {
+            Comparison { options, ..Comparison::new(&entity, schema.was, &pages) }.check_place()?;
             // The records are read before the tables are created: those that another program writes afterwards describe
             // rows that exist.
-            None => {
-                Comparison { options, ..Comparison::new(&entity, schema.was, &pages) }.check_place()?;
-                let new = create_tables(&tables, &entity).await?;
-                let forgettable = forgettable(&tables, &entity, &pages, &new).await?;
-                created.insert((new, forgettable))
-            }
-        };
+            let new = create_tables(&tables, &entity).await?;
+            let forgettable = forgettable(&tables, &entity, &pages, &new).await?;
+            created = Some((new, forgettable));
+        }
+        let (created, forgettable) = created.as_ref().map_or((&[][..], &[][..]), |(new, old)| (&new[..], &old[..]));
         let compared = Comparison {
             entity: &entity,
             was: schema.was,
@@ -301,7 +299,7 @@ impl Tables {
     ) -> Result<()> {
         let mut delays = pacing::delays();
         loop {
-            let began = self.backend().clock();
+            let read_at = self.backend().clock();
             let recorded = self.recorded_index(schema, layout).await?;
             let (pages, mut record) = match recorded {
                 Some((pages, record)) if *Stored::etag(&record) == begun.version => (pages, record),
@@ -318,7 +316,7 @@ impl Tables {
             if let Some(versions) = self.change_catalog(&pages, change).await? {
                 if let Some(version) = versions.updated.into_iter().next().flatten() {
                     self.leases().remember_name(&id, &name);
-                    self.leases().keep(id, version, began);
+                    self.leases().keep(id, version, read_at);
                 }
                 return Ok(());
             }

@@ -329,7 +329,9 @@ fn plan<'p>(writes: &'p [EntityWrite<'_>], read: &'p [RowsBefore]) -> Vec<Planne
     let planned = writes.iter().zip(read).map(|(EntityWrite { write, keys, verb, .. }, read)| {
         let whole = |new: &Encoded| write.properties(new);
         let (change, action) = match (verb, read) {
-            (Verb::Insert(new), _) => (Change { old: None, new: Some(new) }, Action::Insert(whole(new))),
+            (Verb::Insert(new), _) | (Verb::Merge(new), None) => {
+                (Change { old: None, new: Some(new) }, Action::Insert(whole(new)))
+            }
             (Verb::Upsert(new), Some((old, version))) => {
                 (Change { old: Some(&old.rows), new: Some(new) }, Action::Replace(whole(new), version.clone()))
             }
@@ -337,7 +339,6 @@ fn plan<'p>(writes: &'p [EntityWrite<'_>], read: &'p [RowsBefore]) -> Vec<Planne
                 let properties = write.properties_over(&old.unknown, new);
                 (Change { old: Some(&old.rows), new: Some(new) }, Action::Replace(properties, version.clone()))
             }
-            (Verb::Merge(new), None) => (Change { old: None, new: Some(new) }, Action::Insert(whole(new))),
             (Verb::Upsert(new), None) => {
                 let action = if write.schema.has_indexes() { Action::Insert } else { Action::Upsert };
                 (Change { old: None, new: Some(new) }, action(whole(new)))

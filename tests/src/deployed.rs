@@ -102,6 +102,7 @@ impl Version {
     ///
     /// # Errors
     /// The errors of the store.
+    #[allow(clippy::needless_update, reason = "version 1 has no other property")]
     pub async fn write(self, tables: &Tables, n: u32) -> table_runtime::Result<()> {
         match self {
             Self::One => write!(one, tables, self, n, note),

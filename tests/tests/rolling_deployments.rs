@@ -132,7 +132,7 @@ async fn stored(store: &Store, tables: &str) -> Result<Rows> {
 struct Handles {
     store: Store,
     tables: String,
-    handles: Vec<(Version, Tables)>,
+    running: Vec<(Version, Tables)>,
 }
 
 impl Programs for Handles {
@@ -141,14 +141,14 @@ impl Programs for Handles {
             if step == Step::Start {
                 let tables = Tables::new(self.store.shared.clone()).with_lease(Duration::from_millis(1));
                 version.start(&tables).await?;
-                self.handles.push((version, tables));
+                self.running.push((version, tables));
             }
-            let (_, tables) = self.handles.iter().find(|(other, _)| *other == version).context("it runs")?;
+            let (_, tables) = self.running.iter().find(|(other, _)| *other == version).context("it runs")?;
             match step {
                 Step::Start => {}
                 Step::Write => version.write(tables, n).await?,
                 Step::Backfill => version.backfill(tables).await?,
-                Step::Stop => self.handles.retain(|(other, _)| *other != version),
+                Step::Stop => self.running.retain(|(other, _)| *other != version),
             }
             Ok(())
         })
@@ -157,8 +157,10 @@ impl Programs for Handles {
     fn check<'a>(&'a mut self, version: Version, writes: &'a [(Version, u32)]) -> BoxFuture<'a, Result<Option<bool>>> {
         Box::pin(async move {
             let mut rows = Rows::new();
-            writes.iter().for_each(|(version, n)| version.note_write(&mut rows, *n));
-            let (_, tables) = self.handles.iter().find(|(other, _)| *other == version).context("it runs")?;
+            for (version, n) in writes {
+                version.note_write(&mut rows, *n);
+            }
+            let (_, tables) = self.running.iter().find(|(other, _)| *other == version).context("it runs")?;
             version.check(tables, &rows).await
         })
     }
@@ -174,7 +176,7 @@ async fn three_versions_run_in_every_order() -> Result<()> {
     assert_eq!(orders.len(), 4200);
     let mut ready = 0;
     for order in orders {
-        let mut programs = Handles { store: Kind::Plain.open()?, tables: "Members".to_owned(), handles: Vec::new() };
+        let mut programs = Handles { store: Kind::Plain.open()?, tables: "Members".to_owned(), running: Vec::new() };
         ready += run(&mut programs, &order).await.with_context(|| format!("{order:?}"))?;
     }
     ensure!(ready > 1000, "the index was ready in {ready} states only");
@@ -220,21 +222,21 @@ struct Processes {
     store: Store,
     connection_string: String,
     prefix: String,
-    processes: Vec<(Version, Process)>,
+    running: Vec<(Version, Process)>,
 }
 
 impl Programs for Processes {
     fn step<'a>(&'a mut self, version: Version, step: Step, n: u32) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             if step == Step::Start {
-                self.processes.push((version, Process::new(&self.connection_string, &self.prefix, version)?));
+                self.running.push((version, Process::new(&self.connection_string, &self.prefix, version)?));
             }
-            let (_, process) = self.processes.iter_mut().find(|(other, _)| *other == version).context("it runs")?;
+            let (_, process) = self.running.iter_mut().find(|(other, _)| *other == version).context("it runs")?;
             match step {
                 Step::Start => drop(process.ask("start")?),
                 Step::Write => drop(process.ask(&format!("write {n}"))?),
                 Step::Backfill => drop(process.ask("backfill")?),
-                Step::Stop => self.processes.retain(|(other, _)| *other != version),
+                Step::Stop => self.running.retain(|(other, _)| *other != version),
             }
             Ok(())
         })
@@ -242,7 +244,7 @@ impl Programs for Processes {
 
     fn check<'a>(&'a mut self, version: Version, writes: &'a [(Version, u32)]) -> BoxFuture<'a, Result<Option<bool>>> {
         Box::pin(async move {
-            let (_, process) = self.processes.iter_mut().find(|(other, _)| *other == version).context("it runs")?;
+            let (_, process) = self.running.iter_mut().find(|(other, _)| *other == version).context("it runs")?;
             let writes: Vec<_> = writes.iter().map(|(version, n)| format!("{}:{n}", *version as u32)).collect();
             Ok(match process.ask(&format!("check {}", writes.join(",")))?.as_str() {
                 "None" => None,
@@ -271,7 +273,7 @@ async fn processes_of_three_versions_run_side_by_side_on_azurite() -> Result<()>
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let prefix = format!("roll{}x{number}x", std::process::id());
         let (store, connection_string) = (Kind::Azurite.open()?, connection_string.clone());
-        let mut programs = Processes { store, connection_string, prefix, processes: Vec::new() };
+        let mut programs = Processes { store, connection_string, prefix, running: Vec::new() };
         ready += run(&mut programs, &order).await.with_context(|| format!("{order:?}"))?;
         for table in programs.store.shared.list_tables(&programs.prefix).await? {
             programs.store.shared.delete_table(&table).await?;

@@ -99,12 +99,6 @@ fn one_of_two_structs_is_accepted_if_the_table_of_a_third_was_deleted() -> Resul
 }
 
 #[test]
-fn one_of_two_structs_is_accepted_if_the_table_of_one_of_them_was_deleted() -> Result<()> {
-    accepted(&deleted::<Nut>()?, &[start::<Nut>(), start::<Bolt>()], 1)?;
-    accepted(&deleted::<Nut>()?, &[start::<Nut>(), start::<ReversedNut>()], 1)
-}
-
-#[test]
 fn a_program_without_the_index_is_refused_once_the_index_is_ready() -> Result<()> {
     let is_accepted = |progress: &Progress<'_, bool>| matches!(progress, Progress::Ended(true));
     let start_nut = || {

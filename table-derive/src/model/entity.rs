@@ -23,6 +23,7 @@ use crate::{
 const MAX_VERSION: usize = 0x7FFF_FFFF;
 
 /// Struct whose values are stored as rows.
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Entity {
     pub(crate) ident: Ident,
     pub(crate) visibility: Visibility,

@@ -129,35 +129,32 @@ impl<'a> Comparison<'a> {
         let (mut inserted, mut updated) = (Vec::new(), Vec::new());
         for layout in self.entity.layouts.iter().skip(1) {
             let id = self.id(layout);
-            match self.record(layout.table, &name, layout.name).filter(|record| kept(record)) {
-                Some(record) => {
-                    self.check_index(layout, record)?;
-                    match record.state {
-                        State::Ready => ready.push((id, Stored::etag(record).clone())),
-                        // There are no entities left to index.
-                        State::Building if self.created.contains(&self.entity.layouts[0].table) => {
-                            change.updated.push(with_state(record, State::Ready));
-                            updated.push(Some(id));
-                        }
-                        State::Building | State::Leaving => {}
-                        State::Gone => {
-                            let (table, index) = (id.entity_table.to_owned(), id.name.to_owned());
-                            return Err(Error::IndexDropped { table, index });
-                        }
+            if let Some(record) = self.record(layout.table, &name, layout.name).filter(|record| kept(record)) {
+                self.check_index(layout, record)?;
+                match record.state {
+                    State::Ready => ready.push((id, Stored::etag(record).clone())),
+                    // There are no entities left to index.
+                    State::Building if self.created.contains(&self.entity.layouts[0].table) => {
+                        change.updated.push(with_state(record, State::Ready));
+                        updated.push(Some(id));
+                    }
+                    State::Building | State::Leaving => {}
+                    State::Gone => {
+                        let (table, index) = (id.entity_table.to_owned(), id.name.to_owned());
+                        return Err(Error::IndexDropped { table, index });
                     }
                 }
-                None => {
-                    let state = match (primary, self.has_no_entity) {
-                        // A program without the index may be writing entities.
-                        (Some(_), _) => State::Building,
-                        _ if self.created.contains(&self.entity.layouts[0].table) => State::Ready,
-                        (None, Some(true)) => State::Ready,
-                        (None, Some(false)) => State::Building,
-                        (None, None) => return Ok(Decision::CheckForEntities),
-                    };
-                    change.inserted.push(self.new_record(layout, &name, state));
-                    inserted.push(id);
-                }
+            } else {
+                let state = match (primary, self.has_no_entity) {
+                    // A program without the index may be writing entities.
+                    (Some(_), _) => State::Building,
+                    _ if self.created.contains(&self.entity.layouts[0].table) => State::Ready,
+                    (None, Some(true)) => State::Ready,
+                    (None, Some(false)) => State::Building,
+                    (None, None) => return Ok(Decision::CheckForEntities),
+                };
+                change.inserted.push(self.new_record(layout, &name, state));
+                inserted.push(id);
             }
         }
         let waits = self.add_missing_indexes(primary, &name, kept, &mut change, &mut updated)?;
@@ -307,20 +304,18 @@ impl<'a> Comparison<'a> {
         let records = self.page(table).map(|page| page.records.as_slice()).unwrap_or_default();
         let of_table =
             |record: &&Stored<Record>| record.is_primary() && record.entity_table == table && !record.facts().dropped;
-        for record in records.iter().filter(kept).filter(of_table).filter(|record| !self.is_told_apart(record)) {
-            let (other, entity) = (&record.entity, self.entity.entity);
-            let mut changes = vec![format!(
-                "`{entity}` is not recorded, and its rows could not be told apart from those of `{other}`"
-            )];
-            changes.extend(self.changes(&self.entity.layouts[0], record));
-            let advice = format!(
-                "if `{entity}` is the entity that was called `{other}`, write `#[table(was = \"{other}\")]`; if both are \
+        let mut primaries = records.iter().filter(kept).filter(of_table);
+        let Some(record) = primaries.find(|record| !self.is_told_apart(record)) else { return Ok(()) };
+        let (other, entity) = (&record.entity, self.entity.entity);
+        let mut changes =
+            vec![format!("`{entity}` is not recorded, and its rows could not be told apart from those of `{other}`")];
+        changes.extend(self.changes(&self.entity.layouts[0], record));
+        let advice = format!(
+            "if `{entity}` is the entity that was called `{other}`, write `#[table(was = \"{other}\")]`; if both are \
                  in the table, give each of them a kind, with `#[table(kind)]`, or a prefix of its own, with \
                  `#[row_key(prefix = \"…\")]`"
-            );
-            return Err(self.changed(KEY, other, changes.join("; "), advice));
-        }
-        Ok(())
+        );
+        Err(self.changed(KEY, other, changes.join("; "), advice))
     }
 
     /// Checks whether the rows of this entity and of a recorded one are told apart.

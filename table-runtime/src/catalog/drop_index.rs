@@ -183,17 +183,13 @@ impl Dropper {
         let mut pages = self.tables.catalog_pages(&tables_of(&entity)).await?;
         pages.extend(self.tables.catalog_pages(&further_tables(&pages, &self.id())).await?);
         let compared = Comparison::new(&entity, self.schema.was, &pages);
-        match compared.recorded_index(&self.index) {
-            Some(record) => {
-                let record = record.clone();
-                Ok((pages, record))
-            }
-            None => {
-                let known = compared.recorded_indexes();
-                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                Err(self.refused(format!("no index `{}` is recorded; there is {known}", self.index)))
-            }
+        if let Some(record) = compared.recorded_index(&self.index) {
+            let record = record.clone();
+            return Ok((pages, record));
         }
+        let known = compared.recorded_indexes();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Err(self.refused(format!("no index `{}` is recorded; there is {known}", self.index)))
     }
 
     /// Deletes all rows of the index, and returns their number.

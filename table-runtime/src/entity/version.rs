@@ -228,13 +228,12 @@ pub fn read_older<E: TableEntity + FromOlder<O>, O: TableEntity>(
             return Err(row.misversioned::<E>(found, VersionProblem::KeyChanged(layout)));
         }
     }
-    Ok(ReadEntity { entity, unknown: unknown.and_then(without_known::<E>) })
+    Ok(ReadEntity { entity, unknown: unknown.and_then(|unknown| without_known::<E>(&unknown)) })
 }
 
 /// Returns the properties that `E` does not know either.
 #[cold]
-#[allow(clippy::unnecessary_box_returns, clippy::boxed_local, reason = "an entity carries them boxed")]
-fn without_known<E: TableEntity>(unknown: Box<Properties>) -> Unknown {
+fn without_known<E: TableEntity>(unknown: &Properties) -> Unknown {
     let mut rest = Properties::default();
     for (name, value) in unknown.iter().filter(|(name, _)| !is_known::<E>(name)) {
         rest.push(name, value);

@@ -33,16 +33,14 @@ impl Expected {
     /// Returns an error if another entity has the same keys.
     pub(super) fn add(&mut self, schema: &Schema, row: &EncodedRow) -> Result<()> {
         let RowKeys { partition_key, row_key } = &row.keys;
-        match self.0.insert(hash_keys(partition_key, row_key), hash_contents(row.properties.iter())) {
-            None => Ok(()),
-            Some(_) => {
-                let problem = format!(
-                    "two old entities get the new key (PartitionKey='{partition_key}',RowKey='{row_key}'); convert them \
-                     to entities with different keys"
-                );
-                Err(Box::new(QueryError { table: schema.table().to_owned(), layout: "key", problem }).into())
-            }
+        if self.0.insert(hash_keys(partition_key, row_key), hash_contents(row.properties.iter())).is_none() {
+            return Ok(());
         }
+        let problem = format!(
+            "two old entities get the new key (PartitionKey='{partition_key}',RowKey='{row_key}'); convert them to \
+             entities with different keys"
+        );
+        Err(Box::new(QueryError { table: schema.table().to_owned(), layout: "key", problem }).into())
     }
 }
 

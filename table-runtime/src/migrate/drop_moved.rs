@@ -119,13 +119,11 @@ async fn read(tables: &Tables, schema: Schema) -> Result<(Vec<CatalogPage>, Stor
     let mut pages = tables.catalog_pages(&tables_of(&entity)).await?;
     pages.extend(tables.catalog_pages(&further_tables(&pages, &id)).await?);
     let primary = pages.iter().find_map(|page| page.primary(&id)).cloned();
-    match primary.filter(|primary| primary.state == State::Gone) {
-        Some(primary) => Ok((pages, primary)),
-        None => {
-            let problem = format!("`{}` was not moved; `migrate` moves it", entity.entity);
-            Err(Box::new(QueryError { table: schema.table().to_owned(), layout: "key", problem }).into())
-        }
+    if let Some(primary) = primary.filter(|primary| primary.state == State::Gone) {
+        return Ok((pages, primary));
     }
+    let problem = format!("`{}` was not moved; `migrate` moves it", entity.entity);
+    Err(Box::new(QueryError { table: schema.table().to_owned(), layout: "key", problem }).into())
 }
 
 /// Removes the records of the indexes, and records that the rows are deleted.

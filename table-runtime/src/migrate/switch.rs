@@ -46,7 +46,7 @@ impl<'a> Switch<'a> {
             Err(Error::EntityMoved { .. }) => {}
             created => created?,
         }
-        tables.create_schema(*new).as_target().await?;
+        tables.create_schema(*new).for_migration().await?;
         let mut delays = pacing::delays();
         loop {
             let began = tables.backend().clock();

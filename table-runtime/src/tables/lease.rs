@@ -34,7 +34,7 @@ impl Lease {
 
     /// Checks whether half of the lease is over, so that it should be renewed.
     pub(crate) fn is_aging(&self, now: Duration) -> bool {
-        now >= self.began + (self.until - self.began) / 2
+        now >= self.began + self.until.saturating_sub(self.began) / 2
     }
 }
 

@@ -15,6 +15,7 @@ use crate::{Answers, Program, error_text};
 /// The entity as another program knows it.
 #[derive(TableEntity)]
 #[table(name = "Anything")]
+#[allow(clippy::struct_field_names, reason = "the property has this name")]
 struct More {
     #[partition_key]
     area: String,

@@ -57,7 +57,7 @@ impl From<Old> for New {
 }
 
 fn old(id: u32) -> Old {
-    let email = (id % 3 != 0).then(|| format!("Member{id}@x.org"));
+    let email = (!id.is_multiple_of(3)).then(|| format!("Member{id}@x.org"));
     Old { team: format!("team {}", id % 7), id, email, joined: OffsetDateTime::UNIX_EPOCH }
 }
 

@@ -259,7 +259,7 @@ impl Expected {
         let rows = store.rows("Versions").await?;
         let row = rows.iter().find(|row| row.row_key.contains("0000000001") && row.properties.get("Size").is_some());
         let row = row.context("the entity's row")?;
-        let text = |name| row.properties.get(name).map(|value| value.to_value());
+        let text = |name| row.properties.get(name).map(table_runtime::ValueRef::to_value);
         ensure!(text("Gone") == self.gone.clone().map(Value::String), "{row:?}, not {self:?}");
         ensure!(text("Added") == self.added.clone().map(Value::String), "{row:?}, not {self:?}");
         for found in [O::found(tables, &self.value).await?, N::found(tables, &self.value).await?] {
@@ -267,7 +267,10 @@ impl Expected {
         }
         // A copy that the one program wrote lacks what the other one knows.
         if !has_copies {
-            ensure!(findings::<O>(store).await? == [] && findings::<N>(store).await? == [], "there are findings");
+            ensure!(
+                findings::<O>(store).await?.is_empty() && findings::<N>(store).await?.is_empty(),
+                "there are findings"
+            );
         }
         Ok(())
     }
@@ -288,7 +291,7 @@ async fn take_turns<O: Version, N: Version>(store: &Store, has_copies: bool) -> 
             .map(|_| {
                 let turn = rest % (TURNS.len() * 2);
                 rest /= TURNS.len() * 2;
-                (TURNS[turn / 2], turn % 2 == 0)
+                (TURNS[turn / 2], turn.is_multiple_of(2))
             })
             .collect();
         let last = turns.last().map_or(Turn::Update, |(turn, _)| *turn);
