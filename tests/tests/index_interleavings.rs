@@ -288,7 +288,8 @@ impl Act {
     fn likes(self, id: u32) -> Option<u32> {
         match self {
             Modify(own, ..) | ModifyOrInsert(own, ..) if own == id => Some(1),
-            Patch(own) | PatchIf(own) if own == id => None,
+            // A merge writes every field that the entity knows.
+            Patch(own) | PatchIf(own) | Merge(own, ..) if own == id => None,
             UpsertAll(..) | Both(..) | InsertAll(..) | Dropped(..) => None,
             act if act.deletes(id) => None,
             _ => Some(0),
