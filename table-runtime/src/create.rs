@@ -59,9 +59,8 @@ impl Future for Create {
     type Output = Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
-        let Self { tables, schema, options, .. } = &*self;
-        let (tables, schema, options) = (tables.clone(), *schema, *options);
-        self.running.get_or_insert_with(|| Box::pin(create(tables, schema, options))).as_mut().poll(context)
+        let Self { tables, schema, options, running } = &mut *self;
+        running.get_or_insert_with(|| Box::pin(create(tables.clone(), *schema, *options))).as_mut().poll(context)
     }
 }
 
@@ -141,27 +140,22 @@ async fn create(tables: Tables, schema: Schema, options: Options) -> Result<()> 
             waited: &waited,
             has_no_entity,
         };
-        let Decision::Change { change, ready, inserted, updated, name, waits } = compared.decide()? else {
+        let Decision::Change { change, ready, name, waits } = compared.decide()? else {
             has_no_entity = Some(self::has_no_entity(schema, &tables).await?);
             continue;
         };
         let mut kept = ready;
         if !change.is_empty() {
-            let states = |records: Vec<State>, versions: Vec<Option<ETag>>| records.into_iter().zip(versions);
-            let before = (
-                change.inserted.iter().map(|record| record.state).collect(),
-                change.updated.iter().map(|record| record.state).collect(),
-            );
+            let written = change.inserted.iter().chain(change.updated.iter().map(|record| &**record));
+            let written: Vec<_> = written.map(|record| (record.name.clone(), record.state)).collect();
             let Some(versions) = tables.change_catalog(&pages, change).await? else {
-                let lost = Error::ConditionNotMet(Box::new(Record::head_row(schema.table())));
-                pacing::wait(&**tables.backend(), &mut delays, lost).await?;
+                tables.pause_catalog(schema.table(), &mut delays).await?;
                 continue;
             };
-            let new = inserted.into_iter().map(Some).zip(states(before.0, versions.inserted));
-            let changed = updated.into_iter().zip(states(before.1, versions.updated));
-            kept.extend(new.chain(changed).filter_map(|(id, (state, version))| {
-                (state == State::Ready).then_some(())?;
-                Some((id?, version?))
+            let ready = written.into_iter().zip(versions).filter(|((_, state), _)| *state == State::Ready);
+            kept.extend(ready.filter_map(|((name, _), version)| {
+                let layout = entity.layouts.iter().find(|layout| layout.name == name)?;
+                Some((schema.id(layout), version?))
             }));
         }
         if waits {
@@ -271,8 +265,7 @@ impl Tables {
                     record.state = State::Building;
                     let change = CatalogChange { updated: vec![record], ..CatalogChange::default() };
                     if self.change_catalog(&pages, change).await?.is_none() {
-                        let lost = Error::ConditionNotMet(Box::new(Record::head_row(layout.table)));
-                        pacing::wait(&**self.backend(), &mut delays, lost).await?;
+                        self.pause_catalog(layout.table, &mut delays).await?;
                     }
                 }
                 State::Leaving => {
@@ -314,14 +307,13 @@ impl Tables {
             let (id, name) = (schema.id(layout), record.entity.clone());
             let change = CatalogChange { updated: vec![record], ..CatalogChange::default() };
             if let Some(versions) = self.change_catalog(&pages, change).await? {
-                if let Some(version) = versions.updated.into_iter().next().flatten() {
+                if let Some(version) = versions.into_iter().next().flatten() {
                     self.leases().remember_name(&id, &name);
                     self.leases().keep(id, version, read_at);
                 }
                 return Ok(());
             }
-            let lost = Error::ConditionNotMet(Box::new(Record::head_row(layout.table)));
-            pacing::wait(&**self.backend(), &mut delays, lost).await?;
+            self.pause_catalog(layout.table, &mut delays).await?;
         }
     }
 

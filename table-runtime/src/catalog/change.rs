@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use backon::ExponentialBackoff;
+
 use crate::{
     ETag, Error, Result, Stored, TableEntity, Tables,
     backend::BoxFuture,
@@ -15,13 +17,6 @@ pub(crate) struct CatalogChange {
     pub(crate) inserted: Vec<Record>,
     pub(crate) updated: Vec<Stored<Record>>,
     pub(crate) removed: Vec<Stored<Record>>,
-}
-
-/// Versions of the records that a change has inserted and updated, in order.
-#[derive(Debug, Default)]
-pub(crate) struct WrittenVersions {
-    pub(crate) inserted: Vec<Option<ETag>>,
-    pub(crate) updated: Vec<Option<ETag>>,
 }
 
 impl CatalogChange {
@@ -59,12 +54,12 @@ impl Tables {
     }
 
     /// Writes a change in one transaction, on the condition that no record of its tables has changed since `pages` was
-    /// read. Returns `None` if the condition was not met, or the answer was lost: the caller reads the records again.
+    /// read. Returns the versions of the records that it inserted and then of those that it updated; `None` if the condition was not met, or the answer was lost: the caller reads the records again.
     pub(crate) async fn change_catalog(
         &self,
         pages: &[CatalogPage],
         mut change: CatalogChange,
-    ) -> Result<Option<WrittenVersions>> {
+    ) -> Result<Option<Vec<Option<ETag>>>> {
         let (mut new_heads, mut heads) = (Vec::new(), Vec::new());
         for table in change.tables() {
             match pages.iter().find(|page| page.table == table).and_then(|page| page.head.clone()) {
@@ -75,7 +70,7 @@ impl Tables {
                 None => new_heads.push(Head { table: table.to_owned(), format: FORMAT, changes: 1 }),
             }
         }
-        let (inserted, updated) = (change.inserted.len(), change.updated.len());
+        let written = change.inserted.len() + change.updated.len();
         let mut transaction = self.transaction();
         for record in &change.inserted {
             transaction = transaction.insert(record);
@@ -94,15 +89,23 @@ impl Tables {
         }
         match transaction.commit().await {
             Ok(mut versions) => {
-                versions.truncate(inserted + updated);
-                let updated = versions.split_off(inserted);
-                Ok(Some(WrittenVersions { inserted: versions, updated }))
+                versions.truncate(written);
+                Ok(Some(versions))
             }
             Err(
                 Error::AlreadyExists(_) | Error::ConditionNotMet(_) | Error::NotFound(_) | Error::OutcomeUnknown(_),
             ) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Waits before the records of a table are read again, because another program has changed them first.
+    ///
+    /// # Errors
+    /// Returns an error if no attempt is left.
+    pub(crate) async fn pause_catalog(&self, table: &str, delays: &mut ExponentialBackoff) -> Result<()> {
+        let lost = Error::ConditionNotMet(Box::new(Record::head_row(table)));
+        pacing::wait(&**self.backend(), delays, lost).await
     }
 
     /// Waits until no other handle holds a lease that was read before now.

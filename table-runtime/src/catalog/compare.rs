@@ -20,8 +20,15 @@ pub(crate) struct Options {
     pub(crate) is_target: bool,
 }
 
-/// A record in one version.
-pub(crate) type RecordVersion = (String, String, String, String, ETag);
+/// A record in one version. The records that one transaction writes can have one ETag.
+#[derive(Debug, PartialEq)]
+pub(crate) struct RecordVersion {
+    table: String,
+    entity_table: String,
+    entity: String,
+    name: String,
+    etag: ETag,
+}
 
 /// A program's entity beside the records of its tables.
 pub(crate) struct Comparison<'a> {
@@ -48,10 +55,6 @@ pub(crate) enum Decision {
         change: CatalogChange,
         /// Records that the program relies on as they are, with their layouts and versions.
         ready: Vec<(LayoutId, ETag)>,
-        /// Layouts of the inserted records, and of the updated ones, in order; `None` for a layout that the program does
-        /// not have.
-        inserted: Vec<LayoutId>,
-        updated: Vec<Option<LayoutId>>,
         /// Name under which the entity is recorded.
         name: String,
         /// True if another layout is leaving: after the change is written, the caller waits until every lease has
@@ -62,8 +65,8 @@ pub(crate) enum Decision {
 
 /// Returns the version of a record.
 pub(crate) fn version(record: &Stored<Record>) -> RecordVersion {
-    let Record { table, entity_table, entity, name, .. } = &**record;
-    (table.clone(), entity_table.clone(), entity.clone(), name.clone(), Stored::etag(record).clone())
+    let Record { table, entity_table, entity, name, .. } = Record::clone(record);
+    RecordVersion { table, entity_table, entity, name, etag: Stored::etag(record).clone() }
 }
 
 impl<'a> Comparison<'a> {
@@ -126,7 +129,6 @@ impl<'a> Comparison<'a> {
         }
 
         let (mut change, mut ready) = (CatalogChange::default(), Vec::new());
-        let (mut inserted, mut updated) = (Vec::new(), Vec::new());
         for layout in self.entity.layouts.iter().skip(1) {
             let id = self.id(layout);
             if let Some(record) = self.record(layout.table, &name, layout.name).filter(|record| kept(record)) {
@@ -136,7 +138,6 @@ impl<'a> Comparison<'a> {
                     // There are no entities left to index.
                     State::Building if self.created.contains(&self.entity.layouts[0].table) => {
                         change.updated.push(with_state(record, State::Ready));
-                        updated.push(Some(id));
                     }
                     State::Building | State::Leaving => {}
                     State::Gone => {
@@ -154,10 +155,9 @@ impl<'a> Comparison<'a> {
                     (None, None) => return Ok(Decision::CheckForEntities),
                 };
                 change.inserted.push(self.new_record(layout, &name, state));
-                inserted.push(id);
             }
         }
-        let waits = self.add_missing_indexes(primary, &name, kept, &mut change, &mut updated)?;
+        let waits = self.add_missing_indexes(primary, &name, kept, &mut change)?;
 
         let facts = self.facts(primary, &forgotten);
         match primary {
@@ -170,14 +170,12 @@ impl<'a> Comparison<'a> {
                 let mut primary = primary.clone();
                 primary.set_facts(&facts);
                 change.updated.push(primary);
-                updated.push(Some(self.own_id()));
             }
             None => {
                 let state = if self.options.is_target { State::Building } else { State::Ready };
                 let mut record = self.new_record(&self.entity.layouts[0], &name, state);
                 record.set_facts(&facts);
                 change.inserted.push(record);
-                inserted.push(self.own_id());
             }
         }
         for record in self.pages.iter().flat_map(|page| &page.records).filter(|record| !kept(record)) {
@@ -192,11 +190,10 @@ impl<'a> Comparison<'a> {
                     let mut record = record.clone();
                     *record = change.inserted.remove(at);
                     change.updated.push(record);
-                    updated.push(Some(inserted.remove(at)));
                 }
             }
         }
-        Ok(Decision::Change { change, ready, inserted, updated, name, waits })
+        Ok(Decision::Change { change, ready, name, waits })
     }
 
     fn id(&self, layout: &'static LayoutInfo) -> LayoutId {
@@ -267,7 +264,7 @@ impl<'a> Comparison<'a> {
             State::Building => Err(Error::EntityMigrating { table, entity }),
             State::Leaving | State::Gone => {
                 let moved = record.facts().moved;
-                let to = moved.map(|place| format!("{} in {}", place.entity, place.table)).unwrap_or_default();
+                let to = moved.map(|place| place.to_string()).unwrap_or_default();
                 Err(Error::EntityMoved { table, entity, to })
             }
         }
@@ -358,7 +355,6 @@ impl<'a> Comparison<'a> {
         name: &str,
         kept: impl Fn(&&Stored<Record>) -> bool,
         change: &mut CatalogChange,
-        updated: &mut Vec<Option<LayoutId>>,
     ) -> Result<bool> {
         let mut waits = false;
         let Some(primary) = primary else { return Ok(false) };
@@ -394,7 +390,6 @@ impl<'a> Comparison<'a> {
                 State::Gone => continue,
             };
             change.updated.push(next);
-            updated.push(None);
         }
         Ok(waits)
     }
@@ -408,7 +403,7 @@ impl<'a> Comparison<'a> {
         let entity = primary.map_or(self.entity.entity, |record| &record.entity).to_owned();
         facts.indexes.retain(|index, table| {
             let is_forgotten =
-                |version: &RecordVersion| (&version.0, &version.2, &version.3) == (table, &entity, index);
+                |version: &RecordVersion| (&version.table, &version.entity, &version.name) == (table, &entity, index);
             !forgotten.iter().any(is_forgotten)
         });
         for layout in self.entity.layouts.iter().skip(1) {

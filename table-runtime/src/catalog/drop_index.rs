@@ -168,8 +168,7 @@ impl Dropper {
         if self.tables.change_catalog(pages, change).await?.is_some() {
             return Ok(true);
         }
-        let lost = Error::ConditionNotMet(Box::new(Record::head_row(self.schema.table())));
-        pacing::wait(&**self.tables.backend(), delays, lost).await?;
+        self.tables.pause_catalog(self.schema.table(), delays).await?;
         Ok(false)
     }
 

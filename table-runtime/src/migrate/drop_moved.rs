@@ -145,7 +145,6 @@ async fn forget(tables: &Tables, schema: Schema) -> Result<()> {
         if tables.change_catalog(&pages, change).await?.is_some() {
             return Ok(());
         }
-        let lost = Error::ConditionNotMet(Box::new(Record::head_row(schema.table())));
-        pacing::wait(&**tables.backend(), &mut delays, lost).await?;
+        tables.pause_catalog(schema.table(), &mut delays).await?;
     }
 }

@@ -60,7 +60,7 @@ impl<'a> Switch<'a> {
             new_record.starts = new_record.starts.saturating_add(1);
             let change = CatalogChange { updated: vec![new_record], ..CatalogChange::default() };
             let written = tables.change_catalog(&pages, change).await?;
-            let Some(version) = written.and_then(|versions| versions.updated.into_iter().next().flatten()) else {
+            let Some(version) = written.and_then(|versions| versions.into_iter().next().flatten()) else {
                 pause(migration, &mut delays).await?;
                 continue;
             };
@@ -175,8 +175,7 @@ impl<'a> Switch<'a> {
 }
 
 async fn pause(migration: &Migration, delays: &mut backon::ExponentialBackoff) -> Result<()> {
-    let lost = Error::ConditionNotMet(Box::new(Record::head_row(migration.new.table())));
-    pacing::wait(&**migration.tables.backend(), delays, lost).await
+    migration.tables.pause_catalog(migration.new.table(), delays).await
 }
 
 fn id(schema: Schema) -> LayoutId {
@@ -223,7 +222,7 @@ fn check_moved(migration: &Migration, old: &Record) -> Result<()> {
     match old.facts().moved {
         Some(to) if to != place(migration.new) => {
             let (table, entity) = (migration.old.table().to_owned(), old.entity.clone());
-            Err(Error::EntityMoved { table, entity, to: format!("{} in {}", to.entity, to.table) })
+            Err(Error::EntityMoved { table, entity, to: to.to_string() })
         }
         _ => Ok(()),
     }

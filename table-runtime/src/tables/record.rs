@@ -3,7 +3,7 @@
 //! `docs/catalog.md` describes the format. All rows are in one partition, so that one transaction can record all
 //! layouts of an entity, whatever their tables.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -141,6 +141,13 @@ pub(crate) struct Facts {
 pub(crate) struct Place {
     pub(crate) table: String,
     pub(crate) entity: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { table, entity } = self;
+        write!(f, "{entity} in {table}")
+    }
 }
 
 /// Head of the records of one table. Every change of these records also changes the head, under its version. So of two

@@ -106,7 +106,7 @@ impl Tables {
     async fn moved(&self, id: &LayoutId) -> Result<Error> {
         let page = self.catalog_page(&id.entity_table.to_ascii_lowercase()).await?;
         let facts = page.primary(id).map(|record| record.facts()).unwrap_or_default();
-        let to = facts.moved.map(|place| format!("{} in {}", place.entity, place.table)).unwrap_or_default();
+        let to = facts.moved.map(|place| place.to_string()).unwrap_or_default();
         Ok(Error::EntityMoved { table: id.entity_table.to_owned(), entity: id.entity.to_owned(), to })
     }
 
