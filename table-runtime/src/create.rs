@@ -90,7 +90,7 @@ impl Tables {
     ///
     /// # Errors
     /// - [`Error::LayoutChanged`] if the primary key, an index or the type of a property is recorded differently, or if
-    ///   the entity is not recorded and its rows could not be told apart from those of a recorded one.
+    ///   the entity is not recorded and its rows could not be distinguished from those of a recorded one.
     /// - [`Error::RowsCollide`] if rows of an index could be taken for those of another entity.
     /// - [`Error::IndexMissing`] if the struct lacks an index that is ready, so that the program would write entities
     ///   without rows in it. See [`drop_index`](Self::drop_index) and

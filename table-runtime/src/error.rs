@@ -138,7 +138,7 @@ pub enum Error {
     },
 
     /// The primary key, an index or a property is recorded differently from the program's, so the program would not find
-    /// or not read stored rows; or a new entity could not be told apart from a recorded one.
+    /// or not read stored rows; or a new entity could not be distinguished from a recorded one.
     #[error(transparent)]
     LayoutChanged(#[from] Box<LayoutChangedError>),
 

@@ -72,7 +72,8 @@ impl Migrate {
     /// migration finds by comparison what is left to do.
     ///
     /// # Errors
-    /// Returns [`Error::Cursor`](crate::Error::Cursor) for a text that is not such a cursor, and for a cursor of another job.
+    /// Returns [`Error::Cursor`](crate::Error::Cursor) for a text that is not such a cursor, and for a cursor of another
+    /// job.
     pub fn resume_from(mut self, cursor: &str) -> Result<Self> {
         self.scan.resume(cursor)?;
         Ok(self)
@@ -175,15 +176,15 @@ impl Tables {
     /// Properties of the old rows that neither struct knows are kept.
     ///
     /// `Old` is the struct as it was, and `New` has another table or another [name](derive@crate::TableEntity). In one
-    /// table, their rows must be told apart. Programs with `Old` read and write as ever while the entities are copied;
+    /// table, their rows must be distinguishable. Programs with `Old` read and write as ever while the entities are copied;
     /// `create::<New>()` is refused until the migration has ended. What is written meanwhile is found by comparing both
     /// places, and written again.
     ///
     /// **Only the switch at the end needs the writers to stop.** It records in the catalog that `Old` has moved, waits
     /// for the length of a [lease](Self::with_lease) and a tenth of it (66 seconds by default), compares once more until
     /// there is no difference, and opens the new place. From its beginning, each write of a program that has called
-    /// `create::<Old>()` returns [`Error::EntityMoved`](crate::Error::EntityMoved). So deploy the programs with `New` now; until then, nobody
-    /// writes these entities. A program that does not call `create` is not noticed: stop it before.
+    /// `create::<Old>()` returns [`Error::EntityMoved`](crate::Error::EntityMoved). So deploy the programs with `New` now;
+    /// until then, nobody writes these entities. A program that does not call `create` is not noticed: stop it before.
     ///
     /// A migration can be stopped at any time and run again: it is [resumed](Migrate::resume_from), or compares what is
     /// there. If it returns an error after the switch began, the old place is in use again; if its process ended, run it
@@ -234,10 +235,10 @@ impl Tables {
     /// ```
     ///
     /// # Errors
-    /// Returns [`Error::Query`](crate::Error::Query) if both structs have one table and one name, if programs use the new place already, or if
-    /// another run of this migration has begun; the errors of [`create`](Self::create);
-    /// [`Error::Bulk`](crate::Error::Bulk) if entities cannot be written to the new place, for example because two of them get one key;
-    /// errors for rows that do not fit `Old`; and the errors of the store.
+    /// Returns [`Error::Query`](crate::Error::Query) if both structs have one table and one name, if programs use the new
+    /// place already, if another run of this migration has begun, or if two entities get one key;
+    /// [`Error::Bulk`](crate::Error::Bulk) if entities cannot be written to the new place, for example because of a unique
+    /// value; the errors of [`create`](Self::create); errors for rows that do not fit `Old`; and the errors of the store.
     pub fn migrate<Old: TableEntity, New: TableEntity + From<Old>>(&self) -> Migrate {
         self.migrate_with(New::from)
     }

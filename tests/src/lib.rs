@@ -14,6 +14,7 @@ pub mod moved;
 pub mod probed;
 pub mod programs;
 pub mod random;
+pub mod reporting;
 pub mod scripted;
 pub mod stores;
 pub mod subjects;

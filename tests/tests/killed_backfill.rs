@@ -1,59 +1,19 @@
 //! A backfill on the embedded store whose process is killed.
 
-use std::{
-    fs,
-    io::{BufRead, BufReader},
-    path::Path,
-    process::{Child, Command, Stdio},
-};
+use std::{fs, path::Path, process::Command};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use table_runtime::Tables;
-use tests::filled::{self, CITIES, Filled};
+use tests::{
+    filled::{self, CITIES, Filled},
+    reporting::Reporting,
+};
 
 const ENTITIES: u32 = 100_000;
 
-/// Running `filler`, killed when it is dropped.
-struct Filler(Child);
-
-impl Filler {
-    fn start(store: &Path, index: &str, cursor: Option<&str>) -> Result<Self> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_filler"));
-        command.arg(store).arg(index).args(cursor).stdin(Stdio::null()).stdout(Stdio::piped());
-        Ok(Self(command.spawn().context("the filler cannot be started")?))
-    }
-
-    /// Reads its reports until it has processed this many entities, then kills it, by `SIGKILL` on Unix. Returns its
-    /// cursor.
-    fn kill_after(mut self, entities: u32) -> Result<String> {
-        let output = BufReader::new(self.0.stdout.take().context("no output")?);
-        for line in output.lines() {
-            let line = line?;
-            let (seen, cursor) = line.split_once(' ').context("entities and a cursor")?;
-            if seen.parse::<u32>()? >= entities {
-                self.0.kill()?;
-                self.0.wait()?;
-                return Ok(cursor.to_owned());
-            }
-        }
-        anyhow::bail!("the filler ended by itself");
-    }
-
-    /// Waits for the end of the process and returns its last line.
-    fn last(mut self) -> Result<String> {
-        let output = BufReader::new(self.0.stdout.take().context("no output")?);
-        let last = output.lines().last().context("the filler wrote nothing")??;
-        ensure!(self.0.wait()?.success(), "{last}");
-        Ok(last)
-    }
-}
-
-impl Drop for Filler {
-    fn drop(&mut self) {
-        // The process may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Starts the `filler` of this store.
+fn start(store: &Path, index: &str, cursor: Option<&str>) -> Result<Reporting> {
+    Reporting::start(Command::new(env!("CARGO_BIN_EXE_filler")).arg(store).arg(index).args(cursor))
 }
 
 /// Counts the entities that the index finds.
@@ -78,12 +38,12 @@ async fn a_killed_backfill_resumes_to_the_same_result() -> Result<()> {
     filled::load(&killed, ENTITIES).await?;
     fs::copy(&killed, &whole)?;
     for index in ["name", "city"] {
-        let cursor = Filler::start(&killed, index, None)?.kill_after(ENTITIES / 2)?;
+        let cursor = start(&killed, index, None)?.kill_after(ENTITIES / 2)?;
         let refused = Filled::by_city(1).count_unchecked(&Tables::open(&killed)?).await;
         ensure!(refused.is_err(), "the index is not built");
-        let last = Filler::start(&killed, index, Some(&cursor))?.last()?;
+        let last = start(&killed, index, Some(&cursor))?.last()?;
         ensure!(last.starts_with(&format!("{} entities", ENTITIES / 2)) && last.ends_with("ready: true"), "{last}");
-        let last = Filler::start(&whole, index, None)?.last()?;
+        let last = start(&whole, index, None)?.last()?;
         ensure!(last.starts_with("100000 entities, 100000 rows") && last.ends_with("ready: true"), "{last}");
     }
     let findings = Tables::open(&killed)?.verify::<Filled>().all().await?;

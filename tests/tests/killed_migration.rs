@@ -1,59 +1,19 @@
 //! A migration beside writers whose process is killed.
 
-use std::{
-    io::{BufRead, BufReader},
-    path::Path,
-    process::{Child, Command, Stdio},
-};
+use std::{path::Path, process::Command};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use table_runtime::{Error, Tables, backend::Backend};
 use tests::{
     moved::{self, Account, LEASE, Writers},
+    reporting::Reporting,
     stores::Kind,
 };
 
-/// Running `mover`, killed when it is dropped.
-struct Mover(Child);
-
-impl Mover {
-    fn start(store: &Path, count: u32, seed: u32, cursor: Option<&str>) -> Result<Self> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mover"));
-        command.arg(store).arg(count.to_string()).arg(seed.to_string()).args(cursor);
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
-        Ok(Self(command.spawn().context("the mover cannot be started")?))
-    }
-
-    /// Reads its reports until it has copied this many accounts, then kills it, by `SIGKILL` on Unix. Returns its cursor.
-    fn kill_after(mut self, entities: u32) -> Result<String> {
-        let output = BufReader::new(self.0.stdout.take().context("no output")?);
-        for line in output.lines() {
-            let line = line?;
-            let (seen, cursor) = line.split_once(' ').context("entities and a cursor")?;
-            if seen.parse::<u32>()? >= entities {
-                self.0.kill()?;
-                self.0.wait()?;
-                return Ok(cursor.to_owned());
-            }
-        }
-        anyhow::bail!("the mover ended by itself");
-    }
-
-    /// Waits for the end of the process and returns its last line.
-    fn last(mut self) -> Result<String> {
-        let output = BufReader::new(self.0.stdout.take().context("no output")?);
-        let last = output.lines().last().context("the mover wrote nothing")??;
-        ensure!(self.0.wait()?.success(), "{last}");
-        Ok(last)
-    }
-}
-
-impl Drop for Mover {
-    fn drop(&mut self) {
-        // The process may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Starts the `mover` of this store.
+fn start(store: &Path, seed: u32, cursor: Option<&str>) -> Result<Reporting> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mover"));
+    Reporting::start(command.arg(store).arg(ACCOUNTS.to_string()).arg(seed.to_string()).args(cursor))
 }
 
 const ACCOUNTS: u32 = 200_000;
@@ -63,10 +23,10 @@ async fn a_killed_migration_beside_writers_resumes() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("accounts.tables");
     moved::load(&Tables::open(&path)?, ACCOUNTS).await?;
-    let mut cursor = Mover::start(&path, ACCOUNTS, 1, None)?.kill_after(ACCOUNTS / 3)?;
-    cursor = Mover::start(&path, ACCOUNTS, 2, Some(&cursor))?.kill_after(ACCOUNTS / 3)?;
-    cursor = Mover::start(&path, ACCOUNTS, 3, Some(&cursor))?.kill_after(ACCOUNTS / 4)?;
-    let last = Mover::start(&path, ACCOUNTS, 4, Some(&cursor))?.last()?;
+    let mut cursor = start(&path, 1, None)?.kill_after(ACCOUNTS / 3)?;
+    cursor = start(&path, 2, Some(&cursor))?.kill_after(ACCOUNTS / 3)?;
+    cursor = start(&path, 3, Some(&cursor))?.kill_after(ACCOUNTS / 4)?;
+    let last = start(&path, 4, Some(&cursor))?.last()?;
     ensure!(last.ends_with("switched: true, writes: true"), "{last}");
     let tables = Tables::open(&path)?;
     let moved = moved::check(&tables, ACCOUNTS).await?;

@@ -315,7 +315,7 @@ impl<'a> Comparison<'a> {
         Err(self.changed(KEY, other, changes.join("; "), advice))
     }
 
-    /// Checks whether the rows of this entity and of a recorded one are told apart.
+    /// Checks whether a row shows to which of this entity and a recorded one it belongs.
     ///
     /// The prefix that an index in the own table gives to the row keys does not count: the struct may be the recorded one
     /// with another name and its first index.
