@@ -16,7 +16,7 @@ use std::{
 use backon::{FuturesTimerSleeper, Sleeper};
 
 pub use crate::key::KeyRange;
-use crate::{Condition, ETag, Properties, Result, Row, RowRef, RowSet, ValueRef};
+use crate::{Condition, ETag, Error, LimitError, Properties, Result, Row, RowRef, RowSet, ValueRef};
 
 #[cfg(feature = "azure")]
 mod azure;
@@ -103,6 +103,33 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// Executes all of the operations or none, and returns each row's new ETag; `None` for a deleted row.
     fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>>;
 
+    /// Returns the rows that one transaction can span: those of a partition, or those of the whole store.
+    ///
+    /// If transactions span the store, the index rows of an entity are written in the entity's own transaction, in
+    /// whatever partition they are. All handles of a store must agree on this.
+    fn reach(&self) -> Reach {
+        Reach::Partition
+    }
+
+    /// Executes all of the operations of all groups or none, and returns each row's new ETag in the order of the groups
+    /// and their operations; `None` for a deleted row. Each group has another partition than the others.
+    ///
+    /// A store whose transactions span a partition receives one group.
+    fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
+        Box::pin(async move {
+            let executed = match groups {
+                [group] => self.execute(group).await,
+                groups => Err(too_wide(groups)),
+            };
+            executed.map_err(|error| FailedGroup { group: 0, error })
+        })
+    }
+
+    /// Returns the default number of transactions that a bulk write has in flight.
+    fn side_by_side(&self) -> usize {
+        16
+    }
+
     /// Waits before retrying an operation that lost a race to another writer. A test backend may wait for less time, or
     /// not at all.
     fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
@@ -121,6 +148,33 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
         BEGAN.elapsed()
     }
+}
+
+/// Rows that one transaction of a store can span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The rows of one partition, as on the service.
+    Partition,
+    /// All rows of the store.
+    Store,
+}
+
+/// The failure of a transaction that spans several partitions: nothing was written, unless the error is
+/// [`Error::OutcomeUnknown`].
+#[derive(Debug)]
+pub struct FailedGroup {
+    /// Position of the group that the error concerns.
+    pub group: usize,
+    /// The error.
+    pub error: Error,
+}
+
+/// Returns the error of a transaction that spans several partitions, in a store that has no such transactions.
+#[cold]
+fn too_wide(groups: &[Group]) -> Error {
+    let table = groups.first().map_or_else(String::new, |group| group.table.to_string());
+    let (what, found) = ("the transaction has".to_owned(), format!("{} partitions", groups.len()));
+    Box::new(LimitError { table, row: None, what, found, limit: "one partition of one table" }).into()
 }
 
 /// A read of rows in key order.
@@ -308,67 +362,106 @@ impl Scan {
     }
 }
 
+/// Implements the requests of a [`Backend`] by those of another one.
+macro_rules! forward_requests {
+    ($this:ident => $inner:expr) => {
+        fn create_table<'a>(&'a self, table: &'a str) -> $crate::backend::BoxFuture<'a, $crate::Result<bool>> {
+            let $this = self;
+            $inner.create_table(table)
+        }
+
+        fn delete_table<'a>(&'a self, table: &'a str) -> $crate::backend::BoxFuture<'a, $crate::Result<bool>> {
+            let $this = self;
+            $inner.delete_table(table)
+        }
+
+        fn list_tables<'a>(&'a self, prefix: &'a str) -> $crate::backend::BoxFuture<'a, $crate::Result<Vec<String>>> {
+            let $this = self;
+            $inner.list_tables(prefix)
+        }
+
+        fn get<'a>(
+            &'a self,
+            table: &'a str,
+            partition_key: &'a str,
+            row_key: &'a str,
+            select: Option<&'a [&'static str]>,
+        ) -> $crate::backend::BoxFuture<'a, $crate::Result<Option<$crate::Row>>> {
+            let $this = self;
+            $inner.get(table, partition_key, row_key, select)
+        }
+
+        fn query<'a>(
+            &'a self,
+            scan: &'a $crate::backend::Scan,
+            from: Option<&'a $crate::backend::Continuation>,
+        ) -> $crate::backend::BoxFuture<'a, $crate::Result<$crate::backend::Page>> {
+            let $this = self;
+            $inner.query(scan, from)
+        }
+
+        fn get_with<'a>(
+            &'a self,
+            table: &'a str,
+            partition_key: &'a str,
+            row_key: &'a str,
+            select: Option<&'a [&'static str]>,
+            read: $crate::backend::Reader<'a>,
+        ) -> $crate::backend::BoxFuture<'a, $crate::Result<bool>> {
+            let $this = self;
+            $inner.get_with(table, partition_key, row_key, select, read)
+        }
+
+        fn query_with<'a>(
+            &'a self,
+            scan: &'a $crate::backend::Scan,
+            from: Option<&'a $crate::backend::Continuation>,
+            read: $crate::backend::Reader<'a>,
+        ) -> $crate::backend::BoxFuture<'a, $crate::Result<Option<$crate::backend::Continuation>>> {
+            let $this = self;
+            $inner.query_with(scan, from, read)
+        }
+
+        fn execute<'a>(
+            &'a self,
+            group: &'a $crate::backend::Group,
+        ) -> $crate::backend::BoxFuture<'a, $crate::Result<Vec<Option<$crate::ETag>>>> {
+            let $this = self;
+            $inner.execute(group)
+        }
+
+        fn pause(&self, delay: std::time::Duration) -> $crate::backend::BoxFuture<'_, ()> {
+            let $this = self;
+            $inner.pause(delay)
+        }
+
+        fn sleep(&self, time: std::time::Duration) -> $crate::backend::BoxFuture<'_, ()> {
+            let $this = self;
+            $inner.sleep(time)
+        }
+
+        fn clock(&self) -> std::time::Duration {
+            let $this = self;
+            $inner.clock()
+        }
+    };
+}
+#[cfg(feature = "testing")]
+pub(crate) use forward_requests;
+
 /// A shared backend.
 impl<B: Backend + ?Sized> Backend for Arc<B> {
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        (**self).create_table(table)
+    forward_requests!(this => (**this));
+
+    fn reach(&self) -> Reach {
+        (**self).reach()
     }
 
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        (**self).delete_table(table)
+    fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
+        (**self).execute_all(groups)
     }
 
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
-        (**self).list_tables(prefix)
-    }
-
-    fn get<'a>(
-        &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, Result<Option<Row>>> {
-        (**self).get(table, partition_key, row_key, select)
-    }
-
-    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
-        (**self).query(scan, from)
-    }
-
-    fn get_with<'a>(
-        &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-        read: Reader<'a>,
-    ) -> BoxFuture<'a, Result<bool>> {
-        (**self).get_with(table, partition_key, row_key, select, read)
-    }
-
-    fn query_with<'a>(
-        &'a self,
-        scan: &'a Scan,
-        from: Option<&'a Continuation>,
-        read: Reader<'a>,
-    ) -> BoxFuture<'a, Result<Option<Continuation>>> {
-        (**self).query_with(scan, from, read)
-    }
-
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
-        (**self).execute(group)
-    }
-
-    fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
-        (**self).pause(delay)
-    }
-
-    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
-        (**self).sleep(time)
-    }
-
-    fn clock(&self) -> Duration {
-        (**self).clock()
+    fn side_by_side(&self) -> usize {
+        (**self).side_by_side()
     }
 }

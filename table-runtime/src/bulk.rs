@@ -19,8 +19,6 @@ use crate::{
 };
 use load::BulkWriter;
 
-/// Default maximum number of transactions in flight.
-const CONCURRENCY: usize = 16;
 /// Number of failures after which a bulk write ends.
 const FAILURES: usize = 10_000;
 
@@ -169,8 +167,8 @@ impl Tables {
         schema: Schema,
         entities: impl Stream<Item = Result<Item>> + Send + 'a,
     ) -> Bulk<'a> {
-        let tables = self.clone();
-        Bulk { tables, entities: Box::pin(entities), schema, side_by_side: CONCURRENCY, on_progress: None }
+        let (tables, side_by_side) = (self.clone(), self.backend().side_by_side());
+        Bulk { tables, entities: Box::pin(entities), schema, side_by_side, on_progress: None }
     }
 }
 
@@ -186,7 +184,8 @@ impl<'a> Bulk<'a> {
         self
     }
 
-    /// Sets the maximum number of transactions in flight, at least one. The default is 16.
+    /// Sets the maximum number of transactions in flight, at least one. The default is 16 on the service. On the embedded
+    /// store it is 1,000, because the transactions that wait while a commit reaches the disk share the next one.
     pub fn side_by_side(mut self, transactions: usize) -> Self {
         self.side_by_side = transactions.max(1);
         self

@@ -6,6 +6,9 @@
 //!
 //! - [`Counting`] counts the requests.
 //! - [`Faulty`] makes a request fail, and [`for_each_fault`] makes each request of a program fail once in each way.
+//! - [`PartitionReach`] limits each transaction to one partition, as the service does. In the embedded store, an entity and
+//!   its index rows in other partitions are written in one transaction. So a test of the states between the steps of a
+//!   write needs this backend before the store.
 //! - [`Scheduled`] makes each request wait until the test grants it, so that the test chooses the order in which the
 //!   requests of several tasks arrive.
 //!
@@ -65,10 +68,12 @@
 pub mod conformance;
 mod counting;
 mod faulty;
+mod partition_reach;
 mod request;
 mod scheduled;
 
 pub use counting::{Counting, Counts, Requests};
 pub use faulty::{Fault, Faults, Faulty, Run, RunError, for_each_fault};
+pub use partition_reach::PartitionReach;
 pub use request::{Answer, Observer, Request};
 pub use scheduled::{Schedule, Scheduled, Waiting};

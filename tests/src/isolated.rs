@@ -11,7 +11,7 @@ use std::{
 
 use table_runtime::{
     ETag, Result, Row,
-    backend::{Backend, BoxFuture, Continuation, Group, Page, Reader, Scan},
+    backend::{Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Reader, Scan},
 };
 
 /// Backend that puts a unique prefix before the name of each table.
@@ -96,5 +96,20 @@ impl Backend for Isolated {
             let group = Group { table: self.name(&group.table).into(), ..group.clone() };
             self.inner.execute(&group).await
         })
+    }
+
+    fn reach(&self) -> Reach {
+        self.inner.reach()
+    }
+
+    fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
+        Box::pin(async move {
+            let named = |group: &Group| Group { table: self.name(&group.table).into(), ..group.clone() };
+            self.inner.execute_all(&groups.iter().map(named).collect::<Vec<_>>()).await
+        })
+    }
+
+    fn side_by_side(&self) -> usize {
+        self.inner.side_by_side()
     }
 }

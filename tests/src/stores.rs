@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use table_runtime::{
     Row, RowRef, Tables, Ticks,
     backend::{
-        Action, AzureBackend, Backend, EmbeddedBackend, Group, InMemoryBackend, KeyRange, Operation, Partitions, Scan,
+        Action, AzureBackend, Backend, EmbeddedBackend, Group, InMemoryBackend, KeyRange, Operation, Partitions, Reach, Scan,
     },
 };
 
@@ -86,6 +86,11 @@ impl Store {
         let backend = Isolated::new(Arc::clone(&shared));
         let (probed, probe) = Probe::new(backend.clone());
         Self { kind, tables: Tables::new(probed), backend, shared, probe, _folder: folder }
+    }
+
+    /// Checks whether an entity and its index rows in other partitions are written in one transaction.
+    pub fn spans_partitions(&self) -> bool {
+        self.backend.reach() == Reach::Store
     }
 
     /// Returns the store as another program has it, which has read nothing yet.

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use table_runtime::{
     Error, LayoutInfo, Tables,
-    backend::{Action, Backend, Group, IfMatch, Operation},
+    backend::{Action, Backend, Group, IfMatch, Operation, Reach},
 };
 use tests::{
     faulty::{Run, for_each_fault},
@@ -201,8 +201,8 @@ async fn check<I: Item>(start: &Plain, act: Act, left: impl Fn(&Plain), is_undam
     .with_context(|| format!("{act:?} after\n{start}"))
 }
 
-async fn every_write_survives_every_fault<I: Item>() -> Result<()> {
-    let start = store::<I>(&START).await?;
+async fn every_write_survives_every_fault<I: Item>(reach: Reach) -> Result<()> {
+    let start = store::<I>(reach, &START).await?;
     let mut failed = 0;
     for act in ACTS {
         failed += check::<I>(&start, act, |_| {}, true).await?;
@@ -211,9 +211,9 @@ async fn every_write_survives_every_fault<I: Item>() -> Result<()> {
     Ok(())
 }
 
-/// Returns the different stores that failed writes leave.
+/// Returns the different stores that failed writes leave if a transaction spans one partition.
 async fn damaged<I: Item>() -> Result<Vec<Plain>> {
-    let start = store::<I>(&START).await?;
+    let start = store::<I>(Reach::Partition, &START).await?;
     let damaged = RefCell::new(BTreeMap::new());
     for act in DAMAGING {
         let left = |store: &Plain| drop(damaged.borrow_mut().insert(contents(store), store.copy()));
@@ -222,12 +222,14 @@ async fn damaged<I: Item>() -> Result<Vec<Plain>> {
     Ok(damaged.into_inner().into_values().collect())
 }
 
-async fn every_write_succeeds_after_a_fault<I: Item>() -> Result<()> {
+async fn every_write_succeeds_after_a_fault<I: Item>(reach: Reach) -> Result<()> {
     let damaged = damaged::<I>().await?;
     let mut failed = 0;
     for start in &damaged {
+        // A store whose transactions span all rows may have been copied from one whose transactions do not.
+        let start = start.copy().with_reach(reach);
         for act in AFTER_FAULT {
-            failed += check::<I>(start, act, |_| {}, false).await?;
+            failed += check::<I>(&start, act, |_| {}, false).await?;
         }
     }
     println!("{} damaged stores, {failed} faults", damaged.len());
@@ -256,9 +258,9 @@ async fn fill<I: Item>(tables: &Tables) -> table_runtime::Result<()> {
     Ok(())
 }
 
-async fn every_backfill_survives_every_fault<I: Item>() -> Result<()> {
+async fn every_backfill_survives_every_fault<I: Item>(reach: Reach) -> Result<()> {
     let items = [START[0], START[1], Fields::new(3, 3, 3)];
-    let start = store::<I>(&items).await?;
+    let start = store::<I>(reach, &items).await?;
     strip::<I>(&start).await?;
     // The store has the items, the records of the key and of each index, and the head of each table's records.
     let tables: HashSet<&str> = I::LAYOUTS.iter().map(|layout| layout.table).collect();
@@ -294,31 +296,43 @@ async fn every_backfill_survives_every_fault<I: Item>() -> Result<()> {
 }
 
 macro_rules! each {
-    ($($kind:ident)+) => {$(
+    ($reach:ident: $($kind:ident)+) => {$(
         mod $kind {
-            use super::{Result, items::$kind::Item};
+            use super::{Reach, Result, items::$kind::Item};
 
             #[tokio::test]
             async fn every_write_survives_every_fault() -> Result<()> {
-                super::every_write_survives_every_fault::<Item>().await
+                super::every_write_survives_every_fault::<Item>(Reach::$reach).await
             }
 
             #[tokio::test]
             async fn every_write_succeeds_after_a_fault() -> Result<()> {
-                super::every_write_succeeds_after_a_fault::<Item>().await
+                super::every_write_succeeds_after_a_fault::<Item>(Reach::$reach).await
             }
 
             #[tokio::test]
             async fn every_backfill_survives_every_fault() -> Result<()> {
-                super::every_backfill_survives_every_fault::<Item>().await
+                super::every_backfill_survives_every_fault::<Item>(Reach::$reach).await
             }
         }
     )+};
 }
 
 each! {
+    Partition:
     pointer_in_partition unique_in_partition copy_in_partition unique_copy_in_partition include_in_partition
     list_in_partition two_in_partition mixed_one mixed_two
     pointer_in_table unique_in_table copy_in_table include_in_table unique_include_in_table two_in_table
     pointer_elsewhere unique_elsewhere copy_elsewhere include_elsewhere unique_include_elsewhere two_elsewhere
+}
+
+/// A transaction spans the whole store.
+mod in_one_transaction {
+    use super::*;
+
+    each! {
+        Store:
+        mixed_one unique_in_table
+        pointer_elsewhere unique_elsewhere copy_elsewhere include_elsewhere unique_include_elsewhere two_elsewhere
+    }
 }

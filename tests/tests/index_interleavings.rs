@@ -8,7 +8,7 @@ use std::{cell::RefCell, collections::HashSet, future::poll_fn, pin::pin, task::
 
 use anyhow::{Context, Result, ensure};
 use futures_util::FutureExt;
-use table_runtime::{BulkProgress, Error, Holds, LayoutInfo, Stored, Tables};
+use table_runtime::{BulkProgress, Error, Holds, LayoutInfo, Stored, Tables, backend::Reach};
 use tests::{
     explore::{Explored, Explorer, Op, Progress, Seen, op},
     items::{self, Fields, Item, Write, clashes, contents, fill, fixed, old_store, promised, ready, sound, store},
@@ -420,12 +420,12 @@ impl Start {
 }
 
 /// Explores operations that begin at the same time.
-fn explore<I: Item>(start: Start, acts: &[Act]) -> Result<Explored> {
+fn explore<I: Item>(reach: Reach, start: Start, acts: &[Act]) -> Result<Explored> {
     let begun = Instant::now();
     let check = Check { start: start.items(), acts, visited: RefCell::default() };
     let plain = match start {
-        Start::New(items) => store::<I>(items).now_or_never(),
-        Start::Old(items) => old_store::<I>(items).now_or_never(),
+        Start::New(items) => store::<I>(reach, items).now_or_never(),
+        Start::Old(items) => old_store::<I>(reach, items).now_or_never(),
     };
     let plain = plain.context("a plain store does not wait")??;
     let ops: Vec<Op<_>> =
@@ -500,18 +500,26 @@ const DROPPED: [Act; 7] = [
     Dropped(&Delete(1), 2),
 ];
 
+/// Checks whether an item is written in one transaction with all of its index rows.
+const fn is_one_transaction<I: Item>(reach: Reach) -> bool {
+    I::HAS_TRANSACTIONS || matches!(reach, Reach::Store)
+}
+
 /// Returns every operation that is possible for items of this kind.
-fn every_act<I: Item>() -> Vec<Act> {
+fn every_act<I: Item>(reach: Reach) -> Vec<Act> {
     let holds = |layout: &LayoutInfo| layout.index.as_ref().map(|index| index.holds);
     let is_in_table = |layout: &LayoutInfo| layout.index.is_some() && layout.table == I::LAYOUTS[0].table;
     let mut acts = [&SINGLE[..], &MODIFY].concat();
     // The steps of an index do not depend on whether its rows are in a table of their own.
-    if I::HAS_TRANSACTIONS || !I::LAYOUTS.iter().any(is_in_table) || runs_all() {
+    if is_one_transaction::<I>(reach) || !I::LAYOUTS.iter().any(is_in_table) || runs_all() {
         acts.extend(DROPPED);
     }
     // With cross-partition indexes, a bulk write is a sequence of single writes.
-    if I::HAS_TRANSACTIONS {
-        acts.extend([&BULK[..], &TRANSACTIONS].concat());
+    if is_one_transaction::<I>(reach) {
+        acts.extend(BULK);
+        if I::HAS_TRANSACTIONS {
+            acts.extend(TRANSACTIONS);
+        }
         // With cross-partition indexes, a merge and an insert can delete each other's pending rows without end.
         acts.push(Merge(1, 2, 2));
     }
@@ -549,7 +557,7 @@ fn is_long<I: Item>(start: Start, acts: &[Act]) -> bool {
 }
 
 /// Explores all combinations of `count` operations, with repetition, for each beginning.
-fn combinations<I: Item>(starts: &[Start], acts: &[Act], count: usize) -> Result<()> {
+fn combinations<I: Item>(reach: Reach, starts: &[Start], acts: &[Act], count: usize) -> Result<()> {
     fn choose(acts: &[Act], count: usize, chosen: &mut Vec<Act>, found: &mut Vec<Vec<Act>>) {
         if count == 0 {
             return found.push(chosen.clone());
@@ -563,21 +571,21 @@ fn combinations<I: Item>(starts: &[Start], acts: &[Act], count: usize) -> Result
     let mut sets = Vec::new();
     choose(acts, count, &mut Vec::new(), &mut sets);
     let all = starts.iter().flat_map(|start| sets.iter().map(|set| (*start, &**set)));
-    explore_sets::<I>(all.filter(|(start, set)| !is_long::<I>(*start, set)))
+    explore_sets::<I>(reach, all.filter(|(start, set)| !is_long::<I>(*start, set)))
 }
 
 /// Explores a backfill beside each of the operations.
-fn each_beside_backfill<I: Item>(acts: &[Act]) -> Result<()> {
+fn each_beside_backfill<I: Item>(reach: Reach, acts: &[Act]) -> Result<()> {
     let sets: Vec<_> = acts.iter().map(|act| [Fill, *act]).collect();
     let all = OLD_STARTS.into_iter().flat_map(|start| sets.iter().map(move |set| (start, &set[..])));
-    explore_sets::<I>(all.filter(|(start, set)| !is_long::<I>(*start, set)))
+    explore_sets::<I>(reach, all.filter(|(start, set)| !is_long::<I>(*start, set)))
 }
 
 /// Explores each of these sets.
-fn explore_sets<'a, I: Item>(sets: impl IntoIterator<Item = (Start, &'a [Act])>) -> Result<()> {
+fn explore_sets<'a, I: Item>(reach: Reach, sets: impl IntoIterator<Item = (Start, &'a [Act])>) -> Result<()> {
     let (mut count, mut states, mut edges, begun) = (0, 0, 0, Instant::now());
     for (start, acts) in sets {
-        let explored = explore::<I>(start, acts)?;
+        let explored = explore::<I>(reach, start, acts)?;
         count += 1;
         states += explored.states;
         edges += explored.edges;
@@ -704,34 +712,34 @@ const GROUPED: Sets = &[
     (OLD_TWINS, &[Fill, RemoveAll(1, 2), Insert(3, 1, 1)]),
 ];
 
-fn explore_lists<I: Item>(sets: &[Sets]) -> Result<()> {
-    explore_sets::<I>(sets.iter().copied().flatten().copied())
+fn explore_lists<I: Item>(reach: Reach, sets: &[Sets]) -> Result<()> {
+    explore_sets::<I>(reach, sets.iter().copied().flatten().copied())
 }
 
 /// Declares the tests of each kind of index: all pairs of operations, and the sets in the first list. The sets in the
 /// second list run only if all sets do.
 macro_rules! kinds {
-    ($($kind:ident [$($list:ident)*] [$($long:ident)*];)+) => {$(
+    ($reach:ident: $($kind:ident [$($list:ident)*] [$($long:ident)*];)+) => {$(
         mod $kind {
             use super::*;
             use items::$kind::Item;
 
             #[test]
             fn every_pair() -> Result<()> {
-                combinations::<Item>(&STARTS, &every_act::<Item>(), 2)
+                combinations::<Item>(Reach::$reach, &STARTS, &every_act::<Item>(Reach::$reach), 2)
             }
 
             #[test]
             fn each_beside_a_backfill() -> Result<()> {
-                each_beside_backfill::<Item>(&every_act::<Item>())
+                each_beside_backfill::<Item>(Reach::$reach, &every_act::<Item>(Reach::$reach))
             }
 
             #[test]
             fn hard_sets() -> Result<()> {
-                explore_lists::<Item>(&[$($list),*])?;
+                explore_lists::<Item>(Reach::$reach, &[$($list),*])?;
                 if runs_all() {
-                    explore_lists::<Item>(&[$($long),*])?;
-                    combinations::<Item>(&STARTS, &SINGLE, 3)?;
+                    explore_lists::<Item>(Reach::$reach, &[$($long),*])?;
+                    combinations::<Item>(Reach::$reach, &STARTS, &SINGLE, 3)?;
                 }
                 Ok(())
             }
@@ -740,6 +748,7 @@ macro_rules! kinds {
 }
 
 kinds! {
+    Partition:
     pointer_in_partition [POINTERS GROUPED MODIFYING] [OWNERS];
     unique_in_partition [OWNERS MORE_OWNERS BUILDING MORE_BUILDING GROUPED MODIFYING] [LONG_OWNERS];
     copy_in_partition [POINTERS GROUPED] [OWNERS];
@@ -759,6 +768,23 @@ kinds! {
     unique_include_elsewhere [DELETING] [PROPAGATING OVERTAKING];
 }
 
+/// Stores whose transactions span all rows: no index row is written in a step of its own.
+mod in_one_transaction {
+    use super::*;
+
+    kinds! {
+        Store:
+        pointer_in_table [] [POINTERS];
+        unique_in_table [] [OWNERS MORE_OWNERS BUILDING MORE_BUILDING];
+        pointer_elsewhere [POINTERS MODIFYING] [OWNERS MERGING];
+        unique_elsewhere [OWNERS MORE_OWNERS BUILDING MODIFYING] [LONG_OWNERS MORE_BUILDING MERGING];
+        copy_elsewhere [PROPAGATING] [OVERTAKING MERGING];
+        include_elsewhere [PROPAGATING] [OVERTAKING MERGING];
+        unique_include_elsewhere [DELETING] [PROPAGATING OVERTAKING];
+        two_elsewhere [CROSSINGS] [CROSSING_PAIRS];
+    }
+}
+
 mod two_elsewhere {
     use super::*;
     use items::two_elsewhere::Item;
@@ -767,18 +793,18 @@ mod two_elsewhere {
     fn every_pair() -> Result<()> {
         // The rows of both indexes are written side by side, in every order, so all pairs take long.
         if runs_all() {
-            combinations::<Item>(&STARTS, &CROSSWISE, 2)
+            combinations::<Item>(Reach::Partition, &STARTS, &CROSSWISE, 2)
         } else {
-            explore_sets::<Item>(CROSSING_PAIRS[..8].iter().copied())
+            explore_sets::<Item>(Reach::Partition, CROSSING_PAIRS[..8].iter().copied())
         }
     }
 
     #[test]
     fn hard_sets() -> Result<()> {
         if runs_all() {
-            explore_lists::<Item>(&[CROSSINGS])
+            explore_lists::<Item>(Reach::Partition, &[CROSSINGS])
         } else {
-            explore_sets::<Item>(CROSSINGS[..1].iter().copied())
+            explore_sets::<Item>(Reach::Partition, CROSSINGS[..1].iter().copied())
         }
     }
 }
@@ -789,15 +815,15 @@ mod mixed_three {
 
     #[test]
     fn every_pair() -> Result<()> {
-        combinations::<Item>(&STARTS, &SINGLE, 2)
+        combinations::<Item>(Reach::Partition, &STARTS, &SINGLE, 2)
     }
 
     #[test]
     fn hard_sets() -> Result<()> {
         if runs_all() {
-            return explore_lists::<Item>(&[CROSSINGS]);
+            return explore_lists::<Item>(Reach::Partition, &[CROSSINGS]);
         }
-        explore_sets::<Item>([CROSSINGS[0], CROSSINGS[2]])
+        explore_sets::<Item>(Reach::Partition, [CROSSINGS[0], CROSSINGS[2]])
     }
 }
 
@@ -809,6 +835,6 @@ mod unique_in_partition_three {
     fn every_set_of_three() -> Result<()> {
         let is_like_another = |act: &Act| matches!(act, Rewrapped(..) | Extra(_) | Note(_, 8));
         let acts: Vec<_> = SINGLE.into_iter().filter(|act| !is_like_another(act) || runs_all()).collect();
-        combinations::<Item>(&STARTS, &acts, 3)
+        combinations::<Item>(Reach::Partition, &STARTS, &acts, 3)
     }
 }

@@ -125,7 +125,8 @@ const HEADER: &str = "\
 
 /// Returns the line of a kind in the table.
 async fn line<E: Indexed>() -> Result<String> {
-    let store = Kind::Memory.open()?;
+    // A transaction of this store spans one partition, as on the service.
+    let store = Kind::Plain.open()?;
     let tables = &store.tables;
     tables.create::<E>().await?;
     let requests = || store.probe.requests();

@@ -218,7 +218,7 @@ fn explore(options: Explorer, acts: &[Act]) -> Result<()> {
 
 /// Checks whether a request writes to the new place.
 fn is_copy(request: &Request) -> bool {
-    matches!(request, Request::Execute(group) if group.table == "After")
+    matches!(request, Request::Execute(groups) if groups.iter().any(|group| group.table == "After"))
 }
 
 /// Options of a search in which the writes of a migration arrive before time passes: a run checks before each write that

@@ -30,8 +30,12 @@ use self::{
     read::Checks,
     snapshot::Published,
 };
-use super::{Action, Backend, BoxFuture, Continuation, Group, Page, Reader, Scan};
+use super::{Action, Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Reader, Scan};
 use crate::{ETag, Error, OutcomeUnknownError, Result, Row, RowId, RowNow, RowSet};
+
+/// Number of transactions that a bulk write has in flight: while one commit reaches the disk, those of the next one
+/// queue up.
+const TRANSACTIONS: usize = 1_000;
 
 /// A store in a file, which only one process at a time can have open.
 ///
@@ -115,7 +119,7 @@ impl Store {
         match self.committer.ask(task).await? {
             Ok(TaskDone::Table(changed)) => Ok(changed),
             Ok(TaskDone::Written(_)) => Ok(true),
-            Err(failure) => Err(failure.into_error(table, operation, |_| ("", ""))),
+            Err(failure) => Err(failure.into_error(table, operation, ("", ""))),
         }
     }
 
@@ -161,44 +165,59 @@ impl Store {
     }
 
     async fn execute(&self, group: &Group) -> Result<Vec<Option<ETag>>> {
-        match self.committer.ask(Task::Write(Prepared::new(group))).await? {
+        self.execute_all(std::slice::from_ref(group)).await.map_err(|failed| failed.error)
+    }
+
+    async fn execute_all(&self, groups: &[Group]) -> Result<Vec<Option<ETag>>, FailedGroup> {
+        let of_first = |error| FailedGroup { group: 0, error };
+        match self.committer.ask(Task::Write(Prepared::of(groups))).await.map_err(of_first)? {
             Ok(TaskDone::Written(timestamp)) => {
                 let etag = |action: &Action| (!matches!(action, Action::Delete(_))).then(|| ETag::from(timestamp));
-                Ok(group.operations.iter().map(|operation| etag(&operation.action)).collect())
+                let operations = groups.iter().flat_map(|group| &group.operations);
+                Ok(operations.map(|operation| etag(&operation.action)).collect())
             }
             Ok(TaskDone::Table(_)) => Ok(Vec::new()),
-            Err(failure) => Err(failure.into_error(&group.table, group.name(), |at| {
-                (&group.partition_key, group.operations.get(at).map_or("", |operation| &operation.row_key))
-            })),
+            Err(failure) => {
+                let positions = groups.iter().enumerate().flat_map(|(position, group)| {
+                    group.operations.iter().map(move |operation| (position, group, &*operation.row_key))
+                });
+                let Some((group, failed, row_key)) = positions.skip(failure.at()).next() else { return Ok(Vec::new()) };
+                let operation = if groups.len() == 1 { failed.name() } else { "transaction" };
+                let error = failure.into_error(&failed.table, operation, (&failed.partition_key, row_key));
+                Err(FailedGroup { group, error })
+            }
         }
     }
 }
 
 impl StoreFailure {
-    /// Converts the failure into an error for the writer; `keys` returns the keys of the group's `n`th operation.
-    fn into_error<'g>(
-        self,
-        table: &str,
-        operation: &'static str,
-        keys: impl FnOnce(usize) -> (&'g str, &'g str),
-    ) -> Error {
-        let row = |at| {
-            let (partition_key, row_key) = keys(at);
-            RowId { table: table.to_owned(), partition_key: partition_key.to_owned(), row_key: row_key.to_owned() }
+    /// Returns the position of the operation that failed; the first one, if the failure concerns them all.
+    const fn at(&self) -> usize {
+        match self {
+            Self::NoTable { at } | Self::Refused { at, .. } => *at,
+            Self::Failed(_) | Self::Unknown(_) => 0,
+        }
+    }
+
+    /// Converts the failure into an error for the writer of the row with these keys.
+    fn into_error(self, table: &str, operation: &'static str, (partition_key, row_key): (&str, &str)) -> Error {
+        let row = || {
+            let (partition_key, row_key) = (partition_key.to_owned(), row_key.to_owned());
+            RowId { table: table.to_owned(), partition_key, row_key }
         };
         match self {
-            Self::NoTable => Error::TableNotFound(table.to_owned()),
-            Self::Refused { at, why } => match why {
-                StoreRefusal::AlreadyExists => Error::AlreadyExists(Box::new(row(at))),
-                StoreRefusal::NotFound => Error::NotFound(Box::new(row(at))),
-                StoreRefusal::ConditionNotMet => Error::ConditionNotMet(Box::new(row(at))),
-                StoreRefusal::Damaged(damage) => Error::Damaged { row: Box::new(row(at)), damage },
+            Self::NoTable { .. } => Error::TableNotFound(table.to_owned()),
+            Self::Refused { why, .. } => match why {
+                StoreRefusal::AlreadyExists => Error::AlreadyExists(Box::new(row())),
+                StoreRefusal::NotFound => Error::NotFound(Box::new(row())),
+                StoreRefusal::ConditionNotMet => Error::ConditionNotMet(Box::new(row())),
+                StoreRefusal::Damaged(damage) => Error::Damaged { row: Box::new(row()), damage },
                 StoreRefusal::Limit(error) => *error,
             },
             Self::Failed(reason) => reason.into(),
             Self::Unknown(reason) => Error::OutcomeUnknown(Box::new(OutcomeUnknownError {
                 operation,
-                row: row(0),
+                row: row(),
                 reason: reason.to_string(),
                 now: RowNow::Unread("the store has to be opened again".to_owned()),
             })),
@@ -271,6 +290,21 @@ macro_rules! delegate_to_store {
 
             fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
                 Box::pin(self.store.execute(group))
+            }
+
+            fn reach(&self) -> Reach {
+                Reach::Store
+            }
+
+            fn execute_all<'a>(
+                &'a self,
+                groups: &'a [Group],
+            ) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
+                Box::pin(self.store.execute_all(groups))
+            }
+
+            fn side_by_side(&self) -> usize {
+                TRANSACTIONS
             }
         }
     };

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use super::{Backend, BoxFuture, Continuation, Group, Page, Reader, Scan};
+use super::{Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Reader, Scan};
 use crate::{ETag, Result, Row, limits};
 
 /// The tables of a backend whose names begin with a prefix, by the rest of their names.
@@ -110,6 +110,22 @@ impl Backend for Prefixed {
 
     fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
         Box::pin(async move { self.inner.execute(&self.group(group)?).await })
+    }
+
+    fn reach(&self) -> Reach {
+        self.inner.reach()
+    }
+
+    fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
+        Box::pin(async move {
+            let named = |(at, group)| self.group(group).map_err(|error| FailedGroup { group: at, error });
+            let groups = groups.iter().enumerate().map(named).collect::<Result<Vec<_>, _>>()?;
+            self.inner.execute_all(&groups).await
+        })
+    }
+
+    fn side_by_side(&self) -> usize {
+        self.inner.side_by_side()
     }
 
     fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {

@@ -102,7 +102,7 @@ impl<'a> BulkWriter<'a> {
         on_progress: Option<BulkCallback<'a>>,
         input: Input<'a>,
     ) -> Self {
-        let alone = schema.before_commit().next().is_some() || schema.propagated().next().is_some();
+        let alone = schema.takes_steps(tables.backend().reach());
         Self {
             tables,
             schema,

@@ -154,7 +154,10 @@ pub(super) async fn write_batch(writes: Vec<PositionedWrite>) -> BatchOutcome {
 /// Checks whether the value that an entity wants belongs to another entity of the same transaction.
 fn wants_value_of_another(part: &[PositionedWrite], error: &Error) -> bool {
     let Error::UniqueViolation(violation) = error else { return false };
-    let is_owner = |placed: &PositionedWrite| placed.write.keys.row_key == violation.owner.row_key;
+    let is_owner = |placed: &PositionedWrite| {
+        let RowKeys { partition_key, row_key } = &placed.write.keys;
+        (partition_key, row_key) == (&violation.owner.partition_key, &violation.owner.row_key)
+    };
     violation.owner != violation.entity && part.iter().any(is_owner)
 }
 
@@ -208,6 +211,11 @@ fn failed_write(part: &[PositionedWrite], error: &Error) -> Option<(usize, bool)
         }
         Error::UniqueViolation(violation) => Some((by_row_key(&violation.entity)?, false)),
         Error::Limit(limit) => Some((by_row_key(limit.row.as_ref()?)?, false)),
+        // The row that was read for the write.
+        Error::Version(version) => Some((by_row_key(&version.row)?, false)),
+        Error::Property(property) => Some((by_row_key(&property.row)?, false)),
+        Error::UnknownProperties(unknown) => Some((by_row_key(&unknown.row)?, false)),
+        Error::Damaged { row, .. } => Some((by_row_key(row)?, false)),
         _ => None,
     }
 }

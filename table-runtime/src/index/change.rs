@@ -1,6 +1,6 @@
-//! The effect of a write on an entity's rows, and its operations on index rows in the entity's own partition.
+//! The effect of a write on an entity's rows, and its operations on the index rows that are in the entity's transaction.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use super::{
     schema::{Encoded, Schema},
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     ETag,
-    backend::{Action, IfMatch, Operation},
+    backend::{Action, IfMatch},
     entity::{LoadedRow, LoadedRows},
     layout::Holds,
     row::RowKeys,
@@ -36,13 +36,36 @@ pub(crate) enum ReadRow {
     Missing,
     /// The row has this version, and no committed entity has its value.
     Stale(ETag),
-    /// The row has this version and points to the entity with this row key.
-    Owned(ETag, String),
+    /// The row has this version and points to the entity with these keys.
+    Owned(ETag, RowKeys),
 }
 
-/// The index rows that were read for a transaction, by their row keys. A row that was not read belongs to the entity if
-/// the entity had it when it was loaded.
-pub(crate) type ReadRows = HashMap<String, ReadRow>;
+/// The index rows that were read for a transaction. A row that was not read belongs to the entity if the entity had it
+/// when it was loaded.
+#[derive(Default)]
+pub(crate) struct ReadRows(HashMap<(Cow<'static, str>, RowKeys), ReadRow>);
+
+impl ReadRows {
+    pub(crate) fn get(&self, table: &str, keys: &RowKeys) -> Option<&ReadRow> {
+        // Most transactions read no row.
+        if self.0.is_empty() { None } else { self.0.get(&(table.to_owned().into(), keys.clone())) }
+    }
+
+    pub(crate) fn insert(&mut self, table: Cow<'static, str>, keys: RowKeys, row: ReadRow) {
+        self.0.insert((table, keys), row);
+    }
+
+    pub(crate) fn remove(&mut self, table: &str, keys: &RowKeys) {
+        self.0.remove(&(table.to_owned().into(), keys.clone()));
+    }
+}
+
+/// An operation on an index row.
+pub(crate) struct IndexOperation<'a> {
+    pub(crate) layout: usize,
+    pub(crate) keys: &'a RowKeys,
+    pub(crate) action: Action,
+}
 
 impl Change<'_> {
     /// A write that has no effect on index rows.
@@ -74,43 +97,51 @@ impl Change<'_> {
         self.old.and_then(|rows| rows.get(layout)).and_then(Option::as_ref)
     }
 
-    /// Returns the rows that the entity had in unique indexes of its partition and that this change deletes or writes
-    /// over. They belong to the entity only if their index is ready.
-    pub(crate) fn unique_rows(&self, schema: &Schema) -> impl Iterator<Item = (usize, &RowKeys)> {
-        let unique = schema.same_partition().filter(|layout| schema.is_unique(*layout));
+    /// Returns the rows of unique indexes that the entity had, and that its transaction deletes or writes over. They
+    /// belong to the entity only if their index is ready.
+    pub(crate) fn unique_rows(&self, write: &Write) -> impl Iterator<Item = (usize, &RowKeys)> {
+        let schema = &write.schema;
+        let unique = write.in_transaction().filter(|layout| schema.is_unique(*layout));
         unique
             .filter(|layout| self.moves(*layout) || self.alters(schema, *layout))
             .filter_map(|layout| Some((layout, self.old_keys(layout)?)))
     }
 
-    /// Returns the operations on index rows in the entity's partition, without those on lists. `entity` is the entity's
-    /// row key.
-    pub(crate) fn operations(&self, schema: &Schema, entity: &str, read: &ReadRows) -> Vec<Operation> {
+    /// Returns the operations on the index rows that are in the entity's transaction, without those on lists.
+    pub(crate) fn operations<'s>(
+        &'s self,
+        write: &Write,
+        entity: &RowKeys,
+        read: &ReadRows,
+    ) -> Vec<IndexOperation<'s>> {
+        let schema = &write.schema;
         let mut operations = Vec::new();
-        for layout in schema.same_partition().filter(|layout| schema.holds(*layout) != Holds::List) {
+        for layout in write.in_transaction().filter(|layout| schema.holds(*layout) != Holds::List) {
+            let table = schema.layouts[layout].table;
             let new = self.new.and_then(|new| new.row(layout));
             let moves = self.moves(layout);
-            if let Some(RowKeys { row_key, .. }) = self.old_keys(layout).filter(|_| moves)
-                && let Some(condition) = condition_of_owner(read.get(row_key), entity)
+            if let Some(keys) = self.old_keys(layout).filter(|_| moves)
+                && let Some(condition) = condition_of_owner(read.get(table, keys), entity)
             {
-                operations.push(Operation { row_key: row_key.clone(), action: Action::Delete(condition) });
+                operations.push(IndexOperation { layout, keys, action: Action::Delete(condition) });
             }
             if let Some(new) = new {
-                let (row_key, properties) = (new.keys.row_key.clone(), new.properties.clone());
-                let action = match (read.get(&row_key), moves) {
+                let keys = &new.keys;
+                let properties = || write.index_properties(layout, new);
+                let action = match (read.get(table, keys), moves) {
                     (_, false) if !self.alters(schema, layout) => continue,
-                    (Some(ReadRow::Stale(etag)), true) => Action::Replace(properties, IfMatch::ETag(etag.clone())),
-                    (_, true) if schema.is_unique(layout) => Action::Insert(properties),
-                    (None, _) | (_, true) => Action::Upsert(properties),
-                    (Some(ReadRow::Missing), false) => Action::Insert(properties),
+                    (Some(ReadRow::Stale(etag)), true) => Action::Replace(properties(), IfMatch::ETag(etag.clone())),
+                    (_, true) if schema.is_unique(layout) => Action::Insert(properties()),
+                    (None, _) | (_, true) => Action::Upsert(properties()),
+                    (Some(ReadRow::Missing), false) => Action::Insert(properties()),
                     (row, false) => match condition_of_owner(row, entity) {
-                        Some(condition) => Action::Replace(properties, condition),
+                        Some(condition) => Action::Replace(properties(), condition),
                         // The row belongs to another entity. This one has no row until a backfill decides which of the
                         // two has the value.
                         None => continue,
                     },
                 };
-                operations.push(Operation { row_key, action });
+                operations.push(IndexOperation { layout, keys, action });
             }
         }
         operations
@@ -118,7 +149,7 @@ impl Change<'_> {
 }
 
 /// Returns the condition under which an entity may change a row that it had; `None` if the row belongs to another one.
-fn condition_of_owner(row: Option<&ReadRow>, entity: &str) -> Option<IfMatch> {
+fn condition_of_owner(row: Option<&ReadRow>, entity: &RowKeys) -> Option<IfMatch> {
     match row {
         None => Some(IfMatch::Any),
         Some(ReadRow::Owned(etag, owner)) if owner == entity => Some(IfMatch::ETag(etag.clone())),

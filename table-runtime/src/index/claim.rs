@@ -9,7 +9,7 @@ use super::{
     write::{MAX_ATTEMPTS, Write, WrittenRow, deletion, first, single},
 };
 use crate::{
-    ETag, Error, Properties, Result, Row, ValueRef,
+    ETag, Error, Result, Row, ValueRef,
     backend::{Action, IfMatch},
     entity::WRITE_ID,
     layout::Holds,
@@ -103,7 +103,7 @@ impl IndexRows<'_> {
         precondition: Precondition<'_>,
     ) -> Result<ETag> {
         let table = self.0.schema.layouts[layout].table;
-        let properties = self.properties(layout, row);
+        let properties = self.0.index_properties(layout, row);
         let insert = single(table, &row.keys, Action::Insert(properties.clone()))?;
         let mut lost = None;
         for _ in 0..MAX_ATTEMPTS {
@@ -269,7 +269,7 @@ impl IndexRows<'_> {
                 && stored.etag == row.etag
                 && !self.0.schema.has_properties(row.layout, &stored.properties, &now.properties)
             {
-                let replace = Action::Replace(self.properties(row.layout, now), IfMatch::ETag(row.etag));
+                let replace = Action::Replace(self.0.index_properties(row.layout, now), IfMatch::ETag(row.etag));
                 let Ok(group) = single(table, &row.keys, replace) else { continue };
                 if let Ok(Some(etag)) = self.0.backend().execute(&group).await.map(first) {
                     row.etag = etag;
@@ -305,15 +305,6 @@ impl IndexRows<'_> {
             })
         });
         join_all(deletions).await.into_iter().flatten().collect()
-    }
-
-    /// Returns the properties of a row in another partition. A claim also has the write id.
-    pub(super) fn properties(&self, layout: usize, row: &EncodedRow) -> Properties {
-        let mut properties = row.properties.clone();
-        if self.0.schema.is_unique(layout) {
-            properties.push(WRITE_ID, ValueRef::Guid(self.0.id));
-        }
-        properties
     }
 
     fn has_own_id(&self, claim: &Row) -> bool {

@@ -1,15 +1,21 @@
-//! The one transaction that readers see: entities, and their index rows in the same partition.
+//! The one transaction that readers see: entities, and the index rows that are written with them.
+//!
+//! These are the index rows in the entities' partition. If the transactions of the store span all partitions, they are
+//! all index rows.
 //!
 //! The transaction has one operation for each row, whatever the number of changes to it. So two entities can swap the
 //! values of a unique index, and an entity can be deleted and inserted again. If an index row turns out to be missing, or
 //! to belong to no entity, the transaction is planned again with that knowledge.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
-use super::change::{Planned, ReadRow, ReadRows};
+use super::change::{IndexOperation, Planned, ReadRow, ReadRows};
 use crate::{
     ETag, Error, LimitError, OutcomeUnknownError, Result, RowId, RowNow, ValueRef,
-    backend::{Action, BoxFuture, Group, IfMatch, Operation},
+    backend::{Action, BoxFuture, FailedGroup, Group, IfMatch, Operation},
     entity::WRITE_ID,
     limits, pacing,
     row::RowKeys,
@@ -17,19 +23,29 @@ use crate::{
     tables::{LayoutId, Lease},
 };
 
-/// The operations of a transaction, one for each row.
+/// The operations of a transaction, one for each row, in a group for each partition. The first group is that of the
+/// entities.
 #[derive(Default)]
 struct Operations {
-    operations: Vec<Operation>,
-    /// The position of each row's operation.
-    places: HashMap<String, usize>,
+    groups: Vec<Group>,
+    /// The position of each row's operation in its group.
+    places: Vec<HashMap<String, usize>>,
+    /// The positions of the groups, by table and partition key.
+    positions: HashMap<Cow<'static, str>, HashMap<String, usize>>,
 }
 
 impl Operations {
     /// Adds an operation, combined with an earlier one on the same row. Returns it if the two cannot be combined.
-    fn add(&mut self, row_key: String, action: Action) -> Result<usize, Action> {
-        if let Some(&at) = self.places.get(&row_key) {
-            let before = &mut self.operations[at].action;
+    fn add(
+        &mut self,
+        table: Cow<'static, str>,
+        RowKeys { partition_key, row_key }: &RowKeys,
+        action: Action,
+    ) -> Result<usize, Action> {
+        let group = self.group(table, partition_key);
+        let (operations, places) = (&mut self.groups[group].operations, &mut self.places[group]);
+        if let Some(&at) = places.get(row_key) {
+            let before = &mut operations[at].action;
             *before = match (before.clone(), action) {
                 // Entities that share a row delete it once.
                 (Action::Delete(left), Action::Delete(right)) if left == right => Action::Delete(left),
@@ -42,10 +58,35 @@ impl Operations {
             };
             return Ok(at);
         }
-        let at = self.operations.len();
-        self.places.insert(row_key.clone(), at);
-        self.operations.push(Operation { row_key, action });
+        let at = operations.len();
+        places.insert(row_key.clone(), at);
+        operations.push(Operation { row_key: row_key.clone(), action });
         Ok(at)
+    }
+
+    /// Returns the position of a partition's group.
+    fn group(&mut self, table: Cow<'static, str>, partition_key: &str) -> usize {
+        let is_in_group = |group: &Group| group.table == table && group.partition_key == partition_key;
+        // Most transactions have one group.
+        if self.groups.first().is_some_and(is_in_group) {
+            return 0;
+        }
+        if let Some(at) = self.positions.get(&table).and_then(|partitions| partitions.get(partition_key)) {
+            return *at;
+        }
+        let at = self.groups.len();
+        if at > 0 {
+            self.positions.entry(table.clone()).or_default().insert(partition_key.to_owned(), at);
+        }
+        self.groups.push(Group { table, partition_key: partition_key.to_owned(), operations: Vec::new() });
+        self.places.push(HashMap::new());
+        at
+    }
+
+    /// Returns the operation on an entity's own row.
+    fn of_entity(&self, row_key: &str) -> Option<&Action> {
+        let at = self.places.first()?.get(row_key)?;
+        Some(&self.groups.first()?.operations[*at].action)
     }
 }
 
@@ -86,16 +127,13 @@ async fn write_leases(planned: &[Planned<'_>]) -> Result<Vec<(LayoutId, Lease)>>
 }
 
 async fn commit_in_place(planned: &[Planned<'_>], first: &Planned<'_>) -> Result<Vec<Option<ETag>>> {
-    let (schema, table, partition_key) =
-        (&first.write.schema, first.write.table_of(first.keys)?, &first.keys.partition_key);
-    let mut read = ReadRows::new();
+    let mut read = ReadRows::default();
     let mut delays = pacing::delays();
     loop {
         read_unique_rows(planned, &mut read).await?;
-        let (operations, places) = operations(planned, &read).await?;
-        let group = Group { table: table.clone(), partition_key: partition_key.clone(), operations };
-        group.check()?;
-        let error = match slice_tables::execute(first.write.backend(), &schema.layouts[0], &group).await {
+        let (groups, places) = operations(planned, &read).await?;
+        groups.iter().try_for_each(Group::check)?;
+        let FailedGroup { group, error } = match execute(first, &groups).await {
             Ok(etags) => {
                 let left = |(planned, at): (&Planned<'_>, &usize)| {
                     // A row that is deleted and inserted again is one operation. Its ETag is that of the new entity.
@@ -104,57 +142,69 @@ async fn commit_in_place(planned: &[Planned<'_>], first: &Planned<'_>) -> Result
                 };
                 return Ok(planned.iter().zip(&places).map(left).collect());
             }
-            Err(Error::OutcomeUnknown(error)) => return proven(planned, &group, error.reason).await,
-            Err(error) => error,
-        };
-        let own = |row: &RowId| planned.iter().any(|planned| planned.keys.row_key == row.row_key);
-        match error {
-            Error::NotFound(row) if !own(&row) && !matches!(read.get(&row.row_key), Some(ReadRow::Missing)) => {
-                read.insert(row.row_key, ReadRow::Missing);
+            Err(FailedGroup { error: Error::OutcomeUnknown(error), .. }) => {
+                return proven(planned, &groups, error.reason).await;
             }
-            Error::AlreadyExists(row) if !own(&row) && writer(planned, &row).is_some() => {
-                if let Some((planned, layout)) = writer(planned, &row)
-                    && let Some(etag) = planned.stale(layout, &row).await?
-                {
-                    read.insert(row.row_key, ReadRow::Stale(etag));
+            Err(failed) => failed,
+        };
+        let (Error::AlreadyExists(row) | Error::ConditionNotMet(row) | Error::NotFound(row)) = &error else {
+            return Err(error);
+        };
+        let Some(Group { table, partition_key, .. }) = groups.get(group) else { return Err(error) };
+        let keys = RowKeys { partition_key: partition_key.clone(), row_key: row.row_key.clone() };
+        if group == 0 && planned.iter().any(|planned| *planned.keys == keys) {
+            return Err(error);
+        }
+        match &error {
+            Error::NotFound(_) if !matches!(read.get(table, &keys), Some(ReadRow::Missing)) => {
+                read.insert(table.clone(), keys, ReadRow::Missing);
+            }
+            Error::AlreadyExists(_) if let Some((planned, layout)) = writer(planned, table, &keys) => {
+                if let Some(etag) = planned.stale(layout, &keys).await? {
+                    read.insert(table.clone(), keys, ReadRow::Stale(etag));
                 }
             }
             // Another writer changed a list or a stale row first.
-            error @ (Error::ConditionNotMet(_) | Error::AlreadyExists(_) | Error::NotFound(_)) => {
-                if let Error::ConditionNotMet(row) | Error::AlreadyExists(row) | Error::NotFound(row) = &error {
-                    if own(row) {
-                        return Err(error);
-                    }
-                    read.remove(&row.row_key);
-                }
+            _ => {
+                read.remove(table, &keys);
                 pacing::wait(first.write.backend(), &mut delays, error).await?;
             }
-            error => return Err(error),
         }
+    }
+}
+
+/// Executes the groups as one transaction.
+async fn execute(first: &Planned<'_>, groups: &[Group]) -> Result<Vec<Option<ETag>>, FailedGroup> {
+    match groups {
+        [group] => slice_tables::execute(first.write.backend(), &first.write.schema.layouts[0], group)
+            .await
+            .map_err(|error| FailedGroup { group: 0, error }),
+        groups => first.write.backend().execute_all(groups).await,
     }
 }
 
 /// Checks a transaction before anything is read for it: its size, and that each row has one write. Reads can only add
 /// operations.
 pub(crate) fn check(planned: &[Planned<'_>]) -> Result<()> {
-    let Some(first) = planned.first() else { return Ok(()) };
     // If two entities want one value, only a read shows which of them had it.
-    let (Operations { operations, .. }, _, _) = known(planned, &ReadRows::new())?;
-    let (table, partition_key) = (first.write.table_of(first.keys)?, first.keys.partition_key.clone());
-    Group { table, partition_key, operations }.check()
+    let (Operations { groups, .. }, _, _) = known(planned, &ReadRows::default())?;
+    groups.iter().try_for_each(Group::check)
 }
 
-/// Returns the operations, and the position of each entity's own one among them.
-async fn operations(planned: &[Planned<'_>], read: &ReadRows) -> Result<(Vec<Operation>, Vec<usize>)> {
+/// Returns the operations, and the position of each entity's own one in the first group.
+async fn operations(planned: &[Planned<'_>], read: &ReadRows) -> Result<(Vec<Group>, Vec<usize>)> {
     let (mut operations, places, clash) = known(planned, read)?;
     if let Some(clash) = clash {
         return Err(outdated(planned).await?.unwrap_or(clash));
     }
-    for Operation { row_key, action } in super::list::operations(planned).await? {
-        let _ = operations.add(row_key, action);
+    if let Some(first) = planned.first() {
+        for Operation { row_key, action } in super::list::operations(planned).await? {
+            let keys = RowKeys { partition_key: first.keys.partition_key.clone(), row_key };
+            let _ = operations.add(first.write.schema.table().into(), &keys, action);
+        }
     }
-    check_count(planned, operations.operations.len())?;
-    Ok((operations.operations, places))
+    check_count(planned, operations.groups.first().map_or(0, |group| group.operations.len()))?;
+    Ok((operations.groups, places))
 }
 
 /// Returns the error of the first entity that is not in the version in which it was read. Two entities that were read
@@ -181,24 +231,27 @@ fn known(planned: &[Planned<'_>], read: &ReadRows) -> Result<(Operations, Vec<us
     let (mut operations, mut places) = (Operations::default(), Vec::with_capacity(planned.len()));
     let mut clash = None;
     for planned in planned {
-        let before = operations.places.get(&planned.keys.row_key).map(|at| &operations.operations[*at].action);
+        let before = operations.of_entity(&planned.keys.row_key);
         if !matches!((before, &planned.action), (None, _) | (Some(Action::Delete(_)), Action::Insert(_))) {
             return Err(planned.twice());
         }
-        let place = operations.add(planned.keys.row_key.clone(), planned.action.clone());
+        let table = planned.write.table_of(planned.keys)?;
+        let place = operations.add(table, planned.keys, planned.action.clone());
         places.push(place.map_err(|_| planned.twice())?);
     }
     for one in planned {
-        for Operation { row_key, action } in one.change.operations(&one.write.schema, &one.keys.row_key, read) {
-            if operations.add(row_key.clone(), action).is_err() {
-                clash.get_or_insert_with(|| one.clash(planned, &row_key));
+        for IndexOperation { layout, keys, action } in one.change.operations(one.write, one.keys, read) {
+            if operations.add(one.write.schema.layouts[layout].table.into(), keys, action).is_err() {
+                clash.get_or_insert_with(|| one.clash(planned, layout, keys));
             }
         }
     }
-    check_count(planned, operations.operations.len() + super::list::min_operations(planned))?;
+    let own = operations.groups.first().map_or(0, |group| group.operations.len());
+    check_count(planned, own + super::list::min_operations(planned))?;
     Ok((operations, places, clash))
 }
 
+/// Checks the number of operations in the entities' partition.
 fn check_count(planned: &[Planned<'_>], operations: usize) -> Result<()> {
     if operations <= limits::OPERATIONS {
         return Ok(());
@@ -213,9 +266,9 @@ fn check_count(planned: &[Planned<'_>], operations: usize) -> Result<()> {
 
 /// Returns the entity that comes to have this row, and the unique index. An entity that keeps the row is not its
 /// writer: whoever else wants the row violates the index.
-fn writer<'p, 'a>(planned: &'p [Planned<'a>], row: &RowId) -> Option<(&'p Planned<'a>, usize)> {
+fn writer<'p, 'a>(planned: &'p [Planned<'a>], table: &str, keys: &RowKeys) -> Option<(&'p Planned<'a>, usize)> {
     planned.iter().find_map(|planned| {
-        let layout = planned.unique_layout(&row.row_key)?;
+        let layout = planned.unique_layout(table, keys)?;
         planned.change.moves(layout).then_some((planned, layout))
     })
 }
@@ -225,16 +278,17 @@ fn writer<'p, 'a>(planned: &'p [Planned<'a>], row: &RowId) -> Option<(&'p Planne
 async fn read_unique_rows(planned: &[Planned<'_>], read: &mut ReadRows) -> Result<()> {
     for one in planned {
         let schema = &one.write.schema;
-        for (layout, keys) in one.change.unique_rows(schema) {
-            if read.contains_key(&keys.row_key) || one.write.is_ready(layout).await? {
+        for (layout, keys) in one.change.unique_rows(one.write) {
+            let table = schema.layouts[layout].table;
+            if read.get(table, keys).is_some() || one.write.is_ready(layout).await? {
                 continue;
             }
-            let row = one.write.get(schema.table(), keys).await?;
+            let row = one.write.get(table, keys).await?;
             let found = match row {
                 None => ReadRow::Missing,
-                Some(row) => ReadRow::Owned(row.etag.clone(), schema.owner(layout, &row)?.row_key),
+                Some(row) => ReadRow::Owned(row.etag.clone(), schema.owner(layout, &row)?),
             };
-            read.insert(keys.row_key.clone(), found);
+            read.insert(table.into(), keys.clone(), found);
         }
     }
     Ok(())
@@ -242,20 +296,19 @@ async fn read_unique_rows(planned: &[Planned<'_>], read: &mut ReadRows) -> Resul
 
 impl Planned<'_> {
     /// Returns the unique index in which the entity has this row after the transaction.
-    fn unique_layout(&self, row_key: &str) -> Option<usize> {
+    fn unique_layout(&self, table: &str, at: &RowKeys) -> Option<usize> {
         let (schema, new) = (&self.write.schema, self.change.new?);
-        let mut unique = schema.same_partition().filter(|layout| schema.is_unique(*layout));
-        unique.find(|layout| new.keys(*layout).is_some_and(|keys| keys.row_key == row_key))
+        let mut unique = self.write.in_transaction().filter(|layout| schema.is_unique(*layout));
+        unique.find(|layout| schema.layouts[*layout].table == table && new.keys(*layout) == Some(at))
     }
 
     /// Returns the version of a row in the way if no committed entity has its value; `None` if the row is missing.
-    async fn stale(&self, layout: usize, row: &RowId) -> Result<Option<ETag>> {
+    async fn stale(&self, layout: usize, at: &RowKeys) -> Result<Option<ETag>> {
         let write = self.write;
-        let at = RowKeys { partition_key: row.partition_key.clone(), row_key: row.row_key.clone() };
-        let Some(found) = write.get(write.schema.table(), &at).await? else { return Ok(None) };
+        let Some(found) = write.get(write.schema.layouts[layout].table, at).await? else { return Ok(None) };
         let owner = write.schema.owner(layout, &found)?;
-        if owner != *self.keys && write.is_taken(layout, &at, &owner).await? {
-            return Err(write.violation(layout, &at, self.keys, &owner));
+        if owner != *self.keys && write.is_taken(layout, at, &owner).await? {
+            return Err(write.violation(layout, at, self.keys, &owner));
         }
         Ok(Some(found.etag))
     }
@@ -277,14 +330,14 @@ impl Planned<'_> {
     /// Returns the error of two entities with one row in an index. The one that has the value already keeps it; of two
     /// that come to have it, the first does.
     #[cold]
-    fn clash(&self, planned: &[Planned<'_>], row_key: &str) -> Error {
+    fn clash(&self, planned: &[Planned<'_>], layout: usize, at: &RowKeys) -> Error {
+        let table = self.write.schema.layouts[layout].table;
         let others = planned.iter().filter(|other| other.keys != self.keys);
-        let other = others.into_iter().find(|other| other.unique_layout(row_key).is_some());
-        match (self.unique_layout(row_key), other) {
+        let other = others.into_iter().find(|other| other.unique_layout(table, at).is_some());
+        match (self.unique_layout(table, at), other) {
             (Some(layout), Some(other)) => {
-                let at = RowKeys { partition_key: self.keys.partition_key.clone(), row_key: row_key.to_owned() };
                 let (entity, owner) = if self.change.moves(layout) { (self, other) } else { (other, self) };
-                self.write.violation(layout, &at, entity.keys, owner.keys)
+                self.write.violation(layout, at, entity.keys, owner.keys)
             }
             _ => self.twice(),
         }
@@ -295,7 +348,7 @@ impl Planned<'_> {
 /// proves it of all.
 ///
 /// A row without a write id, or with that of another write, may have been written again since, so its ETag is `None`.
-async fn proven(planned: &[Planned<'_>], group: &Group, reason: String) -> Result<Vec<Option<ETag>>> {
+async fn proven(planned: &[Planned<'_>], groups: &[Group], reason: String) -> Result<Vec<Option<ETag>>> {
     let Some((first, others)) = planned.split_first() else { return Ok(Vec::new()) };
     let now = first.now().await;
     let mut reads: Vec<BoxFuture<'_, Result<Option<ETag>>>> = Vec::with_capacity(others.len());
@@ -310,8 +363,12 @@ async fn proven(planned: &[Planned<'_>], group: &Group, reason: String) -> Resul
     if etags.iter().any(Option::is_some) {
         return Ok(etags);
     }
-    let (operation, row) = (group.name(), first.row_id());
-    let operation = if planned.len() == 1 { first.action.name() } else { operation };
+    let row = first.row_id();
+    let operation = match (planned, groups) {
+        ([_], _) => first.action.name(),
+        (_, [group]) => group.name(),
+        _ => "transaction",
+    };
     Err(Box::new(OutcomeUnknownError { operation, row, reason, now }).into())
 }
 

@@ -27,7 +27,7 @@ impl Propagation<'_> {
     pub(crate) async fn run(&self, change: &Change<'_>, keys: &RowKeys, committed: Option<&ETag>) {
         let schema = &self.0.schema;
         let (mut copies, mut includes, mut stale) = (Vec::new(), Vec::new(), Vec::new());
-        for layout in schema.propagated() {
+        for layout in self.0.propagated() {
             let (old, new) = (change.old_keys(layout), change.new.and_then(|new| new.row(layout)));
             let moves = change.moves(layout);
             match schema.holds(layout) {
@@ -74,7 +74,7 @@ impl Propagation<'_> {
         if schema.owner(layout, &claim)? != *owner {
             return Ok(None);
         }
-        let replace = Action::Replace(IndexRows(self.0).properties(layout, row), IfMatch::ETag(claim.etag));
+        let replace = Action::Replace(self.0.index_properties(layout, row), IfMatch::ETag(claim.etag));
         match self.0.backend().execute(&single(table, &keys, replace)?).await {
             Ok(etags) => Ok(first(etags).map(|etag| WrittenRow { layout, keys, etag })),
             Err(Error::ConditionNotMet(_) | Error::NotFound(_)) => Ok(None),

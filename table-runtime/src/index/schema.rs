@@ -2,6 +2,7 @@
 
 use crate::{
     Error, Guid, Layout, LayoutInfo, Properties, PropertyInfo, Result, Row, RowRef, TableEntity, ValueRef,
+    backend::Reach,
     codec::index_value,
     entity::{self, Loaded, LoadedRow, LoadedRows, PENDING, Unknown, VERSION, WRITE_ID},
     layout::{Holds, Scope, Shape},
@@ -209,13 +210,24 @@ impl Schema {
         self.indexes(LayoutInfo::is_same_partition)
     }
 
+    /// Returns the indexes whose rows are in the transaction of an entity, if transactions have this reach.
+    pub(crate) fn in_transaction(&self, reach: Reach) -> impl Iterator<Item = usize> + use<> {
+        let layouts = self.layouts;
+        (1..layouts.len()).filter(move |at| reach == Reach::Store || layouts[*at].is_same_partition())
+    }
+
+    /// Checks whether an entity has rows that are not in its transaction.
+    pub(crate) fn takes_steps(&self, reach: Reach) -> bool {
+        self.in_transaction(reach).count() + 1 < self.layouts.len()
+    }
+
     /// Returns the indexes with rows in other partitions that are written before the entity is committed.
-    pub(crate) fn before_commit(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn before_commit(&self) -> impl Iterator<Item = usize> + use<> {
         self.indexes(LayoutInfo::is_before_commit)
     }
 
     /// Returns the indexes whose rows in other partitions hold properties, which are propagated after the commit.
-    pub(crate) fn propagated(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn propagated(&self) -> impl Iterator<Item = usize> + use<> {
         self.indexes(|layout| {
             layout.index.as_ref().is_some_and(|index| {
                 index.scope == Scope::CrossPartition && matches!(index.holds, Holds::Copy | Holds::Include)

@@ -5,11 +5,11 @@ use std::{borrow::Cow, collections::HashSet, ops::Bound};
 use backon::ExponentialBackoff;
 use futures_util::future::join_all;
 
-use super::schema::{Encoded, FoundEntity, Schema, pending};
+use super::schema::{Encoded, EncodedRow, FoundEntity, Schema, pending};
 use crate::{
     ETag, Error, Guid, OutcomeUnknownError, Properties, Result, Row, RowId, RowRef, Tables, UniqueViolationError,
     ValueRef,
-    backend::{Action, Backend, BoxFuture, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
+    backend::{Action, Backend, BoxFuture, Group, IfMatch, KeyRange, Operation, Partitions, Reach, Scan},
     entity::{Loaded, PENDING, Unknown, WRITE_ID},
     key::order,
     layout::Holds,
@@ -28,6 +28,7 @@ pub(crate) struct Write {
     ///
     /// A write treats every row that carries its id as its own. No two writes share an id.
     pub(crate) id: Guid,
+    reach: Reach,
 }
 
 /// A row of a cross-partition index in the version that this write wrote or read.
@@ -53,7 +54,8 @@ impl Write {
         // Without a `WriteId` and without rows in other partitions, no row carries the id.
         let has_id = schema.has_write_id || schema.before_commit().next().is_some();
         let id = if has_id { Guid::random()? } else { Guid::default() };
-        Ok(Self { tables, schema, id })
+        let reach = tables.backend().reach();
+        Ok(Self { tables, schema, id, reach })
     }
 
     /// Returns a write of the same entity with another id.
@@ -73,6 +75,32 @@ impl Write {
     /// Returns the identity of the entity's row.
     pub(crate) fn row_id(&self, keys: &RowKeys) -> RowId {
         RowId::of(&self.table_of(keys).unwrap_or_else(|_| self.schema.table().into()), keys)
+    }
+
+    /// Returns the indexes whose rows are written in the entity's transaction.
+    pub(crate) fn in_transaction(&self) -> impl Iterator<Item = usize> + use<> {
+        self.schema.in_transaction(self.reach)
+    }
+
+    /// Returns the indexes whose rows are written in steps of their own before the entity is committed.
+    pub(crate) fn before_commit(&self) -> impl Iterator<Item = usize> + use<> {
+        let in_steps = self.reach == Reach::Partition;
+        self.schema.before_commit().filter(move |_| in_steps)
+    }
+
+    /// Returns the indexes whose rows are written after the entity is committed.
+    pub(crate) fn propagated(&self) -> impl Iterator<Item = usize> + use<> {
+        let in_steps = self.reach == Reach::Partition;
+        self.schema.propagated().filter(move |_| in_steps)
+    }
+
+    /// Returns the properties of an index row. A claim in another partition also has the write id.
+    pub(crate) fn index_properties(&self, layout: usize, row: &EncodedRow) -> Properties {
+        let mut properties = row.properties.clone();
+        if self.schema.is_unique(layout) && !self.schema.layouts[layout].is_same_partition() {
+            properties.push(WRITE_ID, ValueRef::Guid(self.id));
+        }
+        properties
     }
 
     /// Number of indexes with rows in the entity's partition.

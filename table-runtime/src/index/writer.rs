@@ -31,7 +31,7 @@ impl EntityWriter<'_> {
     /// pending entity may have changed them.
     pub(crate) async fn insert_row(&self, new: &Encoded) -> Result<(ETag, Option<Properties>)> {
         let change = Change { old: None, new: Some(new) };
-        let layouts: Vec<_> = self.0.schema.before_commit().filter(|layout| new.row(*layout).is_some()).collect();
+        let layouts: Vec<_> = self.0.before_commit().filter(|layout| new.row(*layout).is_some()).collect();
         let (etag, read) = if layouts.is_empty() {
             (self.insert_at_once(&change, new).await?, None)
         } else {
@@ -193,7 +193,7 @@ impl EntityWriter<'_> {
     pub(crate) async fn update(&self, old: &Loaded, etag: &mut ETag, new: &Encoded) -> Result<()> {
         let change = Change { old: Some(&old.rows), new: Some(new) };
         let keys = &new.primary().keys;
-        let moved: Vec<_> = self.0.schema.before_commit().filter(|layout| change.moves(*layout)).collect();
+        let moved: Vec<_> = self.0.before_commit().filter(|layout| change.moves(*layout)).collect();
         let released = self.old_rows(&change, &moved, keys).await?;
         let rows = IndexRows(self.0);
         let written = match rows.write(new, &moved, Precondition::Version(etag)).await {
@@ -221,7 +221,7 @@ impl EntityWriter<'_> {
     /// Deletes the entity that was read.
     pub(crate) async fn delete(&self, keys: &RowKeys, old: &LoadedRows, etag: &ETag) -> Result<()> {
         let change = Change { old: Some(old), new: None };
-        let layouts: Vec<_> = self.0.schema.before_commit().collect();
+        let layouts: Vec<_> = self.0.before_commit().collect();
         let released = self.old_rows(&change, &layouts, keys).await?;
         self.commit(&change, keys, Action::Delete(IfMatch::ETag(etag.clone()))).await?;
         IndexRows(self.0).release(keys, released, None).await;

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     ETag, Result, Row,
-    backend::{Backend, BoxFuture, Continuation, Group, Page, Reader, Scan},
+    backend::{Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Reader, Scan},
 };
 
 /// A backend that counts the requests to another one.
@@ -53,6 +53,12 @@ impl Requests {
     /// Returns the number of requests since the last call, and begins to count anew.
     pub fn take(&self) -> Counts {
         mem::take(&mut *self.lock())
+    }
+
+    fn count_write(&self, groups: &[Group]) {
+        let mut counts = self.lock();
+        counts.executes += 1;
+        counts.operations += groups.iter().map(|group| group.operations.len()).sum::<usize>();
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
@@ -123,11 +129,21 @@ impl<B: Backend> Backend for Counting<B> {
     }
 
     fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
-        let mut counts = self.requests.lock();
-        counts.executes += 1;
-        counts.operations += group.operations.len();
-        drop(counts);
+        self.requests.count_write(std::slice::from_ref(group));
         self.inner.execute(group)
+    }
+
+    fn reach(&self) -> Reach {
+        self.inner.reach()
+    }
+
+    fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
+        self.requests.count_write(groups);
+        self.inner.execute_all(groups)
+    }
+
+    fn side_by_side(&self) -> usize {
+        self.inner.side_by_side()
     }
 
     fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {

@@ -6,10 +6,13 @@ use std::{
     time::Duration,
 };
 
-use super::{Request, request::first_row};
+use super::{
+    Request,
+    request::{first_row, name},
+};
 use crate::{
     ETag, Error, OutcomeUnknownError, Result, Row, Tables,
-    backend::{Backend, BoxFuture, Continuation, Group, Page, Reader, Scan},
+    backend::{Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Reader, Scan},
 };
 
 /// A way in which a request fails.
@@ -167,6 +170,25 @@ impl<B: Backend> Faulty<B> {
         }
         Err(no_answer(table, operation))
     }
+
+    /// Sends a transaction, unless it fails.
+    async fn write<T, E>(
+        &self,
+        groups: &[Group],
+        answer: impl Future<Output = Result<T, E>>,
+        failed: fn(Error) -> E,
+    ) -> Result<T, E> {
+        let Some(hit) = self.faults.next(true, || Request::Execute(groups.to_vec())) else { return answer.await };
+        if hit.applies() {
+            let _ = answer.await;
+        }
+        let row = first_row(groups);
+        Err(failed(if hit.is_doubtful() {
+            Box::new(OutcomeUnknownError::new(name(groups), row, "the test lost it")).into()
+        } else {
+            no_answer(&row.table, name(groups))
+        }))
+    }
 }
 
 fn no_answer(table: &str, operation: &'static str) -> Error {
@@ -227,18 +249,19 @@ impl<B: Backend> Backend for Faulty<B> {
     }
 
     fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
-        Box::pin(async move {
-            let request = || Request::Execute(group.clone());
-            let Some(hit) = self.faults.next(true, request) else { return self.inner.execute(group).await };
-            if hit.applies() {
-                let _ = self.inner.execute(group).await;
-            }
-            if hit.is_doubtful() {
-                let unknown = OutcomeUnknownError::new(group.name(), first_row(group), "the test lost it");
-                return Err(Box::new(unknown).into());
-            }
-            Err(no_answer(&group.table, group.name()))
-        })
+        Box::pin(self.write(std::slice::from_ref(group), self.inner.execute(group), |error| error))
+    }
+
+    fn reach(&self) -> Reach {
+        self.inner.reach()
+    }
+
+    fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
+        Box::pin(self.write(groups, self.inner.execute_all(groups), |error| FailedGroup { group: 0, error }))
+    }
+
+    fn side_by_side(&self) -> usize {
+        self.inner.side_by_side()
     }
 
     fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {

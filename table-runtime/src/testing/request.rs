@@ -34,8 +34,8 @@ pub enum Request {
         /// The continuation of the page before; `None` for the first page.
         from: Option<Continuation>,
     },
-    /// [`Backend::execute`].
-    Execute(Group),
+    /// [`Backend::execute`] of one group, or [`Backend::execute_all`] of several.
+    Execute(Vec<Group>),
     /// [`Backend::sleep`], with the time of the backend's clock at which it ends.
     Sleep(Duration),
 }
@@ -69,7 +69,13 @@ impl Request {
                 self.observe(backend, observer, &answer);
             }
             Self::Query { scan, from } => self.observe(backend, observer, &backend.query(scan, from.as_ref()).await),
-            Self::Execute(group) => self.observe(backend, observer, &backend.execute(group).await),
+            Self::Execute(groups) => {
+                let answer = match groups.as_slice() {
+                    [group] => backend.execute(group).await,
+                    groups => backend.execute_all(groups).await.map_err(|failed| failed.error),
+                };
+                self.observe(backend, observer, &answer);
+            }
             Self::Sleep(until) => {
                 backend.sleep(until.saturating_sub(backend.clock())).await;
                 self.observe(backend, observer, &Ok(()));
@@ -103,18 +109,28 @@ impl fmt::Display for Request {
                 }
                 f.write_str(if from.is_some() { ", a later page" } else { "" })
             }
-            Self::Execute(group) => write!(f, "{} of {}", group.name(), first_row(group)),
+            Self::Execute(groups) => write!(f, "{} of {}", name(groups), first_row(groups)),
             Self::Sleep(until) => write!(f, "sleep until {until:?}"),
         }
     }
 }
 
-/// Returns the first row of a group.
-pub(super) fn first_row(group: &Group) -> RowId {
+/// Returns the name of a transaction in errors and traces.
+pub(super) fn name(groups: &[Group]) -> &'static str {
+    match groups {
+        [group] => group.name(),
+        _ => "transaction",
+    }
+}
+
+/// Returns the first row of a transaction.
+pub(super) fn first_row(groups: &[Group]) -> RowId {
+    let first = groups.first();
+    let operation = first.and_then(|group| group.operations.first());
     RowId {
-        table: group.table.to_string(),
-        partition_key: group.partition_key.clone(),
-        row_key: group.operations.first().map(|operation| operation.row_key.clone()).unwrap_or_default(),
+        table: first.map(|group| group.table.to_string()).unwrap_or_default(),
+        partition_key: first.map(|group| group.partition_key.clone()).unwrap_or_default(),
+        row_key: operation.map(|operation| operation.row_key.clone()).unwrap_or_default(),
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 use super::{Observer, Request, request::Reply};
 use crate::{
     ETag, Result, Row,
-    backend::{Backend, BoxFuture, Continuation, Group, Page, Scan},
+    backend::{Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Scan},
 };
 
 /// A backend whose requests wait, each until the test grants it.
@@ -244,7 +244,30 @@ where
     }
 
     fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
-        Box::pin(self.ask(Request::Execute(group.clone()), self.inner.execute(group)))
+        Box::pin(self.ask(Request::Execute(vec![group.clone()]), self.inner.execute(group)))
+    }
+
+    fn reach(&self) -> Reach {
+        self.inner.reach()
+    }
+
+    fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
+        Box::pin(async move {
+            let mut position = 0;
+            let answer = async {
+                let executed = self.inner.execute_all(groups).await;
+                executed.map_err(|FailedGroup { group, error }| {
+                    position = group;
+                    error
+                })
+            };
+            let answer = self.ask(Request::Execute(groups.to_vec()), answer).await;
+            answer.map_err(|error| FailedGroup { group: position, error })
+        })
+    }
+
+    fn side_by_side(&self) -> usize {
+        self.inner.side_by_side()
     }
 
     /// Takes no time: the request that is tried again waits until the test grants it.

@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, fmt};
 
 use anyhow::{Context, Result, ensure};
-use table_runtime::{ETag, Error, Holds, LayoutInfo, Scope, Stored, TableEntity, Tables, backend::Backend};
+use table_runtime::{
+    ETag, Error, Holds, LayoutInfo, Scope, Stored, TableEntity, Tables,
+    backend::{Backend, Reach},
+};
 
 use crate::plain::Plain;
 
@@ -512,9 +515,9 @@ pub async fn sound<I: Item>(tables: &Tables, seen: &[Fields]) -> Result<()> {
     Ok(())
 }
 
-/// Returns a plain store with these items.
-pub async fn store<I: Item>(items: &[Fields]) -> Result<Plain> {
-    let store = Plain::default();
+/// Returns a plain store with these items, whose transactions have this reach.
+pub async fn store<I: Item>(reach: Reach, items: &[Fields]) -> Result<Plain> {
+    let store = Plain::default().with_reach(reach);
     let tables = store.tables();
     tables.create::<I>().await?;
     for fields in items {
@@ -523,9 +526,9 @@ pub async fn store<I: Item>(items: &[Fields]) -> Result<Plain> {
     Ok(store)
 }
 
-/// Returns a plain store with these items and indexes that are not built yet.
-pub async fn old_store<I: Item>(items: &[Fields]) -> Result<Plain> {
-    let store = Plain::default();
+/// Returns such a store with indexes that are not built yet.
+pub async fn old_store<I: Item>(reach: Reach, items: &[Fields]) -> Result<Plain> {
+    let store = Plain::default().with_reach(reach);
     let tables = store.tables();
     store.create_table(I::LAYOUTS[0].table).await?;
     for fields in items {

@@ -10,7 +10,7 @@ use std::{
 use futures_util::FutureExt;
 use table_runtime::{
     ETag, Error, RowRef,
-    backend::{Action, IfMatch},
+    backend::{Action, Group, IfMatch},
     testing::{Answer, Observer, Request},
 };
 
@@ -155,24 +155,26 @@ pub fn request_form(store: &Plain, request: &Request) -> Form {
             }
         }
         Request::Sleep(until) => drop(form.word("sleep until").text(format_args!("{until:?}"))),
-        Request::Execute(group) => {
-            for operation in &group.operations {
-                let (action, row_key) = (&operation.action, &operation.row_key);
-                form.word(action.name());
-                form.text(format_args!("{}('{}','{row_key}')", group.table, group.partition_key));
-                if let Some(properties) = action.properties() {
-                    form.properties(properties.as_ref());
-                }
-                if let Action::Replace(_, IfMatch::ETag(etag))
-                | Action::Merge(_, IfMatch::ETag(etag))
-                | Action::Delete(IfMatch::ETag(etag)) = action
-                {
-                    put_etag(form.word("if"), store, etag);
-                }
-            }
-        }
+        Request::Execute(groups) => groups.iter().for_each(|group| put_group(&mut form, store, group)),
     }
     form
+}
+
+fn put_group(form: &mut Form, store: &Plain, group: &Group) {
+    for operation in &group.operations {
+        let (action, row_key) = (&operation.action, &operation.row_key);
+        form.word(action.name());
+        form.text(format_args!("{}('{}','{row_key}')", group.table, group.partition_key));
+        if let Some(properties) = action.properties() {
+            form.properties(properties.as_ref());
+        }
+        if let Action::Replace(_, IfMatch::ETag(etag))
+        | Action::Merge(_, IfMatch::ETag(etag))
+        | Action::Delete(IfMatch::ETag(etag)) = action
+        {
+            put_etag(form.word("if"), store, etag);
+        }
+    }
 }
 
 fn answer_form(store: &Plain, answer: Result<Answer<'_>, &Error>) -> Form {

@@ -5,13 +5,16 @@ use std::{
     collections::BTreeMap,
     fmt,
     ops::RangeBounds,
+    slice,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use table_runtime::{
     ETag, Error, Properties, PropertiesRef, Result, Row, RowId, RowRef, Tables, Ticks,
-    backend::{Action, Backend, BoxFuture, Continuation, Group, IfMatch, Operation, Page, Partitions, Scan},
+    backend::{
+        Action, Backend, BoxFuture, Continuation, FailedGroup, Group, IfMatch, Operation, Page, Partitions, Reach, Scan,
+    },
     limits,
 };
 
@@ -33,6 +36,7 @@ struct State {
     version: u64,
     /// The time that sleeps have simulated.
     clock: Duration,
+    reach: Reach,
 }
 
 #[derive(Clone)]
@@ -74,9 +78,17 @@ impl From<&str> for Key {
 }
 
 impl Plain {
-    /// Returns a store without tables. Its first write is one tick after `epoch`.
+    /// Returns a store without tables. Its first write is one tick after `epoch`. A transaction spans one partition.
     pub fn since(epoch: Ticks) -> Self {
-        Self(Arc::new(Mutex::new(State { tables: BTreeMap::new(), epoch, version: 0, clock: Duration::ZERO })))
+        let (tables, clock, reach) = (BTreeMap::new(), Duration::ZERO, Reach::Partition);
+        Self(Arc::new(Mutex::new(State { tables, epoch, version: 0, clock, reach })))
+    }
+
+    /// Lets each transaction of the store span these rows.
+    #[must_use]
+    pub fn with_reach(self, reach: Reach) -> Self {
+        self.lock().reach = reach;
+        self
     }
 
     /// Returns the tables of the store.
@@ -207,29 +219,32 @@ impl State {
         Ok(page)
     }
 
-    fn execute(&mut self, group: &Group) -> Result<Vec<Option<ETag>>> {
+    fn execute(&mut self, groups: &[Group]) -> Result<Vec<Option<ETag>>, FailedGroup> {
         let version = self.version + 1;
         let written = self.ticks(version);
-        let mut left = Vec::with_capacity(group.operations.len());
-        let table = self.table(&group.table)?;
-        for operation in &group.operations {
-            let keys = (Key::from(&*group.partition_key), Key::from(&*operation.row_key));
-            let row = table.rows.get(&keys);
-            let properties = leave(group, operation, row.map(|row| &**row))?;
-            left.push((keys, properties.map(|properties| Arc::new(Stored { properties, written, version }))));
+        let (mut left, mut etags) = (Vec::new(), Vec::new());
+        for (position, group) in groups.iter().enumerate() {
+            let failed = |error| FailedGroup { group: position, error };
+            let table = self.table(&group.table).map_err(failed)?;
+            for operation in &group.operations {
+                let keys = (Key::from(&*group.partition_key), Key::from(&*operation.row_key));
+                let row = table.rows.get(&keys);
+                let properties = leave(group, operation, row.map(|row| &**row)).map_err(failed)?;
+                let stored = properties.map(|properties| Arc::new(Stored { properties, written, version }));
+                left.push((group.table.to_ascii_lowercase(), keys, stored));
+                etags.push((!matches!(operation.action, Action::Delete(_))).then(|| ETag::from(written)));
+            }
         }
         // No operation has failed.
         self.version = version;
-        if let Some(table) = self.tables.get_mut(&group.table.to_ascii_lowercase()) {
-            for (keys, row) in left {
-                match row {
-                    Some(row) => drop(table.rows.insert(keys, row)),
-                    None => drop(table.rows.remove(&keys)),
-                }
+        for (table, keys, row) in left {
+            let Some(table) = self.tables.get_mut(&table) else { continue };
+            match row {
+                Some(row) => drop(table.rows.insert(keys, row)),
+                None => drop(table.rows.remove(&keys)),
             }
         }
-        let etag = |action: &Action| (!matches!(action, Action::Delete(_))).then(|| ETag::from(written));
-        Ok(group.operations.iter().map(|operation| etag(&operation.action)).collect())
+        Ok(etags)
     }
 }
 
@@ -309,7 +324,15 @@ impl Backend for Plain {
     }
 
     fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
-        Box::pin(async move { self.lock().execute(group) })
+        Box::pin(async move { self.lock().execute(slice::from_ref(group)).map_err(|failed| failed.error) })
+    }
+
+    fn reach(&self) -> Reach {
+        self.lock().reach
+    }
+
+    fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
+        Box::pin(async move { self.lock().execute(groups) })
     }
 
     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {

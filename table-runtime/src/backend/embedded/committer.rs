@@ -1,7 +1,7 @@
 //! The single thread that writes.
 //!
-//! The thread drains the queue into one write transaction. It validates each group as a whole, against the state that
-//! the groups before it left, and only then applies the group. One durable commit follows. The thread then publishes
+//! The thread drains the queue into one transaction of `redb`. It validates each writer's transaction as a whole, against
+//! the state that those before it left, and only then applies it. One durable commit follows. The thread then publishes
 //! the new snapshot, and answers the writers last, so that each writer reads what it wrote. While the disk is busy, the
 //! next writers queue up and share the next commit.
 
@@ -18,7 +18,7 @@ use futures_channel::oneshot;
 use redb::{CommitError, Database, TableDefinition, WriteTransaction};
 
 use super::{
-    failure::{Reason, StoreError, StoreFailure, engine},
+    failure::{Reason, StoreError, StoreFailure, StoreRefusal, engine},
     prepared::{Prepared, WriteRows},
     snapshot::{Names, Published, Snapshot, rows},
 };
@@ -38,7 +38,8 @@ const OPERATIONS: usize = 10_000;
 /// The work that a writer requests.
 #[derive(Debug)]
 pub(super) enum Task {
-    Write(Prepared),
+    /// A transaction, by table.
+    Write(Vec<Prepared>),
     CreateTable(String),
     DeleteTable(String),
 }
@@ -227,7 +228,7 @@ impl Stop {
 impl Task {
     fn operations(&self) -> usize {
         match self {
-            Self::Write(group) => group.len(),
+            Self::Write(tables) => tables.iter().map(Prepared::len).sum(),
             Self::CreateTable(_) | Self::DeleteTable(_) => 1,
         }
     }
@@ -247,7 +248,7 @@ impl TaskBatch {
         let mut answers = Vec::with_capacity(tasks.len());
         for task in tasks {
             answers.push(match task {
-                Task::Write(group) => self.write(transaction, &mut opened, group)?,
+                Task::Write(tables) => self.write(transaction, &mut opened, tables)?,
                 Task::CreateTable(table) => {
                     let new = Arc::make_mut(&mut self.names).insert(table);
                     if new {
@@ -279,15 +280,25 @@ impl TaskBatch {
         &mut self,
         transaction: &'t WriteTransaction,
         opened: &mut HashMap<Box<str>, WriteRows<'t>>,
-        group: &mut Prepared,
+        tables: &mut [Prepared],
     ) -> Result<TaskResult, redb::Error> {
-        let Some(name) = self.names.get(&group.table) else { return Ok(Err(StoreFailure::NoTable)) };
-        if !opened.contains_key(name) {
-            opened.insert(name.into(), transaction.open_table(rows(name))?);
+        let mut refused: Option<(usize, StoreRefusal)> = None;
+        for table in &mut *tables {
+            let Some(name) = self.names.get(&table.table) else {
+                return Ok(Err(StoreFailure::NoTable { at: table.first() }));
+            };
+            if !opened.contains_key(name) {
+                opened.insert(name.into(), transaction.open_table(rows(name))?);
+            }
+            let Some(rows) = opened.get(name) else { continue };
+            if let Some((at, why)) = table.validate(rows)?
+                && refused.as_ref().is_none_or(|(first, _)| at < *first)
+            {
+                refused = Some((at, why));
+            }
         }
-        let Some(rows) = opened.get_mut(name) else { return Ok(Err(StoreFailure::NoTable)) };
-        if let Err(failure) = group.validate(rows)? {
-            return Ok(Err(failure));
+        if let Some((at, why)) = refused {
+            return Ok(Err(StoreFailure::Refused { at, why }));
         }
         // Each time stamp is later than all before it, even if the clock goes back, so that no two writes of a row
         // share an ETag.
@@ -297,7 +308,11 @@ impl TaskBatch {
                 redb::Error::Corrupted("the last time stamp is past the year 9999".into()).into(),
             )));
         };
-        group.apply(rows, timestamp)?;
+        for table in tables {
+            if let Some(rows) = self.names.get(&table.table).and_then(|name| opened.get_mut(name)) {
+                table.apply(rows, timestamp)?;
+            }
+        }
         self.last = ticks;
         self.changed = true;
         Ok(Ok(TaskDone::Written(timestamp)))
@@ -313,11 +328,11 @@ mod tests {
     };
 
     fn write(row_key: &str, action: Action) -> Task {
-        Task::Write(Prepared::new(&Group {
+        Task::Write(Prepared::of(&[Group {
             table: "posts".into(),
             partition_key: String::new(),
             operations: vec![Operation { row_key: row_key.to_owned(), action }],
-        }))
+        }]))
     }
 
     /// Returns one word for each kind of answer.
@@ -326,7 +341,7 @@ mod tests {
             Ok(TaskDone::Written(_)) => "written",
             Ok(TaskDone::Table(true)) => "changed",
             Ok(TaskDone::Table(false)) => "unchanged",
-            Err(StoreFailure::NoTable) => "no table",
+            Err(StoreFailure::NoTable { .. }) => "no table",
             Err(StoreFailure::Refused { .. }) => "refused",
             Err(StoreFailure::Failed(_)) => "failed",
             Err(StoreFailure::Unknown(_)) => "unknown",

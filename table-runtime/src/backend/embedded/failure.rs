@@ -15,10 +15,13 @@ use crate::{DamagedProperties, Error};
 #[derive(Debug)]
 pub(super) enum StoreFailure {
     /// The table does not exist.
-    NoTable,
-    /// An operation of a group cannot be done.
+    NoTable {
+        /// Position of the first operation on it, in the order of the groups and their operations.
+        at: usize,
+    },
+    /// An operation cannot be done.
     Refused {
-        /// Index of the operation in the group.
+        /// Position of the operation, in the order of the groups and their operations.
         at: usize,
         /// Reason why it cannot be done.
         why: StoreRefusal,

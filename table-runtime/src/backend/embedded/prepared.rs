@@ -1,11 +1,11 @@
-//! A group of writes in the form that the writer sends to the committer: encoded, and sorted by key.
+//! A transaction in the form that the writer sends to the committer: encoded, and sorted by table and key.
 
 use std::ops::Range;
 
 use redb::{AccessGuard, ReadableTable, Table};
 
 use super::{
-    failure::{StoreFailure, StoreRefusal},
+    failure::StoreRefusal,
     store_key,
     stored_value::{self, StoredValue},
 };
@@ -21,7 +21,8 @@ pub(super) type WriteRows<'t> = Table<'t, &'static [u8], &'static [u8]>;
 /// A key or a value, in the page that contains it.
 type StoredBytes<'r> = AccessGuard<'r, &'static [u8]>;
 
-/// A [`Group`] whose bytes are those of the file, except for the time stamps and the rows that result from merges.
+/// The operations of a transaction on the rows of one table. Their bytes are those of the file, except for the time
+/// stamps and the rows that result from merges.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) table: String,
@@ -33,7 +34,7 @@ pub(super) struct Prepared {
 
 #[derive(Debug)]
 struct PreparedOperation {
-    /// Index of the operation in the group.
+    /// Position of the operation, in the order of the groups and their operations.
     at: usize,
     key: Range<usize>,
     /// Range in `values` of the row, or of the changes if the operation is a merge.
@@ -68,25 +69,39 @@ enum Place {
 }
 
 impl Prepared {
-    pub(super) fn new(group: &Group) -> Self {
-        let mut prepared = Self {
-            table: group.table.clone().into_owned(),
-            keys: Vec::with_capacity(
-                group.operations.iter().map(|it| group.partition_key.len() + 1 + it.row_key.len()).sum(),
-            ),
-            values: Vec::with_capacity(
-                group
-                    .operations
-                    .iter()
-                    .filter_map(|it| it.action.properties())
-                    .map(|it| stored_value::OVERHEAD + it.as_bytes().len())
-                    .sum(),
-            ),
-            operations: Vec::with_capacity(group.operations.len()),
-        };
+    /// Returns the operations of these groups, by table.
+    pub(super) fn of(groups: &[Group]) -> Vec<Self> {
+        let mut prepared: Vec<Self> = Vec::with_capacity(1);
+        let mut at = 0;
+        for group in groups {
+            let place = prepared.iter().position(|prepared| prepared.table.eq_ignore_ascii_case(&group.table));
+            let place = place.unwrap_or_else(|| {
+                prepared.push(Self::empty(&group.table));
+                prepared.len() - 1
+            });
+            prepared[place].add(group, at);
+            at += group.operations.len();
+        }
+        for Self { keys, operations, .. } in &mut prepared {
+            operations.sort_by(|left, right| keys[left.key.clone()].cmp(&keys[right.key.clone()]));
+        }
+        prepared
+    }
+
+    fn empty(table: &str) -> Self {
+        Self { table: table.to_owned(), keys: Vec::new(), values: Vec::new(), operations: Vec::new() }
+    }
+
+    /// Adds the operations of a group, of which the first one has this position.
+    fn add(&mut self, group: &Group, first: usize) {
+        let keys = group.operations.iter().map(|it| group.partition_key.len() + 1 + it.row_key.len());
+        self.keys.reserve(keys.sum());
+        let values = group.operations.iter().filter_map(|it| it.action.properties());
+        self.values.reserve(values.map(|it| stored_value::OVERHEAD + it.as_bytes().len()).sum());
+        self.operations.reserve(group.operations.len());
         for (at, operation) in group.operations.iter().enumerate() {
-            let (key, value) = (prepared.keys.len(), prepared.values.len());
-            store_key::encode_into(&mut prepared.keys, &group.partition_key, &operation.row_key);
+            let (key, value) = (self.keys.len(), self.values.len());
+            store_key::encode_into(&mut self.keys, &group.partition_key, &operation.row_key);
             let present = |condition: &IfMatch| match condition {
                 IfMatch::Any => Demand::Present(None),
                 IfMatch::ETag(etag) => Demand::Present(Some(etag.clone())),
@@ -99,24 +114,24 @@ impl Prepared {
                 Action::Delete(condition) => (present(condition), PreparedAction::Remove),
             };
             match operation.action.properties() {
-                Some(changes) if write == PreparedAction::Merge => {
-                    prepared.values.extend_from_slice(changes.as_bytes());
-                }
-                Some(properties) => stored_value::encode_into(&mut prepared.values, properties),
+                Some(changes) if write == PreparedAction::Merge => self.values.extend_from_slice(changes.as_bytes()),
+                Some(properties) => stored_value::encode_into(&mut self.values, properties),
                 None => {}
             }
-            prepared.operations.push(PreparedOperation {
-                at,
-                key: key..prepared.keys.len(),
-                value: value..prepared.values.len(),
+            self.operations.push(PreparedOperation {
+                at: first + at,
+                key: key..self.keys.len(),
+                value: value..self.values.len(),
                 demand,
                 write,
                 place: Place::Row,
             });
         }
-        let keys = &prepared.keys;
-        prepared.operations.sort_by(|left, right| keys[left.key.clone()].cmp(&keys[right.key.clone()]));
-        prepared
+    }
+
+    /// Returns the position of the first operation.
+    pub(super) fn first(&self) -> usize {
+        self.operations.iter().map(|operation| operation.at).min().unwrap_or_default()
     }
 
     /// Returns the number of operations.
@@ -124,9 +139,11 @@ impl Prepared {
         self.operations.len()
     }
 
-    /// Reads all existing rows, and returns the failure of the first operation, in the group's order, that cannot be
-    /// done. Writes nothing.
-    pub(super) fn validate(&mut self, rows: &WriteRows<'_>) -> Result<Result<(), StoreFailure>, redb::StorageError> {
+    /// Reads all existing rows, and returns the first operation that cannot be done, with the reason. Writes nothing.
+    pub(super) fn validate(
+        &mut self,
+        rows: &WriteRows<'_>,
+    ) -> Result<Option<(usize, StoreRefusal)>, redb::StorageError> {
         let mut existing = Existing::new(rows);
         let mut refused: Option<(usize, StoreRefusal)> = None;
         for operation in &mut self.operations {
@@ -157,10 +174,7 @@ impl Prepared {
                 refused = Some((operation.at, refusal));
             }
         }
-        Ok(match refused {
-            Some((at, why)) => Err(StoreFailure::Refused { at, why }),
-            None => Ok(()),
-        })
+        Ok(refused)
     }
 
     /// Writes the operations, which [validation](Self::validate) found to be possible.

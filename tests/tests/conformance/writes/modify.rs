@@ -168,7 +168,8 @@ async fn modify_maintains_indexes(store: &Store) -> Result<()> {
     }
     store.probe.requests();
     let moved = tables.modify(Guest::key(1), |guest| guest.name = "Lovelace".into()).await?;
-    assert_eq!(store.probe.requests(), 1 + 1 + 3, "a read, and an update that moves one index row");
+    let update = if store.spans_partitions() { 1 } else { 1 + 3 };
+    assert_eq!(store.probe.requests(), 1 + update, "a read, and an update that moves one index row");
     assert_eq!(Guest::by_name("lovelace").get(tables).await?, moved);
     assert_eq!(Guest::by_name("ada").get(tables).await?, None);
     store.probe.requests();
