@@ -1,5 +1,6 @@
 //! Writes of many entities, packed into transactions that run concurrently.
 
+mod batching;
 mod load;
 mod send;
 
@@ -70,8 +71,13 @@ impl Tables {
     ///
     /// The input consists of entities or references to them. It is read while earlier entities are written, so an
     /// endless input needs no more memory than a short one. Each transaction is written as a whole. If an entity fails,
-    /// the other entities of its transaction are written without it. Entities with indexes in other partitions are
-    /// written each by itself, several at the same time.
+    /// the other entities of its transaction are written without it.
+    ///
+    /// On the service, entities with index rows in other partitions are written in steps, each step of many entities in
+    /// one transaction: with two such indexes and 100 entities of one partition whose index rows share partitions too,
+    /// 4 requests for 100 entities. An index row in a partition of its own takes a request of its own. Many entities are
+    /// in flight at the same time; one whose insert takes so long that another writer treats it as abandoned fails with
+    /// [`Error::Aborted`](crate::Error::Aborted).
     ///
     /// ```
     /// # use table_runtime::{Error, Result, TableEntity, Tables};

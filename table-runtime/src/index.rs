@@ -14,9 +14,16 @@
 //! These promises do not include a `copy` in another partition. Such a copy is written after the entity and may lag, as
 //! its type, [`Copied`](crate::Copied), shows.
 //!
+//! A transaction of the embedded store spans all of its rows. There, the rows of every index, in whatever partition, are
+//! written in the entity's own transaction: no step is visible, a crash leaves nothing behind, and a copy never lags. The
+//! stored rows are the same. A test of an application on the store in memory therefore does not meet the states between
+//! the steps. [`testing::PartitionReach`](crate::testing::PartitionReach), with the feature `testing`, limits the
+//! transactions of a store to one partition, as those of the service are.
+//!
 //! # Requests
 //!
-//! The table shows the requests of each write and read if no other writer interferes. An `update` or `upsert` *moves*
+//! On the embedded store, a write takes the requests of a `same_partition` index, whatever the kind. On the service, and
+//! on every store whose transactions span one partition, the table shows the requests of each write and read if no other writer interferes. An `update` or `upsert` *moves*
 //! the rows of an index if the entity's value for it changes. Rows that do not move are written if the properties that
 //! they include change, or if they are copies. With *k* indexes in other partitions, a write takes *k* times the
 //! requests of one such index, in addition to the entity's own requests. Steps of one kind run concurrently, so these

@@ -187,6 +187,11 @@ impl Tables {
         &self.backend
     }
 
+    /// Returns a handle to the same tables that sends its requests to this backend.
+    pub(crate) fn with_backend(&self, backend: Arc<dyn Backend>) -> Self {
+        Self { backend, ..self.clone() }
+    }
+
     /// Returns the leases that the handle holds.
     pub(crate) fn leases(&self) -> &Leases {
         &self.leases

@@ -6,7 +6,8 @@ use anyhow::{Context, Result};
 use table_runtime::{
     Row, RowRef, Tables, Ticks,
     backend::{
-        Action, AzureBackend, Backend, EmbeddedBackend, Group, InMemoryBackend, KeyRange, Operation, Partitions, Reach, Scan,
+        Action, AzureBackend, Backend, EmbeddedBackend, Group, InMemoryBackend, KeyRange, Operation, Partitions, Reach,
+        Scan,
     },
 };
 
@@ -61,7 +62,7 @@ impl Kind {
     /// The kind is [`off`](Self::off), or the store cannot be started, for instance without Node for Azurite.
     pub fn open(self) -> Result<Store> {
         Ok(match self {
-            Self::Plain => Store::new(self, Plain::since(Ticks::now()), None),
+            Self::Plain => Store::plain(Reach::Partition),
             Self::Memory => Store::new(self, InMemoryBackend::new()?, None),
             Self::Disk => {
                 let folder = tempfile::tempdir()?;
@@ -81,6 +82,11 @@ impl Kind {
 }
 
 impl Store {
+    /// Returns a plain store whose transactions have this reach.
+    pub fn plain(reach: Reach) -> Self {
+        Self::new(Kind::Plain, Plain::since(Ticks::now()).with_reach(reach), None)
+    }
+
     fn new(kind: Kind, backend: impl Backend, folder: Option<tempfile::TempDir>) -> Self {
         let shared: Arc<dyn Backend> = Arc::new(backend);
         let backend = Isolated::new(Arc::clone(&shared));

@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, ops::Bound};
 
 use table_runtime::{
     ETag, Error, Properties, Result, Row, RowRef, RowSet, Ticks, ValueRef,
-    backend::{Action, Backend, BoxFuture, Continuation, Group, IfMatch, Operation, Page, Partitions, Reader, Scan},
+    backend::{
+        Action, Backend, BoxFuture, Continuation, FailedGroup, Group, IfMatch, Operation, Page, Partitions, Reach,
+        Reader, Scan,
+    },
     testing::conformance,
 };
 use tests::plain::Plain;
@@ -26,6 +29,8 @@ enum Bug {
     InsertsMissingRows,
     AppliesHalfAGroup,
     NamesTheFirstOperation,
+    ExecutesGroupsInTurn,
+    NamesTheFirstGroup,
     KeepsTheETag,
     ReturnsNoETags,
     IncludesTheLowerEnd,
@@ -46,7 +51,7 @@ struct Broken {
 
 impl Broken {
     fn new(bug: Bug) -> Self {
-        Self { inner: Plain::since(Ticks::now()), bug }
+        Self { inner: Plain::since(Ticks::now()).with_reach(Reach::Store), bug }
     }
 
     fn is(&self, bug: Bug) -> bool {
@@ -231,6 +236,27 @@ impl Backend for Broken {
             }
         })
     }
+
+    fn reach(&self) -> Reach {
+        self.inner.reach()
+    }
+
+    fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
+        Box::pin(async move {
+            if self.is(Bug::ExecutesGroupsInTurn) {
+                let mut etags = Vec::new();
+                for (group, operations) in groups.iter().enumerate() {
+                    let executed = self.inner.execute(operations).await;
+                    etags.extend(executed.map_err(|error| FailedGroup { group, error })?);
+                }
+                return Ok(etags);
+            }
+            self.inner.execute_all(groups).await.map_err(|failed| match self.bug {
+                Bug::NamesTheFirstGroup => FailedGroup { group: 0, ..failed },
+                _ => failed,
+            })
+        })
+    }
 }
 
 /// Returns the names of the cases that fail.
@@ -248,7 +274,7 @@ async fn a_backend_without_a_bug_keeps_the_contract() {
 
 #[tokio::test]
 async fn each_bug_is_reported_by_the_cases_of_its_rule() {
-    let bugs: [(Bug, &[&str]); 22] = [
+    let bugs: [(Bug, &[&str]); 24] = [
         (
             Bug::DropsTheETagCondition,
             &[
@@ -279,6 +305,14 @@ async fn each_bug_is_reported_by_the_cases_of_its_rule() {
         ),
         (Bug::AppliesHalfAGroup, &["groups::a_failed_group_writes_nothing"]),
         (Bug::NamesTheFirstOperation, &["groups::a_failed_group_names_the_operation_that_failed"]),
+        (
+            Bug::ExecutesGroupsInTurn,
+            &[
+                "spanning::a_spanning_transaction_that_fails_writes_nothing",
+                "spanning::a_spanning_transaction_on_a_missing_table_writes_nothing",
+            ],
+        ),
+        (Bug::NamesTheFirstGroup, &["spanning::a_spanning_transaction_names_the_group_that_failed"]),
         (Bug::KeepsTheETag, &["etags::each_write_changes_the_etag"]),
         (Bug::ReturnsNoETags, &["etags::each_write_returns_the_etag_of_the_row"]),
         (Bug::IncludesTheLowerEnd, &["ranges::ends_are_included_or_excluded"]),

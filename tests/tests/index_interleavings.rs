@@ -716,6 +716,26 @@ fn explore_lists<I: Item>(reach: Reach, sets: &[Sets]) -> Result<()> {
     explore_sets::<I>(reach, sets.iter().copied().flatten().copied())
 }
 
+/// Sets of bulk writes of items whose index rows are written in steps. Both items take each step in one transaction.
+const BATCHES: Sets = &[
+    (NONE, &[InsertAll(ONE_ITEM, OTHER_ITEM), Insert(3, 2, 2)]),
+    // The second item waits for the first one, whose value it wants.
+    (NONE, &[InsertAll(ONE_ITEM, TWIN), Insert(3, 1, 1)]),
+    (ONE, &[InsertAll(ONE_ITEM, OTHER_ITEM), Delete(1)]),
+    (TWO, &[RemoveAll(1, 2), Insert(3, 1, 1)]),
+];
+
+/// Further sets of bulk writes, also two of them beside another writer.
+const LONG_BATCHES: Sets = &[
+    (NONE, &[InsertAll(ONE_ITEM, OTHER_ITEM), Insert(1, 2, 2)]),
+    (ONE, &[Dropped(&UpsertAll(NOTED_ITEM, OTHER_ITEM), REPEATED), Update(1, 2, 2)]),
+    (ONE, &[Dropped(&UpsertAll(Fields::new(1, 2, 2), TWIN), REPEATED), Note(1, 7)]),
+    (TWO, &[RemoveAll(1, 2), Update(1, 3, 3)]),
+    (NONE, &[InsertAll(ONE_ITEM, OTHER_ITEM), InsertAll(Fields::new(2, 1, 1), Fields::new(1, 2, 2))]),
+    (NONE, &[InsertAll(ONE_ITEM, OTHER_ITEM), InsertAll(ONE_ITEM, OTHER_ITEM), Insert(3, 1, 1)]),
+    (TWO, &[RemoveAll(1, 2), InsertAll(ONE_ITEM, OTHER_ITEM), Note(1, 7)]),
+];
+
 /// Declares the tests of each kind of index: all pairs of operations, and the sets in the first list. The sets in the
 /// second list run only if all sets do.
 macro_rules! kinds {
@@ -774,14 +794,40 @@ mod in_one_transaction {
 
     kinds! {
         Store:
-        pointer_in_table [] [POINTERS];
-        unique_in_table [] [OWNERS MORE_OWNERS BUILDING MORE_BUILDING];
         pointer_elsewhere [POINTERS MODIFYING] [OWNERS MERGING];
         unique_elsewhere [OWNERS MORE_OWNERS BUILDING MODIFYING] [LONG_OWNERS MORE_BUILDING MERGING];
         copy_elsewhere [PROPAGATING] [OVERTAKING MERGING];
         include_elsewhere [PROPAGATING] [OVERTAKING MERGING];
         unique_include_elsewhere [DELETING] [PROPAGATING OVERTAKING];
         two_elsewhere [CROSSINGS] [CROSSING_PAIRS];
+    }
+}
+
+/// Bulk writes whose steps take one transaction for several items.
+mod batches {
+    use super::*;
+
+    fn explore<I: Item>() -> Result<()> {
+        explore_lists::<I>(Reach::Partition, &[BATCHES])?;
+        if runs_all() {
+            explore_lists::<I>(Reach::Partition, &[LONG_BATCHES])?;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn pointer_elsewhere() -> Result<()> {
+        explore::<items::pointer_elsewhere::Item>()
+    }
+
+    #[test]
+    fn unique_elsewhere() -> Result<()> {
+        explore::<items::unique_elsewhere::Item>()
+    }
+
+    #[test]
+    fn copy_elsewhere() -> Result<()> {
+        explore::<items::copy_elsewhere::Item>()
     }
 }
 

@@ -296,10 +296,7 @@ macro_rules! delegate_to_store {
                 Reach::Store
             }
 
-            fn execute_all<'a>(
-                &'a self,
-                groups: &'a [Group],
-            ) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
+            fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
                 Box::pin(self.store.execute_all(groups))
             }
 

@@ -17,7 +17,8 @@ use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 
 use super::{
     BulkCallback, FAILURES, Input, Item,
-    send::{BatchOutcome, PositionedWrite, write_alone, write_batch},
+    batching::Batching,
+    send::{BatchOutcome, PositionedWrite, write_batch, write_in_steps},
 };
 use crate::{
     BulkError, BulkFailure, BulkProgress, Error, Result, Tables,
@@ -28,7 +29,7 @@ use crate::{
     transaction::{EntityWrite, Verb},
 };
 
-/// Maximum number of entities in open batches.
+/// Maximum number of entities in open batches, and of entities in flight.
 const MAX_WAITING: usize = 20_000;
 /// Approximate maximum size of these entities in bytes.
 const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
@@ -36,14 +37,20 @@ const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
 /// at every open batch, but so many are packed at once that the cost for each entity is small.
 const SHARE: usize = 8;
 /// Maximum estimated size of a transaction. The estimate is below the size that is sent, which may be 4 MiB.
-const TRANSACTION_BYTES: usize = 3 * 1024 * 1024;
+pub(super) const TRANSACTION_BYTES: usize = 3 * 1024 * 1024;
+/// Approximate size of an operation without its properties in bytes, as it is sent.
+pub(super) const LINES: usize = 700;
 
 /// A bulk write in progress.
 pub(super) struct BulkWriter<'a> {
     tables: Tables,
     schema: Schema,
-    /// `true` if entities have rows in other partitions. Each entity is then written by itself.
-    alone: bool,
+    /// The backend of the writes, if entities have rows that are written in steps of their own.
+    steps: Option<Arc<Batching>>,
+    /// The transactions of these steps that are in flight.
+    sending: FuturesUnordered<BoxFuture<'static, ()>>,
+    /// The transactions that wait until others are sent.
+    to_send: VecDeque<BoxFuture<'static, ()>>,
     /// `true` if transactions of one partition would collide at a list. They are then sent one after another.
     one_by_one: bool,
     side_by_side: usize,
@@ -57,9 +64,11 @@ pub(super) struct BulkWriter<'a> {
     /// Number of entities in the open batches, and their estimated size.
     waiting: usize,
     waiting_bytes: usize,
-    in_flight: FuturesUnordered<BoxFuture<'static, BatchOutcome>>,
+    in_flight: FuturesUnordered<BoxFuture<'static, Completed>>,
+    /// Number of entities in flight.
+    in_flight_entities: usize,
     /// The rows of the transactions in flight. The next write of such a row waits for the earlier one.
-    in_flight_rows: HashSet<RowKeys>,
+    in_flight_rows: HashSet<OwnRow>,
     in_flight_partitions: HashMap<String, usize>,
     /// The positions of the entities that are not done: neither written, nor missing, nor failed for a reason of their
     /// own.
@@ -73,14 +82,21 @@ pub(super) struct BulkWriter<'a> {
 /// A table (of a sliced entity, the slice) and a partition key.
 type PartitionId = (Cow<'static, str>, String);
 
+/// A row that only one write in flight may have: an entity's own, or the claim of a unique value. The number is that of
+/// the layout.
+type OwnRow = (usize, RowKeys);
+
 /// The writes of one transaction.
 #[derive(Default)]
 struct OpenBatch {
     writes: Vec<PositionedWrite>,
-    row_keys: HashSet<String>,
+    own_rows: HashSet<OwnRow>,
     rows: usize,
     bytes: usize,
 }
+
+/// The outcome of a batch, and the rows that its writes do not have any more.
+type Completed = (HashSet<OwnRow>, BatchOutcome);
 
 /// The next event of a bulk write.
 enum Event {
@@ -91,7 +107,7 @@ enum Event {
     /// The input has no item ready, and no transaction is in flight.
     Quiet,
     /// A transaction has completed.
-    Completed(BatchOutcome),
+    Completed(Completed),
 }
 
 impl<'a> BulkWriter<'a> {
@@ -102,11 +118,18 @@ impl<'a> BulkWriter<'a> {
         on_progress: Option<BulkCallback<'a>>,
         input: Input<'a>,
     ) -> Self {
-        let alone = schema.takes_steps(tables.backend().reach());
+        let takes_steps = schema.takes_steps(tables.backend().reach());
+        let steps = takes_steps.then(|| Arc::new(Batching::new(Arc::clone(tables.backend()))));
+        let tables = match &steps {
+            Some(steps) => tables.with_backend(Arc::<Batching>::clone(steps)),
+            None => tables,
+        };
         Self {
             tables,
             schema,
-            alone,
+            steps,
+            sending: FuturesUnordered::new(),
+            to_send: VecDeque::new(),
             one_by_one: schema.has_lists(),
             side_by_side,
             on_progress,
@@ -116,6 +139,7 @@ impl<'a> BulkWriter<'a> {
             waiting: 0,
             waiting_bytes: 0,
             in_flight: FuturesUnordered::new(),
+            in_flight_entities: 0,
             in_flight_rows: HashSet::new(),
             in_flight_partitions: HashMap::new(),
             outstanding: BTreeSet::new(),
@@ -142,7 +166,7 @@ impl<'a> BulkWriter<'a> {
                 pacing::yield_now().await;
             }
         }
-        while let Some(outcome) = self.in_flight.next().await {
+        while let Some(outcome) = poll_fn(|context| self.poll_in_flight(context)).await {
             self.note(outcome);
         }
         self.finish()
@@ -158,15 +182,56 @@ impl<'a> BulkWriter<'a> {
 
     fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Event> {
         // Transactions that were just launched start with this poll. They run while the next ones are packed.
-        if let Poll::Ready(Some(outcome)) = self.in_flight.poll_next_unpin(context) {
+        if let Poll::Ready(Some(outcome)) = self.poll_sent(context) {
             return Poll::Ready(Event::Completed(outcome));
         }
-        let Some(input) = self.input.as_mut().filter(|_| self.packed.is_empty()) else { return Poll::Pending };
-        match input.poll_next_unpin(context) {
-            Poll::Ready(Some(item)) => Poll::Ready(Event::Given(item)),
-            Poll::Ready(None) => Poll::Ready(Event::Ended),
-            Poll::Pending if self.in_flight.is_empty() && !self.open.is_empty() => Poll::Ready(Event::Quiet),
-            Poll::Pending => Poll::Pending,
+        if let Some(input) = self.input.as_mut().filter(|_| self.packed.is_empty()) {
+            match input.poll_next_unpin(context) {
+                Poll::Ready(Some(item)) => return Poll::Ready(Event::Given(item)),
+                Poll::Ready(None) => return Poll::Ready(Event::Ended),
+                Poll::Pending if self.in_flight.is_empty() && !self.open.is_empty() => {
+                    return Poll::Ready(Event::Quiet);
+                }
+                Poll::Pending => {}
+            }
+        }
+        match self.poll_in_flight(context) {
+            Poll::Ready(Some(outcome)) => Poll::Ready(Event::Completed(outcome)),
+            _ => Poll::Pending,
+        }
+    }
+
+    /// Polls the entities in flight, and the requests that were sent for them.
+    fn poll_sent(&mut self, context: &mut Context<'_>) -> Poll<Option<Completed>> {
+        loop {
+            match self.in_flight.poll_next_unpin(context) {
+                Poll::Pending => {}
+                completed => return completed,
+            }
+            // An answer lets entities go on.
+            if !matches!(self.sending.poll_next_unpin(context), Poll::Ready(Some(()))) {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Polls the entities in flight. If all of them wait, sends the requests that they wait for: no other request can
+    /// join their transactions.
+    fn poll_in_flight(&mut self, context: &mut Context<'_>) -> Poll<Option<Completed>> {
+        loop {
+            match self.poll_sent(context) {
+                Poll::Pending => {}
+                completed => return completed,
+            }
+            let Some(steps) = &self.steps else { return Poll::Pending };
+            if self.to_send.is_empty() && self.sending.len() < self.side_by_side {
+                self.to_send.extend(steps.take());
+            }
+            let room = self.side_by_side.saturating_sub(self.sending.len()).min(self.to_send.len());
+            if room == 0 {
+                return Poll::Pending;
+            }
+            self.sending.extend(self.to_send.drain(..room));
         }
     }
 
@@ -187,13 +252,13 @@ impl<'a> BulkWriter<'a> {
             }
         };
         self.outstanding.insert(position);
-        let RowKeys { partition_key, row_key } = write.keys.clone();
-        let place = (table, partition_key);
+        let place = (table, write.keys.partition_key.clone());
+        let own_rows = self.own_rows(&write);
         let (rows, bytes) = (write.most_rows(), write.bytes());
         let full = self.open.get(&place).is_some_and(|open| {
             open.rows + rows > limits::OPERATIONS
                 || open.bytes + bytes > TRANSACTION_BYTES
-                || open.row_keys.contains(&row_key)
+                || own_rows.iter().any(|row| open.own_rows.contains(row))
         });
         if full {
             self.pack(&place);
@@ -201,13 +266,10 @@ impl<'a> BulkWriter<'a> {
         let open = self.open.entry(place.clone()).or_default();
         open.rows += rows;
         open.bytes += bytes;
-        open.row_keys.insert(row_key);
+        open.own_rows.extend(own_rows);
         open.writes.push(PositionedWrite { position, write });
         self.waiting += 1;
         self.waiting_bytes += bytes;
-        if self.alone {
-            self.pack(&place);
-        }
         while self.waiting > MAX_WAITING || self.waiting_bytes > MAX_WAITING_BYTES {
             self.pack_fullest();
         }
@@ -243,47 +305,72 @@ impl<'a> BulkWriter<'a> {
         self.packed.extend(batches);
     }
 
-    /// Sends packed batches as long as there is room for them. Returns true if at least one was sent.
+    /// Returns the rows that no other write in flight may have. Two claims of one value that run side by side would abort
+    /// each other.
+    fn own_rows(&self, write: &EntityWrite<'_>) -> Vec<OwnRow> {
+        let mut rows = vec![(0, write.keys.clone())];
+        if let (Some(_), Verb::Insert(new) | Verb::Upsert(new)) = (&self.steps, &write.verb) {
+            let claims = self.schema.before_commit().filter(|layout| self.schema.is_unique(*layout));
+            rows.extend(claims.filter_map(|layout| Some((layout, new.keys(layout)?.clone()))));
+        }
+        rows
+    }
+
+    /// Launches packed batches as long as there is room for them. Returns true if at least one was launched.
     fn launch(&mut self) -> bool {
         let mut launched = false;
-        while self.in_flight.len() < self.side_by_side
+        while self.has_room()
             && let Some(batch) = self.packed.pop_front()
         {
             if self.conflicts_with_in_flight(&batch) {
                 self.packed.push_front(batch);
                 break;
             }
-            let writes = batch.writes;
-            self.in_flight_rows.extend(writes.iter().map(|placed| placed.write.keys.clone()));
+            let OpenBatch { writes, own_rows, .. } = batch;
+            self.in_flight_entities += writes.len();
+            self.in_flight_rows.extend(own_rows.iter().cloned());
             if let Some(placed) = writes.first() {
                 *self.in_flight_partitions.entry(placed.write.keys.partition_key.clone()).or_default() += 1;
             }
-            self.in_flight.push(if self.alone { Box::pin(write_alone(writes)) } else { Box::pin(write_batch(writes)) });
+            let takes_steps = self.steps.is_some();
+            self.in_flight.push(Box::pin(async move {
+                let outcome = if takes_steps { write_in_steps(writes).await } else { write_batch(writes).await };
+                (own_rows, outcome)
+            }));
             launched = true;
         }
         launched
     }
 
-    /// Checks whether a transaction in flight has to complete before this batch is sent.
-    fn conflicts_with_in_flight(&self, batch: &OpenBatch) -> bool {
-        let mut keys = batch.writes.iter().map(|placed| &placed.write.keys);
-        keys.any(|keys| {
-            self.in_flight_rows.contains(keys)
-                || self.one_by_one && self.in_flight_partitions.contains_key(&keys.partition_key)
-        })
+    /// Checks whether another batch may be launched. Each step of many entities is one transaction, so as many of them
+    /// are in flight as fill these transactions.
+    fn has_room(&self) -> bool {
+        let has_room = match self.steps {
+            Some(_) => self.in_flight_entities < self.side_by_side.saturating_mul(limits::OPERATIONS),
+            None => self.in_flight.len() < self.side_by_side,
+        };
+        has_room && self.in_flight_entities < MAX_WAITING
     }
 
-    fn note(&mut self, BatchOutcome { rows, written, missing, failed, fatal }: BatchOutcome) {
-        if let Some(RowKeys { partition_key, .. }) = rows.first()
-            && let Some(count) = self.in_flight_partitions.get_mut(partition_key)
-        {
+    /// Checks whether a transaction in flight has to complete before this batch is sent.
+    fn conflicts_with_in_flight(&self, batch: &OpenBatch) -> bool {
+        let has_partition =
+            |placed: &PositionedWrite| self.in_flight_partitions.contains_key(&placed.write.keys.partition_key);
+        batch.own_rows.iter().any(|row| self.in_flight_rows.contains(row))
+            || self.one_by_one && batch.writes.first().is_some_and(has_partition)
+    }
+
+    fn note(&mut self, (own_rows, outcome): Completed) {
+        let BatchOutcome { partition_key, entities, written, missing, failed, fatal } = outcome;
+        if let Some(count) = self.in_flight_partitions.get_mut(&partition_key) {
             *count -= 1;
             if *count == 0 {
-                self.in_flight_partitions.remove(partition_key);
+                self.in_flight_partitions.remove(&partition_key);
             }
         }
-        for keys in &rows {
-            self.in_flight_rows.remove(keys);
+        self.in_flight_entities -= entities;
+        for row in &own_rows {
+            self.in_flight_rows.remove(row);
         }
         // An entity is not done if it may have been written, or may still be.
         let is_done = |failure: &&BulkFailure| !fatal && !matches!(*failure.error, Error::OutcomeUnknown(_));
@@ -333,7 +420,6 @@ impl EntityWrite<'_> {
 
     /// Returns the approximate size of the write in bytes, as it is sent.
     fn bytes(&self) -> usize {
-        const LINES: usize = 700;
         let properties = match &self.verb {
             Verb::Insert(new) | Verb::Upsert(new) => {
                 new.rows.iter().flatten().map(|row| row.properties.as_bytes().len() * 2).sum()

@@ -1,9 +1,11 @@
 //! Sending of transactions without the entities that fail.
 
-use std::{mem, sync::Arc};
+use std::{collections::HashSet, mem, sync::Arc};
+
+use futures_util::future::join_all;
 
 use crate::{
-    BulkFailure, Error, RowId,
+    BulkFailure, Error, Result, RowId,
     index::EntityWriter,
     pacing,
     row::RowKeys,
@@ -21,7 +23,9 @@ pub(super) struct PositionedWrite {
 
 /// The outcome of a transaction.
 pub(super) struct BatchOutcome {
-    pub(super) rows: Vec<RowKeys>,
+    pub(super) partition_key: String,
+    /// Number of entities that were tried.
+    pub(super) entities: usize,
     pub(super) written: Vec<usize>,
     /// Positions of the removals whose row was missing.
     pub(super) missing: Vec<usize>,
@@ -31,8 +35,9 @@ pub(super) struct BatchOutcome {
 
 impl BatchOutcome {
     fn of(writes: &[PositionedWrite]) -> Self {
-        let rows = writes.iter().map(|placed| placed.write.keys.clone()).collect();
-        Self { rows, written: Vec::new(), missing: Vec::new(), failed: Vec::new(), fatal: false }
+        let partition_key = writes.first().map(|placed| placed.write.keys.partition_key.clone()).unwrap_or_default();
+        let entities = writes.len();
+        Self { partition_key, entities, written: Vec::new(), missing: Vec::new(), failed: Vec::new(), fatal: false }
     }
 }
 
@@ -48,26 +53,48 @@ impl PositionedWrite {
     }
 }
 
-/// Writes entities that also have rows in other partitions.
-pub(super) async fn write_alone(writes: Vec<PositionedWrite>) -> BatchOutcome {
+/// Writes entities with rows that are written in steps of their own, all at the same time.
+pub(super) async fn write_in_steps(writes: Vec<PositionedWrite>) -> BatchOutcome {
     let mut outcome = BatchOutcome::of(&writes);
-    for placed in writes {
-        let entity = EntityWriter(&placed.write.write);
-        let written = match &placed.write.verb {
-            Verb::Insert(new) => entity.insert(new).await.map(|_| true),
-            Verb::Upsert(new) => entity.upsert(new).await.map(|_| true),
-            _ => entity.remove(&placed.write.keys).await,
-        };
-        match written {
-            Ok(true) => outcome.written.push(placed.position),
-            Ok(false) => outcome.missing.push(placed.position),
-            Err(error) => {
+    let rows: HashSet<_> = writes.iter().map(|placed| placed.write.keys.clone()).collect();
+    let is_of_batch = |RowId { partition_key, row_key, .. }: &RowId| {
+        rows.contains(&RowKeys { partition_key: partition_key.clone(), row_key: row_key.clone() })
+    };
+    let mut waiting = writes;
+    while !waiting.is_empty() {
+        let written = join_all(waiting.iter().map(write_alone)).await;
+        let mut failed = Vec::new();
+        let tried = waiting.len();
+        for (placed, written) in waiting.into_iter().zip(written) {
+            match written {
+                Ok(true) => outcome.written.push(placed.position),
+                Ok(false) => outcome.missing.push(placed.position),
+                Err(error) => failed.push((placed, error)),
+            }
+        }
+        // An entity that needs a unique value of another entity is tried again after that one was written.
+        let may_succeed = failed.len() < tried;
+        waiting = Vec::new();
+        for (placed, error) in failed {
+            if may_succeed && matches!(&error, Error::UniqueViolation(violation) if is_of_batch(&violation.owner)) {
+                waiting.push(placed);
+            } else {
                 outcome.fatal |= !is_of_entity(&error);
                 outcome.failed.push(placed.failed(&Arc::new(error)));
             }
         }
     }
     outcome
+}
+
+/// Writes an entity. Returns false if there was none to remove.
+async fn write_alone(placed: &PositionedWrite) -> Result<bool> {
+    let entity = EntityWriter(&placed.write.write);
+    match &placed.write.verb {
+        Verb::Insert(new) => entity.insert(new).await.map(|_| true),
+        Verb::Upsert(new) => entity.upsert(new).await.map(|_| true),
+        _ => entity.remove(&placed.write.keys).await,
+    }
 }
 
 /// Writes a transaction without the entities that fail.

@@ -23,12 +23,15 @@ use crate::{
     tables::{LayoutId, Lease},
 };
 
+/// Number of operations of a group up to which a search of all of them is faster than a map.
+const FEW: usize = 8;
+
 /// The operations of a transaction, one for each row, in a group for each partition. The first group is that of the
 /// entities.
 #[derive(Default)]
 struct Operations {
     groups: Vec<Group>,
-    /// The position of each row's operation in its group.
+    /// The position of each row's operation in its group, if the group has many operations.
     places: Vec<HashMap<String, usize>>,
     /// The positions of the groups, by table and partition key.
     positions: HashMap<Cow<'static, str>, HashMap<String, usize>>,
@@ -43,8 +46,8 @@ impl Operations {
         action: Action,
     ) -> Result<usize, Action> {
         let group = self.group(table, partition_key);
-        let (operations, places) = (&mut self.groups[group].operations, &mut self.places[group]);
-        if let Some(&at) = places.get(row_key) {
+        if let Some(at) = self.place(group, row_key) {
+            let operations = &mut self.groups[group].operations;
             let before = &mut operations[at].action;
             *before = match (before.clone(), action) {
                 // Entities that share a row delete it once.
@@ -58,10 +61,25 @@ impl Operations {
             };
             return Ok(at);
         }
+        let (operations, places) = (&mut self.groups[group].operations, &mut self.places[group]);
         let at = operations.len();
-        places.insert(row_key.clone(), at);
+        if at == FEW {
+            places.extend(operations.iter().enumerate().map(|(at, operation)| (operation.row_key.clone(), at)));
+        }
+        if at >= FEW {
+            places.insert(row_key.clone(), at);
+        }
         operations.push(Operation { row_key: row_key.clone(), action });
         Ok(at)
+    }
+
+    /// Returns the position of the operation on a row in its group.
+    fn place(&self, group: usize, row_key: &str) -> Option<usize> {
+        let operations = &self.groups.get(group)?.operations;
+        match self.places.get(group) {
+            Some(places) if !places.is_empty() => places.get(row_key).copied(),
+            _ => operations.iter().position(|operation| operation.row_key == row_key),
+        }
     }
 
     /// Returns the position of a partition's group.
@@ -85,8 +103,8 @@ impl Operations {
 
     /// Returns the operation on an entity's own row.
     fn of_entity(&self, row_key: &str) -> Option<&Action> {
-        let at = self.places.first()?.get(row_key)?;
-        Some(&self.groups.first()?.operations[*at].action)
+        let at = self.place(0, row_key)?;
+        Some(&self.groups.first()?.operations.get(at)?.action)
     }
 }
 

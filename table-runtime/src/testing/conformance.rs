@@ -24,6 +24,7 @@ mod order;
 mod pages;
 mod ranges;
 mod reads;
+mod spanning;
 mod table;
 mod tables;
 mod values;
@@ -78,12 +79,13 @@ macro_rules! contract {
 
 use contract;
 
-const MODULES: [&[Case]; 10] = [
+const MODULES: [&[Case]; 11] = [
     tables::CASES,
     reads::CASES,
     writes::CASES,
     etags::CASES,
     groups::CASES,
+    spanning::CASES,
     order::CASES,
     ranges::CASES,
     pages::CASES,

@@ -28,6 +28,10 @@ crate::conformance! {
     upserts_are_repeated_after_a_lost_answer_and_inserts_are_not
     bulk_writes_maintain_indexes_in_the_partition
     bulk_writes_maintain_cross_partition_indexes
+    each_step_of_many_entities_is_one_transaction
+    a_conflict_costs_the_other_entities_few_requests
+    a_value_can_move_between_entities_of_a_bulk_write
+    bulk_writes_with_cross_partition_indexes_survive_lost_answers
     large_entities_are_packed_into_small_transactions
     a_bulk_write_that_tried_everything_has_not_ended_early
 }
@@ -322,6 +326,111 @@ async fn bulk_writes_maintain_cross_partition_indexes(store: &Store) -> Result<(
     tables.upsert_all((5..30).map(user)).await?;
     assert_eq!(User::by_email("U3@x.org").get(tables).await?.map(|user| user.id), Some(28));
     assert_eq!(tables.verify::<User>().all().await?, []);
+    Ok(())
+}
+
+/// An entity whose index rows are in few partitions.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Tickets")]
+#[index(seat, partition(hall), row(seat), unique)]
+#[index(guest, partition(hall), row(guest(lowercase)), include(price))]
+struct Ticket {
+    #[partition_key]
+    concert: u32,
+    #[row_key]
+    number: u32,
+    hall: String,
+    seat: u32,
+    guest: String,
+    price: i64,
+}
+
+fn ticket(number: u32) -> Ticket {
+    let (concert, seat) = (number / 100, number);
+    Ticket { concert, number, hall: "Beethoven".into(), seat, guest: format!("Guest {seat}"), price: 20 }
+}
+
+async fn each_step_of_many_entities_is_one_transaction(store: &Store) -> Result<()> {
+    const TICKETS: u32 = 300;
+    let tables = &store.tables;
+    tables.create::<Ticket>().await?;
+    let moved = |number| Ticket { seat: number + TICKETS, guest: "Ada".into(), ..ticket(number) };
+    store.probe.requests();
+    let check = |what: &str, limit: usize| {
+        let requests = store.probe.requests();
+        assert!(requests * 100 <= limit * TICKETS as usize, "{what}: {requests} requests for {TICKETS} entities");
+    };
+    tables.insert_all((0..TICKETS).map(ticket)).await?;
+    check("insert_all", 5);
+    if !store.spans_partitions() {
+        tables.remove_all((0..TICKETS).map(|number| Ticket::key(number / 100, number))).await?;
+        check("remove_all", 10);
+        tables.upsert_all((0..TICKETS).map(ticket)).await?;
+        check("upsert_all of new entities", 10);
+        tables.upsert_all((0..TICKETS).map(moved)).await?;
+        check("upsert_all of entities whose index rows move", 10);
+        assert_eq!(Ticket::by_seat("Beethoven").eq(7).get(tables).await?, None);
+        assert_eq!(Ticket::by_guest("Beethoven").eq("ada").count(tables).await?, TICKETS as usize);
+    }
+    assert_eq!(tables.verify::<Ticket>().all().await?, []);
+    Ok(())
+}
+
+async fn a_conflict_costs_the_other_entities_few_requests(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Ticket>().await?;
+    tables.insert(&ticket(30)).await?;
+    tables.insert(&Ticket { number: 999, seat: 60, ..ticket(999) }).await?;
+    store.probe.requests();
+    let error = failed(tables.insert_all((0..100).map(ticket)).await);
+    let requests = store.probe.requests();
+    let positions: Vec<_> = error.failures.iter().map(|failure| failure.position).collect();
+    assert_eq!((positions, error.progress.written), (vec![30, 60], 98));
+    assert!(matches!(&*error.failures[0].error, Error::AlreadyExists(_)), "{error}");
+    assert!(matches!(&*error.failures[1].error, Error::UniqueViolation(_)), "{error}");
+    assert!(requests <= 25, "{requests} requests");
+    assert_eq!(Ticket::by_seat("Beethoven").count(tables).await?, 100);
+    assert_eq!(tables.verify::<Ticket>().all().await?, []);
+    Ok(())
+}
+
+async fn a_value_can_move_between_entities_of_a_bulk_write(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Ticket>().await?;
+    tables.insert_all((0..4).map(ticket)).await?;
+    // Each takes the seat that the next one leaves.
+    tables.upsert_all((0..4).map(|number| Ticket { seat: number + 1, ..ticket(number) })).await?;
+    let seats = Ticket::by_seat("Beethoven").all(tables).await?;
+    assert_eq!(
+        seats.iter().map(|ticket| (ticket.seat, ticket.number)).collect::<Vec<_>>(),
+        [(1, 0), (2, 1), (3, 2), (4, 3)]
+    );
+    // Two entities of one bulk write that want one value: the first one gets it.
+    let error = failed(tables.insert_all([8, 9].map(|number| Ticket { seat: 77, ..ticket(number) })).await);
+    assert_eq!(error.failures.iter().map(|failure| failure.position).collect::<Vec<_>>(), [1]);
+    assert!(matches!(&*error.failures[0].error, Error::UniqueViolation(_)), "{error}");
+    assert_eq!(tables.verify::<Ticket>().all().await?, []);
+    Ok(())
+}
+
+async fn bulk_writes_with_cross_partition_indexes_survive_lost_answers(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Ticket>().await?;
+    for (at, lose) in [true, false].into_iter().enumerate() {
+        let first = u32::try_from(at)? * 100;
+        if lose {
+            store.probe.apply_and_lose()
+        } else {
+            store.probe.lose()
+        }
+        let written = tables.insert_all((first..first + 50).map(ticket)).await;
+        // An insert that is one transaction is not repeated, because nothing tells whether it was applied.
+        assert_eq!(written.is_err(), store.spans_partitions(), "{written:?}");
+        tables.upsert_all((first..first + 50).map(ticket)).await?;
+        assert_eq!(Ticket::by_key(first / 100).count(tables).await?, 50);
+    }
+    assert_eq!(Ticket::by_seat("Beethoven").count(tables).await?, 100);
+    assert_eq!(tables.verify::<Ticket>().all().await?, []);
     Ok(())
 }
 

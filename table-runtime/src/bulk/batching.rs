@@ -1,0 +1,345 @@
+//! A backend that sends the requests of many writes in few transactions.
+//!
+//! Bulk writes of entities with index rows in other partitions run the steps of each entity by itself, many entities at
+//! the same time. Their requests meet here. Those for one partition that wait at the same time become one transaction,
+//! or one query. So each entity keeps its own order of steps, and an entity is committed only after its index rows were
+//! written.
+//!
+//! A transaction that succeeds equals its requests, executed one after another. If one of its requests fails, nothing
+//! was applied, and the others are sent again without it.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    hash::Hash,
+    mem,
+    ops::Bound,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures_channel::oneshot;
+use futures_util::{StreamExt, stream};
+
+use super::load::{LINES, TRANSACTION_BYTES};
+use crate::{
+    ETag, Error, OutcomeUnknownError, Result, Row, RowId, RowRef,
+    backend::{Backend, BoxFuture, Continuation, Group, KeyRange, Operation, Page, Partitions, Reader, Scan},
+    key::order,
+    limits, pacing,
+};
+
+/// Minimum number of reads that are sent as a query.
+const QUERY: usize = 8;
+/// Maximum number of rows that such a query reads for each row that is wanted. More rows between them are not skipped
+/// by a query.
+const ROWS: usize = 4;
+
+/// A backend whose writes, and whose reads of single rows, wait until they are [taken](Self::take) and sent.
+pub(super) struct Batching {
+    inner: Arc<dyn Backend>,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    writes: Queue<(String, String), Write>,
+    reads: Queue<Wanted, Read>,
+}
+
+/// Requests by partition, in the order of their arrival.
+struct Queue<K, T> {
+    partitions: Vec<(K, Vec<T>)>,
+    positions: HashMap<K, usize>,
+}
+
+/// A write, and the task that waits for its answer.
+struct Write {
+    group: Group,
+    answer: oneshot::Sender<Result<Vec<Option<ETag>>>>,
+}
+
+/// A read of a row, and the task that waits for its answer.
+struct Read {
+    row_key: String,
+    answer: oneshot::Sender<Result<Option<Row>>>,
+}
+
+/// The partition of a read, and the properties that are wanted.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Wanted {
+    table: String,
+    partition_key: String,
+    select: Option<Vec<&'static str>>,
+}
+
+impl<K, T> Default for Queue<K, T> {
+    fn default() -> Self {
+        Self { partitions: Vec::new(), positions: HashMap::new() }
+    }
+}
+
+impl<K: Clone + Eq + Hash, T> Queue<K, T> {
+    fn push(&mut self, partition: K, request: T) {
+        let next = self.partitions.len();
+        let at = *self.positions.entry(partition.clone()).or_insert(next);
+        if at == next {
+            self.partitions.push((partition, Vec::new()));
+        }
+        self.partitions[at].1.push(request);
+    }
+}
+
+impl Batching {
+    pub(super) fn new(inner: Arc<dyn Backend>) -> Self {
+        Self { inner, waiting: Mutex::default() }
+    }
+
+    /// Returns the requests that wait, packed. Each future sends a transaction, a query or a read, and passes the answers
+    /// on.
+    pub(super) fn take(&self) -> Vec<BoxFuture<'static, ()>> {
+        let Waiting { writes, reads } = mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut sent: Vec<BoxFuture<'static, ()>> = Vec::new();
+        for (_, writes) in writes.partitions {
+            for transaction in packed(writes) {
+                sent.push(Box::pin(write(Arc::clone(&self.inner), transaction)));
+            }
+        }
+        for (wanted, reads) in reads.partitions {
+            let backend = || Arc::clone(&self.inner);
+            if reads.len() >= QUERY {
+                sent.push(Box::pin(query(backend(), wanted, reads)));
+            } else {
+                let get = |read| Box::pin(get(backend(), wanted.clone(), read)) as BoxFuture<'static, ()>;
+                sent.extend(reads.into_iter().map(get));
+            }
+        }
+        sent
+    }
+
+    /// Adds a request to those that wait, and waits for its answer.
+    async fn ask<T>(&self, add: impl FnOnce(&mut Waiting, oneshot::Sender<Result<T>>)) -> Result<T> {
+        let (answer, answered) = oneshot::channel();
+        add(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner), answer);
+        match answered.await {
+            Ok(answer) => answer,
+            // The bulk write that sends the requests is being dropped, together with this one.
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+/// Packs writes of one partition into transactions, each of which has one operation at most for each row.
+fn packed(writes: Vec<Write>) -> Vec<Vec<Write>> {
+    let mut transactions: Vec<Vec<Write>> = Vec::new();
+    let (mut rows, mut bytes) = (HashSet::new(), 0);
+    for write in writes {
+        let operations = &write.group.operations;
+        let more: usize = operations.iter().map(estimated).sum();
+        let fits = rows.len() + operations.len() <= limits::OPERATIONS
+            && bytes + more <= TRANSACTION_BYTES
+            && !operations.iter().any(|operation| rows.contains(&operation.row_key));
+        if !fits || transactions.is_empty() {
+            transactions.push(Vec::new());
+            rows.clear();
+            bytes = 0;
+        }
+        rows.extend(operations.iter().map(|operation| operation.row_key.clone()));
+        bytes += more;
+        if let Some(transaction) = transactions.last_mut() {
+            transaction.push(write);
+        }
+    }
+    transactions
+}
+
+/// Returns the approximate size of an operation in bytes, as it is sent.
+fn estimated(operation: &Operation) -> usize {
+    LINES + operation.action.properties().map_or(0, |properties| properties.as_bytes().len() * 2)
+}
+
+/// Sends writes of one partition in one transaction, without those that fail.
+async fn write(backend: Arc<dyn Backend>, writes: Vec<Write>) {
+    let mut parts = vec![writes];
+    let mut has_failed = false;
+    while let Some(mut part) = parts.pop() {
+        let Some(first) = part.first() else { continue };
+        let group = Group {
+            table: first.group.table.clone(),
+            partition_key: first.group.partition_key.clone(),
+            operations: part.iter().flat_map(|write| write.group.operations.iter().cloned()).collect(),
+        };
+        let error = match backend.execute(&group).await {
+            Ok(etags) => {
+                let mut etags = etags.into_iter();
+                for Write { group, answer } in part {
+                    let _ = answer.send(Ok(etags.by_ref().take(group.operations.len()).collect()));
+                }
+                continue;
+            }
+            Err(error) => error,
+        };
+        let at = if part.len() == 1 { Some(0) } else { failed(&part, &error) };
+        if let Some(at) = at {
+            let _ = part.remove(at).answer.send(Err(error));
+            // Others may fail as well. Halves find them with few requests.
+            let rest = if mem::replace(&mut has_failed, true) { part.split_off(part.len() / 2) } else { Vec::new() };
+            parts.extend([rest, part]);
+        } else if part.iter().all(|write| repeated(&error, &write.group).is_some()) {
+            for Write { group, answer } in part {
+                let _ = answer.send(repeated(&error, &group).map_or_else(|| Ok(Vec::new()), Err));
+            }
+        } else {
+            // The transaction is too large, or the error does not say which row it concerns.
+            let rest = part.split_off(part.len() / 2);
+            parts.extend([rest, part]);
+        }
+    }
+}
+
+/// Returns the position of the write whose row the error names.
+fn failed(part: &[Write], error: &Error) -> Option<usize> {
+    let row = match error {
+        Error::AlreadyExists(row) | Error::NotFound(row) | Error::ConditionNotMet(row) => row,
+        Error::Limit(limit) => limit.row.as_ref()?,
+        Error::Damaged { row, .. } => row,
+        _ => return None,
+    };
+    part.iter().position(|write| write.group.operations.iter().any(|operation| operation.row_key == row.row_key))
+}
+
+/// Returns the error of a transaction as the error of one of its writes, if it concerns them all.
+fn repeated(error: &Error, group: &Group) -> Option<Error> {
+    Some(match error {
+        // Each writer finds out from its own row whether the transaction was applied.
+        Error::OutcomeUnknown(error) => {
+            let row_key = group.operations.first().map(|operation| operation.row_key.clone()).unwrap_or_default();
+            let row = RowId { table: group.table.to_string(), partition_key: group.partition_key.clone(), row_key };
+            Box::new(OutcomeUnknownError::new(group.name(), row, error.reason.clone())).into()
+        }
+        Error::TableNotFound(table) => Error::TableNotFound(table.clone()),
+        Error::TableBeingDeleted(table) => Error::TableBeingDeleted(table.clone()),
+        Error::Service(error) => Error::Service(error.clone()),
+        Error::NoAnswer { table, operation, reason } => {
+            Error::NoAnswer { table: table.clone(), operation, reason: reason.clone() }
+        }
+        Error::Store(error) => Error::Store(error.to_string().into()),
+        _ => return None,
+    })
+}
+
+/// Reads rows of one partition with a query, as far as one page shows them.
+async fn query(backend: Arc<dyn Backend>, wanted: Wanted, reads: Vec<Read>) {
+    let row_keys = || reads.iter().map(|read| &read.row_key);
+    let by_order = |left: &&String, right: &&String| order::compare(left, right);
+    let (Some(from), Some(to)) = (row_keys().min_by(by_order), row_keys().max_by(by_order)) else { return };
+    let scan = Scan {
+        table: wanted.table.clone().into(),
+        partitions: Partitions::One(wanted.partition_key.clone()),
+        rows: KeyRange { from: Bound::Included(from.clone()), to: Bound::Included(to.clone()) },
+        filter: None,
+        select: wanted.select.clone().map(Into::into),
+        page: u32::try_from(reads.len() * ROWS).unwrap_or(limits::PAGE).min(limits::PAGE),
+    };
+    let mut found: HashMap<String, Option<Row>> = row_keys().map(|row_key| (row_key.clone(), None)).collect();
+    let mut last = None;
+    let mut note = |row: RowRef<'_>| {
+        if let Some(found) = found.get_mut(row.row_key) {
+            *found = Some(row.to_row());
+        }
+        last = Some(row.row_key.to_owned());
+        Ok(())
+    };
+    // Keys that are too long for one address are read one by one. So is each row if the query fails: the error of a read
+    // concerns its own row.
+    let is_whole = match scan.check() {
+        Ok(()) => backend.query_with(&scan, None, &mut note).await.ok().map(|next| next.is_none()),
+        Err(_) => None,
+    };
+    let is_known = |row_key: &str| match (is_whole, &last) {
+        (Some(true), _) => true,
+        (Some(false), Some(last)) => order::compare(row_key, last).is_le(),
+        _ => false,
+    };
+    let mut others = Vec::new();
+    for read in reads {
+        if is_known(&read.row_key) {
+            let _ = read.answer.send(Ok(found.get(&read.row_key).cloned().flatten()));
+        } else {
+            others.push(get(Arc::clone(&backend), wanted.clone(), read));
+        }
+    }
+    stream::iter(others).buffer_unordered(pacing::CONCURRENCY).for_each(async |()| {}).await;
+}
+
+/// Reads a row.
+async fn get(backend: Arc<dyn Backend>, Wanted { table, partition_key, select }: Wanted, read: Read) {
+    let row = backend.get(&table, &partition_key, &read.row_key, select.as_deref()).await;
+    let _ = read.answer.send(row);
+}
+
+impl fmt::Debug for Batching {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Batching").field(&self.inner).finish()
+    }
+}
+
+impl Backend for Batching {
+    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+        self.inner.create_table(table)
+    }
+
+    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+        self.inner.delete_table(table)
+    }
+
+    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+        self.inner.list_tables(prefix)
+    }
+
+    fn get<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+    ) -> BoxFuture<'a, Result<Option<Row>>> {
+        Box::pin(self.ask(move |waiting, answer| {
+            let (table, partition_key) = (table.to_owned(), partition_key.to_owned());
+            let wanted = Wanted { table, partition_key, select: select.map(<[_]>::to_vec) };
+            waiting.reads.push(wanted, Read { row_key: row_key.to_owned(), answer });
+        }))
+    }
+
+    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
+        self.inner.query(scan, from)
+    }
+
+    fn query_with<'a>(
+        &'a self,
+        scan: &'a Scan,
+        from: Option<&'a Continuation>,
+        read: Reader<'a>,
+    ) -> BoxFuture<'a, Result<Option<Continuation>>> {
+        self.inner.query_with(scan, from, read)
+    }
+
+    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
+        Box::pin(self.ask(move |waiting, answer| {
+            let partition = (group.table.to_string(), group.partition_key.clone());
+            waiting.writes.push(partition, Write { group: group.clone(), answer });
+        }))
+    }
+
+    fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
+        self.inner.pause(delay)
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
+        self.inner.sleep(time)
+    }
+
+    fn clock(&self) -> Duration {
+        self.inner.clock()
+    }
+}
