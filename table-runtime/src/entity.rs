@@ -17,8 +17,8 @@ use crate::{
 };
 
 pub use version::{FromOlder, OneVersion, ReadEntity, StoredRow, VersionMisfit, read_older, version_misfit};
-pub(crate) use version::{VERSION, check_version, newer_version};
-use version::{read_copied, read_entity, version_value};
+pub(crate) use version::{VERSION, check_version, newer_version, version_value};
+use version::{read_copied, read_entity};
 
 /// A struct that is stored as a row: `#[derive(TableEntity)]`.
 ///

@@ -39,6 +39,7 @@ mod query;
 mod read;
 mod retry;
 mod row;
+mod row_hash;
 mod slice_tables;
 mod slices;
 mod tables;

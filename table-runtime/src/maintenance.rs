@@ -1,7 +1,11 @@
 //! Maintenance of indexes: verification, repair, backfill.
 
 mod backfill;
+mod compare;
+mod fences;
 mod finding;
+mod hashes;
+mod present;
 mod progress;
 mod repair;
 mod scan;

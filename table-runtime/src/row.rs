@@ -196,6 +196,11 @@ impl RowRef<'_> {
         RowKeys { partition_key: self.partition_key.to_owned(), row_key: self.row_key.to_owned() }
     }
 
+    /// Returns the keys of another row of the partition.
+    pub(crate) fn with_row_key(self, row_key: &str) -> RowKeys {
+        RowKeys { partition_key: self.partition_key.to_owned(), row_key: row_key.to_owned() }
+    }
+
     /// Returns the location of the row in `table`.
     pub(crate) fn id(self, table: &str) -> RowId {
         let (partition_key, row_key) = (self.partition_key.to_owned(), self.row_key.to_owned());

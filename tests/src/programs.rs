@@ -446,7 +446,8 @@ async fn other<S: Subject>(tables: &Tables, act: &Act) -> Result<Outcome> {
         Act::UpsertAll(all) => bulk(tables.upsert_all(entities(all)).await)?,
         Act::RemoveAll(keys) => bulk(tables.remove_all(keys.iter().copied().map(S::point)).await)?,
         Act::Repair => {
-            let repaired = tables.repair::<S>().await?;
+            // Several passes beside the other tasks.
+            let repaired = tables.repair::<S>().memory(64 * size_of::<u128>()).await?;
             Outcome::Found(repaired.fixed.into_iter().chain(repaired.left).collect())
         }
         Act::Verify => Outcome::Found(tables.verify::<S>().all().await?),

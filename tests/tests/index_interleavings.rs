@@ -546,8 +546,9 @@ const CROSSWISE: [Act; 9] = [
     Delete(1),
 ];
 
-/// Checks whether a set takes so long that it runs only if all sets do. A repair reads every row of every item if they
-/// are in several partitions. A backfill of a list writes it once for each item.
+/// Checks whether a set takes so long that it runs only if all sets do. A repair fixes the rows of items one after the
+/// other, and those in several partitions take several requests each. A backfill of a list writes it once for each
+/// item.
 fn is_long<I: Item>(start: Start, acts: &[Act]) -> bool {
     let is_list = |layout: &LayoutInfo| layout.index.as_ref().is_some_and(|index| index.holds == Holds::List);
     let is_of_two = |act: &Act| act.written().len() > 1 || matches!(act, RemoveAll(..) | Both(..));

@@ -1,11 +1,25 @@
 //! Numbers of requests of each write and read for each kind of index, compared with the table in the documentation of
 //! `table_runtime::index`. `REQUESTS=overwrite` rewrites the table.
 
-use std::{env, fmt::Write as _, fs, ops::RangeInclusive, path::Path};
+use std::{
+    env,
+    fmt::Write as _,
+    fs,
+    ops::RangeInclusive,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use anyhow::{Context, Result};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use table_runtime::{ETag, Stored, TableEntity, Tables, backend::BoxFuture};
+use table_runtime::{
+    ETag, Finding, Progress, Stored, TableEntity, Tables,
+    backend::{Action, Backend, BoxFuture, Group, IfMatch, InMemoryBackend, Operation},
+    testing::{Counting, Requests},
+};
 use tests::stores::{Kind, Store};
 
 /// Entity with one kind of index, or several.
@@ -275,5 +289,105 @@ async fn the_documentation_has_the_measured_numbers_of_requests() -> Result<()> 
         return Ok(());
     }
     assert_eq!(stored, lines, "`REQUESTS=overwrite cargo test -p tests --test index_requests` rewrites the table");
+    Ok(())
+}
+
+/// A customer as declared before it had indexes.
+#[derive(TableEntity)]
+#[table(name = "Customers", entity = "Customer")]
+struct OldCustomer {
+    #[partition_key]
+    group: u32,
+    #[row_key(prefix = "id-")]
+    id: u32,
+    email: String,
+    name: String,
+    city: u32,
+}
+
+#[derive(TableEntity)]
+#[table(name = "Customers")]
+struct Customer {
+    #[partition_key]
+    group: u32,
+    #[row_key]
+    id: u32,
+    #[index(email, unique)]
+    email: String,
+    #[index(name, same_partition)]
+    name: String,
+    #[index(city, copy)]
+    city: u32,
+}
+
+/// Number of customers: two pages, and two pages of rows in each of their three indexes.
+const CUSTOMERS: u32 = 2000;
+const PAGES: usize = 2;
+
+/// Number of reads and of writes since the last call.
+fn reads_and_writes(requests: &Requests) -> (usize, usize) {
+    let counts = requests.take();
+    (counts.gets + counts.queries, counts.executes)
+}
+
+#[tokio::test]
+async fn the_jobs_read_healthy_rows_in_pages() -> Result<()> {
+    let store: Arc<dyn Backend> = Arc::new(InMemoryBackend::new()?);
+    let (backend, requests) = Counting::new(store.clone());
+    let tables = &Tables::new(backend);
+    tables.create::<OldCustomer>().await?;
+    let customers = (0..CUSTOMERS).map(|id| {
+        let (email, name) = (format!("{id}@example.org"), format!("n{id}"));
+        OldCustomer { group: id / 500, id, email, name, city: id % 7 }
+    });
+    tables.insert_all(customers).await?;
+    tables.create::<Customer>().await?;
+    requests.take();
+
+    // The catalog is read and written a few times too.
+    const CATALOG: usize = 8;
+    let all = CUSTOMERS as usize;
+    // A claim for each email, and a new version for each entity, in transactions of 100; an entity and its row, in
+    // transactions of 50 entities; copies of each city and page in a transaction, and new versions.
+    for (index, writes) in [("email", all + 20), ("name", 40), ("city", 2 * 7 * PAGES + 20)] {
+        let filled = tables.backfill::<Customer>(index).await?;
+        assert_eq!((filled.written, filled.ready), (all, true), "{index}");
+        let (read, wrote) = reads_and_writes(&requests);
+        assert!(read <= PAGES + 1 + CATALOG && wrote <= writes + CATALOG, "{index}: {read} reads, {wrote} writes");
+    }
+    // Again, each claim gets a new version. Rows that no writer releases by their versions cost nothing.
+    for (index, writes) in [("email", all), ("name", 0), ("city", 0)] {
+        let filled = tables.backfill::<Customer>(index).await?;
+        assert_eq!((filled.entities, filled.written, filled.ready), (all, 0, true), "{index}");
+        let (read, wrote) = reads_and_writes(&requests);
+        assert!(read <= 2 * PAGES + CATALOG && wrote <= writes + CATALOG, "{index}: {read} reads, {wrote} writes");
+    }
+
+    let pages = 4 * PAGES;
+    assert!(pages <= all / 100, "at most 0.01 requests for each entity");
+    assert_eq!(tables.verify::<Customer>().all().await?, []);
+    assert_eq!(reads_and_writes(&requests), (pages, 0), "verify");
+    let repaired = tables.repair::<Customer>().await?;
+    assert_eq!((repaired.entities, repaired.fixed, repaired.left), (all, vec![], vec![]));
+    assert_eq!(reads_and_writes(&requests), (pages, 0), "repair");
+
+    // Each pass reads all rows.
+    let passes = Arc::new(AtomicUsize::new(0));
+    let counted = passes.clone();
+    let count = move |progress: &Progress| counted.store(progress.pass, Ordering::Relaxed);
+    assert_eq!(tables.verify::<Customer>().memory(all * 16).progress(count).all().await?, []);
+    let passes = passes.load(Ordering::Relaxed);
+    assert!((3..=6).contains(&passes), "{passes} passes for three times the memory");
+    assert_eq!(reads_and_writes(&requests), (passes * pages, 0), "verify in {passes} passes");
+
+    // A missing row is found by one more scan of the entities. It costs the steps of a fix.
+    let (row_key, action) = ("name-n1999 0000001999".to_owned(), Action::Delete(IfMatch::Any));
+    let operations = vec![Operation { row_key, action }];
+    store.execute(&Group { table: "Customers".into(), partition_key: "0000000003".into(), operations }).await?;
+    let repaired = tables.repair::<Customer>().await?;
+    assert!(matches!(&*repaired.fixed, [Finding::MissingRow { index: "name", .. }]), "{repaired:?}");
+    let (read, wrote) = reads_and_writes(&requests);
+    assert!(read <= pages + PAGES + 6 && wrote == 1, "{read} reads, {wrote} writes");
+    assert_eq!(tables.verify::<Customer>().all().await?, []);
     Ok(())
 }

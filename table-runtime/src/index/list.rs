@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 
 use super::{change::Planned, write::Write};
 use crate::{
-    ETag, Error, LimitError, Result, RowId,
+    ETag, Error, LimitError, Result, RowId, RowRef,
     backend::{Action, IfMatch, Operation},
     layout::Holds,
     limits, pacing,
@@ -114,16 +114,30 @@ impl Lists<'_> {
             return Ok(StoredList { etag: None, rows: Vec::new(), exists: Vec::new() });
         };
         let begun = list::read(table, first.as_ref())?;
-        let others = (2..=begun.rows).map(|n| async move {
+        let others = self.read_further(partition_key, row_key, begun.rows).await?;
+        let (rows, exists) = [(begun.entities, true)].into_iter().chain(others).unzip();
+        Ok(StoredList { etag: Some(first.etag), rows, exists })
+    }
+
+    /// Reads the rows of a list after the first, and whether each of them exists.
+    async fn read_further(&self, partition_key: &str, row_key: &str, rows: usize) -> Result<Vec<(Vec<String>, bool)>> {
+        let (backend, table) = (self.0.backend(), self.0.schema.table());
+        let others = (2..=rows).map(|n| async move {
             let key = list::nth_key(row_key, n);
             match backend.get(table, partition_key, &key, None).await? {
                 Some(row) => Ok((list::read(table, row.as_ref())?.entities, true)),
                 None => Ok((Vec::new(), false)),
             }
         });
-        let others: Result<Vec<_>> = join_all(others).await.into_iter().collect();
-        let (rows, exists) = [(begun.entities, true)].into_iter().chain(others?).unzip();
-        Ok(StoredList { etag: Some(first.etag), rows, exists })
+        join_all(others).await.into_iter().collect()
+    }
+
+    /// Returns the row keys of the entities in a list whose first row was read. Reads the further rows.
+    pub(crate) async fn members_from(&self, first: RowRef<'_>) -> Result<Vec<String>> {
+        let list::List { mut entities, rows } = list::read(self.0.schema.table(), first)?;
+        let others = self.read_further(first.partition_key, first.row_key, rows).await?;
+        entities.extend(others.into_iter().flat_map(|(entities, _)| entities));
+        Ok(entities)
     }
 
     /// Returns the row keys of the entities in the list with these keys.

@@ -4,10 +4,11 @@ use crate::{
     Error, Guid, Layout, LayoutInfo, Properties, PropertyInfo, Result, Row, RowRef, TableEntity, ValueRef,
     backend::Reach,
     codec::index_value,
-    entity::{self, Loaded, LoadedRow, LoadedRows, PENDING, Unknown, VERSION, WRITE_ID},
+    entity::{self, Loaded, LoadedRow, LoadedRows, PENDING, Unknown, VERSION, WRITE_ID, version_value},
     layout::{Holds, Scope, Shape},
     limits,
     row::RowKeys,
+    row_hash::RowHasher,
     tables::LayoutId,
 };
 
@@ -254,14 +255,17 @@ impl Schema {
         index_value(&self.layouts[layout], keys, self.separator)
     }
 
-    /// Checks whether the row of an index has the properties that it should have. Properties that the struct does not
-    /// know make no difference.
-    pub(crate) fn has_properties(&self, layout: usize, stored: &Properties, expected: &Properties) -> bool {
+    /// Checks whether the rows of an index may have the property. Properties that the struct does not know make no
+    /// difference between rows.
+    fn is_known(&self, layout: usize, name: &str) -> bool {
         let pointer = self.layouts[layout].index.as_ref().map_or([].as_slice(), |index| index.pointer);
-        same_properties(stored, expected, |name| {
-            name == VERSION && self.version > 1
-                || self.properties.iter().chain(pointer).any(|property| property.name == name)
-        })
+        name == VERSION && self.version > 1
+            || self.properties.iter().chain(pointer).any(|property| property.name == name)
+    }
+
+    /// Checks whether the row of an index has the properties that it should have.
+    pub(crate) fn has_properties(&self, layout: usize, stored: &Properties, expected: &Properties) -> bool {
+        same_properties(stored, expected, |name| self.is_known(layout, name))
     }
 
     /// Checks whether the row of an index has the properties that it should have. A copy of an older version is compared
@@ -274,9 +278,46 @@ impl Schema {
         Ok(is_versioned_copy && self.has_properties(layout, &(self.copy)(layout, stored.as_ref())?, expected))
     }
 
+    /// Returns the hash of a row that an entity should have in an index. It equals the hash of the
+    /// [stored row](Self::hash_stored) if that row leads to the entity and [is up to date](Self::is_up_to_date).
+    pub(crate) fn hash_expected(
+        &self,
+        hasher: &mut RowHasher,
+        layout: usize,
+        row: &EncodedRow,
+        entity: &RowKeys,
+    ) -> u128 {
+        let RowKeys { partition_key, row_key } = &row.keys;
+        begin_hash(hasher, layout, (partition_key, row_key), entity);
+        match self.holds(layout) {
+            Holds::Pointer | Holds::List => hasher.finish(),
+            Holds::Include | Holds::Copy => hasher.properties(row.properties.iter()).finish(),
+        }
+    }
+
+    /// Returns the hash of a stored row of an index that leads to `owner`. A list leads to each of its members.
+    pub(crate) fn hash_stored(&self, hasher: &mut RowHasher, layout: usize, row: RowRef<'_>, owner: &RowKeys) -> u128 {
+        begin_hash(hasher, layout, (row.partition_key, row.row_key), owner);
+        let holds = self.holds(layout);
+        if matches!(holds, Holds::Pointer | Holds::List) {
+            return hasher.finish();
+        }
+        // A copy of an older version is compared as it is read. If it cannot be read, it equals no expected row.
+        let is_older = holds == Holds::Copy
+            && version_value(self.version).is_some_and(|version| row.properties.get(VERSION) != Some(version));
+        let read = if is_older { (self.copy)(layout, row).ok() } else { None };
+        let stored = read.as_ref().map_or(row.properties, Properties::as_ref);
+        hasher.properties(stored.filter(|(name, _)| self.is_known(layout, name))).finish()
+    }
+
     /// Returns the keys of the entity to which an index row points.
     pub(crate) fn owner(&self, layout: usize, row: &Row) -> Result<RowKeys> {
-        (self.owner)(layout, row.as_ref())
+        self.owner_of(layout, row.as_ref())
+    }
+
+    /// Returns the keys of the entity to which a borrowed index row points.
+    pub(crate) fn owner_of(&self, layout: usize, row: RowRef<'_>) -> Result<RowKeys> {
+        (self.owner)(layout, row)
     }
 
     /// Reads the entity in a row of its table; `None` if the row belongs to another kind of entity.
@@ -304,6 +345,11 @@ pub(crate) fn pending(row: &Row) -> Option<Guid> {
         Some(ValueRef::Guid(id)) => Some(id),
         _ => None,
     }
+}
+
+/// Begins the hash of an index row that leads to an entity.
+fn begin_hash(hasher: &mut RowHasher, layout: usize, (partition_key, row_key): (&str, &str), entity: &RowKeys) {
+    hasher.number(layout).text(partition_key).text(row_key).text(&entity.partition_key).text(&entity.row_key);
 }
 
 /// Checks whether a stored row has the expected properties, apart from the write id and from properties that are not

@@ -6,19 +6,25 @@ use std::{
     future::IntoFuture,
 };
 
+use serde::{Deserialize, Serialize};
+
 use super::{
+    fences,
     finding::Finding,
+    hashes::{HashRange, Hashes, MEMORY},
+    present::Present,
     progress::{Progress, ProgressCallback},
     repair::Repairer,
-    scan::LayoutScan,
+    scan::{LayoutScan, Position},
     verify::Inspector,
 };
 use crate::{
-    Error, Properties, QueryError, Result, RowRef, TableEntity, Tables,
-    backend::{Action, BoxFuture, Group, IfMatch, Operation},
+    Error, ParseCursorError, QueryError, Result, RowRef, TableEntity, Tables,
+    backend::{Action, BoxFuture, Group, Operation},
     index::{EncodedRow, FoundEntity, IndexRows, Precondition, Schema, Write, WrittenRow},
     layout::Holds,
     limits, pacing,
+    read::cursor::{seal, unseal},
     row::RowKeys,
 };
 
@@ -28,9 +34,21 @@ pub struct Backfill {
     tables: Tables,
     schema: Schema,
     layout: Result<usize>,
-    scan: LayoutScan,
+    /// The name to which cursors are bound.
+    job: String,
+    memory: usize,
+    resumed: Option<FilledUntil>,
     dry_run: bool,
     on_progress: ProgressCallback,
+}
+
+/// The content of a cursor.
+#[derive(Serialize, Deserialize)]
+struct FilledUntil {
+    pass: usize,
+    range: HashRange,
+    /// The position in the entities.
+    position: Position,
 }
 
 /// The result of a backfill.
@@ -39,7 +57,8 @@ pub struct Backfill {
 pub struct Backfilled {
     /// Number of entities that were read.
     pub entities: usize,
-    /// Number of entities whose row in the index was written; in a dry run, number of entities without such a row.
+    /// Number of entities whose row in the index was missing or wrong, and was written. In a dry run, number of
+    /// entities without such a row.
     pub written: usize,
     /// Entities that share a value of a unique index with another one. As long as there are any, the index is not
     /// ready: change one of the two, and run the backfill again.
@@ -50,14 +69,33 @@ pub struct Backfilled {
 }
 
 impl Backfill {
-    /// Continues an earlier backfill of the same index at its [`Progress::cursor`].
+    /// Continues an earlier backfill of the same index at its [`Progress::cursor`]. Reads the rows of the index again,
+    /// and the entities after the cursor.
     ///
     /// # Errors
     /// Returns [`Error::Cursor`] for a text that is not such a cursor, for a cursor of another index, and for a cursor
     /// from before a change of the entity's keys or indexes.
     pub fn from(mut self, cursor: &str) -> Result<Self> {
-        self.scan.resume(cursor)?;
+        let until: FilledUntil = unseal(cursor)?;
+        self.scan().check(&until.position)?;
+        // A cursor comes from outside of the program.
+        if until.pass == 0 || !until.range.is_valid() {
+            return Err(ParseCursorError::OtherQuery.into());
+        }
+        self.resumed = Some(until);
         Ok(self)
+    }
+
+    /// Sets the number of bytes for the hashes of the index's rows: 64 MiB if it is not set. Less memory takes more
+    /// passes: see [`Tables::backfill`].
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// Returns a scan of the entities.
+    fn scan(&self) -> LayoutScan {
+        LayoutScan::new(self.tables.backend().clone(), self.schema, &self.job, [0])
     }
 
     /// Writes nothing, and counts the entities without a row in the index.
@@ -82,41 +120,66 @@ impl IntoFuture for Backfill {
     }
 }
 
-async fn run(Backfill { tables, schema, layout, mut scan, dry_run, mut on_progress }: Backfill) -> Result<Backfilled> {
-    let layout = layout?;
+async fn run(mut backfill: Backfill) -> Result<Backfilled> {
+    let Backfill { schema, dry_run, memory, .. } = backfill;
+    let layout = std::mem::replace(&mut backfill.layout, Ok(0))?;
+    let (tables, info) = (&backfill.tables, &schema.layouts[layout]);
     let write = Write::new(tables.clone(), schema)?;
-    let info = &schema.layouts[layout];
     let begun = if dry_run { None } else { Some(tables.begin_index(schema, info).await?) };
-    if let Some(begun) = &begun {
-        scan.bind(&begun.version)?;
-    }
     let (mut filled, mut progress) = (Backfilled::default(), Progress::default());
-    while let Some(page) = scan.next().await? {
-        let mut found = Vec::with_capacity(page.rows.len());
-        for row in page.rows.iter().map(RowRef::to_row) {
-            // The writer of a pending entity knows the index and writes its row.
-            found.extend(schema.read(row)?.filter(|found| found.pending.is_none()));
+    let (mut pass, mut range, mut position) = match backfill.resumed.take() {
+        Some(FilledUntil { pass, range, position }) => (pass, range, Some(position)),
+        None => (1, HashRange::ALL, None),
+    };
+    let mut has_conflicts = false;
+    loop {
+        let mut scan = backfill.scan();
+        if let Some(position) = &position {
+            scan.resume_at(position.clone());
         }
-        filled.entities += found.len();
-        found.retain(|found| found.encoded.row(layout).is_some());
-        if dry_run {
-            filled.written += Backfiller(&write).count_missing(layout, &found).await?;
-        } else {
-            Backfiller(&write).fill(layout, found, &mut filled).await?;
-            if !filled.conflicts.is_empty() {
-                scan.note_conflict();
+        if let Some(begun) = &begun {
+            scan.bind(&begun.version)?;
+        }
+        if has_conflicts {
+            scan.note_conflict();
+        }
+        let hashes = Hashes::new(range, memory);
+        let mut present = Present::read(&write, layout, hashes, position.as_ref(), dry_run).await?;
+        while let Some(page) = scan.next().await? {
+            let mut found = Vec::with_capacity(page.rows.len());
+            for row in page.rows.iter().map(RowRef::to_row) {
+                // The writer of a pending entity knows the index and writes its row.
+                found.extend(schema.read(row)?.filter(|found| found.pending.is_none()));
             }
+            // Each pass reads all entities.
+            filled.entities += if pass == 1 { found.len() } else { 0 };
+            found.retain(|found| present.lacks(&write, found));
+            if dry_run {
+                filled.written += Backfiller(&write).count_missing(layout, &found).await?;
+            } else {
+                Backfiller(&write).fill(layout, found, &mut filled).await?;
+                if !filled.conflicts.is_empty() {
+                    scan.note_conflict();
+                }
+            }
+            progress.entities = filled.entities;
+            progress.findings = filled.written + filled.conflicts.len();
+            progress.fixed = if dry_run { 0 } else { filled.written };
+            (progress.pass, progress.passes) = (pass, pass + present.passes_left());
+            let range = present.range();
+            progress.cursor = scan.position().and_then(|position| seal(&FilledUntil { pass, range, position }));
+            if let Some(report) = &mut backfill.on_progress {
+                report(&progress);
+            }
+            pacing::yield_now().await;
         }
-        progress.entities = filled.entities;
-        progress.findings = filled.written + filled.conflicts.len();
-        progress.fixed = if dry_run { 0 } else { filled.written };
-        progress.cursor = scan.cursor();
-        if let Some(report) = &mut on_progress {
-            report(&progress);
+        has_conflicts = scan.has_conflicts();
+        match present.next_range() {
+            Some(next) => (pass, range, position) = (pass + 1, next, None),
+            None => break,
         }
-        pacing::yield_now().await;
     }
-    if let Some(begun) = begun.filter(|_| !scan.has_conflicts()) {
+    if let Some(begun) = begun.filter(|_| !has_conflicts) {
         tables.complete_index(schema, info, &begun).await?;
         filled.ready = true;
     }
@@ -125,7 +188,7 @@ async fn run(Backfill { tables, schema, layout, mut scan, dry_run, mut on_progre
 
 impl fmt::Debug for Backfill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cursor = self.scan.cursor();
+        let cursor = self.resumed.as_ref().and_then(seal);
         f.debug_struct("Backfill").field("cursor", &cursor).field("dry_run", &self.dry_run).finish_non_exhaustive()
     }
 }
@@ -135,9 +198,18 @@ impl Tables {
     ///
     /// Every program that writes the entity must know the index before the backfill begins, and may continue to write
     /// during it. If a program without the index calls `create` meanwhile, the backfill ends with
-    /// [`Error::IndexBuilding`] and has to run again, from the beginning. The backfill writes the index rows in bulk. It then gives each entity a new version, on the condition
-    /// that the entity still has the version that was read; if the entity has changed, the backfill reads it again. A
-    /// backfill can be stopped and continued from its [cursor](Backfill::from), and it can be run again. Await it.
+    /// [`Error::IndexBuilding`] and has to run again, from the beginning. The backfill writes the rows that are missing
+    /// or wrong in bulk. It then gives each of their entities a new version, on the condition that the entity still has
+    /// the version that was read; if the entity has changed, the backfill reads it again. A backfill can be stopped and
+    /// continued from its [cursor](Backfill::from), and it can be run again. Await it.
+    ///
+    /// # Requests and memory
+    /// It reads the rows that the index has, and then the entities, in pages of up to 1000. An entity whose row is
+    /// there and right costs no read. If the row is a pointer in another partition, the row gets a new version, in
+    /// transactions of up to 100 rows of one partition, so that no writer that began before deletes it.
+    ///
+    /// The hashes of the index's rows take 16 bytes each, up to a bound of 64 MiB. If the index has more than 4.2
+    /// million rows, or with less [`memory`](Backfill::memory), it takes several passes, each of which reads all rows.
     ///
     /// ```
     /// # use table_runtime::{TableEntity, Tables};
@@ -164,8 +236,8 @@ impl Tables {
             Error::from(Box::new(QueryError { table: schema.table().to_owned(), layout: "key", problem }))
         });
         let job = format!("backfill {index}");
-        let scan = LayoutScan::new(self.backend().clone(), schema, &job, [0]);
-        Backfill { tables: self.clone(), schema, layout, scan, dry_run: false, on_progress: None }
+        let (tables, memory, on_progress) = (self.clone(), MEMORY, None);
+        Backfill { tables, schema, layout, job, memory, resumed: None, dry_run: false, on_progress }
     }
 }
 
@@ -373,44 +445,18 @@ impl Backfiller<'_> {
         found: Vec<FoundEntity>,
         operations: Vec<Operation>,
     ) -> Result<(Vec<FoundEntity>, bool)> {
-        let partition_key = found.first().map(|found| found.row.partition_key.clone()).unwrap_or_default();
-        let group = Group { table: self.0.schema.table().into(), partition_key, operations };
-        if group.check().is_err() {
-            return Ok((found, false));
-        }
-        match self.0.backend().execute(&group).await {
-            Ok(_) => Ok((found, true)),
-            Err(
-                Error::AlreadyExists(_)
-                | Error::NotFound(_)
-                | Error::ConditionNotMet(_)
-                | Error::Limit(_)
-                | Error::OutcomeUnknown(_),
-            ) => Ok((found, false)),
-            Err(error) => Err(error),
-        }
+        let partition_key = found.first().map_or("", |found| &found.row.partition_key);
+        let executed = fences::execute(self.0.backend(), self.0.schema.table(), partition_key, operations).await?;
+        Ok((found, executed))
     }
 }
 
 /// Returns the operation that gives an entity a new version and changes nothing else.
 fn fence(found: &FoundEntity) -> Operation {
-    let action = Action::Merge(Properties::default(), IfMatch::ETag(found.row.etag.clone()));
-    Operation { row_key: found.row.row_key.clone(), action }
+    fences::fence(&found.row.row_key, &found.row.etag)
 }
 
 /// Divides the entities into chunks of one partition, with at most `size` entities each.
 fn chunks(found: Vec<FoundEntity>, size: usize) -> Vec<Vec<FoundEntity>> {
-    let mut chunks: Vec<Vec<FoundEntity>> = Vec::new();
-    for found in found {
-        match chunks.last_mut() {
-            Some(chunk)
-                if chunk.len() < size
-                    && chunk.last().is_some_and(|last| last.row.partition_key == found.row.partition_key) =>
-            {
-                chunk.push(found);
-            }
-            _ => chunks.push(vec![found]),
-        }
-    }
-    chunks
+    fences::chunks(found, size, |found| &found.row.partition_key)
 }

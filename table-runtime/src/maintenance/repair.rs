@@ -3,9 +3,10 @@
 use std::{fmt, future::IntoFuture};
 
 use super::{
+    compare::Comparison,
     finding::Finding,
+    hashes::MEMORY,
     progress::{Progress, ProgressCallback},
-    scan::LayoutScan,
     verify::{Inspector, LocatedFinding},
 };
 use crate::{
@@ -24,7 +25,7 @@ use crate::{
 #[must_use = "a repair does nothing until it is awaited"]
 pub struct Repair {
     write: Result<Write>,
-    scan: LayoutScan,
+    comparison: Comparison,
     on_progress: ProgressCallback,
 }
 
@@ -43,14 +44,22 @@ pub struct Repaired {
 }
 
 impl Repair {
-    /// Continues an earlier repair of the same entity at its [`Progress::cursor`].
+    /// Continues an earlier repair of the same entity at its [`Progress::cursor`]. The rows of the same pass are read
+    /// again, to compare them with the rest. They are neither examined nor counted again.
     ///
     /// # Errors
-    /// [`Error::Cursor`] for a text that is not such a cursor, and for a cursor from before a change of the entity's keys
-    /// or indexes.
+    /// Returns [`Error::Cursor`] for a text that is not such a cursor, and for a cursor from before a change of the
+    /// entity's keys or indexes.
     pub fn from(mut self, cursor: &str) -> Result<Self> {
-        self.scan.resume(cursor)?;
+        self.comparison.resume(cursor)?;
         Ok(self)
+    }
+
+    /// Sets the number of bytes for the hashes of index rows: 64 MiB if it is not set. Less memory takes more passes:
+    /// see [`Tables::verify`].
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.comparison.set_memory(bytes);
+        self
     }
 
     /// Reports the progress after each page.
@@ -69,20 +78,19 @@ impl IntoFuture for Repair {
     }
 }
 
-async fn run(Repair { write, mut scan, mut on_progress }: Repair) -> Result<Repaired> {
+async fn run(Repair { write, mut comparison, mut on_progress }: Repair) -> Result<Repaired> {
     let write = write?;
     let (mut repaired, mut progress) = (Repaired::default(), Progress::default());
-    while let Some(page) = scan.next().await? {
-        for located in Inspector(&write).findings(&page).await? {
+    while let Some(page) = comparison.next(&write).await? {
+        progress.add(page.layout, page.rows, &comparison);
+        for located in Inspector(&write).findings(page).await? {
             match Repairer(&write).fix(&located).await? {
                 None => repaired.fixed.push(located.finding),
                 Some(left) => repaired.left.push(left),
             }
         }
-        progress.add(&page);
         progress.findings = repaired.fixed.len() + repaired.left.len();
         progress.fixed = repaired.fixed.len();
-        progress.cursor = scan.cursor();
         if let Some(report) = &mut on_progress {
             report(&progress);
         }
@@ -94,7 +102,7 @@ async fn run(Repair { write, mut scan, mut on_progress }: Repair) -> Result<Repa
 
 impl fmt::Debug for Repair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Repair").field("cursor", &self.scan.cursor()).finish_non_exhaustive()
+        f.debug_struct("Repair").field("cursor", &self.comparison.cursor()).finish_non_exhaustive()
     }
 }
 
@@ -103,7 +111,9 @@ impl Tables {
     /// inserts, whose writers get [`Error::Aborted`] if they are only slow. It deletes a stale row after it gave the row's
     /// entity a new version, so that no writer still needs the row. It writes a missing row under the entity's version.
     ///
-    /// It can run at any time, again, and several times at once. Await it.
+    /// It can run at any time, again, and several times at once. It reads rows as a
+    /// [verification](Self::verify) does, and sends requests of their own only for rows that differ.
+    /// Await it.
     ///
     /// ```
     /// # use table_runtime::{TableEntity, Tables};
@@ -121,8 +131,8 @@ impl Tables {
     /// The store's errors. Problems that were fixed before an error stay fixed.
     pub fn repair<E: TableEntity>(&self) -> Repair {
         let schema = Schema::of::<E>();
-        let scan = LayoutScan::new(self.backend().clone(), schema, "repair", 0..schema.layouts.len());
-        Repair { write: Write::new(self.clone(), schema), scan, on_progress: None }
+        let comparison = Comparison::new(self.backend().clone(), schema, "repair", MEMORY);
+        Repair { write: Write::new(self.clone(), schema), comparison, on_progress: None }
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct LayoutScan {
 
 /// The position after which a scan continues.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Position {
+pub(super) struct Position {
     job_hash: u64,
     layout: usize,
     /// The table; of a sliced entity, the slice.
@@ -48,6 +48,17 @@ struct Position {
     has_conflicts: bool,
     /// The version of the catalog's record to which the job is bound, if it is.
     version: Option<String>,
+}
+
+impl Position {
+    /// Checks whether the scan returned the row with these keys at the position or before it.
+    pub(super) fn is_after(&self, layout: usize, table: &str, partition_key: &str, row_key: &str) -> bool {
+        (layout, table)
+            .cmp(&(self.layout, &self.table))
+            .then_with(|| order::compare(partition_key, &self.partition_key))
+            .then_with(|| order::compare(row_key, &self.row_key))
+            .is_le()
+    }
 }
 
 /// A page of rows of one layout.
@@ -90,26 +101,42 @@ impl LayoutScan {
 
     /// Continues after the rows that were returned before this cursor.
     pub(crate) fn resume(&mut self, cursor: &str) -> Result<(), ParseCursorError> {
-        let position: Position = unseal(cursor)?;
+        let position = unseal(cursor)?;
+        self.check(&position)?;
+        self.resume_at(position);
+        Ok(())
+    }
+
+    /// Checks whether a position, which comes from outside of the program, is one of this scan.
+    pub(super) fn check(&self, position: &Position) -> Result<(), ParseCursorError> {
         if position.job_hash != self.job_hash || !self.layouts.contains(&position.layout) {
             return Err(ParseCursorError::OtherQuery);
         }
-        while self.layouts.front().is_some_and(|layout| *layout != position.layout) {
-            self.layouts.pop_front();
-        }
-        // A cursor comes from outside of the program. It never leads out of its layout.
+        // It never leads out of its layout.
         let layout = &self.schema.layouts[position.layout];
         let is_table = match &layout.slice {
             Some(slice) => slice.named(layout.table, &position.table).is_some(),
             None => position.table == layout.table,
         };
-        if !is_table || !contains(&all_rows(layout, layout.table.into()), &position) {
+        if !is_table || !contains(&all_rows(layout, layout.table.into()), position) {
             return Err(ParseCursorError::OtherQuery);
+        }
+        Ok(())
+    }
+
+    /// Continues after the rows that were returned before a position that was checked.
+    pub(super) fn resume_at(&mut self, position: Position) {
+        while self.layouts.front().is_some_and(|layout| *layout != position.layout) {
+            self.layouts.pop_front();
         }
         self.has_conflicts = position.has_conflicts;
         self.last = Some(position.clone());
         self.resumed = Some(position);
-        Ok(())
+    }
+
+    /// Returns the position of the last row that was returned; `None` before the first row.
+    pub(super) fn position(&self) -> Option<Position> {
+        Some(Position { has_conflicts: self.has_conflicts, ..self.last.clone()? })
     }
 
     /// Binds the job and its cursors to the version of a record of the catalog.
@@ -137,7 +164,7 @@ impl LayoutScan {
 
     /// Returns the cursor after the rows that were returned; `None` before the first row.
     pub(crate) fn cursor(&self) -> Option<String> {
-        seal(&Position { has_conflicts: self.has_conflicts, ..self.last.clone()? })
+        seal(&self.position()?)
     }
 
     /// Returns the scans of a layout: one for each table. The table of the resumed position has one for the rest of the

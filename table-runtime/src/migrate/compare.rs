@@ -2,19 +2,20 @@
 
 use std::collections::HashMap;
 
-use twox_hash::XxHash3_128;
-
 use crate::{
-    Properties, QueryError, Result, Row, RowRef, ValueRef,
-    entity::{self, WRITE_ID},
+    QueryError, Result, RowRef, entity,
     index::{EncodedRow, Schema},
     maintenance::ScannedPage,
     row::RowKeys,
+    row_hash::RowHasher,
 };
 
 /// Hashes of the rows that the new place should have: of their contents, by those of their keys.
 #[derive(Default)]
-pub(super) struct Expected(HashMap<u128, u128>);
+pub(super) struct Expected {
+    contents: HashMap<u128, u128>,
+    hasher: RowHasher,
+}
 
 /// Differences between the rows that the new place should have and those that it has.
 pub(super) struct Differences {
@@ -33,7 +34,9 @@ impl Expected {
     /// Returns an error if another entity has the same keys.
     pub(super) fn add(&mut self, schema: &Schema, row: &EncodedRow) -> Result<()> {
         let RowKeys { partition_key, row_key } = &row.keys;
-        if self.0.insert(hash_keys(partition_key, row_key), hash_contents(row.properties.iter())).is_none() {
+        let keys = self.hasher.text(partition_key).text(row_key).finish();
+        let contents = self.hasher.properties(row.properties.iter()).finish();
+        if self.contents.insert(keys, contents).is_none() {
             return Ok(());
         }
         let problem = format!(
@@ -46,7 +49,7 @@ impl Expected {
 
 impl Differences {
     pub(super) fn new(expected: Expected) -> Self {
-        let entities = expected.0.len();
+        let entities = expected.contents.len();
         Self { missing: expected, entities, superfluous: 0 }
     }
 
@@ -59,11 +62,11 @@ impl Differences {
             if entity::is_pending(&page.table, row)? {
                 continue;
             }
-            let key = hash_keys(row.partition_key, row.row_key);
-            let Row { properties, .. } = row.to_row();
-            match self.missing.0.get(&key) {
-                Some(expected) if *expected == hash_contents(properties.iter()) => {
-                    self.missing.0.remove(&key);
+            let Expected { contents, hasher } = &mut self.missing;
+            let keys = hasher.text(row.partition_key).text(row.row_key).finish();
+            match contents.get(&keys) {
+                Some(expected) if *expected == hasher.properties(row.properties).finish() => {
+                    contents.remove(&keys);
                 }
                 Some(_) => removals.push(RowRef::keys(row)),
                 None => {
@@ -77,7 +80,7 @@ impl Differences {
 
     /// Returns the number of differences.
     pub(super) fn count(&self) -> usize {
-        self.missing.0.len() + self.superfluous
+        self.missing.contents.len() + self.superfluous
     }
 
     pub(super) fn superfluous(&self) -> usize {
@@ -85,32 +88,17 @@ impl Differences {
     }
 
     pub(super) fn has_missing(&self) -> bool {
-        !self.missing.0.is_empty()
+        !self.missing.contents.is_empty()
     }
 
     /// Checks whether the row with these keys is missing or has other contents.
     pub(super) fn is_missing(&self, keys: &RowKeys) -> bool {
-        self.missing.0.contains_key(&hash_keys(&keys.partition_key, &keys.row_key))
+        let hash = RowHasher::default().text(&keys.partition_key).text(&keys.row_key).finish();
+        self.missing.contents.contains_key(&hash)
     }
 
     /// Returns the number of entities that the new place should have.
     pub(super) fn entities(&self) -> usize {
         self.entities
     }
-}
-
-fn hash_keys(partition_key: &str, row_key: &str) -> u128 {
-    // No key contains a control character.
-    XxHash3_128::oneshot(format!("{partition_key}\0{row_key}").as_bytes())
-}
-
-/// Returns a hash of the properties, whatever their order. Write ids differ from write to write.
-fn hash_contents<'a>(properties: impl Iterator<Item = (&'a str, ValueRef<'a>)>) -> u128 {
-    let mut sorted: Vec<_> = properties.filter(|(name, _)| *name != WRITE_ID).collect();
-    sorted.sort_unstable_by_key(|(name, _)| *name);
-    let mut encoded = Properties::with_capacity(256);
-    for (name, value) in sorted {
-        encoded.push(name, value);
-    }
-    XxHash3_128::oneshot(encoded.as_bytes())
 }

@@ -2,13 +2,17 @@
 
 use std::{
     collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, SystemTime},
 };
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
-use table_runtime::{BulkError, Error, Finding, Guid, KeyPart, Property, TableEntity, UniqueViolationError};
-use tests::stores::Store;
+use table_runtime::{BulkError, Error, Finding, Guid, KeyPart, Progress, Property, TableEntity, UniqueViolationError};
+use tests::stores::{Kind, Store};
 use time::{OffsetDateTime, macros::datetime};
 use uuid::Uuid;
 
@@ -242,10 +246,27 @@ pub(crate) fn member(id: u32, name: &str) -> Member {
     Member { club: "chess".into(), id, name: name.into(), town: "Ulm".into(), joined: 2010 }
 }
 
-/// Returns what `verify` finds.
+/// Returns what `verify` finds. On local stores with few rows, checks that many passes with little memory find the
+/// same.
 pub(crate) async fn findings<E: TableEntity>(store: &Store) -> Result<Vec<Finding>> {
-    Ok(store.tables.verify::<E>().all().await?)
+    let rows = Arc::new(AtomicUsize::new(0));
+    let counted = rows.clone();
+    let count = move |progress: &Progress| counted.store(progress.entities + progress.index_rows, Ordering::Relaxed);
+    let found = store.tables.verify::<E>().progress(count).all().await?;
+    if matches!(store.kind, Kind::Memory | Kind::Disk) && rows.load(Ordering::Relaxed) < 100 {
+        let passes = store.tables.verify::<E>().memory(FEW_HASHES).all().await?;
+        let sorted = |findings: &[Finding]| {
+            let mut texts: Vec<_> = findings.iter().map(|finding| format!("{finding:?}")).collect();
+            texts.sort_unstable();
+            texts
+        };
+        assert_eq!(sorted(&passes), sorted(&found));
+    }
+    Ok(found)
 }
+
+/// Memory for four hashes.
+const FEW_HASHES: usize = 4 * size_of::<u128>();
 
 /// Returns the error of a bulk write, which has to fail.
 pub(crate) fn failed<T: std::fmt::Debug>(result: table_runtime::Result<T>) -> BulkError {

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use table_runtime::{Error, Finding, Stored, TableEntity, backend::Backend};
+use table_runtime::{
+    Error, Finding, Progress, Row, Stored, TableEntity,
+    backend::{Action, Backend, IfMatch},
+};
 use tests::stores::{Kind, Store};
 use tokio::{sync::mpsc, task::JoinSet};
 
@@ -19,6 +22,8 @@ crate::conformance! {
     a_conflict_on_an_earlier_page_keeps_a_resumed_backfill_from_being_ready
     a_backfill_resumes_from_its_cursor
     a_backfill_can_be_repeated
+    a_repeated_backfill_only_gives_new_versions_to_rows_that_writers_release
+    a_backfill_in_several_passes_writes_the_missing_rows
     a_backfill_during_writes_misses_no_entity
     a_backfill_writes_rows_again_whose_answer_was_lost
     an_index_with_another_layout_is_refused
@@ -370,6 +375,84 @@ async fn a_backfill_can_be_repeated(store: &Store) -> Result<()> {
         store.tables.backfill::<Room>(index).await?;
         let again = store.tables.backfill::<Room>(index).await?;
         assert_eq!((again.entities, again.conflicts), (12, vec![]), "{index}");
+    }
+    check_indexes(store, &rooms).await
+}
+
+/// Returns the rows of all tables but the catalog.
+async fn all_rows(store: &Store) -> Result<Vec<(String, Row)>> {
+    let mut rows = Vec::new();
+    for table in store.backend.list_tables("").await?.into_iter().filter(|table| table != "TableLayouts") {
+        rows.extend(store.rows(&table).await?.into_iter().map(|row| (table.clone(), row)));
+    }
+    Ok(rows)
+}
+
+async fn a_repeated_backfill_only_gives_new_versions_to_rows_that_writers_release(store: &Store) -> Result<()> {
+    insert_plain(store, (0..12).map(room)).await?;
+    store.tables.create::<Room>().await?;
+    for index in INDEXES {
+        store.tables.backfill::<Room>(index).await?;
+    }
+    for index in INDEXES {
+        let before = all_rows(store).await?;
+        let again = store.tables.backfill::<Room>(index).await?;
+        assert_eq!((again.entities, again.written, again.ready), (12, 0, true), "{index}");
+        let mut renewed = 0;
+        for ((table, before), (_, after)) in before.iter().zip(&all_rows(store).await?) {
+            assert_eq!((&before.row_key, &before.properties), (&after.row_key, &after.properties));
+            renewed += usize::from(before.etag != after.etag);
+            // A writer may still be about to delete the row in the version that it read. In the meantime, a program
+            // without the index may have given the entity its value back.
+            let delete = Action::Delete(IfMatch::ETag(before.etag.clone()));
+            if before.etag != after.etag {
+                let released = store.write(table, (&before.partition_key, &before.row_key), delete).await;
+                ensure!(matches!(released, Err(Error::ConditionNotMet(_))), "{released:?}");
+            }
+        }
+        let expected = match index {
+            // Every fourth room has no owner.
+            "owner" | "owned" => 9,
+            "painted" => 12,
+            // Rows in the entity's partition change with the entity. A writer of a copy reads the entity after it.
+            _ => 0,
+        };
+        assert_eq!(renewed, expected, "{index}");
+    }
+    check_indexes(store, &(0..12).map(room).collect::<Vec<_>>()).await
+}
+
+async fn a_backfill_in_several_passes_writes_the_missing_rows(store: &Store) -> Result<()> {
+    const FEW_HASHES: usize = 64;
+    let rooms: Vec<_> = (0..12).map(room).collect();
+    insert_plain(store, rooms.clone()).await?;
+    let tables = &store.tables;
+    tables.create::<Room>().await?;
+    for index in INDEXES {
+        tables.backfill::<Room>(index).await?;
+    }
+    for number in [2_u32, 3, 7] {
+        let (house, name) = (["a", "b"][(number % 2) as usize], format!("name-room {number}"));
+        store.write("Rooms", (house, &name), Action::Delete(IfMatch::Any)).await?;
+        store.write("RoomsByOwner", (&format!("owner {number}"), ""), Action::Delete(IfMatch::Any)).await?;
+    }
+    for index in ["name", "owner"] {
+        let dry = tables.backfill::<Room>(index).memory(FEW_HASHES).dry_run().await?;
+        assert_eq!((dry.entities, dry.written), (12, 3), "{index}");
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        let report = move |progress: &Progress| drop(sender.send(progress.clone()));
+        let filled = tables.backfill::<Room>(index).memory(FEW_HASHES).progress(report).await?;
+        assert_eq!((filled.entities, filled.written, filled.ready), (12, 3, true), "{index}");
+        let mut passes = 0;
+        while let Some(progress) = receiver.recv().await {
+            assert!(progress.pass > passes && progress.pass <= progress.passes, "{progress:?}");
+            passes = progress.pass;
+            // A job that is stopped here does the rest.
+            let cursor = progress.cursor.context("a report has a cursor")?;
+            let rest = tables.backfill::<Room>(index).memory(FEW_HASHES).from(&cursor)?.await?;
+            assert_eq!((rest.entities, rest.written, rest.ready), (0, 0, true), "{index}");
+        }
+        assert!(passes > 1, "{index}");
     }
     check_indexes(store, &rooms).await
 }

@@ -1,0 +1,47 @@
+//! Hashes of rows, by which two scans are compared.
+
+use twox_hash::XxHash3_128;
+
+use crate::{ValueRef, entity::WRITE_ID};
+
+/// The hasher of rows. It uses its memory again for each row.
+#[derive(Default)]
+pub(crate) struct RowHasher(Vec<u8>);
+
+impl RowHasher {
+    /// Adds a number or a text's length.
+    pub(crate) fn number(&mut self, number: usize) -> &mut Self {
+        self.0.extend_from_slice(&number.to_le_bytes());
+        self
+    }
+
+    /// Adds a text.
+    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
+        // The length keeps `ab`, `c` apart from `a`, `bc`.
+        self.number(text.len()).0.extend_from_slice(text.as_bytes());
+        self
+    }
+
+    /// Adds properties, whatever their order. Leaves out write ids, which differ from write to write.
+    pub(crate) fn properties<'a>(&mut self, properties: impl Iterator<Item = (&'a str, ValueRef<'a>)>) -> &mut Self {
+        let mut sorted: Vec<_> = properties.filter(|(name, _)| *name != WRITE_ID).collect();
+        sorted.sort_unstable_by_key(|(name, _)| *name);
+        for (name, value) in sorted {
+            // Every NaN is the same value.
+            let value = match value {
+                ValueRef::Double(number) if number.is_nan() => ValueRef::Double(f64::NAN),
+                value => value,
+            };
+            // Names and values always serialise, and a `Vec` accepts everything that is written to it.
+            self.0 = postcard::to_extend(&(name, value), std::mem::take(&mut self.0)).unwrap_or_default();
+        }
+        self
+    }
+
+    /// Returns the hash, and begins the next one.
+    pub(crate) fn finish(&mut self) -> u128 {
+        let hash = XxHash3_128::oneshot(&self.0);
+        self.0.clear();
+        hash
+    }
+}
