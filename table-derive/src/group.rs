@@ -77,6 +77,7 @@ pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
     });
     let first = read(group, master);
     let checks = group.items.iter().enumerate().map(|(before, item)| check(group, before + 1, item));
+    let (found, give) = (local("found"), local("give"));
     let function = by_key(group);
     quote! {
         #[allow(dead_code, clippy::type_complexity)]
@@ -104,9 +105,19 @@ pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
             #[automatically_derived]
             impl #t::View for #ident {
                 type Entity = Self;
+                type Row<'__row> = Self;
                 type Item = Self;
-                fn read(found: #t::FoundRow<'_>) -> #t::Result<::core::option::Option<Self>> {
-                    found.member()
+                fn read<__Give: ::core::ops::FnOnce(Self)>(
+                    #found: &#t::FoundRow<'_>,
+                    #give: __Give,
+                ) -> #t::Result<::core::primitive::bool> {
+                    ::core::result::Result::Ok(#found.member::<Self>()?.map(#give).is_some())
+                }
+            }
+            #[automatically_derived]
+            impl #t::OwnedView for #ident {
+                fn own(#row: Self) -> Self {
+                    #row
                 }
             }
             #(#checks)*

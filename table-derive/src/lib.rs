@@ -180,6 +180,11 @@ pub fn derive_property(input: proc_macro::TokenStream) -> proc_macro::TokenStrea
 /// with `select::<Headline>()` requests only these fields from the store. It returns plain `Headline`s, without `Stored`,
 /// because a part of an entity cannot be written back.
 ///
+/// A projection with one lifetime, `Headline<'a>`, borrows from the rows, and `for_each` passes it to a closure. A field of
+/// type `String`, `Box<str>` or `Arc<str>` is a `&'a str` or a `Cow<'a, str>`, a `Vec<u8>` is a `&'a [u8]`, and an `Option`
+/// of them is an `Option`. A text that only the key holds is a `Cow<'a, str>`, because a key may hold escapes. Any other
+/// field has its own type.
+///
 /// For an entity with parameters, write its type: `#[projection(of = Item<String>)]`. A projection with parameters must
 /// declare their bounds. `#[projection(crate = path)]` sets the path of `table_runtime`.
 #[proc_macro_derive(Projection, attributes(projection, table, partition_key, row_key, property, index))]

@@ -1,8 +1,11 @@
 //! `#[derive(Projection)]`: a struct of some of an entity's fields.
 
-use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
-use syn::{Attribute, Data, DeriveInput, Field, Fields, Path, spanned::Spanned as _};
+use proc_macro2::{TokenStream, TokenTree};
+use quote::{ToTokens as _, quote, quote_spanned};
+use syn::{
+    Attribute, Data, DeriveInput, Field, Fields, GenericParam, Lifetime, Path, ext::IdentExt as _,
+    spanned::Spanned as _,
+};
 
 use crate::{attributes::Keys, errors::Errors, hygiene::local, runtime::Runtime};
 
@@ -18,8 +21,8 @@ impl<'a> Projection<'a> {
     /// Reads the struct. Returns nothing if it has no named fields or does not name its entity.
     pub(crate) fn read(input: &'a DeriveInput, errors: &mut Errors) -> Option<Self> {
         let name = &input.ident;
-        for lifetime in input.generics.lifetimes() {
-            let message = "a projection must own its data; write `String` instead of `&str`, and remove the lifetime";
+        for lifetime in input.generics.lifetimes().skip(1) {
+            let message = "all fields of a projection borrow from the same row; use the first lifetime for all of them";
             errors.on(lifetime, message);
         }
         refuse(&input.attrs, errors);
@@ -50,9 +53,9 @@ impl<'a> Projection<'a> {
             keys.has("of").then(|| keys.path("of", errors));
             keys.finish(errors);
         }
-        let owns = input.generics.lifetimes().next().is_none();
+        let has_lifetimes = input.generics.lifetimes().nth(1).is_some();
         let (runtime, fields) = (Runtime::read(&input.attrs, "projection"), fields.named.iter().collect());
-        entity.filter(|_| owns).map(|entity| Self { input, runtime, entity, fields })
+        entity.filter(|_| !has_lifetimes).map(|entity| Self { input, runtime, entity, fields })
     }
 }
 
@@ -71,12 +74,38 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
     let Projection { input, runtime, entity, fields } = projection;
     let (t, ident) = (runtime.here(), &input.ident);
     let (parameters, arguments, bounds) = input.generics.split_for_impl();
-    let row = local("row");
+    let (row, found, give) = (local("row"), local("found"), local("give"));
     let names = fields.iter().map(|field| column(projection, field)).map(|column| quote!(#column.name()));
+    let lifetime = input.generics.lifetimes().next().map(|parameter| &parameter.lifetime);
     let values = fields.iter().map(|field| {
         let (ident, ty, column) = (&field.ident, &field.ty, column(projection, field));
         let t = runtime.at(ty.span());
-        quote_spanned!(ty.span()=> #ident: #t::project::<#ty, _, _, _, _>(#column, #row)?)
+        if lifetime.is_some_and(|lifetime| names_lifetime(ty.to_token_stream(), lifetime)) {
+            let name = ident.as_ref().map(|ident| ident.unraw().to_string());
+            quote_spanned!(ty.span()=> #ident: #t::borrow(#column, #name, #row)?)
+        } else {
+            quote_spanned!(ty.span()=> #ident: #t::project::<#ty, _, _, _, _>(#column, #row)?)
+        }
+    });
+    // The struct with the lifetime of a row, and the type of what a query returns.
+    let (mut of_row, mut item) = (quote!(Self), quote!(Self));
+    if lifetime.is_some() {
+        let others = input.generics.params.iter().filter_map(|parameter| match parameter {
+            GenericParam::Lifetime(_) => None,
+            GenericParam::Type(parameter) => Some(&parameter.ident),
+            GenericParam::Const(parameter) => Some(&parameter.ident),
+        });
+        (of_row, item) = (quote!(#ident<'__row #(, #others)*>), quote!(::core::convert::Infallible));
+    }
+    let owned = lifetime.is_none().then(|| {
+        quote! {
+            #[automatically_derived]
+            impl #parameters #t::OwnedView for #ident #arguments #bounds {
+                fn own(#row: Self) -> Self {
+                    #row
+                }
+            }
+        }
     });
     quote! {
         const _: () = {
@@ -84,20 +113,39 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
             #[allow(deprecated)]
             impl #parameters #t::Projection<#entity> for #ident #arguments #bounds {
                 const PROPERTIES: &'static [&'static ::core::primitive::str] = &[#(#names),*];
-                fn read(#row: &mut #t::RowReader<'_>) -> #t::Result<Self> {
-                    ::core::result::Result::Ok(Self { #(#values),* })
+                fn read<'__row>(#row: &mut #t::RowReader<'__row>) -> #t::Result<#of_row> {
+                    ::core::result::Result::Ok(#ident { #(#values),* })
                 }
             }
             #[automatically_derived]
             impl #parameters #t::View for #ident #arguments #bounds {
                 type Entity = #entity;
-                type Item = Self;
-                fn read(found: #t::FoundRow<'_>) -> #t::Result<::core::option::Option<Self>> {
-                    found.projected::<#entity, Self>()
+                type Row<'__row> = #of_row;
+                type Item = #item;
+                fn read<__Give: for<'__row> ::core::ops::FnOnce(#of_row)>(
+                    #found: &#t::FoundRow<'_>,
+                    #give: __Give,
+                ) -> #t::Result<::core::primitive::bool> {
+                    #found.project::<#entity, Self, __Give>(#give)
                 }
             }
+            #owned
         };
     }
+}
+
+/// Checks whether a type names the lifetime.
+fn names_lifetime(ty: TokenStream, lifetime: &Lifetime) -> bool {
+    let mut after_quote = false;
+    ty.into_iter().any(|token| match token {
+        TokenTree::Group(group) => names_lifetime(group.stream(), lifetime),
+        TokenTree::Ident(ident) => std::mem::take(&mut after_quote) && ident == lifetime.ident,
+        TokenTree::Punct(punct) => {
+            after_quote = punct.as_char() == '\'';
+            false
+        }
+        TokenTree::Literal(_) => false,
+    })
 }
 
 /// Returns the entity's column of the same name. If there is none, the compiler lists the columns. If the column has

@@ -22,7 +22,7 @@ use native_model::{Model, native_model};
 use redb::ReadableDatabase;
 use serde::{Deserialize, Serialize};
 use table_runtime::{
-    Properties, Stored, TableEntity, Tables, Ticks, ValueRef,
+    Projection, Properties, Stored, TableEntity, Tables, Ticks, ValueRef,
     backend::{Action, Backend, EmbeddedBackend, Group, Operation},
 };
 
@@ -44,6 +44,15 @@ struct Post {
     url: Option<String>,
     likes: u32,
     posted: SystemTime,
+}
+
+/// Three fields of a post, which borrow from its row.
+#[derive(Projection)]
+#[projection(of = Post)]
+struct Headline<'a> {
+    title: &'a str,
+    url: Option<&'a str>,
+    likes: u32,
 }
 
 impl Post {
@@ -146,6 +155,17 @@ impl Ours {
 
     fn range(&self, author: &str, from: u64) -> Vec<Stored<Post>> {
         answer(Post::by_key(author).range(from..).take(100).all(&self.0)).unwrap()
+    }
+
+    /// Returns the number of rows, and a sum over their fields.
+    fn borrowed_range(&self, author: &str, from: u64) -> (usize, usize) {
+        let (mut rows, mut sum) = (0, 0);
+        let each = |Headline { title, url, likes }: Headline<'_>| {
+            rows += 1;
+            sum += title.len() + url.map_or(0, str::len) + usize::try_from(likes).unwrap();
+        };
+        answer(Post::by_key(author).range(from..).take(100).select::<Headline<'_>>().for_each(&self.0, each)).unwrap();
+        (rows, sum)
     }
 }
 
@@ -315,6 +335,15 @@ mod range_of_100 {
     #[divan::bench]
     fn ours(bencher: Bencher<'_, '_>) {
         read(bencher, 100, |author, id| checked(OURS.range(author, id)));
+    }
+
+    #[divan::bench]
+    fn ours_borrowed(bencher: Bencher<'_, '_>) {
+        read(bencher, 100, |author, id| {
+            let (rows, sum) = OURS.borrowed_range(author, id);
+            assert_eq!(rows, 100);
+            sum
+        });
     }
 
     #[divan::bench]

@@ -70,7 +70,8 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// Calls `read` with a reference to the row that [`get`](Self::get) would return, and returns whether the row
     /// exists. A store that holds its rows in memory need not copy them.
     ///
-    /// The bytes of the properties may be unchecked: `read` must detect damage, as reading an entity does.
+    /// The row may have more properties than were selected. Their bytes may be unchecked: `read` must detect damage, as
+    /// reading an entity does.
     fn get_with<'a>(
         &'a self,
         table: &'a str,

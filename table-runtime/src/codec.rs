@@ -5,6 +5,8 @@ mod owner;
 pub(crate) use owner::{OwnerOf, index_value};
 pub use owner::{OwnerReader, point};
 
+use std::borrow::Cow;
+
 use crate::{
     DamagedProperties, LayoutInfo, PartInfo, Properties, PropertiesRef, PropertyError, Result, RowId, RowRef, ValueRef,
     error::PropertyProblem,
@@ -55,9 +57,7 @@ pub(crate) fn misfit(row: RowId, name: &str, PropertyProblem { expected, found }
 
 /// Reader from which the derived code reads an entity.
 pub struct RowReader<'a> {
-    layout: &'static LayoutInfo,
-    table: &'a str,
-    row: RowRef<'a>,
+    context: RowContext<'a>,
     /// Properties after the one that was found last. Rows mostly store properties in the order of the fields.
     rest: PropertiesRef<'a>,
     /// Number of encoded bytes of the properties that were found. If these are all bytes of the row, the row has no
@@ -66,25 +66,38 @@ pub struct RowReader<'a> {
 }
 
 impl<'a> RowReader<'a> {
-    pub(crate) fn new(layout: &'static LayoutInfo, table: &'a str, row: RowRef<'a>) -> Self {
-        Self { layout, table, row, rest: row.properties, found: 0 }
+    #[inline]
+    pub(crate) fn new(table: &'a str, row: &'a RowRef<'a>) -> Self {
+        Self { context: RowContext { table, row }, rest: row.properties, found: 0 }
     }
 
-    /// Returns the partition key, to be read part by part.
+    /// Returns the partition key in a layout, to be read part by part.
     #[inline]
-    pub fn partition_key(&self) -> Result<KeyReader<'a>> {
-        self.key(self.layout.partition_prefix, self.layout.partition, self.row.partition_key)
+    pub fn partition_key(&self, layout: &'static LayoutInfo) -> Result<KeyReader<'a>> {
+        let key = self.context.row.partition_key;
+        KeyReader::new(layout, layout.partition_prefix, layout.partition, key, self.context)
     }
 
-    /// Returns the row key, to be read part by part.
+    /// Returns the row key in a layout, to be read part by part.
     #[inline]
-    pub fn row_key(&self) -> Result<KeyReader<'a>> {
-        self.key(self.layout.row_prefix, self.layout.row, self.row.row_key)
+    pub fn row_key(&self, layout: &'static LayoutInfo) -> Result<KeyReader<'a>> {
+        KeyReader::new(layout, layout.row_prefix, layout.row, self.context.row.row_key, self.context)
     }
 
-    #[inline]
-    fn key(&self, prefix: &'static str, parts: &'static [PartInfo], key: &'a str) -> Result<KeyReader<'a>> {
-        KeyReader::new(self.layout, prefix, parts, key, RowContext { table: self.table, row: self.row })
+    /// Returns a text field of an entity from the key that holds it whole. The text is borrowed unless it has escapes.
+    pub(crate) fn key_text(
+        &self,
+        layout: &'static LayoutInfo,
+        separator: Option<char>,
+        field: &str,
+    ) -> Result<Cow<'a, str>> {
+        let place = |parts: &[PartInfo]| parts.iter().position(|part| part.field == field && part.holds_text());
+        let (mut key, before) = match place(layout.row) {
+            Some(before) => (self.row_key(layout)?, before),
+            None => (self.partition_key(layout)?, place(layout.partition).unwrap_or(layout.partition.len())),
+        };
+        key.skip_to(before, separator)?;
+        key.text(separator)
     }
 
     /// Reads a field.
@@ -92,28 +105,50 @@ impl<'a> RowReader<'a> {
     pub(crate) fn property<T>(
         &mut self,
         name: &'static str,
-        read: impl FnOnce(Option<ValueRef<'_>>) -> Result<T, PropertyProblem>,
+        read: impl FnOnce(Option<ValueRef<'a>>) -> Result<T, PropertyProblem>,
     ) -> Result<T> {
-        read(self.find(name)?).map_err(|problem| self.error(name, problem))
+        match read(self.find(name)?) {
+            Ok(value) => Ok(value),
+            Err(problem) => Err(misread(self.context, name, problem)),
+        }
+    }
+
+    /// Returns the value of a property. Most rows store the properties in the order of the fields, so the next one is
+    /// tried first.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "then the name is a constant, which takes few instructions to compare")]
+    fn find(&mut self, name: &str) -> Result<Option<ValueRef<'a>>> {
+        let before = self.rest;
+        match self.rest.next_if(name) {
+            Some(value) => {
+                self.found += before.as_bytes().len() - self.rest.as_bytes().len();
+                Ok(Some(value))
+            }
+            None => self.search(name),
+        }
+    }
+
+    /// Returns the value of a property that is not the next one.
+    #[inline(never)]
+    fn search(&mut self, name: &str) -> Result<Option<ValueRef<'a>>> {
+        let found = match self.rest.seek_and_count(name, &mut self.found) {
+            // Continues at the first property, up to where this search began, if a property before that was not read.
+            Ok(None) if !self.is_read_up_to_rest() => {
+                self.context.row.properties.before(self.rest).seek_and_count(name, &mut self.found)
+            }
+            found => found,
+        };
+        found.map_err(|damage| self.damaged(damage))
     }
 
     #[cold]
-    fn error(&self, name: &str, problem: PropertyProblem) -> crate::Error {
-        misfit(self.row.id(self.table), name, problem)
-    }
-
-    fn find(&mut self, name: &str) -> Result<Option<ValueRef<'a>>> {
-        let found = match self.rest.seek_and_count(name, &mut self.found) {
-            // Continues at the first property, up to where this search began.
-            Ok(None) => self.row.properties.before(self.rest).seek_and_count(name, &mut self.found),
-            found => found,
-        };
-        found.map_err(|damage| damaged(self.table, self.row, damage))
+    fn damaged(&self, damage: DamagedProperties) -> crate::Error {
+        damaged(self.context.table, *self.context.row, damage)
     }
 
     /// Checks the remaining properties for damage, because no field has read them.
     pub(crate) fn finish(&mut self) -> Result<()> {
-        self.rest.skip_all().map_err(|damage| damaged(self.table, self.row, damage))
+        self.rest.skip_all().map_err(|damage| self.damaged(damage))
     }
 
     /// Marks a property as read.
@@ -123,26 +158,36 @@ impl<'a> RowReader<'a> {
 
     /// Checks whether every property of the row was read.
     pub(crate) fn is_read_whole(&self) -> bool {
-        self.found == self.row.properties.as_bytes().len()
+        self.found == self.context.row.properties.as_bytes().len()
     }
 
     /// Returns properties among which those that were not read are.
     pub(crate) fn unread(&self) -> PropertiesRef<'a> {
-        let is_tail = self.found + self.rest.as_bytes().len() == self.row.properties.as_bytes().len();
-        if is_tail { self.rest } else { self.row.properties }
+        if self.is_read_up_to_rest() { self.rest } else { self.context.row.properties }
+    }
+
+    /// Checks whether all properties before `rest` were read.
+    #[inline]
+    fn is_read_up_to_rest(&self) -> bool {
+        self.found + self.rest.as_bytes().len() == self.context.row.properties.as_bytes().len()
     }
 
     /// Returns the properties that are not known.
     #[cold]
-    pub(crate) fn unknown(&self, is_known: &dyn Fn(&str) -> bool) -> Result<Properties> {
-        let (mut rest, mut unknown) = (self.row.properties, Properties::default());
-        while let Some((name, value)) = rest.try_next().map_err(|damage| damaged(self.table, self.row, damage))? {
+    pub(crate) fn unknown(&self, is_known: &mut dyn FnMut(&str) -> bool) -> Result<Properties> {
+        let (mut rest, mut unknown) = (self.context.row.properties, Properties::default());
+        while let Some((name, value)) = rest.try_next().map_err(|damage| self.damaged(damage))? {
             if !is_known(name) {
                 unknown.push(name, value);
             }
         }
         Ok(unknown)
     }
+}
+
+#[cold]
+fn misread(RowContext { table, row }: RowContext<'_>, name: &str, problem: PropertyProblem) -> crate::Error {
+    misfit(row.id(table), name, problem)
 }
 
 #[cold]

@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    ETag, KeyError, KeyWriter, Layout, LayoutInfo, Properties, PropertyInfo, Result, RowRef, Ticks, ValueRef,
+    ETag, Error, KeyError, KeyWriter, Layout, LayoutInfo, Properties, PropertyInfo, Result, RowRef, Ticks, ValueRef,
     codec::{OwnerOf, OwnerReader, PropertyWriter, RowReader, damaged},
     key::{KeyProblem, KeyReader},
     layout::{Holds, has_property},
@@ -17,7 +17,7 @@ use crate::{
 };
 
 pub use version::{FromOlder, OneVersion, ReadEntity, StoredRow, VersionMisfit, read_older, version_misfit};
-pub(crate) use version::{VERSION, check_version, newer_version, version_value};
+pub(crate) use version::{VERSION, check_unread, check_version, newer_version, version_value};
 use version::{read_copied, read_entity};
 
 /// A struct that is stored as a row: `#[derive(TableEntity)]`.
@@ -406,15 +406,38 @@ impl<T: fmt::Debug> fmt::Debug for Stored<T> {
 
 /// Reads an entity from its row in `table`. Returns an error if any part of the row is damaged.
 pub(crate) fn read<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<Stored<E>> {
-    let ReadEntity { entity, unknown } = read_entity(table, row)?;
-    Ok(Stored { entity, etag: row.etag.clone(), timestamp: row.timestamp, loaded: None, unknown, made: false })
+    let ReadEntity { entity, unknown, .. } = read_entity(table, &row)?;
+    Ok(stored(entity, unknown, &row))
+}
+
+/// Reads an entity from its row in `table`; `None` if its insert is not committed.
+///
+/// A row that has only properties of the struct is not pending, so most rows are searched for no further property.
+#[inline]
+pub(crate) fn read_committed<E: TableEntity>(table: &str, row: &RowRef<'_>) -> Result<Option<Stored<E>>> {
+    match read_entity(table, row) {
+        Ok(ReadEntity { entity, unknown, is_pending: false }) => Ok(Some(stored(entity, unknown, row))),
+        Ok(_) => Ok(None),
+        Err(error) => not_pending(table, *row, error),
+    }
+}
+
+/// Returns the error of a row, unless readers skip the row.
+#[cold]
+fn not_pending<T>(table: &str, row: RowRef<'_>, error: Error) -> Result<Option<T>> {
+    if is_pending(table, row)? { Ok(None) } else { Err(error) }
+}
+
+#[inline]
+fn stored<E>(entity: E, unknown: Unknown, row: &RowRef<'_>) -> Stored<E> {
+    Stored { entity, etag: row.etag.clone(), timestamp: row.timestamp, loaded: None, unknown, made: false }
 }
 
 /// Reads a copy of an entity from its row in an index, with the entity's keys.
 pub(crate) fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<(RowKeys, E)> {
     let keys = owner::<E>(layout, row)?;
     let row = RowRef { partition_key: &keys.partition_key, row_key: &keys.row_key, ..row };
-    let entity = read_copied(E::LAYOUTS[0].table, row)?;
+    let entity = read_copied(E::LAYOUTS[0].table, &row)?;
     Ok((keys, entity))
 }
 

@@ -72,8 +72,8 @@ pub use migrate::{DropMoved, DroppedEntity, Migrate, Migrated};
 pub use properties::{DamagedProperties, Properties, PropertiesRef};
 pub use property::Property;
 pub use query::{
-    Bounds, Copied, Done, Entities, EntityGroup, Explain, Lookup, Opened, PageOf, Point, Primary, Projection, Query,
-    Rows, Unique, Variant, View,
+    Bounds, Copied, Done, Entities, EntityGroup, Explain, Lookup, Opened, OwnedView, PageOf, Point, Primary,
+    Projection, Query, Rows, Unique, Variant, View,
 };
 pub use row::{ETag, ParseETagError, Row, RowId, RowRef, RowSet};
 pub use slices::{SliceTime, Sliced};

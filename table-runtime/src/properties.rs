@@ -4,12 +4,14 @@ mod encoded;
 
 use std::fmt;
 
+pub(crate) use encoded::text;
+
 use crate::{Value, ValueRef};
 
 /// The properties of a row, in order. Every name occurs once.
 ///
-/// The properties are kept in encoded form, one after the other, as `postcard` writes `(name, value)`. An entity is
-/// written to this form and read from it without a map in between, and the embedded store stores the bytes unchanged.
+/// The properties are kept in encoded form, one after the other. An entity is written to this form and read from it
+/// without a map in between, and the embedded store stores the bytes unchanged.
 ///
 /// ```
 /// use table_runtime::{Properties, ValueRef};
@@ -38,8 +40,7 @@ impl Properties {
     /// Adds a property after the others. No property may have the name yet (see [`set`](Self::set)): a row with two
     /// properties of the same name is refused when it is written.
     pub fn push(&mut self, name: &str, value: ValueRef<'_>) {
-        // Texts and values always serialise, and a `Vec` accepts everything that is written to it.
-        self.0 = postcard::to_extend(&(name, value), std::mem::take(&mut self.0)).unwrap_or_default();
+        encoded::push(&mut self.0, name, value);
     }
 
     /// Sets the value of a property, and replaces the value that it had.
@@ -151,6 +152,22 @@ impl<'a> PropertiesRef<'a> {
         found: &mut usize,
     ) -> Result<Option<ValueRef<'a>>, DamagedProperties> {
         encoded::find(&mut self.0, name, found).ok_or(DamagedProperties)
+    }
+
+    /// Removes and returns the value of the next property if the property has this name.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "then the name is a constant, which takes few instructions to compare")]
+    pub(crate) fn next_if(&mut self, name: &str) -> Option<ValueRef<'a>> {
+        encoded::next_if(&mut self.0, name)
+    }
+
+    /// Returns the values of the properties with these names. Reads all properties, so that damage is found.
+    #[inline]
+    pub(crate) fn find_all<const N: usize>(
+        self,
+        names: [&str; N],
+    ) -> Result<[Option<ValueRef<'a>>; N], DamagedProperties> {
+        encoded::find_all(self.0, names).ok_or(DamagedProperties)
     }
 
     /// Skips all remaining properties.

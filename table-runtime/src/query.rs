@@ -28,9 +28,9 @@ pub use of_entity::OfEntity;
 pub use pages::{Entities, PageOf};
 pub use parts::{Done, HasPart, OnePoint, Part, Primary, Rest, Sorted, Unique};
 pub use point::{Lookup, OwnKey, Point};
-pub use projection::{Projection, SameAs, project};
+pub use projection::{Borrowed, InRow, Lends, Projection, SameAs, Unchanged, borrow, project};
 pub use rows::{OneEntity, Rows};
-pub use view::View;
+pub use view::{OwnedView, View};
 
 use crate::cost::Cost;
 

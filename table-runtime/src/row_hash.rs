@@ -2,7 +2,7 @@
 
 use twox_hash::XxHash3_128;
 
-use crate::{ValueRef, entity::WRITE_ID};
+use crate::{Properties, ValueRef, entity::WRITE_ID};
 
 /// The hasher of rows. It uses its memory again for each row.
 #[derive(Default)]
@@ -26,15 +26,17 @@ impl RowHasher {
     pub(crate) fn properties<'a>(&mut self, properties: impl Iterator<Item = (&'a str, ValueRef<'a>)>) -> &mut Self {
         let mut sorted: Vec<_> = properties.filter(|(name, _)| *name != WRITE_ID).collect();
         sorted.sort_unstable_by_key(|(name, _)| *name);
+        let mut properties = Properties::default();
         for (name, value) in sorted {
             // Every NaN is the same value.
             let value = match value {
                 ValueRef::Double(number) if number.is_nan() => ValueRef::Double(f64::NAN),
                 value => value,
             };
-            // Names and values always serialise, and a `Vec` accepts everything that is written to it.
-            self.0 = postcard::to_extend(&(name, value), std::mem::take(&mut self.0)).unwrap_or_default();
+            properties.push(name, value);
         }
+        // The encoding names each value's type and length.
+        self.0.extend_from_slice(properties.as_bytes());
         self
     }
 

@@ -29,10 +29,9 @@ pub enum Value {
 }
 
 /// A property's value, borrowed from its row.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the variants are those of `Value`")]
 pub enum ValueRef<'a> {
-    // The order is the stored format of the embedded store: add new variants only at the end.
     String(&'a str),
     Binary(&'a [u8]),
     Boolean(bool),

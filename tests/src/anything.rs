@@ -1,6 +1,6 @@
 //! Random writes and queries of an entity with a property of every type.
 
-use std::ops::Bound;
+use std::{borrow::Cow, ops::Bound};
 
 use table_runtime::{Filter, Guid, Projection, Set, TableEntity, Ticks};
 
@@ -37,6 +37,18 @@ pub struct Part {
     pub name: String,
     pub int: i32,
     pub double: Option<f64>,
+}
+
+/// Projection of some of its fields, which borrow from a row.
+#[derive(Projection, Debug)]
+#[projection(of = Anything)]
+#[allow(missing_docs, reason = "they are those of the entity")]
+pub struct Lent<'a> {
+    pub text: &'a str,
+    pub name: Cow<'a, str>,
+    pub words: Option<&'a str>,
+    pub int: i32,
+    pub bytes: Option<&'a [u8]>,
 }
 
 /// Area and name of an entity.

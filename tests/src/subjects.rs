@@ -339,8 +339,10 @@ macro_rules! subjects {
                 }
 
                 async fn covered(tables: &Tables, group: u8) -> Result<Vec<(u8, u8)>> {
-                    let noted = Self::$covered(group).select::<Noted>().all(tables).await?;
-                    Ok(noted.iter().map(|noted| (noted.id, noted.note)).collect())
+                    let mut found = Vec::new();
+                    let query = Self::$covered(group).select::<Noted>();
+                    query.for_each(tables, |noted| found.push((noted.id, noted.note))).await?;
+                    Ok(found)
                 }
 
                 async fn transact(tables: &Tables, parts: &mut [Part<Self>]) -> Result<usize> {

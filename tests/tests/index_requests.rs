@@ -323,6 +323,8 @@ struct Customer {
 /// Number of customers: two pages, and two pages of rows in each of their three indexes.
 const CUSTOMERS: u32 = 2000;
 const PAGES: usize = 2;
+/// Maximum number of requests of a backfill to the catalog.
+const CATALOG: usize = 8;
 
 /// Number of reads and of writes since the last call.
 fn reads_and_writes(requests: &Requests) -> (usize, usize) {
@@ -344,8 +346,6 @@ async fn the_jobs_read_healthy_rows_in_pages() -> Result<()> {
     tables.create::<Customer>().await?;
     requests.take();
 
-    // The catalog is read and written a few times too.
-    const CATALOG: usize = 8;
     let all = CUSTOMERS as usize;
     // A claim for each email, and a new version for each entity, in transactions of 100; an entity and its row, in
     // transactions of 50 entities; copies of each city and page in a transaction, and new versions.

@@ -131,7 +131,7 @@ fn key_reader(context: &Context<'_>, at: usize) -> TokenStream {
     });
     quote! {
         |_, #row| {
-            let mut #reader = #row.#method()?;
+            let mut #reader = #row.#method(&Self::LAYOUTS[0])?;
             #(#reads)*
             ::core::result::Result::Ok(#value)
         }

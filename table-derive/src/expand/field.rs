@@ -16,7 +16,7 @@ pub(super) fn read_part(context: &Context<'_>, part: &Part, is_last: bool, reade
     let t = context.runtime.at(type_span);
     let read = quote_spanned!(part.span=> #fits::part::<#is_last>(&mut #reader)?);
     let value = quote_spanned!(type_span=> <#ty as #t::KeyPart>::from_key(#read));
-    quote_spanned!(type_span=> #t::KeyReader::value(#value, &#reader)?)
+    quote_spanned!(type_span=> #t::KeyReader::value(#value, #reader)?)
 }
 
 /// Returns the statement that skips the next part of a key.

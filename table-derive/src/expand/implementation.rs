@@ -355,7 +355,7 @@ fn read_key(context: &Context<'_>, name: &str, key: &Key, source: fn(usize) -> S
     let method = Ident::new(name, Span::call_site());
     if key.parts.is_empty() {
         // The method also checks the constant.
-        return quote!(let _ = #row.#method()?;);
+        return quote!(let _ = #row.#method(&Self::LAYOUTS[0])?;);
     }
     let parts = key.parts.iter().enumerate().map(|(position, part)| {
         let is_last = position + 1 == key.parts.len();
@@ -368,7 +368,7 @@ fn read_key(context: &Context<'_>, name: &str, key: &Key, source: fn(usize) -> S
         }
     });
     quote! {
-        let mut #reader = #row.#method()?;
+        let mut #reader = #row.#method(&Self::LAYOUTS[0])?;
         #(#parts)*
     }
 }

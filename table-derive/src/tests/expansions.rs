@@ -195,6 +195,19 @@ fn projection() {
     })));
 }
 
+/// Covers fields that borrow from a row.
+#[test]
+fn borrowed_projection() {
+    snapshot!(pretty(crate::projection(&parse_quote! {
+        #[projection(of = Item)]
+        struct Headline<'a> {
+            title: &'a str,
+            r#type: Option<Cow<'a, str>>,
+            likes: u32,
+        }
+    })));
+}
+
 /// Covers a master, and items as `Stored`.
 #[test]
 fn group() {

@@ -83,12 +83,21 @@ fn code_of_a_wrapper_names_only_its_types_and_absolute_paths() {
 fn code_of_a_projection_names_only_its_types_and_absolute_paths() {
     let tokens = crate::projection(&parse_quote! {
         #[projection(of = Post)]
+        struct Headline<'a, G: Bound> {
+            a: A,
+            b: G,
+            c: C<'a>,
+        }
+    });
+    assert_eq!(names(tokens), "A Bound Entity G Headline Item Post Row Self");
+    let tokens = crate::projection(&parse_quote! {
+        #[projection(of = Post)]
         struct Headline<G: Bound> {
             a: A,
             b: G,
         }
     });
-    assert_eq!(names(tokens), "A Bound Entity G Headline Item Post Self");
+    assert_eq!(names(tokens), "A Bound Entity G Headline Item Post Row Self");
 }
 
 #[test]
@@ -99,7 +108,7 @@ fn code_of_a_group_names_only_its_types_and_absolute_paths() {
             C(D),
         }
     });
-    assert_eq!(names(tokens), "B D Entity Item P R Report Self");
+    assert_eq!(names(tokens), "B D Entity Item P R Report Row Self");
 }
 
 #[test]

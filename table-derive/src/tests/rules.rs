@@ -431,11 +431,12 @@ fn wrong_projections_are_reported() {
         (
             parse_quote!(
                 #[projection(of = Post)]
-                struct Headline<'a> {
+                struct Headline<'a, 'b> {
                     title: &'a str,
+                    text: &'b str,
                 }
             ),
-            "write `String` instead of",
+            "use the first lifetime",
         ),
         (
             parse_quote!(

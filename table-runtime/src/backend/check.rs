@@ -105,11 +105,11 @@ fn address(scan: &Scan) -> Result<()> {
         Partitions::One(key) | Partitions::After(key) => key.len(),
         Partitions::All => 0,
     };
+    let select = scan.select.iter().flat_map(|select| select.iter()).map(|name| name.len() + 3).sum::<usize>();
     // Most addresses are short enough by this upper bound, whatever the keys hold.
-    if scan.filter.is_none() && scan.select.is_none() && 6 * (keys[0] + keys[1] + partition) < ADDRESS_BYTES / 2 {
+    if scan.filter.is_none() && 6 * (keys[0] + keys[1] + partition) + select < ADDRESS_BYTES / 2 {
         return Ok(());
     }
-    let select = scan.select.iter().flat_map(|select| select.iter()).map(|name| name.len() + 3).sum::<usize>();
     // A filter with many negations is not formatted, because that takes a stack as deep as they are nested. Each writes
     // `not (` and `)`.
     let negations = 12 * scan.filter.as_ref().map_or(0, |filter| filter.size().negations);

@@ -5,7 +5,7 @@
 
 use std::{cmp::Ordering, fmt::Display};
 
-use super::{KIND, Unknown, WRITE_ID, all_keys, index_properties, is_known};
+use super::{KIND, PENDING, Unknown, WRITE_ID, all_keys, index_properties, is_known};
 use crate::{
     Error, KeyError, LayoutInfo, Properties, PropertiesRef, PropertyError, Result, RowRef, TableEntity,
     UnknownPropertiesError, ValueRef, VersionError, VersionProblem,
@@ -49,7 +49,7 @@ impl<O, E: TryFrom<O, Error: Display>> FromOlder<O> for E {
 #[derive(Clone, Copy)]
 pub struct StoredRow<'a> {
     table: &'a str,
-    row: RowRef<'a>,
+    row: &'a RowRef<'a>,
     /// `true` for a copy of an entity in an index, whose row also has the properties of a pointer.
     is_copy: bool,
 }
@@ -58,20 +58,23 @@ pub struct StoredRow<'a> {
 pub struct ReadEntity<E> {
     pub(crate) entity: E,
     pub(crate) unknown: Unknown,
+    /// `true` if the row's insert is not committed. It is always `false` for a copy.
+    pub(crate) is_pending: bool,
 }
 
 /// Reads the entity in a row of `table`, of any version that the program knows.
 #[inline]
-pub(crate) fn read_entity<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<ReadEntity<E>> {
+pub(crate) fn read_entity<E: TableEntity>(table: &str, row: &RowRef<'_>) -> Result<ReadEntity<E>> {
     StoredRow { table, row, is_copy: false }.read()
 }
 
 /// Reads the entity in a copy, of any version that the program knows. The row has the entity's keys.
-pub(crate) fn read_copied<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<E> {
+pub(crate) fn read_copied<E: TableEntity>(table: &str, row: &RowRef<'_>) -> Result<E> {
     StoredRow { table, row, is_copy: true }.read().map(|read| read.entity)
 }
 
 impl StoredRow<'_> {
+    #[inline]
     fn read<E: TableEntity>(self) -> Result<ReadEntity<E>> {
         let Self { table, row, is_copy } = self;
         if const { E::VERSION > 1 } {
@@ -83,9 +86,12 @@ impl StoredRow<'_> {
                 return Err(self.misversioned::<E>(found, VersionProblem::Newer));
             }
         }
-        let mut reader = RowReader::new(&E::LAYOUTS[0], table, row);
-        // A newer version may have removed what this one reads.
-        let entity = E::read(&mut reader).map_err(|error| self.is_newer::<E>(row.properties).unwrap_or(error))?;
+        let mut reader = RowReader::new(table, row);
+        let entity = match E::read(&mut reader) {
+            Ok(entity) => entity,
+            // A newer version may have removed what this one reads.
+            Err(error) => return Err(self.is_newer::<E>(row.properties).unwrap_or(error)),
+        };
         if E::VERSION > 1 {
             reader.skip(VERSION)?;
         }
@@ -95,26 +101,30 @@ impl StoredRow<'_> {
         if E::WRITE_ID {
             reader.skip(WRITE_ID)?;
         }
-        let unknown = if reader.is_read_whole() {
-            None
+        let (unknown, is_pending) = if reader.is_read_whole() {
+            (None, false)
         } else if is_copy {
             match self.is_newer::<E>(reader.unread()) {
                 Some(error) => return Err(error),
-                None => reader.finish().map(|()| None)?,
+                None => reader.finish().map(|()| (None, false))?,
             }
         } else {
             self.unknown::<E>(&reader)?
         };
-        Ok(ReadEntity { entity, unknown })
+        Ok(ReadEntity { entity, unknown, is_pending })
     }
 
-    /// Returns the properties that the struct does not know.
+    /// Returns the properties that the struct does not know, and `true` if the row's insert is not committed.
     ///
     /// # Errors
     /// The row has such properties, and the struct denies them; or the row has a newer version.
     #[cold]
-    fn unknown<E: TableEntity>(self, reader: &RowReader<'_>) -> Result<Unknown> {
-        let unknown = reader.unknown(&|name| is_known::<E>(name))?;
+    fn unknown<E: TableEntity>(self, reader: &RowReader<'_>) -> Result<(Unknown, bool)> {
+        let mut is_pending = false;
+        let unknown = reader.unknown(&mut |name| {
+            is_pending |= name == PENDING;
+            is_known::<E>(name)
+        })?;
         if let Some(newer) = self.is_newer::<E>(unknown.as_ref()) {
             return Err(newer);
         }
@@ -122,7 +132,7 @@ impl StoredRow<'_> {
             let properties = unknown.iter().map(|(name, _)| name.to_owned()).collect();
             return Err(Box::new(UnknownPropertiesError { row: self.row.id(self.table), properties }).into());
         }
-        Ok((!unknown.is_empty()).then(|| Box::new(unknown)))
+        Ok(((!unknown.is_empty()).then(|| Box::new(unknown)), is_pending))
     }
 
     /// Returns the error of a newer version if one of these properties holds it, for a struct of version 1. The version
@@ -140,7 +150,7 @@ impl StoredRow<'_> {
     /// Returns the version of the row.
     fn version(self) -> Result<u32> {
         let mut properties = self.row.properties;
-        let value = properties.seek(VERSION).map_err(|damage| damaged(self.table, self.row, damage))?;
+        let value = properties.seek(VERSION).map_err(|damage| damaged(self.table, *self.row, damage))?;
         let Some(value) = value else { return Ok(1) };
         number(value).ok_or_else(|| {
             let (expected, found) = ("Edm.Int32, the version of the entity".to_owned(), value.edm_type().to_owned());
@@ -159,7 +169,7 @@ impl StoredRow<'_> {
 ///
 /// # Errors
 /// The row has another version.
-pub(crate) fn check_version<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<()> {
+pub(crate) fn check_version<E: TableEntity>(table: &str, row: &RowRef<'_>) -> Result<()> {
     let stored = StoredRow { table, row, is_copy: false };
     if E::VERSION == 1 {
         return stored.is_newer::<E>(row.properties).map_or(Ok(()), Err);
@@ -170,6 +180,24 @@ pub(crate) fn check_version<E: TableEntity>(table: &str, row: RowRef<'_>) -> Res
         Ordering::Less => Err(stored.misversioned::<E>(found, VersionProblem::Older)),
         Ordering::Greater => Err(stored.misversioned::<E>(found, VersionProblem::Newer)),
     }
+}
+
+/// Checks the properties of a row that a query did not read. Returns false if the row's insert is not committed. Reads all
+/// of them, so that damage is found here.
+///
+/// # Errors
+/// The row is damaged. Or it has a newer version, and the struct has version 1; for another struct,
+/// [`check_version`] has compared the version.
+#[inline]
+pub(crate) fn check_unread<E: TableEntity>(table: &str, row: &RowRef<'_>, unread: PropertiesRef<'_>) -> Result<bool> {
+    let [pending, version] = unread.find_all([PENDING, VERSION]).map_err(|damage| damaged(table, *row, damage))?;
+    if pending.is_some() {
+        return Ok(false);
+    }
+    if E::VERSION == 1 && version.is_some() {
+        check_version::<E>(table, row)?;
+    }
+    Ok(true)
 }
 
 /// Returns the version of a row if it is greater than `known`. A row whose version is no number is not newer.
@@ -218,7 +246,7 @@ pub fn read_older<E: TableEntity + FromOlder<O>, O: TableEntity>(
     if found > O::VERSION {
         return refuse_older(row, found);
     }
-    let ReadEntity { entity: older, unknown } = row.read::<O>()?;
+    let ReadEntity { entity: older, unknown, is_pending } = row.read::<O>()?;
     let was = shared_rows::<O>(&older, E::LAYOUTS)?;
     let entity = E::from_older(older).map_err(|reason| row.misversioned::<E>(found, VersionProblem::Failed(reason)))?;
     let now = shared_rows::<E>(&entity, O::LAYOUTS)?;
@@ -228,7 +256,8 @@ pub fn read_older<E: TableEntity + FromOlder<O>, O: TableEntity>(
             return Err(row.misversioned::<E>(found, VersionProblem::KeyChanged(layout)));
         }
     }
-    Ok(ReadEntity { entity, unknown: unknown.and_then(|unknown| without_known::<E>(&unknown)) })
+    let unknown = unknown.and_then(|unknown| without_known::<E>(&unknown));
+    Ok(ReadEntity { entity, unknown, is_pending })
 }
 
 /// Returns the properties that `E` does not know either.

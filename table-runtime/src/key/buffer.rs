@@ -1,5 +1,7 @@
 //! The buffer into which keys are written.
 
+use crate::properties::text;
+
 /// A key that is being written.
 ///
 /// The buffer holds bytes, so that digits are added without a UTF-8 check. Its contents are always text.
@@ -76,7 +78,7 @@ impl KeyBuffer {
 
     /// Returns the key so far.
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).unwrap_or_else(|_| unreachable!("only text is pushed"))
+        text(&self.0).unwrap_or_else(|| unreachable!("only text is pushed"))
     }
 
     /// Returns the key.

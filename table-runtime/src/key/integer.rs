@@ -20,6 +20,9 @@ pub trait Integer: Copy + Display + 'static {
     /// Reverses [`split`](Self::split). Returns `None` if the type cannot hold the value.
     fn join(negative: bool, number: u128) -> Option<Self>;
 
+    /// Does the same as [`join`](Self::join) for a number of 64 bits.
+    fn join_short(negative: bool, number: u64) -> Option<Self>;
+
     /// Returns the mirrored value, for the reverse order. A signed value becomes `!v`, an unsigned one MAX − v, where
     /// MAX is the greatest value of the type that has at most `digits` digits. Returns `None` if the value is greater
     /// than that MAX.
@@ -39,6 +42,11 @@ macro_rules! unsigned {
 
             #[inline]
             fn join(negative: bool, number: u128) -> Option<Self> {
+                if negative { None } else { Self::try_from(number).ok() }
+            }
+
+            #[inline]
+            fn join_short(negative: bool, number: u64) -> Option<Self> {
                 if negative { None } else { Self::try_from(number).ok() }
             }
 
@@ -65,6 +73,12 @@ macro_rules! signed {
 
             #[inline]
             fn join(negative: bool, number: u128) -> Option<Self> {
+                let number = Self::try_from(number).ok()?;
+                Some(if negative { !number } else { number })
+            }
+
+            #[inline]
+            fn join_short(negative: bool, number: u64) -> Option<Self> {
                 let number = Self::try_from(number).ok()?;
                 Some(if negative { !number } else { number })
             }
@@ -97,6 +111,11 @@ mod primitives {
         #[inline]
         fn join(negative: bool, number: u128) -> Option<Self> {
             (!negative).then_some(number)
+        }
+
+        #[inline]
+        fn join_short(negative: bool, number: u64) -> Option<Self> {
+            Self::join(negative, number.into())
         }
 
         #[inline]
@@ -156,6 +175,8 @@ const TENS: [u64; 19] = {
 };
 
 const WIDEST: usize = 39;
+/// Greatest number of digits of a number of 64 bits.
+const WIDEST_SHORT: usize = 20;
 /// 10^18, the base for writing a `u128`. A number below 10^39 has three digits in this base, which are written as 3, 18
 /// and 18 decimal digits.
 const BASE: u128 = 1_000_000_000_000_000_000;
@@ -205,15 +226,23 @@ fn overflow<T: Integer>(value: T, digits: usize) -> KeyProblem {
     KeyProblem::Digits { value: value.to_string(), digits }
 }
 
-/// Reads a number of at most 19 digits. Returns `None` if one of the bytes is not a digit.
+/// Reads a number of at most 20 digits. Returns `None` if one of the bytes is not a digit, or the number does not fit.
 #[inline]
 pub(super) fn read_u64(digits: &[u8]) -> Option<u64> {
     let (eights, rest) = digits.as_chunks();
-    let high = eights.iter().try_fold(0_u64, |high, digits| Some(high * 100_000_000 + read_eight(*digits)?));
-    rest.iter().try_fold(high?, |number, digit| {
-        let digit = digit.wrapping_sub(b'0');
-        (digit < 10).then(|| number * 10 + u64::from(digit))
-    })
+    let high = eights.iter().try_fold(0_u64, |high, digits| Some(high * 100_000_000 + read_eight(*digits)?))?;
+    if rest.is_empty() {
+        return Some(high);
+    }
+    let low = match digits.last_chunk() {
+        // The last eight digits are read at once, and those that were read before are dropped.
+        Some(last) => read_eight(*last)? % TENS[rest.len()],
+        None => rest.iter().try_fold(0, |number, digit| {
+            let digit = digit.wrapping_sub(b'0');
+            (digit < 10).then(|| number * 10 + u64::from(digit))
+        })?,
+    };
+    high.checked_mul(TENS[rest.len()])?.checked_add(low)
 }
 
 /// Reads a number of eight digits. They are the bytes of one word, and three steps combine neighbours: to pairs of
@@ -233,23 +262,36 @@ fn read_eight(digits: [u8; 8]) -> Option<u64> {
     Some((fours & 0x0000_FFFF_0000_FFFF).wrapping_mul(1 + (10_000 << 32)) >> 32)
 }
 
+#[inline]
 fn read<T: Integer>(text: &str, width: usize) -> Result<T, KeyProblem> {
-    let (negative, digits) = match text.as_bytes() {
-        [b'-', digits @ ..] => (true, digits),
-        digits => (false, digits),
+    let value = match text.as_bytes() {
+        [b'-', digits @ ..] => (digits.len() == width).then(|| read_wide(true, digits)).flatten(),
+        digits if digits.len() != width => None,
+        // Nearly all numbers fit 64 bits.
+        digits if width <= WIDEST_SHORT => read_u64(digits).and_then(|number| T::join_short(false, number)),
+        digits => read_wide(false, digits),
     };
-    // The digits are read in chunks that fit 64 bits, for which a processor has instructions.
+    match value {
+        Some(value) => Ok(value),
+        None => Err(unreadable::<T>(text, width)),
+    }
+}
+
+/// Reads a number of any width, or a negative one, in chunks that fit 64 bits.
+fn read_wide<T: Integer>(negative: bool, digits: &[u8]) -> Option<T> {
     let number = digits.chunks(TENS.len() - 1).try_fold(0_u128, |number, digits| {
         let low = read_u64(digits)?;
         let base = TENS[digits.len()];
         let low = if negative { base - 1 - low } else { low };
         number.checked_mul(base.into())?.checked_add(low.into())
     });
-    let value = number.filter(|_| digits.len() == width).and_then(|number| T::join(negative, number));
-    value.ok_or_else(|| {
-        let name = std::any::type_name::<T>();
-        KeyProblem::malformed(format!("{width} digits of a `{name}`"), text)
-    })
+    T::join(negative, number?)
+}
+
+#[cold]
+fn unreadable<T: Integer>(text: &str, width: usize) -> KeyProblem {
+    let name = std::any::type_name::<T>();
+    KeyProblem::malformed(format!("{width} digits of a `{name}`"), text)
 }
 
 fn write_mirrored<T: Integer>(value: T, width: usize, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
@@ -283,6 +325,7 @@ macro_rules! encodings {
         }
 
         impl<T: Integer, $($n)*> Decode<kind::Integer<T>> for $encoding {
+            #[inline]
             fn read<'a>(text: &'a str, _: Escape) -> Result<T, KeyProblem> {
                 $read(text, $width)
             }
@@ -337,8 +380,9 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(20_000))]
 
         #[test]
-        fn numbers_are_read_as_std_reads_them(number in any::<u64>(), width in 0..20_usize) {
-            let digits = format!("{:0width$}", number % 10_u64.pow(u32::try_from(width).unwrap_or_default()));
+        fn numbers_are_read_as_std_reads_them(number in any::<u64>(), width in 0..21_usize) {
+            let number = u128::from(number) << (width / 20);
+            let digits = format!("{:0width$}", number % 10_u128.pow(u32::try_from(width).unwrap_or_default()));
             prop_assert_eq!(read_u64(digits.as_bytes()), digits.parse().ok());
         }
 

@@ -1,14 +1,21 @@
 //! Reading the parts of a stored key.
 
-use super::{Decode, Encode, Escape, KeyProblem, Kind};
-use crate::{LayoutInfo, PartInfo, Result, RowRef, layout::segments};
+use std::borrow::Cow;
 
-/// A reader of a stored key, part by part.
+use super::{Decode, Encode, Escape, KeyProblem, Kind, Plain, kind};
+use crate::{
+    LayoutInfo, PartInfo, Result, RowRef,
+    layout::{Encoding, segments},
+};
+
+/// A reader of a stored key, part by part. It is small and passed by value, so that it stays in registers.
+#[derive(Clone, Copy)]
 pub struct KeyReader<'a> {
     layout: &'static LayoutInfo,
-    parts: std::slice::Iter<'static, PartInfo>,
-    /// Field of the part that was read last.
-    field: &'static str,
+    /// All parts of the key.
+    parts: &'static [PartInfo],
+    /// Number of parts that were read.
+    read: usize,
     rest: &'a str,
     context: RowContext<'a>,
 }
@@ -17,7 +24,7 @@ pub struct KeyReader<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct RowContext<'a> {
     pub(crate) table: &'a str,
-    pub(crate) row: RowRef<'a>,
+    pub(crate) row: &'a RowRef<'a>,
 }
 
 impl<'a> KeyReader<'a> {
@@ -32,34 +39,29 @@ impl<'a> KeyReader<'a> {
     ) -> Result<Self> {
         // A check for an empty prefix is far faster than `strip_prefix` with one.
         let rest = if prefix.is_empty() { Some(key) } else { key.strip_prefix(prefix) };
-        let reader = Self { layout, parts: parts.iter(), field: "", rest: key, context };
         match rest {
-            Some(rest) if !parts.is_empty() || rest.is_empty() => Ok(Self { rest, ..reader }),
-            _ => Err(reader.not_begun(prefix)),
+            Some(rest) if !parts.is_empty() || rest.is_empty() => Ok(Self { layout, parts, read: 0, rest, context }),
+            _ => Err(not_begun(layout, prefix, key, context)),
         }
     }
 
-    /// Returns the error of a key that does not begin with its constant prefix, or of a key without parts that has more
-    /// text after the prefix.
+    /// Returns the error of the part that was read last.
     #[cold]
-    fn not_begun(&self, prefix: &'static str) -> crate::Error {
-        let expected = match self.rest.strip_prefix(prefix) {
-            Some(_) => format!("the key `{prefix}`"),
-            None => format!("a key that begins with `{prefix}`"),
-        };
-        self.error("", KeyProblem::malformed(expected, self.rest))
+    fn error(self, problem: KeyProblem) -> crate::Error {
+        let last = self.read.checked_sub(1).and_then(|last| self.parts.get(last));
+        error(self.layout, last.map_or("", |part| part.field), problem, self.context)
     }
 
+    /// Returns the error of a part without its delimiter.
     #[cold]
-    fn error(&self, field: &'static str, problem: KeyProblem) -> crate::Error {
-        let mut error = self.layout.key_error(field, problem);
-        error.row = Some(self.context.row.id(self.context.table));
-        error.into()
+    fn unended(self, delimiter: char) -> crate::Error {
+        self.error(KeyProblem::malformed(format!("a part that ends with {delimiter:?}"), self.rest))
     }
 
     /// Returns the text of the next part.
+    #[inline]
     fn next<K: Kind, N: Encode<K>, const LAST: bool>(&mut self) -> Result<&'a str> {
-        self.field = self.parts.next().map_or("", |part| part.field);
+        self.read += 1;
         if LAST {
             return Ok(std::mem::take(&mut self.rest));
         }
@@ -69,44 +71,88 @@ impl<'a> KeyReader<'a> {
                 self.rest = rest;
                 Ok(part)
             }
-            (_, None) => {
-                Self::value(Err(KeyProblem::malformed(format!("a part that ends with {delimiter:?}"), self.rest)), self)
-            }
+            (_, None) => Err(self.unended(delimiter)),
         }
     }
 
     /// Reads the next part.
+    #[inline]
     pub fn part<K: Kind, N: Decode<K>, const LAST: bool>(&mut self) -> Result<K::Owned<'a>> {
         let text = self.next::<K, N, LAST>()?;
-        Self::value(N::read(text, Escape::part(LAST)), self)
+        Self::value(N::read(text, Escape::part(LAST)), *self)
+    }
+
+    /// Reads the next part, a text that its encoding holds whole.
+    pub(crate) fn text(&mut self, separator: Option<char>) -> Result<Cow<'a, str>> {
+        let Some(part) = self.parts.get(self.read) else { return self.unreadable() };
+        self.read += 1;
+        let last = self.read == self.parts.len();
+        let delimiter = part.delimiter(separator);
+        let text = match segments::split(self.rest, delimiter) {
+            _ if last => self.rest,
+            (text, Some(_)) => text,
+            (_, None) => return Err(self.unended(delimiter)),
+        };
+        if part.parsed() == Encoding::Raw {
+            return Ok(Cow::Borrowed(text));
+        }
+        // The derive accepts only ASCII punctuation.
+        let separator = separator.and_then(|separator| u8::try_from(separator).ok());
+        Self::value(<Plain as Decode<kind::Text>>::read(text, Escape { last, separator }), *self)
     }
 
     /// Skips `count` parts.
     pub(crate) fn skip_to(&mut self, count: usize, separator: Option<char>) -> Result<()> {
-        let (skipped, parts) = self.parts.as_slice().split_at(count);
-        self.rest = segments::skip(self.rest, skipped, separator).map_err(|(part, rest)| {
+        self.rest = segments::skip(self.rest, &self.parts[..count], separator).map_err(|(part, rest)| {
             let expected = format!("a part that ends with {:?}", part.delimiter(separator));
-            self.error(part.field, KeyProblem::malformed(expected, rest))
+            error(self.layout, part.field, KeyProblem::malformed(expected, rest), self.context)
         })?;
-        self.parts = parts.iter();
+        self.read = count;
         Ok(())
     }
 
     /// Returns the value that was made of the part read last. If there is a problem instead, returns an error that
     /// names the field and the row.
     #[inline]
-    pub fn value<T>(value: Result<T, KeyProblem>, key: &Self) -> Result<T> {
-        value.map_err(|problem| key.error(key.field, problem))
+    pub fn value<T>(value: Result<T, KeyProblem>, key: Self) -> Result<T> {
+        match value {
+            Ok(value) => Ok(value),
+            Err(problem) => Err(key.error(problem)),
+        }
     }
 
     /// Returns the error of a part whose encoding is lossy.
     #[cold]
-    pub(super) fn unreadable<T>(&self) -> Result<T> {
-        Self::value(Err(KeyProblem::malformed("a part that can be read back", self.rest)), self)
+    pub(super) fn unreadable<T>(self) -> Result<T> {
+        Err(self.error(KeyProblem::malformed("a part that can be read back", self.rest)))
     }
 
     /// Skips the next part, which cannot be read back.
+    #[inline]
     pub fn skip<K: Kind, N: Encode<K>, const LAST: bool>(&mut self) -> Result<()> {
         self.next::<K, N, LAST>().map(drop)
     }
+}
+
+/// Returns the error of a key that does not begin with its constant prefix, or of a key without parts that has more
+/// text after the prefix.
+#[cold]
+fn not_begun(layout: &'static LayoutInfo, prefix: &str, key: &str, context: RowContext<'_>) -> crate::Error {
+    let expected = match key.strip_prefix(prefix) {
+        Some(_) => format!("the key `{prefix}`"),
+        None => format!("a key that begins with `{prefix}`"),
+    };
+    error(layout, "", KeyProblem::malformed(expected, key), context)
+}
+
+#[cold]
+fn error(
+    layout: &'static LayoutInfo,
+    field: &'static str,
+    problem: KeyProblem,
+    RowContext { table, row }: RowContext<'_>,
+) -> crate::Error {
+    let mut error = layout.key_error(field, problem);
+    error.row = Some(row.id(table));
+    error.into()
 }

@@ -29,11 +29,18 @@ impl UnixTime {
 
 const DIGITS: usize = 19;
 
+#[inline]
 fn read(text: &str) -> Result<u64, KeyProblem> {
     let ticks = if text.len() == DIGITS { read_u64(text.as_bytes()) } else { None };
-    ticks
-        .filter(|ticks| *ticks <= Ticks::MAX.get())
-        .ok_or_else(|| KeyProblem::malformed("19 digits of ticks, at most 3155378975999999999", text))
+    match ticks {
+        Some(ticks) if ticks <= Ticks::MAX.get() => Ok(ticks),
+        _ => Err(unreadable(text)),
+    }
+}
+
+#[cold]
+fn unreadable(text: &str) -> KeyProblem {
+    KeyProblem::malformed("19 digits of ticks, at most 3155378975999999999", text)
 }
 
 macro_rules! ticks {
@@ -50,6 +57,7 @@ macro_rules! ticks {
         }
 
         impl Decode<kind::Instant> for $encoding {
+            #[inline]
             fn read<'a>(text: &'a str, _: Escape) -> Result<Ticks, KeyProblem> {
                 // Each conversion is its own inverse.
                 let $ticks = read(text)?;

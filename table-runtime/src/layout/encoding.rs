@@ -46,6 +46,11 @@ impl PartInfo {
     pub(crate) const fn parsed(&self) -> Encoding {
         Encoding::parse(self.encoding)
     }
+
+    /// Checks whether the part holds a whole text that can be read back.
+    pub(crate) fn holds_text(&self) -> bool {
+        !self.self_delimiting && matches!(self.parsed(), Encoding::Plain | Encoding::Raw)
+    }
 }
 
 /// Checks whether one of the comma-separated options begins like this.

@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::{
     encoding::Encoding,
     info::{LayoutInfo, PartInfo, may_be_empty},
-    segments,
 };
 
 /// Shape of an entity's row keys. The number of their parts distinguishes them from those of other entities: a master's
@@ -29,28 +28,48 @@ impl Shape {
     /// Returns `false` if the row key certainly belongs to another entity: one with the same parts, and more or fewer
     /// of them. A malformed key fits too; the code that reads it reports the error.
     pub(crate) fn fits(&self, row_key: &str) -> bool {
-        let Some(mut rest) = row_key.strip_prefix(self.prefix).filter(|rest| !rest.is_empty()) else { return false };
+        let Some(mut rest) = row_key.strip_prefix(self.prefix).map(str::as_bytes) else { return false };
+        if rest.is_empty() {
+            return false;
+        }
+        // Most keys are one number.
+        if self.parts.len() == 1 && are_digits(rest) {
+            return true;
+        }
         for (at, part) in self.parts.iter().enumerate() {
-            let is_last = at + 1 == self.parts.len();
-            let (text, after) = segments::split(rest, part.delimiter(self.separator));
-            if !part.self_delimiting || !may_be(part, text) {
+            if !part.self_delimiting {
                 return true;
             }
-            match after {
-                None => return is_last,
+            let is_last = at + 1 == self.parts.len();
+            let delimiter = u8::try_from(part.delimiter(self.separator)).unwrap_or_default();
+            let is_guid = part.kind == "guid";
+            let may_hold = |byte: u8| match byte {
+                b'0'..=b'9' | b'-' => true,
+                byte => is_guid && byte.is_ascii_hexdigit(),
+            };
+            match rest.iter().position(|byte| *byte == delimiter || !may_hold(*byte)) {
+                None => return is_last || rest.is_empty(),
+                // An empty part, or another character, is malformed.
+                Some(end) if end == 0 || rest[end] != delimiter => return true,
                 Some(_) if is_last => return false,
-                Some(after) => rest = after,
+                Some(end) => rest = &rest[end + 1..],
             }
         }
         true
     }
 }
 
-/// Checks whether a text may be the encoding of a self-delimiting part.
-fn may_be(part: &PartInfo, text: &str) -> bool {
-    let is_guid = part.kind == "guid";
-    let may_hold = |byte: u8| byte == b'-' || if is_guid { byte.is_ascii_hexdigit() } else { byte.is_ascii_digit() };
-    !text.is_empty() && text.bytes().all(may_hold)
+/// Checks whether all bytes are digits, eight at a time.
+#[inline]
+fn are_digits(bytes: &[u8]) -> bool {
+    const EACH: u64 = u64::MAX / 0xFF;
+    let (eights, rest) = bytes.as_chunks();
+    let is_eight = |eight: &[u8; 8]| {
+        // A digit is now 0 to 9. A greater byte has its highest bit set, or sets it by the addition.
+        let digits = u64::from_le_bytes(*eight) ^ (EACH * u64::from(b'0'));
+        (digits | digits.wrapping_add(EACH * (0x80 - 10))) & (EACH * 0x80) == 0
+    };
+    eights.iter().all(is_eight) && rest.iter().all(u8::is_ascii_digit)
 }
 
 /// Checks whether two recorded primary keys have different shapes: the row keys of each fit the other's [`Shape`] never.
@@ -76,7 +95,7 @@ pub(super) fn differ(one: &Value, other: &Value) -> bool {
 struct Characters {
     /// `true` if the encoding writes letters.
     writes_letters: bool,
-    /// `true` if [`may_be`] allows letters.
+    /// `true` if [`Shape::fits`] allows letters.
     allows_letters: bool,
 }
 
@@ -158,6 +177,17 @@ mod tests {
             keys = keys.into_iter().flat_map(more).collect();
         }
         keys
+    }
+
+    #[test]
+    fn digits_are_recognized_in_words() {
+        for at in 0..19 {
+            for byte in 0..=u8::MAX {
+                let mut bytes = *b"1234567890987654321";
+                bytes[at] = byte;
+                assert_eq!(are_digits(&bytes), byte.is_ascii_digit(), "{byte} at {at}");
+            }
+        }
     }
 
     #[test]

@@ -1,8 +1,72 @@
-//! Reader of encoded properties: a hand-written equivalent of `postcard::take_from_bytes` for `(&str, ValueRef)`.
+//! The encoding of properties: for each one, its name, a byte for its type, and its value.
+//!
+//! | part | bytes |
+//! |---|---|
+//! | name | its length as a varint, and the text |
+//! | type | 0 to 8: text, bytes, boolean, Int32, Int64, double, GUID, time, unreadable value |
+//! | text, bytes, unreadable value | the length as a varint, and the bytes |
+//! | boolean | 0 or 1 |
+//! | Int32, Int64 | a varint of the number in zigzag form, in which small numbers of either sign are short |
+//! | double, time (ticks) | eight bytes, the lowest first |
+//! | GUID | its 16 bytes |
+//!
+//! A varint has seven bits in each byte, the lowest first; the highest bit is set in each byte but the last.
 //!
 //! A scan spends much of its time here. A property that is not asked for is therefore skipped, not read.
 
+use ascii::AsAsciiStr as _;
+
 use crate::{Guid, Ticks, ValueRef};
+
+/// Appends a property.
+#[inline]
+pub(super) fn push(bytes: &mut Vec<u8>, name: &str, value: ValueRef<'_>) {
+    push_slice(bytes, name.as_bytes());
+    match value {
+        ValueRef::String(text) => push_tagged(bytes, 0, text.as_bytes()),
+        ValueRef::Binary(value) => push_tagged(bytes, 1, value),
+        ValueRef::Boolean(value) => bytes.extend([2, value.into()]),
+        ValueRef::Int32(value) => push_zigzag(bytes, 3, value.into()),
+        ValueRef::Int64(value) => push_zigzag(bytes, 4, value),
+        ValueRef::Double(value) => push_array(bytes, 5, value.to_le_bytes()),
+        ValueRef::Guid(value) => push_array(bytes, 6, *value.as_bytes()),
+        ValueRef::DateTime(value) => push_array(bytes, 7, value.get().to_le_bytes()),
+        ValueRef::Unreadable(found) => push_tagged(bytes, 8, found.as_bytes()),
+    }
+}
+
+#[inline]
+fn push_tagged(bytes: &mut Vec<u8>, tag: u8, value: &[u8]) {
+    bytes.push(tag);
+    push_slice(bytes, value);
+}
+
+#[inline]
+fn push_slice(bytes: &mut Vec<u8>, slice: &[u8]) {
+    push_varint(bytes, slice.len() as u64);
+    bytes.extend_from_slice(slice);
+}
+
+#[inline]
+fn push_zigzag(bytes: &mut Vec<u8>, tag: u8, value: i64) {
+    bytes.push(tag);
+    push_varint(bytes, (value << 1 ^ value >> 63).cast_unsigned());
+}
+
+#[inline]
+fn push_array<const N: usize>(bytes: &mut Vec<u8>, tag: u8, value: [u8; N]) {
+    bytes.push(tag);
+    bytes.extend(value);
+}
+
+#[inline]
+fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number.to_le_bytes()[0] | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number.to_le_bytes()[0]);
+}
 
 /// Returns the first property and the bytes after it, or `None` if the property is damaged.
 #[inline]
@@ -32,6 +96,41 @@ pub(super) fn find<'a>(bytes: &mut &'a [u8], name: &str, found: &mut usize) -> O
         rest.skip_value()?;
     }
     Some(None)
+}
+
+/// Returns the value of the first property if its name is `name`, and leaves in `bytes` the properties after it. Returns
+/// `None` and changes nothing if it has another name, a long one, or is damaged.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "then the name is a constant, which takes few instructions to compare")]
+pub(super) fn next_if<'a>(bytes: &mut &'a [u8], name: &str) -> Option<ValueRef<'a>> {
+    let (length, rest) = bytes.split_first()?;
+    // Names below 128 bytes have a length of one byte.
+    if name.len() >= 0x80 || usize::from(*length) != name.len() {
+        return None;
+    }
+    let (found, rest) = rest.split_at_checked(name.len())?;
+    if found != name.as_bytes() {
+        return None;
+    }
+    let mut rest = Bytes(rest);
+    let value = rest.value()?;
+    *bytes = rest.0;
+    Some(value)
+}
+
+/// Returns the values of the properties with these names, of which each occurs once. Reads all properties. Returns `None`
+/// if they are damaged.
+#[inline]
+pub(super) fn find_all<'a, const N: usize>(bytes: &'a [u8], names: [&str; N]) -> Option<[Option<ValueRef<'a>>; N]> {
+    let (mut bytes, mut values) = (Bytes(bytes), [None; N]);
+    while !bytes.0.is_empty() {
+        let name = bytes.slice()?;
+        match names.iter().position(|wanted| is_same(name, wanted.as_bytes())) {
+            Some(at) => values[at] = Some(bytes.value()?),
+            None => bytes.skip_value()?,
+        }
+    }
+    Some(values)
 }
 
 /// Returns true if the two names are the same. Names are short: calling the function that compares memory takes longer
@@ -78,7 +177,7 @@ impl<'a> Bytes<'a> {
             4 => ValueRef::Int64(self.zigzag()?),
             5 => ValueRef::Double(f64::from_le_bytes(self.array()?)),
             6 => ValueRef::Guid(Guid::from_bytes(self.array()?)),
-            7 => ValueRef::DateTime(Ticks::new(self.varint()?)?),
+            7 => ValueRef::DateTime(Ticks::new(u64::from_le_bytes(self.array()?))?),
             8 => ValueRef::Unreadable(self.text()?),
             _ => return None,
         })
@@ -90,8 +189,8 @@ impl<'a> Bytes<'a> {
         match self.byte()? {
             0 | 1 | 8 => drop(self.slice()?),
             2 => drop(self.byte()?),
-            3 | 4 | 7 => drop(self.varint()?),
-            5 => drop(self.array::<8>()?),
+            3 | 4 => drop(self.varint()?),
+            5 | 7 => drop(self.array::<8>()?),
             6 => drop(self.array::<16>()?),
             _ => return None,
         }
@@ -102,7 +201,7 @@ impl<'a> Bytes<'a> {
     fn check(&mut self) -> Option<()> {
         let all = self.0;
         let name = self.slice()?;
-        let text = if let [0, rest @ ..] = self.0 {
+        let value = if let [0, rest @ ..] = self.0 {
             self.0 = rest;
             self.slice()?
         } else {
@@ -111,7 +210,7 @@ impl<'a> Bytes<'a> {
         };
         // Most properties are entirely ASCII, which a single check shows.
         let whole = &all[..all.len() - self.0.len()];
-        let sound = whole.is_ascii() || (is_text(name) && is_text(text));
+        let sound = whole.is_ascii() || (text(name).is_some() && text(value).is_some());
         sound.then_some(())
     }
 
@@ -184,14 +283,18 @@ impl<'a> Bytes<'a> {
 
     #[inline]
     fn text(&mut self) -> Option<&'a str> {
-        std::str::from_utf8(self.slice()?).ok()
+        text(self.slice()?)
     }
 }
 
+/// Returns the text of these bytes; `None` if they are not UTF-8. Most text is ASCII, and the check for ASCII takes far
+/// less time than that for UTF-8.
 #[inline]
-fn is_text(bytes: &[u8]) -> bool {
-    // Most text is ASCII, and the check for ASCII is faster than that for UTF-8.
-    bytes.is_ascii() || std::str::from_utf8(bytes).is_ok()
+pub(crate) fn text(bytes: &[u8]) -> Option<&str> {
+    match bytes.as_ascii_str() {
+        Ok(text) => Some(text.as_str()),
+        Err(_) => std::str::from_utf8(bytes).ok(),
+    }
 }
 
 #[cfg(test)]
@@ -218,9 +321,10 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(4096))]
 
         #[test]
-        fn postcard_output_is_read(name in any::<String>(), value in value(), more in any::<Vec<u8>>()) {
+        fn a_property_reads_back(name in any::<String>(), value in value(), more in any::<Vec<u8>>()) {
             let property = (name.as_str(), value.as_ref());
-            let mut bytes = postcard::to_allocvec(&property).expect("a property");
+            let mut bytes = Vec::new();
+            push(&mut bytes, &name, property.1);
             let length = bytes.len();
             bytes.extend(&more);
             prop_assert_eq!(take(&bytes), Some((property, &more[..])));
@@ -230,17 +334,25 @@ mod tests {
             prop_assert_eq!((rest, found), (&more[..], length));
             prop_assert_eq!(find(&mut &bytes[..length], "another", &mut found), Some(None));
             prop_assert_eq!(found, length);
+            let mut rest = &bytes[..];
+            prop_assert_eq!(next_if(&mut rest, "another"), None);
+            let next = next_if(&mut rest, &name);
+            prop_assert_eq!(next, (name.len() < 0x80).then_some(property.1));
+            prop_assert_eq!(rest.len(), if next.is_some() { more.len() } else { bytes.len() });
+            prop_assert_eq!(find_all(&bytes[..length], ["another", &name]), Some([None, Some(property.1)]));
             prop_assert_eq!(skip_all(&bytes[..length]), Some(()));
             prop_assert!(check(&bytes[..length]));
             for end in 0..length {
                 prop_assert_eq!(take(&bytes[..end]), None);
                 prop_assert_eq!(check(&bytes[..end]), end == 0);
                 prop_assert_eq!(find(&mut &bytes[..end], "another", &mut 0), (end == 0).then_some(None));
+                prop_assert_eq!(next_if(&mut &bytes[..end], &name), None);
+                prop_assert_eq!(find_all(&bytes[..end], ["another"]), (end == 0).then_some([None]));
             }
         }
 
         #[test]
-        fn properties_are_read_as_postcard_reads_them(
+        fn damaged_bytes_are_refused_or_read_in_one_way(
             name in prop::collection::vec(any::<u8>(), 0..3),
             tail in prop::collection::vec(prop_oneof![Just(0xFF), Just(0x7F), 0_u8..9, any::<u8>()], 0..24),
         ) {
@@ -248,15 +360,16 @@ mod tests {
             bytes.extend(name);
             bytes.extend(tail);
             let mut rest = &bytes[..];
-            while let Some((_, after)) = take(rest) {
+            while let Some(((name, value), after)) = take(rest) {
+                // Only the length of a varint may differ from the one that is written.
+                let mut same = Vec::new();
+                push(&mut same, name, value);
+                prop_assert!(same.len() <= rest.len() - after.len());
+                // The texts are compared, because NaN is not equal to itself.
+                prop_assert_eq!(format!("{:?}", take(&same)), format!("{:?}", Some(((name, value), [0_u8; 0]))));
                 rest = after;
             }
             prop_assert_eq!(check(&bytes), rest.is_empty());
-            if let Some(taken) = take(&bytes) {
-                let same = postcard::take_from_bytes::<(&str, ValueRef<'_>)>(&bytes).expect("what was read");
-                // The texts are compared, because NaN is not equal to itself.
-                prop_assert_eq!(format!("{taken:?}"), format!("{same:?}"));
-            }
         }
     }
 
@@ -269,10 +382,43 @@ mod tests {
             ValueRef::Int64(i64::MAX),
             ValueRef::DateTime(Ticks::MAX),
         ] {
-            let bytes = postcard::to_allocvec(&("", value)).expect("a property");
+            let mut bytes = Vec::new();
+            push(&mut bytes, "", value);
             assert_eq!(take(&bytes), Some((("", value), &[][..])));
         }
-        assert_eq!(take(&[0, 7, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01]), None);
-        assert_eq!(take(&[0, 7, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x02]), None);
+        assert_eq!(take(&[0, 4, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x02]), None);
+        assert_eq!(take(&[0, 3, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01]), None);
+        // A time after the last one.
+        assert_eq!(take(&[0, 7, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]), None);
+    }
+
+    /// Checks the bytes of the format, because files outlive a release.
+    #[test]
+    fn the_bytes_of_properties_do_not_change_between_releases() {
+        let properties = [
+            ("A", ValueRef::String("x")),
+            ("B", ValueRef::Binary(&[1, 2])),
+            ("C", ValueRef::Boolean(true)),
+            ("D", ValueRef::Int32(-1)),
+            ("E", ValueRef::Int64(64)),
+            ("F", ValueRef::Double(1.0)),
+            ("G", ValueRef::Guid(Guid::from_bytes([7; 16]))),
+            ("H", ValueRef::DateTime(Ticks::UNIX_EPOCH)),
+        ];
+        let mut bytes = Vec::new();
+        for (name, value) in properties {
+            push(&mut bytes, name, value);
+        }
+        let expected = [
+            &[1, b'A', 0, 1, b'x'][..],
+            &[1, b'B', 1, 2, 1, 2],
+            &[1, b'C', 2, 1],
+            &[1, b'D', 3, 1],
+            &[1, b'E', 4, 0x80, 0x01],
+            &[1, b'F', 5, 0, 0, 0, 0, 0, 0, 0xF0, 0x3F],
+            &[1, b'G', 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7],
+            &[1, b'H', 7, 0x00, 0x80, 0xB5, 0xF7, 0xF5, 0x7F, 0x9F, 0x08],
+        ];
+        assert_eq!(bytes, expected.concat());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::Deref};
 
-use super::{Point, Primary, View};
+use super::{OwnedView, Point, Primary, View};
 use crate::{
     Result, RowRef, Stored, TableEntity, Tables, entity,
     read::{FoundRow, Plan},
@@ -91,9 +91,17 @@ impl<T: fmt::Debug> fmt::Debug for Copied<T> {
 
 impl<E: TableEntity> View for Copied<E> {
     type Entity = E;
+    type Row<'r> = Self;
     type Item = Self;
 
-    fn read(found: FoundRow<'_>) -> Result<Option<Self>> {
-        read_copy(found.layout, found.row)
+    fn read<F: FnOnce(Self)>(found: &FoundRow<'_>, give: F) -> Result<bool> {
+        Ok(read_copy(found.layout, *found.row)?.map(give).is_some())
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: TableEntity> OwnedView for Copied<E> {
+    fn own(row: Self) -> Self {
+        row
     }
 }

@@ -1,6 +1,6 @@
 //! Groups: entities of several kinds in one partition, a master and its items, which one query reads.
 
-use super::{Done, Part, Primary, QueryBuilder, Rows, View};
+use super::{Done, OwnedView, Part, Primary, QueryBuilder, Rows};
 use crate::{
     Result, RowRef, Stored, TableEntity, ValueRef, entity,
     key::{Encode, KeyPart, PartSink},
@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// An enum of entities that share a table and a partition: `#[derive(EntityGroup)]`.
-pub trait EntityGroup: View<Item = Self> + Send {
+pub trait EntityGroup: OwnedView<Item = Self> + Send {
     /// Members for the variants, the master first.
     #[doc(hidden)]
     const MEMBERS: &'static [Member];
@@ -152,14 +152,17 @@ impl<E: TableEntity> QueryBuilder<E> {
 }
 
 impl FoundRow<'_> {
-    /// Reads the row as a variant of the group; `None` if it is a row of no variant.
+    /// Reads the row as a variant of the group; `None` if it is a row of no variant, or is not committed.
     #[doc(hidden)]
-    pub fn member<G: EntityGroup>(self) -> Result<Option<G>> {
+    pub fn member<G: EntityGroup>(&self) -> Result<Option<G>> {
+        if !self.is_committed()? {
+            return Ok(None);
+        }
         let members = G::MEMBERS;
         let variant = if members.iter().any(|member| member.kind.is_some()) {
             let mut properties = self.row.properties;
             let found =
-                properties.seek(entity::KIND).map_err(|damage| crate::codec::damaged(self.table, self.row, damage))?;
+                properties.seek(entity::KIND).map_err(|damage| crate::codec::damaged(self.table, *self.row, damage))?;
             members.iter().position(|member| found == member.kind.map(ValueRef::String))
         } else {
             let shapes = members.iter().enumerate().filter(|(_, member)| member.has_shape(self.row.row_key));
@@ -169,6 +172,6 @@ impl FoundRow<'_> {
             let most = shapes.max_by_key(|(_, member)| member.key().row.len());
             Some(most.map_or(0, |(variant, _)| variant))
         };
-        variant.map(|variant| <G as EntityGroup>::read(variant, self.table, self.row)).transpose()
+        variant.map(|variant| <G as EntityGroup>::read(variant, self.table, *self.row)).transpose()
     }
 }

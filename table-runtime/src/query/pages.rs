@@ -10,7 +10,7 @@ use std::{
 use futures_core::Stream;
 use futures_util::stream;
 
-use super::View;
+use super::OwnedView;
 use crate::{
     Error, Result,
     read::{FoundRow, Source},
@@ -37,7 +37,7 @@ pub struct Entities<T> {
 }
 
 impl<T: Send + 'static> Entities<T> {
-    pub(super) fn new<V: View<Item = T>>(table: &'static str, source: Result<Source>) -> Self {
+    pub(super) fn new<V: OwnedView<Item = T>>(table: &'static str, source: Result<Source>) -> Self {
         // The state is `None` after an error, which ends the stream.
         let pages = stream::unfold(Some(source), move |state| async move {
             let (mut items, source) = (Vec::new(), state?);
@@ -56,11 +56,9 @@ impl<T: Send + 'static> Entities<T> {
 }
 
 /// Adds the found row to `items` if it is a match, and returns whether it is one.
-pub(super) fn give<V: View>(found: FoundRow<'_>, items: &mut Vec<V::Item>) -> Result<bool> {
-    let item = V::read(found)?;
-    let given = item.is_some();
-    items.extend(item);
-    Ok(given)
+#[inline]
+pub(super) fn give<V: OwnedView>(found: &FoundRow<'_>, items: &mut Vec<V::Item>) -> Result<bool> {
+    V::read(found, |row| items.push(V::own(row)))
 }
 
 impl<T> Stream for Entities<T> {

@@ -2,7 +2,7 @@
 
 use std::{fmt, marker::PhantomData};
 
-use super::{Explain, HasPart, Primary, Projection, Query, View};
+use super::{Explain, HasPart, OwnedView, Primary, Projection, Query, View};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::{
@@ -105,12 +105,12 @@ impl<V: View, W> Point<V, W> {
     /// # Errors
     /// [`Error::Key`](crate::Error::Key) for a value that no key can hold, [`Error::Property`](crate::Error::Property)
     /// for a row that does not fit the struct, and the errors of the store.
-    pub async fn get(self, tables: &Tables) -> Result<Option<V::Item>> {
+    pub async fn get(self, tables: &Tables) -> Result<Option<V::Item>>
+    where
+        V: OwnedView,
+    {
         let mut item = None;
-        let mut read = |found: FoundRow<'_>| {
-            item = V::read(found)?;
-            Ok(item.is_some())
-        };
+        let mut read = |found: &FoundRow<'_>| V::read(found, |row| item = Some(V::own(row)));
         let select = self.plan.selected(self.plan.visible().properties());
         read::find(&self.plan, tables, select.as_deref(), &mut read).await?;
         Ok(item)
@@ -135,7 +135,7 @@ impl<V: View, W> Point<V, W> {
     /// Fails with the errors of [`get`](Self::get).
     pub async fn exists(self, tables: &Tables) -> Result<bool> {
         let mut exists = false;
-        let mut read = |found: FoundRow<'_>| {
+        let mut read = |found: &FoundRow<'_>| {
             exists = found.is_match::<V>()?;
             Ok(exists)
         };
@@ -163,7 +163,7 @@ impl Tables {
     ///
     /// # Errors
     /// Fails with the error of the first [`Point::get`] that failed.
-    pub async fn get_many<V: View, W>(
+    pub async fn get_many<V: OwnedView, W>(
         &self,
         keys: impl IntoIterator<Item = Point<V, W>>,
     ) -> Result<Vec<Option<V::Item>>> {

@@ -4,11 +4,13 @@ use std::borrow::Cow;
 
 use super::View;
 use crate::{
-    Column, LayoutInfo, Properties, Result, RowRef, TableEntity,
+    Column, LayoutInfo, Properties, Property, Result, RowRef, TableEntity, ValueRef,
     codec::{PropertyWriter, RowReader},
+    column::{Free, InKey, Indexed},
     entity,
     key::{KeyReader, RowContext},
     layout::Holds,
+    property::{Defaulted, Native, PropertyProblem},
     read::{FoundRow, values, wants_keys},
     row::RowKeys,
 };
@@ -17,24 +19,38 @@ use crate::{
 ///
 /// A query returns the struct itself, not a [`Stored`](crate::Stored), because a part of an entity cannot be written
 /// back.
+///
+/// A projection with a lifetime borrows from the rows that a query reads. [`for_each`](crate::Rows::for_each) passes it
+/// to its closure, and copies no text:
+///
+/// | field of the entity | field of the projection |
+/// |---|---|
+/// | `String`, `Box<str>`, `Arc<str>` | `&'a str` or `Cow<'a, str>`; `Cow<'a, str>` if only the key holds the field |
+/// | `Vec<u8>` | `&'a [u8]` |
+/// | `Option` of these | `Option` of these |
+/// | any type | the same type |
+///
+/// A key holds some characters of a text as escapes. A `Cow` of such a text is owned, and it is borrowed from any other
+/// key. A key part that is folded, such as `lowercase`, is also stored as a property, and is read from there.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a projection of `{E}`",
     label = "not a projection of `{E}`",
     note = "write `#[derive(Projection)] #[projection(of = {E})]` on a struct of some of its fields"
 )]
-pub trait Projection<E>: View<Entity = E, Item = Self> + Send {
+pub trait Projection<E>: View<Entity = E> {
     /// Properties of the fields, in their order; the name is empty for a field that only the key holds.
     #[doc(hidden)]
     const PROPERTIES: &'static [&'static str];
 
     #[doc(hidden)]
-    fn read(row: &mut RowReader<'_>) -> Result<Self>;
+    fn read<'r>(row: &mut RowReader<'r>) -> Result<Self::Row<'r>>;
 }
 
 /// Type of an entity's field, which must be the type `P` of the projection's field.
 #[diagnostic::on_unimplemented(
     message = "a projection's field has the type of the entity's: `{Self}`, not `{P}`",
-    label = "the entity's field is a `{Self}`"
+    label = "the entity's field is a `{Self}`",
+    note = "a projection with a lifetime, such as `struct Headline<'a>`, can borrow a text as `&'a str`"
 )]
 pub trait SameAs<P> {
     #[doc(hidden)]
@@ -55,36 +71,162 @@ pub fn project<P, E, T: SameAs<P>, M, S>(column: Column<E, T, M, S>, row: &mut R
     column.load(row).map(T::same)
 }
 
-impl FoundRow<'_> {
-    /// Returns the fields of a projection; `None` if their entity does not have the value by which it was found, or no
-    /// longer has it.
+/// A field of a projection that borrows from the row: of the type `T` in the entity, with the mode `M` and the strategy
+/// `S` of its column.
+#[diagnostic::on_unimplemented(
+    message = "a projection cannot borrow the entity's field, a `{T}`, as `{Self}`",
+    label = "the entity's field is a `{T}`",
+    note = "a property that is a text is borrowed as `&'a str` or `Cow<'a, str>`, one that is a `Vec<u8>` as `&'a [u8]`, \
+            and an `Option` of these as an `Option`",
+    note = "a text that only the key holds is borrowed as `Cow<'a, str>`, because a key may hold escapes",
+    note = "any other field has the type that it has in the entity"
+)]
+pub trait Borrowed<'r, T, M, S>: Sized {
     #[doc(hidden)]
-    pub fn projected<E: TableEntity, P: Projection<E>>(self) -> Result<Option<P>> {
-        if const { E::LAYOUTS.len() > 1 } {
-            if self.layout > 0 {
-                return of_index::<E, P>(self.layout, self.row).map(Some);
-            }
-            if self.pointer.is_some() && self.entity::<E>()?.is_none() {
-                return Ok(None);
+    fn read<E: TableEntity>(name: &'static str, field: &str, row: &mut RowReader<'r>) -> Result<Self>;
+}
+
+/// A type of fields that can be borrowed as `Of`.
+pub trait Lends: Property {
+    /// Type behind the reference.
+    type Of: ?Sized;
+}
+
+/// The mode of a column that is stored as a property.
+pub trait InRow {}
+impl InRow for Free {}
+impl InRow for Indexed {}
+
+/// A strategy that stores texts and bytes unchanged.
+pub trait Unchanged {
+    /// True if the field has its default value if there is no property.
+    const DEFAULTED: bool;
+}
+
+impl Unchanged for Native {
+    const DEFAULTED: bool = false;
+}
+
+impl<S: Unchanged> Unchanged for Defaulted<S> {
+    const DEFAULTED: bool = true;
+}
+
+macro_rules! lends {
+    ($($type:ty: $of:ty;)*) => {$(
+        impl Lends for $type {
+            type Of = $of;
+        }
+    )*};
+}
+
+lends! {
+    String: str;
+    Box<str>: str;
+    std::sync::Arc<str>: str;
+    Vec<u8>: [u8];
+}
+
+/// Implements [`Borrowed`] for a type that borrows from a property, and for its `Option`.
+macro_rules! borrowed {
+    ($($type:ty: $of:ty, $variant:ident, $empty:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<'r, T: Lends<Of = $of>, M: InRow, S: Unchanged> Borrowed<'r, T, M, S> for $type {
+            #[inline]
+            fn read<E: TableEntity>(name: &'static str, _: &str, row: &mut RowReader<'r>) -> Result<Self> {
+                row.property(name, |value| match value {
+                    Some(ValueRef::$variant(value)) => Ok(value.into()),
+                    None if S::DEFAULTED => Ok($empty.into()),
+                    other => Err(PropertyProblem::of::<T>(other)),
+                })
             }
         }
-        entity::check_version::<E>(self.table, self.row)?;
-        of_row::<E, P>(self.table, self.row).map(Some)
+
+        #[diagnostic::do_not_recommend]
+        impl<'r, T: Lends<Of = $of>, M: InRow, S: Unchanged> Borrowed<'r, Option<T>, M, S> for Option<$type>
+        where
+            Option<T>: Property,
+        {
+            #[inline]
+            fn read<E: TableEntity>(name: &'static str, _: &str, row: &mut RowReader<'r>) -> Result<Self> {
+                row.property(name, |value| match value {
+                    Some(ValueRef::$variant(value)) => Ok(Some(value.into())),
+                    None => Ok(None),
+                    other => Err(PropertyProblem::of::<Option<T>>(other)),
+                })
+            }
+        }
+    )*};
+}
+
+borrowed! {
+    &'r str: str, String, "";
+    Cow<'r, str>: str, String, "";
+    &'r [u8]: [u8], Binary, [].as_slice();
+}
+
+#[diagnostic::do_not_recommend]
+impl<'r, T: Lends<Of = str>, S> Borrowed<'r, T, InKey, S> for Cow<'r, str> {
+    fn read<E: TableEntity>(_: &'static str, field: &str, row: &mut RowReader<'r>) -> Result<Self> {
+        row.key_text(&E::LAYOUTS[0], E::SEPARATOR, field)
     }
 }
 
-fn of_row<E: TableEntity, P: Projection<E>>(table: &str, row: RowRef<'_>) -> Result<P> {
-    let mut reader = RowReader::new(&E::LAYOUTS[0], table, row);
-    let projected = <P as Projection<E>>::read(&mut reader)?;
-    reader.finish()?;
-    Ok(projected)
+/// Reads a field of a projection that borrows from the row.
+#[inline]
+pub fn borrow<'r, P: Borrowed<'r, T, M, S>, E: TableEntity, T, M, S>(
+    column: Column<E, T, M, S>,
+    field: &'static str,
+    row: &mut RowReader<'r>,
+) -> Result<P> {
+    P::read::<E>(column.name(), field, row)
 }
 
-/// Returns the fields that an index row holds: as properties, in its own keys, or in the keys that it points to.
-fn of_index<E: TableEntity, P: Projection<E>>(layout: usize, row: RowRef<'_>) -> Result<P> {
+impl FoundRow<'_> {
+    /// Calls `give` with the fields of a projection. Returns false without a call if the row is not committed, or its
+    /// entity does not have the value by which it was found, or no longer has it.
+    #[doc(hidden)]
+    pub fn project<E, P, F>(&self, give: F) -> Result<bool>
+    where
+        E: TableEntity,
+        P: Projection<E>,
+        F: FnOnce(P::Row<'_>),
+    {
+        if const { E::LAYOUTS.len() > 1 } {
+            if self.layout > 0 {
+                of_index::<E, P, F>(self.layout, *self.row, give)?;
+                return Ok(true);
+            }
+            if self.pointer.is_some() && self.entity::<E>()?.is_none() {
+                return Ok(false);
+            }
+        }
+        let mut reader = RowReader::new(self.table, self.row);
+        let read = match E::VERSION {
+            1 => <P as Projection<E>>::read(&mut reader),
+            _ => {
+                entity::check_version::<E>(self.table, self.row).and_then(|()| <P as Projection<E>>::read(&mut reader))
+            }
+        };
+        // A row of a newer version may lack a property, and a row that no reader sees may have any.
+        let unread = if read.is_ok() { reader.unread() } else { self.row.properties };
+        let is_committed = entity::check_unread::<E>(self.table, self.row, unread)?;
+        if is_committed {
+            give(read?);
+        }
+        Ok(is_committed)
+    }
+}
+
+/// Calls `give` with the fields that an index row holds: as properties, in its own keys, or in the keys that it points
+/// to.
+fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(
+    layout: usize,
+    row: RowRef<'_>,
+    give: F,
+) -> Result<()> {
     let info = &E::LAYOUTS[layout];
     if info.index.as_ref().is_some_and(|index| index.holds == Holds::Copy) {
-        entity::check_version::<E>(info.table, row)?;
+        entity::check_version::<E>(info.table, &row)?;
     }
     let keys = if wants_keys(P::PROPERTIES) {
         let RowKeys { partition_key, row_key } = entity::owner::<E>(layout, row)?;
@@ -98,12 +240,17 @@ fn of_index<E: TableEntity, P: Projection<E>>(layout: usize, row: RowRef<'_>) ->
         let row_keys = row.keys();
         let properties = with_values.insert(row.properties.to_properties());
         for (part, _) in values {
-            let key = part_of(info, E::SEPARATOR, part, row)?;
+            let key = part_of(info, E::SEPARATOR, part, &row)?;
             E::index_value(layout, part, key, &mut PropertyWriter::new(info.table, &row_keys, properties))?;
         }
     }
     let properties = with_values.as_ref().map_or(row.properties, Properties::as_ref);
-    of_row::<E, P>(E::LAYOUTS[0].table, RowRef { partition_key: &keys.0, row_key: &keys.1, properties, ..row })
+    let row = RowRef { partition_key: &keys.0, row_key: &keys.1, properties, ..row };
+    let mut reader = RowReader::new(E::LAYOUTS[0].table, &row);
+    let projected = <P as Projection<E>>::read(&mut reader)?;
+    reader.finish()?;
+    give(projected);
+    Ok(())
 }
 
 /// Returns a reader of an index row's key, positioned at a part. `part` counts the parts of both keys.
@@ -111,7 +258,7 @@ fn part_of<'a>(
     layout: &'static LayoutInfo,
     separator: Option<char>,
     part: usize,
-    row: RowRef<'a>,
+    row: &'a RowRef<'a>,
 ) -> Result<KeyReader<'a>> {
     let (prefix, parts, key, before) = match part.checked_sub(layout.partition.len()) {
         None => (layout.partition_prefix, layout.partition, row.partition_key, part),

@@ -7,8 +7,8 @@ use std::{
 };
 
 use super::{
-    Access, Bounds, Complete, Done, Entities, Explain, HasPart, OnePoint, Opened, PageOf, Part, PrefixAccess,
-    Projection, Query, Reach, Rest, Sorted, View, pages::give,
+    Access, Bounds, Complete, Done, Entities, Explain, HasPart, OnePoint, Opened, OwnedView, PageOf, Part,
+    PrefixAccess, Projection, Query, Reach, Rest, Sorted, View, pages::give,
 };
 use crate::{
     OneVersion, Result, TableEntity, Tables,
@@ -197,7 +197,7 @@ impl<V, P, A> Rows<V, P, A> {
     /// and the errors of the store.
     pub fn all<'t>(self, tables: &'t Tables) -> BoxFuture<'t, Result<Vec<V::Item>>>
     where
-        V: View,
+        V: OwnedView,
         A: Opened,
     {
         let capacity = self.plan.take.unwrap_or(0).min(INITIAL_CAPACITY);
@@ -215,7 +215,7 @@ impl<V, P, A> Rows<V, P, A> {
     /// Fails with the errors of [`all`](Self::all).
     pub fn first<'t>(self, tables: &'t Tables) -> BoxFuture<'t, Result<Option<V::Item>>>
     where
-        V: View,
+        V: OwnedView,
         A: Opened,
     {
         let all = self.take(1).all(tables);
@@ -227,7 +227,7 @@ impl<V, P, A> Rows<V, P, A> {
     /// The stream's errors are those of [`all`](Self::all); it ends after an error.
     pub fn stream(self, tables: &Tables) -> Entities<V::Item>
     where
-        V: View,
+        V: OwnedView,
         A: Opened,
     {
         Entities::new::<V>(self.plan.table(), self.source(tables))
@@ -247,7 +247,7 @@ impl<V, P, A> Rows<V, P, A> {
         cursor: Option<&str>,
     ) -> BoxFuture<'t, Result<PageOf<V::Item>>>
     where
-        V: View,
+        V: OwnedView,
         A: Opened,
     {
         if size == 0 {
@@ -258,6 +258,74 @@ impl<V, P, A> Rows<V, P, A> {
             let mut entities = Vec::with_capacity(size.min(INITIAL_CAPACITY));
             let next = page?.read(&mut |found| give::<V>(found, &mut entities)).await?;
             Ok(PageOf { entities, next })
+        })
+    }
+
+    /// Calls `each` with every row, in key order. Reads pages of up to 1000 rows, and keeps none of them.
+    ///
+    /// With [`select`](Self::select) of a [`Projection`] that has a lifetime, the fields borrow from the rows, so that
+    /// nothing is allocated for a row on the embedded store: for sums, searches and exports of many rows. Without
+    /// `select`, each row is an entity or copy of its own, as in [`all`](Self::all).
+    ///
+    /// The closure returns nothing. To keep an error of its own, let it capture an `Option` and do nothing once that is
+    /// set; to end early, use [`take`](Self::take) or [`stream`](Self::stream).
+    ///
+    /// ```
+    /// use table_runtime::{Projection, Result, TableEntity, Tables};
+    ///
+    /// #[derive(TableEntity)]
+    /// struct Post {
+    ///     #[partition_key]
+    ///     author: String,
+    ///     #[row_key]
+    ///     number: u32,
+    ///     title: String,
+    ///     text: String,
+    /// }
+    ///
+    /// #[derive(Projection)]
+    /// #[projection(of = Post)]
+    /// struct Headline<'a> {
+    ///     number: u32,
+    ///     title: &'a str,
+    /// }
+    ///
+    /// /// Returns the number of the post with the longest title.
+    /// async fn longest(tables: &Tables, author: &str) -> Result<Option<u32>> {
+    ///     let mut longest = (0, None);
+    ///     let headlines = Post::by_key(author).select::<Headline<'_>>();
+    ///     let each = |Headline { number, title }: Headline<'_>| {
+    ///         if title.len() >= longest.0 {
+    ///             longest = (title.len(), Some(number));
+    ///         }
+    ///     };
+    ///     headlines.for_each(tables, each).await?;
+    ///     Ok(longest.1)
+    /// }
+    /// # futures::executor::block_on(async {
+    /// # let tables = Tables::in_memory()?;
+    /// # tables.create::<Post>().await?;
+    /// # for (number, title) in [(1, "Keys"), (2, "Indexes"), (3, "Costs")] {
+    /// #     let (author, text) = ("Marcus".to_owned(), String::new());
+    /// #     tables.insert(&Post { author, number, title: title.to_owned(), text }).await?;
+    /// # }
+    /// # assert_eq!(longest(&tables, "Marcus").await?, Some(2));
+    /// # table_runtime::Result::Ok(()) }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// Fails with the errors of [`all`](Self::all). Rows before the one that failed were passed to the closure.
+    pub fn for_each<'t, F>(self, tables: &'t Tables, mut each: F) -> BoxFuture<'t, Result<()>>
+    where
+        V: View,
+        A: Opened,
+        F: FnMut(V::Row<'_>) + Send + 't,
+    {
+        let source = self.source(tables);
+        Box::pin(async move {
+            let mut source = source?;
+            while source.next(&mut |found| V::read(found, &mut each)).await? {}
+            Ok(())
         })
     }
 
@@ -276,7 +344,7 @@ impl<V, P, A> Rows<V, P, A> {
         let source = self.source(tables).map(Source::for_count);
         Box::pin(async move {
             let (mut source, mut count) = (source?, 0);
-            let mut one = |found: FoundRow<'_>| {
+            let mut one = |found: &FoundRow<'_>| {
                 let counts = found.is_match::<V>()?;
                 count += usize::from(counts);
                 Ok(counts)
@@ -304,7 +372,7 @@ impl<V, P, A> Rows<V, P, A> {
     #[doc(hidden)]
     pub fn get(self, _: &Tables) -> Ready<Result<Option<V::Item>>>
     where
-        V: View,
+        V: OwnedView,
         P: OnePoint,
     {
         future::ready(Ok(None))

@@ -3,28 +3,47 @@
 use crate::{Result, Stored, TableEntity, read::FoundRow};
 
 /// A type that defines the results of a query: an entity, which is returned as [`Stored`], or a type that is made from
-/// its row, such as [`Copied`](crate::Copied).
+/// its row, such as [`Copied`](crate::Copied) or a [`Projection`](crate::Projection).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a table entity",
     note = "add `#[derive(TableEntity)]` to the struct"
 )]
-pub trait View: Sized + 'static {
+pub trait View: Sized {
     /// Entity whose rows are read; for a group of entities, the group itself.
     type Entity;
-    /// Result that the query returns for each row.
+    /// Result for one row, which may borrow from the row: [`Rows::for_each`](crate::Rows::for_each) passes it to its
+    /// closure.
+    type Row<'r>;
+    /// Result that a query returns for each row: the type of [`Row`](Self::Row), without a lifetime. A projection with a
+    /// lifetime has no such result.
     type Item: Send + 'static;
 
-    /// Reads a row; `None` if it is no match: its entity does not have the value by which it was found.
+    /// Reads a row, and calls `give` with the result. Returns false without a call if the row is no match: its insert is
+    /// not committed, or its entity does not have the value by which it was found.
     #[doc(hidden)]
-    fn read(found: FoundRow<'_>) -> Result<Option<Self::Item>>;
+    fn read<F: FnOnce(Self::Row<'_>)>(found: &FoundRow<'_>, give: F) -> Result<bool>;
+}
+
+/// A [`View`] whose results own their data, so that a query can return them. Every view is one, except a projection with
+/// a lifetime.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` borrows from the rows that a query reads, so the query cannot return it",
+    label = "borrows from rows",
+    note = "run the query with `for_each(&tables, |row| …)`, whose closure is called with each row while it is there",
+    note = "or write a projection that owns its fields: `String` instead of `&str`, and no lifetime"
+)]
+pub trait OwnedView: View + 'static {
+    #[doc(hidden)]
+    fn own(row: Self::Row<'_>) -> Self::Item;
 }
 
 impl FoundRow<'_> {
-    /// Checks whether the row is a match. A row that was not found through a pointer is one, because its keys match.
-    pub(super) fn is_match<V: View>(self) -> Result<bool> {
+    /// Checks whether the row is a match. A row that was not found through a pointer is one if it is committed, because
+    /// its keys match.
+    pub(super) fn is_match<V: View>(&self) -> Result<bool> {
         match self.pointer {
-            Some(_) => V::read(self).map(|item| item.is_some()),
-            None => Ok(true),
+            Some(_) => V::read(self, |_| ()),
+            None => self.is_committed(),
         }
     }
 }
@@ -32,9 +51,19 @@ impl FoundRow<'_> {
 #[diagnostic::do_not_recommend]
 impl<E: TableEntity> View for E {
     type Entity = E;
+    type Row<'r> = Stored<E>;
     type Item = Stored<E>;
 
-    fn read(found: FoundRow<'_>) -> Result<Option<Stored<E>>> {
-        found.entity()
+    #[inline]
+    fn read<F: FnOnce(Stored<E>)>(found: &FoundRow<'_>, give: F) -> Result<bool> {
+        Ok(found.entity()?.map(give).is_some())
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: TableEntity> OwnedView for E {
+    #[inline]
+    fn own(row: Stored<E>) -> Stored<E> {
+        row
     }
 }

@@ -8,9 +8,11 @@ pub struct FoundRow<'a> {
     /// Number of the row's layout: the entity's own, or that of an index which holds copies.
     pub(crate) layout: usize,
     pub(crate) table: &'a str,
-    pub(crate) row: RowRef<'a>,
+    pub(crate) row: &'a RowRef<'a>,
     /// Index row that pointed to the row.
     pub(crate) pointer: Option<IndexRowRef<'a>>,
+    /// True if nobody has checked yet that the row's insert is committed. Reading a whole entity shows it at no cost.
+    pub(crate) may_be_pending: bool,
 }
 
 /// Index row that pointed to an entity.
@@ -25,23 +27,32 @@ pub(crate) struct IndexRowRef<'a> {
 
 impl<'a> FoundRow<'a> {
     /// Returns the keys of the row in the query's own layout: those of the index row, if there is one.
-    pub(crate) fn position(self) -> (&'a str, &'a str) {
+    pub(crate) fn position(&self) -> (&'a str, &'a str) {
         let own = (self.row.partition_key, self.row.row_key);
         self.pointer.map_or(own, |pointer| (pointer.partition_key, pointer.row_key))
     }
 
     /// Returns the entity's row key if the index row can point to several entities.
-    pub(crate) fn listed(self) -> Option<&'a str> {
+    pub(crate) fn listed(&self) -> Option<&'a str> {
         self.pointer.filter(|pointer| pointer.is_list).map(|_| self.row.row_key)
     }
 
-    /// Returns the entity; `None` if it does not have the value by which it was found, or no longer has it.
-    pub(crate) fn entity<E: TableEntity>(self) -> Result<Option<Stored<E>>> {
-        let stored = entity::read::<E>(self.table, self.row)?;
-        if const { E::LAYOUTS.len() > 1 } {
-            return Ok(self.pointer.is_none_or(|pointer| pointer.points_to(&*stored)).then_some(stored));
+    /// Returns the entity; `None` if its insert is not committed, or if it does not have the value by which it was
+    /// found, or no longer has it.
+    #[inline]
+    pub(crate) fn entity<E: TableEntity>(&self) -> Result<Option<Stored<E>>> {
+        let stored = entity::read_committed::<E>(self.table, self.row);
+        if const { E::LAYOUTS.len() > 1 }
+            && let Some(pointer) = self.pointer
+        {
+            return Ok(stored?.filter(|stored| pointer.points_to(&**stored)));
         }
-        Ok(Some(stored))
+        stored
+    }
+
+    /// Checks whether the row's insert is committed.
+    pub(crate) fn is_committed(&self) -> Result<bool> {
+        Ok(!self.may_be_pending || !entity::is_pending(self.table, *self.row)?)
     }
 }
 

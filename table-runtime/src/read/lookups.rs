@@ -104,18 +104,19 @@ impl PointerReader {
     /// Calls `read` for the next entity and returns whether it was a match; `None` once every started read is done.
     pub(crate) async fn next(
         &mut self,
-        read: &mut (dyn FnMut(FoundRow<'_>) -> Result<bool> + Send),
+        read: &mut (dyn FnMut(&FoundRow<'_>) -> Result<bool> + Send),
     ) -> Result<Option<bool>> {
         let Some(next) = self.reads.next().await else { return Ok(None) };
         let (Pointer { from, is_list, .. }, row) = next?;
         let Some(row) = row.as_ref().map(Row::as_ref) else { return Ok(Some(false)) };
         let filter = self.filter.as_ref();
-        if !self.entities.is_visible(row)? || filter.is_some_and(|filter| !filter.holds(row.properties)) {
+        if !self.entities.is_visible(&row)? || filter.is_some_and(|filter| !filter.holds(row.properties)) {
             return Ok(Some(false));
         }
         let (partition_key, row_key) = (from.partition_key.as_str(), from.row_key.as_str());
         let pointer = Some(IndexRowRef { layout: self.entity_fns.layout, partition_key, row_key, is_list });
-        read(FoundRow { layout: 0, table: self.entities.table, row, pointer }).map(Some)
+        let table = self.entities.table;
+        read(&FoundRow { layout: 0, table, row: &row, pointer, may_be_pending: true }).map(Some)
     }
 
     /// Returns the number of entities in a list.

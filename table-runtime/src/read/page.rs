@@ -41,7 +41,7 @@ impl OnePage {
         let Self { mut source, query_hash } = self;
         let (mut partition_key, mut row_key, mut listed) = (String::new(), String::new(), None);
         let (is_sliced, mut slice) = (source.is_sliced(), None);
-        let mut read_and_note = |found: FoundRow<'_>| {
+        let mut read_and_note = |found: &FoundRow<'_>| {
             let is_match = read(found)?;
             if is_match {
                 let (partition, row) = found.position();

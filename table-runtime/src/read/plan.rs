@@ -46,10 +46,10 @@ pub struct Plan {
     /// key and all rows whose keys continue with this delimiter.
     group_delimiter: Option<char>,
     /// Range of the row keys, if it is not all keys that begin with `row`.
-    range: Option<KeyRange>,
+    range: Option<Box<KeyRange>>,
     /// True if no key is in the range, so that nothing has to be read.
     is_nothing: bool,
-    filter: Option<Condition>,
+    filter: Option<Box<Condition>>,
     /// Selected properties, if the query does not ask for whole rows.
     select: Option<Selection>,
     pub(crate) take: Option<usize>,
@@ -215,7 +215,7 @@ impl Plan {
         let to = allowed_bound::<K, N>(to, Ordering::Greater);
         let (Some(from), Some(to)) = (from, to) else {
             let key = self.row.as_str().to_owned();
-            self.range = Some(KeyRange { from: Bound::Included(key.clone()), to: Bound::Excluded(key) });
+            self.range = Some(Box::new(KeyRange { from: Bound::Included(key.clone()), to: Bound::Excluded(key) }));
             self.is_nothing = true;
             self.row_parts += 1;
             return;
@@ -247,7 +247,7 @@ impl Plan {
             };
         }
         let or = |bound, prefix| if bound == Bound::Unbounded { prefix } else { bound };
-        self.range = Some(KeyRange { from: or(from, prefix.from), to: or(to, prefix.to) });
+        self.range = Some(Box::new(KeyRange { from: or(from, prefix.from), to: or(to, prefix.to) }));
         self.row_parts += 1;
     }
 
@@ -264,9 +264,12 @@ impl Plan {
 
     /// Adds a filter condition with this number of comparisons.
     pub(crate) fn filter(&mut self, condition: Result<Condition, column::Problem>, comparisons: usize) {
-        let all = self.filter.as_ref().map_or(0, Condition::comparisons).saturating_add(comparisons);
+        let all = self.filter.as_deref().map_or(0, Condition::comparisons).saturating_add(comparisons);
         match condition {
-            Ok(condition) if all <= limits::COMPARISONS => self.filter = Some(both(self.filter.take(), condition)),
+            Ok(condition) if all <= limits::COMPARISONS => {
+                let filter = self.filter.take().map(|filter| *filter);
+                self.filter = Some(Box::new(both(filter, condition)));
+            }
             Ok(_) | Err(column::Problem::TooMany) => {
                 self.fail(PlanProblem::Limit(limits::too_many_comparisons(self.layout.table, all)));
             }
@@ -319,13 +322,13 @@ impl Plan {
     fn scan(&self, partitions: Partitions) -> Scan {
         // The rows of an index have no kind.
         let is_kind = self.visible.is_kind().filter(|_| self.layout.index.is_none());
-        let filter = self.filter.clone().filter(|_| !self.is_lookup());
+        let filter = self.filter.as_deref().filter(|_| !self.is_lookup()).cloned();
         let filter = match (is_kind, filter) {
             (Some(is_kind), Some(filter)) => Some(both(Some(is_kind), filter)),
             (is_kind, filter) => is_kind.or(filter),
         };
         let rows = match (&partitions, &self.range) {
-            (Partitions::One(_), Some(range)) => range.clone(),
+            (Partitions::One(_), Some(range)) => KeyRange::clone(range),
             _ if self.is_full_key => {
                 let key = self.row.as_str().to_owned();
                 let to = match self.group_delimiter {
@@ -421,12 +424,12 @@ impl Plan {
 
     /// Checks whether index rows that point to entities hold all properties that the query needs.
     pub(crate) fn is_covered(&self) -> bool {
-        self.select.is_some_and(|selection| selection.is_covered(self.layout, self.filter.as_ref()))
+        self.select.is_some_and(|selection| selection.is_covered(self.layout, self.filter.as_deref()))
     }
 
     /// Returns the filter if it has to be evaluated on the entities that index rows point to.
     pub(crate) fn entity_filter(&self) -> Option<&Condition> {
-        self.filter.as_ref().filter(|_| self.is_lookup())
+        self.filter.as_deref().filter(|_| self.is_lookup())
     }
 }
 

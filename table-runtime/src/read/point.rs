@@ -10,35 +10,45 @@ use crate::{Error, Result, RowRef, Tables};
 
 /// Calls `read` for the row of a point, if the row is visible to readers.
 pub(crate) async fn find(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>, read: OnRow<'_>) -> Result<()> {
-    let (partition, row) = plan.checked_keys()?;
-    let (layout, table) = (plan.layout_number(), plan.row_table()?);
-    let mut index = None;
-    if let Some(entity_fns) = plan.entity_fns() {
-        let ready = ReadyIndex::new(tables, entity_fns.id()).await?;
-        if plan.is_lookup() {
-            Box::pin(read_through_pointer(plan, entity_fns, tables, read)).await?;
-            return ready.confirm().await;
-        }
-        index = Some(ready);
+    match plan.entity_fns() {
+        None => find_row(plan, tables, select, read).await,
+        // The future of most points, which read no index, is kept small: it is moved several times.
+        Some(entity_fns) => Box::pin(find_in_index(plan, entity_fns, tables, select, read)).await,
     }
+}
+
+async fn find_row(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>, read: OnRow<'_>) -> Result<()> {
+    let (partition, row) = plan.checked_keys()?;
+    let (layout, table) = (plan.layout_number(), plan.layout().table_of(partition, row)?);
     let (visible, is_primary) = (plan.visible(), plan.layout().index.is_none());
     let mut check_row = |row: RowRef<'_>| {
-        if !is_primary || visible.is_visible(row)? {
-            read(FoundRow { layout, table: &table, row, pointer: None })?;
+        if !is_primary || visible.is_visible(&row)? {
+            read(&FoundRow { layout, table: &table, row: &row, pointer: None, may_be_pending: is_primary })?;
         }
         Ok(())
     };
     match tables.backend().get_with(&table, partition, row, select, &mut check_row).await {
         // The slice does not exist, or is being deleted: it has no such row.
         Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) if plan.layout().slice.is_some() => Ok(()),
-        read => {
-            read?;
-            match index {
-                Some(index) => index.confirm().await,
-                None => Ok(()),
-            }
-        }
+        read => read.map(drop),
     }
+}
+
+async fn find_in_index(
+    plan: &Plan,
+    entity_fns: EntityFns,
+    tables: &Tables,
+    select: Option<&[&'static str]>,
+    read: OnRow<'_>,
+) -> Result<()> {
+    plan.checked_keys()?;
+    let index = ReadyIndex::new(tables, entity_fns.id()).await?;
+    if plan.is_lookup() {
+        read_through_pointer(plan, entity_fns, tables, read).await?;
+    } else {
+        find_row(plan, tables, select, read).await?;
+    }
+    index.confirm().await
 }
 
 /// Calls `read` for the entity that an index row points to. Reads the pointer again until the entity is a match or the
@@ -56,9 +66,10 @@ async fn read_through_pointer(plan: &Plan, entity_fns: EntityFns, tables: &Table
         let owner = entity_fns.owner(pointer.as_ref())?;
         let mut is_match = false;
         let mut check_row = |row: RowRef<'_>| {
-            if visible.is_visible(row)? {
+            if visible.is_visible(&row)? {
                 let pointer = Some(IndexRowRef { layout: entity_fns.layout, partition_key, row_key, is_list: false });
-                is_match = read(FoundRow { layout: 0, table: visible.table, row, pointer })?;
+                is_match =
+                    read(&FoundRow { layout: 0, table: visible.table, row: &row, pointer, may_be_pending: true })?;
             }
             Ok(())
         };

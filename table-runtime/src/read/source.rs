@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Callback for a found row. It returns whether the row was a match and so is part of the result.
-pub(crate) type OnRow<'a> = &'a mut (dyn FnMut(FoundRow<'_>) -> Result<bool> + Send);
+pub(crate) type OnRow<'a> = &'a mut (dyn FnMut(&FoundRow<'_>) -> Result<bool> + Send);
 
 /// Rows and entities that a query finds, read as the caller asks for them.
 pub(crate) struct Source {
@@ -166,22 +166,24 @@ impl Source {
     }
 
     async fn next_rows(&mut self, read: OnRow<'_>) -> Result<bool> {
-        let Self { layout, entities, is_primary, is_keyless, .. } = *self;
-        let pages = &mut self.pages;
+        let Self { pages, layout, entities, is_primary, is_keyless, .. } = self;
+        let (layout, is_primary, is_keyless) = (*layout, *is_primary, *is_keyless);
         while pages.remaining_in_run > 0 {
             let (mut returned, limit, mut skipped_any, mut truncated) = (0, pages.remaining_in_run, false, false);
             let mut read_row = |table: &str, row: RowRef<'_>| {
-                let is_other = |row: RowRef<'_>| is_primary && !entities.has_shape(row);
-                if is_primary && !entities.is_visible_after_filter(row)? || is_keyless && is_other(row) {
+                let is_other = || is_primary && !entities.has_shape(&row);
+                let found = FoundRow { layout, table, row: &row, pointer: None, may_be_pending: is_primary };
+                if is_primary && !entities.is_visible_after_filter(&row)? || is_keyless && is_other() {
                     skipped_any = true;
                 } else if returned == limit {
                     // A store need not keep to the page size, and the query asks for more rows after it skipped some.
-                    truncated = true;
+                    truncated |= found.is_committed()?;
                 } else {
-                    match read(FoundRow { layout, table, row, pointer: None }) {
-                        Ok(is_match) => returned += usize::from(is_match),
+                    match read(&found) {
+                        Ok(true) => returned += 1,
+                        Ok(false) => skipped_any = true,
                         // Most tables have rows of one entity, so the shape is checked only after a key error.
-                        Err(Error::Key(_)) if is_other(row) => skipped_any = true,
+                        Err(Error::Key(_)) if is_other() => skipped_any = true,
                         Err(error) => return Err(error),
                     }
                 }

@@ -89,47 +89,46 @@ impl Visible {
         }
     }
 
-    /// Checks whether readers see the row.
-    pub(crate) fn is_visible(self, row: RowRef<'_>) -> Result<bool> {
-        Ok(self.is_of_kind(row)? && self.is_committed(row)?)
+    /// Checks whether readers see the row if it is committed.
+    ///
+    /// Every row is also checked for being committed, by [`FoundRow`](super::FoundRow), even if the struct has no
+    /// indexes: another program may know an index that this one does not, and write pending inserts.
+    #[inline]
+    pub(crate) fn is_visible(&self, row: &RowRef<'_>) -> Result<bool> {
+        Ok((!self.kinds.is_some() || self.is_of_kind(row)?) && !self.is_skipped(row)?)
     }
 
-    /// Checks whether readers see a row that the query found, and which therefore satisfies
-    /// [`is_kind`](Self::is_kind).
-    pub(crate) fn is_visible_after_filter(self, row: RowRef<'_>) -> Result<bool> {
-        if self.kinds.are_many() { self.is_visible(row) } else { self.is_committed(row) }
+    /// Checks the same for a row that the query found, and which therefore satisfies [`is_kind`](Self::is_kind).
+    #[inline]
+    pub(crate) fn is_visible_after_filter(&self, row: &RowRef<'_>) -> Result<bool> {
+        if self.kinds.are_many() { self.is_visible(row) } else { Ok(!self.is_skipped(row)?) }
     }
 
-    fn is_of_kind(self, row: RowRef<'_>) -> Result<bool> {
-        let mut kinds = self.kinds.iter().map(|kind| entity::is_kind(self.table, row, kind));
-        if !self.kinds.is_some() {
-            return Ok(true);
-        }
+    fn is_of_kind(&self, row: &RowRef<'_>) -> Result<bool> {
+        let mut kinds = self.kinds.iter().map(|kind| entity::is_kind(self.table, *row, kind));
         kinds.find(|is_kind| !matches!(is_kind, Ok(false))).unwrap_or(Ok(false))
     }
 
     /// Returns false if the row's key certainly belongs to another entity.
-    pub(crate) fn has_shape(self, row: RowRef<'_>) -> bool {
-        self.shape.is_none_or(|shape| shape.fits(row.row_key))
+    pub(crate) fn has_shape(&self, row: &RowRef<'_>) -> bool {
+        self.shape.as_ref().is_none_or(|shape| shape.fits(row.row_key))
     }
 
-    /// Checks whether the row is committed, and of a version that readers do not skip. Every row is checked, also if the struct has no indexes: another program
-    /// may know an index that this one does not, and write pending inserts.
-    fn is_committed(self, row: RowRef<'_>) -> Result<bool> {
-        if let Some(newest) = self.newest
-            && entity::newer_version(self.table, row, newest)?.is_some()
-        {
-            return Ok(false);
+    /// Checks whether the row has a version that readers skip.
+    #[inline]
+    fn is_skipped(&self, row: &RowRef<'_>) -> Result<bool> {
+        match self.newest {
+            Some(newest) => Ok(entity::newer_version(self.table, *row, newest)?.is_some()),
+            None => Ok(false),
         }
-        Ok(!entity::is_pending(self.table, row)?)
     }
 
-    /// Returns the properties that [`is_visible`](Self::is_visible) reads.
+    /// Returns the properties that decide whether readers see a row.
     pub(crate) const fn properties(self) -> &'static [&'static str] {
         self.properties_of(self.kinds.is_some())
     }
 
-    /// Returns the properties that [`is_visible_after_filter`](Self::is_visible_after_filter) reads.
+    /// Returns the properties that decide whether readers see a row that the query found.
     pub(crate) const fn properties_after_filter(self) -> &'static [&'static str] {
         self.properties_of(self.kinds.are_many())
     }

@@ -127,7 +127,8 @@ impl Tables {
             self.leases().forget(id);
             return Ok(None);
         };
-        let mut reader = RowReader::new(&Record::LAYOUTS[0], Record::LAYOUTS[0].table, row.as_ref());
+        let row = row.as_ref();
+        let mut reader = RowReader::new(Record::LAYOUTS[0].table, &row);
         let state = reader.property("State", <State as crate::Property>::from_value)?;
         let lease = (state == State::Ready).then(|| self.leases().keep(*id, row.etag.clone(), began));
         Ok(Some((state, lease)))

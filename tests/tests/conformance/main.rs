@@ -40,6 +40,7 @@ mod prefixes;
 mod properties;
 mod queries {
     mod filters;
+    mod for_each;
     mod hash_partitions;
     mod pages;
     mod points;

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, iter};
 use anyhow::Result;
 use table_runtime::{ETag, Error, Opened, Rows, Stored, TableEntity, Tables, Transaction};
 use tests::{
-    anything::{Anything, Key, Literal, Narrow, Part, Query, Source},
+    anything::{Anything, Key, Lent, Literal, Narrow, Part, Query, Source},
     random::Random,
     stores::Store,
 };
@@ -79,6 +79,7 @@ enum How {
     First,
     Count,
     Select,
+    ForEach,
     Page(usize),
 }
 
@@ -177,7 +178,8 @@ fn step(source: &mut Source<'_>) -> Step {
         65..68 => Step::GetMany(many(source, 3)),
         68..76 => Step::Next,
         _ => {
-            let how = [How::All, How::First, How::Count, How::Select, How::Page(1), How::Page(2), How::Page(5)];
+            let how =
+                [How::All, How::First, How::Count, How::Select, How::ForEach, How::Page(1), How::Page(2), How::Page(5)];
             let (mut query, how) = (source.query(), *source.random.pick(&how));
             // Only a query without a filter continues its pages after other steps.
             if matches!(how, How::Page(_)) && source.random.chance(70) {
@@ -404,6 +406,11 @@ async fn read<P, A: Opened>(
         How::First => format!("{:?}", rows.first(tables).await?.as_deref()),
         How::Count => format!("{}", rows.count(tables).await?),
         How::Select => format!("{:?}", rows.select::<Part>().all(tables).await?),
+        How::ForEach => {
+            let mut found = Vec::new();
+            rows.select::<Lent<'_>>().for_each(tables, |lent| found.push(format!("{lent:?}"))).await?;
+            found.join("\n")
+        }
         How::All | How::Page(_) => format!("{:?}", plain(&rows.all(tables).await?)),
     })
 }

@@ -14,7 +14,7 @@ use super::{
 use crate::{Error, Guid, Result};
 
 /// Version of the file's format: the tables, the keys and the values in it.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// Number of bytes of the file that are kept in memory. The rest is mostly in the operating system's own cache, which
 /// shrinks when other programs need the memory. The default of `redb` is 1 GiB.
@@ -195,7 +195,7 @@ mod tests {
         transaction.commit().expect("a commit");
         drop(database);
         let error = open(&path).expect_err("a later format");
-        assert!(error.to_string().contains("the format 3; this version reads the format 2"), "{error}");
+        assert!(error.to_string().contains("the format 4; this version reads the format 3"), "{error}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{
     failure::{StoreError, engine, store},
     snapshot::RowTable,
     store_key,
-    store_key::StoreRange,
+    store_key::{KeySpace, StoreRange},
     stored_value::StoredValue,
 };
 use crate::{
@@ -41,19 +41,20 @@ pub(super) fn get(
     checks: Checks,
     read: Reader<'_>,
 ) -> Result<bool> {
-    let key = store_key::encode(partition_key, row_key);
+    let mut space = KeySpace::new();
+    let key = space.encode(partition_key, row_key);
     // A damaged page may give a wrong position of the value. An access to the value then panics, so the first access is
     // inside `engine`.
-    let value = engine(|| rows.get(key.as_slice()).inspect(|value| _ = value.as_ref().map(AccessGuard::value)))?;
+    let value = engine(|| rows.get(key).inspect(|value| _ = value.as_ref().map(AccessGuard::value)))?;
     let Some(value) = value.map_err(store)? else {
-        return match check_gap(rows, table, Bound::Included(&key))? {
+        return match check_gap(rows, table, Bound::Included(key))? {
             // The range search found the key, but the search for the key did not, so the row is damaged.
-            Some(next) if next.value() == key => Err(damaged_at(table, &key)),
+            Some(next) if next.value() == key => Err(damaged_at(table, key)),
             _ => Ok(false),
         };
     };
     let damaged = |damage| damaged(table, partition_key, row_key, damage);
-    let stored = StoredValue::read(&key, value.value()).map_err(damaged)?;
+    let stored = StoredValue::read(key, value.value()).map_err(damaged)?;
     let mut kept = Vec::new();
     let properties = properties(stored, select, checks, &mut kept).map_err(damaged)?;
     let (etag, timestamp) = (&ETag::from(stored.timestamp), stored.timestamp);
@@ -186,17 +187,18 @@ pub(super) fn page(
     }
 }
 
-/// Returns all properties, or the selected ones.
+/// Returns the properties to pass to the caller. A reader that gets them by reference gets all of them, because it can
+/// skip those that were not selected in less time than a copy of the others takes.
 fn properties<'a>(
     stored: StoredValue<'a>,
     select: Option<&[&str]>,
     checks: Checks,
     kept: &'a mut Vec<u8>,
 ) -> Result<PropertiesRef<'a>, DamagedProperties> {
-    match (select, checks) {
-        (Some(names), _) => stored.select(names, kept),
-        (None, Checks::Store) => stored.properties(),
-        (None, Checks::Reader) => Ok(stored.unread()),
+    match (checks, select) {
+        (Checks::Reader, _) => Ok(stored.unread()),
+        (Checks::Store, Some(names)) => stored.select(names, kept),
+        (Checks::Store, None) => stored.properties(),
     }
 }
 

@@ -66,6 +66,10 @@ impl Names {
 }
 
 fn compare(left: &str, right: &str) -> Ordering {
+    // Most names are written as the table was created.
+    if left == right {
+        return Ordering::Equal;
+    }
     left.bytes().map(|byte| byte.to_ascii_lowercase()).cmp(right.bytes().map(|byte| byte.to_ascii_lowercase()))
 }
 

@@ -8,7 +8,7 @@ use twox_hash::XxHash3_64;
 use crate::{DamagedProperties, Properties, PropertiesRef, Ticks};
 
 /// First byte of a value: the version of its encoding.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// Length of the version byte and the time stamp's ticks, which begin with the highest byte.
 const HEADER: usize = 1 + size_of::<u64>();
 /// Length of the checksum, which ends a value.
@@ -135,9 +135,9 @@ mod tests {
         encode_into(&mut value, &[("A", Value::Int32(1))].into_iter().collect());
         stamp(b"p\x00r", &mut value, Ticks::UNIX_EPOCH);
         let expected = [
-            0x02, 0x08, 0x9F, 0x7F, 0xF5, 0xF7, 0xB5, 0x80, 0x00, // the version and the time stamp
+            0x03, 0x08, 0x9F, 0x7F, 0xF5, 0xF7, 0xB5, 0x80, 0x00, // the version and the time stamp
             0x01, 0x41, 0x03, 0x02, // the properties
-            0xC4, 0x44, 0x11, 0x7F, 0x8B, 0x5B, 0xAD, 0x37, // the checksum
+            0x84, 0x94, 0x52, 0xE9, 0x99, 0x8D, 0xAB, 0x5E, // the checksum
         ];
         assert_eq!(value, expected);
     }

@@ -107,6 +107,18 @@ impl From<RowRef<'_>> for Seen {
     }
 }
 
+impl Seen {
+    /// Returns the row as it was passed by reference to a request that selected these properties: the row may have more
+    /// of them.
+    pub(super) fn passed(row: RowRef<'_>, select: Option<&[&str]>) -> Self {
+        let mut seen = Self::from(row);
+        if let Some(select) = select {
+            seen.contents.retain(|name, _| select.contains(&name.as_str()));
+        }
+        seen
+    }
+}
+
 impl From<&Row> for Seen {
     fn from(row: &Row) -> Self {
         row.as_ref().into()

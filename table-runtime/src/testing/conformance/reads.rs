@@ -156,7 +156,7 @@ async fn get_with_passes_the_row_that_get_returns(table: &Table<'_>) -> Checked 
     for select in selects {
         let mut passed = Vec::new();
         let mut read = |row: RowRef<'_>| {
-            passed.push(Seen::from(row));
+            passed.push(Seen::passed(row, select));
             Ok(())
         };
         let exists = table.backend.get_with(&table.name, PARTITION, "r", select, &mut read).await?;
@@ -196,7 +196,7 @@ async fn query_with_passes_the_rows_that_query_returns(table: &Table<'_>) -> Che
         let (mut passed, mut from) = (Vec::new(), None);
         for _ in 0..100 {
             let mut read = |row: RowRef<'_>| {
-                passed.push(Seen::from(row));
+                passed.push(Seen::passed(row, scan.select.as_deref()));
                 Ok(())
             };
             from = table.backend.query_with(&scan, from.as_ref(), &mut read).await?;
