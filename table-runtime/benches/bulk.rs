@@ -1,19 +1,57 @@
 //! Throwaway.
-use std::time::{Duration, Instant};
 use futures_util::FutureExt;
-use table_runtime::{Result, TableEntity, Tables, backend::EmbeddedBackend, testing::{Counting, PartitionReach}};
+use std::time::{Duration, Instant};
+use table_runtime::{
+    Result, TableEntity, Tables,
+    backend::EmbeddedBackend,
+    testing::{Counting, PartitionReach},
+};
 
 #[derive(TableEntity, Clone, Debug)]
 #[table(name = "Plain")]
-struct Plain { #[partition_key] shop: u32, #[row_key] id: u32, email: String, city: String, name: String, cents: i64 }
+struct Plain {
+    #[partition_key]
+    shop: u32,
+    #[row_key]
+    id: u32,
+    email: String,
+    city: String,
+    name: String,
+    cents: i64,
+}
 #[derive(TableEntity, Clone, Debug)]
 #[table(name = "Customers")]
-struct Customer { #[partition_key] shop: u32, #[row_key] id: u32, #[index(email, lowercase, unique)] email: String, #[index(city)] city: String, name: String, cents: i64 }
+struct Customer {
+    #[partition_key]
+    shop: u32,
+    #[row_key]
+    id: u32,
+    #[index(email, lowercase, unique)]
+    email: String,
+    #[index(city)]
+    city: String,
+    name: String,
+    cents: i64,
+}
 
-fn customer(n: u32) -> Customer { Customer { shop: n / 1000, id: n, email: format!("customer{n}@example.com"), city: format!("City {}", n % 500), name: format!("Customer {n}"), cents: 5 } }
-fn plain(n: u32) -> Plain { let c = customer(n); Plain { shop: c.shop, id: c.id, email: c.email, city: c.city, name: c.name, cents: 5 } }
+fn customer(n: u32) -> Customer {
+    Customer {
+        shop: n / 1000,
+        id: n,
+        email: format!("customer{n}@example.com"),
+        city: format!("City {}", n % 500),
+        name: format!("Customer {n}"),
+        cents: 5,
+    }
+}
+fn plain(n: u32) -> Plain {
+    let c = customer(n);
+    Plain { shop: c.shop, id: c.id, email: c.email, city: c.city, name: c.name, cents: 5 }
+}
 
-fn rate(name: &str, n: u32, took: Duration) { println!("{name}: {:.0}/s ({took:.2?})", f64::from(n) / took.as_secs_f64()); }
+fn rate(name: &str, n: u32, took: Duration) {
+    println!("{name}: {:.0}/s ({took:.2?})", f64::from(n) / took.as_secs_f64());
+}
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
@@ -43,10 +81,14 @@ async fn main() -> Result<()> {
             rate(&format!("two indexes, {side}"), n, begun.elapsed());
         }
         let begun = Instant::now();
-        for i in 0..200 { tables.insert(&plain(n + i)).await?; }
+        for i in 0..200 {
+            tables.insert(&plain(n + i)).await?;
+        }
         rate("single plain", 200, begun.elapsed());
         let begun = Instant::now();
-        for i in 0..200 { tables.insert(&customer(n + i)).await?; }
+        for i in 0..200 {
+            tables.insert(&customer(n + i)).await?;
+        }
         rate("single two indexes", 200, begun.elapsed());
         drop(tables);
         let _ = std::fs::remove_file(dir.join("bulk.tables"));

@@ -332,7 +332,6 @@ mod in_one_transaction {
 
     each! {
         Store:
-        mixed_one unique_in_table
-        pointer_elsewhere unique_elsewhere copy_elsewhere include_elsewhere unique_include_elsewhere two_elsewhere
+        mixed_one unique_elsewhere copy_elsewhere unique_include_elsewhere
     }
 }

@@ -533,6 +533,18 @@ fn every_act<I: Item>(reach: Reach) -> Vec<Act> {
     acts
 }
 
+/// Operations that are explored beside a backfill of several items in every kind of index.
+const BESIDE_FILL: [Act; 4] = [Insert(2, 1, 1), Update(1, 2, 2), Note(1, 7), Delete(1)];
+
+/// Returns the operations that are explored beside a backfill.
+fn beside_backfill<I: Item>(reach: Reach) -> Vec<Act> {
+    // A backfill takes the same steps whatever a transaction spans, and they are many.
+    if reach == Reach::Store && !runs_all() {
+        return BESIDE_FILL.to_vec();
+    }
+    every_act::<I>(reach)
+}
+
 /// Operations that collide crosswise in two unique indexes.
 const CROSSWISE: [Act; 9] = [
     Patch(1),
@@ -554,7 +566,9 @@ fn is_long<I: Item>(start: Start, acts: &[Act]) -> bool {
     let is_of_two = |act: &Act| act.written().len() > 1 || matches!(act, RemoveAll(..) | Both(..));
     let repairs_apart = !I::HAS_TRANSACTIONS && acts.contains(&Repair);
     let fills_lists = I::LAYOUTS.iter().any(is_list) && acts.contains(&Fill) && acts.iter().any(is_of_two);
-    start.items().len() > 1 && (repairs_apart || fills_lists) && !runs_all()
+    // A backfill fences every item that has an index row in another partition.
+    let fills_apart = !I::HAS_TRANSACTIONS && acts.contains(&Fill) && !acts.iter().any(|act| BESIDE_FILL.contains(act));
+    start.items().len() > 1 && (repairs_apart || fills_lists || fills_apart) && !runs_all()
 }
 
 /// Explores all combinations of `count` operations, with repetition, for each beginning.
@@ -752,7 +766,7 @@ macro_rules! kinds {
 
             #[test]
             fn each_beside_a_backfill() -> Result<()> {
-                each_beside_backfill::<Item>(Reach::$reach, &every_act::<Item>(Reach::$reach))
+                each_beside_backfill::<Item>(Reach::$reach, &beside_backfill::<Item>(Reach::$reach))
             }
 
             #[test]
@@ -783,7 +797,7 @@ kinds! {
     include_in_table [] [PROPAGATING];
     unique_include_in_table [] [PROPAGATING];
     pointer_elsewhere [POINTERS MERGING] [OWNERS MODIFYING];
-    unique_elsewhere [OWNERS MORE_OWNERS BUILDING MERGING] [LONG_OWNERS MORE_BUILDING MODIFYING];
+    unique_elsewhere [OWNERS MORE_OWNERS] [LONG_OWNERS BUILDING MORE_BUILDING MERGING MODIFYING];
     copy_elsewhere [PROPAGATING] [OVERTAKING MERGING];
     include_elsewhere [PROPAGATING MERGING] [OVERTAKING];
     unique_include_elsewhere [DELETING] [PROPAGATING OVERTAKING];

@@ -178,10 +178,10 @@ impl Store {
             }
             Ok(TaskDone::Table(_)) => Ok(Vec::new()),
             Err(failure) => {
-                let positions = groups.iter().enumerate().flat_map(|(position, group)| {
+                let mut positions = groups.iter().enumerate().flat_map(|(position, group)| {
                     group.operations.iter().map(move |operation| (position, group, &*operation.row_key))
                 });
-                let Some((group, failed, row_key)) = positions.skip(failure.at()).next() else { return Ok(Vec::new()) };
+                let Some((group, failed, row_key)) = positions.nth(failure.at()) else { return Ok(Vec::new()) };
                 let operation = if groups.len() == 1 { failed.name() } else { "transaction" };
                 let error = failure.into_error(&failed.table, operation, (&failed.partition_key, row_key));
                 Err(FailedGroup { group, error })

@@ -200,9 +200,10 @@ async fn write(backend: Arc<dyn Backend>, writes: Vec<Write>) {
 /// Returns the position of the write whose row the error names.
 fn failed(part: &[Write], error: &Error) -> Option<usize> {
     let row = match error {
-        Error::AlreadyExists(row) | Error::NotFound(row) | Error::ConditionNotMet(row) => row,
+        Error::AlreadyExists(row) | Error::NotFound(row) | Error::ConditionNotMet(row) | Error::Damaged { row, .. } => {
+            row
+        }
         Error::Limit(limit) => limit.row.as_ref()?,
-        Error::Damaged { row, .. } => row,
         _ => return None,
     };
     part.iter().position(|write| write.group.operations.iter().any(|operation| operation.row_key == row.row_key))

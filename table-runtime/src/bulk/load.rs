@@ -206,7 +206,7 @@ impl<'a> BulkWriter<'a> {
         loop {
             match self.in_flight.poll_next_unpin(context) {
                 Poll::Pending => {}
-                completed => return completed,
+                completed @ Poll::Ready(_) => return completed,
             }
             // An answer lets entities go on.
             if !matches!(self.sending.poll_next_unpin(context), Poll::Ready(Some(()))) {
@@ -221,7 +221,7 @@ impl<'a> BulkWriter<'a> {
         loop {
             match self.poll_sent(context) {
                 Poll::Pending => {}
-                completed => return completed,
+                completed @ Poll::Ready(_) => return completed,
             }
             let Some(steps) = &self.steps else { return Poll::Pending };
             if self.to_send.is_empty() && self.sending.len() < self.side_by_side {

@@ -1,5 +1,7 @@
 //! `for_each`: rows are passed by reference, and the fields of a projection borrow from them.
 
+#![allow(clippy::duplicated_attributes, reason = "indexes of one struct share options")]
+
 use std::{borrow::Cow, sync::Arc};
 
 use anyhow::Result;
@@ -101,7 +103,7 @@ impl Whole<'_> {
             publisher: self.publisher.into_owned(),
             language: self.language,
             editor: self.editor.into(),
-            translator: self.translator.map(|translator| translator.into()),
+            translator: self.translator.map(Into::into),
             cover: self.cover.to_owned(),
             sample: self.sample.map(<[u8]>::to_owned),
             notes: self.notes.to_owned(),
@@ -262,6 +264,7 @@ struct Title<'a> {
 }
 
 /// Returns the text, marked if it is borrowed.
+#[allow(clippy::ptr_arg, reason = "it shows which of the two the text is")]
 fn marked(text: &Cow<'_, str>) -> String {
     match text {
         Cow::Borrowed(text) => format!("&{text}"),
@@ -293,8 +296,7 @@ async fn keys_are_borrowed_unless_they_have_escapes(store: &Store) -> Result<()>
         found.push(Legacy { area: area.into(), number, name: name.into(), note: note.into() });
     };
     Legacy::by_key("a").select::<Parts<'_>>().for_each(tables, each).await?;
-    let expected: Vec<_> =
-        Legacy::by_key("a").all(tables).await?.into_iter().map(|legacy| Stored::into_inner(legacy)).collect();
+    let expected: Vec<_> = Legacy::by_key("a").all(tables).await?.into_iter().map(Stored::into_inner).collect();
     assert_eq!((found.len(), found), (2, expected));
 
     // A folded key does not hold the text, so it is borrowed from the property.
@@ -358,8 +360,8 @@ async fn rows_before_a_damaged_one_are_passed(store: &Store) -> Result<()> {
     books(store).await?;
     let tables = &store.tables;
     let rows = store.rows("Books").await?;
-    let own = rows.iter().filter(|row| row.partition_key == "A" && row.row_key.starts_with("number-"));
-    let third = own.skip(2).next().expect("a row");
+    let mut own = rows.iter().filter(|row| row.partition_key == "A" && row.row_key.starts_with("number-"));
+    let third = own.nth(2).expect("a row");
     let action = Action::Merge([("Cover", Value::Int32(1))].into_iter().collect(), IfMatch::Any);
     let operations = vec![Operation { row_key: third.row_key.clone(), action }];
     let partition_key = "A".to_owned();

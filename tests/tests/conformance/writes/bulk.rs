@@ -1,5 +1,7 @@
 //! Bulk writes: many entities at once.
 
+#![allow(clippy::duplicated_attributes, reason = "indexes of one struct share options")]
+
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -419,9 +421,9 @@ async fn bulk_writes_with_cross_partition_indexes_survive_lost_answers(store: &S
     for (at, lose) in [true, false].into_iter().enumerate() {
         let first = u32::try_from(at)? * 100;
         if lose {
-            store.probe.apply_and_lose()
+            store.probe.apply_and_lose();
         } else {
-            store.probe.lose()
+            store.probe.lose();
         }
         let written = tables.insert_all((first..first + 50).map(ticket)).await;
         // An insert that is one transaction is not repeated, because nothing tells whether it was applied.
