@@ -42,7 +42,7 @@ pub type Reader<'a> = &'a mut (dyn FnMut(RowRef<'_>) -> Result<()> + Send);
 /// Rows are ordered by their partition keys, then by their row keys, both by UTF-16 unit.
 ///
 /// # Errors
-/// A write returns [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown), with the row unread, if it may have been
+/// A write returns [`Error::OutcomeUnknown`], with the row unread, if it may have been
 /// applied although its answer was lost. Any other error means that nothing was written.
 pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// Creates the table, and returns `false` if it already existed.
@@ -247,16 +247,16 @@ pub struct Operation {
 /// Kind of write that an [`Operation`] executes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Writes a new row; if it exists, returns [`Error::AlreadyExists`](crate::Error::AlreadyExists).
+    /// Writes a new row; if it exists, returns [`Error::AlreadyExists`].
     Insert(Properties),
     /// Writes the row, which may be new or replace an existing one.
     Upsert(Properties),
-    /// Replaces an existing row; if there is none, returns [`Error::NotFound`](crate::Error::NotFound).
+    /// Replaces an existing row; if there is none, returns [`Error::NotFound`].
     Replace(Properties, IfMatch),
     /// Sets these properties of an existing row and keeps its others; if there is no row, returns
-    /// [`Error::NotFound`](crate::Error::NotFound).
+    /// [`Error::NotFound`].
     Merge(Properties, IfMatch),
-    /// Deletes an existing row; if there is none, returns [`Error::NotFound`](crate::Error::NotFound).
+    /// Deletes an existing row; if there is none, returns [`Error::NotFound`].
     Delete(IfMatch),
 }
 
@@ -289,7 +289,7 @@ impl Action {
 pub enum IfMatch {
     /// Any version (`*`).
     Any,
-    /// This version; for another, the write returns [`Error::ConditionNotMet`](crate::Error::ConditionNotMet).
+    /// This version; for another, the write returns [`Error::ConditionNotMet`].
     ETag(ETag),
 }
 
@@ -297,7 +297,7 @@ impl Group {
     /// Checks the keys, the operations and the size of the request.
     ///
     /// # Errors
-    /// Returns [`Error::Limit`](crate::Error::Limit) for the first limit of the service that the group exceeds.
+    /// Returns [`Error::Limit`] for the first limit of the service that the group exceeds.
     pub fn check(&self) -> Result<()> {
         check::group(self)
     }
@@ -315,7 +315,7 @@ impl Scan {
     /// Checks the keys, the filter and the length of the address.
     ///
     /// # Errors
-    /// Returns [`Error::Limit`](crate::Error::Limit) for the first limit of the service that the scan exceeds.
+    /// Returns [`Error::Limit`] for the first limit of the service that the scan exceeds.
     pub fn check(&self) -> Result<()> {
         check::scan(self)
     }
