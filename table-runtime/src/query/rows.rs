@@ -310,7 +310,8 @@ impl<V, P, A> Rows<V, P, A> {
     /// #     tables.insert(&Post { author, number, title: title.to_owned(), text }).await?;
     /// # }
     /// # assert_eq!(longest(&tables, "Marcus").await?, Some(2));
-    /// # table_runtime::Result::Ok(()) }).unwrap();
+    /// # Ok::<(), table_runtime::Error>(())
+    /// # }).unwrap();
     /// ```
     ///
     /// # Errors
