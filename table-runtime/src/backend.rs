@@ -363,9 +363,13 @@ impl Scan {
     }
 }
 
-/// Implements the requests of a [`Backend`] by those of another one.
+/// Implements the requests of a [`Backend`] by those of another one, by kind: tables, points (reads and writes of rows by
+/// their keys), queries, time.
 macro_rules! forward_requests {
-    ($this:ident => $inner:expr) => {
+    ($this:ident => $inner:expr; $($kind:ident),+) => {
+        $(forward_requests!(@$kind $this, $inner);)+
+    };
+    (@tables $this:ident, $inner:expr) => {
         fn create_table<'a>(&'a self, table: &'a str) -> $crate::backend::BoxFuture<'a, $crate::Result<bool>> {
             let $this = self;
             $inner.create_table(table)
@@ -380,7 +384,8 @@ macro_rules! forward_requests {
             let $this = self;
             $inner.list_tables(prefix)
         }
-
+    };
+    (@points $this:ident, $inner:expr) => {
         fn get<'a>(
             &'a self,
             table: &'a str,
@@ -390,15 +395,6 @@ macro_rules! forward_requests {
         ) -> $crate::backend::BoxFuture<'a, $crate::Result<Option<$crate::Row>>> {
             let $this = self;
             $inner.get(table, partition_key, row_key, select)
-        }
-
-        fn query<'a>(
-            &'a self,
-            scan: &'a $crate::backend::Scan,
-            from: Option<&'a $crate::backend::Continuation>,
-        ) -> $crate::backend::BoxFuture<'a, $crate::Result<$crate::backend::Page>> {
-            let $this = self;
-            $inner.query(scan, from)
         }
 
         fn get_with<'a>(
@@ -413,6 +409,24 @@ macro_rules! forward_requests {
             $inner.get_with(table, partition_key, row_key, select, read)
         }
 
+        fn execute<'a>(
+            &'a self,
+            group: &'a $crate::backend::Group,
+        ) -> $crate::backend::BoxFuture<'a, $crate::Result<Vec<Option<$crate::ETag>>>> {
+            let $this = self;
+            $inner.execute(group)
+        }
+    };
+    (@queries $this:ident, $inner:expr) => {
+        fn query<'a>(
+            &'a self,
+            scan: &'a $crate::backend::Scan,
+            from: Option<&'a $crate::backend::Continuation>,
+        ) -> $crate::backend::BoxFuture<'a, $crate::Result<$crate::backend::Page>> {
+            let $this = self;
+            $inner.query(scan, from)
+        }
+
         fn query_with<'a>(
             &'a self,
             scan: &'a $crate::backend::Scan,
@@ -422,15 +436,8 @@ macro_rules! forward_requests {
             let $this = self;
             $inner.query_with(scan, from, read)
         }
-
-        fn execute<'a>(
-            &'a self,
-            group: &'a $crate::backend::Group,
-        ) -> $crate::backend::BoxFuture<'a, $crate::Result<Vec<Option<$crate::ETag>>>> {
-            let $this = self;
-            $inner.execute(group)
-        }
-
+    };
+    (@time $this:ident, $inner:expr) => {
         fn pause(&self, delay: std::time::Duration) -> $crate::backend::BoxFuture<'_, ()> {
             let $this = self;
             $inner.pause(delay)
@@ -447,12 +454,11 @@ macro_rules! forward_requests {
         }
     };
 }
-#[cfg(feature = "testing")]
 pub(crate) use forward_requests;
 
 /// A shared backend.
 impl<B: Backend + ?Sized> Backend for Arc<B> {
-    forward_requests!(this => (**this));
+    forward_requests!(this => (**this); tables, points, queries, time);
 
     fn reach(&self) -> Reach {
         (**self).reach()

@@ -10,6 +10,7 @@ mod plan;
 mod point;
 mod ready;
 mod selection;
+pub(crate) mod several;
 mod slices;
 mod source;
 mod stages;

@@ -181,7 +181,9 @@ impl Store {
                 let mut positions = groups.iter().enumerate().flat_map(|(position, group)| {
                     group.operations.iter().map(move |operation| (position, group, &*operation.row_key))
                 });
-                let Some((group, failed, row_key)) = positions.nth(failure.at()) else { return Ok(Vec::new()) };
+                let Some((group, failed, row_key)) = positions.nth(failure.at()) else {
+                    return Err(of_first(failure.into_error("", "transaction", ("", ""))));
+                };
                 let operation = if groups.len() == 1 { failed.name() } else { "transaction" };
                 let error = failure.into_error(&failed.table, operation, (&failed.partition_key, row_key));
                 Err(FailedGroup { group, error })

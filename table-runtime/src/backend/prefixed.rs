@@ -1,8 +1,8 @@
 //! Backend whose tables are those of another backend whose names begin with a prefix.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
-use super::{Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Reader, Scan};
+use super::{Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Reader, Scan, forward_requests};
 use crate::{ETag, Result, Row, limits};
 
 /// The tables of a backend whose names begin with a prefix, by the rest of their names.
@@ -128,17 +128,7 @@ impl Backend for Prefixed {
         self.inner.side_by_side()
     }
 
-    fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
-        self.inner.pause(delay)
-    }
-
-    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
-        self.inner.sleep(time)
-    }
-
-    fn clock(&self) -> Duration {
-        self.inner.clock()
-    }
+    forward_requests!(this => this.inner; time);
 }
 
 #[cfg(all(test, feature = "embedded", feature = "testing"))]

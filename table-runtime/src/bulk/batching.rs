@@ -13,9 +13,7 @@ use std::{
     fmt,
     hash::Hash,
     mem,
-    ops::Bound,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
 use futures_channel::oneshot;
@@ -23,10 +21,10 @@ use futures_util::{StreamExt, stream};
 
 use super::load::{LINES, TRANSACTION_BYTES};
 use crate::{
-    ETag, Error, OutcomeUnknownError, Result, Row, RowId, RowRef,
-    backend::{Backend, BoxFuture, Continuation, Group, KeyRange, Operation, Page, Partitions, Reader, Scan},
-    key::order,
+    ETag, Error, OutcomeUnknownError, Result, Row, RowId,
+    backend::{Backend, BoxFuture, Group, Operation, forward_requests},
     limits, pacing,
+    read::several::{Shown, several},
 };
 
 /// Minimum number of reads that are sent as a query.
@@ -185,9 +183,10 @@ async fn write(backend: Arc<dyn Backend>, writes: Vec<Write>) {
             // Others may fail as well. Halves find them with few requests.
             let rest = if mem::replace(&mut has_failed, true) { part.split_off(part.len() / 2) } else { Vec::new() };
             parts.extend([rest, part]);
-        } else if part.iter().all(|write| repeated(&error, &write.group).is_some()) {
-            for Write { group, answer } in part {
-                let _ = answer.send(repeated(&error, &group).map_or_else(|| Ok(Vec::new()), Err));
+        } else if let Some(errors) = part.iter().map(|write| repeated(&error, &write.group)).collect::<Option<Vec<_>>>()
+        {
+            for (write, error) in part.into_iter().zip(errors) {
+                let _ = write.answer.send(Err(error));
             }
         } else {
             // The transaction is too large, or the error does not say which row it concerns.
@@ -229,46 +228,25 @@ fn repeated(error: &Error, group: &Group) -> Option<Error> {
     })
 }
 
-/// Reads rows of one partition with a query, as far as one page shows them.
+/// Reads rows of one partition with a query, as far as one page shows them, and the others one by one.
 async fn query(backend: Arc<dyn Backend>, wanted: Wanted, reads: Vec<Read>) {
-    let row_keys = || reads.iter().map(|read| &read.row_key);
-    let by_order = |left: &&String, right: &&String| order::compare(left, right);
-    let (Some(from), Some(to)) = (row_keys().min_by(by_order), row_keys().max_by(by_order)) else { return };
-    let scan = Scan {
-        table: wanted.table.clone().into(),
-        partitions: Partitions::One(wanted.partition_key.clone()),
-        rows: KeyRange { from: Bound::Included(from.clone()), to: Bound::Included(to.clone()) },
-        filter: None,
-        select: wanted.select.clone().map(Into::into),
-        page: u32::try_from(reads.len() * ROWS).unwrap_or(limits::PAGE).min(limits::PAGE),
-    };
-    let mut found: HashMap<String, Option<Row>> = row_keys().map(|row_key| (row_key.clone(), None)).collect();
-    let mut last = None;
-    let mut note = |row: RowRef<'_>| {
-        if let Some(found) = found.get_mut(row.row_key) {
-            *found = Some(row.to_row());
-        }
-        last = Some(row.row_key.to_owned());
-        Ok(())
-    };
-    // Keys that are too long for one address are read one by one. So is each row if the query fails: the error of a read
-    // concerns its own row.
-    let is_whole = match scan.check() {
-        Ok(()) => backend.query_with(&scan, None, &mut note).await.ok().map(|next| next.is_none()),
-        Err(_) => None,
-    };
-    let is_known = |row_key: &str| match (is_whole, &last) {
-        (Some(true), _) => true,
-        (Some(false), Some(last)) => order::compare(row_key, last).is_le(),
-        _ => false,
-    };
+    let Wanted { table, partition_key, select } = wanted.clone();
+    let row_keys: Vec<_> = reads.iter().map(|read| &*read.row_key).collect();
+    let page = u32::try_from(reads.len() * ROWS).unwrap_or(limits::PAGE).min(limits::PAGE);
+    let shown = several(&*backend, table.into(), &partition_key, &row_keys, select.map(Into::into), page).await;
+    // If the query fails, the error of a read has to concern its own row.
+    let mut shown = shown.unwrap_or_default().into_iter();
     let mut others = Vec::new();
     for read in reads {
-        if is_known(&read.row_key) {
-            let _ = read.answer.send(Ok(found.get(&read.row_key).cloned().flatten()));
-        } else {
-            others.push(get(Arc::clone(&backend), wanted.clone(), read));
-        }
+        let row = match shown.next() {
+            Some(Shown::Row(row)) => Some(row),
+            Some(Shown::Missing) => None,
+            Some(Shown::Not) | None => {
+                others.push(get(Arc::clone(&backend), wanted.clone(), read));
+                continue;
+            }
+        };
+        let _ = read.answer.send(Ok(row));
     }
     stream::iter(others).buffer_unordered(pacing::CONCURRENCY).for_each(async |()| {}).await;
 }
@@ -286,17 +264,7 @@ impl fmt::Debug for Batching {
 }
 
 impl Backend for Batching {
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        self.inner.create_table(table)
-    }
-
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        self.inner.delete_table(table)
-    }
-
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
-        self.inner.list_tables(prefix)
-    }
+    forward_requests!(this => this.inner; tables, queries, time);
 
     fn get<'a>(
         &'a self,
@@ -312,35 +280,10 @@ impl Backend for Batching {
         }))
     }
 
-    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
-        self.inner.query(scan, from)
-    }
-
-    fn query_with<'a>(
-        &'a self,
-        scan: &'a Scan,
-        from: Option<&'a Continuation>,
-        read: Reader<'a>,
-    ) -> BoxFuture<'a, Result<Option<Continuation>>> {
-        self.inner.query_with(scan, from, read)
-    }
-
     fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
         Box::pin(self.ask(move |waiting, answer| {
             let partition = (group.table.to_string(), group.partition_key.clone());
             waiting.writes.push(partition, Write { group: group.clone(), answer });
         }))
-    }
-
-    fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
-        self.inner.pause(delay)
-    }
-
-    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
-        self.inner.sleep(time)
-    }
-
-    fn clock(&self) -> Duration {
-        self.inner.clock()
     }
 }

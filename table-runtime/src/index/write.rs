@@ -1,19 +1,18 @@
 //! One write of an entity: its id, and its reads of the entity and of index rows.
 
-use std::{borrow::Cow, collections::HashSet, ops::Bound};
+use std::borrow::Cow;
 
 use backon::ExponentialBackoff;
 use futures_util::future::join_all;
 
 use super::schema::{Encoded, EncodedRow, FoundEntity, Schema, pending};
 use crate::{
-    ETag, Error, Guid, OutcomeUnknownError, Properties, Result, Row, RowId, RowRef, Tables, UniqueViolationError,
-    ValueRef,
-    backend::{Action, Backend, BoxFuture, Group, IfMatch, KeyRange, Operation, Partitions, Reach, Scan},
+    ETag, Error, Guid, OutcomeUnknownError, Properties, Result, Row, RowId, Tables, UniqueViolationError, ValueRef,
+    backend::{Action, Backend, BoxFuture, Group, IfMatch, Operation, Reach},
     entity::{Loaded, PENDING, Unknown, WRITE_ID},
-    key::order,
     layout::Holds,
     limits, pacing,
+    read::several::{Shown, several},
     row::RowKeys,
 };
 
@@ -198,31 +197,24 @@ impl Write {
     /// Checks which of these rows of one partition exist. Costs one request if few other rows are located between them,
     /// and one more for each row that its page does not show.
     pub(crate) async fn existing(&self, keys: &[&RowKeys]) -> Result<Vec<bool>> {
-        let row_keys = || keys.iter().map(|keys| &keys.row_key);
-        let by_order = |left: &&String, right: &&String| order::compare(left, right);
-        let (Some(from), Some(to)) = (row_keys().min_by(by_order), row_keys().max_by(by_order)) else {
-            return Ok(Vec::new());
-        };
-        let partitions = Partitions::One(keys[0].partition_key.clone());
-        let rows = KeyRange { from: Bound::Included(from.clone()), to: Bound::Included(to.clone()) };
-        let (table, select) = (self.table_of(keys[0])?, Some(Cow::Borrowed(&[][..])));
-        let scan = Scan { table, partitions, rows, filter: None, select, page: limits::PAGE };
-        let (mut found, mut is_complete) = (HashSet::new(), false);
-        // Keys that are too long for one address are read one by one.
-        if scan.check().is_ok() {
-            let mut note = |row: RowRef<'_>| {
-                found.insert(row.row_key.to_owned());
-                Ok(())
-            };
-            match self.backend().query_with(&scan, None, &mut note).await {
-                Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => is_complete = true,
-                next => is_complete = next?.is_none(),
+        let Some(first) = keys.first() else { return Ok(Vec::new()) };
+        let row_keys: Vec<_> = keys.iter().map(|keys| &*keys.row_key).collect();
+        let (table, select) = (self.table_of(first)?, Some(Cow::Borrowed(&[][..])));
+        let shown = match several(self.backend(), table, &first.partition_key, &row_keys, select, limits::PAGE).await {
+            Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => {
+                return Ok(vec![false; keys.len()]);
             }
-        }
+            shown => shown?,
+        };
         let mut reads: Vec<BoxFuture<'_, Result<bool>>> = Vec::with_capacity(keys.len());
-        for keys in keys {
-            let found = found.contains(&keys.row_key);
-            reads.push(Box::pin(async move { Ok(found || !is_complete && self.exists(keys).await?) }));
+        for (keys, shown) in keys.iter().zip(shown) {
+            reads.push(Box::pin(async move {
+                match shown {
+                    Shown::Row(_) => Ok(true),
+                    Shown::Missing => Ok(false),
+                    Shown::Not => self.exists(keys).await,
+                }
+            }));
         }
         pacing::concurrently(reads).await
     }

@@ -3,12 +3,11 @@
 use std::{
     mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 
 use crate::{
     ETag, Result, Row,
-    backend::{Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Reader, Scan},
+    backend::{Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Reader, Scan, forward_requests},
 };
 
 /// A backend that counts the requests to another one.
@@ -146,15 +145,5 @@ impl<B: Backend> Backend for Counting<B> {
         self.inner.side_by_side()
     }
 
-    fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
-        self.inner.pause(delay)
-    }
-
-    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
-        self.inner.sleep(time)
-    }
-
-    fn clock(&self) -> Duration {
-        self.inner.clock()
-    }
+    forward_requests!(this => this.inner; time);
 }

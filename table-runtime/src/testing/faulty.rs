@@ -3,7 +3,6 @@
 use std::{
     error, fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 
 use super::{
@@ -12,7 +11,7 @@ use super::{
 };
 use crate::{
     ETag, Error, OutcomeUnknownError, Result, Row, Tables,
-    backend::{Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Reader, Scan},
+    backend::{Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Reader, Scan, forward_requests},
 };
 
 /// A way in which a request fails.
@@ -264,17 +263,7 @@ impl<B: Backend> Backend for Faulty<B> {
         self.inner.side_by_side()
     }
 
-    fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
-        self.inner.pause(delay)
-    }
-
-    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
-        self.inner.sleep(time)
-    }
-
-    fn clock(&self) -> Duration {
-        self.inner.clock()
-    }
+    forward_requests!(this => this.inner; time);
 }
 
 /// One run of a program on a store that failed at one request.

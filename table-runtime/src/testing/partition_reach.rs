@@ -47,5 +47,5 @@ use crate::backend::{Backend, forward_requests};
 pub struct PartitionReach<B>(pub B);
 
 impl<B: Backend> Backend for PartitionReach<B> {
-    forward_requests!(this => this.0);
+    forward_requests!(this => this.0; tables, points, queries, time);
 }

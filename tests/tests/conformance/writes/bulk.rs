@@ -10,7 +10,7 @@ use std::{
 use anyhow::Result;
 use futures_util::{StreamExt, stream};
 use table_runtime::{Error, TableEntity};
-use tests::stores::Store;
+use tests::stores::{Kind, Store};
 use tokio::{sync::watch, time::timeout};
 
 use crate::fixtures::{Member, failed, member};
@@ -31,6 +31,7 @@ crate::conformance! {
     bulk_writes_maintain_indexes_in_the_partition
     bulk_writes_maintain_cross_partition_indexes
     each_step_of_many_entities_is_one_transaction
+    index_rows_in_partitions_of_their_own_take_a_request_each
     a_conflict_costs_the_other_entities_few_requests
     a_value_can_move_between_entities_of_a_bulk_write
     bulk_writes_with_cross_partition_indexes_survive_lost_answers
@@ -375,6 +376,39 @@ async fn each_step_of_many_entities_is_one_transaction(store: &Store) -> Result<
         assert_eq!(Ticket::by_guest("Beethoven").eq("ada").count(tables).await?, TICKETS as usize);
     }
     assert_eq!(tables.verify::<Ticket>().all().await?, []);
+    Ok(())
+}
+
+/// An entity whose index rows are each in a partition of their own.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Visitors")]
+struct Visitor {
+    #[partition_key]
+    hall: u32,
+    #[row_key]
+    number: u32,
+    #[index(email, unique)]
+    email: String,
+    #[index(phone)]
+    phone: String,
+}
+
+async fn index_rows_in_partitions_of_their_own_take_a_request_each(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Visitor>().await?;
+    store.probe.requests();
+    let visitor = |number| Visitor { hall: 1, number, email: format!("{number}@x.org"), phone: format!("{number}") };
+    tables.insert_all((0..100).map(visitor)).await?;
+    // One transaction writes the pending inserts, and one commits them. If the answers come one after another, the
+    // entities of the last 16 requests in flight may each be committed by itself.
+    let (least, most) = match store.kind {
+        _ if store.spans_partitions() => (1, 1),
+        Kind::Plain => (202, 202),
+        _ => (202, 202 + 16),
+    };
+    let requests = store.probe.requests();
+    assert!((least..=most).contains(&requests), "{requests} requests");
+    assert_eq!(tables.verify::<Visitor>().all().await?, []);
     Ok(())
 }
 
