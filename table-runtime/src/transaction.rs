@@ -59,6 +59,11 @@ impl EntityWrite<'_> {
         }
     }
 
+    /// Checks whether the stored row has to be read.
+    fn depends_on_stored(&self) -> bool {
+        self.reads() || matches!(self.verb, Verb::Update(None, ..) | Verb::Delete(None, _))
+    }
+
     /// Reads the stored entity, if the write depends on it.
     ///
     /// # Errors
@@ -250,10 +255,7 @@ impl<'a> Transaction<'a> {
             return Err(problem);
         }
         check_place(&writes)?;
-        if writes
-            .iter()
-            .any(|write| write.reads() || matches!(write.verb, Verb::Update(None, ..) | Verb::Delete(None, _)))
-        {
+        if writes.iter().any(EntityWrite::depends_on_stored) {
             // The check assumes that upserts and updates change nothing: other changes only add operations.
             let unchanged: Vec<_> = writes.iter().map(EntityWrite::if_unchanged).collect();
             check(&plan(&writes, &unchanged))?;
@@ -313,11 +315,15 @@ fn is_of_read(writes: &[EntityWrite<'_>], error: &Error) -> bool {
 
 /// Reads the stored entities that the transaction depends on.
 pub(crate) async fn read(writes: &[EntityWrite<'_>]) -> Result<Vec<RowsBefore>> {
-    let mut reads: Vec<BoxFuture<'_, Result<RowsBefore>>> = Vec::with_capacity(writes.len());
-    for write in writes {
-        reads.push(Box::pin(write.read()));
+    let mut reads: Vec<BoxFuture<'_, Result<(usize, RowsBefore)>>> = Vec::new();
+    for (at, write) in writes.iter().enumerate().filter(|(_, write)| write.depends_on_stored()) {
+        reads.push(Box::pin(async move { Ok((at, write.read().await?)) }));
     }
-    pacing::concurrently(reads).await
+    let mut before: Vec<_> = writes.iter().map(|_| None).collect();
+    for (at, read) in pacing::concurrently(reads).await? {
+        before[at] = read;
+    }
+    Ok(before)
 }
 
 /// Sends the transaction.

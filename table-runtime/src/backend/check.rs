@@ -1,6 +1,8 @@
 //! Checks of requests against the service's limits, before anything is sent.
 
-use std::{collections::HashSet, ops::Bound};
+use std::ops::Bound;
+
+use hashbrown::HashSet;
 
 use super::{Group, Operation, Partitions, Scan};
 use crate::{
@@ -21,7 +23,7 @@ pub(super) fn group(group: &Group) -> Result<()> {
         let found = format_args!("{} operations", group.operations.len());
         return Err(broken(table, "the transaction has", found, "1 to 100 operations"));
     }
-    let mut rows = HashSet::with_capacity(group.operations.len());
+    let mut rows = HashSet::new();
     for operation in &group.operations {
         check_key(table, "RowKey", &operation.row_key)?;
         if group.operations.len() > 1 && !rows.insert(&operation.row_key) {

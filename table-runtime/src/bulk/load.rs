@@ -6,14 +6,16 @@
 use std::{
     borrow::Cow,
     cmp::Reverse,
-    collections::{BTreeSet, HashMap, HashSet, VecDeque},
+    collections::{BTreeSet, VecDeque},
     future::poll_fn,
+    hash::BuildHasher as _,
     mem,
     sync::Arc,
     task::{Context, Poll},
 };
 
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
+use hashbrown::{DefaultHashBuilder, HashMap, HashSet};
 
 use super::{
     BulkCallback, FAILURES, Input, Item,
@@ -69,6 +71,7 @@ pub(super) struct BulkWriter<'a> {
     in_flight_entities: usize,
     /// The rows of the transactions in flight. The next write of such a row waits for the earlier one.
     in_flight_rows: HashSet<OwnRow>,
+    hasher: DefaultHashBuilder,
     in_flight_partitions: HashMap<String, usize>,
     /// The positions of the entities that are not done: neither written, nor missing, nor failed for a reason of their
     /// own.
@@ -82,21 +85,21 @@ pub(super) struct BulkWriter<'a> {
 /// A table (of a sliced entity, the slice) and a partition key.
 type PartitionId = (Cow<'static, str>, String);
 
-/// A row that only one write in flight may have: an entity's own, or the claim of a unique value. The number is that of
-/// the layout.
-type OwnRow = (usize, RowKeys);
+/// The hash of a row that only one write in flight may have: an entity's own, or the claim of a unique value. Two rows of
+/// one hash only let one write wait for the other.
+type OwnRow = u64;
 
 /// The writes of one transaction.
 #[derive(Default)]
 struct OpenBatch {
     writes: Vec<PositionedWrite>,
-    own_rows: HashSet<OwnRow>,
+    own_rows: Vec<OwnRow>,
     rows: usize,
     bytes: usize,
 }
 
 /// The outcome of a batch, and the rows that its writes do not have any more.
-type Completed = (HashSet<OwnRow>, BatchOutcome);
+type Completed = (Vec<OwnRow>, BatchOutcome);
 
 /// The next event of a bulk write.
 enum Event {
@@ -141,6 +144,7 @@ impl<'a> BulkWriter<'a> {
             in_flight: FuturesUnordered::new(),
             in_flight_entities: 0,
             in_flight_rows: HashSet::new(),
+            hasher: DefaultHashBuilder::default(),
             in_flight_partitions: HashMap::new(),
             outstanding: BTreeSet::new(),
             progress: BulkProgress::default(),
@@ -263,7 +267,7 @@ impl<'a> BulkWriter<'a> {
         if full {
             self.pack(&place);
         }
-        let open = self.open.entry(place.clone()).or_default();
+        let open = self.open.entry(place).or_default();
         open.rows += rows;
         open.bytes += bytes;
         open.own_rows.extend(own_rows);
@@ -308,10 +312,11 @@ impl<'a> BulkWriter<'a> {
     /// Returns the rows that no other write in flight may have. Two claims of one value that run side by side would abort
     /// each other.
     fn own_rows(&self, write: &EntityWrite<'_>) -> Vec<OwnRow> {
-        let mut rows = vec![(0, write.keys.clone())];
+        let hash = |layout: usize, keys: &RowKeys| self.hasher.hash_one((layout, keys));
+        let mut rows = vec![hash(0, &write.keys)];
         if let (Some(_), Verb::Insert(new) | Verb::Upsert(new)) = (&self.steps, &write.verb) {
             let claims = self.schema.before_commit().filter(|layout| self.schema.is_unique(*layout));
-            rows.extend(claims.filter_map(|layout| Some((layout, new.keys(layout)?.clone()))));
+            rows.extend(claims.filter_map(|layout| Some(hash(layout, new.keys(layout)?))));
         }
         rows
     }
@@ -328,7 +333,7 @@ impl<'a> BulkWriter<'a> {
             }
             let OpenBatch { writes, own_rows, .. } = batch;
             self.in_flight_entities += writes.len();
-            self.in_flight_rows.extend(own_rows.iter().cloned());
+            self.in_flight_rows.extend(&own_rows);
             if let Some(placed) = writes.first() {
                 *self.in_flight_partitions.entry(placed.write.keys.partition_key.clone()).or_default() += 1;
             }

@@ -7,10 +7,9 @@
 //! values of a unique index, and an entity can be deleted and inserted again. If an index row turns out to be missing, or
 //! to belong to no entity, the transaction is planned again with that knowledge.
 
-use std::{
-    borrow::Cow,
-    collections::{HashMap, HashSet},
-};
+use std::{borrow::Cow, collections::HashSet, hash::BuildHasher as _};
+
+use hashbrown::{DefaultHashBuilder, HashTable, hash_table::Entry};
 
 use super::change::{IndexOperation, Planned, ReadRow, ReadRows};
 use crate::{
@@ -23,18 +22,17 @@ use crate::{
     tables::{LayoutId, Lease},
 };
 
-/// Number of operations of a group up to which a search of all of them is faster than a map.
-const FEW: usize = 8;
-
 /// The operations of a transaction, one for each row, in a group for each partition. The first group is that of the
 /// entities.
 #[derive(Default)]
 struct Operations {
     groups: Vec<Group>,
-    /// The position of each row's operation in its group, if the group has many operations.
-    places: Vec<HashMap<String, usize>>,
-    /// The positions of the groups, by table and partition key.
-    positions: HashMap<Cow<'static, str>, HashMap<String, usize>>,
+    /// The position of each group, by the hash of its table and partition key.
+    partitions: HashTable<usize>,
+    /// The positions of each operation: that of its group, and its own in the group. The hash is that of the group's
+    /// position and the row key.
+    rows: HashTable<(usize, usize)>,
+    hasher: DefaultHashBuilder,
 }
 
 impl Operations {
@@ -46,65 +44,55 @@ impl Operations {
         action: Action,
     ) -> Result<usize, Action> {
         let group = self.group(table, partition_key);
-        if let Some(at) = self.place(group, row_key) {
-            let operations = &mut self.groups[group].operations;
-            let before = &mut operations[at].action;
-            *before = match (before.clone(), action) {
-                // Entities that share a row delete it once.
-                (Action::Delete(left), Action::Delete(right)) if left == right => Action::Delete(left),
-                (Action::Delete(condition), Action::Insert(properties))
-                | (Action::Insert(properties), Action::Delete(condition)) => Action::Replace(properties, condition),
-                (Action::Delete(_), Action::Upsert(properties)) | (Action::Upsert(properties), Action::Delete(_)) => {
-                    Action::Upsert(properties)
-                }
-                (_, action) => return Err(action),
-            };
-            return Ok(at);
-        }
-        let (operations, places) = (&mut self.groups[group].operations, &mut self.places[group]);
-        let at = operations.len();
-        if at == FEW {
-            places.extend(operations.iter().enumerate().map(|(at, operation)| (operation.row_key.clone(), at)));
-        }
-        if at >= FEW {
-            places.insert(row_key.clone(), at);
-        }
-        operations.push(Operation { row_key: row_key.clone(), action });
-        Ok(at)
-    }
-
-    /// Returns the position of the operation on a row in its group.
-    fn place(&self, group: usize, row_key: &str) -> Option<usize> {
-        let operations = &self.groups.get(group)?.operations;
-        match self.places.get(group) {
-            Some(places) if !places.is_empty() => places.get(row_key).copied(),
-            _ => operations.iter().position(|operation| operation.row_key == row_key),
+        let Self { groups, rows, hasher, .. } = self;
+        let hash = |(group, row_key): (usize, &str)| hasher.hash_one((group, row_key));
+        let is_row = |(other, at): &(usize, usize)| *other == group && groups[group].operations[*at].row_key == *row_key;
+        match rows.entry(hash((group, row_key)), is_row, |(group, at)| hash((*group, &groups[*group].operations[*at].row_key))) {
+            Entry::Occupied(place) => {
+                let at = place.get().1;
+                let before = &mut groups[group].operations[at].action;
+                *before = match (before.clone(), action) {
+                    // Entities that share a row delete it once.
+                    (Action::Delete(left), Action::Delete(right)) if left == right => Action::Delete(left),
+                    (Action::Delete(condition), Action::Insert(properties))
+                    | (Action::Insert(properties), Action::Delete(condition)) => Action::Replace(properties, condition),
+                    (Action::Delete(_), Action::Upsert(properties)) | (Action::Upsert(properties), Action::Delete(_)) => {
+                        Action::Upsert(properties)
+                    }
+                    (_, action) => return Err(action),
+                };
+                Ok(at)
+            }
+            Entry::Vacant(place) => {
+                let at = groups[group].operations.len();
+                place.insert((group, at));
+                groups[group].operations.push(Operation { row_key: row_key.clone(), action });
+                Ok(at)
+            }
         }
     }
 
     /// Returns the position of a partition's group.
     fn group(&mut self, table: Cow<'static, str>, partition_key: &str) -> usize {
-        let is_in_group = |group: &Group| group.table == table && group.partition_key == partition_key;
-        // Most transactions have one group.
-        if self.groups.first().is_some_and(is_in_group) {
-            return 0;
+        let Self { groups, partitions, hasher, .. } = self;
+        let hash = |group: &Group| hasher.hash_one((&*group.table, &*group.partition_key));
+        let is_group = |at: &usize| groups[*at].table == table && groups[*at].partition_key == partition_key;
+        match partitions.entry(hasher.hash_one((&*table, partition_key)), is_group, |at| hash(&groups[*at])) {
+            Entry::Occupied(place) => *place.get(),
+            Entry::Vacant(place) => {
+                place.insert(groups.len());
+                groups.push(Group { table, partition_key: partition_key.to_owned(), operations: Vec::new() });
+                groups.len() - 1
+            }
         }
-        if let Some(at) = self.positions.get(&table).and_then(|partitions| partitions.get(partition_key)) {
-            return *at;
-        }
-        let at = self.groups.len();
-        if at > 0 {
-            self.positions.entry(table.clone()).or_default().insert(partition_key.to_owned(), at);
-        }
-        self.groups.push(Group { table, partition_key: partition_key.to_owned(), operations: Vec::new() });
-        self.places.push(HashMap::new());
-        at
     }
 
     /// Returns the operation on an entity's own row.
     fn of_entity(&self, row_key: &str) -> Option<&Action> {
-        let at = self.place(0, row_key)?;
-        Some(&self.groups.first()?.operations.get(at)?.action)
+        let operations = &self.groups.first()?.operations;
+        let is_row = |(group, at): &(usize, usize)| *group == 0 && operations[*at].row_key == row_key;
+        let (_, at) = self.rows.find(self.hasher.hash_one((0_usize, row_key)), is_row)?;
+        Some(&operations[*at].action)
     }
 }
 

@@ -77,7 +77,8 @@ impl Encoded {
         let primary = entity::keys(entity)?;
         let mut properties = entity::properties(entity, &primary)?;
         // A copy has no kind.
-        let stored = if const { E::LAYOUTS.len() > 1 } { properties.clone() } else { Properties::default() };
+        let has_copies = E::LAYOUTS.iter().any(LayoutInfo::is_copy);
+        let stored = if has_copies { properties.clone() } else { Properties::default() };
         if let Some(kind) = E::KIND {
             properties.push(entity::KIND, ValueRef::String(kind));
         }
@@ -85,8 +86,7 @@ impl Encoded {
         rows.push(Some(EncodedRow { keys: primary, properties }));
         for (layout, info) in E::LAYOUTS.iter().enumerate().skip(1) {
             let row = entity::keys_in(entity, layout)?.map(|keys| {
-                let is_copy = info.index.as_ref().is_some_and(|index| index.holds == Holds::Copy);
-                let begun = if is_copy { stored.clone() } else { Properties::default() };
+                let begun = if info.is_copy() { stored.clone() } else { Properties::with_capacity(64) };
                 let properties = entity::index_properties(entity, layout, &keys, begun)?;
                 Ok::<_, Error>(EncodedRow { keys, properties })
             });

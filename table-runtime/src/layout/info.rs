@@ -111,6 +111,11 @@ impl LayoutInfo {
         matches!(&self.index, Some(index) if matches!(index.scope, Scope::SamePartition))
     }
 
+    /// Checks whether the layout is that of an index whose rows are copies of the entity.
+    pub(crate) const fn is_copy(&self) -> bool {
+        matches!(&self.index, Some(index) if matches!(index.holds, Holds::Copy))
+    }
+
     /// Checks whether the layout is that of an index whose rows are written in separate steps before the entity is
     /// committed.
     pub(crate) const fn is_before_commit(&self) -> bool {

@@ -225,7 +225,7 @@ fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(
     give: F,
 ) -> Result<()> {
     let info = &E::LAYOUTS[layout];
-    if info.index.as_ref().is_some_and(|index| index.holds == Holds::Copy) {
+    if info.is_copy() {
         entity::check_version::<E>(info.table, &row)?;
     }
     let keys = if wants_keys(P::PROPERTIES) {
