@@ -46,9 +46,14 @@ impl Guid {
     pub(crate) fn random() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes)?;
+        Ok(Self::version_4(bytes))
+    }
+
+    /// Returns the GUID with these random bytes, marked as version 4.
+    const fn version_4(mut bytes: [u8; 16]) -> Self {
         bytes[6] = bytes[6] & 0x0F | 0x40;
         bytes[8] = bytes[8] & 0x3F | 0x80;
-        Ok(Self(bytes))
+        Self(bytes)
     }
 
     /// Returns the hyphenated text, in lower case.
@@ -60,6 +65,25 @@ impl Guid {
             text[at + 1] = HEX[usize::from(byte & 0x0F)];
         }
         text
+    }
+}
+
+/// A source of many [random](Guid::random) GUIDs. It asks the operating system once for many of them.
+#[derive(Default)]
+pub(crate) struct RandomGuids(Vec<[u8; 16]>);
+
+impl RandomGuids {
+    /// Number of GUIDs for which the operating system is asked.
+    const COUNT: usize = 64;
+
+    /// Returns the next GUID.
+    pub(crate) fn next(&mut self) -> Result<Guid, getrandom::Error> {
+        if self.0.is_empty() {
+            let mut bytes = vec![[0; 16]; Self::COUNT];
+            getrandom::fill(bytes.as_flattened_mut())?;
+            self.0 = bytes;
+        }
+        Ok(Guid::version_4(self.0.pop().unwrap_or_default()))
     }
 }
 

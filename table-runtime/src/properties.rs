@@ -37,6 +37,13 @@ impl Properties {
         Self(Vec::with_capacity(bytes))
     }
 
+    /// Returns a copy with room for `bytes` more encoded bytes.
+    pub(crate) fn clone_with_room(&self, bytes: usize) -> Self {
+        let mut properties = Self::with_capacity(self.0.len() + bytes);
+        properties.0.extend_from_slice(&self.0);
+        properties
+    }
+
     /// Adds a property after the others. No property may have the name yet (see [`set`](Self::set)): a row with two
     /// properties of the same name is refused when it is written.
     pub fn push(&mut self, name: &str, value: ValueRef<'_>) {

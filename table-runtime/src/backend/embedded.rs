@@ -7,6 +7,7 @@
 mod committer;
 mod failure;
 mod file;
+mod joint;
 mod prepared;
 mod read;
 mod snapshot;

@@ -1,7 +1,8 @@
 //! Packing of entities into transactions.
 //!
 //! A batch is *open* while it waits for more entities of its partition, *packed* while it waits to be sent, and then in
-//! flight. The input is read only while no batch is packed, so that it is not read faster than the store can write.
+//! flight. Batches are sent in groups, so that those of a group share a commit of a store that has commits. The input is
+//! read only while no group is packed, so that it is not read faster than the store can write.
 
 use std::{
     borrow::Cow,
@@ -25,6 +26,7 @@ use super::{
 use crate::{
     BulkError, BulkFailure, BulkProgress, Error, Result, Tables,
     backend::BoxFuture,
+    guid::RandomGuids,
     index::{Schema, Write},
     limits, pacing,
     row::RowKeys,
@@ -38,6 +40,8 @@ const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
 /// Share of the open batches that is packed if too many entities wait: one in eight, the fullest ones. The choice looks
 /// at every open batch, but so many are packed at once that the cost for each entity is small.
 const SHARE: usize = 8;
+/// Share of the batches in flight that are sent as a group: one in four.
+const GROUP: usize = 4;
 /// Maximum estimated size of a transaction. The estimate is below the size that is sent, which may be 4 MiB.
 pub(super) const TRANSACTION_BYTES: usize = 3 * 1024 * 1024;
 /// Approximate size of an operation without its properties in bytes, as it is sent.
@@ -59,6 +63,8 @@ pub(super) struct BulkWriter<'a> {
     on_progress: Option<BulkCallback<'a>>,
     /// The source of the entities; `None` after its end.
     input: Option<Input<'a>>,
+    /// `true` if the input had no item ready when it was asked last.
+    input_waits: bool,
     /// The open batches, by table and partition.
     open: HashMap<PartitionId, OpenBatch>,
     /// The packed batches, in the order in which they are sent.
@@ -71,6 +77,7 @@ pub(super) struct BulkWriter<'a> {
     in_flight_entities: usize,
     /// The rows of the transactions in flight. The next write of such a row waits for the earlier one.
     in_flight_rows: HashSet<OwnRow>,
+    ids: RandomGuids,
     hasher: DefaultHashBuilder,
     in_flight_partitions: HashMap<String, usize>,
     /// The positions of the entities that are not done: neither written, nor missing, nor failed for a reason of their
@@ -107,6 +114,8 @@ enum Event {
     Given(Result<Item>),
     /// The input has ended.
     Ended,
+    /// The input has no item ready, so that the packed batches wait for no others.
+    Waits,
     /// The input has no item ready, and no transaction is in flight.
     Quiet,
     /// A transaction has completed.
@@ -137,6 +146,7 @@ impl<'a> BulkWriter<'a> {
             side_by_side,
             on_progress,
             input: Some(input),
+            input_waits: false,
             open: HashMap::new(),
             packed: VecDeque::new(),
             waiting: 0,
@@ -144,6 +154,7 @@ impl<'a> BulkWriter<'a> {
             in_flight: FuturesUnordered::new(),
             in_flight_entities: 0,
             in_flight_rows: HashSet::new(),
+            ids: RandomGuids::default(),
             hasher: DefaultHashBuilder::default(),
             in_flight_partitions: HashMap::new(),
             outstanding: BTreeSet::new(),
@@ -158,6 +169,7 @@ impl<'a> BulkWriter<'a> {
             let launched = self.launch();
             match poll_fn(|context| self.poll_event(context)).await {
                 Event::Given(item) => self.take(item),
+                Event::Waits => {}
                 // The input may wait until the entities that it yielded are written.
                 Event::Quiet => self.pack_all(),
                 Event::Ended => {
@@ -180,6 +192,12 @@ impl<'a> BulkWriter<'a> {
         self.fatal || self.failures.len() >= FAILURES
     }
 
+    /// Checks whether so many batches are packed that they may be sent: a share of those in flight, so that a store with
+    /// nothing to do gets the first one at once.
+    fn has_group(&self) -> bool {
+        self.packed.len() > self.in_flight.len() / GROUP
+    }
+
     fn is_done(&self) -> bool {
         self.input.is_none() && self.packed.is_empty() && self.in_flight.is_empty()
     }
@@ -189,10 +207,17 @@ impl<'a> BulkWriter<'a> {
         if let Poll::Ready(Some(outcome)) = self.poll_sent(context) {
             return Poll::Ready(Event::Completed(outcome));
         }
-        if let Some(input) = self.input.as_mut().filter(|_| self.packed.is_empty()) {
+        let has_group = self.has_group();
+        if let Some(input) = self.input.as_mut().filter(|_| !has_group) {
             match input.poll_next_unpin(context) {
-                Poll::Ready(Some(item)) => return Poll::Ready(Event::Given(item)),
+                Poll::Ready(Some(item)) => {
+                    self.input_waits = false;
+                    return Poll::Ready(Event::Given(item));
+                }
                 Poll::Ready(None) => return Poll::Ready(Event::Ended),
+                Poll::Pending if !mem::replace(&mut self.input_waits, true) && !self.packed.is_empty() => {
+                    return Poll::Ready(Event::Waits);
+                }
                 Poll::Pending if self.in_flight.is_empty() && !self.open.is_empty() => {
                     return Poll::Ready(Event::Quiet);
                 }
@@ -244,7 +269,7 @@ impl<'a> BulkWriter<'a> {
         let position = self.progress.read;
         self.progress.read += 1;
         let begun = item.and_then(|(keys, verb)| {
-            let write = Write::new(self.tables.clone(), self.schema)?;
+            let write = Write::with_id_of(self.tables.clone(), self.schema, || self.ids.next())?;
             let table = write.table_of(&keys)?;
             Ok((table, EntityWrite { write, keys, verb, stored: None }))
         });
@@ -321,9 +346,13 @@ impl<'a> BulkWriter<'a> {
         rows
     }
 
-    /// Launches packed batches as long as there is room for them. Returns true if at least one was launched.
+    /// Launches packed batches, if they are a group or no others come, as long as there is room for them. Returns true if
+    /// at least one was launched.
     fn launch(&mut self) -> bool {
         let mut launched = false;
+        if !self.has_group() && !self.input_waits && self.input.is_some() {
+            return false;
+        }
         while self.has_room()
             && let Some(batch) = self.packed.pop_front()
         {

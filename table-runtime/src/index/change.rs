@@ -115,7 +115,7 @@ impl Change<'_> {
         read: &ReadRows,
     ) -> Vec<IndexOperation<'s>> {
         let schema = &write.schema;
-        let mut operations = Vec::new();
+        let mut operations = Vec::with_capacity(schema.layouts.len());
         for layout in write.in_transaction().filter(|layout| schema.holds(*layout) != Holds::List) {
             let table = schema.layouts[layout].table;
             let new = self.new.and_then(|new| new.row(layout));

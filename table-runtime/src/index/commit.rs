@@ -46,8 +46,11 @@ impl Operations {
         let group = self.group(table, partition_key);
         let Self { groups, rows, hasher, .. } = self;
         let hash = |(group, row_key): (usize, &str)| hasher.hash_one((group, row_key));
-        let is_row = |(other, at): &(usize, usize)| *other == group && groups[group].operations[*at].row_key == *row_key;
-        match rows.entry(hash((group, row_key)), is_row, |(group, at)| hash((*group, &groups[*group].operations[*at].row_key))) {
+        let is_row =
+            |(other, at): &(usize, usize)| *other == group && groups[group].operations[*at].row_key == *row_key;
+        match rows.entry(hash((group, row_key)), is_row, |(group, at)| {
+            hash((*group, &groups[*group].operations[*at].row_key))
+        }) {
             Entry::Occupied(place) => {
                 let at = place.get().1;
                 let before = &mut groups[group].operations[at].action;
@@ -56,9 +59,8 @@ impl Operations {
                     (Action::Delete(left), Action::Delete(right)) if left == right => Action::Delete(left),
                     (Action::Delete(condition), Action::Insert(properties))
                     | (Action::Insert(properties), Action::Delete(condition)) => Action::Replace(properties, condition),
-                    (Action::Delete(_), Action::Upsert(properties)) | (Action::Upsert(properties), Action::Delete(_)) => {
-                        Action::Upsert(properties)
-                    }
+                    (Action::Delete(_), Action::Upsert(properties))
+                    | (Action::Upsert(properties), Action::Delete(_)) => Action::Upsert(properties),
                     (_, action) => return Err(action),
                 };
                 Ok(at)

@@ -50,9 +50,18 @@ pub(crate) enum Occupant {
 impl Write {
     /// Returns a write with a new id.
     pub(crate) fn new(tables: Tables, schema: Schema) -> Result<Self> {
+        Self::with_id_of(tables, schema, Guid::random)
+    }
+
+    /// Returns a write with an id that `new_id` returns.
+    pub(crate) fn with_id_of(
+        tables: Tables,
+        schema: Schema,
+        new_id: impl FnOnce() -> Result<Guid, getrandom::Error>,
+    ) -> Result<Self> {
         // Without a `WriteId` and without rows in other partitions, no row carries the id.
         let has_id = schema.has_write_id || schema.before_commit().next().is_some();
-        let id = if has_id { Guid::random()? } else { Guid::default() };
+        let id = if has_id { new_id()? } else { Guid::default() };
         let reach = tables.backend().reach();
         Ok(Self { tables, schema, id, reach })
     }
@@ -95,10 +104,11 @@ impl Write {
 
     /// Returns the properties of an index row. A claim in another partition also has the write id.
     pub(crate) fn index_properties(&self, layout: usize, row: &EncodedRow) -> Properties {
-        let mut properties = row.properties.clone();
-        if self.schema.is_unique(layout) && !self.schema.layouts[layout].is_same_partition() {
-            properties.push(WRITE_ID, ValueRef::Guid(self.id));
+        if !self.schema.is_unique(layout) || self.schema.layouts[layout].is_same_partition() {
+            return row.properties.clone();
         }
+        let mut properties = row.properties.clone_with_room(32);
+        properties.push(WRITE_ID, ValueRef::Guid(self.id));
         properties
     }
 

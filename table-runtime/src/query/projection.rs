@@ -9,7 +9,6 @@ use crate::{
     column::{Free, InKey, Indexed},
     entity,
     key::{KeyReader, RowContext},
-    layout::Holds,
     property::{Defaulted, Native, PropertyProblem},
     read::{FoundRow, values, wants_keys},
     row::RowKeys,

@@ -1,12 +1,12 @@
 //! The single thread that writes.
 //!
 //! The thread drains the queue into one transaction of `redb`. It validates each writer's transaction as a whole, against
-//! the state that those before it left, and only then applies it. One durable commit follows. The thread then publishes
+//! the state that those before it left, and only then applies it. Transactions on different rows are [carried out
+//! together](super::joint). One durable commit follows. The thread then publishes
 //! the new snapshot, and answers the writers last, so that each writer reads what it wrote. While the disk is busy, the
 //! next writers queue up and share the next commit.
 
 use std::{
-    collections::HashMap,
     sync::{
         Arc,
         mpsc::{Receiver, Sender, channel},
@@ -18,8 +18,9 @@ use futures_channel::oneshot;
 use redb::{CommitError, Database, TableDefinition, WriteTransaction};
 
 use super::{
-    failure::{Reason, StoreError, StoreFailure, StoreRefusal, engine},
-    prepared::{Prepared, WriteRows},
+    failure::{Reason, StoreError, StoreFailure, engine},
+    joint::{self, Joint, OpenTables},
+    prepared::Prepared,
     snapshot::{Names, Published, Snapshot, rows},
 };
 use crate::{Result, Ticks};
@@ -33,7 +34,7 @@ pub(super) const LAST: &str = "last";
 
 /// Number of operations after which a commit leaves the remaining requests to the next one, so that no writer waits too
 /// long.
-const OPERATIONS: usize = 10_000;
+const OPERATIONS: usize = 20_000;
 
 /// The work that a writer requests.
 #[derive(Debug)]
@@ -226,6 +227,15 @@ impl Stop {
 }
 
 impl Task {
+    /// Returns the transaction; `None` if the task is another one.
+    fn as_write(&self) -> Option<&[Prepared]> {
+        if let Self::Write(tables) = self { Some(tables) } else { None }
+    }
+
+    fn as_write_mut(&mut self) -> Option<&mut [Prepared]> {
+        if let Self::Write(tables) = self { Some(tables) } else { None }
+    }
+
     fn operations(&self) -> usize {
         match self {
             Self::Write(tables) => tables.iter().map(Prepared::len).sum(),
@@ -244,18 +254,25 @@ struct TaskBatch {
 impl TaskBatch {
     /// Carries out each task in turn. Returns an error only if it was not caused by a single task.
     fn apply(&mut self, transaction: &WriteTransaction, tasks: &mut [Task]) -> Result<Vec<TaskResult>, redb::Error> {
-        let mut opened = HashMap::new();
+        let mut opened = OpenTables::new();
         let mut answers = Vec::with_capacity(tasks.len());
-        for task in tasks {
-            answers.push(match task {
-                Task::Write(tables) => self.write(transaction, &mut opened, tables)?,
+        let mut rest = tasks;
+        while let Some(task) = rest.first_mut() {
+            match task {
+                Task::Write(_) => {
+                    let count = joint::disjoint(rest.iter().map_while(Task::as_write));
+                    let (together, others) = rest.split_at_mut(count);
+                    self.write(transaction, &mut opened, together, &mut answers)?;
+                    rest = others;
+                    continue;
+                }
                 Task::CreateTable(table) => {
                     let new = Arc::make_mut(&mut self.names).insert(table);
                     if new {
                         transaction.open_table(rows(table))?;
                         self.changed = true;
                     }
-                    Ok(TaskDone::Table(new))
+                    answers.push(Ok(TaskDone::Table(new)));
                 }
                 Task::DeleteTable(table) => {
                     let name = Arc::make_mut(&mut self.names).remove(table);
@@ -265,9 +282,10 @@ impl TaskBatch {
                         transaction.delete_table(rows(name))?;
                         self.changed = true;
                     }
-                    Ok(TaskDone::Table(name.is_some()))
+                    answers.push(Ok(TaskDone::Table(name.is_some())));
                 }
-            });
+            }
+            rest = &mut rest[1..];
         }
         drop(opened);
         if self.changed {
@@ -276,56 +294,55 @@ impl TaskBatch {
         Ok(answers)
     }
 
+    /// Carries out transactions of which no two concern the same row.
     fn write<'t>(
         &mut self,
         transaction: &'t WriteTransaction,
-        opened: &mut HashMap<Box<str>, WriteRows<'t>>,
-        tables: &mut [Prepared],
-    ) -> Result<TaskResult, redb::Error> {
-        let mut refused: Option<(usize, StoreRefusal)> = None;
-        for table in &mut *tables {
-            let Some(name) = self.names.get(&table.table) else {
-                return Ok(Err(StoreFailure::NoTable { at: table.first() }));
-            };
-            if !opened.contains_key(name) {
-                opened.insert(name.into(), transaction.open_table(rows(name))?);
-            }
-            let Some(rows) = opened.get(name) else { continue };
-            if let Some((at, why)) = table.validate(rows)?
-                && refused.as_ref().is_none_or(|(first, _)| at < *first)
-            {
-                refused = Some((at, why));
-            }
-        }
-        if let Some((at, why)) = refused {
-            return Ok(Err(StoreFailure::Refused { at, why }));
-        }
-        // Each time stamp is later than all before it, even if the clock goes back, so that no two writes of a row
-        // share an ETag.
-        let ticks = Ticks::now().get().max(self.last + 1);
-        let Some(timestamp) = Ticks::new(ticks) else {
-            return Ok(Err(StoreFailure::Failed(
-                redb::Error::Corrupted("the last time stamp is past the year 9999".into()).into(),
-            )));
+        opened: &mut OpenTables<'t>,
+        tasks: &mut [Task],
+        answers: &mut Vec<TaskResult>,
+    ) -> Result<(), redb::Error> {
+        let mut joint = Joint::new(tasks.iter_mut().filter_map(Task::as_write_mut).collect(), &self.names);
+        joint.validate(transaction, opened)?;
+        let now = Ticks::now().get();
+        let next = || {
+            // Each time stamp is later than all before it, even if the clock goes back, so that no two writes of a row
+            // share an ETag.
+            let ticks = now.max(self.last + 1);
+            let past = || redb::Error::Corrupted("the last time stamp is past the year 9999".into());
+            let timestamp = Ticks::new(ticks).ok_or_else(|| StoreFailure::Failed(past().into()))?;
+            self.last = ticks;
+            self.changed = true;
+            Ok(timestamp)
         };
-        for table in tables {
-            if let Some(rows) = self.names.get(&table.table).and_then(|name| opened.get_mut(name)) {
-                table.apply(rows, timestamp)?;
-            }
-        }
-        self.last = ticks;
-        self.changed = true;
-        Ok(Ok(TaskDone::Written(timestamp)))
+        let written = joint.apply(opened, next)?;
+        answers.extend(written.into_iter().map(|written| written.map(TaskDone::Written)));
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use redb::ReadableTable as _;
+
+    use super::{
+        super::{store_key, stored_value::StoredValue},
+        *,
+    };
     use crate::{
-        Properties,
+        ETag, Properties, ValueRef,
         backend::{Action, Group, IfMatch, Operation},
     };
+
+    fn new_state() -> CommitterState {
+        let memory = redb::backends::InMemoryBackend::new();
+        let database = redb::Builder::new().create_with_backend(memory).expect("memory");
+        super::super::file::initialize(&database).expect("a store");
+        CommitterState::read(database).expect("the store")
+    }
 
     fn write(row_key: &str, action: Action) -> Task {
         Task::Write(Prepared::of(&[Group {
@@ -350,10 +367,7 @@ mod tests {
 
     #[test]
     fn each_task_of_a_commit_sees_the_tasks_before_it() {
-        let memory = redb::backends::InMemoryBackend::new();
-        let database = redb::Builder::new().create_with_backend(memory).expect("memory");
-        super::super::file::initialize(&database).expect("a store");
-        let mut state = CommitterState::read(database).expect("the store");
+        let mut state = new_state();
         let row = || Properties::default();
         let mut tasks = [
             write("1", Action::Insert(row())),
@@ -395,5 +409,124 @@ mod tests {
         let answers = state.try_commit(&mut [write("1", Action::Insert(row()))]).unwrap_or_default();
         assert_eq!(answers.iter().map(word).collect::<Vec<_>>(), ["refused"]);
         assert!(Arc::ptr_eq(&snapshot, &state.published.take().expect("the same snapshot")));
+    }
+
+    /// A row of one of two tables: the number of the table, of the partition and of the row.
+    type Place = (u8, u8, u8);
+
+    /// A task, in a form that can be made twice.
+    #[derive(Clone, Debug)]
+    enum Given {
+        Write(BTreeMap<Place, (u8, i32)>),
+        CreateTable(u8),
+        DeleteTable(u8),
+    }
+
+    fn given() -> impl Strategy<Value = Given> {
+        let operation = ((0..2_u8, 0..2_u8, 0..6_u8), (0..6_u8, any::<i32>()));
+        prop_oneof![
+            12 => prop::collection::btree_map(operation.0, operation.1, 1..4).prop_map(Given::Write),
+            1 => (0..2_u8).prop_map(Given::CreateTable),
+            1 => (0..2_u8).prop_map(Given::DeleteTable),
+        ]
+    }
+
+    fn table(number: u8) -> String {
+        format!("table{number}")
+    }
+
+    fn task(given: &Given) -> Task {
+        let operations = match given {
+            Given::Write(operations) => operations,
+            Given::CreateTable(number) => return Task::CreateTable(table(*number)),
+            Given::DeleteTable(number) => return Task::DeleteTable(table(*number).to_uppercase()),
+        };
+        let groups: Vec<_> = operations
+            .iter()
+            .map(|((number, partition, row), (kind, value))| {
+                let mut properties = Properties::default();
+                properties.push(if value % 2 == 0 { "Even" } else { "Odd" }, ValueRef::Int32(*value));
+                let action = match kind {
+                    0 => Action::Insert(properties),
+                    1 => Action::Upsert(properties),
+                    2 => Action::Replace(properties, IfMatch::Any),
+                    3 => Action::Merge(properties, IfMatch::Any),
+                    4 => Action::Delete(IfMatch::ETag(ETag::from(Ticks::UNIX_EPOCH))),
+                    _ => Action::Delete(IfMatch::Any),
+                };
+                let operation = Operation { row_key: row.to_string(), action };
+                Group {
+                    table: table(*number).into(),
+                    partition_key: partition.to_string(),
+                    operations: vec![operation],
+                }
+            })
+            .collect();
+        Task::Write(Prepared::of(&groups))
+    }
+
+    /// The time stamp and the properties of each row, by table and keys.
+    type Rows = BTreeMap<(String, String, String), (Ticks, Properties)>;
+
+    fn all_rows(state: &CommitterState) -> Rows {
+        let snapshot = state.published.take().expect("a snapshot");
+        let mut all = Rows::new();
+        for table in snapshot.names().beginning_with("") {
+            for row in snapshot.rows(&table).expect("a table").iter().expect("its rows") {
+                let (key, value) = row.expect("a row");
+                let (partition_key, row_key) = store_key::decode(key.value()).expect("a key");
+                let stored = StoredValue::read(key.value(), value.value()).expect("a value");
+                let properties = stored.properties().expect("properties").to_properties();
+                let keys = (table.clone(), partition_key.into_owned(), row_key.into_owned());
+                all.insert(keys, (stored.timestamp, properties));
+            }
+        }
+        all
+    }
+
+    fn without_times(rows: Rows) -> Vec<((String, String, String), Properties)> {
+        rows.into_iter().map(|(keys, (_, properties))| (keys, properties)).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+
+        #[test]
+        fn tasks_of_one_commit_have_the_outcome_of_one_commit_each(
+            given in prop::collection::vec(given(), 1..24),
+        ) {
+            let (mut together, mut alone) = (new_state(), new_state());
+            for state in [&mut together, &mut alone] {
+                prop_assert!(state.try_commit(&mut [Task::CreateTable(table(0)), Task::CreateTable(table(1))]).is_ok());
+            }
+            let mut tasks: Vec<_> = given.iter().map(task).collect();
+            let answers = together.try_commit(&mut tasks).unwrap_or_default();
+            let each = given.iter().flat_map(|given| alone.try_commit(&mut [task(given)]).unwrap_or_default());
+            let outcome = |answer: &TaskResult| match answer {
+                Err(StoreFailure::Refused { at, why }) => format!("operation {at}: {why:?}"),
+                Err(StoreFailure::NoTable { at }) => format!("no table at {at}"),
+                other => word(other).to_owned(),
+            };
+            prop_assert_eq!(
+                answers.iter().map(outcome).collect::<Vec<_>>(),
+                each.map(|answer| outcome(&answer)).collect::<Vec<_>>()
+            );
+            let times: Vec<_> = answers.iter().map(|it| if let Ok(TaskDone::Written(at)) = it { Some(*at) } else { None }).collect();
+            prop_assert!(times.iter().flatten().is_sorted_by(|left, right| left < right));
+            let rows = all_rows(&together);
+            for ((table_name, partition_key, row_key), (timestamp, _)) in &rows {
+                // The row has the time stamp of the last transaction that wrote it.
+                let writes = |given: &Given| match given {
+                    Given::Write(operations) => operations.iter().any(|((number, partition, row), _)| {
+                        (table(*number), partition.to_string(), row.to_string())
+                            == (table_name.clone(), partition_key.clone(), row_key.clone())
+                    }),
+                    _ => false,
+                };
+                let last = given.iter().zip(&times).rev().find_map(|(given, time)| time.filter(|_| writes(given)));
+                prop_assert_eq!(Some(*timestamp), last);
+            }
+            prop_assert_eq!(without_times(rows), without_times(all_rows(&alone)));
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use redb::{AccessGuard, ReadableTable, Table};
+use twox_hash::XxHash3_64;
 
 use super::{
     failure::StoreRefusal,
@@ -41,7 +42,7 @@ struct PreparedOperation {
     value: Range<usize>,
     demand: Demand,
     write: PreparedAction,
-    /// Place of the row, as validation found it.
+    /// Place of the row, as [validation](Prepared::validate) found it.
     place: Place,
 }
 
@@ -139,78 +140,73 @@ impl Prepared {
         self.operations.len()
     }
 
-    /// Reads all existing rows, and returns the first operation that cannot be done, with the reason. Writes nothing.
-    pub(super) fn validate(
-        &mut self,
-        rows: &WriteRows<'_>,
-    ) -> Result<Option<(usize, StoreRefusal)>, redb::StorageError> {
-        let mut existing = Existing::new(rows);
-        let mut refused: Option<(usize, StoreRefusal)> = None;
-        for operation in &mut self.operations {
-            let found = existing.find(&self.keys[operation.key.clone()])?;
-            let refusal = match (&operation.demand, found) {
-                (Demand::Absent, Some(_)) => Some(StoreRefusal::AlreadyExists),
-                (Demand::Present(_), None) => Some(StoreRefusal::NotFound),
-                (Demand::Present(Some(etag)), Some(value)) => {
-                    match StoredValue::read(&self.keys[operation.key.clone()], value) {
-                        Ok(stored) if ETag::from(stored.timestamp) == *etag => None,
-                        Ok(_) => Some(StoreRefusal::ConditionNotMet),
-                        Err(damage) => Some(StoreRefusal::Damaged(damage)),
-                    }
-                }
-                _ => None,
-            };
-            let refusal = match (refusal, found) {
-                (None, Some(value)) if operation.write == PreparedAction::Merge => {
-                    let key = &self.keys[operation.key.clone()];
-                    merge(&self.table, key, value, &mut self.values, &mut operation.value).err()
-                }
-                (refusal, _) => refusal,
-            };
-            operation.place = if found.is_some() { Place::Row } else { Place::Gap(existing.gap) };
-            if let Some(refusal) = refusal
-                && refused.as_ref().is_none_or(|(first, _)| operation.at < *first)
-            {
-                refused = Some((operation.at, refusal));
-            }
-        }
-        Ok(refused)
+    /// Returns a hash for each row that the operations concern.
+    pub(super) fn row_hashes(&self) -> impl Iterator<Item = u64> {
+        let table = XxHash3_64::oneshot(self.table.to_ascii_lowercase().as_bytes());
+        self.operations.iter().map(move |it| XxHash3_64::oneshot_with_seed(table, &self.keys[it.key.clone()]))
     }
 
-    /// Writes the operations, which [validation](Self::validate) found to be possible.
-    pub(super) fn apply(&mut self, rows: &mut WriteRows<'_>, timestamp: Ticks) -> Result<(), redb::Error> {
-        for operation in &self.operations {
-            if operation.write != PreparedAction::Remove {
-                let key = &self.keys[operation.key.clone()];
-                stored_value::stamp(key, &mut self.values[operation.value.clone()], timestamp);
-            }
+    /// Returns the key of an operation's row.
+    pub(super) fn key(&self, operation: usize) -> &[u8] {
+        &self.keys[self.operations[operation].key.clone()]
+    }
+
+    /// Returns the position of an operation, in the order of the groups and their operations.
+    pub(super) fn position(&self, operation: usize) -> usize {
+        self.operations[operation].at
+    }
+
+    /// Returns the gap between rows in which the operation writes a new row, as validation found it.
+    pub(super) fn gap(&self, operation: usize) -> Option<u32> {
+        match self.operations[operation].place {
+            Place::Row => None,
+            Place::Gap(gap) => Some(gap),
         }
-        let row =
-            |operation: &PreparedOperation| (&self.keys[operation.key.clone()], &self.values[operation.value.clone()]);
-        // Several rows of one gap take half the time if they are written in one run, and the run fills the pages. For a
-        // single row a run takes longer than an insert.
-        let new = |operation: &PreparedOperation| matches!(operation.place, Place::Gap(_));
-        for run in self.operations.chunk_by(|left, right| new(left) && left.place == right.place) {
-            match run {
-                [only] if only.write == PreparedAction::Remove => {
-                    rows.remove(row(only).0)?;
-                }
-                [only] => {
-                    let (key, value) = row(only);
-                    rows.insert(key, value)?;
-                }
-                [first, ..] => {
-                    let mut gap = rows.lower_bound_mut(std::ops::Bound::Included(row(first).0))?;
-                    for operation in run {
-                        let (key, value) = row(operation);
-                        gap.insert_before(key, value)?;
-                    }
-                    gap.close()?;
-                }
-                [] => {}
+    }
+
+    /// Returns the value that the operation writes; `None` if it removes the row.
+    pub(super) fn value(&self, operation: usize) -> Option<&[u8]> {
+        let PreparedOperation { value, write, .. } = &self.operations[operation];
+        (*write != PreparedAction::Remove).then(|| &self.values[value.clone()])
+    }
+
+    /// Searches the existing row of an operation. Returns the reason if the operation cannot be done. Writes nothing.
+    pub(super) fn validate(
+        &mut self,
+        operation: usize,
+        existing: &mut Existing<'_, '_>,
+    ) -> Result<Option<StoreRefusal>, redb::StorageError> {
+        let Self { table, keys, values, operations } = self;
+        let operation = &mut operations[operation];
+        let key = &keys[operation.key.clone()];
+        let found = existing.find(key)?;
+        let refusal = match (&operation.demand, found) {
+            (Demand::Absent, Some(_)) => Some(StoreRefusal::AlreadyExists),
+            (Demand::Present(_), None) => Some(StoreRefusal::NotFound),
+            (Demand::Present(Some(etag)), Some(value)) => match StoredValue::read(key, value) {
+                Ok(stored) if ETag::from(stored.timestamp) == *etag => None,
+                Ok(_) => Some(StoreRefusal::ConditionNotMet),
+                Err(damage) => Some(StoreRefusal::Damaged(damage)),
+            },
+            _ => None,
+        };
+        let refusal = match (refusal, found) {
+            (None, Some(value)) if operation.write == PreparedAction::Merge => {
+                merge(table, key, value, values, &mut operation.value).err()
             }
+            (refusal, _) => refusal,
+        };
+        operation.place = if found.is_some() { Place::Row } else { Place::Gap(existing.gap) };
+        Ok(refusal)
+    }
+
+    /// Sets the time stamp of the row that an operation writes.
+    pub(super) fn stamp(&mut self, operation: usize, timestamp: Ticks) {
+        let Self { keys, values, operations, .. } = self;
+        let PreparedOperation { key, value, write, .. } = &operations[operation];
+        if *write != PreparedAction::Remove {
+            stored_value::stamp(&keys[key.clone()], &mut values[value.clone()], timestamp);
         }
-        Ok(())
     }
 }
 
@@ -237,7 +233,7 @@ fn merge(
 }
 
 /// Existing rows, searched by keys in ascending order. One seek finds all keys in one gap or in consecutive rows.
-struct Existing<'r, 't> {
+pub(super) struct Existing<'r, 't> {
     rows: &'r WriteRows<'t>,
     /// Rows after `next`; `None` before the first search.
     ahead: Option<redb::Range<'r, &'static [u8], &'static [u8]>>,
@@ -248,7 +244,7 @@ struct Existing<'r, 't> {
 }
 
 impl<'r, 't> Existing<'r, 't> {
-    fn new(rows: &'r WriteRows<'t>) -> Self {
+    pub(super) fn new(rows: &'r WriteRows<'t>) -> Self {
         Self { rows, ahead: None, next: None, gap: 0 }
     }
 
