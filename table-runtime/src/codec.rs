@@ -8,7 +8,8 @@ pub use owner::{OwnerReader, point};
 use std::borrow::Cow;
 
 use crate::{
-    DamagedProperties, LayoutInfo, PartInfo, Properties, PropertiesRef, PropertyError, Result, RowId, RowRef, ValueRef,
+    DamagedProperties, LayoutInfo, PartInfo, Properties, PropertiesRef, PropertyError, PropertyType, Result, RowId,
+    RowRef, ValueRef,
     error::PropertyProblem,
     key::{KeyReader, RowContext},
     row::RowKeys,
@@ -100,35 +101,34 @@ impl<'a> RowReader<'a> {
         key.text(separator)
     }
 
-    /// Reads a field.
-    #[inline]
+    /// Reads a field, which is mostly stored with the type `ty`. Most rows store the properties in the order of the
+    /// fields, so the next one is tried first.
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "then the name and the type are constants, and the value stays in registers"
+    )]
     pub(crate) fn property<T>(
         &mut self,
         name: &'static str,
+        ty: PropertyType,
         read: impl FnOnce(Option<ValueRef<'a>>) -> Result<T, PropertyProblem>,
     ) -> Result<T> {
-        match read(self.find(name)?) {
+        let before = self.rest.as_bytes().len();
+        let value = match self.rest.next_if(name, ty) {
+            None => self.search(name)?,
+            value => {
+                self.found += before - self.rest.as_bytes().len();
+                value
+            }
+        };
+        match read(value) {
             Ok(value) => Ok(value),
             Err(problem) => Err(misread(self.context, name, problem)),
         }
     }
 
-    /// Returns the value of a property. Most rows store the properties in the order of the fields, so the next one is
-    /// tried first.
-    #[inline(always)]
-    #[allow(clippy::inline_always, reason = "then the name is a constant, which takes few instructions to compare")]
-    fn find(&mut self, name: &str) -> Result<Option<ValueRef<'a>>> {
-        let before = self.rest;
-        match self.rest.next_if(name) {
-            Some(value) => {
-                self.found += before.as_bytes().len() - self.rest.as_bytes().len();
-                Ok(Some(value))
-            }
-            None => self.search(name),
-        }
-    }
-
-    /// Returns the value of a property that is not the next one.
+    /// Returns the value of a property that is not the next one, or has another type.
     #[inline(never)]
     fn search(&mut self, name: &str) -> Result<Option<ValueRef<'a>>> {
         let found = match self.rest.seek_and_count(name, &mut self.found) {
@@ -153,7 +153,7 @@ impl<'a> RowReader<'a> {
 
     /// Marks a property as read.
     pub(crate) fn skip(&mut self, name: &str) -> Result<()> {
-        self.find(name).map(drop)
+        self.search(name).map(drop)
     }
 
     /// Checks whether every property of the row was read.

@@ -254,7 +254,7 @@ pub struct Stored<T> {
     etag: ETag,
     timestamp: Ticks,
     /// Rows of the entity before the first mutable access.
-    loaded: Option<Result<LoadedRows, Box<KeyError>>>,
+    loaded: Option<Box<Result<LoadedRows, Box<KeyError>>>>,
     unknown: Unknown,
     /// `true` if it was created by [`new`](Self::new): the table may hold a different entity in this version.
     made: bool,
@@ -331,7 +331,7 @@ impl<T> Stored<T> {
 impl<T: TableEntity> Stored<T> {
     /// Returns the primary key that the entity was loaded with.
     pub(crate) fn loaded_key(&self) -> Result<RowKeys, Box<KeyError>> {
-        match &self.loaded {
+        match self.loaded.as_deref() {
             Some(Ok(rows)) => {
                 let primary = rows.first().and_then(Option::as_ref);
                 Ok(primary.map(|row| row.keys.clone()).unwrap_or_default())
@@ -346,7 +346,7 @@ impl<T: TableEntity> Stored<T> {
         if self.made {
             return Ok(None);
         }
-        let rows = match &self.loaded {
+        let rows = match self.loaded.as_deref() {
             _ if T::LAYOUTS.len() == 1 => Vec::new(),
             Some(loaded) => loaded.clone()?,
             None => loaded_rows(&self.entity)?,
@@ -372,7 +372,7 @@ impl<T> Deref for Stored<T> {
 impl<T: TableEntity> DerefMut for Stored<T> {
     fn deref_mut(&mut self) -> &mut T {
         if self.loaded.is_none() {
-            self.loaded = Some(loaded_rows(&self.entity));
+            self.loaded = Some(Box::new(loaded_rows(&self.entity)));
         }
         &mut self.entity
     }
@@ -406,18 +406,22 @@ impl<T: fmt::Debug> fmt::Debug for Stored<T> {
 
 /// Reads an entity from its row in `table`. Returns an error if any part of the row is damaged.
 pub(crate) fn read<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<Stored<E>> {
-    let ReadEntity { entity, unknown, .. } = read_entity(table, &row)?;
-    Ok(stored(entity, unknown, &row))
+    read_entity(table, &row, |entity, unknown, _| stored(entity, unknown, &row))
 }
 
-/// Reads an entity from its row in `table`; `None` if its insert is not committed.
+/// Reads an entity from its row in `table`, and returns the result of `give` for it; `None` if its insert is not
+/// committed.
 ///
 /// A row that has only properties of the struct is not pending, so most rows are searched for no further property.
 #[inline]
-pub(crate) fn read_committed<E: TableEntity>(table: &str, row: &RowRef<'_>) -> Result<Option<Stored<E>>> {
-    match read_entity(table, row) {
-        Ok(ReadEntity { entity, unknown, is_pending: false }) => Ok(Some(stored(entity, unknown, row))),
-        Ok(_) => Ok(None),
+pub(crate) fn read_committed<E: TableEntity, T>(
+    table: &str,
+    row: &RowRef<'_>,
+    give: impl FnOnce(Stored<E>) -> T,
+) -> Result<Option<T>> {
+    let give_committed = |entity, unknown, is_pending: bool| (!is_pending).then(|| give(stored(entity, unknown, row)));
+    match read_entity(table, row, give_committed) {
+        Ok(given) => Ok(given),
         Err(error) => not_pending(table, *row, error),
     }
 }

@@ -29,6 +29,7 @@ macro_rules! moment {
                 KeyPart::to_value(&arg)
             }
 
+            #[inline]
             fn from_key(key: Ticks) -> Result<Self, KeyProblem> {
                 let from: fn(Ticks) -> Option<$type> = $from;
                 from(key).ok_or_else(|| KeyProblem::malformed(concat!("a `", stringify!($type), "`"), &key.to_string()))

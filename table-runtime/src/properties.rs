@@ -6,7 +6,7 @@ use std::fmt;
 
 pub(crate) use encoded::text;
 
-use crate::{Value, ValueRef};
+use crate::{PropertyType, Value, ValueRef};
 
 /// The properties of a row, in order. Every name occurs once.
 ///
@@ -161,20 +161,20 @@ impl<'a> PropertiesRef<'a> {
         encoded::find(&mut self.0, name, found).ok_or(DamagedProperties)
     }
 
-    /// Removes and returns the value of the next property if the property has this name.
+    /// Removes and returns the value of the next property if the property has this name and this type.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "then the name is a constant, which takes few instructions to compare")]
-    pub(crate) fn next_if(&mut self, name: &str) -> Option<ValueRef<'a>> {
-        encoded::next_if(&mut self.0, name)
+    #[allow(
+        clippy::inline_always,
+        reason = "then the name and the type are constants, and the value stays in registers"
+    )]
+    pub(crate) fn next_if(&mut self, name: &str, ty: PropertyType) -> Option<ValueRef<'a>> {
+        encoded::next_if(&mut self.0, name, ty)
     }
 
-    /// Returns the values of the properties with these names. Reads all properties, so that damage is found.
+    /// Checks whether there is a property with one of these names. Reads all properties up to it, so that damage is found.
     #[inline]
-    pub(crate) fn find_all<const N: usize>(
-        self,
-        names: [&str; N],
-    ) -> Result<[Option<ValueRef<'a>>; N], DamagedProperties> {
-        encoded::find_all(self.0, names).ok_or(DamagedProperties)
+    pub(crate) fn has_any(self, names: &[&str]) -> Result<bool, DamagedProperties> {
+        encoded::has_any(self.0, names).ok_or(DamagedProperties)
     }
 
     /// Skips all remaining properties.

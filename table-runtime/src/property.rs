@@ -133,7 +133,7 @@ pub trait Store<T> {
     #[doc(hidden)]
     #[inline]
     fn load(name: &'static str, row: &mut RowReader<'_>) -> crate::Result<T> {
-        row.property(name, Self::read)
+        row.property(name, Self::TYPE, |value| Self::read(value))
     }
 
     /// Writes the field.
@@ -185,7 +185,8 @@ impl<T: Property> Store<T> for Native {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
     fn read(value: Option<ValueRef<'_>>) -> Result<T, PropertyProblem> {
         T::from_value(value)
     }
@@ -317,7 +318,8 @@ impl<T: Property<Presence: Present>> Property for Option<T> {
         self.as_ref().map_or(Ok(None), T::to_value)
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
     fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem> {
         value.map(|value| T::from_value(Some(value))).transpose()
     }
@@ -401,7 +403,8 @@ macro_rules! by_value {
                 write(*self).map(Some)
             }
 
-            #[inline]
+            #[inline(always)]
+            #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
             fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem> {
                 let read: fn(ValueRef<'_>) -> Option<Self> = $read;
                 value.and_then(read).ok_or_else(|| PropertyProblem::of::<Self>(value))
@@ -468,7 +471,8 @@ macro_rules! borrowed {
                 Ok(Some(ValueRef::$variant(self)))
             }
 
-            #[inline]
+            #[inline(always)]
+            #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
             fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem> {
                 match value {
                     Some(ValueRef::$variant(value)) => Ok(value.into()),

@@ -71,6 +71,7 @@ impl Ticks {
     }
 
     /// Returns the Unix time: whole seconds, rounded down, and the nanoseconds after them.
+    #[inline]
     pub const fn to_unix(self) -> (i64, u32) {
         let seconds = (self.0 / PER_SECOND).cast_signed() - UNIX_SECONDS;
         #[allow(clippy::cast_possible_truncation, reason = "below a second's nanoseconds")]
@@ -91,14 +92,14 @@ impl Ticks {
 
     /// Converts the moment to a time of the system's clock. Returns `None` if that clock cannot represent it: on
     /// Windows, for example, no time before 1601.
+    #[inline]
     pub fn to_system(self) -> Option<SystemTime> {
         let (seconds, nanoseconds) = self.to_unix();
-        let distance = Duration::from_secs(seconds.unsigned_abs());
-        let whole = match seconds {
-            ..0 => SystemTime::UNIX_EPOCH.checked_sub(distance),
-            _ => SystemTime::UNIX_EPOCH.checked_add(distance),
-        };
-        whole?.checked_add(Duration::from_nanos(nanoseconds.into()))
+        if let Ok(seconds) = u64::try_from(seconds) {
+            return SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds));
+        }
+        let second = SystemTime::UNIX_EPOCH.checked_sub(Duration::from_secs(seconds.unsigned_abs()));
+        second?.checked_add(Duration::from_nanos(nanoseconds.into()))
     }
 }
 

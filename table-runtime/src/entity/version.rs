@@ -62,10 +62,15 @@ pub struct ReadEntity<E> {
     pub(crate) is_pending: bool,
 }
 
-/// Reads the entity in a row of `table`, of any version that the program knows.
+/// Reads the entity in a row of `table`, of any version that the program knows, and calls `give` with it, its unknown
+/// properties, and `true` if the row's insert is not committed.
 #[inline]
-pub(crate) fn read_entity<E: TableEntity>(table: &str, row: &RowRef<'_>) -> Result<ReadEntity<E>> {
-    StoredRow { table, row, is_copy: false }.read()
+pub(crate) fn read_entity<E: TableEntity, T>(
+    table: &str,
+    row: &RowRef<'_>,
+    give: impl FnOnce(E, Unknown, bool) -> T,
+) -> Result<T> {
+    StoredRow { table, row, is_copy: false }.read_with(give)
 }
 
 /// Reads the entity in a copy, of any version that the program knows. The row has the entity's keys.
@@ -74,13 +79,20 @@ pub(crate) fn read_copied<E: TableEntity>(table: &str, row: &RowRef<'_>) -> Resu
 }
 
 impl StoredRow<'_> {
-    #[inline]
     fn read<E: TableEntity>(self) -> Result<ReadEntity<E>> {
+        self.read_with(|entity, unknown, is_pending| ReadEntity { entity, unknown, is_pending })
+    }
+
+    /// Calls `give` with the parts of a [`ReadEntity`]. An entity is large, and a call moves it fewer times than a result
+    /// that its callers take apart.
+    #[inline]
+    fn read_with<E: TableEntity, T>(self, give: impl FnOnce(E, Unknown, bool) -> T) -> Result<T> {
         let Self { table, row, is_copy } = self;
         if const { E::VERSION > 1 } {
             let found = self.version()?;
             if found < E::VERSION {
-                return E::read_older(self, found);
+                let ReadEntity { entity, unknown, is_pending } = E::read_older(self, found)?;
+                return Ok(give(entity, unknown, is_pending));
             }
             if found > E::VERSION {
                 return Err(self.misversioned::<E>(found, VersionProblem::Newer));
@@ -111,7 +123,7 @@ impl StoredRow<'_> {
         } else {
             self.unknown::<E>(&reader)?
         };
-        Ok(ReadEntity { entity, unknown, is_pending })
+        Ok(give(entity, unknown, is_pending))
     }
 
     /// Returns the properties that the struct does not know, and `true` if the row's insert is not committed.
@@ -190,14 +202,19 @@ pub(crate) fn check_version<E: TableEntity>(table: &str, row: &RowRef<'_>) -> Re
 /// [`check_version`] has compared the version.
 #[inline]
 pub(crate) fn check_unread<E: TableEntity>(table: &str, row: &RowRef<'_>, unread: PropertiesRef<'_>) -> Result<bool> {
-    let [pending, version] = unread.find_all([PENDING, VERSION]).map_err(|damage| damaged(table, *row, damage))?;
-    if pending.is_some() {
+    // A struct of another version has compared the version before.
+    let names: &[&str] = if E::VERSION == 1 { &[PENDING, VERSION] } else { &[PENDING] };
+    let has_any = unread.has_any(names).map_err(|damage| damaged(table, *row, damage))?;
+    if has_any { check_found::<E>(table, row, unread) } else { Ok(true) }
+}
+
+/// Checks properties of which one marks a row that is not committed, or holds the row's version.
+#[cold]
+fn check_found<E: TableEntity>(table: &str, row: &RowRef<'_>, mut unread: PropertiesRef<'_>) -> Result<bool> {
+    if unread.seek(PENDING).map_err(|damage| damaged(table, *row, damage))?.is_some() {
         return Ok(false);
     }
-    if E::VERSION == 1 && version.is_some() {
-        check_version::<E>(table, row)?;
-    }
-    Ok(true)
+    check_version::<E>(table, row).map(|()| true)
 }
 
 /// Returns the version of a row if it is greater than `known`. A row whose version is no number is not newer.

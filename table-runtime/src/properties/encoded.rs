@@ -16,7 +16,7 @@
 
 use ascii::AsAsciiStr as _;
 
-use crate::{Guid, Ticks, ValueRef};
+use crate::{Guid, PropertyType, Ticks, ValueRef};
 
 /// Appends a property.
 #[inline]
@@ -98,11 +98,12 @@ pub(super) fn find<'a>(bytes: &mut &'a [u8], name: &str, found: &mut usize) -> O
     Some(None)
 }
 
-/// Returns the value of the first property if its name is `name`, and leaves in `bytes` the properties after it. Returns
-/// `None` and changes nothing if it has another name, a long one, or is damaged.
+/// Returns the value of the first property if its name is `name` and its type is `ty`, and leaves in `bytes` the
+/// properties after it. Returns `None` and changes nothing if it has another name, a long one, another type, or is
+/// damaged.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "then the name is a constant, which takes few instructions to compare")]
-pub(super) fn next_if<'a>(bytes: &mut &'a [u8], name: &str) -> Option<ValueRef<'a>> {
+#[allow(clippy::inline_always, reason = "then the name and the type are constants, and the value stays in registers")]
+pub(super) fn next_if<'a>(bytes: &mut &'a [u8], name: &str, ty: PropertyType) -> Option<ValueRef<'a>> {
     let (length, rest) = bytes.split_first()?;
     // Names below 128 bytes have a length of one byte.
     if name.len() >= 0x80 || usize::from(*length) != name.len() {
@@ -113,24 +114,41 @@ pub(super) fn next_if<'a>(bytes: &mut &'a [u8], name: &str) -> Option<ValueRef<'
         return None;
     }
     let mut rest = Bytes(rest);
-    let value = rest.value()?;
+    let tag = tag(ty);
+    let value = if rest.byte()? == tag { rest.tagged(tag)? } else { return None };
     *bytes = rest.0;
     Some(value)
 }
 
-/// Returns the values of the properties with these names, of which each occurs once. Reads all properties. Returns `None`
-/// if they are damaged.
+/// Returns the byte for the type of a value.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "as of `next_if`")]
+const fn tag(ty: PropertyType) -> u8 {
+    match ty {
+        PropertyType::String => 0,
+        PropertyType::Binary => 1,
+        PropertyType::Boolean => 2,
+        PropertyType::Int32 { .. } => 3,
+        PropertyType::Int64 { .. } => 4,
+        PropertyType::Double | PropertyType::Single => 5,
+        PropertyType::Guid => 6,
+        PropertyType::DateTime => 7,
+    }
+}
+
+/// Checks whether there is a property with one of these names. Reads all properties up to it. Returns `None` if they are
+/// damaged.
 #[inline]
-pub(super) fn find_all<'a, const N: usize>(bytes: &'a [u8], names: [&str; N]) -> Option<[Option<ValueRef<'a>>; N]> {
-    let (mut bytes, mut values) = (Bytes(bytes), [None; N]);
+pub(super) fn has_any(bytes: &[u8], names: &[&str]) -> Option<bool> {
+    let mut bytes = Bytes(bytes);
     while !bytes.0.is_empty() {
         let name = bytes.slice()?;
-        match names.iter().position(|wanted| is_same(name, wanted.as_bytes())) {
-            Some(at) => values[at] = Some(bytes.value()?),
-            None => bytes.skip_value()?,
+        if names.iter().any(|wanted| is_same(name, wanted.as_bytes())) {
+            return Some(true);
         }
+        bytes.skip_value()?;
     }
-    Some(values)
+    Some(false)
 }
 
 /// Returns true if the two names are the same. Names are short: calling the function that compares memory takes longer
@@ -169,7 +187,15 @@ impl<'a> Bytes<'a> {
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "as of `find`")]
     fn value(&mut self) -> Option<ValueRef<'a>> {
-        Some(match self.byte()? {
+        let tag = self.byte()?;
+        self.tagged(tag)
+    }
+
+    /// Reads the value after the byte for its type.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as of `find`")]
+    fn tagged(&mut self, tag: u8) -> Option<ValueRef<'a>> {
+        Some(match tag {
             0 => ValueRef::String(self.text()?),
             1 => ValueRef::Binary(self.slice()?),
             2 => ValueRef::Boolean(self.boolean()?),
@@ -184,16 +210,21 @@ impl<'a> Bytes<'a> {
     }
 
     /// Skips a value. Damage is detected in the length of the value, but not in its contents.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as of `find`")]
     fn skip_value(&mut self) -> Option<()> {
-        match self.byte()? {
-            0 | 1 | 8 => drop(self.slice()?),
-            2 => drop(self.byte()?),
-            3 | 4 => drop(self.varint()?),
-            5 | 7 => drop(self.array::<8>()?),
-            6 => drop(self.array::<16>()?),
+        let length = match self.byte()? {
+            0 | 1 | 8 => usize::try_from(self.varint()?).ok()?,
+            2 => 1,
+            3 | 4 => {
+                self.varint()?;
+                0
+            }
+            5 | 7 => 8,
+            6 => 16,
             _ => return None,
-        }
+        };
+        self.0 = self.0.get(length..)?;
         Some(())
     }
 
@@ -223,57 +254,44 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as of `find`")]
     fn varint(&mut self) -> Option<u64> {
-        match *self.0 {
-            [first @ ..0x80, ref rest @ ..] => {
-                self.0 = rest;
-                Some(u64::from(first))
-            }
-            [first, second @ ..0x80, ref rest @ ..] => {
-                self.0 = rest;
-                Some(u64::from(first & 0x7F) | u64::from(second) << 7)
-            }
-            _ => self.long_varint(),
-        }
+        let (number, rest) = match *self.0 {
+            [first @ ..0x80, ref rest @ ..] => (u64::from(first), rest),
+            [first, second @ ..0x80, ref rest @ ..] => (u64::from(first & 0x7F) | u64::from(second) << 7, rest),
+            // The bytes are passed by value, so that they are kept in registers.
+            _ => long_varint(self.0)?,
+        };
+        self.0 = rest;
+        Some(number)
     }
 
-    #[inline(never)]
-    fn long_varint(&mut self) -> Option<u64> {
-        let (bytes, mut number) = (self.0, 0);
-        for at in 0..10 {
-            let byte = *bytes.get(at)?;
-            number |= u64::from(byte & 0x7F) << (7 * at);
-            if byte < 0x80 {
-                self.0 = &bytes[at + 1..];
-                // The tenth byte holds only one bit.
-                return (at < 9 || byte < 2).then_some(number);
-            }
-        }
-        None
-    }
-
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as of `find`")]
     fn zigzag(&mut self) -> Option<i64> {
         let number = self.varint()?;
         Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as of `find`")]
     fn byte(&mut self) -> Option<u8> {
         let (byte, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(*byte)
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as of `find`")]
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (array, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(*array)
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as of `find`")]
     fn slice(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.varint()?).ok()?;
         let (slice, rest) = self.0.split_at_checked(length)?;
@@ -281,10 +299,25 @@ impl<'a> Bytes<'a> {
         Some(slice)
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as of `find`")]
     fn text(&mut self) -> Option<&'a str> {
         text(self.slice()?)
     }
+}
+
+#[inline(never)]
+fn long_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut number = 0;
+    for at in 0..10 {
+        let byte = *bytes.get(at)?;
+        number |= u64::from(byte & 0x7F) << (7 * at);
+        if byte < 0x80 {
+            // The tenth byte holds only one bit.
+            return (at < 9 || byte < 2).then_some((number, &bytes[at + 1..]));
+        }
+    }
+    None
 }
 
 /// Returns the text of these bytes; `None` if they are not UTF-8. Most text is ASCII, and the check for ASCII takes far
@@ -302,7 +335,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::Value;
+    use crate::{Property, Value};
 
     fn value() -> impl Strategy<Value = Value> {
         prop_oneof![
@@ -317,12 +350,26 @@ mod tests {
         ]
     }
 
+    fn type_of(value: ValueRef<'_>) -> PropertyType {
+        match value {
+            ValueRef::String(_) | ValueRef::Unreadable(_) => PropertyType::String,
+            ValueRef::Binary(_) => PropertyType::Binary,
+            ValueRef::Boolean(_) => PropertyType::Boolean,
+            ValueRef::Int32(_) => <i32 as Property>::TYPE,
+            ValueRef::Int64(_) => <i64 as Property>::TYPE,
+            ValueRef::Double(_) => PropertyType::Double,
+            ValueRef::Guid(_) => PropertyType::Guid,
+            ValueRef::DateTime(_) => PropertyType::DateTime,
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4096))]
 
         #[test]
         fn a_property_reads_back(name in any::<String>(), value in value(), more in any::<Vec<u8>>()) {
             let property = (name.as_str(), value.as_ref());
+            let ty = type_of(property.1);
             let mut bytes = Vec::new();
             push(&mut bytes, &name, property.1);
             let length = bytes.len();
@@ -335,19 +382,22 @@ mod tests {
             prop_assert_eq!(find(&mut &bytes[..length], "another", &mut found), Some(None));
             prop_assert_eq!(found, length);
             let mut rest = &bytes[..];
-            prop_assert_eq!(next_if(&mut rest, "another"), None);
-            let next = next_if(&mut rest, &name);
+            prop_assert_eq!(next_if(&mut rest, "another", ty), None);
+            let other = if ty == PropertyType::Guid { PropertyType::Boolean } else { PropertyType::Guid };
+            prop_assert_eq!(next_if(&mut rest, &name, other), None);
+            let next = next_if(&mut rest, &name, ty);
             prop_assert_eq!(next, (name.len() < 0x80).then_some(property.1));
             prop_assert_eq!(rest.len(), if next.is_some() { more.len() } else { bytes.len() });
-            prop_assert_eq!(find_all(&bytes[..length], ["another", &name]), Some([None, Some(property.1)]));
+            prop_assert_eq!(has_any(&bytes[..length], &["another", &name]), Some(true));
+            prop_assert_eq!(has_any(&bytes[..length], &["another"]), Some(false));
             prop_assert_eq!(skip_all(&bytes[..length]), Some(()));
             prop_assert!(check(&bytes[..length]));
             for end in 0..length {
                 prop_assert_eq!(take(&bytes[..end]), None);
                 prop_assert_eq!(check(&bytes[..end]), end == 0);
                 prop_assert_eq!(find(&mut &bytes[..end], "another", &mut 0), (end == 0).then_some(None));
-                prop_assert_eq!(next_if(&mut &bytes[..end], &name), None);
-                prop_assert_eq!(find_all(&bytes[..end], ["another"]), (end == 0).then_some([None]));
+                prop_assert_eq!(next_if(&mut &bytes[..end], &name, ty), None);
+                prop_assert_eq!(has_any(&bytes[..end], &["another"]), (end == 0).then_some(false));
             }
         }
 

@@ -132,7 +132,7 @@ macro_rules! borrowed {
         impl<'r, T: Lends<Of = $of>, M: InRow, S: Unchanged> Borrowed<'r, T, M, S> for $type {
             #[inline]
             fn read<E: TableEntity>(name: &'static str, _: &str, row: &mut RowReader<'r>) -> Result<Self> {
-                row.property(name, |value| match value {
+                row.property(name, T::TYPE, |value| match value {
                     Some(ValueRef::$variant(value)) => Ok(value.into()),
                     None if S::DEFAULTED => Ok($empty.into()),
                     other => Err(PropertyProblem::of::<T>(other)),
@@ -147,7 +147,7 @@ macro_rules! borrowed {
         {
             #[inline]
             fn read<E: TableEntity>(name: &'static str, _: &str, row: &mut RowReader<'r>) -> Result<Self> {
-                row.property(name, |value| match value {
+                row.property(name, T::TYPE, |value| match value {
                     Some(ValueRef::$variant(value)) => Ok(Some(value.into())),
                     None => Ok(None),
                     other => Err(PropertyProblem::of::<Option<T>>(other)),
@@ -195,7 +195,7 @@ impl FoundRow<'_> {
                 of_index::<E, P, F>(self.layout, *self.row, give)?;
                 return Ok(true);
             }
-            if self.pointer.is_some() && self.entity::<E>()?.is_none() {
+            if self.pointer.is_some() && !self.entity::<E>(drop)? {
                 return Ok(false);
             }
         }
@@ -206,11 +206,17 @@ impl FoundRow<'_> {
                 entity::check_version::<E>(self.table, self.row).and_then(|()| <P as Projection<E>>::read(&mut reader))
             }
         };
-        // A row of a newer version may lack a property, and a row that no reader sees may have any.
-        let unread = if read.is_ok() { reader.unread() } else { self.row.properties };
-        let is_committed = entity::check_unread::<E>(self.table, self.row, unread)?;
+        let projected = match read {
+            Ok(projected) => projected,
+            // A row of a newer version may lack a property, and a row that no reader sees may have any.
+            Err(error) => {
+                let is_committed = entity::check_unread::<E>(self.table, self.row, self.row.properties)?;
+                return if is_committed { Err(error) } else { Ok(false) };
+            }
+        };
+        let is_committed = entity::check_unread::<E>(self.table, self.row, reader.unread())?;
         if is_committed {
-            give(read?);
+            give(projected);
         }
         Ok(is_committed)
     }

@@ -56,7 +56,7 @@ impl<E: TableEntity> View for E {
 
     #[inline]
     fn read<F: FnOnce(Stored<E>)>(found: &FoundRow<'_>, give: F) -> Result<bool> {
-        Ok(found.entity()?.map(give).is_some())
+        found.entity(give)
     }
 }
 

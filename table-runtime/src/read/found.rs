@@ -37,17 +37,21 @@ impl<'a> FoundRow<'a> {
         self.pointer.filter(|pointer| pointer.is_list).map(|_| self.row.row_key)
     }
 
-    /// Returns the entity; `None` if its insert is not committed, or if it does not have the value by which it was
-    /// found, or no longer has it.
+    /// Calls `give` with the entity. Returns false without a call if its insert is not committed, or if it does not have
+    /// the value by which it was found, or no longer has it.
     #[inline]
-    pub(crate) fn entity<E: TableEntity>(&self) -> Result<Option<Stored<E>>> {
-        let stored = entity::read_committed::<E>(self.table, self.row);
-        if const { E::LAYOUTS.len() > 1 }
-            && let Some(pointer) = self.pointer
-        {
-            return Ok(stored?.filter(|stored| pointer.points_to(&**stored)));
-        }
-        stored
+    pub(crate) fn entity<E: TableEntity>(&self, give: impl FnOnce(Stored<E>)) -> Result<bool> {
+        let give_match = |stored: Stored<E>| {
+            if const { E::LAYOUTS.len() > 1 }
+                && let Some(pointer) = self.pointer
+                && !pointer.points_to(&*stored)
+            {
+                return false;
+            }
+            give(stored);
+            true
+        };
+        Ok(entity::read_committed(self.table, self.row, give_match)?.unwrap_or(false))
     }
 
     /// Checks whether the row's insert is committed.

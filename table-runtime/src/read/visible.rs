@@ -110,6 +110,7 @@ impl Visible {
     }
 
     /// Returns false if the row's key certainly belongs to another entity.
+    #[inline]
     pub(crate) fn has_shape(&self, row: &RowRef<'_>) -> bool {
         self.shape.as_ref().is_none_or(|shape| shape.fits(row.row_key))
     }

@@ -6,7 +6,7 @@ use super::{
     record::{Head, KEY, LayoutId, Record, State},
 };
 use crate::{
-    Error, Result, Row, TableEntity,
+    Error, PropertyType, Result, Row, TableEntity,
     backend::{KeyRange, Partitions, Scan},
     codec::RowReader,
     entity, limits,
@@ -129,7 +129,7 @@ impl Tables {
         };
         let row = row.as_ref();
         let mut reader = RowReader::new(Record::LAYOUTS[0].table, &row);
-        let state = reader.property("State", <State as crate::Property>::from_value)?;
+        let state = reader.property("State", PropertyType::String, <State as crate::Property>::from_value)?;
         let lease = (state == State::Ready).then(|| self.leases().keep(*id, row.etag.clone(), began));
         Ok(Some((state, lease)))
     }

@@ -2,8 +2,9 @@
 
 use std::{
     any::Any,
+    cell::Cell,
     fmt,
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     path::PathBuf,
     sync::Arc,
 };
@@ -73,6 +74,16 @@ impl Reason {
 #[inline]
 pub(super) fn engine<T>(call: impl FnOnce() -> T) -> Result<T, Reason> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|payload| Reason::panicked(&*payload))
+}
+
+/// Does the same as [`engine`] for a call that also calls the caller's code, and sets `is_in_caller` meanwhile. A panic of
+/// the caller is passed on. One such call for all rows of a page takes less time than a call of [`engine`] for each row.
+#[inline]
+pub(super) fn engine_and_caller<T>(is_in_caller: &Cell<bool>, call: impl FnOnce() -> T) -> Result<T, Reason> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Err(payload) if is_in_caller.get() => resume_unwind(payload),
+        done => done.map_err(|payload| Reason::panicked(&*payload)),
+    }
 }
 
 impl<E: Into<redb::Error>> From<E> for Reason {

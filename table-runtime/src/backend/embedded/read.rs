@@ -1,11 +1,14 @@
 //! Reads of single rows and of pages, from a snapshot.
 
-use std::ops::{Bound, RangeBounds};
+use std::{
+    cell::Cell,
+    ops::{Bound, RangeBounds},
+};
 
-use redb::{AccessGuard, ReadableTable};
+use redb::{Cursor, ReadableTable};
 
 use super::{
-    failure::{StoreError, engine, store},
+    failure::{engine_and_caller, store},
     snapshot::RowTable,
     store_key,
     store_key::{KeySpace, StoreRange},
@@ -21,6 +24,9 @@ use crate::{
 const EXAMINED: usize = 20_000;
 /// Number of bytes of properties after which a page ends. The last row may exceed it.
 const BYTES: usize = 16 * 1024 * 1024;
+
+/// A position among the rows of a table.
+type StoredRows<'r> = Cursor<'r, &'static [u8], &'static [u8]>;
 
 /// The party that detects damage to a row's properties.
 #[derive(Clone, Copy, PartialEq)]
@@ -41,56 +47,45 @@ pub(super) fn get(
     checks: Checks,
     read: Reader<'_>,
 ) -> Result<bool> {
-    let mut space = KeySpace::new();
-    let key = space.encode(partition_key, row_key);
-    // A damaged page may give a wrong position of the value. An access to the value then panics, so the first access is
-    // inside `engine`.
-    let value = engine(|| rows.get(key).inspect(|value| _ = value.as_ref().map(AccessGuard::value)))?;
-    let Some(value) = value.map_err(store)? else {
-        return match check_gap(rows, table, Bound::Included(key))? {
-            // The range search found the key, but the search for the key did not, so the row is damaged.
-            Some(next) if next.value() == key => Err(damaged_at(table, key)),
-            _ => Ok(false),
+    let is_reading = Cell::new(false);
+    engine_and_caller(&is_reading, || {
+        let mut space = KeySpace::new();
+        let key = space.encode(partition_key, row_key);
+        let Some(value) = rows.get(key).map_err(store)? else {
+            let mut cursor = rows.lower_bound(Bound::Included(key)).map_err(store)?;
+            check_before(&mut cursor, table, Bound::Included(key))?;
+            return match cursor.next().map_err(store)? {
+                // A damaged key may have led the search to a wrong position. If the range search found the key, but the
+                // search for the key did not, the row is damaged.
+                Some((next, _)) if next.value() <= key => Err(damaged_at(table, next.value())),
+                Some((next, value)) => read_stored(table, next.value(), value.value()).map(|_| false),
+                None => Ok(false),
+            };
         };
-    };
-    let damaged = |damage| damaged(table, partition_key, row_key, damage);
-    let stored = StoredValue::read(key, value.value()).map_err(damaged)?;
-    let mut kept = Vec::new();
-    let properties = properties(stored, select, checks, &mut kept).map_err(damaged)?;
-    let (etag, timestamp) = (&ETag::from(stored.timestamp), stored.timestamp);
-    read(RowRef { partition_key, row_key, properties, etag, timestamp })?;
-    Ok(true)
+        let damaged = |damage| damaged(table, partition_key, row_key, damage);
+        let stored = StoredValue::read(key, value.value()).map_err(damaged)?;
+        let mut kept = Vec::new();
+        let properties = properties(stored, select, checks, &mut kept).map_err(damaged)?;
+        let (etag, timestamp) = (&ETag::from(stored.timestamp), stored.timestamp);
+        is_reading.set(true);
+        let done = read(RowRef { partition_key, row_key, properties, etag, timestamp });
+        is_reading.set(false);
+        done.map(|()| true)
+    })?
 }
 
-/// Checks the rows before and after the position where a search ended. A damaged key may have led the search to a wrong
-/// position. Then either the damaged key is next to that position, or what was searched for does not belong between the
-/// two rows. Returns the key after the position.
-fn check_gap<'r>(
-    rows: &'r RowTable,
-    table: &str,
-    place: Bound<&[u8]>,
-) -> Result<Option<AccessGuard<'r, &'static [u8]>>> {
-    let mut cursor = engine(|| rows.lower_bound(place))?.map_err(store)?;
-    let mut next = None;
-    for is_before in [true, false] {
-        let row = engine(|| {
-            let row = if is_before { cursor.peek_prev() } else { cursor.peek_next() };
-            row.inspect(|row| _ = row.as_ref().map(|(key, value)| (key.value(), value.value())))
-        })?;
-        if let Some((key, value)) = row.map_err(store)? {
-            check_row(table, key.value(), value.value())?;
-            if is_before == is_within(key.value(), place) {
-                return Err(damaged_at(table, key.value()));
-            }
-            next = Some(key).filter(|_| !is_before);
-        }
-    }
-    Ok(next)
+/// Checks the row before the position where a search ended. A damaged key may have led the search to a wrong position.
+/// Then either the damaged key is next to that position, or what was searched for does not belong there.
+fn check_before(cursor: &mut StoredRows<'_>, table: &str, place: Bound<&[u8]>) -> Result<()> {
+    let Some((key, value)) = cursor.peek_prev().map_err(store)? else { return Ok(()) };
+    read_stored(table, key.value(), value.value())?;
+    if is_within(key.value(), place) { Err(damaged_at(table, key.value())) } else { Ok(()) }
 }
 
-/// Checks a row that is not passed to the caller.
-fn check_row(table: &str, key: &[u8], value: &[u8]) -> Result<()> {
-    StoredValue::read(key, value).map(drop).map_err(|_| damaged_at(table, key))
+/// Reads the value of a row, whose keys are decoded only for an error.
+#[inline]
+fn read_stored<'v>(table: &str, key: &[u8], value: &'v [u8]) -> Result<StoredValue<'v>> {
+    StoredValue::read(key, value).map_err(|_| damaged_at(table, key))
 }
 
 /// Returns true if the key is not below the lower bound.
@@ -112,33 +107,40 @@ pub(super) fn page(
     checks: Checks,
     read: Reader<'_>,
 ) -> Result<Option<Continuation>> {
+    let is_reading = Cell::new(false);
+    let read = |row: RowRef<'_>| {
+        is_reading.set(true);
+        let done = read(row);
+        is_reading.set(false);
+        done
+    };
+    engine_and_caller(&is_reading, || read_page(rows, scan, from, checks, read))?
+}
+
+fn read_page(
+    rows: &RowTable,
+    scan: &Scan,
+    from: Option<&Continuation>,
+    checks: Checks,
+    mut read: impl FnMut(RowRef<'_>) -> Result<()>,
+) -> Result<Option<Continuation>> {
     let range = StoreRange::new(scan, from);
     let Some((lower, upper)) = range.bounds() else { return Ok(None) };
     // In a single partition, a range of row keys narrows the range of the scan. In several partitions, each row key has
     // to be compared.
     let compared = !matches!(scan.partitions, Partitions::One(_)) && scan.rows != KeyRange::ALL;
     let limit = usize::try_from(scan.page).unwrap_or(usize::MAX).max(1);
+    // A cursor takes fewer instructions for a row than `range`. The upper bound is compared in the loop anyway, so that
+    // the first row after it is read and checked as well.
+    let mut cursor = rows.lower_bound(lower).map_err(store)?;
     if lower != Bound::Unbounded {
-        check_gap(rows, &scan.table, lower)?;
+        check_before(&mut cursor, &scan.table, lower)?;
     }
-    // The upper bound is compared in the loop, so that the first row after it is read and checked as well.
-    let mut stored_rows = engine(|| rows.range::<&[u8]>((lower, Bound::Unbounded)))?.map_err(store)?;
+    // The key of the row before is copied, because to keep its guard, which is large, takes longer.
     let (mut kept, mut last) = (Vec::new(), Vec::new());
     let (mut given, mut examined, mut bytes) = (0, 0, 0);
-    loop {
-        // The guards of the key and the value are large, so the closure stores them here instead of returning them.
-        let mut row = None;
-        engine(|| {
-            row = stored_rows.next();
-            if let Some(Ok((key, value))) = &row {
-                let _ = (key.value(), value.value());
-            }
-        })?;
-        let (key, value) = match &row {
-            None => return Ok(None),
-            Some(Ok((key, value))) => (key.value(), value.value()),
-            Some(Err(_)) => return Err(row.and_then(Result::err).map_or_else(|| StoreError::Stopped.into(), store)),
-        };
+    while let Some((key, value)) = cursor.next().map_err(store)? {
+        let (key, value) = (key.value(), value.value());
         let is_in_order = if examined == 0 { is_within(key, lower) } else { key > last.as_slice() };
         if !is_in_order {
             return Err(damaged_at(&scan.table, key));
@@ -149,8 +151,8 @@ pub(super) fn page(
             Bound::Unbounded => false,
         };
         if is_past {
-            check_row(&scan.table, key, value)?;
-            return Ok(None);
+            read_stored(&scan.table, key, value)?;
+            break;
         }
         let is_full = given == limit || bytes >= BYTES;
         let continuation = || {
@@ -161,10 +163,11 @@ pub(super) fn page(
         if examined == EXAMINED || (is_full && !compared && scan.filter.is_none()) {
             return Ok(continuation());
         }
+        // A row whose key is out of the range is checked as well, because the key may be damaged.
+        let stored = read_stored(&scan.table, key, value)?;
         let (partition_key, row_key) = range.decode(key).ok_or_else(|| damaged_at(&scan.table, key))?;
         if !compared || within(&scan.rows, &row_key) {
             let damaged = |damage| damaged(&scan.table, &partition_key, &row_key, damage);
-            let stored = StoredValue::read(key, value).map_err(damaged)?;
             let holds = match &scan.filter {
                 // In a damaged row, the filter may not find a property that exists, so damage is an error here.
                 Some(filter) => filter.holds(stored.properties().map_err(damaged)?),
@@ -185,10 +188,12 @@ pub(super) fn page(
         last.clear();
         last.extend_from_slice(key);
     }
+    Ok(None)
 }
 
 /// Returns the properties to pass to the caller. A reader that gets them by reference gets all of them, because it can
 /// skip those that were not selected in less time than a copy of the others takes.
+#[inline]
 fn properties<'a>(
     stored: StoredValue<'a>,
     select: Option<&[&str]>,

@@ -457,6 +457,28 @@ fn a_panic_of_the_engine_closes_the_store() {
 }
 
 #[test]
+fn a_panic_of_a_reader_reaches_its_caller_and_leaves_the_store_open() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    let store = memory();
+    write(&store, "1", Action::Insert(likes(1))).expect("a new row");
+    let scan = scan(Partitions::All, KeyRange::ALL, 10);
+    let panicked = [
+        catch_unwind(AssertUnwindSafe(|| {
+            block_on(store.get_with("Posts", "Marcus", "1", None, &mut |_| panic!("a reader"))).map(drop)
+        })),
+        catch_unwind(AssertUnwindSafe(|| {
+            block_on(store.query_with(&scan, None, &mut |_| panic!("a reader"))).map(drop)
+        })),
+    ];
+    for panicked in panicked {
+        let payload = panicked.expect_err("the panic is the caller's");
+        assert_eq!(payload.downcast_ref(), Some(&"a reader"));
+    }
+    assert!(read(&store, "1").is_some(), "the store is open");
+}
+
+#[test]
 fn a_value_under_another_key_is_damaged() {
     let (folder, store) = file();
     write(&store, "1", Action::Insert(titled("x"))).expect("a new row");
