@@ -1,6 +1,6 @@
 //! Identifiers and spans of generated code.
 
-use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span};
 
 /// Returns the name of a local variable, which cannot collide with the name of a field.
 pub(crate) fn local(name: &str) -> Ident {
@@ -19,18 +19,4 @@ pub(crate) fn at(ident: &Ident, span: Span) -> Ident {
 /// another macro, in which `self` does not resolve.
 pub(crate) fn this(span: Span) -> Ident {
     Ident::new("self", Span::call_site().located_at(span))
-}
-
-/// Gives all tokens the span. This is correct only for absolute paths and literals.
-pub(crate) fn respan(tokens: TokenStream, span: Span) -> TokenStream {
-    tokens
-        .into_iter()
-        .map(|mut token| {
-            if let TokenTree::Group(group) = &token {
-                token = Group::new(group.delimiter(), respan(group.stream(), span)).into();
-            }
-            token.set_span(span);
-            token
-        })
-        .collect()
 }

@@ -19,7 +19,7 @@ mod layout;
 mod slice;
 
 pub(crate) use entity::{Entity, Mode, Source};
-pub(crate) use field::{Field, Property, Storage, Strategy};
+pub(crate) use field::{Field, FieldType, Property, Storage, Strategy};
 pub(crate) use index::{Content, FieldRef, Index, Scope, When};
 pub(crate) use key::{Key, Part};
 pub(crate) use layout::{Access, Layout};

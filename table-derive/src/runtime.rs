@@ -1,10 +1,10 @@
 //! The path of the runtime crate.
 
 use proc_macro2::{Span, TokenStream};
-use quote::quote;
+use quote::{quote, quote_spanned};
 use syn::{Attribute, Path};
 
-use crate::{attributes::Keys, errors::Errors, hygiene::respan};
+use crate::{attributes::Keys, errors::Errors};
 
 /// Path of the runtime crate: `::table_runtime`, or the path that the key `crate` sets.
 pub(crate) struct Runtime(Path);
@@ -31,6 +31,18 @@ impl Runtime {
 
     /// Returns the path of the module for generated code with a span, so that the compiler reports errors there.
     pub(crate) fn at(&self, span: Span) -> TokenStream {
-        respan(self.here(), span)
+        let mut path = self.0.clone();
+        if let Some(colons) = &mut path.leading_colon {
+            colons.spans = [span; 2];
+        }
+        for pair in path.segments.pairs_mut() {
+            let (segment, colons) = pair.into_tuple();
+            segment.ident.set_span(span);
+            if let Some(colons) = colons {
+                colons.spans = [span; 2];
+            }
+        }
+        // A token at a time: to give a stream of tokens another span takes the compiler much longer.
+        quote_spanned!(span=> #path::__private)
     }
 }

@@ -1,5 +1,6 @@
 //! Entities: the trait that the derive implements for a struct, and its stored form.
 
+mod erased;
 mod version;
 
 use std::{
@@ -10,15 +11,15 @@ use std::{
 
 use crate::{
     ETag, Error, KeyError, KeyWriter, Layout, LayoutInfo, Properties, PropertyInfo, Result, RowRef, Ticks, ValueRef,
-    codec::{OwnerOf, OwnerReader, PropertyWriter, RowReader, damaged},
+    codec::{OwnerReader, PropertyWriter, RowReader, damaged},
     key::{KeyProblem, KeyReader},
     layout::{Holds, has_property},
     row::RowKeys,
 };
 
+pub(crate) use erased::{Described, EntityInfo, WriteEntity};
 pub use version::{FromOlder, OneVersion, ReadEntity, StoredRow, VersionMisfit, read_older, version_misfit};
 pub(crate) use version::{VERSION, check_unread, check_version, newer_version, version_value};
-use version::{read_copied, read_entity};
 
 /// A struct that is stored as a row: `#[derive(TableEntity)]`.
 ///
@@ -98,15 +99,7 @@ pub trait TableEntity: Sized + Send + Sync + 'static {
 
     /// Returns a description of how the entity is stored: its keys and properties.
     fn layout() -> Layout {
-        Layout {
-            entity: Self::KIND.unwrap_or(Self::NAME),
-            layouts: Self::LAYOUTS,
-            properties: Self::PROPERTIES,
-            kind: Self::KIND,
-            write_id: Self::WRITE_ID,
-            version: Self::VERSION,
-            separator: Self::SEPARATOR,
-        }
+        Self::INFO.layout()
     }
 }
 
@@ -137,20 +130,20 @@ pub(crate) const PENDING: &str = "IndexPending";
 pub(crate) const WRITE_ID: &str = "WriteId";
 
 /// Returns the two keys of an entity's row in its table.
-pub(crate) fn keys<E: TableEntity>(entity: &E) -> Result<RowKeys, Box<KeyError>> {
+pub(crate) fn keys(entity: &dyn WriteEntity) -> Result<RowKeys, Box<KeyError>> {
     Ok(keys_in(entity, 0)?.unwrap_or_default())
 }
 
 /// Returns the two keys of an entity's row in one of its layouts; `None` if it has no row there.
-pub(crate) fn keys_in<E: TableEntity>(entity: &E, layout: usize) -> Result<Option<RowKeys>, Box<KeyError>> {
-    let mut keys = KeyWriter::new(&E::LAYOUTS[layout]);
-    let written = entity.keys(layout, &mut keys);
+pub(crate) fn keys_in(entity: &dyn WriteEntity, layout: usize) -> Result<Option<RowKeys>, Box<KeyError>> {
+    let mut keys = KeyWriter::new(&entity.info().layouts[layout]);
+    let written = entity.write_keys(layout, &mut keys);
     keys.finish(written)
 }
 
 /// Returns the keys of an entity's rows, in the order of its layouts; `None` for a sparse index without a row.
-pub(crate) fn all_keys<E: TableEntity>(entity: &E) -> Result<Vec<Option<RowKeys>>, Box<KeyError>> {
-    (0..E::LAYOUTS.len()).map(|layout| keys_in(entity, layout)).collect()
+pub(crate) fn all_keys(entity: &dyn WriteEntity) -> Result<Vec<Option<RowKeys>>, Box<KeyError>> {
+    (0..entity.info().layouts.len()).map(|layout| keys_in(entity, layout)).collect()
 }
 
 /// A key encoder for measurements. It writes the primary keys of several entities into the same memory, one after the
@@ -176,24 +169,25 @@ impl KeyEncoder {
 
 /// Returns the properties of an entity's row with these keys, without the properties that the crate adds to it and not to
 /// copies.
-pub(crate) fn properties<E: TableEntity>(entity: &E, keys: &RowKeys) -> Result<Properties> {
+pub(crate) fn properties(entity: &dyn WriteEntity, keys: &RowKeys) -> Result<Properties> {
+    let info = entity.info();
     let mut properties = Properties::with_capacity(128);
-    if let Some(version) = version_value(E::VERSION) {
+    if let Some(version) = version_value(info.version) {
         properties.push(VERSION, version);
     }
-    entity.write(&mut PropertyWriter::new(E::LAYOUTS[0].table, keys, &mut properties))?;
+    entity.write_properties(&mut PropertyWriter::new(info.layouts[0].table, keys, &mut properties))?;
     Ok(properties)
 }
 
 /// Appends the properties of an entity's row in an index to `properties`.
-pub(crate) fn index_properties<E: TableEntity>(
-    entity: &E,
+pub(crate) fn index_properties(
+    entity: &dyn WriteEntity,
     layout: usize,
     keys: &RowKeys,
     mut properties: Properties,
 ) -> Result<Properties> {
-    let table = E::LAYOUTS[layout].table;
-    entity.write_index(layout, &mut PropertyWriter::new(table, keys, &mut properties))?;
+    let table = entity.info().layouts[layout].table;
+    entity.write_index_properties(layout, &mut PropertyWriter::new(table, keys, &mut properties))?;
     Ok(properties)
 }
 
@@ -222,8 +216,8 @@ pub(crate) struct Loaded {
 }
 
 /// Returns the rows of an entity as it was loaded.
-fn loaded_rows<E: TableEntity>(entity: &E) -> Result<LoadedRows, Box<KeyError>> {
-    let rows = all_keys(entity)?.into_iter().zip(E::LAYOUTS).enumerate().map(|(at, (keys, layout))| {
+fn loaded_rows(entity: &dyn WriteEntity) -> Result<LoadedRows, Box<KeyError>> {
+    let rows = all_keys(entity)?.into_iter().zip(entity.info().layouts).enumerate().map(|(at, (keys, layout))| {
         let keys = keys?;
         // Values that no property can hold are unknown here; writing them reports the error.
         let included = match &layout.index {
@@ -251,6 +245,12 @@ fn loaded_rows<E: TableEntity>(entity: &E) -> Result<LoadedRows, Box<KeyError>> 
 #[derive(Clone)]
 pub struct Stored<T> {
     entity: T,
+    state: StoredState,
+}
+
+/// The version of the row of a [`Stored`] entity, and the parts of the row that an update needs.
+#[derive(Clone)]
+pub(crate) struct StoredState {
     etag: ETag,
     timestamp: Ticks,
     /// Rows of the entity before the first mutable access.
@@ -282,18 +282,18 @@ impl<T> Stored<T> {
     /// ```
     pub fn new(entity: T, etag: ETag) -> Self {
         let timestamp = etag.timestamp().unwrap_or(Ticks::UNIX_EPOCH);
-        Self { entity, etag, timestamp, loaded: None, unknown: None, made: true }
+        Self { entity, state: StoredState { etag, timestamp, loaded: None, unknown: None, made: true } }
     }
 
     /// Returns the version of the row.
     pub const fn etag(this: &Self) -> &ETag {
-        &this.etag
+        &this.state.etag
     }
 
     /// Returns the time at which the store wrote the row, by the store's clock; 1970 if the value was created with an
     /// ETag that holds no time.
     pub fn timestamp(this: &Self) -> SystemTime {
-        this.timestamp.to_system().unwrap_or(SystemTime::UNIX_EPOCH)
+        this.state.timestamp.to_system().unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
     /// Returns the entity alone.
@@ -303,12 +303,31 @@ impl<T> Stored<T> {
 
     /// Returns the properties that the struct does not know.
     pub(crate) fn unknown(&self) -> &Unknown {
-        &self.unknown
+        &self.state.unknown
+    }
+}
+
+impl<T: TableEntity> Stored<T> {
+    /// Returns the entity and its state, without the entity's type.
+    pub(crate) fn parts(&self) -> (&dyn WriteEntity, &StoredState) {
+        (&self.entity, &self.state)
     }
 
-    /// Returns the properties that the struct does not know.
-    pub(crate) fn into_unknown(self) -> Unknown {
-        self.unknown
+    /// Returns the entity and its state, without the entity's type.
+    pub(crate) fn parts_mut(&mut self) -> (&dyn WriteEntity, &mut StoredState) {
+        (&self.entity, &mut self.state)
+    }
+}
+
+impl StoredState {
+    /// Returns the state of an entity that was just read.
+    fn read(row: &RowRef<'_>, unknown: Unknown) -> Self {
+        Self { etag: row.etag.clone(), timestamp: row.timestamp, loaded: None, unknown, made: false }
+    }
+
+    /// Returns the version of the row.
+    pub(crate) fn etag(&self) -> &ETag {
+        &self.etag
     }
 
     /// Records a new version of the stored row; the changes are still to be written.
@@ -326,38 +345,43 @@ impl<T> Stored<T> {
         self.unknown = unknown;
         self.made = false;
     }
-}
 
-impl<T: TableEntity> Stored<T> {
+    /// Saves the rows of an entity that is about to change.
+    fn save(&mut self, entity: &dyn WriteEntity) {
+        if self.loaded.is_none() {
+            self.loaded = Some(Box::new(loaded_rows(entity)));
+        }
+    }
+
     /// Returns the primary key that the entity was loaded with.
-    pub(crate) fn loaded_key(&self) -> Result<RowKeys, Box<KeyError>> {
+    pub(crate) fn loaded_key(&self, entity: &dyn WriteEntity) -> Result<RowKeys, Box<KeyError>> {
         match self.loaded.as_deref() {
             Some(Ok(rows)) => {
                 let primary = rows.first().and_then(Option::as_ref);
                 Ok(primary.map(|row| row.keys.clone()).unwrap_or_default())
             }
             Some(Err(error)) => Err(error.clone()),
-            None => keys(&self.entity),
+            None => keys(entity),
         }
     }
 
     /// Returns the entity as it was loaded, for an update; `None` if only the table knows it.
-    pub(crate) fn loaded(&self) -> Result<Option<Loaded>, Box<KeyError>> {
+    pub(crate) fn loaded(&self, entity: &dyn WriteEntity) -> Result<Option<Loaded>, Box<KeyError>> {
         if self.made {
             return Ok(None);
         }
         let rows = match self.loaded.as_deref() {
-            _ if T::LAYOUTS.len() == 1 => Vec::new(),
+            _ if entity.info().layouts.len() == 1 => Vec::new(),
             Some(loaded) => loaded.clone()?,
-            None => loaded_rows(&self.entity)?,
+            None => loaded_rows(entity)?,
         };
         Ok(Some(Loaded { rows, unknown: self.unknown.clone() }))
     }
 
     /// Returns the entity as it was loaded, for a deletion, which needs its index rows alone; `None` if only the table
     /// knows them.
-    pub(crate) fn loaded_for_deletion(&self) -> Result<Option<Loaded>, Box<KeyError>> {
-        if T::LAYOUTS.len() == 1 { Ok(Some(Loaded::default())) } else { self.loaded() }
+    pub(crate) fn loaded_for_deletion(&self, entity: &dyn WriteEntity) -> Result<Option<Loaded>, Box<KeyError>> {
+        if entity.info().layouts.len() == 1 { Ok(Some(Loaded::default())) } else { self.loaded(entity) }
     }
 }
 
@@ -371,9 +395,7 @@ impl<T> Deref for Stored<T> {
 
 impl<T: TableEntity> DerefMut for Stored<T> {
     fn deref_mut(&mut self) -> &mut T {
-        if self.loaded.is_none() {
-            self.loaded = Some(Box::new(loaded_rows(&self.entity)));
-        }
+        self.state.save(&self.entity);
         &mut self.entity
     }
 }
@@ -381,7 +403,7 @@ impl<T: TableEntity> DerefMut for Stored<T> {
 /// Equal if the entities and their versions are equal.
 impl<T: PartialEq> PartialEq for Stored<T> {
     fn eq(&self, other: &Self) -> bool {
-        self.entity == other.entity && self.etag == other.etag
+        self.entity == other.entity && self.state.etag == other.state.etag
     }
 }
 
@@ -400,13 +422,14 @@ impl<T: serde::Serialize> serde::Serialize for Stored<T> {
 
 impl<T: fmt::Debug> fmt::Debug for Stored<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stored").field("entity", &self.entity).field("etag", &self.etag).finish_non_exhaustive()
+        f.debug_struct("Stored").field("entity", &self.entity).field("etag", &self.state.etag).finish_non_exhaustive()
     }
 }
 
 /// Reads an entity from its row in `table`. Returns an error if any part of the row is damaged.
 pub(crate) fn read<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<Stored<E>> {
-    read_entity(table, &row, |entity, unknown, _| stored(entity, unknown, &row))
+    StoredRow::new(table, &row)
+        .read_with(|entity, unknown, _| Stored { entity, state: StoredState::read(&row, unknown) })
 }
 
 /// Reads an entity from its row in `table`, and returns the result of `give` for it; `None` if its insert is not
@@ -419,29 +442,35 @@ pub(crate) fn read_committed<E: TableEntity, T>(
     row: &RowRef<'_>,
     give: impl FnOnce(Stored<E>) -> T,
 ) -> Result<Option<T>> {
-    let give_committed = |entity, unknown, is_pending: bool| (!is_pending).then(|| give(stored(entity, unknown, row)));
-    match read_entity(table, row, give_committed) {
+    let give_committed = |entity, unknown, is_pending: bool| {
+        (!is_pending).then(|| give(Stored { entity, state: StoredState::read(row, unknown) }))
+    };
+    match StoredRow::new(table, row).read_with(give_committed) {
         Ok(given) => Ok(given),
-        Err(error) => not_pending(table, *row, error),
+        Err(error) => match unless_pending(table, row, error) {
+            None => Ok(None),
+            Some(error) => Err(error),
+        },
     }
 }
 
-/// Returns the error of a row, unless readers skip the row.
+/// Returns the error of a row; `None` if readers skip the row.
 #[cold]
-fn not_pending<T>(table: &str, row: RowRef<'_>, error: Error) -> Result<Option<T>> {
-    if is_pending(table, row)? { Ok(None) } else { Err(error) }
-}
-
-#[inline]
-fn stored<E>(entity: E, unknown: Unknown, row: &RowRef<'_>) -> Stored<E> {
-    Stored { entity, etag: row.etag.clone(), timestamp: row.timestamp, loaded: None, unknown, made: false }
+fn unless_pending(table: &str, row: &RowRef<'_>, error: Error) -> Option<Error> {
+    match is_pending(table, *row) {
+        Ok(true) => None,
+        Ok(false) => Some(error),
+        Err(damaged) => Some(damaged),
+    }
 }
 
 /// Reads a copy of an entity from its row in an index, with the entity's keys.
 pub(crate) fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<(RowKeys, E)> {
-    let keys = owner::<E>(layout, row)?;
-    let row = RowRef { partition_key: &keys.partition_key, row_key: &keys.row_key, ..row };
-    let entity = read_copied(E::LAYOUTS[0].table, &row)?;
+    let keys = E::INFO.owner(layout, row)?;
+    let entity =
+        StoredRow::of_copy(E::INFO, &RowRef { partition_key: &keys.partition_key, row_key: &keys.row_key, ..row })
+            .read()?
+            .entity;
     Ok((keys, entity))
 }
 
@@ -449,19 +478,18 @@ pub(crate) fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Resul
 ///
 /// A write id proves who wrote a row last, so no other write keeps it. The kind of an entity without one belongs to
 /// another program.
-pub(crate) fn is_known<E: TableEntity>(name: &str) -> bool {
+pub(crate) fn is_known(info: &EntityInfo, name: &str) -> bool {
     match name {
         WRITE_ID | PENDING => true,
-        KIND if E::KIND.is_some() => true,
-        VERSION if E::VERSION > 1 => true,
-        name => has_property(E::PROPERTIES, name),
+        KIND if info.kind.is_some() => true,
+        VERSION if info.version > 1 => true,
+        name => has_property(info.properties, name),
     }
 }
 
 /// Returns the two keys of the entity to which a row of an index belongs.
 pub(crate) fn owner<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<RowKeys> {
-    let (primary, index) = (&E::LAYOUTS[0], &E::LAYOUTS[layout]);
-    OwnerOf { primary, index, separator: E::SEPARATOR, part: E::owner_part }.keys(row)
+    E::INFO.owner(layout, row)
 }
 
 /// Checks whether the row in `table` is an entity of this kind.

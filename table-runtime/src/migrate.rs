@@ -24,7 +24,7 @@ pub use drop_moved::{DropMoved, DroppedEntity};
 use crate::{
     Progress, Result, RowRef, Stored, TableEntity, Tables,
     backend::BoxFuture,
-    entity,
+    entity::{self, Described as _},
     index::{Encoded, Schema},
     maintenance::{LayoutScan, ProgressCallback},
 };
@@ -256,7 +256,7 @@ impl Tables {
             let stored = entity::read::<Old>(table, row)?;
             let unknown = if New::DENY_UNKNOWN { None } else { stored.unknown().clone() };
             let mut converted = Encoded::of(&convert(Stored::into_inner(stored)))?;
-            converted.keep(&unknown, |name| entity::is_known::<New>(name));
+            converted.keep(&unknown, |name| entity::is_known(New::INFO, name));
             Ok(converted)
         });
         let job = format!("migrate to {} {}", new.name(), new.table());

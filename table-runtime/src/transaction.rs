@@ -6,7 +6,7 @@ use crate::{
     ETag, Error, LimitError, OnePartition, OneVersion, Properties, Result, RowId, Stored, TableEntity, Tables,
     backend::{Action, BoxFuture, IfMatch},
     column::Set,
-    entity::{Loaded, Unknown},
+    entity::{Loaded, StoredState, WriteEntity},
     index::{Change, Encoded, Occupant, Planned, Schema, Write, check, commit},
     pacing,
     query::{OfEntity, OwnKey},
@@ -29,7 +29,7 @@ pub(crate) struct EntityWrite<'a> {
     pub(crate) write: Write,
     pub(crate) keys: RowKeys,
     pub(crate) verb: Verb,
-    pub(crate) stored: Option<&'a mut (dyn ReceiveETag + Send + Sync)>,
+    pub(crate) stored: Option<&'a mut StoredState>,
 }
 
 pub(crate) enum Verb {
@@ -102,17 +102,6 @@ impl EntityWrite<'_> {
 /// The entity at the keys of a write, if the write depends on it, and the condition that it is still stored.
 pub(crate) type RowsBefore = Option<(Loaded, IfMatch)>;
 
-/// A receiver of the ETag of a row that was written.
-pub(crate) trait ReceiveETag {
-    fn written(&mut self, etag: ETag, unknown: Unknown);
-}
-
-impl<E> ReceiveETag for Stored<E> {
-    fn written(&mut self, etag: ETag, unknown: Unknown) {
-        Self::written(self, etag, unknown);
-    }
-}
-
 impl Tables {
     /// Begins a transaction: writes of any entities of one partition of one table, including their index rows. Either
     /// all of them are applied, or none. The limits are 100 rows, and 4 MiB as they are sent.
@@ -145,13 +134,9 @@ impl Tables {
 }
 
 impl<'a> Transaction<'a> {
-    fn add<E: TableEntity>(
-        mut self,
-        write: impl FnOnce() -> Result<(RowKeys, Verb)>,
-        stored: Option<&'a mut (dyn ReceiveETag + Send + Sync)>,
-    ) -> Self {
-        let added = write().and_then(|(keys, verb)| {
-            let write = Write::new(self.tables.clone(), Schema::of::<E>())?;
+    fn add(mut self, schema: Schema, write: Result<(RowKeys, Verb)>, stored: Option<&'a mut StoredState>) -> Self {
+        let added = write.and_then(|(keys, verb)| {
+            let write = Write::new(self.tables.clone(), schema)?;
             Ok(EntityWrite { write, keys, verb, stored })
         });
         match added {
@@ -161,32 +146,32 @@ impl<'a> Transaction<'a> {
         self
     }
 
+    fn add_new(self, schema: Schema, entity: &dyn WriteEntity, verb: fn(Encoded) -> Verb) -> Self {
+        let write = Encoded::of(entity).map(|new| (new.primary().keys.clone(), verb(new)));
+        self.add(schema, write, None)
+    }
+
     /// Writes a new row.
     pub fn insert<E: OnePartition>(self, entity: &E) -> Self {
-        self.add::<E>(|| encoded(entity).map(|(keys, new)| (keys, Verb::Insert(new))), None)
+        self.add_new(Schema::of::<E>(), entity, Verb::Insert)
     }
 
     /// Writes the row, new or in place of the one with this key. If the entity has indexes, the commit reads it first.
     pub fn upsert<E: OnePartition>(self, entity: &E) -> Self {
-        self.add::<E>(|| encoded(entity).map(|(keys, new)| (keys, Verb::Upsert(new))), None)
+        self.add_new(Schema::of::<E>(), entity, Verb::Upsert)
     }
 
     /// Inserts the entity, or writes it over the present one and keeps the properties of the row that the struct does
     /// not know. The commit reads the row first. See [`Tables::merge`].
     pub fn merge<E: OnePartition>(self, entity: &E) -> Self {
-        self.add::<E>(|| encoded(entity).map(|(keys, new)| (keys, Verb::Merge(new))), None)
+        self.add_new(Schema::of::<E>(), entity, Verb::Merge)
     }
 
     /// Writes the changed entity back, if its row has not changed since it was read. Properties that the struct does not
     /// know are kept. The commit sets the new ETag in `stored`.
     pub fn update<E: OnePartition>(self, stored: &'a mut Stored<E>) -> Self {
-        let update = || {
-            write::unchanged_key(stored)?;
-            let (keys, new) = encoded(&**stored)?;
-            Ok((keys, Verb::Update(stored.loaded()?, Stored::etag(stored).clone(), new)))
-        };
-        let update = update();
-        self.add::<E>(|| update, Some(stored))
+        let (entity, state) = stored.parts_mut();
+        self.add(Schema::of::<E>(), updated(entity, state), Some(state))
     }
 
     /// Sets some properties of a row, whatever its version, and keeps its other properties.
@@ -215,15 +200,14 @@ impl<'a> Transaction<'a> {
     }
 
     fn patched<E: OnePartition>(self, key: &Plan, condition: IfMatch, sets: impl IntoIterator<Item = Set<E>>) -> Self {
-        let patch = || Ok((write::point(key)?, Verb::Patch(write::patched(key, sets)?, condition)));
-        self.add::<E>(patch, None)
+        let patch = write::patched(key, sets).map(|(keys, properties)| (keys, Verb::Patch(properties, condition)));
+        self.add(Schema::of::<E>(), patch, None)
     }
 
     /// Deletes the row of the entity, if it has not changed since it was read.
     pub fn delete<E: OnePartition>(self, stored: &Stored<E>) -> Self {
-        let delete =
-            || Ok((stored.loaded_key()?, Verb::Delete(stored.loaded_for_deletion()?, Stored::etag(stored).clone())));
-        self.add::<E>(delete, None)
+        let (entity, state) = stored.parts();
+        self.add(Schema::of::<E>(), deleted(entity, state), None)
     }
 
     /// Deletes the row with this key, whatever its version. A missing row is an error here. If the entity has indexes,
@@ -233,7 +217,7 @@ impl<'a> Transaction<'a> {
     where
         K: OfEntity<Entity: OnePartition> + OwnKey,
     {
-        self.add::<K::Entity>(|| Ok((write::point(key.plan())?, Verb::Remove)), None)
+        self.add(Schema::of::<K::Entity>(), write::point(key.plan()).map(|keys| (keys, Verb::Remove)), None)
     }
 
     /// Applies the transaction with one request, and one more for each merge, for each upsert and removal of an entity
@@ -283,9 +267,17 @@ impl<'a> Transaction<'a> {
     }
 }
 
-fn encoded<E: TableEntity>(entity: &E) -> Result<(RowKeys, Encoded)> {
-    let encoded = Encoded::of(entity)?;
-    Ok((encoded.primary().keys.clone(), encoded))
+/// Returns the update of a changed entity.
+fn updated(entity: &dyn WriteEntity, state: &StoredState) -> Result<(RowKeys, Verb)> {
+    write::unchanged_key(entity, state)?;
+    let new = Encoded::of(entity)?;
+    let keys = new.primary().keys.clone();
+    Ok((keys, Verb::Update(state.loaded(entity)?, state.etag().clone(), new)))
+}
+
+/// Returns the deletion of an entity.
+fn deleted(entity: &dyn WriteEntity, state: &StoredState) -> Result<(RowKeys, Verb)> {
+    Ok((state.loaded_key(entity)?, Verb::Delete(state.loaded_for_deletion(entity)?, state.etag().clone())))
 }
 
 /// Checks that all writes are to one partition of one table.

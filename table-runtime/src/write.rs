@@ -1,11 +1,11 @@
 //! Writes of one entity.
 
 use crate::{
-    ETag, KeyChangedError, OneVersion, Properties, Result, RowId, Stored, TableEntity, Tables,
+    ETag, KeyChangedError, OneVersion, Properties, PropertyProblem, Result, RowId, Stored, TableEntity, Tables, Value,
     backend::{BoxFuture, IfMatch},
     codec,
     column::Set,
-    entity,
+    entity::{self, StoredState, WriteEntity},
     index::{Encoded, EntityWriter, Schema, Write},
     query::{OfEntity, OwnKey},
     read::Plan,
@@ -24,11 +24,7 @@ impl Tables {
     /// [`Error::Aborted`](crate::Error::Aborted) if the insert took so long that another writer treated it as
     /// abandoned.
     pub fn insert<E: TableEntity>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
-        let begun = self.encoded(entity);
-        Box::pin(async move {
-            let (write, new) = begun?;
-            EntityWriter(&write).insert(&new).await
-        })
+        self.insert_entity(Schema::of::<E>(), entity)
     }
 
     /// Writes the row, new or in place of the one with this key, and returns its ETag, with one request. An entity with
@@ -41,11 +37,7 @@ impl Tables {
     /// # Errors
     /// Returns the errors of [`insert`](Self::insert), except [`Error::AlreadyExists`](crate::Error::AlreadyExists).
     pub fn upsert<E: TableEntity>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
-        let begun = self.encoded(entity);
-        Box::pin(async move {
-            let (write, new) = begun?;
-            EntityWriter(&write).upsert(&new).await
-        })
+        self.upsert_entity(Schema::of::<E>(), entity)
     }
 
     /// Inserts the entity, or writes it over the present one and keeps the properties of the row that the struct does
@@ -69,11 +61,7 @@ impl Tables {
     /// Returns [`Error::AlreadyExists`](crate::Error::AlreadyExists) if the row is an entity of another kind, the errors
     /// of [`insert`](Self::insert) otherwise, and those of a read if the present row does not fit the struct.
     pub fn merge<E: TableEntity>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
-        let begun = self.encoded(entity);
-        Box::pin(async move {
-            let (write, new) = begun?;
-            EntityWriter(&write).merge(&new).await
-        })
+        self.merge_entity(Schema::of::<E>(), entity)
     }
 
     /// Writes the changed entity back, if its row has not changed since it was read. Returns the new ETag and sets it
@@ -92,21 +80,8 @@ impl Tables {
     /// After any of these errors, `stored` keeps the entity as it was given. Its ETag is a new one if the update had to
     /// write to the row to roll back index rows.
     pub fn update<'a, E: TableEntity>(&'a self, stored: &'a mut Stored<E>) -> BoxFuture<'a, Result<ETag>> {
-        let begun = unchanged_key(stored).and_then(|keys| Ok((keys, stored.loaded()?, self.encoded(&**stored)?)));
-        Box::pin(async move {
-            let (keys, old, (write, new)) = begun?;
-            let mut etag = Stored::etag(stored).clone();
-            let old = match old {
-                Some(old) => old,
-                None => write.load(&keys, &etag).await?,
-            };
-            let updated = EntityWriter(&write).update(&old, &mut etag, &new).await;
-            match updated {
-                Ok(()) => stored.written(etag.clone(), old.unknown),
-                Err(_) => stored.set_etag(&etag),
-            }
-            updated.map(|()| etag)
-        })
+        let (entity, state) = stored.parts_mut();
+        self.update_entity(Schema::of::<E>(), entity, state)
     }
 
     /// Sets some properties of the row, whatever its version, and keeps its other properties. Returns the new ETag,
@@ -190,12 +165,7 @@ impl Tables {
         condition: IfMatch,
         sets: impl IntoIterator<Item = Set<E>>,
     ) -> BoxFuture<'static, Result<ETag>> {
-        let tables = self.clone();
-        let patch = point(key).and_then(|keys| Ok((keys, patched(key, sets)?)));
-        Box::pin(async move {
-            let (keys, properties) = patch?;
-            EntityWriter(&Write::new(tables, Schema::of::<E>())?).patch(&keys, properties, condition).await
-        })
+        self.patch_row(Schema::of::<E>(), patched(key, sets), condition)
     }
 
     /// Deletes the row of the entity, if it has not changed since it was read, with one request. With k index rows in
@@ -206,16 +176,8 @@ impl Tables {
     /// [`Error::NotFound`](crate::Error::NotFound) if the row is gone;
     /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost.
     pub fn delete<E: TableEntity>(&self, stored: &Stored<E>) -> BoxFuture<'static, Result<()>> {
-        let tables = self.clone();
-        let (keys, old, etag) = (stored.loaded_key(), stored.loaded_for_deletion(), Stored::etag(stored).clone());
-        Box::pin(async move {
-            let (keys, write) = (keys?, Write::new(tables, Schema::of::<E>())?);
-            let old = match old? {
-                Some(old) => old,
-                None => write.load(&keys, &etag).await?,
-            };
-            EntityWriter(&write).delete(&keys, &old.rows, &etag).await
-        })
+        let (entity, state) = stored.parts();
+        self.delete_entity(Schema::of::<E>(), entity, state)
     }
 
     /// Deletes the row with this key, whatever its version. Returns true if there was one. An entity with indexes is
@@ -232,14 +194,100 @@ impl Tables {
     where
         K: OfEntity<Entity: TableEntity> + OwnKey,
     {
-        let (tables, keys) = (self.clone(), point(key.plan()));
-        Box::pin(async move { EntityWriter(&Write::new(tables, Schema::of::<K::Entity>())?).remove(&keys?).await })
+        self.remove_row(Schema::of::<K::Entity>(), key.plan())
+    }
+}
+
+/// The verbs without the entity's type.
+impl Tables {
+    fn insert_entity(&self, schema: Schema, entity: &dyn WriteEntity) -> BoxFuture<'static, Result<ETag>> {
+        let begun = self.encoded(schema, entity);
+        Box::pin(async move {
+            let (write, new) = begun?;
+            EntityWriter(&write).insert(&new).await
+        })
+    }
+
+    fn upsert_entity(&self, schema: Schema, entity: &dyn WriteEntity) -> BoxFuture<'static, Result<ETag>> {
+        let begun = self.encoded(schema, entity);
+        Box::pin(async move {
+            let (write, new) = begun?;
+            EntityWriter(&write).upsert(&new).await
+        })
+    }
+
+    fn merge_entity(&self, schema: Schema, entity: &dyn WriteEntity) -> BoxFuture<'static, Result<ETag>> {
+        let begun = self.encoded(schema, entity);
+        Box::pin(async move {
+            let (write, new) = begun?;
+            EntityWriter(&write).merge(&new).await
+        })
+    }
+
+    fn update_entity<'a>(
+        &self,
+        schema: Schema,
+        entity: &dyn WriteEntity,
+        state: &'a mut StoredState,
+    ) -> BoxFuture<'a, Result<ETag>> {
+        let begun = unchanged_key(entity, state)
+            .and_then(|keys| Ok((keys, state.loaded(entity)?, self.encoded(schema, entity)?)));
+        Box::pin(async move {
+            let (keys, old, (write, new)) = begun?;
+            let mut etag = state.etag().clone();
+            let old = match old {
+                Some(old) => old,
+                None => write.load(&keys, &etag).await?,
+            };
+            let updated = EntityWriter(&write).update(&old, &mut etag, &new).await;
+            match updated {
+                Ok(()) => state.written(etag.clone(), old.unknown),
+                Err(_) => state.set_etag(&etag),
+            }
+            updated.map(|()| etag)
+        })
+    }
+
+    fn patch_row(
+        &self,
+        schema: Schema,
+        patch: Result<(RowKeys, Properties)>,
+        condition: IfMatch,
+    ) -> BoxFuture<'static, Result<ETag>> {
+        let tables = self.clone();
+        Box::pin(async move {
+            let (keys, properties) = patch?;
+            EntityWriter(&Write::new(tables, schema)?).patch(&keys, properties, condition).await
+        })
+    }
+
+    fn delete_entity(
+        &self,
+        schema: Schema,
+        entity: &dyn WriteEntity,
+        state: &StoredState,
+    ) -> BoxFuture<'static, Result<()>> {
+        let tables = self.clone();
+        let (keys, old, etag) = (state.loaded_key(entity), state.loaded_for_deletion(entity), state.etag().clone());
+        Box::pin(async move {
+            let (keys, write) = (keys?, Write::new(tables, schema)?);
+            let old = match old? {
+                Some(old) => old,
+                None => write.load(&keys, &etag).await?,
+            };
+            EntityWriter(&write).delete(&keys, &old.rows, &etag).await
+        })
+    }
+
+    fn remove_row(&self, schema: Schema, key: &Plan) -> BoxFuture<'static, Result<bool>> {
+        let (tables, keys) = (self.clone(), point(key));
+        Box::pin(async move { EntityWriter(&Write::new(tables, schema)?).remove(&keys?).await })
     }
 
     /// Returns a write of an entity, and the entity's rows.
-    fn encoded<E: TableEntity>(&self, entity: &E) -> Result<(Write, Encoded)> {
+    fn encoded(&self, schema: Schema, entity: &dyn WriteEntity) -> Result<(Write, Encoded)> {
         let encoded = Encoded::of(entity)?;
-        Ok((Write::new(self.clone(), Schema::of::<E>())?, encoded))
+        Ok((Write::new(self.clone(), schema)?, encoded))
     }
 }
 
@@ -247,13 +295,13 @@ impl Tables {
 ///
 /// # Errors
 /// The entity was loaded with another key.
-pub(crate) fn unchanged_key<E: TableEntity>(stored: &Stored<E>) -> Result<RowKeys> {
-    let (was, keys) = (stored.loaded_key()?, entity::keys(&**stored)?);
+pub(crate) fn unchanged_key(entity: &dyn WriteEntity, state: &StoredState) -> Result<RowKeys> {
+    let (was, keys) = (state.loaded_key(entity)?, entity::keys(entity)?);
     if was == keys {
         return Ok(keys);
     }
     let RowKeys { partition_key, row_key } = was;
-    let table = E::LAYOUTS[0].table_of(&partition_key, &row_key)?.into_owned();
+    let table = entity.info().layouts[0].table_of(&partition_key, &row_key)?.into_owned();
     let was = RowId { table, partition_key, row_key };
     let RowKeys { partition_key, row_key } = keys;
     Err(Box::new(KeyChangedError { was, partition_key, row_key }).into())
@@ -265,13 +313,24 @@ pub(crate) fn point(key: &Plan) -> Result<RowKeys> {
     Ok(RowKeys { partition_key: partition_key.to_owned(), row_key: row_key.to_owned() })
 }
 
-/// Returns the properties that a patch sets.
-pub(crate) fn patched<E: TableEntity>(key: &Plan, sets: impl IntoIterator<Item = Set<E>>) -> Result<Properties> {
-    let (table, keys) = (key.table(), point(key)?);
-    let mut properties = Properties::default();
-    for set in sets {
-        let value = set.value.map_err(|problem| codec::unwritable(table, &keys, set.name, problem))?;
-        properties.set(set.name, value.as_ref());
+/// Returns the keys of the row that a patch changes, and the properties that it sets.
+pub(crate) fn patched<E>(key: &Plan, sets: impl IntoIterator<Item = Set<E>>) -> Result<(RowKeys, Properties)> {
+    let (mut patch, keys) = (Properties::default(), point(key)?);
+    for Set { name, value, .. } in sets {
+        set(&mut patch, key.table(), &keys, name, value)?;
     }
-    Ok(properties)
+    Ok((keys, patch))
+}
+
+/// Sets a property of a patch.
+fn set(
+    patch: &mut Properties,
+    table: &str,
+    keys: &RowKeys,
+    name: &str,
+    value: Result<Value, PropertyProblem>,
+) -> Result<()> {
+    let value = value.map_err(|problem| codec::unwritable(table, keys, name, problem))?;
+    patch.set(name, value.as_ref());
+    Ok(())
 }

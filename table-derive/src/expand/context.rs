@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::{WhereClause, spanned::Spanned as _};
+use syn::WhereClause;
 
 use super::{
     generics,

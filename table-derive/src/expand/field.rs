@@ -2,7 +2,6 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote_spanned;
-use syn::spanned::Spanned as _;
 
 use super::{context::Context, types::strategy_type};
 use crate::{

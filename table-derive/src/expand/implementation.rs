@@ -132,6 +132,7 @@ fn read_older(context: &Context<'_>) -> Option<TokenStream> {
     let function = context.runtime.at(from.span());
     let read = quote_spanned!(from.span()=> #function::read_older::<Self, #from>);
     Some(quote! {
+        #[inline]
         fn read_older(
             #row: #t::StoredRow<'_>,
             #version: ::core::primitive::u32,
@@ -311,6 +312,7 @@ fn write(context: &Context<'_>) -> TokenStream {
     let writes: Vec<_> = context.entity.properties().map(|(field, property)| store(context, field, property)).collect();
     let unused = writes.is_empty().then(|| quote!(let _ = #properties;));
     quote! {
+        #[inline]
         fn write(&self, #properties: &mut #t::PropertyWriter<'_>) -> #t::Result<()> {
             #unused
             #(#writes)*
@@ -341,6 +343,7 @@ fn read(context: &Context<'_>) -> TokenStream {
         }
     });
     quote! {
+        #[inline]
         fn read(#row: &mut #t::RowReader<'_>) -> #t::Result<Self> {
             #partition_key
             #row_key

@@ -196,6 +196,7 @@ pub(super) fn index_value(context: &Context<'_>) -> Option<TokenStream> {
         .collect();
     (!arms.is_empty()).then(|| {
         quote! {
+            #[inline]
             fn index_value(
                 #layout: ::core::primitive::usize,
                 #part: ::core::primitive::usize,

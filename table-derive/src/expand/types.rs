@@ -2,18 +2,16 @@
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::{Type, spanned::Spanned as _};
 
 use crate::{
     case::Case,
     encoding::{Encoding, Step},
-    hygiene::respan,
-    model::{Entity, Part, Property, Strategy},
+    model::{Entity, FieldType, Part, Property, Strategy},
     runtime::Runtime,
 };
 
 /// Returns the type that a key part contains. For the value of an index it is the type inside of an `Option`.
-pub(super) fn part_type(ty: &Type, part: &Part, runtime: &Runtime) -> TokenStream {
+pub(super) fn part_type(ty: &FieldType, part: &Part, runtime: &Runtime) -> TokenStream {
     if part.is_index_value {
         let t = runtime.at(ty.span());
         quote_spanned!(ty.span()=> #t::PartOf<#ty>)
@@ -41,30 +39,41 @@ pub(super) fn separator(entity: &Entity) -> Option<char> {
 
 fn encoding_type(encoding: &Encoding, span: Span, runtime: &Runtime) -> TokenStream {
     let t = runtime.at(span);
-    let tokens = match encoding.outermost() {
-        None => quote!(Plain),
+    match encoding.outermost() {
+        None => quote_spanned!(span=> #t::Plain),
         Some(Step { option, number, inner }) => {
             let name = Ident::new(&Case::Pascal.field(option.name()), span);
-            let number = number.map(Literal::usize_unsuffixed).map(|number| quote!(#number));
+            let number = number.map(|number| {
+                let mut number = Literal::usize_unsuffixed(number);
+                number.set_span(span);
+                number.into_token_stream()
+            });
             let inner = inner.map(|inner| encoding_type(inner, span, runtime));
             let arguments: Vec<_> = number.into_iter().chain(inner).collect();
-            if arguments.is_empty() { quote!(#name) } else { quote!(#name<#(#arguments),*>) }
+            if arguments.is_empty() {
+                quote_spanned!(span=> #t::#name)
+            } else {
+                quote_spanned!(span=> #t::#name<#(#arguments),*>)
+            }
         }
-    };
-    respan(quote!(#t::#tokens), span)
+    }
 }
 
 /// Returns the runtime's type for the conversion between a field and its property.
-pub(super) fn strategy_type(property: &Property, ty: &Type, runtime: &Runtime) -> TokenStream {
+pub(super) fn strategy_type(property: &Property, ty: &FieldType, runtime: &Runtime) -> TokenStream {
     let (name, span) = match property.strategy {
-        Strategy::Native => (quote!(Native), ty.span()),
-        Strategy::Json(span) => (quote!(Json), span),
-        Strategy::Text(span) => (quote!(Text), span),
-        Strategy::OptionText(span) => (quote!(OptionText), span),
+        Strategy::Native => ("Native", ty.span()),
+        Strategy::Json(span) => ("Json", span),
+        Strategy::Text(span) => ("Text", span),
+        Strategy::OptionText(span) => ("OptionText", span),
     };
+    let name = Ident::new(name, span);
     let t = runtime.at(span);
-    let strategy = if property.default.is_some() { quote!(Defaulted<#t::#name>) } else { name };
-    respan(quote!(#t::#strategy), span)
+    if property.default.is_some() {
+        quote_spanned!(span=> #t::Defaulted<#t::#name>)
+    } else {
+        quote_spanned!(span=> #t::#name)
+    }
 }
 
 /// Returns an `Option` as an expression.

@@ -1,7 +1,10 @@
 //! The fields of an entity.
 
-use proc_macro2::Span;
-use syn::{Attribute, Ident, Type, Visibility, ext::IdentExt as _};
+use std::ops::Deref;
+
+use proc_macro2::{Span, TokenStream};
+use quote::ToTokens;
+use syn::{Attribute, Ident, Type, Visibility, ext::IdentExt as _, spanned::Spanned as _};
 
 use crate::{attributes::Keys, case::Case, errors::Errors, names, text::Text};
 
@@ -12,8 +15,39 @@ pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) visibility: Visibility,
     pub(crate) docs: Vec<Attribute>,
-    pub(crate) ty: Type,
+    pub(crate) ty: FieldType,
     pub(crate) storage: Storage,
+}
+
+/// Type of a field.
+pub(crate) struct FieldType {
+    ty: Type,
+    span: Span,
+}
+
+impl FieldType {
+    fn new(ty: &Type) -> Self {
+        Self { ty: ty.clone(), span: ty.span() }
+    }
+
+    /// Returns the span of the whole type. The compiler takes long to compute it, and most of the generated code has it.
+    pub(crate) const fn span(&self) -> Span {
+        self.span
+    }
+}
+
+impl Deref for FieldType {
+    type Target = Type;
+
+    fn deref(&self) -> &Type {
+        &self.ty
+    }
+}
+
+impl ToTokens for FieldType {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        self.ty.to_tokens(tokens);
+    }
 }
 
 /// Content of the field's `#[property(…)]`.
@@ -49,7 +83,7 @@ impl Field {
         let property_name = Text { value: style.field(&name), span: ident.span() };
         let storage = Storage::read(declared, property_name, errors);
         let docs = declared.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect();
-        let (visibility, ty) = (declared.vis.clone(), declared.ty.clone());
+        let (visibility, ty) = (declared.vis.clone(), FieldType::new(&declared.ty));
         Self { ident: ident.clone(), name, visibility, docs, ty, storage }
     }
 

@@ -1,7 +1,7 @@
 //! Indexes: further layouts over the fields of an entity.
 
 use proc_macro2::Span;
-use syn::{Ident, spanned::Spanned as _};
+use syn::Ident;
 
 use super::{
     field::Field,

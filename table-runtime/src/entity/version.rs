@@ -5,7 +5,9 @@
 
 use std::{cmp::Ordering, fmt::Display};
 
-use super::{KIND, PENDING, Unknown, WRITE_ID, all_keys, index_properties, is_known};
+use super::{
+    Described, EntityInfo, KIND, PENDING, Unknown, WRITE_ID, WriteEntity, all_keys, index_properties, is_known,
+};
 use crate::{
     Error, KeyError, LayoutInfo, Properties, PropertiesRef, PropertyError, Result, RowRef, TableEntity,
     UnknownPropertiesError, ValueRef, VersionError, VersionProblem,
@@ -62,68 +64,88 @@ pub struct ReadEntity<E> {
     pub(crate) is_pending: bool,
 }
 
-/// Reads the entity in a row of `table`, of any version that the program knows, and calls `give` with it, its unknown
-/// properties, and `true` if the row's insert is not committed.
-#[inline]
-pub(crate) fn read_entity<E: TableEntity, T>(
-    table: &str,
-    row: &RowRef<'_>,
-    give: impl FnOnce(E, Unknown, bool) -> T,
-) -> Result<T> {
-    StoredRow { table, row, is_copy: false }.read_with(give)
-}
+impl<'a> StoredRow<'a> {
+    /// Returns the row of an entity in `table`.
+    #[inline]
+    pub(crate) const fn new(table: &'a str, row: &'a RowRef<'a>) -> Self {
+        Self { table, row, is_copy: false }
+    }
 
-/// Reads the entity in a copy, of any version that the program knows. The row has the entity's keys.
-pub(crate) fn read_copied<E: TableEntity>(table: &str, row: &RowRef<'_>) -> Result<E> {
-    StoredRow { table, row, is_copy: true }.read().map(|read| read.entity)
-}
+    /// Returns the row of a copy of an entity, with the entity's keys.
+    pub(crate) fn of_copy(info: &EntityInfo, row: &'a RowRef<'a>) -> Self {
+        Self { table: info.layouts[0].table, row, is_copy: true }
+    }
 
-impl StoredRow<'_> {
-    fn read<E: TableEntity>(self) -> Result<ReadEntity<E>> {
+    /// Reads the entity, of any version that the program knows.
+    pub(crate) fn read<E: TableEntity>(self) -> Result<ReadEntity<E>> {
         self.read_with(|entity, unknown, is_pending| ReadEntity { entity, unknown, is_pending })
     }
 
     /// Calls `give` with the parts of a [`ReadEntity`]. An entity is large, and a call moves it fewer times than a result
     /// that its callers take apart.
+    ///
+    /// Only this function is compiled for each entity. What most rows do not need is in functions that are not.
     #[inline]
-    fn read_with<E: TableEntity, T>(self, give: impl FnOnce(E, Unknown, bool) -> T) -> Result<T> {
-        let Self { table, row, is_copy } = self;
-        if const { E::VERSION > 1 } {
-            let found = self.version()?;
-            if found < E::VERSION {
-                let ReadEntity { entity, unknown, is_pending } = E::read_older(self, found)?;
-                return Ok(give(entity, unknown, is_pending));
-            }
-            if found > E::VERSION {
-                return Err(self.misversioned::<E>(found, VersionProblem::Newer));
-            }
+    pub(crate) fn read_with<E: TableEntity, T>(self, give: impl FnOnce(E, Unknown, bool) -> T) -> Result<T> {
+        if const { E::VERSION > 1 }
+            && let Some(older) = self.older(E::INFO)?
+        {
+            let ReadEntity { entity, unknown, is_pending } = E::read_older(self, older)?;
+            return Ok(give(entity, unknown, is_pending));
         }
-        let mut reader = RowReader::new(table, row);
+        let mut reader = RowReader::new(self.table, self.row);
         let entity = match E::read(&mut reader) {
             Ok(entity) => entity,
-            // A newer version may have removed what this one reads.
-            Err(error) => return Err(self.is_newer::<E>(row.properties).unwrap_or(error)),
+            Err(error) => return Err(self.unreadable(E::INFO, error)),
         };
-        if E::VERSION > 1 {
+        if const { E::VERSION > 1 } {
             reader.skip(VERSION)?;
         }
-        if E::KIND.is_some() {
+        if const { E::KIND.is_some() } {
             reader.skip(KIND)?;
         }
-        if E::WRITE_ID {
+        if const { E::WRITE_ID } {
             reader.skip(WRITE_ID)?;
         }
-        let (unknown, is_pending) = if reader.is_read_whole() {
-            (None, false)
-        } else if is_copy {
-            match self.is_newer::<E>(reader.unread()) {
-                Some(error) => return Err(error),
-                None => reader.finish().map(|()| (None, false))?,
+        let (unknown, is_pending) =
+            if reader.is_read_whole() { (None, false) } else { self.rest(E::INFO, &mut reader)? };
+        Ok(give(entity, unknown, is_pending))
+    }
+
+    /// Returns the version of a row that an older struct reads.
+    ///
+    /// # Errors
+    /// The row has a newer version.
+    fn older(self, info: &EntityInfo) -> Result<Option<u32>> {
+        let found = self.version()?;
+        match found.cmp(&info.version) {
+            Ordering::Less => Ok(Some(found)),
+            Ordering::Equal => Ok(None),
+            Ordering::Greater => Err(self.misversioned(info, found, VersionProblem::Newer)),
+        }
+    }
+
+    /// Returns the error of a row that the struct cannot read.
+    #[cold]
+    fn unreadable(self, info: &EntityInfo, error: Error) -> Error {
+        // A newer version may have removed what this one reads.
+        self.is_newer(info, self.row.properties).unwrap_or(error)
+    }
+
+    /// Reads the properties that were not read. Returns those that the struct does not know, and `true` if the row's
+    /// insert is not committed.
+    ///
+    /// # Errors
+    /// The row has a newer version, or properties that the struct denies.
+    fn rest(self, info: &EntityInfo, reader: &mut RowReader<'_>) -> Result<(Unknown, bool)> {
+        if self.is_copy {
+            match self.is_newer(info, reader.unread()) {
+                Some(error) => Err(error),
+                None => reader.finish().map(|()| (None, false)),
             }
         } else {
-            self.unknown::<E>(&reader)?
-        };
-        Ok(give(entity, unknown, is_pending))
+            self.unknown(info, reader)
+        }
     }
 
     /// Returns the properties that the struct does not know, and `true` if the row's insert is not committed.
@@ -131,16 +153,16 @@ impl StoredRow<'_> {
     /// # Errors
     /// The row has such properties, and the struct denies them; or the row has a newer version.
     #[cold]
-    fn unknown<E: TableEntity>(self, reader: &RowReader<'_>) -> Result<(Unknown, bool)> {
+    fn unknown(self, info: &EntityInfo, reader: &RowReader<'_>) -> Result<(Unknown, bool)> {
         let mut is_pending = false;
         let unknown = reader.unknown(&mut |name| {
             is_pending |= name == PENDING;
-            is_known::<E>(name)
+            is_known(info, name)
         })?;
-        if let Some(newer) = self.is_newer::<E>(unknown.as_ref()) {
+        if let Some(newer) = self.is_newer(info, unknown.as_ref()) {
             return Err(newer);
         }
-        if E::DENY_UNKNOWN && !unknown.is_empty() {
+        if info.deny_unknown && !unknown.is_empty() {
             let properties = unknown.iter().map(|(name, _)| name.to_owned()).collect();
             return Err(Box::new(UnknownPropertiesError { row: self.row.id(self.table), properties }).into());
         }
@@ -150,13 +172,24 @@ impl StoredRow<'_> {
     /// Returns the error of a newer version if one of these properties holds it, for a struct of version 1. The version
     /// is then a property like others, which rows without unknown properties do not have.
     #[cold]
-    fn is_newer<E: TableEntity>(self, properties: PropertiesRef<'_>) -> Option<Error> {
-        if E::VERSION > 1 || has_property(E::PROPERTIES, VERSION) {
+    fn is_newer(self, info: &EntityInfo, properties: PropertiesRef<'_>) -> Option<Error> {
+        if info.version > 1 || has_property(info.properties, VERSION) {
             return None;
         }
         // Another program may use the name for something else.
         let found = properties.get(VERSION).and_then(number).filter(|found| *found > 1)?;
-        Some(self.misversioned::<E>(found, VersionProblem::Newer))
+        Some(self.misversioned(info, found, VersionProblem::Newer))
+    }
+
+    /// Checks that the row has the version of the struct.
+    fn check_version(self, info: &EntityInfo) -> Result<()> {
+        if info.version == 1 {
+            return self.is_newer(info, self.row.properties).map_or(Ok(()), Err);
+        }
+        match self.older(info)? {
+            None => Ok(()),
+            Some(found) => Err(self.misversioned(info, found, VersionProblem::Older)),
+        }
     }
 
     /// Returns the version of the row.
@@ -172,8 +205,8 @@ impl StoredRow<'_> {
     }
 
     #[cold]
-    fn misversioned<E: TableEntity>(self, found: u32, problem: VersionProblem) -> Error {
-        Box::new(VersionError { row: self.row.id(self.table), found, known: E::VERSION, problem }).into()
+    fn misversioned(self, info: &EntityInfo, found: u32, problem: VersionProblem) -> Error {
+        Box::new(VersionError { row: self.row.id(self.table), found, known: info.version, problem }).into()
     }
 }
 
@@ -182,16 +215,7 @@ impl StoredRow<'_> {
 /// # Errors
 /// The row has another version.
 pub(crate) fn check_version<E: TableEntity>(table: &str, row: &RowRef<'_>) -> Result<()> {
-    let stored = StoredRow { table, row, is_copy: false };
-    if E::VERSION == 1 {
-        return stored.is_newer::<E>(row.properties).map_or(Ok(()), Err);
-    }
-    let found = stored.version()?;
-    match found.cmp(&E::VERSION) {
-        Ordering::Equal => Ok(()),
-        Ordering::Less => Err(stored.misversioned::<E>(found, VersionProblem::Older)),
-        Ordering::Greater => Err(stored.misversioned::<E>(found, VersionProblem::Newer)),
-    }
+    StoredRow::new(table, row).check_version(E::INFO)
 }
 
 /// Checks the properties of a row that a query did not read. Returns false if the row's insert is not committed. Reads all
@@ -242,7 +266,7 @@ pub(crate) fn version_value(version: u32) -> Option<ValueRef<'static>> {
 /// Returns the error of a row of an older version, for an entity that reads only its own.
 #[cold]
 pub(super) fn refuse_older<E: TableEntity>(row: StoredRow<'_>, found: u32) -> Result<ReadEntity<E>> {
-    Err(row.misversioned::<E>(found, VersionProblem::Older))
+    Err(row.misversioned(E::INFO, found, VersionProblem::Older))
 }
 
 /// Reads a row of an older version as `O`, and converts the entity.
@@ -264,24 +288,40 @@ pub fn read_older<E: TableEntity + FromOlder<O>, O: TableEntity>(
         return refuse_older(row, found);
     }
     let ReadEntity { entity: older, unknown, is_pending } = row.read::<O>()?;
-    let was = shared_rows::<O>(&older, E::LAYOUTS)?;
-    let entity = E::from_older(older).map_err(|reason| row.misversioned::<E>(found, VersionProblem::Failed(reason)))?;
-    let now = shared_rows::<E>(&entity, O::LAYOUTS)?;
-    // The rows of these indexes were written by the older struct.
-    for (layout, rows) in &now {
-        if was.iter().any(|(other, was)| other == layout && was != rows) {
-            return Err(row.misversioned::<E>(found, VersionProblem::KeyChanged(layout)));
-        }
-    }
-    let unknown = unknown.and_then(|unknown| without_known::<E>(&unknown));
+    let was = shared_rows(&older, E::LAYOUTS)?;
+    let entity = match E::from_older(older) {
+        Ok(entity) => entity,
+        Err(reason) => return Err(row.misversioned(E::INFO, found, VersionProblem::Failed(reason))),
+    };
+    row.check_converted(&entity, found, O::LAYOUTS, &was)?;
+    let unknown = unknown.and_then(|unknown| without_known(E::INFO, &unknown));
     Ok(ReadEntity { entity, unknown, is_pending })
 }
 
-/// Returns the properties that `E` does not know either.
+impl StoredRow<'_> {
+    /// Checks that a conversion has left the rows of the entity as they were written by the older struct.
+    fn check_converted(
+        self,
+        entity: &dyn WriteEntity,
+        found: u32,
+        older: &[LayoutInfo],
+        was: &[SharedRow],
+    ) -> Result<()> {
+        let now = shared_rows(entity, older)?;
+        for (layout, rows) in &now {
+            if was.iter().any(|(other, was)| other == layout && was != rows) {
+                return Err(self.misversioned(entity.info(), found, VersionProblem::KeyChanged(layout)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the properties that the struct does not know either.
 #[cold]
-fn without_known<E: TableEntity>(unknown: &Properties) -> Unknown {
+fn without_known(info: &EntityInfo, unknown: &Properties) -> Unknown {
     let mut rest = Properties::default();
-    for (name, value) in unknown.iter().filter(|(name, _)| !is_known::<E>(name)) {
+    for (name, value) in unknown.iter().filter(|(name, _)| !is_known(info, name)) {
         rest.push(name, value);
     }
     (!rest.is_empty()).then(|| Box::new(rest))
@@ -291,8 +331,8 @@ fn without_known<E: TableEntity>(unknown: &Properties) -> Unknown {
 type SharedRow = (&'static str, Option<(RowKeys, Properties)>);
 
 /// Returns the rows of an entity in the layouts that another struct has too.
-fn shared_rows<E: TableEntity>(entity: &E, others: &[LayoutInfo]) -> Result<Vec<SharedRow>, Box<KeyError>> {
-    let rows = all_keys(entity)?.into_iter().zip(E::LAYOUTS).enumerate();
+fn shared_rows(entity: &dyn WriteEntity, others: &[LayoutInfo]) -> Result<Vec<SharedRow>, Box<KeyError>> {
+    let rows = all_keys(entity)?.into_iter().zip(entity.info().layouts).enumerate();
     let shared = rows.filter(|(_, (_, layout))| others.iter().any(|other| other.name == layout.name));
     let shared = shared.map(|(at, (keys, layout))| {
         let row = keys.map(|keys| {

@@ -1,10 +1,13 @@
 //! The rows of an entity in all of its layouts, without the entity's type.
 
 use crate::{
-    Error, Guid, Layout, LayoutInfo, Properties, PropertyInfo, Result, Row, RowRef, TableEntity, ValueRef,
+    Error, Guid, Layout, LayoutInfo, Properties, Result, Row, RowRef, TableEntity, ValueRef,
     backend::Reach,
     codec::index_value,
-    entity::{self, Loaded, LoadedRow, LoadedRows, PENDING, Unknown, VERSION, WRITE_ID, version_value},
+    entity::{
+        self, Described as _, EntityInfo, Loaded, LoadedRow, LoadedRows, PENDING, ReadEntity, StoredRow, Unknown,
+        VERSION, WRITE_ID, WriteEntity, version_value,
+    },
     layout::{Holds, Scope, Shape},
     limits,
     row::RowKeys,
@@ -22,17 +25,11 @@ pub(crate) struct Schema {
     pub(crate) kind: Option<&'static str>,
     /// The entity's earlier name in the catalog.
     pub(crate) was: Option<&'static str>,
-    properties: &'static [PropertyInfo],
-    separator: Option<char>,
+    info: &'static EntityInfo,
     /// The shape of the entity's row keys, if the entity has no kind.
     pub(crate) shape: Option<Shape>,
-    describe: fn() -> Layout,
-    rows: fn(&str, RowRef<'_>) -> Result<(Encoded, Unknown)>,
-    /// Returns the properties of a copy as the entity in it is written now.
-    copy: fn(usize, RowRef<'_>) -> Result<Properties>,
-    /// Version of the rows that are written.
-    version: u32,
-    owner: fn(usize, RowRef<'_>) -> Result<RowKeys>,
+    /// Reads the entity in a row, and returns its rows and the properties that the struct does not know.
+    rows: fn(StoredRow<'_>) -> Result<(Encoded, Unknown)>,
 }
 
 /// The rows of an entity: the primary row, then one for each index; `None` if the entity has no row in the index.
@@ -62,10 +59,11 @@ pub(crate) struct FoundEntity {
 impl Encoded {
     /// Encodes an entity in every layout. Checks each row of an entity with indexes against those of the service's limits
     /// that only an index row may break, so that the error names the index. Every row is checked with its request.
-    pub(crate) fn of<E: TableEntity>(entity: &E) -> Result<Self> {
+    pub(crate) fn of(entity: &dyn WriteEntity) -> Result<Self> {
         let encoded = Self::unchecked(entity)?;
-        if const { E::LAYOUTS.len() > 1 } {
-            let rows = encoded.rows.iter().zip(E::LAYOUTS);
+        let layouts = entity.info().layouts;
+        if layouts.len() > 1 {
+            let rows = encoded.rows.iter().zip(layouts);
             for (row, layout) in rows.filter_map(|(row, layout)| Some((row.as_ref()?, layout))) {
                 check(layout, row)?;
             }
@@ -73,18 +71,19 @@ impl Encoded {
         Ok(encoded)
     }
 
-    fn unchecked<E: TableEntity>(entity: &E) -> Result<Self> {
+    fn unchecked(entity: &dyn WriteEntity) -> Result<Self> {
+        let &EntityInfo { layouts, kind, .. } = entity.info();
         let primary = entity::keys(entity)?;
         let mut properties = entity::properties(entity, &primary)?;
         // A copy has no kind.
-        let has_copies = E::LAYOUTS.iter().any(LayoutInfo::is_copy);
+        let has_copies = layouts.iter().any(LayoutInfo::is_copy);
         let stored = if has_copies { properties.clone() } else { Properties::default() };
-        if let Some(kind) = E::KIND {
+        if let Some(kind) = kind {
             properties.push(entity::KIND, ValueRef::String(kind));
         }
-        let mut rows = Vec::with_capacity(E::LAYOUTS.len());
+        let mut rows = Vec::with_capacity(layouts.len());
         rows.push(Some(EncodedRow { keys: primary, properties }));
-        for (layout, info) in E::LAYOUTS.iter().enumerate().skip(1) {
+        for (layout, info) in layouts.iter().enumerate().skip(1) {
             let row = entity::keys_in(entity, layout)?.map(|keys| {
                 let begun = if info.is_copy() { stored.clone() } else { Properties::with_capacity(64) };
                 let properties = entity::index_properties(entity, layout, &keys, begun)?;
@@ -161,25 +160,16 @@ impl FoundEntity {
 
 impl Schema {
     pub(crate) const fn of<E: TableEntity>() -> Self {
-        Self {
-            layouts: E::LAYOUTS,
-            has_write_id: E::WRITE_ID,
-            kind: E::KIND,
-            was: E::WAS,
-            properties: E::PROPERTIES,
-            separator: E::SEPARATOR,
-            shape: if E::KIND.is_some() { None } else { Shape::of(&E::LAYOUTS[0], E::SEPARATOR) },
-            describe: E::layout,
-            rows: |table, row| {
-                let stored = entity::read::<E>(table, row)?;
-                Ok((Encoded::unchecked(&*stored)?, stored.into_unknown()))
-            },
-            copy: |layout, row| {
-                let (_, copied) = entity::read_copy::<E>(layout, row)?;
-                Ok(Encoded::unchecked(&copied)?.into_properties(layout))
-            },
-            version: E::VERSION,
-            owner: entity::owner::<E>,
+        const {
+            Self {
+                layouts: E::LAYOUTS,
+                has_write_id: E::WRITE_ID,
+                kind: E::KIND,
+                was: E::WAS,
+                info: E::INFO,
+                shape: if E::KIND.is_some() { None } else { Shape::of(&E::LAYOUTS[0], E::SEPARATOR) },
+                rows: rows_of::<E>,
+            }
         }
     }
 
@@ -195,12 +185,12 @@ impl Schema {
 
     /// Returns the description of the entity's layouts.
     pub(crate) fn describe(&self) -> Layout {
-        (self.describe)()
+        self.info.layout()
     }
 
     /// Returns the entity's name in the catalog.
     pub(crate) fn name(&self) -> &'static str {
-        self.describe().entity
+        self.info.name
     }
 
     /// Returns the identity of a layout in the catalog.
@@ -259,15 +249,15 @@ impl Schema {
 
     /// Returns the value that the keys of an index row hold, for an error.
     pub(crate) fn value(&self, layout: usize, keys: &RowKeys) -> String {
-        index_value(&self.layouts[layout], keys, self.separator)
+        index_value(&self.layouts[layout], keys, self.info.separator)
     }
 
     /// Checks whether the rows of an index may have the property. Properties that the struct does not know make no
     /// difference between rows.
     fn is_known(&self, layout: usize, name: &str) -> bool {
         let pointer = self.layouts[layout].index.as_ref().map_or([].as_slice(), |index| index.pointer);
-        name == VERSION && self.version > 1
-            || self.properties.iter().chain(pointer).any(|property| property.name == name)
+        name == VERSION && self.info.version > 1
+            || self.info.properties.iter().chain(pointer).any(|property| property.name == name)
     }
 
     /// Checks whether the row of an index has the properties that it should have.
@@ -281,8 +271,8 @@ impl Schema {
         if self.has_properties(layout, &stored.properties, expected) {
             return Ok(true);
         }
-        let is_versioned_copy = self.version > 1 && self.holds(layout) == Holds::Copy;
-        Ok(is_versioned_copy && self.has_properties(layout, &(self.copy)(layout, stored.as_ref())?, expected))
+        let is_versioned_copy = self.info.version > 1 && self.holds(layout) == Holds::Copy;
+        Ok(is_versioned_copy && self.has_properties(layout, &self.copy(layout, stored.as_ref())?, expected))
     }
 
     /// Returns the hash of a row that an entity should have in an index. It equals the hash of the
@@ -311,8 +301,8 @@ impl Schema {
         }
         // A copy of an older version is compared as it is read. If it cannot be read, it equals no expected row.
         let is_older = holds == Holds::Copy
-            && version_value(self.version).is_some_and(|version| row.properties.get(VERSION) != Some(version));
-        let read = if is_older { (self.copy)(layout, row).ok() } else { None };
+            && version_value(self.info.version).is_some_and(|version| row.properties.get(VERSION) != Some(version));
+        let read = if is_older { self.copy(layout, row).ok() } else { None };
         let stored = read.as_ref().map_or(row.properties, Properties::as_ref);
         hasher.properties(stored.filter(|(name, _)| self.is_known(layout, name))).finish()
     }
@@ -324,7 +314,15 @@ impl Schema {
 
     /// Returns the keys of the entity to which a borrowed index row points.
     pub(crate) fn owner_of(&self, layout: usize, row: RowRef<'_>) -> Result<RowKeys> {
-        (self.owner)(layout, row)
+        self.info.owner(layout, row)
+    }
+
+    /// Returns the properties of a copy as the entity in it is written now.
+    fn copy(&self, layout: usize, row: RowRef<'_>) -> Result<Properties> {
+        let RowKeys { partition_key, row_key } = &self.owner_of(layout, row)?;
+        let row = RowRef { partition_key, row_key, ..row };
+        let (encoded, _) = (self.rows)(StoredRow::of_copy(self.info, &row))?;
+        Ok(encoded.into_properties(layout))
     }
 
     /// Reads the entity in a row of its table; `None` if the row belongs to another kind of entity.
@@ -340,10 +338,16 @@ impl Schema {
         {
             return Ok(None);
         }
-        let (encoded, unknown) = (self.rows)(&table, row.as_ref())?;
+        let (encoded, unknown) = (self.rows)(StoredRow::new(&table, &row.as_ref()))?;
         let pending = pending(&row);
         Ok(Some(FoundEntity { row, encoded, unknown, pending }))
     }
+}
+
+/// Reads the entity in a row.
+fn rows_of<E: TableEntity>(row: StoredRow<'_>) -> Result<(Encoded, Unknown)> {
+    let ReadEntity { entity, unknown, .. } = row.read::<E>()?;
+    Ok((Encoded::unchecked(&entity)?, unknown))
 }
 
 /// Returns the write id of the insert that has not committed the row yet.

@@ -1,6 +1,9 @@
 //! Row that a query found, and the index row that pointed to it.
 
-use crate::{Result, RowRef, Stored, TableEntity, entity};
+use crate::{
+    Result, RowRef, Stored, TableEntity,
+    entity::{self, WriteEntity},
+};
 
 /// Row that a query found.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +65,7 @@ impl<'a> FoundRow<'a> {
 
 impl IndexRowRef<'_> {
     /// Checks whether this is the entity's row in the index.
-    fn points_to<E: TableEntity>(self, entity: &E) -> bool {
+    fn points_to(self, entity: &dyn WriteEntity) -> bool {
         // An entity whose value no key can hold has no row in the index.
         let keys = entity::keys_in(entity, self.layout).ok().flatten();
         keys.is_some_and(|keys| keys.partition_key == self.partition_key && keys.row_key == self.row_key)

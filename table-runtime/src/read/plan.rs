@@ -7,7 +7,7 @@ use crate::{
     Condition, Error, Holds, KeyError, LayoutInfo, LimitError, QueryError, Result, RowRef, TableEntity,
     backend::{KeyRange, Partitions, Scan},
     column,
-    entity::{self, VERSION},
+    entity::{Described as _, EntityInfo, VERSION},
     key::{Encode, Escape, KeyBuffer, KeyProblem, Kind, Ordered, check_length, hash, order, write_part},
     limits,
     property::PropertyProblem,
@@ -33,7 +33,7 @@ pub struct Plan {
     layout_number: usize,
     /// Condition under which rows of the entity's own layout are visible.
     visible: Visible,
-    /// Functions of the entity's type that a query over an index needs; `None` for the primary key.
+    /// The entity, if the layout is that of an index.
     entity_fns: Option<EntityFns>,
     partition: KeyBuffer,
     /// Beginning of the row keys, with all parts that have a value.
@@ -74,43 +74,42 @@ impl From<PlanProblem> for Error {
     }
 }
 
-/// Functions of an entity's type that a query over an index needs.
+/// The entity of a query over an index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EntityFns {
     pub(crate) layout: usize,
-    owner: fn(usize, RowRef<'_>) -> Result<RowKeys>,
-    id: fn(usize) -> LayoutId,
+    info: &'static EntityInfo,
 }
 
 impl EntityFns {
-    const fn new<E: TableEntity>(layout: usize) -> Self {
-        Self { layout, owner: entity::owner::<E>, id: |layout| LayoutId::of(&E::layout(), E::WAS, &E::LAYOUTS[layout]) }
-    }
-
     /// Returns the keys of the entity to which an index row belongs.
     pub(crate) fn owner(&self, row: RowRef<'_>) -> Result<RowKeys> {
-        (self.owner)(self.layout, row)
+        self.info.owner(self.layout, row)
     }
 
     /// Returns the identity of the index in the catalog.
     pub(crate) fn id(&self) -> LayoutId {
-        (self.id)(self.layout)
+        LayoutId::of(&self.info.layout(), self.info.was, &self.info.layouts[self.layout])
     }
 }
 
 impl Plan {
     pub(crate) fn new<E: TableEntity>(layout_number: usize) -> Self {
-        let layout = &E::LAYOUTS[layout_number];
-        // The functions are not compiled for an entity that has no index.
-        let entity_fns = if const { E::LAYOUTS.len() > 1 } { Some(EntityFns::new::<E>(layout_number)) } else { None };
+        let visible = const {
+            let visible = Visible::new(E::LAYOUTS, E::KIND, E::SEPARATOR);
+            if E::SKIP_NEWER { visible.skip_newer(E::VERSION) } else { visible }
+        };
+        Self::of_layout(E::INFO, layout_number, visible)
+    }
+
+    fn of_layout(info: &'static EntityInfo, layout_number: usize, visible: Visible) -> Self {
+        let layout = &info.layouts[layout_number];
+        let entity_fns = layout.index.is_some().then_some(EntityFns { layout: layout_number, info });
         let mut plan = Self {
             layout,
             layout_number,
-            visible: const {
-                let visible = Visible::new(E::LAYOUTS, E::KIND, E::SEPARATOR);
-                if E::SKIP_NEWER { visible.skip_newer(E::VERSION) } else { visible }
-            },
-            entity_fns: entity_fns.filter(|_| layout.index.is_some()),
+            visible,
+            entity_fns,
             partition: KeyBuffer::new(),
             row: KeyBuffer::new(),
             partition_parts: 0,
