@@ -14,13 +14,13 @@ use table_runtime::{Projection, Result, Stored, TableEntity, Tables, backend::Bo
 #[table(name = "Posts")]
 pub(crate) struct Post {
     #[partition_key]
-    author: String,
+    pub(crate) author: String,
     #[row_key]
-    id: u64,
-    title: String,
-    url: Option<String>,
-    likes: u32,
-    posted: SystemTime,
+    pub(crate) id: u64,
+    pub(crate) title: String,
+    pub(crate) url: Option<String>,
+    pub(crate) likes: u32,
+    pub(crate) posted: SystemTime,
 }
 
 /// Three fields of a post, which borrow from its row.
@@ -83,6 +83,9 @@ pub(crate) trait Customer: TableEntity + Serialize + Send + Sync {
     fn email_key(&self) -> String;
 
     fn city_key(&self) -> String;
+
+    /// Returns the columns of the row in `SQLite`.
+    fn columns(&self) -> (u32, u32, &str, &str, &str, i64);
 }
 
 /// Declares customers that differ in the indexes of their email address, city and name.
@@ -126,6 +129,10 @@ macro_rules! customers {
 
             fn city_key(&self) -> String {
                 self.city.clone()
+            }
+
+            fn columns(&self) -> (u32, u32, &str, &str, &str, i64) {
+                (self.shop, self.id, &self.email, &self.city, &self.name, self.cents)
             }
         }
     )*};

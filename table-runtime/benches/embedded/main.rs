@@ -1,4 +1,5 @@
-//! The time and the requests of the embedded store's works, beside bare `redb` and `native_db` with the same entities.
+//! The time and the requests of the embedded store's works, beside bare `redb`, `native_db` and `SQLite` with the same
+//! entities.
 //!
 //! - `cargo bench -p table-runtime --bench embedded` compares the stores.
 //! - `cargo bench -p table-runtime --bench embedded -- growth` shows how the cost grows with rows, indexes and hash
@@ -10,6 +11,7 @@
 mod entities;
 mod growth;
 mod report;
+mod sqlite;
 mod stores;
 
 use std::{
@@ -22,6 +24,7 @@ use std::{
 
 use entities::{Customer, POSTS, Plain, ThreeIndexes, TwoIndexes};
 use report::{Line, Sample, timed};
+use sqlite::Sqlite;
 use stores::{Bare, NativeDb, Ours, TASKS, WRITES, insert_in_threads, runtime};
 
 fn main() -> ExitCode {
@@ -40,7 +43,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Prints the times of the three stores.
+/// Prints the times of the stores.
 fn compare(folder: &Path) {
     println!("median time of an item, (its ratio to table-runtime), [requests of an item]\n");
     let mut lines = reads(folder);
@@ -51,7 +54,7 @@ fn compare(folder: &Path) {
     let first_bulk = lines.len();
     lines.extend(bulk(folder));
     lines.push(verify(folder));
-    report::print(&["table-runtime", "bare redb", "native_db"], &mut lines);
+    report::print(&["table-runtime", "bare redb", "native_db", "SQLite"], &mut lines);
 
     let against_plain = |line: usize| Some(lines[first_bulk + line].median(0)? / lines[first_bulk].median(0)?);
     if let (Some(indexed), Some(in_steps)) = (against_plain(1), against_plain(2)) {
@@ -122,6 +125,7 @@ fn reads(folder: &Path) -> Vec<Line> {
     let ours = Arc::new(Ours::of_authors(&folder.join("read-ours"), AUTHORS));
     let bare = Arc::new(Bare::of_authors(&folder.join("read-bare"), AUTHORS));
     let native = Arc::new(NativeDb::of_authors(&folder.join("read-native"), AUTHORS));
+    let sqlite = Arc::new(Sqlite::of_authors(&folder.join("read-sqlite"), AUTHORS));
     let (again, native_again) = (Arc::clone(&ours), Arc::clone(&native));
     let borrowed = Line::new("range of 100, three borrowed fields; native_db: owned", 100 * 20, 100)
         .column(reading(AUTHORS, 20, move |author, id| {
@@ -131,15 +135,18 @@ fn reads(folder: &Path) -> Vec<Line> {
         }))
         .skip()
         .column(reading(AUTHORS, 20, move |author, id| checked(native_again.range(author, id))));
-    let (ours_range, bare_range, native_range) = (Arc::clone(&ours), Arc::clone(&bare), Arc::clone(&native));
+    let (ours_range, bare_range) = (Arc::clone(&ours), Arc::clone(&bare));
+    let (native_range, sqlite_range) = (Arc::clone(&native), Arc::clone(&sqlite));
     let range = Line::new("range of 100, owned, a row", 100 * 20, 100)
         .column(reading(AUTHORS, 20, move |author, id| checked(ours_range.range(author, id))))
         .column(reading(AUTHORS, 20, move |author, id| checked(bare_range.range(author, id))))
-        .column(reading(AUTHORS, 20, move |author, id| checked(native_range.range(author, id))));
+        .column(reading(AUTHORS, 20, move |author, id| checked(native_range.range(author, id))))
+        .column(reading(AUTHORS, 20, move |author, id| checked(sqlite_range.range(author, id))));
     let get = Line::new("point get", 1000, 100)
         .column(reading(AUTHORS, 1000, move |author, id| ours.get(author, id).unwrap()))
         .column(reading(AUTHORS, 1000, move |author, id| bare.get(author, id).unwrap()))
-        .column(reading(AUTHORS, 1000, move |author, id| native.get(author, id).unwrap()));
+        .column(reading(AUTHORS, 1000, move |author, id| native.get(author, id).unwrap()))
+        .column(reading(AUTHORS, 1000, move |author, id| sqlite.get(author, id).unwrap()));
     vec![get, range, borrowed]
 }
 
@@ -147,26 +154,28 @@ fn inserts(folder: &Path, title: &str, count: u32, samples: u32) -> Line {
     let ours = Ours::new::<Plain>(&folder.join(format!("plain-{count}-ours")));
     let bare = Bare::new(&folder.join(format!("plain-{count}-bare")));
     let native = NativeDb::new(&folder.join(format!("plain-{count}-native")));
+    let sqlite = Sqlite::new(&folder.join(format!("plain-{count}-sqlite")));
     Line::new(title, count, samples)
         .column(writing(count, move |customers: &[Plain]| ours.insert(customers)))
         .column(writing(count, move |customers| bare.insert(customers)))
         .column(writing(count, move |customers: &[Plain]| native.insert(customers)))
+        .column(writing(count, move |customers: &[Plain]| sqlite.insert(customers)))
 }
 
 fn indexed_inserts(folder: &Path) -> [Line; 2] {
     let ours = Ours::new::<TwoIndexes>(&folder.join("two-ours"));
     let bare = Bare::new(&folder.join("two-bare"));
     let native = NativeDb::new(&folder.join("two-native"));
+    let sqlite = Sqlite::indexed(&folder.join("two-sqlite"));
     let in_steps = Ours::in_steps::<TwoIndexes>(&folder.join("two-steps"));
     [
         Line::new("one insert on disk, two cross-partition indexes", 1, 40)
             .column(writing(1, move |customers: &[TwoIndexes]| ours.insert(customers)))
             .column(writing(1, move |customers| bare.insert_indexed(customers)))
-            .column(writing(1, move |customers: &[TwoIndexes]| native.insert(customers))),
+            .column(writing(1, move |customers: &[TwoIndexes]| native.insert(customers)))
+            .column(writing(1, move |customers: &[TwoIndexes]| sqlite.insert(customers))),
         Line::new("the same in steps", 1, 40)
-            .column(writing(1, move |customers: &[TwoIndexes]| in_steps.insert(customers)))
-            .skip()
-            .skip(),
+            .column(writing(1, move |customers: &[TwoIndexes]| in_steps.insert(customers))),
     ]
 }
 
@@ -174,11 +183,13 @@ fn tasks(folder: &Path) -> Line {
     let ours = Ours::new::<Plain>(&folder.join("tasks-ours"));
     let bare = Bare::new(&folder.join("tasks-bare"));
     let native = NativeDb::new(&folder.join("tasks-native"));
-    let [our_next, bare_next, native_next]: [Arc<AtomicU32>; 3] = Default::default();
+    let sqlite = Sqlite::new(&folder.join("tasks-sqlite"));
+    let [our_next, bare_next, native_next, sqlite_next]: [Arc<AtomicU32>; 4] = Default::default();
     Line::new("16 tasks of single inserts", TASKS * WRITES, 3)
         .column(move || ours.measured(|| ours.insert_in_tasks(&our_next)))
         .column(move || timed(|| insert_in_threads(&bare_next, |customers| bare.insert(customers))))
         .column(move || timed(|| insert_in_threads(&native_next, |customers| native.insert(customers))))
+        .column(move || timed(|| insert_in_threads(&sqlite_next, |customers| sqlite.insert(customers))))
 }
 
 /// Loads into a new store. The references load all in one transaction.
@@ -190,15 +201,19 @@ fn bulk(folder: &Path) -> [Line; 3] {
         Line::new("bulk load, no index", ROWS, 1)
             .column(loading::<Plain, _>(file("plain-ours"), ROWS, Ours::new::<Plain>, Ours::insert))
             .column(loading(file("plain-bare"), ROWS, Bare::new, Bare::insert))
-            .column(loading::<Plain, _>(file("plain-native"), ROWS, NativeDb::new, NativeDb::insert)),
+            .column(loading::<Plain, _>(file("plain-native"), ROWS, NativeDb::new, NativeDb::insert))
+            .column(loading::<Plain, _>(file("plain-sqlite"), ROWS, Sqlite::new, Sqlite::insert)),
         Line::new("bulk load, two cross-partition indexes", ROWS, 1)
             .column(loading::<TwoIndexes, _>(file("two-ours"), ROWS, Ours::new::<TwoIndexes>, Ours::insert))
             .column(loading(file("two-bare"), ROWS, Bare::new, Bare::insert_indexed))
-            .column(loading::<TwoIndexes, _>(file("two-native"), ROWS, NativeDb::new, NativeDb::insert)),
-        Line::new("the same in steps", IN_STEPS, 1)
-            .column(loading::<TwoIndexes, _>(file("steps"), IN_STEPS, Ours::in_steps::<TwoIndexes>, Ours::insert))
-            .skip()
-            .skip(),
+            .column(loading::<TwoIndexes, _>(file("two-native"), ROWS, NativeDb::new, NativeDb::insert))
+            .column(loading::<TwoIndexes, _>(file("two-sqlite"), ROWS, Sqlite::indexed, Sqlite::insert)),
+        Line::new("the same in steps", IN_STEPS, 1).column(loading::<TwoIndexes, _>(
+            file("steps"),
+            IN_STEPS,
+            Ours::in_steps::<TwoIndexes>,
+            Ours::insert,
+        )),
     ]
 }
 
@@ -206,11 +221,8 @@ fn verify(folder: &Path) -> Line {
     const CUSTOMERS: u32 = 50_000;
     let ours = Ours::new::<ThreeIndexes>(&folder.join("verify-ours"));
     ours.insert(&(0..CUSTOMERS).map(ThreeIndexes::new).collect::<Vec<_>>());
-    Line::new("verify, three cross-partition indexes", CUSTOMERS, 1)
-        .column(move || {
-            let findings = || runtime().block_on(ours.tables.verify::<ThreeIndexes>().all()).unwrap();
-            ours.measured(|| assert_eq!(findings(), []))
-        })
-        .skip()
-        .skip()
+    Line::new("verify, three cross-partition indexes", CUSTOMERS, 1).column(move || {
+        let findings = || runtime().block_on(ours.tables.verify::<ThreeIndexes>().all()).unwrap();
+        ours.measured(|| assert_eq!(findings(), []))
+    })
 }

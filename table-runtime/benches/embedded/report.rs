@@ -80,14 +80,14 @@ impl Line {
 
     /// Returns the median time of an item in seconds, or `None` if the column is empty.
     pub(crate) fn median(&self, column: usize) -> Option<f64> {
-        let mut times: Vec<_> = self.columns[column].samples.iter().map(|sample| sample.time).collect();
+        let mut times: Vec<_> = self.columns.get(column)?.samples.iter().map(|sample| sample.time).collect();
         times.sort_unstable();
         Some(times.get(times.len() / 2)?.as_secs_f64() / f64::from(self.items))
     }
 
     /// Returns the mean number of requests of an item, or `None` if they are not counted.
     fn requests(&self, column: usize) -> Option<f64> {
-        let samples = &self.columns[column].samples;
+        let samples = &self.columns.get(column)?.samples;
         let requests = samples.iter().map(|sample| sample.requests).sum::<Option<usize>>()?;
         let items = u64::from(self.items) * u64::try_from(samples.len()).ok()?;
         #[expect(clippy::cast_precision_loss, reason = "both are far below 2^52")]
