@@ -80,10 +80,10 @@ fn parse_date(text: &str) -> Result<Date, String> {
     Date::parse(text, format_description!("[year]-[month]-[day]")).map_err(|_| "write it as 2010-05-28".to_owned())
 }
 
-// Both indexes are queried across authors, so their rows are in other partitions than the commit. An insert has three
-// steps: the commit, invisible to readers; its two index rows, side by side; the commit again, now visible. The index
-// rows are pointers, which are written before the commit becomes visible. A copy would be written afterwards, and an
-// interrupted run could leave it out.
+// Both indexes are queried across authors, so their rows are in other partitions than the commit. The embedded store
+// writes a commit and its two index rows in one transaction. The service takes three steps: the commit, invisible to
+// readers; its index rows, side by side; the commit again, now visible. The index rows are pointers, which are written
+// before the commit becomes visible. A copy would be written afterwards, and an interrupted run could leave it out.
 #[derive(TableEntity)]
 #[table(name = "Commits")]
 #[index(hash, partition(hash(first = 2)), row(hash), unique)]
