@@ -5,9 +5,9 @@
 //! not in the cache.
 
 mod committer;
+mod disjoint;
 mod failure;
 mod file;
-mod joint;
 mod prepared;
 mod read;
 mod snapshot;

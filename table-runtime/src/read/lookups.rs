@@ -10,7 +10,7 @@ use futures_util::{
 use super::{
     found::{FoundRow, IndexRowRef},
     list,
-    plan::EntityFns,
+    plan::IndexedEntity,
     visible::Visible,
 };
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
 pub(crate) struct PointerReader {
     tables: Tables,
     layout: &'static LayoutInfo,
-    entity_fns: EntityFns,
+    indexed_entity: IndexedEntity,
     entities: Visible,
     /// Condition on the entities, which cannot be evaluated on index rows.
     filter: Option<Condition>,
@@ -50,12 +50,12 @@ impl PointerReader {
     pub(crate) fn new(
         tables: Tables,
         layout: &'static LayoutInfo,
-        entity_fns: EntityFns,
+        indexed_entity: IndexedEntity,
         entities: Visible,
         filter: Option<Condition>,
     ) -> Self {
         let (rows, reads) = (VecDeque::new(), FuturesOrdered::new());
-        Self { tables, layout, entity_fns, entities, filter, rows, reads, resumed: None }
+        Self { tables, layout, indexed_entity, entities, filter, rows, reads, resumed: None }
     }
 
     /// Continues after this entity of a list.
@@ -73,7 +73,7 @@ impl PointerReader {
             IndexRow::List(row.to_row())
         } else {
             let from = row.keys();
-            IndexRow::Pointer(Pointer { from, to: self.entity_fns.owner(row)?, is_list: false })
+            IndexRow::Pointer(Pointer { from, to: self.indexed_entity.owner(row)?, is_list: false })
         });
         Ok(())
     }
@@ -114,7 +114,7 @@ impl PointerReader {
             return Ok(Some(false));
         }
         let (partition_key, row_key) = (from.partition_key.as_str(), from.row_key.as_str());
-        let pointer = Some(IndexRowRef { layout: self.entity_fns.layout, partition_key, row_key, is_list });
+        let pointer = Some(IndexRowRef { layout: self.indexed_entity.layout, partition_key, row_key, is_list });
         let table = self.entities.table;
         read(&FoundRow { layout: 0, table, row: &row, pointer, may_be_pending: true }).map(Some)
     }

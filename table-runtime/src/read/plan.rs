@@ -34,7 +34,7 @@ pub struct Plan {
     /// Condition under which rows of the entity's own layout are visible.
     visible: Visible,
     /// The entity, if the layout is that of an index.
-    entity_fns: Option<EntityFns>,
+    indexed_entity: Option<IndexedEntity>,
     partition: KeyBuffer,
     /// Beginning of the row keys, with all parts that have a value.
     row: KeyBuffer,
@@ -76,12 +76,12 @@ impl From<PlanProblem> for Error {
 
 /// The entity of a query over an index.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EntityFns {
+pub(crate) struct IndexedEntity {
     pub(crate) layout: usize,
     info: &'static EntityInfo,
 }
 
-impl EntityFns {
+impl IndexedEntity {
     /// Returns the keys of the entity to which an index row belongs.
     pub(crate) fn owner(&self, row: RowRef<'_>) -> Result<RowKeys> {
         self.info.owner(self.layout, row)
@@ -104,12 +104,12 @@ impl Plan {
 
     fn of_layout(info: &'static EntityInfo, layout_number: usize, visible: Visible) -> Self {
         let layout = &info.layouts[layout_number];
-        let entity_fns = layout.index.is_some().then_some(EntityFns { layout: layout_number, info });
+        let indexed_entity = layout.index.is_some().then_some(IndexedEntity { layout: layout_number, info });
         let mut plan = Self {
             layout,
             layout_number,
             visible,
-            entity_fns,
+            indexed_entity,
             partition: KeyBuffer::new(),
             row: KeyBuffer::new(),
             partition_parts: 0,
@@ -382,8 +382,8 @@ impl Plan {
         self.visible
     }
 
-    pub(crate) fn entity_fns(&self) -> Option<EntityFns> {
-        self.entity_fns
+    pub(crate) fn indexed_entity(&self) -> Option<IndexedEntity> {
+        self.indexed_entity
     }
 
     /// Limits the query to the properties of a projection; `None` asks for whole rows.

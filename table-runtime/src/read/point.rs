@@ -2,7 +2,7 @@
 
 use super::{
     found::{FoundRow, IndexRowRef},
-    plan::{EntityFns, Plan},
+    plan::{IndexedEntity, Plan},
     ready::ReadyIndex,
     source::OnRow,
 };
@@ -10,10 +10,10 @@ use crate::{Error, Result, RowRef, Tables};
 
 /// Calls `read` for the row of a point, if the row is visible to readers.
 pub(crate) async fn find(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>, read: OnRow<'_>) -> Result<()> {
-    match plan.entity_fns() {
+    match plan.indexed_entity() {
         None => find_row(plan, tables, select, read).await,
         // The future of most points, which read no index, is kept small: it is moved several times.
-        Some(entity_fns) => Box::pin(find_in_index(plan, entity_fns, tables, select, read)).await,
+        Some(indexed_entity) => Box::pin(find_in_index(plan, indexed_entity, tables, select, read)).await,
     }
 }
 
@@ -36,15 +36,15 @@ async fn find_row(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>,
 
 async fn find_in_index(
     plan: &Plan,
-    entity_fns: EntityFns,
+    indexed_entity: IndexedEntity,
     tables: &Tables,
     select: Option<&[&'static str]>,
     read: OnRow<'_>,
 ) -> Result<()> {
     plan.checked_keys()?;
-    let index = ReadyIndex::new(tables, entity_fns.id()).await?;
+    let index = ReadyIndex::new(tables, indexed_entity.id()).await?;
     if plan.is_lookup() {
-        read_through_pointer(plan, entity_fns, tables, read).await?;
+        read_through_pointer(plan, indexed_entity, tables, read).await?;
     } else {
         find_row(plan, tables, select, read).await?;
     }
@@ -53,7 +53,12 @@ async fn find_in_index(
 
 /// Calls `read` for the entity that an index row points to. Reads the pointer again until the entity is a match or the
 /// pointer is unchanged.
-async fn read_through_pointer(plan: &Plan, entity_fns: EntityFns, tables: &Tables, read: OnRow<'_>) -> Result<()> {
+async fn read_through_pointer(
+    plan: &Plan,
+    indexed_entity: IndexedEntity,
+    tables: &Tables,
+    read: OnRow<'_>,
+) -> Result<()> {
     let (partition_key, row_key) = plan.keys();
     let (backend, visible) = (tables.backend(), plan.visible());
     let mut last_etag = None;
@@ -63,11 +68,12 @@ async fn read_through_pointer(plan: &Plan, entity_fns: EntityFns, tables: &Table
         if last_etag.as_ref() == Some(&pointer.etag) {
             break;
         }
-        let owner = entity_fns.owner(pointer.as_ref())?;
+        let owner = indexed_entity.owner(pointer.as_ref())?;
         let mut is_match = false;
         let mut check_row = |row: RowRef<'_>| {
             if visible.is_visible(&row)? {
-                let pointer = Some(IndexRowRef { layout: entity_fns.layout, partition_key, row_key, is_list: false });
+                let pointer =
+                    Some(IndexRowRef { layout: indexed_entity.layout, partition_key, row_key, is_list: false });
                 is_match =
                     read(&FoundRow { layout: 0, table: visible.table, row: &row, pointer, may_be_pending: true })?;
             }

@@ -93,9 +93,15 @@ impl Source {
     /// Returns the source of the rows that the plan finds in these partitions.
     pub(crate) fn new(plan: &Plan, tables: &Tables, reached: Reached) -> Result<Self> {
         let scans = plan.checked_scans(reached)?;
-        let entity_fns = plan.entity_fns();
-        let lookups = entity_fns.filter(|_| plan.is_lookup()).map(|entity_fns| {
-            PointerReader::new(tables.clone(), plan.layout(), entity_fns, plan.visible(), plan.entity_filter().cloned())
+        let indexed_entity = plan.indexed_entity();
+        let lookups = indexed_entity.filter(|_| plan.is_lookup()).map(|indexed_entity| {
+            PointerReader::new(
+                tables.clone(),
+                plan.layout(),
+                indexed_entity,
+                plan.visible(),
+                plan.entity_filter().cloned(),
+            )
         });
         let pages = RowPages {
             backend: tables.backend().clone(),
@@ -108,7 +114,7 @@ impl Source {
             is_sliced: plan.layout().slice.is_some(),
         };
         let slices = scans.first().and_then(|scan| Slices::new(plan, reached, &scan.rows));
-        let index = entity_fns.map(|entity_fns| (tables.clone(), entity_fns.id()));
+        let index = indexed_entity.map(|indexed_entity| (tables.clone(), indexed_entity.id()));
         Ok(Self {
             pages,
             layout: plan.layout_number(),

@@ -2,7 +2,7 @@
 //!
 //! The thread drains the queue into one transaction of `redb`. It validates each writer's transaction as a whole, against
 //! the state that those before it left, and only then applies it. Transactions on different rows are [carried out
-//! together](super::joint). One durable commit follows. The thread then publishes
+//! together](super::disjoint). One durable commit follows. The thread then publishes
 //! the new snapshot, and answers the writers last, so that each writer reads what it wrote. While the disk is busy, the
 //! next writers queue up and share the next commit.
 
@@ -18,8 +18,8 @@ use futures_channel::oneshot;
 use redb::{CommitError, Database, TableDefinition, WriteTransaction};
 
 use super::{
+    disjoint::{self, Disjoint, OpenTables},
     failure::{Reason, StoreError, StoreFailure, engine},
-    joint::{self, Joint, OpenTables},
     prepared::Prepared,
     snapshot::{Names, Published, Snapshot, rows},
 };
@@ -260,7 +260,7 @@ impl TaskBatch {
         while let Some(task) = rest.first_mut() {
             match task {
                 Task::Write(_) => {
-                    let count = joint::disjoint(rest.iter().map_while(Task::as_write));
+                    let count = disjoint::count(rest.iter().map_while(Task::as_write));
                     let (together, others) = rest.split_at_mut(count);
                     self.write(transaction, &mut opened, together, &mut answers)?;
                     rest = others;
@@ -302,8 +302,8 @@ impl TaskBatch {
         tasks: &mut [Task],
         answers: &mut Vec<TaskResult>,
     ) -> Result<(), redb::Error> {
-        let mut joint = Joint::new(tasks.iter_mut().filter_map(Task::as_write_mut).collect(), &self.names);
-        joint.validate(transaction, opened)?;
+        let mut disjoint = Disjoint::new(tasks.iter_mut().filter_map(Task::as_write_mut).collect(), &self.names);
+        disjoint.validate(transaction, opened)?;
         let now = Ticks::now().get();
         let next = || {
             // Each time stamp is later than all before it, even if the clock goes back, so that no two writes of a row
@@ -315,7 +315,7 @@ impl TaskBatch {
             self.changed = true;
             Ok(timestamp)
         };
-        let written = joint.apply(opened, next)?;
+        let written = disjoint.apply(opened, next)?;
         answers.extend(written.into_iter().map(|written| written.map(TaskDone::Written)));
         Ok(())
     }

@@ -19,7 +19,7 @@ use crate::Ticks;
 pub(super) type OpenTables<'t> = HashMap<Box<str>, WriteRows<'t>>;
 
 /// Returns how many transactions at the beginning may be carried out together. A transaction has its operations by table.
-pub(super) fn disjoint<'p>(transactions: impl Iterator<Item = &'p [Prepared]>) -> usize {
+pub(super) fn count<'p>(transactions: impl Iterator<Item = &'p [Prepared]>) -> usize {
     let mut rows = HashSet::new();
     let mut transactions = transactions.peekable();
     let mut count = 0;
@@ -38,26 +38,26 @@ pub(super) fn disjoint<'p>(transactions: impl Iterator<Item = &'p [Prepared]>) -
 }
 
 /// Transactions that are carried out together.
-pub(super) struct Joint<'p> {
+pub(super) struct Disjoint<'p> {
     transactions: Vec<&'p mut [Prepared]>,
     /// Operations of all transactions by the name of their table, in the order of their keys.
-    tables: HashMap<Box<str>, Vec<JointOperation>>,
+    tables: HashMap<Box<str>, Vec<OperationAt>>,
     /// The outcome of each transaction so far.
     outcomes: Vec<Result<(), StoreFailure>>,
 }
 
 /// An operation of one of the transactions: the positions of the transaction, of the table in it, and of the operation.
 #[derive(Clone, Copy)]
-struct JointOperation {
+struct OperationAt {
     transaction: usize,
     table: usize,
     operation: usize,
 }
 
-impl<'p> Joint<'p> {
-    /// Joins the transactions, of which [no two concern the same row](disjoint).
+impl<'p> Disjoint<'p> {
+    /// Joins the transactions, of which [no two concern the same row](count).
     pub(super) fn new(transactions: Vec<&'p mut [Prepared]>, names: &Names) -> Self {
-        let mut tables: HashMap<Box<str>, Vec<JointOperation>> = HashMap::new();
+        let mut tables: HashMap<Box<str>, Vec<OperationAt>> = HashMap::new();
         let mut outcomes = Vec::with_capacity(transactions.len());
         for (transaction, prepared) in transactions.iter().enumerate() {
             let missing = prepared.iter().find(|table| names.get(&table.table).is_none());
@@ -70,7 +70,7 @@ impl<'p> Joint<'p> {
                 if !tables.contains_key(name) {
                     tables.insert(name.into(), Vec::new());
                 }
-                let operations = (0..prepared.len()).map(|operation| JointOperation { transaction, table, operation });
+                let operations = (0..prepared.len()).map(|operation| OperationAt { transaction, table, operation });
                 tables.entry(name.into()).or_default().extend(operations);
             }
         }
@@ -94,7 +94,7 @@ impl<'p> Joint<'p> {
             }
             let Some(stored) = opened.get(name) else { continue };
             let mut existing = Existing::new(stored);
-            for JointOperation { transaction, table, operation } in operations {
+            for OperationAt { transaction, table, operation } in operations {
                 let prepared = &mut self.transactions[*transaction][*table];
                 let Some(why) = prepared.validate(*operation, &mut existing)? else { continue };
                 let at = prepared.position(*operation);
@@ -119,7 +119,7 @@ impl<'p> Joint<'p> {
         for (name, mut operations) in self.tables {
             let Some(stored) = opened.get_mut(&name) else { continue };
             operations.retain(|operation| outcomes[operation.transaction].is_ok());
-            for JointOperation { transaction, table, operation } in &operations {
+            for OperationAt { transaction, table, operation } in &operations {
                 if let Ok(timestamp) = outcomes[*transaction] {
                     self.transactions[*transaction][*table].stamp(*operation, timestamp);
                 }
@@ -130,7 +130,7 @@ impl<'p> Joint<'p> {
     }
 }
 
-impl JointOperation {
+impl OperationAt {
     fn key<'p>(self, transactions: &'p [&mut [Prepared]]) -> &'p [u8] {
         transactions[self.transaction][self.table].key(self.operation)
     }
@@ -148,11 +148,11 @@ impl JointOperation {
 fn write(
     rows: &mut WriteRows<'_>,
     transactions: &[&mut [Prepared]],
-    operations: &[JointOperation],
+    operations: &[OperationAt],
 ) -> Result<(), redb::Error> {
     // Several rows of one gap take half the time if they are written in one run, and the run fills the pages. For a
     // single row a run takes longer than an insert.
-    let in_one_gap = |left: &JointOperation, right: &JointOperation| {
+    let in_one_gap = |left: &OperationAt, right: &OperationAt| {
         let gap = left.gap(transactions);
         gap.is_some() && gap == right.gap(transactions)
     };
