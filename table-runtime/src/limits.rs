@@ -124,23 +124,24 @@ pub fn check_row(table: &str, partition_key: &str, row_key: &str, properties: Pr
     })
 }
 
-/// Returns true if the properties cannot exceed a limit of size or number. Only a name or a time may be refused, as in
-/// every row that has the property.
-pub(crate) fn is_small(properties: PropertiesRef<'_>) -> bool {
-    // An encoded property takes at least four bytes.
-    properties.as_bytes().len() <= 4 * PROPERTIES
-}
-
 fn check_properties(table: &str, partition_key: &str, row_key: &str, properties: PropertiesRef<'_>) -> Result<()> {
-    let mut names = Vec::with_capacity(16);
+    // Most rows have few properties, whose names need no allocation.
+    let (mut few, mut count) = ([""; FEW], 0);
     for (name, value) in properties {
-        names.push(name);
+        if let Some(place) = few.get_mut(count) {
+            *place = name;
+        }
+        count += 1;
         check_property(table, name, value)?;
     }
-    if names.len() > PROPERTIES {
-        return Err(broken(table, "the row has", format_args!("{} properties", names.len()), "252 properties"));
+    if count > PROPERTIES {
+        return Err(broken(table, "the row has", format_args!("{count} properties"), "252 properties"));
     }
-    if let Some((name, times)) = repeated(&names) {
+    let repeated = match few.get(..count) {
+        Some(names) => repeated(names),
+        None => repeated(&properties.map(|(name, _)| name).collect::<Vec<_>>()),
+    };
+    if let Some((name, times)) = repeated {
         return Err(broken(table, format!("the property `{name}` is there"), format_args!("{times} times"), "1"));
     }
     // The service counts less than five bytes for each encoded one: at most 18 for the four of a short number with a
@@ -157,10 +158,11 @@ fn check_properties(table: &str, partition_key: &str, row_key: &str, properties:
     Ok(())
 }
 
+/// Number of names up to which comparing all of them takes less time than sorting them.
+const FEW: usize = 24;
+
 /// Returns the first name that occurs more than once, and how often it occurs.
 fn repeated<'a>(names: &[&'a str]) -> Option<(&'a str, usize)> {
-    /// Number of names up to which comparing all of them takes less time than sorting them.
-    const FEW: usize = 24;
     let found = if names.len() <= FEW {
         names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)).map(|(_, name)| *name)
     } else {

@@ -57,8 +57,9 @@ pub(crate) struct FoundEntity {
 }
 
 impl Encoded {
-    /// Encodes an entity in every layout. Checks each row of an entity with indexes against those of the service's limits
-    /// that only an index row may break, so that the error names the index. Every row is checked with its request.
+    /// Encodes an entity in every layout. Checks each row of an entity with indexes against the service's limits, so
+    /// that the error names the index, and comes before the first request of several; a single row is checked with its
+    /// request.
     pub(crate) fn of(entity: &dyn WriteEntity) -> Result<Self> {
         let encoded = Self::unchecked(entity)?;
         let layouts = entity.info().layouts;
@@ -128,19 +129,12 @@ impl Encoded {
     }
 }
 
-/// Checks the keys of a row against the service's limits, and its properties if they are not few. The error of an index
-/// row names the index.
+/// Checks a row against the service's limits. The error of an index row names the index.
 fn check(layout: &LayoutInfo, EncodedRow { keys, properties }: &EncodedRow) -> Result<()> {
     let RowKeys { partition_key, row_key } = keys;
-    let check_properties = || {
-        if limits::is_small(properties.as_ref()) {
-            return Ok(());
-        }
-        limits::check_row(layout.table, partition_key, row_key, properties.as_ref())
-    };
     let checked = limits::check_key(layout.table, "PartitionKey", partition_key)
         .and_then(|()| limits::check_key(layout.table, "RowKey", row_key))
-        .and_then(|()| check_properties());
+        .and_then(|()| limits::check_row(layout.table, partition_key, row_key, properties.as_ref()));
     checked.map_err(|error| match error {
         Error::Limit(mut error) if layout.index.is_some() => {
             error.what = format!("in the index `{}`, {}", layout.name, error.what);

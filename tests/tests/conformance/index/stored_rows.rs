@@ -363,6 +363,8 @@ async fn a_pointer_cannot_hold_a_time_before_1601(store: &Store) -> Result<()> {
 
     let error = tables.insert(&charter(early, Some("bear"))).await.expect_err("a property cannot hold the time");
     assert!(matches!(&error, Error::Limit(limit) if limit.limit.contains("1601-01-01")), "{error}");
+    // The row is checked before the first step.
+    assert!(error.to_string().contains("in the index `seal`"), "{error}");
     // Without an index row, the time is only part of a key and may be earlier.
     tables.insert(&charter(early, None)).await?;
     assert_eq!(Charter::by_key("Ulm").count(tables).await?, 2);
