@@ -6,11 +6,11 @@ mod send;
 
 use std::{fmt, future::IntoFuture, pin::Pin};
 
-use futures_core::Stream;
-use futures_util::{StreamExt, stream};
+use futures_core::{Stream, TryStream};
+use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::{
-    BulkProgress, Point, Result, TableEntity, Tables,
+    BulkProgress, Error, Point, Result, TableEntity, Tables,
     backend::BoxFuture,
     index::{Encoded, Schema},
     query::{OwnKey, Primary},
@@ -61,6 +61,9 @@ type Input<'a> = Pin<Box<dyn Stream<Item = Result<Item>> + Send + 'a>>;
 
 /// The keys of an entity, and the verb, with the encoded entity if the verb writes one.
 pub(crate) type Item = (RowKeys, Verb);
+
+/// An error of a source of entities.
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The callback that receives the progress.
 type BulkCallback<'a> = Box<dyn FnMut(&BulkProgress) + Send + 'a>;
@@ -119,6 +122,39 @@ impl Tables {
         self.bulk::<E>(entities.map(|entity| encoded(entity.as_entity(), Verb::Insert)))
     }
 
+    /// Writes new entities from a stream of results, such as the lines of a file or what another query reads, as
+    /// [`insert_all_from`](Self::insert_all_from) does. An error in the stream is a failure of its position, like an
+    /// entity that cannot be written, and the items after it are written.
+    ///
+    /// ```
+    /// use futures::stream;
+    /// use table_runtime::{Error, Result, TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Reading { #[partition_key] sensor: String, #[row_key] number: u32 }
+    ///
+    /// # async fn example(tables: Tables) -> Result<()> {
+    /// let lines = ["1", "two", "3"].map(|line| line.parse().map(|number| Reading { sensor: "a".into(), number }));
+    /// if let Err(Error::Bulk(error)) = tables.try_insert_all_from(stream::iter(lines)).await {
+    ///     assert_eq!((error.progress.written, error.failures[0].position), (2, 1));
+    ///     assert!(matches!(*error.failures[0].error, Error::Source(_)));
+    /// }
+    /// # Ok(()) }
+    /// # let tables = Tables::in_memory()?;
+    /// # futures::executor::block_on(async { tables.create::<Reading>().await?; example(tables).await })?;
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`insert_all`](Self::insert_all), with [`Error::Source`](crate::Error::Source) for each error
+    /// in the stream; an [`Error`](crate::Error) of this crate stays what it is.
+    pub fn try_insert_all_from<'a, E, S>(&self, entities: S) -> Bulk<'a>
+    where
+        E: TableEntity,
+        S: TryStream<Ok: AsEntity<E>, Error: Into<BoxError>> + Send + 'a,
+    {
+        self.bulk::<E>(given(entities).map(|entity| encoded(entity?.as_entity(), Verb::Insert)))
+    }
+
     /// Writes entities, new or in place of those with the same keys, as [`insert_all`](Self::insert_all) does. To
     /// repeat the write does no harm. An entity that occurs twice in the input is written twice, in the order of the
     /// input. Entities with indexes are read first.
@@ -142,6 +178,16 @@ impl Tables {
         self.bulk::<E>(entities.map(|entity| encoded(entity.as_entity(), Verb::Upsert)))
     }
 
+    /// Writes entities from a stream of results as [`upsert_all`](Self::upsert_all) does. Its errors are those of
+    /// [`try_insert_all_from`](Self::try_insert_all_from).
+    pub fn try_upsert_all_from<'a, E, S>(&self, entities: S) -> Bulk<'a>
+    where
+        E: TableEntity,
+        S: TryStream<Ok: AsEntity<E>, Error: Into<BoxError>> + Send + 'a,
+    {
+        self.bulk::<E>(given(entities).map(|entity| encoded(entity?.as_entity(), Verb::Upsert)))
+    }
+
     /// Removes the entities with these keys. A missing entity is not a failure, and is counted as
     /// [`missing`](BulkProgress::missing).
     ///
@@ -163,6 +209,16 @@ impl Tables {
         self.bulk::<E>(keys.map(|key| Ok((write::point(key.plan())?, Verb::Remove))))
     }
 
+    /// Removes entities with the keys from a stream of results, such as the keys of entities that a query reads. The
+    /// errors are those of [`try_insert_all_from`](Self::try_insert_all_from).
+    pub fn try_remove_all_from<'a, E, S>(&self, keys: S) -> Bulk<'a>
+    where
+        E: TableEntity,
+        S: TryStream<Ok = Point<E, Primary>, Error: Into<BoxError>> + Send + 'a,
+    {
+        self.bulk::<E>(given(keys).map(|key| Ok((write::point(key?.plan())?, Verb::Remove))))
+    }
+
     fn bulk<'a, E: TableEntity>(&self, entities: impl Stream<Item = Result<Item>> + Send + 'a) -> Bulk<'a> {
         self.write_all(Schema::of::<E>(), entities)
     }
@@ -176,6 +232,14 @@ impl Tables {
         let (tables, side_by_side) = (self.clone(), self.backend().side_by_side());
         Bulk { tables, entities: Box::pin(entities), schema, side_by_side, on_progress: None }
     }
+}
+
+/// Returns the items of the stream, with its errors as those of this crate.
+fn given<S: TryStream<Error: Into<BoxError>>>(items: S) -> impl Stream<Item = Result<S::Ok>> {
+    items.map_err(|error| match error.into().downcast::<Error>() {
+        Ok(own) => *own,
+        Err(other) => Error::Source(other),
+    })
 }
 
 fn encoded<E: TableEntity>(entity: &E, verb: fn(Encoded) -> Verb) -> Result<Item> {

@@ -49,6 +49,10 @@ pub enum Error {
     #[error(transparent)]
     Cursor(#[from] ParseCursorError),
 
+    /// The source of a bulk write had this error in place of an entity. Nothing was sent for it.
+    #[error("the source of the entities has an error{}", After(": ", &.0.to_string()))]
+    Source(#[source] Box<dyn std::error::Error + Send + Sync>),
+
     /// An insert found a row with these keys. Nothing was written.
     #[error("{0} already exists")]
     AlreadyExists(Box<RowId>),
@@ -561,6 +565,7 @@ mod tests {
     }
 
     /// Returns an error of every kind, with `words` in place of all texts from outside.
+    #[allow(clippy::too_many_lines, reason = "each kind of error has a line")]
     fn every_kind(words: &'static str) -> Vec<Error> {
         let (name, quoted) = (|| "Posts".to_owned(), || words.to_owned());
         let key = |row: Option<RowId>| KeyError {
@@ -623,6 +628,7 @@ mod tests {
             Box::new(QueryError { table: name(), layout: "key", problem: "too short".to_owned() }).into(),
             Error::Cursor(ParseCursorError::Damaged),
             Error::Cursor(ParseCursorError::OtherQuery),
+            Error::Source(words.into()),
             Error::AlreadyExists(row(words)),
             Error::NotFound(row(words)),
             Error::ConditionNotMet(row(words)),

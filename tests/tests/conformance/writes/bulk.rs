@@ -8,8 +8,8 @@ use std::{
 };
 
 use anyhow::Result;
-use futures_util::{StreamExt, stream};
-use table_runtime::{Error, TableEntity};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use table_runtime::{Error, Stored, TableEntity, Tables};
 use tests::stores::{Kind, Store};
 use tokio::{sync::watch, time::timeout};
 
@@ -37,6 +37,8 @@ crate::conformance! {
     bulk_writes_with_cross_partition_indexes_survive_lost_answers
     large_entities_are_packed_into_small_transactions
     a_bulk_write_that_tried_everything_has_not_ended_early
+    errors_of_a_source_are_failures_of_their_positions
+    a_query_is_the_source_of_a_bulk_write
 }
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
@@ -503,5 +505,47 @@ async fn a_bulk_write_that_tried_everything_has_not_ended_early(store: &Store) -
     assert_eq!((error.ended_early, error.progress.read, error.failures.len()), (false, 1, 1));
     let error = failed(store.tables.insert_all((0..1_000).map(reading)).side_by_side(1).await);
     assert!(error.ended_early && error.progress.read < 1_000, "{error:?}");
+    Ok(())
+}
+
+async fn errors_of_a_source_are_failures_of_their_positions(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Reading>().await?;
+    let lines = ["3", "", "6", "x", "9"].map(|line| line.parse().map(reading));
+    for verb in [Tables::try_insert_all_from::<Reading, _>, Tables::try_upsert_all_from::<Reading, _>] {
+        let error = failed(verb(tables, stream::iter(lines.clone())).await);
+        assert_eq!((error.progress.read, error.progress.failed), (5, 2));
+        let failures: Vec<_> = error.failures.iter().map(|failure| (failure.position, &*failure.error)).collect();
+        assert!(matches!(failures[..], [(1, Error::Source(_)), (3, Error::Source(_))]), "{failures:?}");
+        let text = failures[1].1.to_string();
+        assert_eq!(text, "the source of the entities has an error: invalid digit found in string");
+        assert_eq!((error.resume_from, error.ended_early), (5, false));
+        let found = Reading::by_key("s0").all(tables).await?;
+        assert_eq!(found.iter().map(|found| found.number).collect::<Vec<_>>(), [3, 6, 9]);
+        tables.remove_all(found.iter().map(|found| Reading::key("s0", found.number))).await?;
+    }
+    let keys = [Ok(Reading::key("s0", 3)), Err("no key")];
+    let error = failed(tables.try_remove_all_from(stream::iter(keys)).await);
+    assert_eq!((error.progress.missing, error.progress.failed, error.failures[0].position), (1, 1, 1));
+    Ok(())
+}
+
+async fn a_query_is_the_source_of_a_bulk_write(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Reading>().await?;
+    tables.insert_all((0..30).map(reading)).await?;
+    let doubled =
+        Reading::by_key("s1").stream(tables).map_ok(|found| Reading { value: 2, ..Stored::into_inner(found) });
+    assert_eq!(tables.try_upsert_all_from(doubled).await?.written, 10);
+    let read = Reading::by_key("s1").all(tables).await?;
+    assert!(read.len() == 10 && read.iter().all(|found| found.value == 2), "{read:?}");
+    let keys = Reading::by_key("s1").stream(tables).map_ok(|found| Reading::key("s1", found.number));
+    assert_eq!(tables.try_remove_all_from(keys).await?.written, 10);
+    assert_eq!(Reading::by_key("s1").count(tables).await?, 0);
+
+    // An error of this crate stays what it is.
+    let missing = stream::iter([Err::<Reading, _>(Error::TableNotFound("Gone".to_owned()))]);
+    let error = failed(tables.try_insert_all_from(missing).await);
+    assert!(matches!(&*error.failures[0].error, Error::TableNotFound(table) if table == "Gone"), "{error}");
     Ok(())
 }
