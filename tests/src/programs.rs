@@ -1,7 +1,8 @@
 //! Random programs: the operations of each task and their outcomes.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
 
+use futures_util::{StreamExt as _, stream};
 use table_runtime::{BulkProgress, Error, Finding, Result, Stored, Tables};
 
 use crate::{
@@ -443,8 +444,14 @@ async fn other<S: Subject>(tables: &Tables, act: &Act) -> Result<Outcome> {
             Outcome::Modified(Some(modified.fields()))
         }
         Act::InsertAll(all) => bulk(tables.insert_all(entities(all)).await)?,
-        Act::UpsertAll(all) => bulk(tables.upsert_all(entities(all)).await)?,
-        Act::RemoveAll(keys) => bulk(tables.remove_all(keys.iter().copied().map(S::point)).await)?,
+        // Also the verbs that take results.
+        Act::UpsertAll(all) => {
+            bulk(tables.try_upsert_all_from(stream::iter(entities(all)).map(Ok::<_, Infallible>)).await)?
+        }
+        Act::RemoveAll(keys) => {
+            let keys = keys.iter().copied().map(S::point);
+            bulk(tables.try_remove_all_from(stream::iter(keys).map(Ok::<_, Infallible>)).await)?
+        }
         Act::Repair => {
             // Several passes beside the other tasks.
             let repaired = tables.repair::<S>().memory(64 * size_of::<u128>()).await?;
