@@ -746,11 +746,12 @@ const LONG_BATCHES: Sets = &[
     (ONE, &[Dropped(&UpsertAll(NOTED_ITEM, OTHER_ITEM), REPEATED), Update(1, 2, 2)]),
     (ONE, &[Dropped(&UpsertAll(Fields::new(1, 2, 2), TWIN), REPEATED), Note(1, 7)]),
     (TWO, &[RemoveAll(1, 2), Update(1, 3, 3)]),
-    // Two bulk writes that want one value of each other, and one of their values for a third writer.
+    // Two bulk writes that want one value of each other. Beside a third writer that wants one of their values, claims
+    // and pointers take more than ten minutes.
     (NONE, &[InsertAll(ONE_ITEM, OTHER_ITEM), InsertAll(Fields::new(3, 2, 2), Fields::new(4, 3, 3))]),
     (NONE, &[InsertAll(ONE_ITEM, OTHER_ITEM), InsertAll(Fields::new(3, 2, 2), Fields::new(4, 3, 3)), Insert(5, 1, 1)]),
     (TWO, &[RemoveAll(1, 2), InsertAll(Fields::new(3, 1, 1), Fields::new(4, 3, 3)), Insert(5, 2, 2)]),
-    // Two bulk writes of the same keys. With pointers they take more than ten minutes.
+    // Two bulk writes of the same keys, which take as long.
     (NONE, &[InsertAll(ONE_ITEM, OTHER_ITEM), InsertAll(Fields::new(2, 1, 1), Fields::new(1, 2, 2))]),
 ];
 
