@@ -134,10 +134,10 @@ impl Tables {
     ///
     /// # async fn example(tables: Tables) -> Result<()> {
     /// let lines = ["1", "two", "3"].map(|line| line.parse().map(|number| Reading { sensor: "a".into(), number }));
-    /// if let Err(Error::Bulk(error)) = tables.try_insert_all_from(stream::iter(lines)).await {
-    ///     assert_eq!((error.progress.written, error.failures[0].position), (2, 1));
-    ///     assert!(matches!(*error.failures[0].error, Error::Source(_)));
-    /// }
+    /// let written = tables.try_insert_all_from(stream::iter(lines)).await;
+    /// let Err(Error::Bulk(error)) = written else { panic!("`two` is no number") };
+    /// assert_eq!((error.progress.written, error.failures[0].position), (2, 1));
+    /// assert!(matches!(*error.failures[0].error, Error::Source(_)));
     /// # Ok(()) }
     /// # let tables = Tables::in_memory()?;
     /// # futures::executor::block_on(async { tables.create::<Reading>().await?; example(tables).await })?;

@@ -129,3 +129,21 @@ impl From<Guid> for uuid::Uuid {
         Self::from_bytes(guid.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn random_guids_differ_and_are_of_version_4() {
+        let mut source = RandomGuids::default();
+        let guids: HashSet<_> = (0..1000).map(|_| source.next().expect("random bytes")).collect();
+        assert_eq!(guids.len(), 1000);
+        for guid in guids.into_iter().chain([Guid::random().expect("random bytes")]) {
+            let text = guid.to_string();
+            assert!(text[14..].starts_with('4') && text[19..].starts_with(['8', '9', 'a', 'b']), "{text}");
+        }
+    }
+}

@@ -237,3 +237,50 @@ pub(crate) fn too_many_comparisons(table: &str, comparisons: usize) -> Box<Limit
     let (what, found) = ("the query's filter has".to_owned(), format!("{comparisons} comparisons"));
     Box::new(LimitError { table: table.to_owned(), row: None, what, found, limit: MOST_COMPARISONS })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Properties;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1024))]
+
+        #[test]
+        fn ascii_keys_are_checked_like_others(key in "[ -~\\x00-\\x1F\\x7F-\\u{A0}é]{0,12}") {
+            let expected = key.chars().find(|character| forbidden_in_keys(*character));
+            prop_assert_eq!(first_forbidden(&key), expected);
+            // The check that all characters are ASCII does not end this search.
+            prop_assert_eq!(first_forbidden(&format!("é{key}")), expected);
+        }
+
+        #[test]
+        fn ascii_names_are_checked_like_others(name in "[a-zA-Z0-9_ .é]{0,6}") {
+            // A letter at the end that is not ASCII does not change whether a name is one, unless it is the first.
+            prop_assert_eq!(is_name(&name), !name.is_empty() && is_name(&format!("{name}é")));
+        }
+
+        #[test]
+        fn the_service_counts_less_than_five_bytes_for_each_encoded_one(
+            name in "[a-zé]{1,3}", text in any::<String>(), bytes in prop::collection::vec(any::<u8>(), 0..9),
+        ) {
+            let values = [
+                ValueRef::String(&text),
+                ValueRef::Binary(&bytes),
+                ValueRef::Boolean(true),
+                ValueRef::Int32(0),
+                ValueRef::Int64(0),
+                ValueRef::Double(0.0),
+                ValueRef::Guid(crate::Guid::default()),
+                ValueRef::DateTime(Ticks::UNIX_EPOCH),
+            ];
+            for value in values {
+                let mut properties = Properties::default();
+                properties.push(&name, value);
+                prop_assert!(8 + 2 * units(&name) + value_bytes(value) < 5 * properties.as_bytes().len(), "{value:?}");
+            }
+        }
+    }
+}

@@ -42,7 +42,8 @@ fn functions(ir: &str) -> HashMap<String, Functions> {
         if line.starts_with("define ") {
             let symbol =
                 line.split_once('@').and_then(|(_, rest)| rest.split_once('(')).map_or("", |(symbol, _)| symbol);
-            let defined = readable(symbol.trim_matches('"'));
+            // The alternate form leaves out the hash, so that copies of a generic function have one name.
+            let defined = without_numbers(&format!("{:#}", rustc_demangle::demangle(symbol.trim_matches('"'))));
             functions.entry(defined.clone()).or_default().count += 1;
             name = Some(defined);
         } else if line == "}" {
@@ -54,41 +55,6 @@ fn functions(ir: &str) -> HashMap<String, Functions> {
         }
     }
     functions
-}
-
-/// Returns the path of a function without its hash and without the numbers of structs: copies of a generic function
-/// have one name.
-fn readable(symbol: &str) -> String {
-    let mut rest = symbol.strip_prefix("_ZN").unwrap_or(symbol);
-    let mut path = Vec::new();
-    loop {
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let Some((segment, after)) =
-            rest[..digits].parse().ok().and_then(|length: usize| rest[digits..].split_at_checked(length))
-        else {
-            break;
-        };
-        path.push(segment);
-        rest = after;
-    }
-    if path.is_empty() {
-        return symbol.to_owned();
-    }
-    path.pop_if(|hash| hash.len() == 17 && hash.starts_with('h'));
-    let mut name = path.join("::");
-    for (escape, text) in [
-        ("$LT$", "<"),
-        ("$GT$", ">"),
-        ("$u20$", " "),
-        ("$RF$", "&"),
-        ("$C$", ","),
-        ("$u7b$", "{"),
-        ("$u7d$", "}"),
-        ("..", "::"),
-    ] {
-        name = name.replace(escape, text);
-    }
-    without_numbers(&name)
 }
 
 /// Returns the name with `Entity` for `Entity7`, and `use_` for `use_7`.

@@ -3,9 +3,9 @@
 //! The outcome is that of carrying them out one after the other. Their rows are searched and written in the order of
 //! their keys, which takes a fraction of the time: the next row is often in the page of the one before it.
 
-use std::{collections::HashMap, ops::Bound};
+use std::ops::Bound;
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use redb::WriteTransaction;
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
 use crate::Ticks;
 
 /// The tables of a transaction of `redb` that were opened so far, by name.
-pub(super) type OpenTables<'t> = HashMap<Box<str>, WriteRows<'t>>;
+pub(super) type OpenTables<'t> = HashMap<String, WriteRows<'t>>;
 
 /// Returns how many transactions at the beginning may be carried out together. A transaction has its operations by table.
 pub(super) fn count<'p>(transactions: impl Iterator<Item = &'p [Prepared]>) -> usize {
@@ -41,7 +41,7 @@ pub(super) fn count<'p>(transactions: impl Iterator<Item = &'p [Prepared]>) -> u
 pub(super) struct Disjoint<'p> {
     transactions: Vec<&'p mut [Prepared]>,
     /// Operations of all transactions by the name of their table, in the order of their keys.
-    tables: HashMap<Box<str>, Vec<OperationAt>>,
+    tables: HashMap<String, Vec<OperationAt>>,
     /// The outcome of each transaction so far.
     outcomes: Vec<Result<(), StoreFailure>>,
 }
@@ -57,7 +57,7 @@ struct OperationAt {
 impl<'p> Disjoint<'p> {
     /// Joins the transactions, of which [no two concern the same row](count).
     pub(super) fn new(transactions: Vec<&'p mut [Prepared]>, names: &Names) -> Self {
-        let mut tables: HashMap<Box<str>, Vec<OperationAt>> = HashMap::new();
+        let mut tables: HashMap<String, Vec<OperationAt>> = HashMap::new();
         let mut outcomes = Vec::with_capacity(transactions.len());
         for (transaction, prepared) in transactions.iter().enumerate() {
             let missing = prepared.iter().find(|table| names.get(&table.table).is_none());
@@ -67,11 +67,8 @@ impl<'p> Disjoint<'p> {
             }
             for (table, prepared) in prepared.iter().enumerate() {
                 let name = names.get(&prepared.table).unwrap_or(&prepared.table);
-                if !tables.contains_key(name) {
-                    tables.insert(name.into(), Vec::new());
-                }
                 let operations = (0..prepared.len()).map(|operation| OperationAt { transaction, table, operation });
-                tables.entry(name.into()).or_default().extend(operations);
+                tables.entry_ref(name).or_default().extend(operations);
             }
         }
         for operations in tables.values_mut() {
@@ -157,21 +154,20 @@ fn write(
         gap.is_some() && gap == right.gap(transactions)
     };
     for run in operations.chunk_by(in_one_gap) {
-        let written = run.iter().filter_map(|it| Some((it.key(transactions), it.value(transactions)?)));
         match run {
-            [only] if only.value(transactions).is_none() => drop(rows.remove(only.key(transactions))?),
-            [first, _, ..] => {
+            [only] => match only.value(transactions) {
+                Some(value) => drop(rows.insert(only.key(transactions), value)?),
+                None => drop(rows.remove(only.key(transactions))?),
+            },
+            [first, ..] => {
                 let mut gap = rows.lower_bound_mut(Bound::Included(first.key(transactions)))?;
-                for (key, value) in written {
-                    gap.insert_before(key, value)?;
+                // An absent row cannot be removed, so each of these operations has a value.
+                for (operation, value) in run.iter().filter_map(|it| Some((it, it.value(transactions)?))) {
+                    gap.insert_before(operation.key(transactions), value)?;
                 }
                 gap.close()?;
             }
-            _ => {
-                for (key, value) in written {
-                    rows.insert(key, value)?;
-                }
-            }
+            [] => {}
         }
     }
     Ok(())
