@@ -2,6 +2,32 @@
 //!
 //! A backend receives only valid input: [`Tables`](crate::Tables) first checks keys, rows, groups and scans against the
 //! service's limits, which are the same for every backend.
+//!
+//! # The feature `azure`
+//! The backend of the service is built on the crate `azure_data_tables` 0.21 and its family, which are not maintained
+//! any more. It uses of them:
+//!
+//! | crate | what is used |
+//! |---|---|
+//! | `azure_data_tables` | the client that creates and deletes tables; the types of the parameters `$filter`, `$select` and `$top`, of the preference `return-no-content`, and of conditions on ETags |
+//! | `azure_storage` | the pipeline, which signs requests with account keys and shared access signatures; the credentials of the emulator |
+//! | `azure_core` | the types of requests, headers and policies |
+//!
+//! Requests on rows, transactions, retries, connections, tokens and the reading of answers are this crate's own. The
+//! family brings all known advisories of the feature. None of them concerns code that this backend calls, and without
+//! the feature none of it is compiled:
+//!
+//! | advisory | crate | needed by | why it does not apply |
+//! |---|---|---|---|
+//! | RUSTSEC-2026-0194, RUSTSEC-2026-0195 | `quick-xml` 0.31 | `azure_core`, for `azure_storage` | no request on tables reads XML with it |
+//! | RUSTSEC-2026-0174 | `http-types` 2 | `azure_core` | only its status codes and names of headers are used |
+//! | RUSTSEC-2026-0097 | `rand` 0.7 | `http-types` | no logger calls it |
+//! | RUSTSEC-2024-0436 (not maintained) | `paste` | `azure_core` | a macro, which is run when compiling |
+//! | RUSTSEC-2024-0384 (not maintained) | `instant` | `http-types` | compiled for WebAssembly only, which this backend does not support |
+//!
+//! `azure_data_tables` requires `azure_storage`, that requires `azure_core` with XML, and `azure_core` requires the
+//! others, so no choice of features avoids them. The feature `entra` adds `azure_core` 1.x, which does not depend on
+//! these crates.
 
 use std::{
     borrow::Cow,
@@ -26,7 +52,7 @@ mod embedded;
 mod prefixed;
 
 #[cfg(feature = "azure")]
-pub use azure::{AzureBackend, AzureBuilder};
+pub use azure::{AccessToken, AzureBackend, AzureBuilder};
 #[cfg(feature = "embedded")]
 pub use embedded::{EmbeddedBackend, InMemoryBackend};
 pub(crate) use prefixed::Prefixed;
@@ -126,9 +152,25 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         })
     }
 
-    /// Returns the default number of transactions that a bulk write has in flight.
+    /// Returns a backend of the same store whose reads are answered by a copy of the store, such as that in another
+    /// region, if the store does not answer; `None` if there is no copy. What such a backend reads may be out of date.
+    /// [`Tables::with_secondary_reads`](crate::Tables::with_secondary_reads) uses it for queries, and for nothing that
+    /// a write, a job or the catalog relies on.
+    fn secondary_reads(&self) -> Option<Arc<dyn Backend>> {
+        None
+    }
+
+    /// Returns the number of transactions with which a bulk write begins, and the default of the most that it has in
+    /// flight.
     fn side_by_side(&self) -> usize {
         16
+    }
+
+    /// Returns how many answers since the backend was created have shown that the store is overloaded: answers that
+    /// asked to slow down, and slow ones. The number never falls. Bulk writes have fewer transactions in flight when it
+    /// grows. A store that slows down its callers by itself, such as one in the same process, need not count.
+    fn overloads(&self) -> u64 {
+        0
     }
 
     /// Waits before retrying an operation that lost a race to another writer. A test backend may wait for less time, or
@@ -364,7 +406,7 @@ impl Scan {
 }
 
 /// Implements the requests of a [`Backend`] by those of another one, by kind: tables, points (reads and writes of rows by
-/// their keys), queries, time.
+/// their keys), queries, time (with the overloads).
 macro_rules! forward_requests {
     ($this:ident => $inner:expr; $($kind:ident),+) => {
         $(forward_requests!(@$kind $this, $inner);)+
@@ -452,6 +494,11 @@ macro_rules! forward_requests {
             let $this = self;
             $inner.clock()
         }
+
+        fn overloads(&self) -> u64 {
+            let $this = self;
+            $inner.overloads()
+        }
     };
 }
 pub(crate) use forward_requests;
@@ -466,6 +513,10 @@ impl<B: Backend + ?Sized> Backend for Arc<B> {
 
     fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
         (**self).execute_all(groups)
+    }
+
+    fn secondary_reads(&self) -> Option<Arc<dyn Backend>> {
+        (**self).secondary_reads()
     }
 
     fn side_by_side(&self) -> usize {

@@ -2,6 +2,7 @@
 
 mod batching;
 mod load;
+mod pace;
 mod send;
 
 use std::{fmt, future::IntoFuture, pin::Pin};
@@ -256,6 +257,13 @@ impl<'a> Bulk<'a> {
 
     /// Sets the maximum number of transactions in flight, at least one. The default is 16 on the service. On the embedded
     /// store it is 1,000, because the transactions that wait while a commit reaches the disk share the next one.
+    ///
+    /// A bulk write begins with the default, or with this maximum if it is smaller. On the service, it then adapts to
+    /// the answers. While the service is not overloaded, the number of transactions in flight doubles after each window
+    /// of as many transactions, up to the maximum. An answer of 429 or 503, or a slow one (`AzureBuilder::slow_after`),
+    /// halves it, at most once in a window, down to one. After that, it grows by one in each window without such an
+    /// answer. Requests of other users of the same backend count too. The requests that the service refused are sent
+    /// again after the time that it asks for (`Retry-After`), as `AzureBackend` describes.
     pub fn side_by_side(mut self, transactions: usize) -> Self {
         self.side_by_side = transactions.max(1);
         self

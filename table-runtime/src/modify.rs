@@ -125,8 +125,9 @@ async fn modify_present<E: TableEntity>(
     change: &mut (dyn FnMut(&mut E) + Send),
     delays: &mut ExponentialBackoff,
 ) -> Result<Option<Stored<E>>> {
+    let tables = tables.of_primary();
     loop {
-        let Some(mut stored) = key.clone().get(tables).await? else { return Ok(None) };
+        let Some(mut stored) = key.clone().get(&tables).await? else { return Ok(None) };
         change(&mut stored);
         match tables.update(&mut stored).await {
             Ok(_) => return Ok(Some(stored)),

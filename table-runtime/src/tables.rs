@@ -49,6 +49,8 @@ pub struct Tables {
     backend: Arc<dyn Backend>,
     /// The backend, if the names of the tables have a prefix.
     prefixed: Option<Arc<Prefixed>>,
+    /// The backend of queries, if they may read a copy of the store.
+    reader: Option<Arc<dyn Backend>>,
     /// States of layouts that were read from the catalog.
     leases: Arc<Leases>,
 }
@@ -56,7 +58,7 @@ pub struct Tables {
 impl Tables {
     /// Creates a handle to the tables of this backend.
     pub fn new(backend: impl Backend) -> Self {
-        Self { backend: Arc::new(backend), prefixed: None, leases: Arc::default() }
+        Self { backend: Arc::new(backend), prefixed: None, reader: None, leases: Arc::default() }
     }
 
     /// Returns a handle whose tables all have names that begin with `prefix`: the tables of entities, of indexes and of
@@ -118,7 +120,59 @@ impl Tables {
         };
         let prefixed = Arc::new(prefixed);
         let leases = Arc::new(self.leases.empty());
-        Self { backend: Arc::<Prefixed>::clone(&prefixed), prefixed: Some(prefixed), leases }
+        let reader = self.reader.as_ref().and_then(|_| prefixed.secondary_reads());
+        Self { backend: Arc::<Prefixed>::clone(&prefixed), prefixed: Some(prefixed), reader, leases }
+    }
+
+    /// Returns a handle whose queries read the secondary region of the account if the primary region fails. The account
+    /// must have read access to its secondary region (RA-GRS or RA-GZRS). The handle of a store without such a copy,
+    /// such as the embedded one, reads as before. This function sends no request.
+    ///
+    /// A query is first sent to the primary region. If it fails there after its retries, because there is no connection
+    /// or no answer, or the answers are server errors (500, 502, 503 or 504), it is sent to the secondary region. An
+    /// answer of the kind 4xx is never a reason. For 30 seconds after such a failure, queries are sent to the primary
+    /// region once, without retries. Queries wait for the primary region as long as `AzureBuilder::timeout` and
+    /// `AzureBuilder::max_attempts` allow, so set these to less for a handle that has to answer soon. If the secondary
+    /// region fails too, the query returns the error of the primary region.
+    ///
+    /// Only queries are affected: points, ranges, scans and lookups, and the slices that they ask for. Writes, jobs,
+    /// the catalog, and every read that these rely on, use the primary region alone. So during an outage a query of an
+    /// index works only while the handle holds a lease of the index's state (see [`with_lease`](Self::with_lease)), and
+    /// then returns the error of the primary region. Queries by the primary key always work.
+    ///
+    /// # What the secondary region returns
+    /// The service copies each write to the secondary region later, usually within 15 minutes, without a promise.
+    /// There:
+    ///
+    /// - An entity can be older than its last write. A new entity is missing, and a new table is
+    ///   [`Error::TableNotFound`](crate::Error::TableNotFound), or has no such row. A deleted entity can still exist.
+    /// - A [`Stored`](crate::Stored) has the ETag of the version that was read. `update` and `delete` are sent to the
+    ///   primary region with that ETag. If the entity has changed there, they return
+    ///   [`Error::ConditionNotMet`](crate::Error::ConditionNotMet) and write nothing. So an old entity never overwrites
+    ///   a newer one. Verbs without an ETag, such as `upsert` and `patch`, do not depend on what was read.
+    /// - The rows of an index and its entities can be of different times. An index still returns no entity that does
+    ///   not have the value as it was read, but it can miss entities, and `Copied` can be as old as any other row.
+    ///   `count_unchecked` and `select_unchecked` return the rows of the index as they are.
+    /// - The pages of one scan come from one region. If the primary region fails after the first page, the query
+    ///   returns the error. A cursor can continue in the other region.
+    ///
+    /// ```
+    /// # use table_runtime::{Result, TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] id: u32 }
+    ///
+    /// # async fn example(tables: Tables) -> Result<()> {
+    /// // The page shows what there is, also if it is not up to date.
+    /// let posts = Post::by_key("Marcus").take(10).all(&tables.with_secondary_reads()).await?;
+    /// # assert!(posts.is_empty());
+    /// # Ok(()) }
+    /// # let tables = Tables::in_memory()?;
+    /// # futures::executor::block_on(async { tables.create::<Post>().await?; example(tables).await })?;
+    /// # Ok::<(), table_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_secondary_reads(&self) -> Self {
+        Self { reader: self.backend.secondary_reads(), ..self.clone() }
     }
 
     /// Opens the embedded store in this file, and creates the file if it is missing.
@@ -152,7 +206,7 @@ impl Tables {
     /// Cosmos DB does not keep rows in the order of their keys. Points, counts and whole partitions work as usual
     /// there, but `take`, `first`, `page` and streams return rows in no order, and a cursor may repeat or skip rows.
     ///
-    /// This function sends no request. For a token credential, and for timeouts and retries, see
+    /// This function sends no request. For tokens of Microsoft Entra ID, and for timeouts and retries, see
     /// [`AzureBackend::builder`](crate::backend::AzureBackend::builder).
     ///
     /// # Errors
@@ -185,6 +239,16 @@ impl Tables {
     /// Returns the backend.
     pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
         &self.backend
+    }
+
+    /// Returns the backend of queries. Nothing else may read with it, because what it returns may be out of date.
+    pub(crate) fn reader(&self) -> &Arc<dyn Backend> {
+        self.reader.as_ref().unwrap_or(&self.backend)
+    }
+
+    /// Returns a handle to the same tables whose queries read the store itself, for writes that rely on them.
+    pub(crate) fn of_primary(&self) -> Self {
+        Self { reader: None, ..self.clone() }
     }
 
     /// Returns a handle to the same tables that sends its requests to this backend.

@@ -112,4 +112,8 @@ impl Backend for Isolated {
     fn side_by_side(&self) -> usize {
         self.inner.side_by_side()
     }
+
+    fn overloads(&self) -> u64 {
+        self.inner.overloads()
+    }
 }

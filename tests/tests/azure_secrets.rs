@@ -2,17 +2,22 @@
 
 use std::{
     borrow::Cow,
+    error::Error,
     fmt::Write as _,
     io,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, SystemTime},
 };
 
 use anyhow::Result;
-use azure_core::auth::{AccessToken, TokenCredential};
 use table_runtime::{
     ETag, Properties, Ticks, Value,
-    backend::{Action, AzureBackend, AzureBuilder, Backend, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
+    backend::{
+        AccessToken, Action, AzureBackend, AzureBuilder, Backend, Group, IfMatch, KeyRange, Operation, Partitions, Scan,
+    },
 };
 use tests::scripted::{Answer, Scripted, Step};
 use tracing_subscriber::filter::LevelFilter;
@@ -46,18 +51,15 @@ impl io::Write for Log {
     }
 }
 
-#[derive(Debug)]
-struct Tokens;
-
-#[async_trait::async_trait]
-impl TokenCredential for Tokens {
-    async fn get_token(&self, _: &[&str]) -> azure_core::Result<AccessToken> {
-        Ok(AccessToken::new(TOKEN, time::OffsetDateTime::now_utc() + time::Duration::HOUR))
-    }
-
-    async fn clear_cache(&self) -> azure_core::Result<()> {
-        Ok(())
-    }
+/// Returns a token that has to be refreshed soon, then an error, and then a token for an hour.
+async fn token() -> Result<AccessToken, Box<dyn Error + Send + Sync>> {
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    let valid = match CALLS.fetch_add(1, Ordering::Relaxed) {
+        0 => Duration::from_millis(500),
+        1 => return Err("the login has expired".into()),
+        _ => Duration::from_secs(3600),
+    };
+    Ok(AccessToken::new(TOKEN, SystemTime::now() + valid))
 }
 
 /// Sends every kind of request and gets every kind of answer. Returns the texts of all errors and `Debug` outputs.
@@ -149,7 +151,7 @@ async fn secrets_are_never_printed() -> Result<()> {
             "sas" => AzureBuilder::from_connection_string(&format!(
                 "TableEndpoint={endpoint};SharedAccessSignature=sv=2019-02-02&sig={SIGNATURE}"
             ))?,
-            _ => AzureBackend::builder("acc").endpoint(endpoint).token_credential(Arc::new(Tokens)),
+            _ => AzureBackend::builder("acc").endpoint(endpoint).token_source(token),
         };
         let shown = use_it(&server, builder).await?;
         let log = log.take();
@@ -178,6 +180,9 @@ async fn secrets_are_never_printed() -> Result<()> {
             let found = ours.iter().filter(|line| line.contains(field)).count();
             assert!(found >= count, "{field}: {found} of {}", ours.len());
         }
+        let tokens = ["a token was received", "no token was received", "the login has expired"];
+        let logged = tokens.map(|text| ours.iter().any(|line| line.contains(text)));
+        assert_eq!(logged, [credential == "token"; 3], "{credential}");
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use table_runtime::{
     Condition, ETag, Error, Guid, Operator, Properties, RowId, Ticks, Value, ValueRef,
-    backend::{Action, AzureBackend, Backend, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
+    backend::{Action, AzureBackend, AzureBuilder, Backend, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
 };
 use tests::azurite;
 
@@ -88,6 +88,27 @@ fn id(error: &Error) -> Option<&RowId> {
         Error::AlreadyExists(row) | Error::NotFound(row) | Error::ConditionNotMet(row) => Some(row),
         _ => None,
     }
+}
+
+#[tokio::test]
+async fn the_secondary_region_is_read_with_the_same_credential() -> Result<()> {
+    let Some(connection_string) = azurite::shared()? else { return Ok(()) };
+    let (service, table) = (AzureBackend::connect(&connection_string)?, table_name());
+    service.create_table(&table).await?;
+    let etag = one(&service, &table, "r'1 %", Action::Insert(number(1))).await?.context("an ETag")?;
+    let endpoint = connection_string.split(';').find_map(|setting| setting.strip_prefix("TableEndpoint="));
+    let secondary = format!("{}-secondary", endpoint.context("an endpoint")?);
+    // Nobody listens at the address of the primary region.
+    let unused = std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?;
+    let builder = AzureBuilder::from_connection_string(&connection_string)?.endpoint(format!("http://{unused}/acc"));
+    let reader =
+        builder.secondary_endpoint(secondary).max_attempts(1).build()?.secondary_reads().context("a reader")?;
+    let row = reader.get(&table, "p", "r'1 %", None).await?.context("the row")?;
+    assert_eq!((row.properties, row.etag), (number(1), etag));
+    assert_eq!(reader.query(&everything(&table), None).await?.rows.len(), 1);
+    assert_eq!(reader.list_tables(&table).await?, [&*table]);
+    service.delete_table(&table).await?;
+    Ok(())
 }
 
 #[tokio::test]

@@ -6,6 +6,8 @@
 //!
 //! - [`transport`]: its HTTP client has no timeout and keeps no idle connections, it drops the messages of errors, it
 //!   requires headers that Cosmos DB does not always send, and it logs secrets.
+//! - [`token`]: its credentials are those of a version that is not maintained, and it requests a token for each
+//!   request.
 //! - [`retry`]: it repeats inserts.
 //! - [`batch`]: it reports success for a failed transaction.
 //! - [`operation`]: its updates in a transaction are upserts.
@@ -16,7 +18,15 @@
 //! Two files work around defects of Azurite. It damages characters outside ASCII ([`entity`]) and applies some
 //! transactions to other rows ([`azurite`]).
 
-use std::{fmt, future::Future, time::Instant};
+use std::{
+    fmt,
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use azure_core::{
     AppendToUrlQuery, Body, CollectedResponse, Context, Method, Pipeline, Url,
@@ -26,7 +36,7 @@ use azure_data_tables::{Filter, Select, Top, clients::TableServiceClient};
 use azure_storage::clients::{ServiceType, finalize_request};
 use bytes::Bytes;
 use serde::Deserialize;
-use tracing::{Instrument, Span, debug, debug_span, field::Empty};
+use tracing::{Instrument, Span, debug, debug_span, field, field::Empty, warn};
 
 use self::{
     batch::Batch,
@@ -35,6 +45,7 @@ use self::{
     failure::{RequestFailure, absent, unreadable},
     operation::Address,
     retry::{Repeat, Retry},
+    secondary::{Region, Secondary},
 };
 use super::{Backend, BoxFuture, Continuation, Group, Operation, Page, Scan};
 use crate::{ETag, Result, Row, ValueRef, key::order};
@@ -50,10 +61,13 @@ mod failure;
 mod forms;
 mod operation;
 mod retry;
+mod secondary;
+mod token;
 mod transport;
 mod unrepresentable;
 
 pub use builder::AzureBuilder;
+pub use token::AccessToken;
 
 /// Azure Table storage, its emulator Azurite, or Cosmos DB's Table API. Requires a tokio runtime.
 ///
@@ -78,6 +92,11 @@ pub use builder::AzureBuilder;
 /// creation of a table is repeated like a read. If the answer of the attempt that created the table is lost, the next
 /// attempt finds the table, and `create_table` returns `false`.
 ///
+/// The delays begin at 100 ms, and double up to 10 seconds. If the answer has a `Retry-After`, in seconds or as
+/// a time, or an `x-ms-retry-after-ms`, the delay is at least as long. A request is not repeated after
+/// [`max_retry_time`](AzureBuilder::max_retry_time): if the service asks for a longer delay, the error is returned at
+/// once. Bulk writes also have [fewer transactions in flight](crate::Bulk::side_by_side) on an overloaded service.
+///
 /// # Answers
 /// A value in a form that the service itself does not write is read if its meaning is clear, such as a time with an
 /// offset. Any other such value, for example a text with half a character, is an
@@ -94,10 +113,18 @@ pub use builder::AzureBuilder;
 #[derive(Clone)]
 pub struct AzureBackend {
     endpoint: Endpoint,
+    /// The secondary region, if its address is known.
+    secondary: Option<Arc<Secondary>>,
+    /// The secondary region, if reads may be sent to it.
+    fallback: Option<Arc<Secondary>>,
     credential: Credential,
     pipeline: Pipeline,
     tables: TableServiceClient,
     retry: Retry,
+    /// Time after which an answer is slow.
+    slow_after: Duration,
+    /// Number of answers that showed an overload. Clones share it.
+    overloads: Arc<AtomicU64>,
 }
 
 /// Formats the address, the kind of credential and the limits of retries, without secrets.
@@ -105,6 +132,7 @@ impl fmt::Debug for AzureBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AzureBackend")
             .field("endpoint", &self.endpoint)
+            .field("fallback", &self.fallback.as_ref().map(|secondary| &secondary.endpoint))
             .field("credential", &self.credential)
             .field("retry", &self.retry)
             .finish_non_exhaustive()
@@ -148,8 +176,59 @@ impl AzureBackend {
         call: &Call<'_>,
         read: impl Fn(CollectedResponse) -> Result<T, RequestFailure>,
     ) -> Result<T, RequestFailure> {
+        self.send_with(self.retry, repeat, call, read).await
+    }
+
+    /// Sends a read to the primary region and, if it fails there and reads may be sent to the secondary region, to that
+    /// one. Returns the answer with its region. A read that continues another one is sent to the region of that one.
+    async fn read<'a>(
+        &self,
+        from: Option<Region>,
+        call: impl Fn(&Endpoint) -> Result<Call<'a>, RequestFailure>,
+    ) -> Result<(CollectedResponse, Region), RequestFailure> {
+        let Some(secondary) = &self.fallback else {
+            return self
+                .send(Repeat::Harmless, &call(&self.endpoint)?, Ok)
+                .await
+                .map(|answer| (answer, Region::Primary));
+        };
+        let failure = if from == Some(Region::Secondary) {
+            None
+        } else {
+            let retry = if from.is_none() { secondary.retry(self.retry) } else { self.retry };
+            let call = call(&self.endpoint)?;
+            match self.send_with(retry, Repeat::Harmless, &call, Ok).await {
+                Err(failure) if failure.is_outage() && from.is_none() => {
+                    let (table, operation, reason) = (call.table, call.operation, field::display(&failure));
+                    warn!(table, operation, reason, "the primary region failed, so the secondary region is read");
+                    secondary.note(true);
+                    Some(failure)
+                }
+                answer => {
+                    secondary.note(answer.as_ref().is_err_and(RequestFailure::is_outage));
+                    return answer.map(|answer| (answer, Region::Primary));
+                }
+            }
+        };
+        match self.send(Repeat::Harmless, &call(&secondary.endpoint)?, Ok).await {
+            Ok(answer) => Ok((answer, Region::Secondary)),
+            // The row or the table is missing in the secondary region, which is an answer.
+            Err(RequestFailure::Refused(refusal)) if refusal.status == 404 => Err(RequestFailure::Refused(refusal)),
+            // The account may have no secondary region that can be read.
+            Err(other) => Err(failure.unwrap_or(other)),
+        }
+    }
+
+    /// Sends a request with these retries.
+    async fn send_with<T>(
+        &self,
+        retry: Retry,
+        repeat: Repeat,
+        call: &Call<'_>,
+        read: impl Fn(CollectedResponse) -> Result<T, RequestFailure>,
+    ) -> Result<T, RequestFailure> {
         let read = &read;
-        self.attempts(repeat, call.table, call.operation, || async move {
+        self.attempts(retry, repeat, call.table, call.operation, || async move {
             let body = (!call.body.is_empty()).then(|| Body::from(call.body.clone()));
             let request = finalize_request(call.url.clone(), call.method, call.headers.clone(), body);
             let unsent =
@@ -170,15 +249,20 @@ impl AzureBackend {
     /// and its answer.
     async fn attempts<T, F: Future<Output = Result<(u16, T), RequestFailure>>>(
         &self,
+        retry: Retry,
         repeat: Repeat,
         table: &str,
         operation: &'static str,
         send: impl Fn() -> F,
     ) -> Result<T, RequestFailure> {
         let send = &send;
-        let attempts = self.retry.run(repeat, |attempt| async move {
+        let attempts = retry.run(repeat, |attempt| async move {
             let begin = Instant::now();
             let answer = send().await;
+            let is_slow = !MAY_TAKE_LONG.contains(&operation) && begin.elapsed() >= self.slow_after;
+            if is_slow || answer.as_ref().is_err_and(RequestFailure::is_overload) {
+                self.overloads.fetch_add(1, Ordering::Relaxed);
+            }
             let status = answer.as_ref().map_or_else(RequestFailure::status, |(status, _)| Some(*status));
             let failure = answer.as_ref().err().map(tracing::field::display);
             debug!(table, operation, attempt, status, failure, duration = ?begin.elapsed());
@@ -191,7 +275,7 @@ impl AzureBackend {
     async fn create(&self, table: &str) -> Result<bool> {
         let operation = "create table";
         let client = &self.tables.table_client(table);
-        let answer = self.attempts(Repeat::Harmless, table, operation, || async move {
+        let answer = self.attempts(self.retry, Repeat::Harmless, table, operation, || async move {
             match client.create().await.map_err(RequestFailure::of) {
                 // The SDK requires members in the body that not every service sends. If it cannot read the answer, the
                 // table was created nevertheless.
@@ -210,7 +294,7 @@ impl AzureBackend {
         let client = &self.tables.table_client(table);
         // If a delete were repeated after a lost answer, it could delete a table that someone has created in the
         // meantime.
-        let answer = self.attempts(Repeat::Harmful, table, operation, || async move {
+        let answer = self.attempts(self.retry, Repeat::Harmful, table, operation, || async move {
             match client.delete().await.map_err(RequestFailure::of) {
                 Ok(_) => Ok((204, true)),
                 Err(RequestFailure::Refused(refusal))
@@ -239,29 +323,29 @@ impl AzureBackend {
         }
 
         let (table, operation) = ("Tables", "list tables");
-        let mut url = parse(&self.endpoint.tables()).map_err(|failure| failure.into_error(table, operation))?;
-        if !prefix.is_empty() {
-            let from = format!("TableName ge {}", ValueRef::String(prefix));
-            let to = order::successor(prefix).map(|to| format!(" and TableName lt {}", ValueRef::String(&to)));
-            Filter::new(from + &to.unwrap_or_default()).append_to_url_query(&mut url);
-        }
-        let mut names = Vec::new();
-        let mut next: Option<String> = None;
-        loop {
-            let mut page = url.clone();
-            if let Some(next) = &next {
-                page.query_pairs_mut().append_pair("NextTableName", next);
+        let address = |endpoint: &Endpoint, next: Option<&str>| {
+            let mut url = parse(&endpoint.tables())?;
+            if !prefix.is_empty() {
+                let from = format!("TableName ge {}", ValueRef::String(prefix));
+                let to = order::successor(prefix).map(|to| format!(" and TableName lt {}", ValueRef::String(&to)));
+                Filter::new(from + &to.unwrap_or_default()).append_to_url_query(&mut url);
             }
-            let call = Call {
-                table,
-                operation,
-                method: Method::Get,
-                url: page,
-                headers: reading("application/json;odata=nometadata"),
-                body: Bytes::new(),
+            if let Some(next) = next {
+                url.query_pairs_mut().append_pair("NextTableName", next);
+            }
+            Ok(url)
+        };
+        let mut names = Vec::new();
+        let (mut next, mut region): (Option<String>, _) = (None, None);
+        loop {
+            let call = |endpoint: &Endpoint| {
+                let headers = reading("application/json;odata=nometadata");
+                let url = address(endpoint, next.as_deref())?;
+                Ok(Call { table, operation, method: Method::Get, url, headers, body: Bytes::new() })
             };
-            let answer = self.send(Repeat::Harmless, &call, Ok).await;
-            let answer = answer.map_err(|failure| failure.into_error(table, operation))?;
+            let answer = self.read(region, call).await;
+            let (answer, read_in) = answer.map_err(|failure| failure.into_error(table, operation))?;
+            region = Some(read_in);
             let read: Tables = serde_json::from_slice(answer.body())
                 .map_err(|problem| unreadable(table, operation, u16::from(*answer.status()), problem))?;
             let token = answer.headers().get_optional_string(&CONTINUATION_TABLE);
@@ -285,12 +369,15 @@ impl AzureBackend {
         select: Option<&[&'static str]>,
     ) -> Result<Option<Row>> {
         let operation = "get";
-        let mut url = parse(&self.endpoint.row(table, partition_key, row_key))
-            .map_err(|failure| failure.into_error(table, operation))?;
-        select.map(selection).append_to_url_query(&mut url);
-        let call = Call { table, operation, method: Method::Get, url, headers: reading(MINIMAL), body: Bytes::new() };
-        let answer = absent(self.send(Repeat::Harmless, &call, Ok).await);
-        let Some(answer) = answer.map_err(|failure| failure.into_error(table, operation))? else { return Ok(None) };
+        let call = |endpoint: &Endpoint| {
+            let mut url = parse(&endpoint.row(table, partition_key, row_key))?;
+            select.map(selection).append_to_url_query(&mut url);
+            Ok(Call { table, operation, method: Method::Get, url, headers: reading(MINIMAL), body: Bytes::new() })
+        };
+        let answer = absent(self.read(None, call).await);
+        let Some((answer, _)) = answer.map_err(|failure| failure.into_error(table, operation))? else {
+            return Ok(None);
+        };
         entity::read(answer.body())
             .map(Some)
             .map_err(|problem| unreadable(table, operation, u16::from(*answer.status()), problem))
@@ -298,28 +385,30 @@ impl AzureBackend {
 
     async fn read_page(&self, scan: &Scan, from: Option<&Continuation>) -> Result<Page> {
         let (table, operation) = (&*scan.table, "query");
-        let mut url = parse(&self.endpoint.rows(table)).map_err(|failure| failure.into_error(table, operation))?;
-        let filter = scan.odata();
-        if !filter.is_empty() {
-            Filter::new(filter).append_to_url_query(&mut url);
-        }
-        scan.select.as_deref().map(selection).append_to_url_query(&mut url);
-        Top::new(scan.page).append_to_url_query(&mut url);
-        if let Some(Continuation { partition_key, row_key }) = from {
-            let mut query = url.query_pairs_mut();
-            query.append_pair("NextPartitionKey", partition_key);
-            if let Some(row_key) = row_key {
-                query.append_pair("NextRowKey", row_key);
+        let continued = from.map(Region::of);
+        let call = |endpoint: &Endpoint| {
+            let mut url = parse(&endpoint.rows(table))?;
+            let filter = scan.odata();
+            if !filter.is_empty() {
+                Filter::new(filter).append_to_url_query(&mut url);
             }
-        }
-        let call = Call { table, operation, method: Method::Get, url, headers: reading(MINIMAL), body: Bytes::new() };
-        let answer = self.send(Repeat::Harmless, &call, Ok).await;
-        let answer = answer.map_err(|failure| failure.into_error(table, operation))?;
+            scan.select.as_deref().map(selection).append_to_url_query(&mut url);
+            Top::new(scan.page).append_to_url_query(&mut url);
+            if let Some((_, token)) = continued {
+                url.query_pairs_mut().append_pair("NextPartitionKey", token);
+            }
+            if let Some(row_key) = from.and_then(|from| from.row_key.as_deref()) {
+                url.query_pairs_mut().append_pair("NextRowKey", row_key);
+            }
+            Ok(Call { table, operation, method: Method::Get, url, headers: reading(MINIMAL), body: Bytes::new() })
+        };
+        let answer = self.read(continued.map(|(region, _)| region), call).await;
+        let (answer, region) = answer.map_err(|failure| failure.into_error(table, operation))?;
         let rows = entity::read_page(answer.body())
             .map_err(|problem| unreadable(table, operation, u16::from(*answer.status()), problem))?;
         let header = |name| answer.headers().get_optional_string(&name);
         let next = header(CONTINUATION_PARTITION)
-            .map(|partition_key| Continuation { partition_key, row_key: header(CONTINUATION_ROW) });
+            .map(|token| Continuation { partition_key: region.mark(token), row_key: header(CONTINUATION_ROW) });
         if next.is_some() && next.as_ref() == from {
             return Err(unreadable(table, operation, u16::from(*answer.status()), TOKEN_REPEATED));
         }
@@ -383,6 +472,10 @@ impl AzureBackend {
     }
 }
 
+/// Operations that may take long although the service is not overloaded. A query, for instance, takes up to 5 seconds
+/// if it has to look at many rows.
+const MAY_TAKE_LONG: [&str; 4] = ["query", "list tables", "create table", "delete table"];
+
 /// Problem of an answer whose continuation token does not advance. A scan that continued there would never end.
 const TOKEN_REPEATED: &str = "its continuation token is the one that was sent, so the scan does not advance";
 
@@ -440,5 +533,14 @@ impl Backend for AzureBackend {
 
     fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
         Box::pin(self.write(group))
+    }
+
+    fn secondary_reads(&self) -> Option<Arc<dyn Backend>> {
+        let fallback = Some(Arc::clone(self.secondary.as_ref()?));
+        Some(Arc::new(Self { fallback, ..self.clone() }))
+    }
+
+    fn overloads(&self) -> u64 {
+        self.overloads.load(Ordering::Relaxed)
     }
 }

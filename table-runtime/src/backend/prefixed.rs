@@ -124,6 +124,10 @@ impl Backend for Prefixed {
         })
     }
 
+    fn secondary_reads(&self) -> Option<Arc<dyn Backend>> {
+        Some(Arc::new(Self::new(self.inner.secondary_reads()?, &self.prefix)))
+    }
+
     fn side_by_side(&self) -> usize {
         self.inner.side_by_side()
     }

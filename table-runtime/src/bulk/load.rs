@@ -21,6 +21,7 @@ use hashbrown::{DefaultHashBuilder, HashMap, HashSet};
 use super::{
     BulkCallback, FAILURES, Input, Item,
     batching::Batching,
+    pace::Pace,
     send::{BatchOutcome, PositionedWrite, write_batch, write_in_steps},
 };
 use crate::{
@@ -59,7 +60,7 @@ pub(super) struct BulkWriter<'a> {
     to_send: VecDeque<BoxFuture<'static, ()>>,
     /// `true` if transactions of one partition would collide at a list. They are then sent one after another.
     one_by_one: bool,
-    side_by_side: usize,
+    pace: Pace,
     on_progress: Option<BulkCallback<'a>>,
     /// The source of the entities; `None` after its end.
     input: Option<Input<'a>>,
@@ -130,8 +131,10 @@ impl<'a> BulkWriter<'a> {
         on_progress: Option<BulkCallback<'a>>,
         input: Input<'a>,
     ) -> Self {
-        let takes_steps = schema.takes_steps(tables.backend().reach());
-        let steps = takes_steps.then(|| Arc::new(Batching::new(Arc::clone(tables.backend()))));
+        let backend = tables.backend();
+        let pace = Pace::new(backend.side_by_side(), side_by_side, backend.overloads());
+        let takes_steps = schema.takes_steps(backend.reach());
+        let steps = takes_steps.then(|| Arc::new(Batching::new(Arc::clone(backend))));
         let tables = match &steps {
             Some(steps) => tables.with_backend(Arc::<Batching>::clone(steps)),
             None => tables,
@@ -143,7 +146,7 @@ impl<'a> BulkWriter<'a> {
             sending: FuturesUnordered::new(),
             to_send: VecDeque::new(),
             one_by_one: schema.has_lists(),
-            side_by_side,
+            pace,
             on_progress,
             input: Some(input),
             input_waits: false,
@@ -235,12 +238,18 @@ impl<'a> BulkWriter<'a> {
         loop {
             match self.in_flight.poll_next_unpin(context) {
                 Poll::Pending => {}
-                completed @ Poll::Ready(_) => return completed,
+                completed @ Poll::Ready(_) => {
+                    if self.steps.is_none() && matches!(completed, Poll::Ready(Some(_))) {
+                        self.note_pace(self.in_flight.len() + 1);
+                    }
+                    return completed;
+                }
             }
             // An answer lets entities go on.
             if !matches!(self.sending.poll_next_unpin(context), Poll::Ready(Some(()))) {
                 return Poll::Pending;
             }
+            self.note_pace(self.sending.len() + 1);
         }
     }
 
@@ -253,15 +262,22 @@ impl<'a> BulkWriter<'a> {
                 completed @ Poll::Ready(_) => return completed,
             }
             let Some(steps) = &self.steps else { return Poll::Pending };
-            if self.to_send.is_empty() && self.sending.len() < self.side_by_side {
+            let limit = self.pace.limit();
+            if self.to_send.is_empty() && self.sending.len() < limit {
                 self.to_send.extend(steps.take());
             }
-            let room = self.side_by_side.saturating_sub(self.sending.len()).min(self.to_send.len());
+            let room = limit.saturating_sub(self.sending.len()).min(self.to_send.len());
             if room == 0 {
                 return Poll::Pending;
             }
             self.sending.extend(self.to_send.drain(..room));
         }
+    }
+
+    /// Adapts the number of transactions in flight after one of so many has completed.
+    fn note_pace(&mut self, in_flight: usize) {
+        let overloads = self.tables.backend().overloads();
+        self.pace.note(in_flight, overloads);
     }
 
     /// Takes the next entity of the input.
@@ -380,8 +396,8 @@ impl<'a> BulkWriter<'a> {
     /// are in flight as fill these transactions.
     fn has_room(&self) -> bool {
         let has_room = match self.steps {
-            Some(_) => self.in_flight_entities < self.side_by_side.saturating_mul(limits::OPERATIONS),
-            None => self.in_flight.len() < self.side_by_side,
+            Some(_) => self.in_flight_entities < self.pace.limit().saturating_mul(limits::OPERATIONS),
+            None => self.in_flight.len() < self.pace.limit(),
         };
         has_room && self.in_flight_entities < MAX_WAITING
     }

@@ -90,7 +90,7 @@ impl PointerReader {
                     let (tables, table) = (self.tables.clone(), self.entities.table);
                     self.reads.push_back(Box::pin(async move {
                         let row =
-                            tables.backend().get(table, &pointer.to.partition_key, &pointer.to.row_key, None).await?;
+                            tables.reader().get(table, &pointer.to.partition_key, &pointer.to.row_key, None).await?;
                         Ok((pointer, row))
                     }));
                 }
@@ -156,10 +156,10 @@ async fn listed(tables: &Tables, layout: &'static LayoutInfo, mut first: Row) ->
         let further = (2..=rows).map(|n| {
             let key = list::nth_key(&first.row_key, n);
             let partition_key = first.partition_key.as_str();
-            async move { tables.backend().get(layout.table, partition_key, &key, None).await }
+            async move { tables.reader().get(layout.table, partition_key, &key, None).await }
         });
         let further: Vec<_> = stream::iter(further).buffered(CONCURRENCY).try_collect().await?;
-        let reread = tables.backend().get(layout.table, &first.partition_key, &first.row_key, None).await?;
+        let reread = tables.reader().get(layout.table, &first.partition_key, &first.row_key, None).await?;
         // The list was deleted meanwhile.
         let Some(reread) = reread else { return Ok(Vec::new()) };
         if reread.etag == first.etag {

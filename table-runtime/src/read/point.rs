@@ -27,7 +27,7 @@ async fn find_row(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>,
         }
         Ok(())
     };
-    match tables.backend().get_with(&table, partition, row, select, &mut check_row).await {
+    match tables.reader().get_with(&table, partition, row, select, &mut check_row).await {
         // The slice does not exist, or is being deleted: it has no such row.
         Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) if plan.layout().slice.is_some() => Ok(()),
         read => read.map(drop),
@@ -60,7 +60,7 @@ async fn read_through_pointer(
     read: OnRow<'_>,
 ) -> Result<()> {
     let (partition_key, row_key) = plan.keys();
-    let (backend, visible) = (tables.backend(), plan.visible());
+    let (backend, visible) = (tables.reader(), plan.visible());
     let mut last_etag = None;
     while let Some(pointer) = backend.get(plan.table(), partition_key, row_key, None).await? {
         // Between the two reads the value may move to another entity, and then its pointer changes. An unchanged

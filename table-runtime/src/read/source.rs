@@ -104,7 +104,7 @@ impl Source {
             )
         });
         let pages = RowPages {
-            backend: tables.backend().clone(),
+            backend: tables.reader().clone(),
             stages: Stages::default(),
             index: None,
             remaining_in_run: plan.take.unwrap_or(usize::MAX),

@@ -141,6 +141,10 @@ impl<B: Backend> Backend for Counting<B> {
         self.inner.execute_all(groups)
     }
 
+    fn secondary_reads(&self) -> Option<Arc<dyn Backend>> {
+        Some(Arc::new(Counting { inner: self.inner.secondary_reads()?, requests: self.requests.clone() }))
+    }
+
     fn side_by_side(&self) -> usize {
         self.inner.side_by_side()
     }

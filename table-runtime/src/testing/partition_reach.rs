@@ -1,5 +1,7 @@
 //! A backend whose transactions span one partition, whatever those of the store span.
 
+use std::sync::Arc;
+
 use crate::backend::{Backend, forward_requests};
 
 /// A backend whose transactions span one partition, as those of the service do.
@@ -48,4 +50,8 @@ pub struct PartitionReach<B>(pub B);
 
 impl<B: Backend> Backend for PartitionReach<B> {
     forward_requests!(this => this.0; tables, points, queries, time);
+
+    fn secondary_reads(&self) -> Option<Arc<dyn Backend>> {
+        Some(Arc::new(PartitionReach(self.0.secondary_reads()?)))
+    }
 }

@@ -270,6 +270,10 @@ where
         self.inner.side_by_side()
     }
 
+    fn overloads(&self) -> u64 {
+        self.inner.overloads()
+    }
+
     /// Takes no time: the request that is tried again waits until the test grants it.
     fn pause(&self, _: Duration) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))

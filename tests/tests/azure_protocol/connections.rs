@@ -1,12 +1,8 @@
 //! Connections, timeouts and credentials.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use azure_core::auth::{AccessToken, TokenCredential};
 use table_runtime::{
     Error,
     backend::{AzureBackend, AzureBuilder, Backend},
@@ -124,39 +120,6 @@ async fn a_shared_access_signature_is_sent() -> Result<()> {
     Ok(())
 }
 
-#[derive(Debug)]
-struct Tokens(Result<&'static str, ()>);
-
-#[async_trait::async_trait]
-impl TokenCredential for Tokens {
-    async fn get_token(&self, scopes: &[&str]) -> azure_core::Result<AccessToken> {
-        assert_eq!(scopes, ["https://storage.azure.com/.default"]);
-        let refused = |()| azure_core::Error::message(azure_core::error::ErrorKind::Credential, "run `az login` first");
-        let token = self.0.map_err(refused)?;
-        Ok(AccessToken::new(token, time::OffsetDateTime::now_utc() + time::Duration::HOUR))
-    }
-
-    async fn clear_cache(&self) -> azure_core::Result<()> {
-        Ok(())
-    }
-}
-
-#[tokio::test]
-async fn a_token_is_sent_and_a_missing_one_is_an_error() -> Result<()> {
-    let server = Scripted::start().await?;
-    let service = |tokens| {
-        AzureBackend::builder("acc").endpoint(server.endpoint()).token_credential(Arc::new(Tokens(tokens))).build()
-    };
-    server.then(Answer::new(200).json(ROW));
-    service(Ok("t0k3n"))?.get("Posts", "p", "r", None).await?;
-    assert_eq!(only(&server).header("Authorization"), Some("Bearer t0k3n"));
-    let error = service(Err(()))?.execute(&insert()).await.unwrap_err();
-    let Error::NoAnswer { reason, .. } = &error else { panic!("{error:?}") };
-    assert!(reason.contains("run `az login` first"), "{reason}");
-    only(&server);
-    Ok(())
-}
-
 #[test]
 fn an_invalid_configuration_is_refused_by_build() {
     let builder = || AzureBackend::builder("acc").access_key(KEY);
@@ -169,10 +132,15 @@ fn an_invalid_configuration_is_refused_by_build() {
         (AzureBackend::builder("acc").sas("sv=1&s1g=s3cr3t"), "no `sig=`"),
         (builder().endpoint("https://s3cr3t@a"), "must not hold a user"),
         (builder().endpoint("https://a/?sig=s3cr3t"), "must not hold a query"),
+        (builder().secondary_endpoint("https://s3cr3t@a"), "in the secondary region, the table endpoint must not hold"),
         (builder().max_attempts(0), "max_attempts"),
         (builder().timeout(Duration::ZERO), "timeout of 0"),
         (
-            AzureBackend::builder("acc").token_credential(Arc::new(Tokens(Ok("s3cr3t")))).endpoint("http://a.b"),
+            AzureBackend::builder("acc").token_source(async || Err("s3cr3t".into())).endpoint("http://a.b"),
+            "plain `http`",
+        ),
+        (
+            AzureBackend::builder("acc").token_source(async || Err("s3cr3t".into())).secondary_endpoint("http://a.b"),
             "plain `http`",
         ),
     ] {

@@ -6,6 +6,8 @@ mod connections;
 mod errors;
 mod requests;
 mod retries;
+mod secondary;
+mod tokens;
 
 use std::{borrow::Cow, time::Duration};
 

@@ -130,6 +130,17 @@ async fn the_wait_is_as_long_as_the_service_asks() -> Result<()> {
     service.execute(&insert()).await?;
     assert!(begin.elapsed() >= Duration::from_millis(700), "{:?}", begin.elapsed());
 
+    // The header may also hold a time, in whole seconds, at which the request may be sent again.
+    let begin = Instant::now();
+    let at = azure_core::date::to_rfc1123(&(time::OffsetDateTime::now_utc() + Duration::from_secs(2)));
+    server.then(busy().header("Retry-After", &at)).then(written());
+    service.execute(&insert()).await?;
+    assert!(begin.elapsed() >= Duration::from_millis(900), "{at}: {:?}", begin.elapsed());
+    for past_or_unclear in ["Sun, 06 Nov 1994 08:49:37 GMT", "soon"] {
+        server.then(busy().header("Retry-After", past_or_unclear)).then(written());
+        service.execute(&insert()).await?;
+    }
+
     // The time is longer than allowed, so there is neither a wait nor an early attempt.
     let begin = Instant::now();
     server.then(busy().header("Retry-After", "3600")).then(written());

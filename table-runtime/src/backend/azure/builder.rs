@@ -1,11 +1,8 @@
 //! The builder of an [`AzureBackend`].
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{error, fmt, future::Future, sync::Arc, time::Duration};
 
-use azure_core::{
-    ClientOptions, RetryOptions, TransportOptions,
-    auth::{Secret, TokenCredential},
-};
+use azure_core::{ClientOptions, RetryOptions, TransportOptions, auth::Secret};
 use azure_data_tables::clients::TableServiceClientBuilder;
 use azure_storage::{CloudLocation, clients::new_pipeline_from_options};
 
@@ -15,6 +12,8 @@ use super::{
     credential::Credential,
     endpoint::Endpoint,
     retry::Retry,
+    secondary::Secondary,
+    token::{AccessToken, TokenSource, Tokens},
     transport::{Last, Transport},
 };
 use crate::{Error, Result};
@@ -26,7 +25,7 @@ use crate::{Error, Result};
 /// use table_runtime::backend::AzureBackend;
 ///
 /// let backend = AzureBackend::builder("myaccount")
-///     .access_key("c2VjcmV0") // or `.sas(…)`, or `.token_credential(…)`
+///     .access_key("c2VjcmV0") // or `.sas(…)`, `.token_source(…)` or, with the feature `entra`, `.token_credential(…)`
 ///     .timeout(Duration::from_secs(10))
 ///     .build()?;
 /// assert!(!format!("{backend:?}").contains("c2VjcmV0"));
@@ -38,9 +37,11 @@ pub struct AzureBuilder {
     account: String,
     credential: Option<Credential>,
     endpoint: Option<String>,
+    secondary_endpoint: Option<String>,
     connect_timeout: Duration,
     timeout: Duration,
     retry: Retry,
+    slow_after: Duration,
     client: Option<reqwest::Client>,
 }
 
@@ -53,6 +54,7 @@ impl fmt::Debug for AzureBuilder {
             .field("connect_timeout", &self.connect_timeout)
             .field("timeout", &self.timeout)
             .field("retry", &self.retry)
+            .field("slow_after", &self.slow_after)
             .finish_non_exhaustive()
     }
 }
@@ -63,10 +65,12 @@ impl AzureBuilder {
             account,
             credential: None,
             endpoint: None,
+            secondary_endpoint: None,
             connect_timeout: Duration::from_secs(5),
             // The service itself cancels a request after 30 seconds.
             timeout: Duration::from_secs(40),
             retry: Retry::default(),
+            slow_after: Duration::from_secs(3),
             client: None,
         }
     }
@@ -76,6 +80,7 @@ impl AzureBuilder {
         let read = ConnectionString::parse(connection_string)?;
         let mut builder = Self::new(read.account.unwrap_or_default().to_owned());
         builder.endpoint = read.endpoint;
+        builder.secondary_endpoint = read.secondary_endpoint.map(str::to_owned);
         Ok(match (read.key, read.sas) {
             (Some(key), _) => builder.access_key(key),
             (None, Some(sas)) => builder.sas(sas),
@@ -95,16 +100,91 @@ impl AzureBuilder {
         self
     }
 
-    /// Authorizes requests with tokens of Microsoft Entra ID, for example from `azure_identity`.
-    pub fn token_credential(mut self, credential: Arc<dyn TokenCredential>) -> Self {
-        self.credential = Some(Credential::Token(credential));
+    /// Authorizes requests with tokens of Microsoft Entra ID that this function requests, for the scope
+    /// `https://storage.azure.com/.default`. With the feature `entra`, `token_credential` takes the credentials of the
+    /// crate `azure_identity`.
+    ///
+    /// The backend keeps the token, and calls the function again before it expires: 5 minutes before, or after half of
+    /// its validity if that is shorter than 10 minutes. Requests use the old token meanwhile. There is one such call at
+    /// a time, however many requests need a token, and a call that takes longer than the [`timeout`](Self::timeout) of
+    /// an attempt has failed. If it fails while the old token is valid, the failure is a `tracing` event at `warn`
+    /// level, and the function is called again after at most 30 seconds. Without a valid token, a request waits for the
+    /// function. If the service refuses a token with status 401, the request, which was not carried out, is sent once
+    /// more with another token, if the function returns one.
+    ///
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    /// use table_runtime::backend::{AccessToken, AzureBackend};
+    ///
+    /// # async fn run(_: &[&str]) -> std::io::Result<String> { Ok("eyJ0eXAi\n".to_owned()) }
+    /// let backend = AzureBackend::builder("myaccount")
+    ///     .token_source(async || {
+    ///         let text = run(&["az", "account", "get-access-token"]).await?;
+    ///         Ok(AccessToken::new(text.trim(), SystemTime::now() + Duration::from_secs(3600)))
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), table_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no valid token and the function fails, or takes too long, nothing is sent, and every request returns
+    /// [`Error::NoAnswer`] with the text of the function's error and of its causes. That text must therefore contain no
+    /// secret. After a second 401, or if there is no other token, a request returns [`Error::Service`].
+    pub fn token_source<F, Fut>(mut self, source: F) -> Self
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<AccessToken, Box<dyn error::Error + Send + Sync>>> + Send + 'static,
+    {
+        self.credential = Some(Credential::Token(TokenSource::new(source)));
         self
+    }
+
+    /// Authorizes requests with tokens of a credential of `azure_core` 1.x, such as those of the crate `azure_identity`
+    /// 1.x. Requires the feature `entra`.
+    ///
+    /// - `ManagedIdentityCredential::new(None)?` is the identity that Azure gives to a virtual machine, an app service
+    ///   or a function.
+    /// - `WorkloadIdentityCredential::new(None)?` is that of a pod in Kubernetes. It reads its token file again
+    ///   when the file changes, so a process can run for any length of time.
+    /// - `DeveloperToolsCredential::new(None)?` is the login of a developer: `az login` or `azd auth login`.
+    ///
+    /// Each of them is an `Arc`, which this function takes as it is. The identity needs a role for the data of tables,
+    /// such as *Storage Table Data Contributor*; the role *Contributor* of the account is not enough. Tokens are kept
+    /// and refreshed, and failures are reported, as [`token_source`](Self::token_source) describes.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// # use azure_core_1::credentials::TokenCredential; // in a program, `azure_core::credentials::TokenCredential`
+    /// use table_runtime::{Result, Tables, backend::AzureBackend};
+    ///
+    /// fn connect(account: &str, credential: Arc<dyn TokenCredential>) -> Result<Tables> {
+    ///     Ok(Tables::new(AzureBackend::builder(account).token_credential(credential).build()?))
+    /// }
+    /// ```
+    #[cfg(feature = "entra")]
+    pub fn token_credential(self, credential: Arc<dyn azure_core_1::credentials::TokenCredential>) -> Self {
+        self.token_source(move || {
+            let credential = Arc::clone(&credential);
+            async move {
+                let token = credential.get_token(&[super::token::SCOPE], None).await?;
+                Ok(AccessToken::new(token.token.secret(), token.expires_on.into()))
+            }
+        })
     }
 
     /// Sets the address of the tables; `https://{account}.table.core.windows.net` by default. Ignores a slash at its
     /// end.
     pub fn endpoint(mut self, endpoint: impl Into<String>) -> Self {
         self.endpoint = Some(endpoint.into());
+        self
+    }
+
+    /// Sets the address of the tables in the secondary region of the account, which handles read that were made by
+    /// [`Tables::with_secondary_reads`](crate::Tables::with_secondary_reads). The default is derived from the address
+    /// of the tables: `https://{account}-secondary.table.core.windows.net`, or on Azurite
+    /// `http://127.0.0.1:10002/{account}-secondary`. Cosmos DB and addresses of another form have no default.
+    pub fn secondary_endpoint(mut self, endpoint: impl Into<String>) -> Self {
+        self.secondary_endpoint = Some(endpoint.into());
         self
     }
 
@@ -133,6 +213,14 @@ impl AzureBuilder {
         self
     }
 
+    /// Sets from when on the answer to a write or a point read is slow; 3 seconds by default. A slow answer is a sign
+    /// of an overloaded service, like one of 429 or 503, so that bulk writes have [fewer transactions in
+    /// flight](crate::Bulk::side_by_side). The duration is that of one attempt.
+    pub fn slow_after(mut self, time: Duration) -> Self {
+        self.slow_after = time;
+        self
+    }
+
     /// Uses this HTTP client, for example for a proxy, certificates, or other limits of its connection pool.
     ///
     /// The client should keep idle connections and must not follow redirects.
@@ -146,7 +234,8 @@ impl AzureBuilder {
         let wrong = |what: String| Err(Error::Configuration(what));
         let Some(credential) = self.credential else {
             return wrong(
-                "no credential: give an `access_key`, a shared access signature (`sas`) or a `token_credential`"
+                "no credential: give an `access_key`, a shared access signature (`sas`), or a `token_source` or \
+                 `token_credential`"
                     .to_owned(),
             );
         };
@@ -164,7 +253,15 @@ impl AzureBuilder {
             None => format!("https://{}.table.core.windows.net", self.account),
         };
         let endpoint = Endpoint::parse(&endpoint)?;
-        if matches!(credential, Credential::Token(_)) && endpoint.exposed() {
+        let secondary = match &self.secondary_endpoint {
+            Some(secondary) => Some(Endpoint::parse(secondary).map_err(|error| match error {
+                Error::Configuration(reason) => Error::Configuration(format!("in the secondary region, {reason}")),
+                other => other,
+            })?),
+            None => endpoint.secondary(),
+        };
+        let is_exposed = endpoint.exposed() || secondary.as_ref().is_some_and(Endpoint::exposed);
+        if matches!(credential, Credential::Token(_)) && is_exposed {
             return wrong(
                 "a token must not go over plain `http` to another machine; give an `https` endpoint".to_owned(),
             );
@@ -176,6 +273,10 @@ impl AzureBuilder {
             return wrong("a timeout of 0 leaves no time for any request".to_owned());
         }
         let credentials = credential.of(&self.account)?;
+        let tokens = match &credential {
+            Credential::Token(source) => Some(Tokens::new(source.clone(), self.timeout)),
+            _ => None,
+        };
         let client = match self.client {
             Some(client) => client,
             // The connect timeout must not be longer than the timeout of the attempt. Otherwise a write that was never
@@ -186,13 +287,15 @@ impl AzureBuilder {
         let options = ClientOptions::new(TransportOptions::new(Arc::clone(&transport) as _))
             // The SDK's own retries repeat inserts.
             .retry(RetryOptions::none())
-            .per_retry_policies(vec![Arc::new(Last(transport)) as _]);
+            .per_retry_policies(vec![Arc::new(Last { transport, tokens }) as _]);
         let location = CloudLocation::Custom { account: self.account, uri: endpoint.as_str().to_owned() };
         let tables = TableServiceClientBuilder::with_location(location, credentials.clone())
             .client_options(options.clone())
             .build();
         let pipeline = new_pipeline_from_options(options, credentials);
-        Ok(AzureBackend { endpoint, credential, pipeline, tables, retry: self.retry })
+        let (retry, slow_after, overloads) = (self.retry, self.slow_after, Arc::default());
+        let (secondary, fallback) = (secondary.map(|endpoint| Arc::new(Secondary::new(endpoint))), None);
+        Ok(AzureBackend { endpoint, secondary, fallback, credential, pipeline, tables, retry, slow_after, overloads })
     }
 }
 

@@ -13,6 +13,8 @@ pub(super) struct ConnectionString<'a> {
     /// Address of the tables, if the string determines one: its `TableEndpoint`, the emulator's address, or an address
     /// that is built from the account's name.
     pub(super) endpoint: Option<String>,
+    /// Address of the tables in the secondary region, if the string has it.
+    pub(super) secondary_endpoint: Option<&'a str>,
     protocol: Option<&'a str>,
     suffix: Option<&'a str>,
     emulator: bool,
@@ -33,11 +35,12 @@ impl<'a> ConnectionString<'a> {
                 let reason = format!("setting {} of the connection string is not `Name=value`", n + 1);
                 return Err(Error::Configuration(reason));
             };
-            let known: [(&'static str, &mut Option<&'a str>); 8] = [
+            let known: [(&'static str, &mut Option<&'a str>); 9] = [
                 ("AccountName", &mut read.account),
                 ("AccountKey", &mut read.key),
                 ("SharedAccessSignature", &mut read.sas),
                 ("TableEndpoint", &mut endpoint),
+                ("TableSecondaryEndpoint", &mut read.secondary_endpoint),
                 ("DefaultEndpointsProtocol", &mut read.protocol),
                 ("EndpointSuffix", &mut read.suffix),
                 ("UseDevelopmentStorage", &mut development),

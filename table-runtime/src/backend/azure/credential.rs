@@ -1,18 +1,19 @@
 //! Credentials that authorize requests.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
-use azure_core::auth::{Secret, TokenCredential};
+use azure_core::auth::Secret;
 use azure_storage::StorageCredentials;
 use base64::Engine;
 
+use super::token::TokenSource;
 use crate::{Error, Result};
 
 #[derive(Clone)]
 pub(super) enum Credential {
     Key(Secret),
     Sas(Secret),
-    Token(Arc<dyn TokenCredential>),
+    Token(TokenSource),
 }
 
 impl Credential {
@@ -39,7 +40,8 @@ impl Credential {
                 StorageCredentials::sas_token(sas)
                     .map_err(|_| wrong("the shared access signature (SharedAccessSignature) cannot be read"))
             }
-            Self::Token(credential) => Ok(StorageCredentials::token_credential(Arc::clone(credential))),
+            // The SDK would request a token from its own trait for each request. The last policy adds it instead.
+            Self::Token(_) => Ok(StorageCredentials::anonymous()),
         }
     }
 }
@@ -50,7 +52,7 @@ impl fmt::Debug for Credential {
         f.write_str(match self {
             Self::Key(_) => "account key",
             Self::Sas(_) => "shared access signature",
-            Self::Token(_) => "token credential",
+            Self::Token(_) => "token source",
         })
     }
 }

@@ -41,6 +41,23 @@ impl Endpoint {
         &self.0
     }
 
+    /// Returns the address of the same account's tables in the secondary region, as the service and Azurite name it:
+    /// `https://{account}-secondary.table…`, or `http://127.0.0.1:10002/{account}-secondary`. Returns `None` for any
+    /// other address, and for Cosmos DB.
+    pub(super) fn secondary(&self) -> Option<Self> {
+        let mut url = Url::parse(&self.0).ok()?;
+        if self.is_azurite() {
+            return Some(Self(format!("{}-secondary", self.0)));
+        }
+        let (account, service) = url.host_str()?.split_once('.')?;
+        if !service.starts_with("table.") || service.starts_with("table.cosmos.") {
+            return None;
+        }
+        let host = format!("{account}-secondary.{service}");
+        url.set_host(Some(&host)).ok()?;
+        Some(Self(url.as_str().trim_end_matches('/').to_owned()))
+    }
+
     /// Returns true if requests can be read on their way, because they go over `http` to another machine.
     pub(super) fn exposed(&self) -> bool {
         let Ok(url) = Url::parse(&self.0) else { return true };
@@ -111,6 +128,20 @@ mod tests {
             Endpoint::parse("https://a.table.cosmos.azure.com:443/")?.batch(),
             "https://a.table.cosmos.azure.com/$batch"
         );
+        Ok(())
+    }
+
+    #[test]
+    fn the_secondary_region_has_an_address_of_its_own() -> Result<()> {
+        for (primary, secondary) in [
+            ("https://acc.table.core.windows.net", Some("https://acc-secondary.table.core.windows.net")),
+            ("https://acc.table.core.chinacloudapi.cn/", Some("https://acc-secondary.table.core.chinacloudapi.cn")),
+            ("http://127.0.0.1:10002/acc", Some("http://127.0.0.1:10002/acc-secondary")),
+            ("https://acc.table.cosmos.azure.com:443/", None),
+            ("https://tables.example.com", None),
+        ] {
+            assert_eq!(Endpoint::parse(primary)?.secondary().as_ref().map(Endpoint::as_str), secondary, "{primary}");
+        }
         Ok(())
     }
 

@@ -1,8 +1,14 @@
 //! Failures of requests, and what each of them proves about a write.
 
-use std::{error, fmt, time::Duration};
+use std::{
+    error, fmt,
+    time::{Duration, SystemTime},
+};
 
-use azure_core::headers::{self, HeaderName, Headers};
+use azure_core::{
+    date::parse_rfc1123,
+    headers::{self, HeaderName, Headers},
+};
 use serde::Deserialize;
 
 use crate::{Error, OutcomeUnknownError, Result, RowId, ServiceError};
@@ -124,13 +130,19 @@ fn element(xml: &str, name: &str) -> Option<String> {
     }
 }
 
-/// Returns how long the service asks to wait: whole seconds, or milliseconds in Azure's own headers.
+/// Returns how long the service asks to wait: whole seconds or a time, or milliseconds in Azure's own headers.
 fn retry_after(headers: &Headers) -> Option<Duration> {
-    let number = |name: HeaderName| headers.get_optional_str(&name)?.trim().parse().ok();
+    let text = |name: HeaderName| headers.get_optional_str(&name).map(str::trim);
+    let number = |name: HeaderName| text(name)?.parse().ok();
+    let until = |time: &str| {
+        let time = SystemTime::from(parse_rfc1123(time).ok()?);
+        Some(time.duration_since(SystemTime::now()).unwrap_or_default())
+    };
     number(headers::RETRY_AFTER_MS)
         .or_else(|| number(headers::X_MS_RETRY_AFTER_MS))
         .map(Duration::from_millis)
         .or_else(|| number(headers::RETRY_AFTER).map(Duration::from_secs))
+        .or_else(|| text(headers::RETRY_AFTER).and_then(until))
 }
 
 impl RequestFailure {
@@ -141,7 +153,8 @@ impl RequestFailure {
             Err(error) => error,
         };
         match error.kind() {
-            azure_core::error::ErrorKind::Credential => Self::Unsent { reason: chain(&error), passing: false },
+            // The request could not be signed.
+            azure_core::error::ErrorKind::Credential => Self::Unsent { reason: error.to_string(), passing: false },
             // Every error of the transport contains a `RequestFailure`. Any other error was raised after a successful answer.
             _ => Self::Unread,
         }
@@ -164,6 +177,26 @@ impl RequestFailure {
             Self::Unsent { passing, .. } => *passing,
             Self::Lost(_) | Self::Unread | Self::TooLarge(_) => false,
             Self::Refused(refusal) => refusal.status == 429 || refusal.busy(),
+        }
+    }
+
+    /// Returns true if the region may be down: it does not answer, or answers with a server error.
+    pub(super) fn is_outage(&self) -> bool {
+        match self {
+            Self::Unsent { passing, .. } => *passing,
+            Self::Lost(_) => true,
+            Self::Unread | Self::TooLarge(_) => false,
+            Self::Refused(Refusal { status, .. }) => matches!(status, 500 | 502 | 503 | 504),
+        }
+    }
+
+    /// Returns true if the service answered that it is overloaded.
+    pub(super) fn is_overload(&self) -> bool {
+        match self {
+            Self::Refused(Refusal { status, code, .. }) => {
+                matches!(status, 429 | 503) || *status == 500 && code == "OperationTimedOut"
+            }
+            _ => false,
         }
     }
 
@@ -271,27 +304,6 @@ impl fmt::Display for RequestFailure {
 }
 
 impl error::Error for RequestFailure {}
-
-/// Describes an error and its causes. An HTTP answer among them is described only by its status, because its headers
-/// and its body may contain a token.
-fn chain(error: &azure_core::Error) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    let mut next: Option<&(dyn error::Error + 'static)> = Some(error);
-    while let Some(error) = next {
-        let answer = error
-            .downcast_ref::<azure_core::error::HttpError>()
-            .or_else(|| error.downcast_ref::<azure_core::Error>().and_then(|error| error.get_ref()?.downcast_ref()));
-        let (line, cause) = match answer {
-            Some(answer) => (format!("the answer was {}", answer.status()), None),
-            None => (error.to_string(), error.source()),
-        };
-        if lines.last() != Some(&line) {
-            lines.push(line);
-        }
-        next = cause;
-    }
-    lines.join(": ")
-}
 
 /// Returns the error for a successful answer with unexpected content.
 pub(super) fn unreadable(table: &str, operation: &'static str, status: u16, problem: impl fmt::Display) -> Error {

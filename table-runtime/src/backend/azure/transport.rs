@@ -10,8 +10,12 @@ use azure_core::{
 };
 use bytes::{Bytes, BytesMut};
 use reqwest::header;
+use tracing::debug;
 
-use super::failure::{Refusal, RequestFailure};
+use super::{
+    failure::{Refusal, RequestFailure},
+    token::Tokens,
+};
 
 /// Maximum number of bytes that are read of a successful answer. A page of the service has up to 4 MiB of values, and
 /// JSON's escapes and annotations make it larger.
@@ -50,9 +54,10 @@ impl Transport {
         for (name, value) in headers {
             let name = header::HeaderName::from_bytes(name.as_str().as_bytes());
             let value = header::HeaderValue::from_str(value.as_str());
-            let (Ok(name), Ok(value)) = (name, value) else {
+            let (Ok(name), Ok(mut value)) = (name, value) else {
                 return Err(unsent("a header is invalid".to_owned()));
             };
+            value.set_sensitive(name == header::AUTHORIZATION);
             sent.headers_mut().insert(name, value);
         }
         let Body::Bytes(body) = request.body() else {
@@ -172,12 +177,44 @@ impl HttpClient for Transport {
 }
 
 /// The last policy of the pipeline, right after the policy that signs.
-pub(super) struct Last(pub(super) Arc<Transport>);
+pub(super) struct Last {
+    pub(super) transport: Arc<Transport>,
+    /// The tokens that authorize requests, if nothing else does.
+    pub(super) tokens: Option<Arc<Tokens>>,
+}
+
+impl Last {
+    /// Sends a request, with a token if there are tokens. If the service refuses the token, sends the request once more
+    /// with another one: a request that is answered with 401 was not carried out.
+    async fn exchange(&self, request: &mut Request) -> Result<Response, RequestFailure> {
+        let Some(tokens) = &self.tokens else { return self.transport.exchange(request).await };
+        let token = tokens.current().await;
+        let token = token.map_err(|reason| RequestFailure::Unsent { reason, passing: false })?;
+        request.insert_header(headers::AUTHORIZATION, token.header());
+        let mut refusal = match self.transport.exchange(request).await {
+            Err(RequestFailure::Refused(refusal)) if refusal.status == 401 => refusal,
+            answer => return answer,
+        };
+        debug!(code = refusal.code, "the service refused the token");
+        match tokens.instead_of(&token).await {
+            Ok(Some(other)) => {
+                request.insert_header(headers::AUTHORIZATION, other.header());
+                self.transport.exchange(request).await
+            }
+            Ok(None) => Err(RequestFailure::Refused(refusal)),
+            Err(reason) => {
+                let separator = if refusal.message.is_empty() { "" } else { " " };
+                refusal.message = format!("{}{separator}(and no other token: {reason})", refusal.message);
+                Err(RequestFailure::Refused(refusal))
+            }
+        }
+    }
+}
 
 #[async_trait]
 impl Policy for Last {
     async fn send(&self, _: &Context, request: &mut Request, _: &[Arc<dyn Policy>]) -> PolicyResult {
-        self.0.execute_request(request).await
+        self.exchange(request).await.map_err(|failure| azure_core::Error::new(ErrorKind::Io, failure))
     }
 }
 
@@ -189,6 +226,6 @@ impl fmt::Debug for Transport {
 
 impl fmt::Debug for Last {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.transport.fmt(f)
     }
 }

@@ -1,0 +1,315 @@
+//! Bulk writes on an overloaded store: fewer transactions in flight, nothing lost, nothing written twice.
+
+use std::{
+    collections::BTreeMap,
+    future::{Future, IntoFuture, poll_fn},
+    pin::pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+    time::Duration,
+};
+
+use anyhow::{Result, ensure};
+use table_runtime::{
+    BulkProgress, ETag, Error, Row, TableEntity, Tables,
+    backend::{
+        Action, AzureBackend, Backend, BoxFuture, Continuation, Group, KeyRange, Operation, Page, Partitions, Scan,
+    },
+};
+use tests::{
+    plain::Plain,
+    scripted::{Answer, Scripted},
+};
+
+#[derive(TableEntity, Clone, Debug)]
+struct Reading {
+    #[partition_key]
+    sensor: u32,
+    #[row_key]
+    number: u32,
+    value: i32,
+}
+
+/// An entity that is written in steps, because each index row has a partition of its own.
+#[derive(TableEntity, Clone, Debug)]
+struct Account {
+    #[partition_key]
+    bank: u32,
+    #[row_key]
+    number: u32,
+    #[index(email)]
+    email: String,
+}
+
+/// Returns readings of different partitions, so that each takes a transaction of its own.
+fn readings(count: u32) -> impl Iterator<Item = Reading> + Send {
+    (0..count).map(|sensor| Reading { sensor, number: 0, value: 1 })
+}
+
+/// A store that answers its writes all at once, when the test ends a round.
+#[derive(Clone, Debug)]
+struct Rounds {
+    inner: Plain,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    round: usize,
+    /// Writes that wait for the end of the round.
+    waiting: Vec<Waker>,
+    overloads: u64,
+    /// Number of times that each row was sent with an action.
+    sent: BTreeMap<(String, &'static str), usize>,
+}
+
+impl Rounds {
+    fn new(inner: Plain) -> Self {
+        Self { inner, state: Arc::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers the writes that wait, after an overload if `is_overloaded` is true. Returns their number.
+    fn end(&self, is_overloaded: bool) -> usize {
+        let mut state = self.lock();
+        state.round += 1;
+        // Every write was refused at first.
+        state.overloads += if is_overloaded { state.waiting.len() as u64 } else { 0 };
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        waiting.iter().for_each(Waker::wake_by_ref);
+        waiting.len()
+    }
+}
+
+impl Backend for Rounds {
+    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool, Error>> {
+        self.inner.create_table(table)
+    }
+
+    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool, Error>> {
+        self.inner.delete_table(table)
+    }
+
+    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>, Error>> {
+        self.inner.list_tables(prefix)
+    }
+
+    fn get<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+    ) -> BoxFuture<'a, Result<Option<Row>, Error>> {
+        self.inner.get(table, partition_key, row_key, select)
+    }
+
+    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page, Error>> {
+        self.inner.query(scan, from)
+    }
+
+    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>, Error>> {
+        Box::pin(async move {
+            let round = {
+                let mut state = self.lock();
+                for Operation { row_key, action } in &group.operations {
+                    let row = format!("{}({},{row_key})", group.table, group.partition_key);
+                    *state.sent.entry((row, action.name())).or_default() += 1;
+                }
+                state.round
+            };
+            poll_fn(|context| {
+                let mut state = self.lock();
+                if state.round > round {
+                    return Poll::Ready(());
+                }
+                // The waker of a future that is polled again is replaced.
+                state.waiting.retain(|waker| !waker.will_wake(context.waker()));
+                state.waiting.push(context.waker().clone());
+                Poll::Pending
+            })
+            .await;
+            self.inner.execute(group).await
+        })
+    }
+
+    fn overloads(&self) -> u64 {
+        self.lock().overloads
+    }
+}
+
+/// Notes that the task was woken.
+#[derive(Debug, Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Runs a bulk write, round after round. Returns the number of transactions in each.
+fn run(
+    store: &Rounds,
+    load: impl IntoFuture<Output = Result<BulkProgress, Error>>,
+    is_overloaded: impl Fn(usize) -> bool,
+) -> Result<(BulkProgress, Vec<usize>)> {
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&woken));
+    let mut context = Context::from_waker(&waker);
+    let mut load = pin!(load.into_future());
+    let mut rounds = Vec::new();
+    loop {
+        // A round begins when the load waits for the store.
+        loop {
+            woken.0.store(false, Ordering::SeqCst);
+            if let Poll::Ready(done) = load.as_mut().poll(&mut context) {
+                return Ok((done?, rounds));
+            }
+            if !woken.0.load(Ordering::SeqCst) {
+                break;
+            }
+        }
+        let answered = store.end(is_overloaded(rounds.len()));
+        ensure!(answered > 0, "the load waits for nothing after {rounds:?}");
+        rounds.push(answered);
+    }
+}
+
+async fn store<E: TableEntity>() -> Result<(Plain, Rounds)> {
+    let plain = Plain::default();
+    plain.tables().create::<E>().await?;
+    Ok((plain.clone(), Rounds::new(plain)))
+}
+
+#[tokio::test]
+async fn under_overload_the_transactions_in_flight_are_halved_and_then_recover_one_by_one() -> Result<()> {
+    let (plain, store) = store::<Reading>().await?;
+    let tables = Tables::new(store.clone());
+    let load = tables.insert_all(readings(240));
+    let (progress, rounds) = run(&store, load, |round| round == 1 || (8..14).contains(&round))?;
+    let expected = [16, 16, 8, 9, 10, 11, 12, 13, 14, 7, 3, 1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];
+    assert_eq!(rounds[..expected.len()], expected);
+    assert_eq!((progress.written, rounds.iter().sum::<usize>()), (240, 240));
+    assert!(store.lock().sent.values().all(|&times| times == 1), "no row was sent twice");
+    let partitions = Partitions::All;
+    let (table, rows) = ("Reading".into(), KeyRange::ALL);
+    let scan = Scan { table, partitions, rows, filter: None, select: None, page: 1000 };
+    assert_eq!(plain.query(&scan, None).await?.rows.len(), 240);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_transactions_in_flight_never_exceed_the_maximum_of_the_user() -> Result<()> {
+    for (most, expected) in [(1, vec![1, 1, 1, 1]), (5, vec![5, 5, 2, 3, 4, 5, 5]), (50, vec![16, 32, 16, 17, 18])] {
+        let (_, store) = store::<Reading>().await?;
+        let tables = Tables::new(store.clone());
+        let load = tables.insert_all(readings(200)).side_by_side(most);
+        let (progress, rounds) = run(&store, load, |round| round == 1)?;
+        assert_eq!((progress.written, &rounds[..expected.len()]), (200, &*expected), "at most {most}");
+        assert!(rounds.iter().all(|&round| round <= most));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_an_overload_a_larger_maximum_is_reached_by_doubling() -> Result<()> {
+    let (_, store) = store::<Reading>().await?;
+    let tables = Tables::new(store.clone());
+    let (_, rounds) = run(&store, tables.insert_all(readings(1000)).side_by_side(200), |_| false)?;
+    assert_eq!(rounds[..6], [16, 32, 64, 128, 200, 200]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_steps_of_entities_with_index_rows_in_other_partitions_adapt_too() -> Result<()> {
+    let (plain, store) = store::<Account>().await?;
+    let tables = Tables::new(store.clone());
+    let account = |number: u32| Account { bank: number % 3, number, email: format!("{number}@example.com") };
+    let (progress, rounds) = run(&store, tables.insert_all((0..240).map(account)), |round| round == 1)?;
+    // The entities of three partitions, and then the index rows, each in a partition of its own.
+    assert_eq!(rounds[..6], [3, 16, 8, 9, 10, 11]);
+    assert_eq!(progress.written, 240);
+    assert!(store.lock().sent.values().all(|&times| times == 1), "no row was sent twice");
+    for number in 0..240 {
+        let found = Account::by_email(&*format!("{number}@example.com")).all(&plain.tables()).await?;
+        assert_eq!(found.iter().map(|account| account.number).collect::<Vec<_>>(), [number]);
+    }
+    Ok(())
+}
+
+fn busy() -> Answer {
+    let body = r#"{"odata.error":{"code":"ServerBusy","message":{"lang":"en-US","value":"The server is busy."}}}"#;
+    Answer::new(503).json(body)
+}
+
+fn written() -> Answer {
+    Answer::new(204).header("ETag", "W/\"datetime'2026-11-20T12%3A00%3A00.0000000Z'\"")
+}
+
+async fn scripted() -> Result<(Scripted, AzureBackend)> {
+    let server = Scripted::start().await?;
+    let builder = AzureBackend::builder("acc").access_key("a2V5").endpoint(server.endpoint());
+    Ok((server, builder.slow_after(Duration::from_millis(200)).build()?))
+}
+
+#[tokio::test]
+async fn refusals_and_slow_answers_of_the_service_are_overloads() -> Result<()> {
+    let (server, service) = scripted().await?;
+    let operations = vec![Operation { row_key: "r".to_owned(), action: Action::Upsert([].into_iter().collect()) }];
+    let write = Group { table: "Posts".into(), partition_key: "p".to_owned(), operations };
+    server.then(Answer::new(429)).then(busy()).then(written());
+    service.execute(&write).await?;
+    assert_eq!(service.overloads(), 2);
+
+    server.then(Answer::new(500).json(r#"{"odata.error":{"code":"OperationTimedOut"}}"#));
+    assert!(matches!(service.execute(&write).await, Err(Error::OutcomeUnknown(_))));
+    assert_eq!(service.overloads(), 3);
+
+    server.then(written().after(Duration::from_millis(250)));
+    service.execute(&write).await?;
+    assert_eq!(service.overloads(), 4);
+    // Clones share the count.
+    assert_eq!(service.clone().overloads(), 4);
+
+    for status in [400, 403, 404, 409, 412] {
+        server.then(Answer::new(status));
+        assert!(service.execute(&write).await.is_err());
+    }
+    // A query may take seconds although the service is not overloaded.
+    server.then(Answer::new(200).json(r#"{"value":[]}"#).after(Duration::from_millis(250)));
+    let (table, partitions, rows) = ("Posts".into(), Partitions::All, KeyRange::ALL);
+    service.query(&Scan { table, partitions, rows, filter: None, select: None, page: 1000 }, None).await?;
+    assert_eq!(service.overloads(), 4);
+    Ok(())
+}
+
+#[tokio::test]
+async fn on_a_busy_service_every_entity_is_written_once() -> Result<()> {
+    let (server, service) = scripted().await?;
+    let tables = Tables::new(service.clone());
+    for _ in 0..4 {
+        server.then(busy().header("x-ms-retry-after-ms", "20"));
+    }
+    for _ in 0..12 {
+        server.then(written());
+    }
+    let progress = tables.insert_all(readings(12)).side_by_side(4).await?;
+    assert_eq!((progress.written, progress.failed, server.left(), service.overloads()), (12, 0, 0, 4));
+    let mut bodies: Vec<_> = server.requests().into_iter().map(|request| request.body).collect();
+    assert_eq!(bodies.len(), 16);
+    // The first four were refused, and were sent once more.
+    let refused: Vec<_> = bodies.drain(..4).collect();
+    assert!(refused.iter().all(|body| bodies.contains(body)));
+    bodies.sort_unstable();
+    bodies.dedup();
+    assert_eq!(bodies.len(), 12);
+    Ok(())
+}
