@@ -49,12 +49,14 @@ mod azure;
 mod check;
 #[cfg(feature = "embedded")]
 mod embedded;
+mod observed;
 mod prefixed;
 
 #[cfg(feature = "azure")]
 pub use azure::{AccessToken, AzureBackend, AzureBuilder};
 #[cfg(feature = "embedded")]
 pub use embedded::{EmbeddedBackend, InMemoryBackend};
+pub(crate) use observed::Observed;
 pub(crate) use prefixed::Prefixed;
 
 /// Boxed future, as methods of a trait object return it.
@@ -152,6 +154,11 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         })
     }
 
+    /// Returns the name of the kind of store, which spans and events of `tracing` have as `db.system.name`.
+    fn system(&self) -> &'static str {
+        "table_store"
+    }
+
     /// Returns a backend of the same store whose reads are answered by a copy of the store, such as that in another
     /// region, if the store does not answer; `None` if there is no copy. What such a backend reads may be out of date.
     /// [`Tables::with_secondary_reads`](crate::Tables::with_secondary_reads) uses it for queries, and for nothing that
@@ -171,6 +178,15 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// grows. A store that slows down its callers by itself, such as one in the same process, need not count.
     fn overloads(&self) -> u64 {
         0
+    }
+
+    /// Returns the store as it is now, for reads that see no later write; `None` if the store has no snapshots, like
+    /// the service. Writes to a snapshot are errors.
+    ///
+    /// # Errors
+    /// Returns the errors of the store.
+    fn snapshot(&self) -> Result<Option<Arc<dyn Backend>>> {
+        Ok(None)
     }
 
     /// Waits before retrying an operation that lost a race to another writer. A test backend may wait for less time, or
@@ -242,10 +258,18 @@ pub struct Scan {
 pub enum Partitions {
     /// One partition.
     One(String),
-    /// All partitions after this one.
-    After(String),
+    /// The partitions whose keys are in a range.
+    Range(KeyRange),
+}
+
+impl Partitions {
     /// All partitions.
-    All,
+    pub const ALL: Self = Self::Range(KeyRange::ALL);
+
+    /// Returns all partitions after this one.
+    pub const fn after(partition_key: String) -> Self {
+        Self::Range(KeyRange { from: Bound::Excluded(partition_key), to: Bound::Unbounded })
+    }
 }
 
 /// Position at which a scan continues. Only the backend that created it can interpret it.
@@ -364,10 +388,14 @@ impl Scan {
 
     /// Returns the number of comparisons that the keys and the filter need.
     pub fn comparisons(&self) -> usize {
-        let bounds = [&self.rows.from, &self.rows.to].into_iter().filter(|bound| **bound != Bound::Unbounded).count();
-        usize::from(self.partitions != Partitions::All)
-            + bounds
-            + self.filter.as_ref().map_or(0, Condition::comparisons)
+        let bounds = |KeyRange { from, to }: &KeyRange| {
+            [from, to].into_iter().filter(|bound| **bound != Bound::Unbounded).count()
+        };
+        let partitions = match &self.partitions {
+            Partitions::One(_) => 1,
+            Partitions::Range(range) => bounds(range),
+        };
+        partitions + bounds(&self.rows) + self.filter.as_ref().map_or(0, Condition::comparisons)
     }
 
     /// Returns the OData filter of the whole scan, such as `PartitionKey eq 'Marcus' and RowKey ge '25'`; empty for all
@@ -376,26 +404,29 @@ impl Scan {
         let mut terms = Vec::new();
         let mut term =
             |name: &str, operator: &str, key: &str| terms.push(format!("{name} {operator} {}", ValueRef::String(key)));
-        match &self.partitions {
-            Partitions::One(key) => term("PartitionKey", "eq", key),
-            Partitions::After(key) => term("PartitionKey", "gt", key),
-            Partitions::All => {}
-        }
-        match (&self.rows.from, &self.rows.to) {
-            (Bound::Included(from), Bound::Included(to)) if from == to => term("RowKey", "eq", from),
+        let mut range = |name: &str, range: &KeyRange| match (&range.from, &range.to) {
+            (Bound::Included(from), Bound::Included(to)) if from == to => term(name, "eq", from),
             (from, to) => {
                 match from {
-                    Bound::Included(key) => term("RowKey", "ge", key),
-                    Bound::Excluded(key) => term("RowKey", "gt", key),
+                    Bound::Included(key) => term(name, "ge", key),
+                    Bound::Excluded(key) => term(name, "gt", key),
                     Bound::Unbounded => {}
                 }
                 match to {
-                    Bound::Included(key) => term("RowKey", "le", key),
-                    Bound::Excluded(key) => term("RowKey", "lt", key),
+                    Bound::Included(key) => term(name, "le", key),
+                    Bound::Excluded(key) => term(name, "lt", key),
                     Bound::Unbounded => {}
                 }
             }
+        };
+        match &self.partitions {
+            Partitions::One(key) => {
+                let key = Bound::Included(key.clone());
+                range("PartitionKey", &KeyRange { from: key.clone(), to: key });
+            }
+            Partitions::Range(partitions) => range("PartitionKey", partitions),
         }
+        range("RowKey", &self.rows);
         match &self.filter {
             Some(condition) if terms.is_empty() => return condition.to_string(),
             Some(condition) => terms.push(format!("({condition})")),
@@ -406,7 +437,7 @@ impl Scan {
 }
 
 /// Implements the requests of a [`Backend`] by those of another one, by kind: tables, points (reads and writes of rows by
-/// their keys), queries, time (with the overloads).
+/// their keys), queries, time (with the overloads and the name).
 macro_rules! forward_requests {
     ($this:ident => $inner:expr; $($kind:ident),+) => {
         $(forward_requests!(@$kind $this, $inner);)+
@@ -495,6 +526,11 @@ macro_rules! forward_requests {
             $inner.clock()
         }
 
+        fn system(&self) -> &'static str {
+            let $this = self;
+            $inner.system()
+        }
+
         fn overloads(&self) -> u64 {
             let $this = self;
             $inner.overloads()
@@ -521,5 +557,9 @@ impl<B: Backend + ?Sized> Backend for Arc<B> {
 
     fn side_by_side(&self) -> usize {
         (**self).side_by_side()
+    }
+
+    fn snapshot(&self) -> Result<Option<Arc<dyn Backend>>> {
+        (**self).snapshot()
     }
 }

@@ -1,6 +1,7 @@
 //! Writes of many entities, packed into transactions that run concurrently.
 
 mod batching;
+mod delete;
 mod load;
 mod pace;
 mod send;
@@ -11,12 +12,13 @@ use futures_core::{Stream, TryStream};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::{
-    BulkProgress, Error, Point, Result, TableEntity, Tables,
+    BulkProgress, Error, Point, Result, Stored, TableEntity, Tables,
     backend::BoxFuture,
     index::{Encoded, Schema},
+    observe::observed,
     query::{OwnKey, Primary},
     row::RowKeys,
-    transaction::Verb,
+    transaction::{self, Verb},
     write,
 };
 use load::BulkWriter;
@@ -30,6 +32,7 @@ pub struct Bulk<'a> {
     tables: Tables,
     entities: Input<'a>,
     schema: Schema,
+    verb: &'static str,
     side_by_side: usize,
     on_progress: Option<BulkCallback<'a>>,
 }
@@ -54,6 +57,41 @@ impl<E: TableEntity> AsEntity<E> for E {
 impl<E: TableEntity> AsEntity<E> for &E {
     fn as_entity(&self) -> &E {
         self
+    }
+}
+
+/// A key, or an entity as it was read, which [`Tables::remove_all`] accepts: a [`Point`] of `T::key(…)`, a [`Stored`], or a
+/// reference to one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither the key of an entity nor an entity as it was read",
+    note = "write `T::key(…)`, with every field of the key, or give what a query returned"
+)]
+pub trait AsKey<E: TableEntity> {
+    #[doc(hidden)]
+    fn removal(&self) -> Removal;
+}
+
+/// The removal of one entity, as a bulk write takes it.
+#[doc(hidden)]
+#[allow(missing_debug_implementations, reason = "no user has one")]
+pub struct Removal(Result<Item>);
+
+impl<E: TableEntity> AsKey<E> for Point<E, Primary> {
+    fn removal(&self) -> Removal {
+        Removal(write::point(self.plan()).map(|keys| (keys, Verb::Remove(None))))
+    }
+}
+
+impl<E: TableEntity> AsKey<E> for Stored<E> {
+    fn removal(&self) -> Removal {
+        let (entity, state) = self.parts();
+        Removal(transaction::removed(entity, state))
+    }
+}
+
+impl<E: TableEntity, K: AsKey<E>> AsKey<E> for &K {
+    fn removal(&self) -> Removal {
+        (**self).removal()
     }
 }
 
@@ -120,7 +158,7 @@ impl Tables {
         E: TableEntity,
         S: Stream<Item: AsEntity<E>> + Send + 'a,
     {
-        self.bulk::<E>(entities.map(|entity| encoded(entity.as_entity(), Verb::Insert)))
+        self.bulk::<E>("insert_all", entities.map(|entity| encoded(entity.as_entity(), Verb::Insert)))
     }
 
     /// Writes new entities from a stream of results, such as the lines of a file or what another query reads, as
@@ -153,7 +191,7 @@ impl Tables {
         E: TableEntity,
         S: TryStream<Ok: AsEntity<E>, Error: Into<BoxError>> + Send + 'a,
     {
-        self.bulk::<E>(given(entities).map(|entity| encoded(entity?.as_entity(), Verb::Insert)))
+        self.bulk::<E>("insert_all", given(entities).map(|entity| encoded(entity?.as_entity(), Verb::Insert)))
     }
 
     /// Writes entities, new or in place of those with the same keys, as [`insert_all`](Self::insert_all) does. To
@@ -176,7 +214,7 @@ impl Tables {
         E: TableEntity,
         S: Stream<Item: AsEntity<E>> + Send + 'a,
     {
-        self.bulk::<E>(entities.map(|entity| encoded(entity.as_entity(), Verb::Upsert)))
+        self.bulk::<E>("upsert_all", entities.map(|entity| encoded(entity.as_entity(), Verb::Upsert)))
     }
 
     /// Writes entities from a stream of results as [`upsert_all`](Self::upsert_all) does. Its errors are those of
@@ -186,52 +224,82 @@ impl Tables {
         E: TableEntity,
         S: TryStream<Ok: AsEntity<E>, Error: Into<BoxError>> + Send + 'a,
     {
-        self.bulk::<E>(given(entities).map(|entity| encoded(entity?.as_entity(), Verb::Upsert)))
+        self.bulk::<E>("upsert_all", given(entities).map(|entity| encoded(entity?.as_entity(), Verb::Upsert)))
     }
 
-    /// Removes the entities with these keys. A missing entity is not a failure, and is counted as
-    /// [`missing`](BulkProgress::missing).
+    /// Removes entities, given by their keys or as they were read, in any version. Their index rows are removed with
+    /// them. A missing entity is not a failure, and is counted as [`missing`](BulkProgress::missing).
+    ///
+    /// An entity with indexes that is given by its key is read first. One that was read, a [`Stored`], is not, unless it
+    /// has changed since.
+    ///
+    /// ```
+    /// # use table_runtime::{Result, TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] number: u32, title: String }
+    /// # async fn example(tables: Tables) -> Result<()> {
+    /// tables.remove_all((0..1000).map(|number| Post::key("Marcus", number))).await?;
+    /// let drafts = Post::by_key("Marcus").filter(|post| post.title.eq("draft")).all(&tables).await?;
+    /// tables.remove_all(&drafts).await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// Returns the same errors as [`insert_all`](Self::insert_all).
     pub fn remove_all<'a, E, I>(&self, keys: I) -> Bulk<'a>
     where
         E: TableEntity,
-        I: IntoIterator<Item = Point<E, Primary>, IntoIter: Send + 'a>,
+        I: IntoIterator<Item: AsKey<E>, IntoIter: Send + 'a>,
     {
         self.remove_all_from(stream::iter(keys))
     }
 
-    /// Removes entities with the keys from a stream, as [`remove_all`](Self::remove_all) does from an iterator.
-    pub fn remove_all_from<'a, E: TableEntity>(
-        &self,
-        keys: impl Stream<Item = Point<E, Primary>> + Send + 'a,
-    ) -> Bulk<'a> {
-        self.bulk::<E>(keys.map(|key| Ok((write::point(key.plan())?, Verb::Remove))))
+    /// Removes the entities of a stream, given by their keys or as they were read, as [`remove_all`](Self::remove_all)
+    /// does from an iterator.
+    pub fn remove_all_from<'a, E, S>(&self, keys: S) -> Bulk<'a>
+    where
+        E: TableEntity,
+        S: Stream<Item: AsKey<E>> + Send + 'a,
+    {
+        self.bulk::<E>("remove_all", keys.map(|key| key.removal().0))
     }
 
-    /// Removes entities with the keys from a stream of results, such as the keys of entities that a query reads. The
+    /// Removes the entities of a stream of results, such as another query, as [`remove_all`](Self::remove_all) does. The
     /// errors are those of [`try_insert_all_from`](Self::try_insert_all_from).
+    ///
+    /// ```
+    /// # use table_runtime::{Result, TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] number: u32, title: String }
+    /// # async fn example(tables: Tables) -> Result<()> {
+    /// tables.try_remove_all_from(Post::by_key("Marcus").stream(&tables)).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn try_remove_all_from<'a, E, S>(&self, keys: S) -> Bulk<'a>
     where
         E: TableEntity,
-        S: TryStream<Ok = Point<E, Primary>, Error: Into<BoxError>> + Send + 'a,
+        S: TryStream<Ok: AsKey<E>, Error: Into<BoxError>> + Send + 'a,
     {
-        self.bulk::<E>(given(keys).map(|key| Ok((write::point(key?.plan())?, Verb::Remove))))
+        self.bulk::<E>("remove_all", given(keys).map(|key| key?.removal().0))
     }
 
-    fn bulk<'a, E: TableEntity>(&self, entities: impl Stream<Item = Result<Item>> + Send + 'a) -> Bulk<'a> {
-        self.write_all(Schema::of::<E>(), entities)
+    fn bulk<'a, E: TableEntity>(
+        &self,
+        verb: &'static str,
+        entities: impl Stream<Item = Result<Item>> + Send + 'a,
+    ) -> Bulk<'a> {
+        self.write_all(Schema::of::<E>(), verb, entities)
     }
 
     /// Writes encoded entities.
     pub(crate) fn write_all<'a>(
         &self,
         schema: Schema,
+        verb: &'static str,
         entities: impl Stream<Item = Result<Item>> + Send + 'a,
     ) -> Bulk<'a> {
         let (tables, side_by_side) = (self.clone(), self.backend().side_by_side());
-        Bulk { tables, entities: Box::pin(entities), schema, side_by_side, on_progress: None }
+        Bulk { tables, entities: Box::pin(entities), schema, verb, side_by_side, on_progress: None }
     }
 }
 
@@ -275,8 +343,9 @@ impl<'a> IntoFuture for Bulk<'a> {
     type IntoFuture = BoxFuture<'a, Result<BulkProgress>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { tables, entities, schema, side_by_side, on_progress } = self;
-        Box::pin(BulkWriter::new(tables, schema, side_by_side, on_progress, entities).run())
+        let Self { tables, entities, schema, verb, side_by_side, on_progress } = self;
+        let running = tables.begin(|| schema.operation(verb));
+        Box::pin(observed(running, BulkWriter::new(tables, schema, side_by_side, on_progress, entities).run()))
     }
 }
 

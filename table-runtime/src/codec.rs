@@ -47,13 +47,22 @@ pub(crate) fn unwritable(
     problem: PropertyProblem,
 ) -> crate::Error {
     let (partition_key, row_key) = (partition_key.clone(), row_key.clone());
-    misfit(RowId { table: table.to_owned(), partition_key, row_key }, name, problem)
+    property_error(RowId { table: table.to_owned(), partition_key, row_key }, name, problem, false)
 }
 
-/// Returns the error for a field and a property that do not fit each other.
+/// Returns the error for a stored property that does not fit its field.
 #[cold]
-pub(crate) fn misfit(row: RowId, name: &str, PropertyProblem { expected, found }: PropertyProblem) -> crate::Error {
-    Box::new(PropertyError { row, property: name.to_owned(), expected: expected.into_owned(), found }).into()
+pub(crate) fn misfit(row: RowId, name: &str, problem: PropertyProblem) -> crate::Error {
+    property_error(row, name, problem, true)
+}
+
+fn property_error(
+    row: RowId,
+    name: &str,
+    PropertyProblem { expected, found }: PropertyProblem,
+    stored: bool,
+) -> crate::Error {
+    Box::new(PropertyError { row, property: name.to_owned(), expected: expected.into_owned(), found, stored }).into()
 }
 
 /// Reader from which the derived code reads an entity.

@@ -21,6 +21,8 @@ pub enum Lookups {}
 pub enum PartitionScan {}
 /// A range in each of `N` hash partitions.
 pub enum FanOut<const N: usize> {}
+/// Every row of the partitions between two partition keys.
+pub enum PartitionRange {}
 /// Every row of a table.
 pub enum TableScan {}
 
@@ -40,7 +42,8 @@ macro_rules! names {
     )*};
 }
 
-names!(Point "point" Range "range" Lookups "lookups" PartitionScan "partition scan" TableScan "table scan");
+names!(Point "point" Range "range" Lookups "lookups" PartitionScan "partition scan" PartitionRange "partition range"
+    TableScan "table scan");
 
 impl<const N: usize> Cost for FanOut<N> {
     fn name() -> Cow<'static, str> {
@@ -52,7 +55,7 @@ impl<const N: usize> Cost for FanOut<N> {
 #[diagnostic::on_unimplemented(
     message = "this query is a `{Self}`, dearer than the `{Max}` allowed here",
     label = "costs more than `{Max}`",
-    note = "in order of cost: Point, Range, Lookups, PartitionScan, FanOut<N>, TableScan"
+    note = "in order of cost: Point, Range, Lookups, PartitionScan, FanOut<N>, PartitionRange, TableScan"
 )]
 pub trait AtMost<Max>: Cost {}
 
@@ -66,10 +69,11 @@ macro_rules! at_most {
 }
 
 at_most! {
-    Point: Point Range Lookups PartitionScan TableScan;
-    Range: Range Lookups PartitionScan TableScan;
-    Lookups: Lookups PartitionScan TableScan;
-    PartitionScan: PartitionScan TableScan;
+    Point: Point Range Lookups PartitionScan PartitionRange TableScan;
+    Range: Range Lookups PartitionScan PartitionRange TableScan;
+    Lookups: Lookups PartitionScan PartitionRange TableScan;
+    PartitionScan: PartitionScan PartitionRange TableScan;
+    PartitionRange: PartitionRange TableScan;
     TableScan: TableScan;
 }
 
@@ -85,6 +89,9 @@ within_fan_out!(Point Range Lookups PartitionScan);
 // Stable Rust cannot state the bound `N <= M`. It can state equality, and the powers of two are listed.
 #[diagnostic::do_not_recommend]
 impl<const N: usize> AtMost<Self> for FanOut<N> {}
+
+#[diagnostic::do_not_recommend]
+impl<const N: usize> AtMost<PartitionRange> for FanOut<N> {}
 
 #[diagnostic::do_not_recommend]
 impl<const N: usize> AtMost<TableScan> for FanOut<N> {}

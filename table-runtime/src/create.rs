@@ -13,21 +13,43 @@ use crate::{
     index::Schema,
     limits,
     maintenance::LayoutScan,
+    observe::{Operation, observed},
     pacing,
     tables::{CatalogPage, LayoutId, Record, State},
 };
 
-/// The creation of an entity's tables, which runs when it is awaited: see [`Tables::create`].
+/// The creation of the tables of one or several entities, which runs when it is awaited: see [`Tables::create`].
 #[must_use = "nothing is created until it is awaited"]
 pub struct Create {
     tables: Tables,
-    schema: Schema,
+    schemas: Vec<Schema>,
     options: Options,
     running: Option<BoxFuture<'static, Result<()>>>,
 }
 
 impl Create {
-    /// Begins although the struct lacks an index that is ready: an emergency rollback to a program without the index.
+    /// Creates the tables of one more entity, after those of the entities before it. An error ends the creation: the
+    /// entities before it are created, and to create them again does no harm. So one call says which entities a program
+    /// has:
+    ///
+    /// ```
+    /// # use table_runtime::{Result, TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Customer { #[partition_key] tenant: String, #[row_key] id: u32 }
+    /// # #[derive(TableEntity)]
+    /// # struct Order { #[partition_key] tenant: String, #[row_key] id: u32 }
+    /// # async fn example(tables: Tables) -> Result<()> {
+    /// tables.create::<Customer>().and::<Order>().await?;
+    /// # Ok(()) }
+    /// # futures::executor::block_on(example(Tables::in_memory()?))?;
+    /// # Ok::<(), table_runtime::Error>(())
+    /// ```
+    pub fn and<E: TableEntity>(mut self) -> Self {
+        self.schemas.push(Schema::of::<E>());
+        self
+    }
+
+    /// Begins although a struct lacks an index that is ready: an emergency rollback to a program without the index.
     ///
     /// Such an index is taken back to the state in which it has to be built, because this program writes entities without
     /// rows in it. Queries of it return [`Error::IndexBuilding`] until a later [`backfill`](Tables::backfill) has built it
@@ -59,21 +81,35 @@ impl Future for Create {
     type Output = Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
-        let Self { tables, schema, options, running } = &mut *self;
-        running.get_or_insert_with(|| Box::pin(create(tables.clone(), *schema, *options))).as_mut().poll(context)
+        let Self { tables, schemas, options, running } = &mut *self;
+        let begin = || -> BoxFuture<'static, Result<()>> {
+            let (tables, schemas, options) = (tables.clone(), schemas.clone(), *options);
+            let running = tables.begin(|| match &*schemas {
+                [schema] => schema.operation("create"),
+                _ => Operation { verb: "create", entity: "", table: "", cost: None },
+            });
+            Box::pin(observed(running, async move {
+                for schema in schemas {
+                    create(&tables, schema, options).await?;
+                }
+                Ok(())
+            }))
+        };
+        running.get_or_insert_with(begin).as_mut().poll(context)
     }
 }
 
 impl fmt::Debug for Create {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Create").field("table", &self.schema.table()).finish_non_exhaustive()
+        let tables: Vec<_> = self.schemas.iter().map(Schema::table).collect();
+        f.debug_struct("Create").field("tables", &tables).finish_non_exhaustive()
     }
 }
 
 impl Tables {
     /// Creates every table that the entity needs, and records in the catalog, the table `TableLayouts`, how the entity is
     /// stored. Existing tables stay as they are. Slices are created by the writes to them. Call it once for each entity
-    /// when the program begins. Await it.
+    /// when the program begins, or once for [several](Create::and). Await it.
     ///
     /// It compares the struct with the recorded keys, indexes and properties, and refuses a program that would not find
     /// stored rows, or would hide rows from other programs. Programs of several versions can run side by side, as long as
@@ -105,13 +141,13 @@ impl Tables {
     }
 
     pub(crate) fn create_schema(&self, schema: Schema) -> Create {
-        Create { tables: self.clone(), schema, options: Options::default(), running: None }
+        Create { tables: self.clone(), schemas: vec![schema], options: Options::default(), running: None }
     }
 }
 
-async fn create(tables: Tables, schema: Schema, options: Options) -> Result<()> {
+async fn create(tables: &Tables, schema: Schema, options: Options) -> Result<()> {
     let entity = schema.describe();
-    entity.layouts.iter().try_for_each(|layout| check_name(&tables, layout))?;
+    entity.layouts.iter().try_for_each(|layout| check_name(tables, layout))?;
     tables.check_table_name(Record::LAYOUTS[0].table)?;
     // If the catalog is new, it has no records to read.
     let mut is_empty = tables.create_catalog().await?;
@@ -120,13 +156,13 @@ async fn create(tables: Tables, schema: Schema, options: Options) -> Result<()> 
     let mut delays = pacing::delays();
     loop {
         let began = tables.backend().clock();
-        let pages = if mem::take(&mut is_empty) { Vec::new() } else { read_pages(&tables, &schema, &entity).await? };
+        let pages = if mem::take(&mut is_empty) { Vec::new() } else { read_pages(tables, &schema, &entity).await? };
         if created.is_none() {
             Comparison { options, ..Comparison::new(&entity, schema.was, &pages) }.check_place()?;
             // The records are read before the tables are created: those that another program writes afterwards describe
             // rows that exist.
-            let new = create_tables(&tables, &entity).await?;
-            let forgettable = forgettable(&tables, &entity, &pages, &new).await?;
+            let new = create_tables(tables, &entity).await?;
+            let forgettable = forgettable(tables, &entity, &pages, &new).await?;
             created = Some((new, forgettable));
         }
         let (created, forgettable) = created.as_ref().map_or((&[][..], &[][..]), |(new, old)| (&new[..], &old[..]));
@@ -141,7 +177,7 @@ async fn create(tables: Tables, schema: Schema, options: Options) -> Result<()> 
             has_no_entity,
         };
         let Decision::Change { change, ready, name, waits } = compared.decide()? else {
-            has_no_entity = Some(self::has_no_entity(schema, &tables).await?);
+            has_no_entity = Some(self::has_no_entity(schema, tables).await?);
             continue;
         };
         let mut kept = ready;
@@ -159,7 +195,7 @@ async fn create(tables: Tables, schema: Schema, options: Options) -> Result<()> 
             }));
         }
         if waits {
-            let pages = read_pages(&tables, &schema, &entity).await?;
+            let pages = read_pages(tables, &schema, &entity).await?;
             let records = pages.iter().flat_map(|page| &page.records);
             waited = records.filter(|record| record.state == State::Leaving).map(version).collect();
             tables.wait_for_leases().await;

@@ -2,6 +2,7 @@
 
 mod erased;
 mod version;
+mod with_etag;
 
 use std::{
     fmt,
@@ -20,6 +21,7 @@ use crate::{
 pub(crate) use erased::{Described, EntityInfo, WriteEntity};
 pub use version::{FromOlder, OneVersion, ReadEntity, StoredRow, VersionMisfit, read_older, version_misfit};
 pub(crate) use version::{VERSION, check_unread, check_version, newer_version, version_value};
+pub use with_etag::WithETag;
 
 /// A struct that is stored as a row: `#[derive(TableEntity)]`.
 ///

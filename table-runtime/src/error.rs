@@ -5,7 +5,9 @@ use std::{fmt, path::PathBuf};
 use crate::{DamagedProperties, Row, RowId};
 
 mod bulk;
+mod name;
 mod problem;
+mod web;
 
 pub use bulk::{BulkError, BulkFailure, BulkProgress};
 pub(crate) use problem::one_of;
@@ -309,6 +311,9 @@ pub struct PropertyError {
     pub expected: String,
     /// Content of the row: a type, or a type and a value that is out of range; `nothing` if the property is missing.
     pub found: String,
+    /// `true` if the property is that of a stored row; `false` if no property can hold the field's value, and nothing was
+    /// sent.
+    pub stored: bool,
 }
 
 /// A row, a transaction or a query exceeds a limit of the service.
@@ -596,6 +601,7 @@ mod tests {
             property: name(),
             expected: expected.to_owned(),
             found: quoted(),
+            stored: true,
         };
         let version = |problem| VersionError { row: *row(words), found: 3, known: 2, problem };
         let present = Row {
@@ -681,6 +687,38 @@ mod tests {
                 assert!(!message.ends_with([':', ',', ';', '(']) && !message.starts_with([':', ',', '(']), "{message}");
             }
         }
+    }
+
+    #[test]
+    fn public_messages_tell_nothing_of_rows() {
+        for error in every_kind("s3cr3t") {
+            let message = error.public_message();
+            assert!(!message.is_empty() && !message.contains("s3cr3t") && !message.contains("Posts("), "{message}");
+            assert!([400, 404, 409, 412, 429, 500, 503].contains(&error.status()), "{error}: {}", error.status());
+        }
+    }
+
+    #[test]
+    fn the_status_says_who_can_do_something() {
+        let service = |status| -> Error {
+            let (table, code, message) = (String::new(), String::new(), String::new());
+            Box::new(ServiceError { table, operation: "insert", status, code, message }).into()
+        };
+        assert_eq!([429, 403, 400, 500, 503].map(|status| service(status).status()), [429, 500, 500, 503, 503]);
+        let property = |stored| -> Error {
+            let (property, expected, found) = ("Likes".to_owned(), String::new(), String::new());
+            Box::new(PropertyError { row: *row("a"), property, expected, found, stored }).into()
+        };
+        assert_eq!([property(true).status(), property(false).status()], [500, 400]);
+        assert_eq!(property(false).public_message(), "`Likes` has a value that cannot be stored");
+        assert_eq!(property(true).public_message(), "the service has an error");
+        assert_eq!(Error::ConditionNotMet(row("a")).status(), 412);
+        assert_eq!(Error::NotFound(row("a")).status(), 404);
+        assert_eq!(Error::AlreadyExists(row("a")).status(), 409);
+        let failure = |error| BulkFailure { position: 0, row: None, error: std::sync::Arc::new(error) };
+        let failures = vec![failure(Error::NotFound(row("a"))), failure(Error::AlreadyExists(row("a")))];
+        let bulk = BulkError::new(BulkProgress::default(), failures, 0, false).expect("two failures");
+        assert_eq!(Error::from(Box::new(bulk)).public_message(), "it does not exist");
     }
 
     #[test]

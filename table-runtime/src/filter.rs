@@ -324,7 +324,7 @@ mod tests {
             let deep = (0..200_000).fold(likes(), |deep, _| join(deep, likes()));
             let scan = Scan {
                 table: "Posts".into(),
-                partitions: Partitions::All,
+                partitions: Partitions::ALL,
                 rows: KeyRange::ALL,
                 filter: Some(deep),
                 select: None,

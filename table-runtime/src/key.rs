@@ -28,6 +28,7 @@ mod integer;
 pub(crate) mod order;
 mod pointer;
 mod reader;
+pub(crate) mod recorded;
 mod text;
 mod time;
 mod writer;
@@ -47,7 +48,7 @@ pub use integer::Integer;
 pub use order::KeyRange;
 pub use reader::KeyReader;
 pub(crate) use reader::RowContext;
-pub use time::UnixTime;
+pub use time::{ToTick, UnixTime};
 pub use writer::KeyWriter;
 pub(crate) use writer::{check_length, copy_part, write_part};
 
@@ -107,6 +108,9 @@ pub trait Kind {
     /// Type in which queries take a newtype `T` of this kind.
     type Pass<'a, T: 'a>;
 
+    /// Returns a value that descriptions of layouts show, for every field of this kind.
+    fn example() -> Self::Value<'static>;
+
     /// Writes a value as a property of a pointer. The property has the type that `Property` defines for the value, or
     /// is text if there is none.
     ///
@@ -124,6 +128,12 @@ pub mod kind {
 
     use super::{Date as CivilDate, Kind, UnixTime, pointer};
     use crate::{Guid, Properties, Ticks, ValueRef, error::PropertyProblem};
+
+    /// Examples: 2010-05-28, and noon of that day.
+    const DATE: CivilDate = CivilDate { year: 2010, month: 5, day: 28 };
+    const NOON: UnixTime = UnixTime { seconds: 1_275_048_000, nanoseconds: 0 };
+    /// An example of a random GUID.
+    const GUID: Guid = Guid::from_bytes(0x3f25_04e0_4f89_41d3_9a0c_0305_e82c_3301_u128.to_be_bytes());
 
     /// Text.
     pub struct Text;
@@ -160,16 +170,24 @@ pub mod kind {
         type Owned<'a> = Cow<'a, str>;
         type Pass<'a, T: 'a> = &'a T;
 
+        fn example() -> &'static str {
+            "Ada"
+        }
+
         pointed!(store_text load_text);
     }
 
     macro_rules! by_value {
-        ($($kind:ty: $name:expr, $value:ty, $owned:ty, $store:ident $load:ident, [$($t:tt)*];)*) => {$(
+        ($($kind:ty: $name:expr, $value:ty, $owned:ty, $example:expr, $store:ident $load:ident, [$($t:tt)*];)*) => {$(
             impl $($t)* Kind for $kind {
                 const NAME: &'static str = $name;
                 type Value<'a> = $value;
                 type Owned<'a> = $owned;
                 type Pass<'a, P: 'a> = P;
+
+                fn example() -> Self::Value<'static> {
+                    $example
+                }
 
                 pointed!($store $load);
             }
@@ -177,13 +195,13 @@ pub mod kind {
     }
 
     by_value! {
-        Character: "character", char, char, store_character load_character, [];
-        Name: "name", &'static str, Cow<'a, str>, store_text load_text, [];
-        Integer<T>: T::NAME, T, T, store_integer load_integer, [<T: super::Integer>];
-        Id: "guid", Guid, Guid, store_id load_id, [];
-        Instant: "time", UnixTime, Ticks, store_instant load_instant, [];
-        Date: "date", CivilDate, CivilDate, store_date load_date, [];
-        Bool: "bool", bool, bool, store_bool load_bool, [];
+        Character: "character", char, char, 'a', store_character load_character, [];
+        Name: "name", &'static str, Cow<'a, str>, "Name", store_text load_text, [];
+        Integer<T>: T::NAME, T, T, T::SEVEN, store_integer load_integer, [<T: super::Integer>];
+        Id: "guid", Guid, Guid, GUID, store_id load_id, [];
+        Instant: "time", UnixTime, Ticks, NOON, store_instant load_instant, [];
+        Date: "date", CivilDate, CivilDate, DATE, store_date load_date, [];
+        Bool: "bool", bool, bool, true, store_bool load_bool, [];
     }
 }
 

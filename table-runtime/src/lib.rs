@@ -9,6 +9,8 @@
 //! - [`Point`] and [`Rows`]: read entities; [`cost`] has the cost classes of queries.
 //! - [`key`]: the encoding of keys, and its guarantees.
 //! - [`index`]: the guarantees and costs of indexes, and their state after a crash.
+//! - [`inventory`], [`transfer`]: what a store has, and moving its rows, without the entities' types; the command `tables`
+//!   (feature `cli`) is made of them.
 //! - [`Error`]: the errors.
 //! - [`backend`]: the interface to the stores.
 
@@ -26,12 +28,14 @@ mod filter;
 mod foreign;
 mod guid;
 pub mod index;
+pub mod inventory;
 pub mod key;
 mod layout;
 pub mod limits;
 mod maintenance;
 mod migrate;
 mod modify;
+mod observe;
 mod pacing;
 mod properties;
 pub mod property;
@@ -40,6 +44,7 @@ mod read;
 mod retry;
 mod row;
 mod row_hash;
+mod row_json;
 mod slice_tables;
 mod slices;
 mod tables;
@@ -47,14 +52,15 @@ mod tables;
 pub mod testing;
 mod ticks;
 mod transaction;
+pub mod transfer;
 mod value;
 mod write;
 
-pub use bulk::{AsEntity, Bulk};
+pub use bulk::{AsEntity, AsKey, Bulk};
 pub use catalog::{DropIndex, DroppedIndex};
 pub use column::{Column, Decided, Filter, IntoFilter, Set};
 pub use create::Create;
-pub use entity::{AllowScan, OnePartition, OneVersion, Stored, TableEntity};
+pub use entity::{AllowScan, OnePartition, OneVersion, Stored, TableEntity, WithETag};
 pub use error::{
     BulkError, BulkFailure, BulkProgress, Error, KeyChangedError, KeyError, LayoutChangedError, LimitError,
     MissingIndexError, OutcomeUnknownError, ParseCursorError, PropertyError, PropertyProblem, QueryError, Result,
@@ -62,17 +68,17 @@ pub use error::{
 };
 pub use filter::{Condition, Operator};
 pub use guid::{Guid, ParseGuidError};
-pub use key::{KeyPart, KeyWriter};
+pub use key::{KeyPart, KeyWriter, ToTick};
 pub use layout::{
     Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, PropertyType, Scope, Slice, SliceInfo, SliceUnit,
     WhenInfo,
 };
-pub use maintenance::{Backfill, Backfilled, Finding, Progress, Repair, Repaired, Verify};
+pub use maintenance::{Backfill, Backfilled, Finding, Progress, Repair, Repaired, Verified, Verify};
 pub use migrate::{DropMoved, DroppedEntity, Migrate, Migrated};
 pub use properties::{DamagedProperties, Properties, PropertiesRef};
 pub use property::Property;
 pub use query::{
-    Bounds, Copied, Done, Entities, EntityGroup, Explain, Lookup, Opened, OwnedView, PageOf, Point, Primary,
+    Bounds, BoxedRows, Copied, Done, Entities, EntityGroup, Explain, Lookup, Opened, OwnedView, PageOf, Point, Primary,
     Projection, Query, Rows, Unique, Variant, View,
 };
 pub use row::{ETag, ParseETagError, Row, RowId, RowRef, RowSet};

@@ -17,4 +17,4 @@ pub use progress::Progress;
 pub(crate) use progress::ProgressCallback;
 pub use repair::{Repair, Repaired};
 pub(crate) use scan::{LayoutScan, ScannedPage, all_rows};
-pub use verify::Verify;
+pub use verify::{Verified, Verify};

@@ -27,6 +27,7 @@ use crate::{
     entity::{self, Described as _},
     index::{Encoded, Schema},
     maintenance::{LayoutScan, ProgressCallback},
+    observe::observed,
 };
 use copy::Copier;
 use switch::Switch;
@@ -97,7 +98,8 @@ impl IntoFuture for Migrate {
     type IntoFuture = BoxFuture<'static, Result<Migrated>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(run(self))
+        let running = self.migration.tables.begin(|| self.migration.old.operation("migrate"));
+        Box::pin(observed(running, run(self)))
     }
 }
 

@@ -59,7 +59,9 @@ impl Tables {
         C: FnMut(&mut K::Entity) + Send + 'a,
     {
         let (tables, key) = (self.clone(), Point::new(key.plan().clone()));
-        Box::pin(async move { modify_present(&tables, &key, &mut change, &mut pacing::delays()).await })
+        Box::pin(self.observed(Schema::of::<K::Entity>(), "modify", async move {
+            modify_present(&tables, &key, &mut change, &mut pacing::delays()).await
+        }))
     }
 
     /// Reads the entity that has the key of `entity`, changes it and writes it back, as [`modify`](Self::modify) does.
@@ -101,7 +103,7 @@ impl Tables {
         C: FnMut(&mut E) + Send + 'a,
     {
         let (tables, new) = (self.clone(), Encoded::of(entity));
-        Box::pin(async move {
+        Box::pin(self.observed(Schema::of::<E>(), "modify_or_insert", async move {
             let new = new?;
             let keys = &new.primary().keys;
             let key = Point::new(Plan::of_keys::<E>(&keys.partition_key, &keys.row_key));
@@ -114,7 +116,7 @@ impl Tables {
                     return as_stored(&new, read.as_ref(), &etag);
                 }
             }
-        })
+        }))
     }
 }
 

@@ -6,12 +6,14 @@
 
 mod access;
 mod bounds;
+mod boxed;
 mod builder;
 mod copied;
 mod explain;
 mod group;
 mod of_entity;
 mod pages;
+mod partitions;
 mod parts;
 mod point;
 mod projection;
@@ -20,27 +22,88 @@ mod view;
 
 pub use access::{Access, Complete, Opened, PrefixAccess, Reach, Spread, Unopened};
 pub use bounds::Bounds;
+pub use boxed::BoxedRows;
 pub use builder::QueryBuilder;
 pub use copied::Copied;
 pub use explain::Explain;
 pub use group::{EntityGroup, Keyed, PartitionParts, SharedParts, Variant, group_rows, variant};
 pub use of_entity::OfEntity;
 pub use pages::{Entities, PageOf};
+pub use partitions::PartitionOrder;
 pub use parts::{Done, HasPart, OnePoint, Part, Primary, Rest, Sorted, Unique};
 pub use point::{Lookup, OwnKey, Point};
 pub use projection::{Borrowed, InRow, Lends, Projection, SameAs, Unchanged, borrow, project};
 pub use rows::{OneEntity, Rows};
 pub use view::{OwnedView, View};
 
-use crate::cost::Cost;
+use crate::{Result, Tables, backend::BoxFuture, cost::Cost};
 
-/// A read of the store whose cost is known.
-pub trait Query {
+/// A read of the store whose cost is known: a [`Point`] or [`Rows`].
+///
+/// A function that takes any query can demand a cost class, and run the query:
+///
+/// ```
+/// use table_runtime::{Query, Result, TableEntity, Tables, cost::{AtMost, Range}};
+///
+/// #[derive(TableEntity)]
+/// struct Post {
+///     #[partition_key]
+///     author: String,
+///     #[row_key]
+///     number: u32,
+/// }
+///
+/// /// Returns the posts of a page. A query that reads more rows than it returns does not compile.
+/// async fn listed<Q>(tables: &Tables, query: Q) -> Result<Vec<Q::Item>>
+/// where
+///     Q: Query<Entity = Post, Cost: AtMost<Range>>,
+/// {
+///     query.all(tables).await
+/// }
+/// # async fn example(tables: Tables) -> Result<()> {
+/// listed(&tables, Post::by_key("Marcus").take(10)).await?;
+/// # Ok(()) }
+/// ```
+pub trait Query: Sized {
     /// Entity that the query reads.
     type Entity;
+    /// Result for one row, such as `Stored<Post>`.
+    type Item: Send + 'static;
     /// Cost of the query, as a type.
     type Cost: Cost;
 
     /// Describes the requests that the query will send to the store.
     fn explain(&self) -> Explain;
+
+    /// Returns the query without its types, on which everything can be run.
+    fn boxed(self) -> BoxedRows<Self::Item>;
+
+    /// Reads all rows, as [`Rows::all`] does; at most one for a point.
+    ///
+    /// # Errors
+    /// Fails with the errors of [`Rows::all`].
+    fn all(self, tables: &Tables) -> BoxFuture<'_, Result<Vec<Self::Item>>> {
+        self.boxed().all(tables)
+    }
+
+    /// Reads the first row, as [`Rows::first`] does; `None` if there is none.
+    ///
+    /// # Errors
+    /// Fails with the errors of [`Rows::all`].
+    fn first(self, tables: &Tables) -> BoxFuture<'_, Result<Option<Self::Item>>> {
+        self.boxed().first(tables)
+    }
+
+    /// Counts the rows, as [`Rows::count`] does.
+    ///
+    /// # Errors
+    /// Fails with the errors of [`Rows::all`].
+    fn count(self, tables: &Tables) -> BoxFuture<'_, Result<usize>> {
+        self.boxed().count(tables)
+    }
+
+    /// Returns a stream of the rows, as [`Rows::stream`] does.
+    fn stream(self, tables: &Tables) -> Entities<Self::Item> {
+        self.boxed().stream(tables)
+    }
 }

@@ -22,5 +22,5 @@ pub(crate) use plan::{Plan, Reached};
 pub(crate) use point::find;
 pub(crate) use selection::{Selection, values, wants_keys};
 pub(crate) use slices::Slices;
-pub(crate) use source::Source;
+pub(crate) use source::{OnRow, Source};
 pub(crate) use visible::Visible;

@@ -103,6 +103,20 @@ impl fmt::Display for ETag {
     }
 }
 
+/// Serializes the text that [`Display`](fmt::Display) writes.
+impl serde::Serialize for ETag {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Deserializes a text that [`FromStr`] parses.
+impl<'de> serde::Deserialize<'de> for ETag {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 impl fmt::Debug for ETag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -5,7 +5,9 @@ use std::ops::RangeTo;
 use crate::{
     Error, LayoutInfo, Result, Slice, TableEntity, Tables, Ticks,
     backend::BoxFuture,
+    index::Schema,
     key::{KeyPart, kind},
+    observe::observed,
     slice_tables,
 };
 
@@ -59,7 +61,8 @@ impl Tables {
     /// # Errors
     /// Returns the errors of the store.
     pub fn slices<E: Sliced>(&self) -> BoxFuture<'_, Result<Vec<Slice>>> {
-        Box::pin(self.slices_of(&E::LAYOUTS[0]))
+        let running = self.begin(|| Schema::of::<E>().operation("slices"));
+        Box::pin(observed(running, self.slices_of(&E::LAYOUTS[0])))
     }
 
     async fn slices_of(&self, layout: &'static LayoutInfo) -> Result<Vec<Slice>> {
@@ -82,7 +85,8 @@ impl Tables {
         let layout = &E::LAYOUTS[0];
         let field = layout.slice.as_ref().map_or("", |slice| slice.field);
         let before = before.end.to_value().ticks().map_err(|problem| layout.key_error(field, problem));
-        Box::pin(async move { self.drop_slices_of(layout, before?).await })
+        let running = self.begin(|| Schema::of::<E>().operation("drop_slices"));
+        Box::pin(observed(running, async move { self.drop_slices_of(layout, before?).await }))
     }
 
     async fn drop_slices_of(&self, layout: &'static LayoutInfo, before: Ticks) -> Result<Vec<Slice>> {

@@ -13,8 +13,9 @@ pub(crate) use self::{
     states::CatalogPage,
 };
 use crate::{
-    backend::{Backend, Prefixed},
+    backend::{Backend, Observed, Prefixed},
     limits,
+    observe::{self, Observer, Operation, Running},
 };
 
 /// The tables of one store: an account of Azure Table storage, or an embedded store.
@@ -53,12 +54,15 @@ pub struct Tables {
     reader: Option<Arc<dyn Backend>>,
     /// States of layouts that were read from the catalog.
     leases: Arc<Leases>,
+    /// Time after which an operation is slow.
+    slow: Duration,
 }
 
 impl Tables {
     /// Creates a handle to the tables of this backend.
     pub fn new(backend: impl Backend) -> Self {
-        Self { backend: Arc::new(backend), prefixed: None, reader: None, leases: Arc::default() }
+        let backend = Arc::new(Observed(Arc::new(backend)));
+        Self { backend, prefixed: None, reader: None, leases: Arc::default(), slow: observe::SLOW }
     }
 
     /// Returns a handle whose tables all have names that begin with `prefix`: the tables of entities, of indexes and of
@@ -121,7 +125,7 @@ impl Tables {
         let prefixed = Arc::new(prefixed);
         let leases = Arc::new(self.leases.empty());
         let reader = self.reader.as_ref().and_then(|_| prefixed.secondary_reads());
-        Self { backend: Arc::<Prefixed>::clone(&prefixed), prefixed: Some(prefixed), reader, leases }
+        Self { backend: Arc::<Prefixed>::clone(&prefixed), prefixed: Some(prefixed), reader, leases, slow: self.slow }
     }
 
     /// Returns a handle whose queries read the secondary region of the account if the primary region fails. The account
@@ -191,6 +195,49 @@ impl Tables {
         crate::backend::EmbeddedBackend::open(path).map(Self::new)
     }
 
+    /// Opens the embedded store in this file for reading, without changing the file. Any number of processes can do so
+    /// at the same time, but none of them while a process has the file open with [`open`](Self::open).
+    ///
+    /// [`create`](Self::create), which writes to the catalog, is an error like any other write. Indexes that are
+    /// recorded as ready can be queried.
+    ///
+    /// ```
+    /// use table_runtime::{TableEntity, Tables};
+    ///
+    /// #[derive(TableEntity)]
+    /// struct Post {
+    ///     #[partition_key]
+    ///     author: String,
+    ///     #[row_key]
+    ///     id: u32,
+    /// }
+    ///
+    /// # futures::executor::block_on(async {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("blog.tables");
+    /// let post = Post { author: "Marcus".into(), id: 1 };
+    /// let tables = Tables::open(&path)?;
+    /// tables.create::<Post>().await?;
+    /// tables.insert(&post).await?;
+    /// drop(tables);
+    ///
+    /// let tables = Tables::open_read_only(&path)?;
+    /// assert!(Post::key("Marcus", 1).exists(&tables).await?);
+    /// assert!(tables.upsert(&post).await.is_err());
+    /// # Ok::<(), table_runtime::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`Error::InUse`](crate::Error::InUse) if this or another process has the file open for writing. Returns
+    /// [`Error::Store`](crate::Error::Store) if the file does not exist, is not a store, or was not closed because its
+    /// process was killed: [`open`](Self::open) it once, which repairs it. Every write returns
+    /// [`Error::Store`](crate::Error::Store), and nothing is written.
+    #[cfg(feature = "embedded")]
+    pub fn open_read_only(path: impl AsRef<std::path::Path>) -> crate::Result<Self> {
+        crate::backend::EmbeddedBackend::open_read_only(path).map(Self::new)
+    }
+
     /// Creates an embedded store in memory, which is deleted with its last clone.
     ///
     /// # Errors
@@ -234,6 +281,56 @@ impl Tables {
     #[must_use]
     pub fn with_lease(self, length: Duration) -> Self {
         Self { leases: Arc::new(Leases::new(length)), ..self }
+    }
+
+    /// Returns a handle whose operations are slow after this time. The default is a second.
+    ///
+    /// Each function that a user calls on a handle or a query, such as an insert, a query or a job, is an operation. The
+    /// crate `tracing` gets a span and, at its end, an event for each, whatever the store. An operation that is slow, or in
+    /// which something had to be tried again, is an event at the level `info`. All others, and the spans, are at the level
+    /// `debug`. Without a subscriber for `info`, nothing is measured. The fields have the names of OpenTelemetry's
+    /// conventions for databases, or begin with `table.`:
+    ///
+    /// | field | content |
+    /// |---|---|
+    /// | `otel.name` | `insert Posts`; of the span only, as `otel.kind` (`client`) and `otel.status_code` (`ERROR`) |
+    /// | `db.system.name` | `azure.tables`, or `redb` for the embedded store |
+    /// | `db.operation.name` | the function, such as `insert`, `all` or `repair` |
+    /// | `db.collection.name` | the table, without the handle's prefix; empty for a function of several entities |
+    /// | `db.response.returned_rows` | number of rows that a query returned |
+    /// | `error.type` | name of the [`Error`](crate::Error), such as `ConditionNotMet` |
+    /// | `table.entity` | name of the entity in the catalog |
+    /// | `table.cost` | cost class of a query, such as `partition scan` |
+    /// | `table.requests` | number of requests to the store, without repetitions |
+    /// | `table.rows_read` | number of rows that the store returned, of indexes and of the catalog too |
+    /// | `table.retries` | number of requests that were sent again, and of steps that lost a race to another writer |
+    /// | `table.outcome` | `ok`, `error`, or `cancelled` if the future was dropped |
+    /// | `duration` | of the event only |
+    ///
+    /// [`dump`](Self::dump), [`load`](Self::load), [`inventory`](Self::inventory) and
+    /// [`Inventory::verify`](crate::inventory::Inventory::verify) are no operations, nor are the readers and writers of
+    /// [`transfer`](crate::transfer).
+    ///
+    /// No field holds a key, a value or a secret. What runs inside of an operation, such as the reads of a `modify` or
+    /// the query of a [`delete_all`](crate::Rows::delete_all), belongs to that operation and is none of its own.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use table_runtime::Tables;
+    ///
+    /// let tables = Tables::in_memory()?.with_slow_after(Duration::from_millis(100));
+    /// # Ok::<(), table_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_slow_after(self, time: Duration) -> Self {
+        Self { slow: time, ..self }
+    }
+
+    /// Begins an operation of a user; `None` if nobody observes it, or if it is a part of another one.
+    pub(crate) fn begin(&self, operation: impl FnOnce() -> Operation) -> Option<Box<Running>> {
+        let begin = || Observer { system: self.backend.system(), slow: self.slow }.begin(operation());
+        observe::is_observed().then(begin)
     }
 
     /// Returns the backend.

@@ -8,6 +8,7 @@ use crate::{
     column::Set,
     entity::{Loaded, StoredState, WriteEntity},
     index::{Change, Encoded, Occupant, Planned, Schema, Write, check, commit},
+    observe::{Operation, observed},
     pacing,
     query::{OfEntity, OwnKey},
     read::Plan,
@@ -42,7 +43,8 @@ pub(crate) enum Verb {
     Patch(Properties, IfMatch),
     /// Deletion of the entity as it was loaded; `None` if it has to be read.
     Delete(Option<Loaded>, ETag),
-    Remove,
+    /// Deletion in any version. If the entity is known as it was loaded, that version is tried first, without a read.
+    Remove(Option<(Loaded, ETag)>),
 }
 
 impl EntityWrite<'_> {
@@ -51,10 +53,10 @@ impl EntityWrite<'_> {
     }
 
     /// Checks whether the stored row has to be read in any version, because index rows or properties depend on it.
-    fn reads(&self) -> bool {
+    pub(crate) fn reads(&self) -> bool {
         match self.verb {
             Verb::Merge(_) => true,
-            Verb::Upsert(_) | Verb::Remove => self.write.schema.has_indexes(),
+            Verb::Upsert(_) | Verb::Remove(None) => self.write.schema.has_indexes(),
             _ => false,
         }
     }
@@ -82,7 +84,7 @@ impl EntityWrite<'_> {
                 let version = IfMatch::ETag(found.row.etag.clone());
                 Ok(Some((found.into_loaded(), version)))
             }
-            (_, Verb::Remove) => Err(Error::NotFound(Box::new(self.row_id()?))),
+            (_, Verb::Remove(_)) => Err(Error::NotFound(Box::new(self.row_id()?))),
             (Occupant::OtherKind, _) => Err(Error::AlreadyExists(Box::new(self.row_id()?))),
             (Occupant::None, _) => Ok(None),
         }
@@ -217,7 +219,7 @@ impl<'a> Transaction<'a> {
     where
         K: OfEntity<Entity: OnePartition> + OwnKey,
     {
-        self.add(Schema::of::<K::Entity>(), write::point(key.plan()).map(|keys| (keys, Verb::Remove)), None)
+        self.add(Schema::of::<K::Entity>(), write::point(key.plan()).map(|keys| (keys, Verb::Remove(None))), None)
     }
 
     /// Applies the transaction with one request, and one more for each merge, for each upsert and removal of an entity
@@ -234,6 +236,15 @@ impl<'a> Transaction<'a> {
     /// this is known in advance, before anything is sent. Nothing was written, unless the error is
     /// [`Error::OutcomeUnknown`].
     pub async fn commit(self) -> Result<Vec<Option<ETag>>> {
+        let schema = self.writes.first().map(|first| first.write.schema);
+        let operation = || match schema {
+            Some(schema) => schema.operation("transaction"),
+            None => Operation { verb: "transaction", entity: "", table: "", cost: None },
+        };
+        observed(self.tables.begin(operation), self.run()).await
+    }
+
+    async fn run(self) -> Result<Vec<Option<ETag>>> {
         let Self { tables, mut writes, problem } = self;
         if let Some(problem) = problem {
             return Err(problem);
@@ -275,9 +286,17 @@ fn updated(entity: &dyn WriteEntity, state: &StoredState) -> Result<(RowKeys, Ve
     Ok((keys, Verb::Update(state.loaded(entity)?, state.etag().clone(), new)))
 }
 
-/// Returns the deletion of an entity.
-fn deleted(entity: &dyn WriteEntity, state: &StoredState) -> Result<(RowKeys, Verb)> {
+/// Returns the deletion of an entity in the version that was read.
+pub(crate) fn deleted(entity: &dyn WriteEntity, state: &StoredState) -> Result<(RowKeys, Verb)> {
     Ok((state.loaded_key(entity)?, Verb::Delete(state.loaded_for_deletion(entity)?, state.etag().clone())))
+}
+
+/// Returns the removal of an entity in any version.
+pub(crate) fn removed(entity: &dyn WriteEntity, state: &StoredState) -> Result<(RowKeys, Verb)> {
+    let keys = state.loaded_key(entity)?;
+    // Only index rows depend on the stored entity.
+    let loaded = if entity.info().layouts.len() > 1 { state.loaded(entity)? } else { None };
+    Ok((keys, Verb::Remove(loaded.map(|loaded| (loaded, state.etag().clone())))))
 }
 
 /// Checks that all writes are to one partition of one table.
@@ -301,7 +320,7 @@ fn check_place(writes: &[EntityWrite<'_>]) -> Result<()> {
 /// Checks whether the error concerns a row that the commit itself read, and can read again.
 fn is_of_read(writes: &[EntityWrite<'_>], error: &Error) -> bool {
     let (Error::ConditionNotMet(row) | Error::AlreadyExists(row) | Error::NotFound(row)) = error else { return false };
-    let missing = |write: &EntityWrite<'_>| matches!((&write.verb, error), (Verb::Remove, Error::NotFound(_)));
+    let missing = |write: &EntityWrite<'_>| matches!((&write.verb, error), (Verb::Remove(_), Error::NotFound(_)));
     writes.iter().filter(|write| write.reads()).any(|write| write.keys.row_key == row.row_key && !missing(write))
 }
 
@@ -357,10 +376,13 @@ fn plan<'p>(writes: &'p [EntityWrite<'_>], read: &'p [RowsBefore]) -> Vec<Planne
                 let old = old.as_ref().or(read.as_ref().map(|(old, _)| old));
                 (Change { old: old.map(|old| &old.rows), new: None }, Action::Delete(IfMatch::ETag(etag.clone())))
             }
-            (Verb::Remove, Some((old, version))) => {
+            (Verb::Remove(Some((old, etag))), _) => {
+                (Change { old: Some(&old.rows), new: None }, Action::Delete(IfMatch::ETag(etag.clone())))
+            }
+            (Verb::Remove(None), Some((old, version))) => {
                 (Change { old: Some(&old.rows), new: None }, Action::Delete(version.clone()))
             }
-            (Verb::Remove, None) => (Change::NONE, Action::Delete(IfMatch::Any)),
+            (Verb::Remove(None), None) => (Change::NONE, Action::Delete(IfMatch::Any)),
         };
         Planned { write, change, keys, action }
     });

@@ -7,6 +7,7 @@ use crate::{
     column::Set,
     entity::{self, StoredState, WriteEntity},
     index::{Encoded, EntityWriter, Schema, Write},
+    observe::{Observed, observed},
     query::{OfEntity, OwnKey},
     read::Plan,
     row::RowKeys,
@@ -202,26 +203,26 @@ impl Tables {
 impl Tables {
     fn insert_entity(&self, schema: Schema, entity: &dyn WriteEntity) -> BoxFuture<'static, Result<ETag>> {
         let begun = self.encoded(schema, entity);
-        Box::pin(async move {
+        Box::pin(self.observed(schema, "insert", async move {
             let (write, new) = begun?;
             EntityWriter(&write).insert(&new).await
-        })
+        }))
     }
 
     fn upsert_entity(&self, schema: Schema, entity: &dyn WriteEntity) -> BoxFuture<'static, Result<ETag>> {
         let begun = self.encoded(schema, entity);
-        Box::pin(async move {
+        Box::pin(self.observed(schema, "upsert", async move {
             let (write, new) = begun?;
             EntityWriter(&write).upsert(&new).await
-        })
+        }))
     }
 
     fn merge_entity(&self, schema: Schema, entity: &dyn WriteEntity) -> BoxFuture<'static, Result<ETag>> {
         let begun = self.encoded(schema, entity);
-        Box::pin(async move {
+        Box::pin(self.observed(schema, "merge", async move {
             let (write, new) = begun?;
             EntityWriter(&write).merge(&new).await
-        })
+        }))
     }
 
     fn update_entity<'a>(
@@ -232,7 +233,7 @@ impl Tables {
     ) -> BoxFuture<'a, Result<ETag>> {
         let begun = unchanged_key(entity, state)
             .and_then(|keys| Ok((keys, state.loaded(entity)?, self.encoded(schema, entity)?)));
-        Box::pin(async move {
+        Box::pin(self.observed(schema, "update", async move {
             let (keys, old, (write, new)) = begun?;
             let mut etag = state.etag().clone();
             let old = match old {
@@ -245,7 +246,7 @@ impl Tables {
                 Err(_) => state.set_etag(&etag),
             }
             updated.map(|()| etag)
-        })
+        }))
     }
 
     fn patch_row(
@@ -255,10 +256,10 @@ impl Tables {
         condition: IfMatch,
     ) -> BoxFuture<'static, Result<ETag>> {
         let tables = self.clone();
-        Box::pin(async move {
+        Box::pin(self.observed(schema, "patch", async move {
             let (keys, properties) = patch?;
             EntityWriter(&Write::new(tables, schema)?).patch(&keys, properties, condition).await
-        })
+        }))
     }
 
     fn delete_entity(
@@ -269,19 +270,30 @@ impl Tables {
     ) -> BoxFuture<'static, Result<()>> {
         let tables = self.clone();
         let (keys, old, etag) = (state.loaded_key(entity), state.loaded_for_deletion(entity), state.etag().clone());
-        Box::pin(async move {
+        Box::pin(self.observed(schema, "delete", async move {
             let (keys, write) = (keys?, Write::new(tables, schema)?);
             let old = match old? {
                 Some(old) => old,
                 None => write.load(&keys, &etag).await?,
             };
             EntityWriter(&write).delete(&keys, &old.rows, &etag).await
-        })
+        }))
     }
 
     fn remove_row(&self, schema: Schema, key: &Plan) -> BoxFuture<'static, Result<bool>> {
         let (tables, keys) = (self.clone(), point(key));
-        Box::pin(async move { EntityWriter(&Write::new(tables, schema)?).remove(&keys?).await })
+        Box::pin(
+            self.observed(
+                schema,
+                "remove",
+                async move { EntityWriter(&Write::new(tables, schema)?).remove(&keys?).await },
+            ),
+        )
+    }
+
+    /// Returns the future of a user's operation on an entity.
+    pub(crate) fn observed<F>(&self, schema: Schema, verb: &'static str, future: F) -> Observed<F> {
+        observed(self.begin(|| schema.operation(verb)), future)
     }
 
     /// Returns a write of an entity, and the entity's rows.

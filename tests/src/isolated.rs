@@ -109,6 +109,15 @@ impl Backend for Isolated {
         })
     }
 
+    fn snapshot(&self) -> Result<Option<Arc<dyn Backend>>> {
+        let snapshot = self.inner.snapshot()?;
+        Ok(snapshot.map(|inner| -> Arc<dyn Backend> { Arc::new(Self { inner, prefix: self.prefix.clone() }) }))
+    }
+
+    fn system(&self) -> &'static str {
+        self.inner.system()
+    }
+
     fn side_by_side(&self) -> usize {
         self.inner.side_by_side()
     }

@@ -50,6 +50,8 @@ pub enum Act {
     UpsertAll(Vec<Fields>),
     /// Removes many entities.
     RemoveAll(Vec<Key>),
+    /// Removes many entities that the task keeps, or reads first.
+    RemoveRead(Vec<Key>),
     /// Repairs the indexes.
     Repair,
     /// Verifies the indexes.
@@ -185,7 +187,8 @@ impl Writer<'_> {
                 let keys = self.many();
                 Act::UpsertAll(keys.into_iter().map(|key| self.fields::<S>(key)).collect())
             }
-            69..72 => Act::RemoveAll(self.many()),
+            69..71 => Act::RemoveAll(self.many()),
+            71 => Act::RemoveRead(self.many()),
             72..77 => Act::Repair,
             77..80 => Act::Verify,
             80..92 => Act::Find(self.random.below(S::INDEXES.len()), key.0, self.random.byte(VALUES)),
@@ -282,6 +285,8 @@ pub enum Ready<S> {
     One(Part<S>),
     /// Transaction.
     Transaction(Vec<Part<S>>),
+    /// Removal of entities that were read.
+    Removal(Vec<Stored<S>>),
     /// Any other operation.
     Other(Act),
 }
@@ -302,6 +307,13 @@ pub async fn prepare<S: Subject>(tables: &Tables, kept: &mut Kept<S>, act: &Act)
             }
             return Ok((!parts.is_empty()).then_some(Ready::Transaction(parts)));
         }
+        Act::RemoveRead(keys) => {
+            let mut read = Vec::new();
+            for key in keys {
+                read.extend(stored(tables, kept, *key).await?);
+            }
+            return Ok((!read.is_empty()).then_some(Ready::Removal(read)));
+        }
         Act::Insert(_)
         | Act::Upsert(_)
         | Act::Update(..)
@@ -318,11 +330,15 @@ pub async fn prepare<S: Subject>(tables: &Tables, kept: &mut Kept<S>, act: &Act)
     Ok(Some(Ready::Other(act)))
 }
 
-async fn part<S: Subject>(tables: &Tables, kept: &mut Kept<S>, act: &Act) -> Result<Option<Part<S>>> {
-    let stored = async |kept: &mut Kept<S>, key| match kept.remove(&key) {
+/// Returns the entity that the task keeps, or reads it.
+async fn stored<S: Subject>(tables: &Tables, kept: &mut Kept<S>, key: Key) -> Result<Option<Stored<S>>> {
+    match kept.remove(&key) {
         Some(stored) => Ok(Some(stored)),
         None => S::point(key).get(tables).await,
-    };
+    }
+}
+
+async fn part<S: Subject>(tables: &Tables, kept: &mut Kept<S>, act: &Act) -> Result<Option<Part<S>>> {
     let with = |stored: &mut Stored<S>, entity: S, held| match held {
         Held::Stored => **stored = entity,
         Held::New => *stored = Stored::new(entity, Stored::etag(stored).clone()),
@@ -331,19 +347,19 @@ async fn part<S: Subject>(tables: &Tables, kept: &mut Kept<S>, act: &Act) -> Res
         Act::Insert(fields) => Some(Part::Insert(S::new(fields))),
         Act::Upsert(fields) => Some(Part::Upsert(S::new(fields))),
         Act::Merge(fields) => Some(Part::Merge(S::new(fields))),
-        Act::Update(key, change, held) => stored(kept, *key).await?.map(|mut stored| {
+        Act::Update(key, change, held) => stored(tables, kept, *key).await?.map(|mut stored| {
             let new = S::new(&change.of(&stored.fields()));
             with(&mut stored, new, *held);
             Part::Update(stored)
         }),
-        Act::Delete(key, held) => stored(kept, *key).await?.map(|mut stored| {
+        Act::Delete(key, held) => stored(tables, kept, *key).await?.map(|mut stored| {
             let same = S::clone(&stored);
             with(&mut stored, same, *held);
             Part::Delete(stored)
         }),
         Act::Patch(key, likes) => Some(Part::Patch(*key, *likes)),
         Act::PatchIf(key, likes) => {
-            stored(kept, *key).await?.map(|stored| Part::PatchIf(*key, Stored::etag(&stored).clone(), *likes))
+            stored(tables, kept, *key).await?.map(|stored| Part::PatchIf(*key, Stored::etag(&stored).clone(), *likes))
         }
         Act::Extra(key, extra) => Some(Part::Extra(*key, *extra)),
         Act::Remove(key) => Some(Part::Remove(*key)),
@@ -357,6 +373,7 @@ impl<S: Subject> Ready<S> {
         match self {
             Self::One(part) => vec![effect(part)],
             Self::Transaction(parts) => parts.iter().map(effect).collect(),
+            Self::Removal(read) => read.iter().map(|stored| Effect::Deleted(stored.fields().key())).collect(),
             Self::Other(Act::InsertAll(all) | Act::UpsertAll(all)) => all.iter().copied().map(Effect::Put).collect(),
             Self::Other(Act::Modify(key, change)) => vec![Effect::Changed(*key, change.clone())],
             Self::Other(Act::ModifyOrInsert(fields, change)) => vec![Effect::ChangedOrPut(*fields, change.clone())],
@@ -372,6 +389,7 @@ impl<S: Subject> Ready<S> {
             Self::Transaction(parts) => {
                 S::transact(tables, parts).await.map_or_else(Outcome::Failed, |_| Outcome::Done)
             }
+            Self::Removal(read) => bulk(tables.remove_all(&*read).await).unwrap_or_else(Outcome::Failed),
             Self::Other(act) => other::<S>(tables, act).await.unwrap_or_else(Outcome::Failed),
         }
     }
@@ -381,7 +399,7 @@ impl<S: Subject> Ready<S> {
         let parts = match self {
             Self::One(part) => vec![part],
             Self::Transaction(parts) => parts,
-            Self::Other(_) => Vec::new(),
+            Self::Removal(_) | Self::Other(_) => Vec::new(),
         };
         for part in parts {
             if let Part::Update(stored) | Part::Delete(stored) = part {
@@ -420,15 +438,18 @@ async fn one<S: Subject>(tables: &Tables, part: &mut Part<S>) -> Outcome {
     done.map_or_else(Outcome::Failed, |()| Outcome::Done)
 }
 
-async fn other<S: Subject>(tables: &Tables, act: &Act) -> Result<Outcome> {
-    let bulk = |result: Result<BulkProgress>| match result {
+fn bulk(result: Result<BulkProgress>) -> Result<Outcome> {
+    match result {
         Ok(progress) => Ok(Outcome::Bulk(Vec::new(), progress.missing)),
         Err(Error::Bulk(error)) if !error.ended_early => {
             let failures = error.failures.iter().map(|failure| (failure.position, failure.error.clone()));
             Ok(Outcome::Bulk(failures.collect(), error.progress.missing))
         }
         Err(error) => Err(error),
-    };
+    }
+}
+
+async fn other<S: Subject>(tables: &Tables, act: &Act) -> Result<Outcome> {
     let entities = |all: &[Fields]| all.iter().map(S::new).collect::<Vec<_>>();
     let changed = |change: &Change| {
         let change = change.clone();

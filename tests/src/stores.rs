@@ -109,7 +109,7 @@ impl Store {
     /// # Errors
     /// The errors of the store.
     pub async fn rows(&self, table: &str) -> table_runtime::Result<Vec<Row>> {
-        let (partitions, rows) = (Partitions::All, KeyRange::ALL);
+        let (partitions, rows) = (Partitions::ALL, KeyRange::ALL);
         let scan = Scan { table: table.to_owned().into(), partitions, rows, filter: None, select: None, page: 1000 };
         let (mut found, mut from) = (Vec::new(), None);
         loop {

@@ -6,6 +6,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     process::Command,
+    time::SystemTime,
 };
 
 use anyhow::{Context, Result, ensure};
@@ -338,4 +339,46 @@ fn a_change_is_accepted_on_request() -> Result<()> {
     ensure!(run()?.env("TABLE_LAYOUTS", "overwrite").output()?.status.success(), "the change is accepted");
     assert_eq!(message::<changed::Post>(&path), None);
     Ok(())
+}
+
+#[test]
+fn a_layout_shows_where_the_rows_of_each_index_are_and_what_they_hold() {
+    #[derive(TableEntity)]
+    struct Staff {
+        #[partition_key]
+        department: String,
+        #[row_key(prefix = "id-")]
+        number: u32,
+        #[index(name, lowercase, same_partition, unique)]
+        name: String,
+        #[index(email, lowercase, unique)]
+        email: Option<String>,
+        #[index(city, table = "StaffByCity", include(name))]
+        city: String,
+        #[index(joined, reverse_time, same_partition, copy)]
+        joined: SystemTime,
+    }
+    let shown = Staff::layout().to_string();
+    let lines: Vec<_> = shown.lines().map(str::trim).collect();
+    assert_eq!(
+        lines,
+        [
+            "Staff",
+            "key: PartitionKey {department} RowKey id-{number}",
+            "such as PartitionKey='Ada' RowKey='id-0000000007'",
+            "name: PartitionKey {department} RowKey name-{name: lowercase}",
+            "unique, in the entity's partition: pointers",
+            "such as PartitionKey='Ada' RowKey='name-ada'",
+            "email: PartitionKey {email: lowercase} RowKey",
+            "unique, in other partitions, of StaffByEmail: pointers",
+            "such as PartitionKey='ada' RowKey=''",
+            "city: PartitionKey {city} RowKey {department} {number}",
+            "in other partitions, of StaffByCity: pointers, with Name",
+            "such as PartitionKey='Ada' RowKey='Ada 0000000007'",
+            "joined: PartitionKey {department} RowKey joined-{joined: reverse_time} {number}",
+            "in the entity's partition: copies",
+            "such as PartitionKey='Ada' RowKey='joined-2521272527999999999_0000000007'",
+            "properties: Name, Email, City, Joined",
+        ]
+    );
 }

@@ -61,7 +61,7 @@ async fn read(service: &AzureBackend, table: &str, row_key: &str) -> Result<Opti
 fn everything(table: &str) -> Scan {
     Scan {
         table: Cow::Owned(table.to_owned()),
-        partitions: Partitions::All,
+        partitions: Partitions::ALL,
         rows: KeyRange::ALL,
         filter: None,
         select: None,
@@ -433,7 +433,7 @@ async fn scans_return_pages_in_key_order() -> Result<()> {
         let rows = KeyRange { from: Bound::Excluded(names[2].clone()), to: Bound::Excluded(names[6].clone()) };
         let some = Scan { partitions: Partitions::One("p".to_owned()), rows, page: 2, ..everything(table) };
         assert_eq!(row_keys(service, &some).await?, names[3..6]);
-        let after = Scan { partitions: Partitions::After("p".to_owned()), ..everything(table) };
+        let after = Scan { partitions: Partitions::after("p".to_owned()), ..everything(table) };
         assert_eq!(row_keys(service, &after).await?, [""; 0]);
         Ok(())
     })

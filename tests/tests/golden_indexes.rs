@@ -25,7 +25,7 @@ async fn store<E: TableEntity>(entities: &[E]) -> Store {
 
 /// Returns the keys of a table's rows.
 async fn rows(store: &Store, table: &'static str) -> Vec<(String, String)> {
-    let (partitions, rows) = (Partitions::All, KeyRange::ALL);
+    let (partitions, rows) = (Partitions::ALL, KeyRange::ALL);
     let scan = Scan { table: table.into(), partitions, rows, filter: None, select: None, page: 1000 };
     let found = store.backend.query(&scan, None).await.unwrap();
     found.rows.iter().map(|row| (row.partition_key.to_owned(), row.row_key.to_owned())).collect()

@@ -77,10 +77,14 @@ fn scan() -> impl Strategy<Value = Scan> {
         let key = || select(&ROWS[..]).prop_map(str::to_owned);
         prop_oneof![Just(Bound::Unbounded), key().prop_map(Bound::Included), key().prop_map(Bound::Excluded)]
     };
+    let partition_bound = || {
+        let key = || select(&PARTITIONS[..]).prop_map(str::to_owned);
+        prop_oneof![Just(Bound::Unbounded), key().prop_map(Bound::Included), key().prop_map(Bound::Excluded)]
+    };
     let partitions = prop_oneof![
-        Just(Partitions::All),
+        Just(Partitions::ALL),
         select(&PARTITIONS[..]).prop_map(|key| Partitions::One(key.to_owned())),
-        select(&PARTITIONS[..]).prop_map(|key| Partitions::After(key.to_owned())),
+        (partition_bound(), partition_bound()).prop_map(|(from, to)| Partitions::Range(KeyRange { from, to })),
     ];
     let filter = proptest::option::of((select(&NAMES[..]), 0..3).prop_map(|(property, number)| Condition::Compare {
         property,
@@ -168,7 +172,7 @@ proptest! {
     fn both_stores_give_the_same_answers(scripts in vec(script(), 1..20), scans in vec(scan(), 3)) {
         let all = Scan {
             table: "Words".into(),
-            partitions: Partitions::All,
+            partitions: Partitions::ALL,
             rows: KeyRange::ALL,
             filter: None,
             select: None,

@@ -111,7 +111,7 @@ async fn stored(store: &Store, tables: &str) -> Result<Rows> {
     }
     let scan = table_runtime::backend::Scan {
         table: tables.to_owned().into(),
-        partitions: table_runtime::backend::Partitions::All,
+        partitions: table_runtime::backend::Partitions::ALL,
         rows: table_runtime::backend::KeyRange::ALL,
         filter: None,
         select: None,

@@ -199,7 +199,7 @@ async fn under_overload_the_transactions_in_flight_are_halved_and_then_recover_o
     assert_eq!(rounds[..expected.len()], expected);
     assert_eq!((progress.written, rounds.iter().sum::<usize>()), (240, 240));
     assert!(store.lock().sent.values().all(|&times| times == 1), "no row was sent twice");
-    let partitions = Partitions::All;
+    let partitions = Partitions::ALL;
     let (table, rows) = ("Reading".into(), KeyRange::ALL);
     let scan = Scan { table, partitions, rows, filter: None, select: None, page: 1000 };
     assert_eq!(plain.query(&scan, None).await?.rows.len(), 240);
@@ -285,7 +285,7 @@ async fn refusals_and_slow_answers_of_the_service_are_overloads() -> Result<()> 
     }
     // A query may take seconds although the service is not overloaded.
     server.then(Answer::new(200).json(r#"{"value":[]}"#).after(Duration::from_millis(250)));
-    let (table, partitions, rows) = ("Posts".into(), Partitions::All, KeyRange::ALL);
+    let (table, partitions, rows) = ("Posts".into(), Partitions::ALL, KeyRange::ALL);
     service.query(&Scan { table, partitions, rows, filter: None, select: None, page: 1000 }, None).await?;
     assert_eq!(service.overloads(), 4);
     Ok(())

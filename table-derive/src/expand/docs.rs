@@ -99,6 +99,15 @@ fn cost(index: &Index) -> String {
     }
 }
 
+/// Documents `by_partitions`.
+pub(super) fn by_partitions(entity: &Entity) -> String {
+    let first = entity.partition.parts.first().map_or("", |part| entity.fields[part.field].name.as_str());
+    format!(
+        "Reads every row of the partitions whose `{first}` is in the range, in the order of their keys.\n\n{}",
+        layout(entity, entity.primary())
+    )
+}
+
 /// Documents `scan`.
 pub(super) fn scan(entity: &Entity) -> String {
     let tables = match &entity.slice {

@@ -212,7 +212,16 @@ fn layout(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
             let fits = context.fits(part);
             let kind = quote_spanned!(part.span=> #fits::KIND);
             let self_delimiting = quote_spanned!(part.span=> #fits::SELF_DELIMITING);
-            quote!(#t::PartInfo { field: #field, kind: #kind, encoding: #encoding, self_delimiting: #self_delimiting })
+            let example = quote_spanned!(part.span=> #fits::EXAMPLE);
+            quote! {
+                #t::PartInfo {
+                    field: #field,
+                    kind: #kind,
+                    encoding: #encoding,
+                    self_delimiting: #self_delimiting,
+                    example: #example,
+                }
+            }
         });
         quote!(&[#(#parts),*])
     };

@@ -1,4 +1,4 @@
-//! The entity's query functions: `key`, `by_key`, a `by_NAME` for each index, and `scan`.
+//! The entity's query functions: `key`, `by_key`, a `by_NAME` for each index, `by_partitions` and `scan`.
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -15,7 +15,7 @@ pub(super) fn queries(context: &Context<'_>) -> TokenStream {
     let ident = &entity.ident;
     let (parameters, arguments, _) = entity.generics.split_for_impl();
     let bounds = &context.bounds;
-    let (key, scan) = (key(context), scan(context));
+    let (key, partitions, scan) = (key(context), by_partitions(context), scan(context));
     let mut names: Vec<&str> = Vec::new();
     let by = entity.layouts().filter_map(|layout| {
         // After the error for a duplicate name, only the first index of that name has a function.
@@ -29,6 +29,7 @@ pub(super) fn queries(context: &Context<'_>) -> TokenStream {
         impl #parameters #ident #arguments #bounds {
             #key
             #(#by)*
+            #partitions
             #scan
         }
     }
@@ -142,6 +143,29 @@ fn cost(context: &Context<'_>, layout: Layout<'_>, access: Access) -> TokenStrea
             quote!(#t::cost::FanOut<#count>)
         }
     }
+}
+
+/// Returns `by_partitions`, if the first field of the partition key may have an order.
+fn by_partitions(context: &Context<'_>) -> Option<TokenStream> {
+    let entity = context.entity;
+    let layout = entity.primary();
+    let parts = &layout.partition.parts;
+    let first = parts.first().filter(|_| matches!(layout.access(), Access::Opened))?;
+    let t = context.runtime.here();
+    let (documentation, visibility) = (docs::by_partitions(entity), &entity.visibility);
+    let (ty, parts) = (context.part_type(first), context.part_list(parts, &quote!(())));
+    Some(quote! {
+        #[doc = #documentation]
+        #[inline]
+        #visibility fn by_partitions<'range>(
+            range: impl #t::Bounds<#t::Arg<'range, #ty>>,
+        ) -> #t::Rows<Self, #t::Done, #t::cost::PartitionRange>
+        where
+            for<'allowed> #parts: #t::PartitionOrder<Value = #ty>,
+        {
+            #t::QueryBuilder::<Self>::new(0).partitions::<#parts>(range)
+        }
+    })
 }
 
 /// Returns `scan`. It exists without `allow_scan` too, so that the compiler reports the missing attribute.

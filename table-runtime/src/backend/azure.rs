@@ -48,7 +48,7 @@ use self::{
     secondary::{Region, Secondary},
 };
 use super::{Backend, BoxFuture, Continuation, Group, Operation, Page, Scan};
-use crate::{ETag, Result, Row, ValueRef, key::order};
+use crate::{ETag, Result, Row, ValueRef, key::order, observe};
 
 mod azurite;
 mod batch;
@@ -58,13 +58,11 @@ mod credential;
 mod endpoint;
 mod entity;
 mod failure;
-mod forms;
 mod operation;
 mod retry;
 mod secondary;
 mod token;
 mod transport;
-mod unrepresentable;
 
 pub use builder::AzureBuilder;
 pub use token::AccessToken;
@@ -257,6 +255,9 @@ impl AzureBackend {
     ) -> Result<T, RequestFailure> {
         let send = &send;
         let attempts = retry.run(repeat, |attempt| async move {
+            if attempt > 1 {
+                observe::retry();
+            }
             let begin = Instant::now();
             let answer = send().await;
             let is_slow = !MAY_TAKE_LONG.contains(&operation) && begin.elapsed() >= self.slow_after;
@@ -505,6 +506,10 @@ fn parse(url: &str) -> Result<Url, RequestFailure> {
 }
 
 impl Backend for AzureBackend {
+    fn system(&self) -> &'static str {
+        "azure.tables"
+    }
+
     fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
         Box::pin(self.create(table))
     }

@@ -78,15 +78,17 @@ fn json_bytes(value: ValueRef<'_>) -> usize {
 pub(super) fn scan(scan: &Scan) -> Result<()> {
     let table = &*scan.table;
     check_table_name(table)?;
-    if let Partitions::One(key) | Partitions::After(key) = &scan.partitions {
-        check_key(table, "PartitionKey", key)?;
+    let check_range = |name, KeyRange { from, to }: &KeyRange| {
+        [from, to].into_iter().try_for_each(|bound| match bound {
+            Bound::Included(key) | Bound::Excluded(key) => check_key(table, name, key),
+            Bound::Unbounded => Ok(()),
+        })
+    };
+    match &scan.partitions {
+        Partitions::One(key) => check_key(table, "PartitionKey", key)?,
+        Partitions::Range(range) => check_range("PartitionKey", range)?,
     }
-    let KeyRange { from, to } = &scan.rows;
-    for bound in [from, to] {
-        if let Bound::Included(key) | Bound::Excluded(key) = bound {
-            check_key(table, "RowKey", key)?;
-        }
-    }
+    check_range("RowKey", &scan.rows)?;
     if scan.comparisons() > COMPARISONS {
         let found = format_args!("{} comparisons", scan.comparisons());
         return Err(broken(table, "the query has", found, MOST_COMPARISONS));
@@ -98,18 +100,20 @@ pub(super) fn scan(scan: &Scan) -> Result<()> {
 fn address(scan: &Scan) -> Result<()> {
     /// Bytes reserved for the service's name, the table's name, the other parameters and a continuation token.
     const REST: usize = 1024;
-    let KeyRange { from, to } = &scan.rows;
-    let keys = [from, to].map(|bound| match bound {
-        Bound::Included(key) | Bound::Excluded(key) => key.len(),
-        Bound::Unbounded => 0,
-    });
-    let partition = match &scan.partitions {
-        Partitions::One(key) | Partitions::After(key) => key.len(),
-        Partitions::All => 0,
+    let length = |KeyRange { from, to }: &KeyRange| {
+        let lengths = [from, to].map(|bound| match bound {
+            Bound::Included(key) | Bound::Excluded(key) => key.len(),
+            Bound::Unbounded => 0,
+        });
+        lengths[0] + lengths[1]
+    };
+    let partitions = match &scan.partitions {
+        Partitions::One(key) => key.len(),
+        Partitions::Range(range) => length(range),
     };
     let select = scan.select.iter().flat_map(|select| select.iter()).map(|name| name.len() + 3).sum::<usize>();
     // Most addresses are short enough by this upper bound, whatever the keys hold.
-    if scan.filter.is_none() && 6 * (keys[0] + keys[1] + partition) + select < ADDRESS_BYTES / 2 {
+    if scan.filter.is_none() && 6 * (length(&scan.rows) + partitions) + select < ADDRESS_BYTES / 2 {
         return Ok(());
     }
     // A filter with many negations is not formatted, because that takes a stack as deep as they are nested. Each writes

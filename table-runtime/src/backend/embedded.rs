@@ -22,14 +22,14 @@ use std::{
     sync::Arc,
 };
 
-use redb::Database;
+use redb::{Database, ReadableDatabase};
 
 use self::{
-    committer::{Committer, Task, TaskDone},
-    failure::{Reason, StoreFailure, StoreRefusal},
+    committer::{Committer, Task, TaskDone, TaskResult},
+    failure::{Reason, StoreError, StoreFailure, StoreRefusal},
     prepared::Prepared,
     read::Checks,
-    snapshot::Published,
+    snapshot::{Names, Published, Snapshot},
 };
 use super::{Action, Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Reader, Scan};
 use crate::{ETag, Error, OutcomeUnknownError, Result, Row, RowId, RowNow, RowSet};
@@ -72,6 +72,20 @@ impl EmbeddedBackend {
         let store = failure::engine(|| Store::new(file::open(path)?))??;
         Ok(Self { store, path: path.to_owned() })
     }
+
+    /// Opens the store's file for reading. The file is not changed, and any number of processes can read it at the same
+    /// time. While one does, [`open`](Self::open) is [`Error::InUse`].
+    ///
+    /// # Errors
+    /// [`Error::InUse`] if this or another process has the file open for writing. [`Error::Store`] if the file does not
+    /// exist, cannot be read, is not a store's file, or was not closed because its process was killed: then
+    /// [`open`](Self::open) it once, which repairs it. Every write, and the creation and deletion of tables, is
+    /// [`Error::Store`]; nothing is written.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let store = failure::engine(|| Store::read_only(path))??;
+        Ok(Self { store, path: path.to_owned() })
+    }
 }
 
 impl InMemoryBackend {
@@ -96,16 +110,72 @@ impl fmt::Debug for InMemoryBackend {
     }
 }
 
-/// The implementation that both backends share.
+impl fmt::Debug for StoreSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreSnapshot").finish_non_exhaustive()
+    }
+}
+
+/// The implementation that all backends of this store share.
 struct Store {
     published: Arc<Published>,
-    committer: Committer,
+    // Dropped after the snapshot, because the committer closes the database.
+    writer: Writer,
+}
+
+/// The receiver of writes.
+enum Writer {
+    Committer(Arc<Committer>),
+    /// Refuses writes to a file that was opened for reading.
+    ReadOnly(PathBuf),
+    /// Refuses writes to a [snapshot](Backend::snapshot), and keeps its store open.
+    Snapshot {
+        _store: Arc<Committer>,
+    },
+}
+
+impl Writer {
+    async fn ask(&self, task: Task) -> Result<TaskResult> {
+        match self {
+            Self::Committer(committer) => committer.ask(task).await,
+            Self::ReadOnly(path) => Err(StoreError::ReadOnly(path.clone()).into()),
+            Self::Snapshot { .. } => Err(StoreError::Snapshot.into()),
+        }
+    }
+
+    /// Returns the writer of a snapshot.
+    fn of_snapshot(&self) -> Self {
+        match self {
+            Self::ReadOnly(path) => Self::ReadOnly(path.clone()),
+            Self::Committer(store) | Self::Snapshot { _store: store } => Self::Snapshot { _store: Arc::clone(store) },
+        }
+    }
+}
+
+/// The store as of one commit.
+struct StoreSnapshot {
+    store: Store,
 }
 
 impl Store {
     fn new(database: Database) -> Result<Self> {
         let (committer, published) = Committer::start(database)?;
-        Ok(Self { published, committer })
+        Ok(Self { published, writer: Writer::Committer(Arc::new(committer)) })
+    }
+
+    fn read_only(path: &Path) -> Result<Self> {
+        let database = file::open_read_only(path)?;
+        let snapshot = || -> Result<_, redb::Error> {
+            let names = Names::read(&database.begin_read()?)?;
+            Ok(Snapshot::new(&database, Arc::new(names))?)
+        };
+        let published = Published::new(snapshot().map_err(failure::store)?);
+        Ok(Self { published: Arc::new(published), writer: Writer::ReadOnly(path.to_owned()) })
+    }
+
+    fn snapshot(&self) -> Result<Arc<dyn Backend>> {
+        let published = Arc::new(Published::of(self.published.take()?));
+        Ok(Arc::new(StoreSnapshot { store: Self { published, writer: self.writer.of_snapshot() } }))
     }
 
     async fn create_table(&self, table: &str) -> Result<bool> {
@@ -117,7 +187,7 @@ impl Store {
     }
 
     async fn change_table(&self, table: &str, operation: &'static str, task: Task) -> Result<bool> {
-        match self.committer.ask(task).await? {
+        match self.writer.ask(task).await? {
             Ok(TaskDone::Table(changed)) => Ok(changed),
             Ok(TaskDone::Written(_)) => Ok(true),
             Err(failure) => Err(failure.into_error(table, operation, ("", ""))),
@@ -171,7 +241,7 @@ impl Store {
 
     async fn execute_all(&self, groups: &[Group]) -> Result<Vec<Option<ETag>>, FailedGroup> {
         let of_first = |error| FailedGroup { group: 0, error };
-        match self.committer.ask(Task::Write(Prepared::of(groups))).await.map_err(of_first)? {
+        match self.writer.ask(Task::Write(Prepared::of(groups))).await.map_err(of_first)? {
             Ok(TaskDone::Written(timestamp)) => {
                 let etag = |action: &Action| (!matches!(action, Action::Delete(_))).then(|| ETag::from(timestamp));
                 let operations = groups.iter().flat_map(|group| &group.operations);
@@ -231,6 +301,10 @@ impl StoreFailure {
 macro_rules! delegate_to_store {
     ($backend:ty) => {
         impl Backend for $backend {
+            fn system(&self) -> &'static str {
+                "redb"
+            }
+
             fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
                 Box::pin(self.store.create_table(table))
             }
@@ -306,9 +380,14 @@ macro_rules! delegate_to_store {
             fn side_by_side(&self) -> usize {
                 TRANSACTIONS
             }
+
+            fn snapshot(&self) -> Result<Option<Arc<dyn Backend>>> {
+                self.store.snapshot().map(Some)
+            }
         }
     };
 }
 
 delegate_to_store!(EmbeddedBackend);
 delegate_to_store!(InMemoryBackend);
+delegate_to_store!(StoreSnapshot);

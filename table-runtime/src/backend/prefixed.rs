@@ -132,6 +132,11 @@ impl Backend for Prefixed {
         self.inner.side_by_side()
     }
 
+    fn snapshot(&self) -> Result<Option<Arc<dyn Backend>>> {
+        let prefixed = |inner| Arc::new(Self::new(inner, &self.prefix)) as Arc<dyn Backend>;
+        Ok(self.inner.snapshot()?.map(prefixed))
+    }
+
     forward_requests!(this => this.inner; time);
 }
 

@@ -89,11 +89,21 @@ pub(super) async fn write_in_steps(writes: Vec<PositionedWrite>) -> BatchOutcome
 
 /// Writes an entity. Returns false if there was none to remove.
 async fn write_alone(placed: &PositionedWrite) -> Result<bool> {
-    let entity = EntityWriter(&placed.write.write);
-    match &placed.write.verb {
+    let EntityWrite { write, keys, verb, .. } = &placed.write;
+    let entity = EntityWriter(write);
+    match verb {
         Verb::Insert(new) => entity.insert(new).await.map(|_| true),
         Verb::Upsert(new) => entity.upsert(new).await.map(|_| true),
-        _ => entity.remove(&placed.write.keys).await,
+        Verb::Remove(Some((old, etag))) => match entity.delete(keys, &old.rows, etag).await {
+            Err(Error::ConditionNotMet(_)) => entity.remove(keys).await,
+            Err(Error::NotFound(_)) => Ok(false),
+            deleted => deleted.map(|()| true),
+        },
+        Verb::Delete(Some(old), etag) => match entity.delete(keys, &old.rows, etag).await {
+            Err(Error::NotFound(_)) => Ok(false),
+            deleted => deleted.map(|()| true),
+        },
+        _ => entity.remove(keys).await,
     }
 }
 
@@ -136,6 +146,13 @@ pub(super) async fn write_batch(writes: Vec<PositionedWrite>) -> BatchOutcome {
                     parts.push(part);
                 }
             },
+            // The entity has changed since it was loaded: it is read for the next attempt.
+            Some((at, _))
+                if matches!((&part[at].write.verb, &error), (Verb::Remove(Some(_)), Error::ConditionNotMet(_))) =>
+            {
+                part[at].write.verb = Verb::Remove(None);
+                parts.push(part);
+            }
             // If one row is missing, others may be missing too. The same holds for rows that already exist.
             Some((at, _)) if is_missing(&part[at], &error) => {
                 let (missing, rest) = partition_existing(part, at, false).await;
@@ -188,9 +205,9 @@ fn wants_value_of_another(part: &[PositionedWrite], error: &Error) -> bool {
     violation.owner != violation.entity && part.iter().any(is_owner)
 }
 
-/// Checks whether the write is a removal of a missing row.
+/// Checks whether the write is a deletion of a missing row.
 fn is_missing(placed: &PositionedWrite, error: &Error) -> bool {
-    matches!((&placed.write.verb, error), (Verb::Remove, Error::NotFound(_)))
+    matches!((&placed.write.verb, error), (Verb::Remove(_) | Verb::Delete(..), Error::NotFound(_)))
 }
 
 /// Checks whether the write is an insert of a row that already exists.
@@ -232,9 +249,8 @@ fn failed_write(part: &[PositionedWrite], error: &Error) -> Option<(usize, bool)
         Error::AlreadyExists(row) | Error::ConditionNotMet(row) | Error::NotFound(row) => {
             let at = by_row_key(row)?;
             let write = &part[at].write;
-            let read = write.write.schema.has_indexes() && !matches!(write.verb, Verb::Insert(_));
-            let gone = matches!((&write.verb, error), (Verb::Remove, Error::NotFound(_)));
-            Some((at, read && !gone))
+            let read = write.reads() && !matches!((&write.verb, error), (Verb::Remove(_), Error::NotFound(_)));
+            Some((at, read))
         }
         Error::UniqueViolation(violation) => Some((by_row_key(&violation.entity)?, false)),
         Error::Limit(limit) => Some((by_row_key(limit.row.as_ref()?)?, false)),

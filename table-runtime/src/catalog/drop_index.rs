@@ -13,6 +13,7 @@ use crate::{
     layout::KeyPattern,
     limits,
     maintenance::{Progress, ProgressCallback},
+    observe::observed,
     pacing,
     tables::{CatalogPage, LayoutId, Record, State},
 };
@@ -52,7 +53,8 @@ impl IntoFuture for DropIndex {
     type IntoFuture = BoxFuture<'static, Result<DroppedIndex>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.dropper.run(self.on_progress))
+        let running = self.dropper.tables.begin(|| self.dropper.schema.operation("drop_index"));
+        Box::pin(observed(running, self.dropper.run(self.on_progress)))
     }
 }
 
@@ -213,7 +215,7 @@ fn all_rows(layout: &Value) -> Scan {
     } else {
         KeyRange { from: Bound::Included(text("row_prefix")), to: Bound::Included(text("row_prefix")) }
     };
-    let partitions = if has_parts("partition") { Partitions::All } else { Partitions::One(text("partition_prefix")) };
+    let partitions = if has_parts("partition") { Partitions::ALL } else { Partitions::One(text("partition_prefix")) };
     let select = Some(std::borrow::Cow::Borrowed(&[][..]));
     Scan { table: text("table").into(), partitions, rows, filter: None, select, page: limits::PAGE }
 }

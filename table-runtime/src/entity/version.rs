@@ -200,7 +200,7 @@ impl<'a> StoredRow<'a> {
         number(value).ok_or_else(|| {
             let (expected, found) = ("Edm.Int32, the version of the entity".to_owned(), value.edm_type().to_owned());
             let row = self.row.id(self.table);
-            Box::new(PropertyError { row, property: VERSION.to_owned(), expected, found }).into()
+            Box::new(PropertyError { row, property: VERSION.to_owned(), expected, found, stored: true }).into()
         })
     }
 

@@ -57,6 +57,11 @@ pub struct BulkFailure {
 }
 
 impl BulkError {
+    /// Returns the reason of the first failure.
+    pub(super) fn first(&self) -> &Error {
+        &self.first
+    }
+
     /// Returns the error of a bulk write; `failures` are in the order of the input. `None` if nothing failed.
     pub(crate) fn new(
         progress: BulkProgress,

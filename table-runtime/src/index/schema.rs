@@ -10,6 +10,7 @@ use crate::{
     },
     layout::{Holds, Scope, Shape},
     limits,
+    observe::Operation,
     row::RowKeys,
     row_hash::RowHasher,
     tables::LayoutId,
@@ -30,6 +31,13 @@ pub(crate) struct Schema {
     pub(crate) shape: Option<Shape>,
     /// Reads the entity in a row, and returns its rows and the properties that the struct does not know.
     rows: fn(StoredRow<'_>) -> Result<(Encoded, Unknown)>,
+}
+
+impl Schema {
+    /// Returns a user's operation on the entity.
+    pub(crate) fn operation(&self, verb: &'static str) -> Operation {
+        Operation { verb, entity: self.info.name, table: self.layouts[0].table, cost: None }
+    }
 }
 
 /// The rows of an entity: the primary row, then one for each index; `None` if the entity has no row in the index.

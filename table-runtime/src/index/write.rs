@@ -11,7 +11,9 @@ use crate::{
     backend::{Action, Backend, BoxFuture, Group, IfMatch, Operation, Reach},
     entity::{Loaded, PENDING, Unknown, WRITE_ID},
     layout::Holds,
-    limits, pacing,
+    limits,
+    observe::Running,
+    pacing,
     read::several::{Shown, several},
     row::RowKeys,
 };
@@ -69,6 +71,11 @@ impl Write {
     /// Returns a write of the same entity with another id.
     pub(crate) fn with_new_id(&self) -> Result<Self> {
         Self::new(self.tables.clone(), self.schema)
+    }
+
+    /// Begins an operation of a user on the entity; `None` if nobody observes it.
+    pub(crate) fn begin(&self, verb: &'static str) -> Option<Box<Running>> {
+        self.tables.begin(|| self.schema.operation(verb))
     }
 
     pub(crate) fn backend(&self) -> &dyn Backend {

@@ -2,7 +2,8 @@
 
 use std::{cmp::Ordering, marker::PhantomData};
 
-use super::{KeyBuffer, KeyProblem, KeyReader, Kind, kind};
+use super::{KeyBuffer, KeyProblem, KeyReader, Kind, kind, write_part};
+use crate::layout::Example;
 
 /// The type's own encoding: text escaped, integers as wide as the type needs, GUIDs hyphenated in lower case, times as
 /// ticks, dates as `2010-05-28`, bools as `0` and `1`, unit variants by name.
@@ -98,6 +99,8 @@ pub trait Fits<T, K: Kind, L> {
     const KIND: &'static str;
     /// True if the encoded text marks its own end.
     const SELF_DELIMITING: bool;
+    /// Writer of an example of the part.
+    const EXAMPLE: Example;
     /// Adds the next part of the partition key.
     fn push_partition<S: PartSink, const LAST: bool>(value: K::Value<'_>, sink: &mut S) -> S::Output;
     /// Adds the next part of the row key.
@@ -106,6 +109,16 @@ pub trait Fits<T, K: Kind, L> {
     fn part<'a, const LAST: bool>(key: &mut KeyReader<'a>) -> crate::Result<K::Owned<'a>>;
     /// Skips the next part of a stored key.
     fn skip<const LAST: bool>(key: &mut KeyReader<'_>) -> crate::Result<()>;
+}
+
+/// Returns an example of a part, with the delimiter after it unless it is the last; empty if the encoding refuses the
+/// example.
+fn example<K: Kind, N: Encode<K>>(last: bool) -> String {
+    let mut key = KeyBuffer::new();
+    match write_part::<K, N>(K::example(), last, "key", &mut key) {
+        Ok(()) => key.into_string(),
+        Err(_) => String::new(),
+    }
 }
 
 /// Marker: the field is read back from the key.
@@ -119,6 +132,7 @@ macro_rules! fits {
         impl<T, K: Kind, N: $encodes<K>> Fits<T, K, $loss> for N {
             const KIND: &'static str = K::NAME;
             const SELF_DELIMITING: bool = <N as Encode<K>>::SELF_DELIMITING;
+            const EXAMPLE: Example = Example::new(example::<K, N>);
 
             #[inline]
             fn push_partition<S: PartSink, const LAST: bool>(value: K::Value<'_>, sink: &mut S) -> S::Output {

@@ -18,6 +18,11 @@ impl<K: Kind, const N: usize, Of: Encode<K>> Encode<K> for Hash<N, Of> {
     }
 }
 
+/// Writes the number of the bucket of a text.
+pub(super) fn write_bucket(text: &[u8], count: usize, out: &mut KeyBuffer) {
+    write_digits((XxHash3_64::oneshot(text) % count as u64).into(), width(count), false, out);
+}
+
 /// Returns the number of digits of a bucket's number if there are `count` buckets.
 const fn width(count: usize) -> usize {
     match (count - 1).checked_ilog10() {

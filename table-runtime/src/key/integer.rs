@@ -13,6 +13,8 @@ pub trait Integer: Copy + Display + 'static {
     const NAME: &'static str;
     /// Number of digits of the greatest value.
     const DIGITS: usize;
+    /// Seven, an example.
+    const SEVEN: Self;
 
     /// Returns whether the value is negative, and the number to write: the value itself, or `!v` if it is negative.
     fn split(self) -> (bool, u128);
@@ -34,6 +36,7 @@ macro_rules! unsigned {
         impl Integer for $type {
             const NAME: &'static str = stringify!($type);
             const DIGITS: usize = Self::MAX.ilog10() as usize + 1;
+            const SEVEN: Self = 7;
 
             #[inline]
             fn split(self) -> (bool, u128) {
@@ -64,6 +67,7 @@ macro_rules! signed {
         impl Integer for $type {
             const NAME: &'static str = stringify!($type);
             const DIGITS: usize = Self::MAX.ilog10() as usize + 1;
+            const SEVEN: Self = 7;
 
             #[inline]
             fn split(self) -> (bool, u128) {
@@ -102,6 +106,7 @@ mod primitives {
     impl Integer for u128 {
         const NAME: &'static str = "u128";
         const DIGITS: usize = 39;
+        const SEVEN: Self = 7;
 
         #[inline]
         fn split(self) -> (bool, u128) {
@@ -311,6 +316,45 @@ fn outside<T: Integer>(value: T, width: usize) -> Option<Ordering> {
 fn read_mirrored<T: Integer>(text: &str, width: usize) -> Result<T, KeyProblem> {
     let mirrored: T = read(text, width)?;
     mirrored.mirror(width).ok_or_else(|| KeyProblem::malformed(format!("{width} digits"), text))
+}
+
+/// A function of an integer type.
+pub(super) trait WithInteger {
+    type Output;
+
+    fn call<T: Integer>(self) -> Self::Output;
+}
+
+/// Calls the function with the integer type of this name; `None` if there is no such type.
+pub(super) fn by_name<F: WithInteger>(name: &str, function: F) -> Option<F::Output> {
+    Some(match name {
+        "u8" => function.call::<u8>(),
+        "u16" => function.call::<u16>(),
+        "u32" => function.call::<u32>(),
+        "u64" => function.call::<u64>(),
+        "u128" => function.call::<u128>(),
+        "i8" => function.call::<i8>(),
+        "i16" => function.call::<i16>(),
+        "i32" => function.call::<i32>(),
+        "i64" => function.call::<i64>(),
+        "i128" => function.call::<i128>(),
+        _ => return None,
+    })
+}
+
+/// Reads a number of this width, mirrored or not.
+pub(super) fn read_wide_as<T: Integer>(text: &str, width: usize, is_mirrored: bool) -> Result<T, KeyProblem> {
+    if is_mirrored { read_mirrored(text, width) } else { read(text, width) }
+}
+
+/// Writes a number with this width, mirrored or not.
+pub(super) fn write_as<T: Integer>(
+    value: T,
+    width: usize,
+    is_mirrored: bool,
+    out: &mut KeyBuffer,
+) -> Result<(), KeyProblem> {
+    if is_mirrored { write_mirrored(value, width, out) } else { write(value, width, out) }
 }
 
 macro_rules! encodings {

@@ -19,6 +19,25 @@ pub struct KeyRange {
 impl KeyRange {
     /// The range of all keys.
     pub const ALL: Self = Self { from: Bound::Unbounded, to: Bound::Unbounded };
+
+    /// Checks whether a key is in the range, in the order of keys.
+    pub fn contains(&self, key: &str) -> bool {
+        let is_before_upper = match &self.to {
+            Bound::Included(to) => compare(key, to).is_le(),
+            Bound::Excluded(to) => compare(key, to).is_lt(),
+            Bound::Unbounded => true,
+        };
+        self.is_after_lower(key) && is_before_upper
+    }
+
+    /// Checks whether a key is not before the range.
+    pub(crate) fn is_after_lower(&self, key: &str) -> bool {
+        match &self.from {
+            Bound::Included(from) => compare(key, from).is_ge(),
+            Bound::Excluded(from) => compare(key, from).is_gt(),
+            Bound::Unbounded => true,
+        }
+    }
 }
 
 /// Compares two keys.

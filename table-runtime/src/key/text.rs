@@ -124,6 +124,24 @@ fn write_first<F: Fold>(text: &str, count: usize, escape: Escape, out: &mut KeyB
     }
 }
 
+/// Writes text in a recorded encoding: folded to lower or to upper case, and cut after the first characters.
+pub(super) fn write_recorded(
+    text: &str,
+    (is_lower, is_upper): (bool, bool),
+    first: Option<usize>,
+    escape: Escape,
+    out: &mut KeyBuffer,
+) {
+    match (first, is_lower, is_upper) {
+        (None, true, _) => write_folded::<Lowercase>(text, escape, out),
+        (None, false, true) => write_folded::<Uppercase>(text, escape, out),
+        (None, false, false) => write_plain(text, escape, out),
+        (Some(count), true, _) => write_first::<Lowercase>(text, count, escape, out),
+        (Some(count), false, true) => write_first::<Uppercase>(text, count, escape, out),
+        (Some(count), false, false) => write_first::<Plain>(text, count, escape, out),
+    }
+}
+
 /// Reads text that was escaped according to `escape`.
 #[inline]
 fn read(text: &str, escape: Escape) -> Result<Cow<'_, str>, KeyProblem> {

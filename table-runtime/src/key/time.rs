@@ -7,7 +7,7 @@ use super::{
     integer::{read_u64, write_u64},
     kind,
 };
-use crate::{Guid, Ticks, layout::SliceBy};
+use crate::{Guid, KeyPart, Ticks, layout::SliceBy};
 
 /// A moment of Unix time, in the form that crates for time return. Writing it fails if its year is outside 0001 to
 /// 9999.
@@ -24,6 +24,53 @@ impl UnixTime {
     #[inline]
     pub(crate) fn ticks(self) -> Result<Ticks, KeyProblem> {
         Ticks::from_unix(self.seconds, self.nanoseconds).ok_or(KeyProblem::Time { seconds: self.seconds })
+    }
+}
+
+/// A time that can be rounded to the tick of 100 ns, the unit in which times are stored.
+///
+/// The clocks of most systems are finer than a tick. A write rounds times down to the tick, so an entity with a time that
+/// was just taken from a clock does not equal the entity that is read afterwards. If the time is rounded where it is
+/// taken, both are equal:
+///
+/// ```
+/// use std::time::SystemTime;
+///
+/// use table_runtime::{TableEntity, Tables, ToTick};
+///
+/// #[derive(TableEntity, Debug, PartialEq)]
+/// struct Order {
+///     #[partition_key]
+///     tenant: String,
+///     #[row_key(reverse_time)]
+///     placed: SystemTime,
+///     paid: Option<SystemTime>,
+/// }
+///
+/// # futures::executor::block_on(async {
+/// let tables = Tables::in_memory()?;
+/// tables.create::<Order>().await?;
+/// let now = SystemTime::now().to_tick();
+/// let order = Order { tenant: "acme".into(), placed: now, paid: Some(now) };
+/// tables.insert(&order).await?;
+/// assert_eq!(Order::key("acme", now).get(&tables).await?.as_deref(), Some(&order));
+/// # Ok::<(), table_runtime::Error>(())
+/// # }).unwrap();
+/// ```
+pub trait ToTick {
+    /// Returns the time, rounded down to the tick, as a write stores it. A time outside the years 0001 to 9999, which no
+    /// row can hold, stays as it is.
+    #[must_use]
+    fn to_tick(self) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: KeyPart<Kind = kind::Instant>> ToTick for T {
+    fn to_tick(self) -> Self {
+        match self.to_value().ticks().and_then(T::from_key) {
+            Ok(rounded) => rounded,
+            Err(_) => self,
+        }
     }
 }
 

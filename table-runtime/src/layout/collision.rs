@@ -149,12 +149,20 @@ impl<'a> KeyStart<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Holds, IndexInfo, Layout, Scope, layout::change::written};
+    use crate::{
+        Holds, IndexInfo, Layout, Scope,
+        layout::{Example, change::written},
+    };
 
-    const TEXT: PartInfo = PartInfo { field: "text", kind: "text", encoding: "plain", self_delimiting: false };
-    const NUMBER: PartInfo = PartInfo { field: "number", kind: "u32", encoding: "plain", self_delimiting: true };
+    const NONE: Example = Example::new(|_| String::new());
 
-    const GUID: PartInfo = PartInfo { field: "guid", kind: "guid", encoding: "plain", self_delimiting: true };
+    const TEXT: PartInfo =
+        PartInfo { field: "text", kind: "text", encoding: "plain", self_delimiting: false, example: NONE };
+    const NUMBER: PartInfo =
+        PartInfo { field: "number", kind: "u32", encoding: "plain", self_delimiting: true, example: NONE };
+
+    const GUID: PartInfo =
+        PartInfo { field: "guid", kind: "guid", encoding: "plain", self_delimiting: true, example: NONE };
 
     /// Returns layouts of every shape that the rule distinguishes.
     fn layouts() -> Vec<&'static LayoutInfo> {

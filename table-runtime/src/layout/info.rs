@@ -94,8 +94,13 @@ impl PartInfo {
     /// Returns the delimiter between this part and the next: the key's separator if it has one, otherwise the delimiter
     /// of the part's type.
     pub(crate) fn delimiter(&self, separator: Option<char>) -> char {
-        separator.unwrap_or(if self.self_delimiting { '_' } else { ' ' })
+        delimiter(separator, self.self_delimiting)
     }
+}
+
+/// Returns the delimiter after a part of a key: the key's separator if it has one, otherwise that of the part's type.
+pub(crate) fn delimiter(separator: Option<char>, is_self_delimiting: bool) -> char {
+    separator.unwrap_or(if is_self_delimiting { '_' } else { ' ' })
 }
 
 impl LayoutInfo {
@@ -140,6 +145,36 @@ pub struct PartInfo {
     pub encoding: &'static str,
     /// `true` if the encoding never contains `_`, which therefore delimits the part. A text is delimited by a space.
     pub self_delimiting: bool,
+    /// The writer of an example.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub example: Example,
+}
+
+/// The function that writes an example of a key part, with the delimiter after it unless it is the last part of its key.
+#[derive(Clone, Copy)]
+#[doc(hidden)]
+pub struct Example(fn(last: bool) -> String);
+
+impl Example {
+    pub(crate) const fn new(write: fn(last: bool) -> String) -> Self {
+        Self(write)
+    }
+}
+
+/// Layouts are compared by what they store.
+impl PartialEq for Example {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Example {}
+
+impl fmt::Debug for Example {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0(true))
+    }
 }
 
 /// A stored property.
@@ -155,8 +190,9 @@ pub struct PropertyInfo {
     pub edm: Option<PropertyType>,
 }
 
-/// Description of how an entity is stored: its layouts and its properties. It implements `Display`, for a readable
-/// summary, and `Serialize`.
+/// Description of how an entity is stored: its layouts and its properties. It implements `Serialize`, and `Display` for a
+/// readable summary: the table, the keys and an example of them for each layout, and for an index its scope, its content,
+/// and whether it is unique. The examples have the same value in every field of a type: `Ada`, 7, 2010-05-28.
 ///
 /// ```
 /// use table_runtime::TableEntity;
@@ -170,7 +206,12 @@ pub struct PropertyInfo {
 /// }
 /// assert_eq!(
 ///     Article::layout().to_string(),
-///     "Articles\n  key: PartitionKey {title: first = 1, uppercase} RowKey {title: uppercase}\n  properties: Title\n",
+///     "\
+/// Articles
+///   key: PartitionKey {title: first = 1, uppercase} RowKey {title: uppercase}
+///     such as PartitionKey='A' RowKey='ADA'
+///   properties: Title
+/// "
 /// );
 /// ```
 #[derive(Debug, PartialEq, Eq, serde::Serialize)]
@@ -218,11 +259,54 @@ impl fmt::Display for Layout {
                 layout.row_prefix,
                 JoinedParts(layout.row, self.separator),
             )?;
+            if let Some(index) = &layout.index {
+                writeln!(f, "    {}", IndexSummary(layout, index))?;
+            }
+            writeln!(
+                f,
+                "    such as PartitionKey='{}{}' RowKey='{}{}'",
+                layout.partition_prefix,
+                example(layout.partition),
+                layout.row_prefix,
+                example(layout.row),
+            )?;
         }
         let own = self.kind.map(|_| "EntityType").into_iter().chain(self.write_id.then_some("WriteId"));
         let own = own.chain((!is_first(&self.version)).then_some("EntityVersion"));
         let names: Vec<_> = self.properties.iter().map(|property| property.name).chain(own).collect();
         writeln!(f, "  properties: {}", names.join(", "))
+    }
+}
+
+/// Returns an example of the parts of a key.
+fn example(parts: &[PartInfo]) -> String {
+    parts.iter().enumerate().map(|(at, part)| part.example.0(at + 1 == parts.len())).collect()
+}
+
+/// An index in one line: where its rows are, and what they hold.
+struct IndexSummary<'a>(&'a LayoutInfo, &'a IndexInfo);
+
+impl fmt::Display for IndexSummary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(layout, IndexInfo { scope, unique, when, holds, included, .. }) = self;
+        f.write_str(if *unique { "unique, " } else { "" })?;
+        match scope {
+            Scope::SamePartition => f.write_str("in the entity's partition")?,
+            Scope::CrossPartition => write!(f, "in other partitions, of {}", layout.table)?,
+        }
+        match holds {
+            Holds::Pointer => f.write_str(": pointers")?,
+            Holds::Include => {
+                let names: Vec<_> = included.iter().map(|property| property.name).collect();
+                write!(f, ": pointers, with {}", names.join(", "))?;
+            }
+            Holds::Copy => f.write_str(": copies")?,
+            Holds::List => f.write_str(": lists of pointers")?,
+        }
+        match when {
+            Some(WhenInfo { fields, path }) => write!(f, ", when {path}({})", fields.join(", ")),
+            None => Ok(()),
+        }
     }
 }
 

@@ -128,7 +128,10 @@ const DIGITS: [&str; 13] =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Layout, layout::change::written};
+    use crate::{
+        Layout,
+        layout::{Example, change::written},
+    };
 
     /// Returns every key of one to three parts, with two prefixes.
     fn layouts() -> Vec<&'static LayoutInfo> {
@@ -136,7 +139,7 @@ mod tests {
             [("text", "plain"), ("i64", "pad = 3"), ("guid", "plain"), ("guid", "hash = 16"), ("date", "reverse")];
         let part = |(kind, encoding): (&'static str, &'static str)| {
             let self_delimiting = kind != "text";
-            PartInfo { field: "field", kind, encoding, self_delimiting }
+            PartInfo { field: "field", kind, encoding, self_delimiting, example: Example::new(|_| String::new()) }
         };
         let mut rows: Vec<Vec<_>> = vec![Vec::new()];
         for count in 0..3 {

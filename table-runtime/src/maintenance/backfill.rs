@@ -23,7 +23,9 @@ use crate::{
     backend::{Action, BoxFuture, Group, Operation},
     index::{EncodedRow, FoundEntity, IndexRows, Precondition, Schema, Write, WrittenRow},
     layout::Holds,
-    limits, pacing,
+    limits,
+    observe::observed,
+    pacing,
     read::cursor::{seal, unseal},
     row::RowKeys,
 };
@@ -116,7 +118,8 @@ impl IntoFuture for Backfill {
     type IntoFuture = BoxFuture<'static, Result<Backfilled>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(run(self))
+        let running = self.tables.begin(|| self.schema.operation("backfill"));
+        Box::pin(observed(running, run(self)))
     }
 }
 
@@ -201,7 +204,7 @@ impl Tables {
     /// [`Error::IndexBuilding`] and has to run again, from the beginning. The backfill writes the rows that are missing
     /// or wrong in bulk. It then gives each of their entities a new version, on the condition that the entity still has
     /// the version that was read; if the entity has changed, the backfill reads it again. A backfill can be stopped and
-    /// continued from its [cursor](Backfill::from), and it can be run again. Await it.
+    /// continued from its [cursor](Backfill::from), and it can be run again; to drop its future stops it. Await it.
     ///
     /// # Requests and memory
     /// It reads the rows that the index has, and then the entities, in pages of up to 1000. An entity whose row is

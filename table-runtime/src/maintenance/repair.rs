@@ -17,6 +17,7 @@ use crate::{
         WrittenRow,
     },
     layout::{Holds, Scope},
+    observe::observed,
     pacing,
     row::RowKeys,
 };
@@ -74,7 +75,8 @@ impl IntoFuture for Repair {
     type IntoFuture = BoxFuture<'static, Result<Repaired>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(run(self))
+        let running = self.write.as_ref().ok().and_then(|write| write.begin("repair"));
+        Box::pin(observed(running, run(self)))
     }
 }
 
@@ -112,8 +114,8 @@ impl Tables {
     /// entity a new version, so that no writer still needs the row. It writes a missing row under the entity's version.
     ///
     /// It can run at any time, again, and several times at once. It reads rows as a
-    /// [verification](Self::verify) does, and sends requests of their own only for rows that differ.
-    /// Await it.
+    /// [verification](Self::verify) does, and sends requests of their own only for rows that differ. To fix a row takes a
+    /// few reads and writes. To drop its future does no harm: each fix is a write that another repair completes. Await it.
     ///
     /// ```
     /// # use table_runtime::{TableEntity, Tables};

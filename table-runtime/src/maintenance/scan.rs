@@ -192,7 +192,7 @@ impl LayoutScan {
                 rest.rows.from = Bound::Excluded(position.row_key);
                 scans.push_back(rest);
                 if !matches!(scan.partitions, Partitions::One(_)) {
-                    scans.push_back(Scan { partitions: Partitions::After(position.partition_key), ..scan });
+                    scans.push_back(Scan { partitions: Partitions::after(position.partition_key), ..scan });
                 }
             }
         }
@@ -258,7 +258,7 @@ pub(crate) fn all_rows(layout: &LayoutInfo, table: Cow<'static, str>) -> Scan {
     };
     let partitions = match layout.partition {
         [] => Partitions::One(layout.partition_prefix.to_owned()),
-        _ => Partitions::All,
+        _ => Partitions::ALL,
     };
     Scan { table, partitions, rows, filter: None, select: None, page: limits::PAGE }
 }

@@ -3,12 +3,14 @@
 use std::{
     collections::VecDeque,
     fmt,
+    future::IntoFuture,
+    mem,
     pin::Pin,
     task::{Context, Poll},
 };
 
 use futures_core::Stream;
-use futures_util::TryStreamExt;
+use futures_util::{StreamExt, TryStreamExt};
 
 use super::{
     compare::{ComparedPage, Comparison, Suspect, is_unreadable},
@@ -21,6 +23,7 @@ use crate::{
     backend::BoxFuture,
     index::{EncodedRow, FoundEntity, Lists, MAX_ATTEMPTS, Schema, Write},
     layout::Holds,
+    observe::{ObservedStream, observed},
     pacing,
     row::RowKeys,
 };
@@ -203,8 +206,9 @@ fn without_unreadable(findings: Result<Vec<LocatedFinding>>) -> Result<Vec<Locat
 /// The findings of one page, the progress after it, and the state that reads the next page.
 type NextPage = Result<Option<(Vec<Finding>, Progress, Write, Comparison)>>;
 
-/// The findings of a verification, a [`Stream`]: see [`Tables::verify`].
-#[must_use = "a stream does nothing until it is polled"]
+/// A verification: see [`Tables::verify`]. It is a [`Stream`] of findings. When it is awaited, it returns all of them, as
+/// [`Verified`].
+#[must_use = "nothing is read until it is awaited or polled"]
 pub struct Verify {
     /// The state that reads the next page; `None` while a page is read, and at the end.
     next: Option<(Result<Write>, Comparison)>,
@@ -214,6 +218,19 @@ pub struct Verify {
     progress: Progress,
     on_progress: ProgressCallback,
     cursor: Option<String>,
+    operation: ObservedStream,
+}
+
+/// The result of a verification.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Verified {
+    /// Number of entities that were read.
+    pub entities: usize,
+    /// Number of index rows that were read.
+    pub index_rows: usize,
+    /// The problems that were found.
+    pub findings: Vec<Finding>,
 }
 
 impl Verify {
@@ -246,8 +263,8 @@ impl Verify {
         self
     }
 
-    /// Reads all findings. An error loses those before it. To continue after an error, read the stream and keep its
-    /// [`cursor`](Self::cursor).
+    /// Reads all findings, as an `await` of the verification does. An error loses those before it. To continue after an
+    /// error, read the stream and keep its [`cursor`](Self::cursor).
     ///
     /// # Errors
     /// The first error of the stream.
@@ -295,8 +312,10 @@ impl Stream for Verify {
                 self.report();
                 self.page = Some(Box::pin(next_page(write, comparison, self.progress.clone())));
             }
-            let Some(page) = &mut self.page else { return Poll::Ready(None) };
-            let read = std::task::ready!(page.as_mut().poll(context));
+            let Self { page: Some(page), operation, .. } = &mut *self else { return Poll::Ready(None) };
+            let polled =
+                operation.poll(|| page.as_mut().poll(context).map(Result::transpose), |read| read.as_ref().err());
+            let read = std::task::ready!(polled).transpose();
             self.page = None;
             match read {
                 Ok(Some((findings, progress, write, comparison))) => {
@@ -310,6 +329,23 @@ impl Stream for Verify {
     }
 }
 
+impl IntoFuture for Verify {
+    type Output = Result<Verified>;
+    type IntoFuture = BoxFuture<'static, Result<Verified>>;
+
+    fn into_future(mut self) -> Self::IntoFuture {
+        let running = mem::take(&mut self.operation).into_running();
+        Box::pin(observed(running, async move {
+            let mut findings = Vec::new();
+            while let Some(finding) = self.next().await {
+                findings.push(finding?);
+            }
+            let Progress { entities, index_rows, .. } = self.progress;
+            Ok(Verified { entities, index_rows, findings })
+        }))
+    }
+}
+
 impl fmt::Debug for Verify {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Verify").field("cursor", &self.cursor).finish_non_exhaustive()
@@ -317,8 +353,9 @@ impl fmt::Debug for Verify {
 }
 
 impl Tables {
-    /// Reads all entities and all rows of their indexes, and streams the problems that crashed writers and other programs
-    /// left. It can run beside writers: a problem is checked twice before it is returned, so that a write in progress is
+    /// Reads all entities and all rows of their indexes, and returns the problems that crashed writers and other programs
+    /// left: all of them when it is awaited, or one by one as a stream. It writes nothing, so to drop it does no harm. It
+    /// can run beside writers: a problem is checked twice before it is returned, so that a write in progress is
     /// none. Only an insert in progress is returned as [`Finding::Pending`], because slow and dead writers look alike.
     ///
     /// # Requests and memory
@@ -339,7 +376,9 @@ impl Tables {
     /// # #[derive(TableEntity)]
     /// # struct Post { #[partition_key] author: String, #[row_key] number: u32, title: String, likes: u32 }
     /// # async fn example(tables: Tables) -> table_runtime::Result<()> {
-    /// for finding in tables.verify::<Post>().memory(256 << 20).all().await? {
+    /// let verified = tables.verify::<Post>().memory(256 << 20).await?;
+    /// println!("{} posts", verified.entities);
+    /// for finding in verified.findings {
     ///     println!("{finding}");
     /// }
     /// # Ok(()) }
@@ -357,6 +396,7 @@ impl Tables {
             progress: Progress::default(),
             on_progress: None,
             cursor: None,
+            operation: ObservedStream::new(self.begin(|| schema.operation("verify"))),
         }
     }
 }

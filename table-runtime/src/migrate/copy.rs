@@ -82,7 +82,7 @@ impl<'a> Copier<'a> {
             let removals = differences.compare(&self.migration.new, &page)?;
             if !removals.is_empty() {
                 switch.confirm().await?;
-                self.write(removals.into_iter().map(|keys| (keys, Verb::Remove)).collect()).await?;
+                self.write(removals.into_iter().map(|keys| (keys, Verb::Remove(None))).collect()).await?;
             }
             pacing::yield_now().await;
         }
@@ -139,7 +139,7 @@ impl<'a> Copier<'a> {
     /// values. Entities that are already there are left to the comparison.
     async fn write(&self, items: Vec<Item>) -> Result<(usize, Option<Box<BulkError>>)> {
         let items = stream::iter(items.into_iter().map(Ok));
-        let mut error = match self.migration.tables.write_all(self.migration.new, items).await {
+        let mut error = match self.migration.tables.write_all(self.migration.new, "migrate", items).await {
             Ok(done) => return Ok((done.written, None)),
             Err(Error::Bulk(error)) => error,
             Err(error) => return Err(error),

@@ -9,6 +9,7 @@ use crate::{
     index::Schema,
     layout::KeyPattern,
     maintenance::{ProgressCallback, all_rows},
+    observe::observed,
     pacing, slice_tables,
     tables::{CatalogPage, Record, State},
 };
@@ -44,7 +45,8 @@ impl IntoFuture for DropMoved {
     type IntoFuture = BoxFuture<'static, Result<DroppedEntity>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(run(self))
+        let running = self.tables.begin(|| self.schema.operation("drop_moved"));
+        Box::pin(observed(running, run(self)))
     }
 }
 

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::{Lookup, Point, Rows};
 use crate::{
-    cost::{Cost, FanOut, Lookups, PartitionScan, Range, TableScan},
+    cost::{Cost, FanOut, Lookups, PartitionRange, PartitionScan, Range, TableScan},
     key::{Encode, First, Kind, Lowercase, Plain, Separated, Uppercase, kind},
     query::Done,
     read::{Plan, Reached},
@@ -102,6 +102,7 @@ opened! {
     Range: Self, Reached::One, [];
     Lookups: Self, Reached::One, [];
     PartitionScan: Self, Reached::One, [];
+    PartitionRange: Self, Reached::Range, [];
     TableScan: Self, Reached::All, [];
     FanOut<N>: Self, Reached::Buckets(N), [const N: usize];
     Spread<N, H, To>: FanOut<N>, Reached::Buckets(N), [const N: usize, H, To];
@@ -165,6 +166,7 @@ stays! {
     Range: PartitionScan, [];
     Lookups: PartitionScan, [];
     PartitionScan: Self, [];
+    PartitionRange: Self, [];
     TableScan: Self, [];
     FanOut<N>: Self, [const N: usize];
 }

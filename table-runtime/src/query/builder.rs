@@ -11,7 +11,7 @@ use crate::{
 
 /// A query that is being built: functions from the derive add its first key parts.
 pub struct QueryBuilder<E> {
-    plan: Plan,
+    pub(super) plan: Plan,
     entity: PhantomData<fn() -> E>,
 }
 

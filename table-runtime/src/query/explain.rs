@@ -4,11 +4,12 @@ use std::{borrow::Cow, fmt};
 
 use crate::{
     ValueRef,
-    backend::Scan,
+    cost::{self, Cost as _},
     read::{Plan, Reached, Slices},
 };
 
-/// Description of the requests that a query will send to the store. `Display` writes it in one or two lines.
+/// Description of the requests that a query will send to the store. `Display` writes it in one or two lines, and says
+/// whether entities are read through index rows, and whether rows are read that a filter drops.
 ///
 /// ```
 /// use table_runtime::TableEntity;
@@ -31,20 +32,24 @@ pub struct Explain {
     pub(super) filter: String,
     pub(super) entity_filter: String,
     pub(super) requests: usize,
+    pub(super) looks_up: bool,
+    pub(super) filters: bool,
+    pub(super) partitions: Option<usize>,
     pub(super) take: Option<usize>,
     pub(super) keys: Option<(String, String)>,
     pub(super) problem: Option<String>,
 }
 
 impl Explain {
-    pub(super) fn scan(
-        cost: Cow<'static, str>,
-        scan: &Scan,
-        plan: &Plan,
-        reached: Reached,
-        problem: Option<String>,
-    ) -> Self {
-        let take = plan.take;
+    /// Describes a query of rows.
+    pub(super) fn of_rows(cost: Cow<'static, str>, plan: &Plan, reached: Reached) -> Self {
+        let cost = match cost {
+            // The index rows hold all that the query needs, so no entity is looked up.
+            lookups if lookups == cost::Lookups::name() && plan.is_covered() => cost::Range::name(),
+            cost => cost,
+        };
+        let problem = plan.checked_scans(reached).err().map(|error| error.to_string());
+        let (scan, take) = (plan.explained_scan(reached), plan.take);
         let each = if let Reached::Buckets(count) = reached { count } else { 1 };
         let slices = Slices::new(plan, reached, &scan.rows).map(|slices| slices.explained(each, take));
         let (tables, least) = match slices {
@@ -58,17 +63,26 @@ impl Explain {
             entity_filter: plan.entity_filter().map(ToString::to_string).unwrap_or_default(),
             // The entities behind pointers do not count: there may be no row, and then no entity is read.
             requests: if take == Some(0) || plan.is_nothing() { 0 } else { least },
+            looks_up: plan.is_lookup(),
+            filters: plan.filters(),
+            partitions: match reached {
+                Reached::One => Some(1),
+                Reached::Buckets(count) => Some(count),
+                Reached::Range | Reached::All => None,
+            },
             take,
             keys: None,
             problem,
         }
     }
 
-    pub(super) fn point(cost: Cow<'static, str>, plan: &Plan, problem: Option<String>) -> Self {
+    /// Describes a point.
+    pub(super) fn of_point(plan: &Plan) -> Self {
+        let problem = plan.checked_keys().err().map(|error| error.to_string());
         let (partition, row) = plan.keys();
         let (partition_literal, row_literal) = (ValueRef::String(partition), ValueRef::String(row));
         Self {
-            cost,
+            cost: cost::Point::name(),
             tables: match plan.row_table() {
                 Ok(table) if plan.layout().slice.is_some() => vec![table],
                 _ => tables(plan),
@@ -76,6 +90,9 @@ impl Explain {
             filter: format!("PartitionKey eq {partition_literal} and RowKey eq {row_literal}"),
             entity_filter: String::new(),
             requests: if plan.is_lookup() { 2 } else { 1 },
+            looks_up: false,
+            filters: false,
+            partitions: Some(1),
             take: None,
             keys: Some((partition.to_owned(), row.to_owned())),
             problem,
@@ -107,9 +124,27 @@ impl Explain {
 
     /// Returns the least number of requests that the query takes: one, or one for each hash partition, or none if it
     /// can return no row. A point takes just one, or two through a pointer. Other queries take one more request for
-    /// each further page, and one for the entity of each pointer.
+    /// each further page, and one for the entity of each pointer, as
+    /// [`looks_up_entities`](Self::looks_up_entities) says.
     pub fn requests(&self) -> usize {
         self.requests
+    }
+
+    /// Checks whether the query takes one more request for each entity that the rows of an index point to. A point through
+    /// a pointer counts that request among its [`requests`](Self::requests).
+    pub fn looks_up_entities(&self) -> bool {
+        self.looks_up
+    }
+
+    /// Checks whether the query also reads rows, or entities, that its filter drops.
+    pub fn reads_more_than_it_returns(&self) -> bool {
+        self.filters
+    }
+
+    /// Returns the number of partitions that the query reads: one, or that of the hash partitions; `None` if the number
+    /// depends on what is stored.
+    pub fn partitions(&self) -> Option<usize> {
+        self.partitions
     }
 
     /// Returns the limit on the number of rows, if the query has one.
@@ -135,13 +170,20 @@ impl Explain {
 
 impl fmt::Display for Explain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cost, filter, entity_filter, requests, .. } = self;
+        let Self { cost, filter, entity_filter, requests, looks_up, filters, .. } = self;
         let (tables, s) = (self.tables.join(", "), if *requests == 1 { "" } else { "s" });
         write!(f, "{cost} of {tables}, ")?;
         match (&self.keys, self.take) {
             (Some(_), _) => write!(f, "{requests} request{s}")?,
             (None, None) => write!(f, "{requests} request{s} at least")?,
             (None, Some(take)) => write!(f, "first {take}, {requests} request{s} at least")?,
+        }
+        if *looks_up {
+            f.write_str(", and one for each entity")?;
+        }
+        if *filters {
+            let read = if *looks_up { "entities" } else { "rows" };
+            write!(f, ", also for {read} that the filter drops")?;
         }
         if !filter.is_empty() {
             write!(f, ": {filter}")?;

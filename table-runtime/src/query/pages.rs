@@ -8,11 +8,12 @@ use std::{
 };
 
 use futures_core::Stream;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 
 use super::OwnedView;
 use crate::{
-    Error, Result,
+    Error, Result, Stored, WithETag,
+    observe::{ObservedStream, Running},
     read::{FoundRow, Source},
 };
 
@@ -25,6 +26,13 @@ pub struct PageOf<T> {
     pub next: Option<String>,
 }
 
+impl<T> PageOf<Stored<T>> {
+    /// Returns the page in a form that serializes each entity with its ETag: see [`Stored::with_etag`].
+    pub fn with_etags(&self) -> PageOf<WithETag<'_, T>> {
+        PageOf { entities: self.entities.iter().map(Stored::with_etag).collect(), next: self.next.clone() }
+    }
+}
+
 /// Results of one read, and the error with which it ended.
 type ReadItems<T> = (vec::IntoIter<T>, Option<Error>);
 
@@ -34,16 +42,22 @@ pub struct Entities<T> {
     table: &'static str,
     pages: Pin<Box<dyn Stream<Item = ReadItems<T>> + Send>>,
     page: ReadItems<T>,
+    operation: ObservedStream,
 }
 
 impl<T: Send + 'static> Entities<T> {
-    pub(super) fn new<V: OwnedView<Item = T>>(table: &'static str, source: Result<Source>) -> Self {
+    pub(super) fn new(
+        table: &'static str,
+        running: Option<Box<Running>>,
+        source: Result<Source>,
+        give: impl Fn(&FoundRow<'_>, &mut Vec<T>) -> Result<bool> + Copy + Send + Sync + 'static,
+    ) -> Self {
         // The state is `None` after an error, which ends the stream.
         let pages = stream::unfold(Some(source), move |state| async move {
             let (mut items, source) = (Vec::new(), state?);
             let next = async {
                 let mut source = source?;
-                let more = source.next(&mut |found| give::<V>(found, &mut items)).await?;
+                let more = source.next(&mut |found| give(found, &mut items)).await?;
                 Ok(more.then_some(source))
             };
             match next.await {
@@ -51,7 +65,58 @@ impl<T: Send + 'static> Entities<T> {
                 Err(error) => Some(((items.into_iter(), Some(error)), None)),
             }
         });
-        Self { table, pages: Box::pin(pages), page: (Vec::new().into_iter(), None) }
+        Self {
+            table,
+            pages: Box::pin(pages),
+            page: (Vec::new().into_iter(), None),
+            operation: ObservedStream::new(running),
+        }
+    }
+
+    /// Returns a stream of the results of one read after the other, each with the state of the next one.
+    pub(super) fn in_steps<S, F>(
+        table: &'static str,
+        running: Option<Box<Running>>,
+        begin: S,
+        mut step: impl FnMut(S) -> F + Send + 'static,
+    ) -> Self
+    where
+        S: Send + 'static,
+        F: Future<Output = Result<(Vec<T>, Option<S>)>> + Send + 'static,
+    {
+        let pages = stream::unfold(Some(begin), move |state| {
+            let read = state.map(&mut step);
+            async move {
+                Some(match read?.await {
+                    Ok((items, next)) => ((items.into_iter(), None), next),
+                    Err(error) => ((Vec::new().into_iter(), Some(error)), None),
+                })
+            }
+        });
+        Self {
+            table,
+            pages: Box::pin(pages),
+            page: (Vec::new().into_iter(), None),
+            operation: ObservedStream::new(running),
+        }
+    }
+
+    /// Returns a stream of results that are read at once.
+    pub(super) fn once(
+        table: &'static str,
+        running: Option<Box<Running>>,
+        items: impl Future<Output = Result<Vec<T>>> + Send + 'static,
+    ) -> Self {
+        let page = stream::once(items).map(|items| match items {
+            Ok(items) => (items.into_iter(), None),
+            Err(error) => (Vec::new().into_iter(), Some(error)),
+        });
+        Self {
+            table,
+            pages: Box::pin(page),
+            page: (Vec::new().into_iter(), None),
+            operation: ObservedStream::new(running),
+        }
     }
 }
 
@@ -70,7 +135,8 @@ impl<T> Stream for Entities<T> {
             if let Some(entity) = entities.next().map(Ok).or_else(|| error.take().map(Err)) {
                 return Poll::Ready(Some(entity));
             }
-            match std::task::ready!(self.pages.as_mut().poll_next(context)) {
+            let Self { pages, operation, .. } = &mut *self;
+            match std::task::ready!(operation.poll(|| pages.as_mut().poll_next(context), |page| page.1.as_ref())) {
                 Some(page) => self.page = page,
                 None => return Poll::Ready(None),
             }

@@ -2,14 +2,15 @@
 
 use std::{fmt, marker::PhantomData};
 
-use super::{Explain, HasPart, OwnedView, Primary, Projection, Query, View};
+use super::{BoxedRows, Explain, HasPart, OwnedView, Primary, Projection, Query, View, view::is_match};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::{
-    OneVersion, Result, Tables,
-    cost::{self, Cost},
+    OneVersion, Result, Stored, TableEntity, Tables,
+    cost::{self, Cost as _},
+    observe::{Running, observed},
     pacing,
-    read::{self, FoundRow, Plan, Selection},
+    read::{self, FoundRow, OnRow, Plan, Selection},
 };
 
 /// Marker of a [`Point`] that goes through a unique index.
@@ -57,15 +58,41 @@ impl<E> OwnKey for Point<E, Primary> {
     }
 }
 
+impl<E: TableEntity> Stored<E> {
+    /// Returns the key of the row that was read, for another read, a [`patch`](Tables::patch) or a
+    /// [`remove`](Tables::remove). It is the key of the stored row also after a change of the entity's key fields.
+    ///
+    /// ```
+    /// # use table_runtime::{Result, Stored, TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] number: u32, likes: u32 }
+    /// /// Reads the post again.
+    /// async fn refresh(tables: &Tables, post: &mut Stored<Post>) -> Result<()> {
+    ///     if let Some(now) = Stored::key(post).get(tables).await? {
+    ///         *post = now;
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn key(this: &Self) -> Point<E, Primary> {
+        let (entity, state) = this.parts();
+        Point::new(Plan::of_stored::<E>(state.loaded_key(entity)))
+    }
+}
+
 impl<V, W> Point<V, W> {
     pub(crate) const fn new(plan: Plan) -> Self {
         Self { plan, types: PhantomData }
     }
 
+    /// Begins an operation of a user; `None` if nobody observes it.
+    fn begin(&self, tables: &Tables, verb: &'static str) -> Option<Box<Running>> {
+        tables.begin(|| self.plan.operation(verb, cost::Point::name()))
+    }
+
     /// Describes the requests that the query will send to the store.
     pub fn explain(&self) -> Explain {
-        let problem = self.plan.checked_keys().err().map(|error| error.to_string());
-        Explain::point(cost::Point::name(), &self.plan, problem)
+        Explain::of_point(&self.plan)
     }
 }
 
@@ -111,8 +138,7 @@ impl<V: View, W> Point<V, W> {
     {
         let mut item = None;
         let mut read = |found: &FoundRow<'_>| V::read(found, |row| item = Some(V::own(row)));
-        let select = self.plan.selected(self.plan.visible().properties());
-        read::find(&self.plan, tables, select.as_deref(), &mut read).await?;
+        observed(self.begin(tables, "get"), find(&self.plan, tables, &mut read)).await?;
         Ok(item)
     }
 
@@ -128,21 +154,43 @@ impl<V: View, W> Point<V, W> {
         Point::new(self.plan)
     }
 
+    /// Returns the point as a query of at most one row, without its types: see [`BoxedRows`].
+    pub fn boxed(self) -> BoxedRows<V::Item>
+    where
+        V: OwnedView,
+    {
+        BoxedRows::of_point::<V>(self.plan)
+    }
+
     /// Checks whether the row exists, with as many requests as [`get`](Self::get). If that is one request, it reads
     /// only the properties that the check needs.
     ///
     /// # Errors
     /// Fails with the errors of [`get`](Self::get).
     pub async fn exists(self, tables: &Tables) -> Result<bool> {
-        let mut exists = false;
-        let mut read = |found: &FoundRow<'_>| {
-            exists = found.is_match::<V>()?;
-            Ok(exists)
-        };
-        read::find(&self.plan, tables, Some(self.plan.seen_by()), &mut read).await?;
-        Ok(exists)
+        observed(self.begin(tables, "exists"), exists(&self.plan, tables, is_match::<V>)).await
     }
 }
+
+/// Calls `read` with the row of a point, if there is one.
+pub(super) async fn find(plan: &Plan, tables: &Tables, read: OnRow<'_>) -> Result<()> {
+    let select = plan.selected(plan.visible().properties());
+    read::find(plan, tables, select.as_deref(), read).await
+}
+
+/// Checks whether the row of a point exists and is a match.
+pub(super) async fn exists(plan: &Plan, tables: &Tables, is_match: IsMatch) -> Result<bool> {
+    let mut exists = false;
+    let mut read = |found: &FoundRow<'_>| {
+        exists = is_match(found)?;
+        Ok(exists)
+    };
+    read::find(plan, tables, Some(plan.seen_by()), &mut read).await?;
+    Ok(exists)
+}
+
+/// Function that checks whether a found row is a match.
+pub(super) type IsMatch = fn(&FoundRow<'_>) -> Result<bool>;
 
 impl<V: View> Point<V, Lookup> {
     /// Reads only the fields of a projection, from the index row if it holds them: see
@@ -167,16 +215,23 @@ impl Tables {
         &self,
         keys: impl IntoIterator<Item = Point<V, W>>,
     ) -> Result<Vec<Option<V::Item>>> {
+        let keys: Vec<_> = keys.into_iter().collect();
+        let running = keys.first().and_then(|first| first.begin(self, "get_many"));
         let points: Vec<_> = keys.into_iter().map(|key| key.get(self)).collect();
-        stream::iter(points).buffered(pacing::CONCURRENCY).try_collect().await
+        observed(running, stream::iter(points).buffered(pacing::CONCURRENCY).try_collect()).await
     }
 }
 
-impl<V: View, W> Query for Point<V, W> {
+impl<V: OwnedView, W> Query for Point<V, W> {
     type Entity = V::Entity;
+    type Item = V::Item;
     type Cost = cost::Point;
 
     fn explain(&self) -> Explain {
         self.explain()
+    }
+
+    fn boxed(self) -> BoxedRows<V::Item> {
+        self.boxed()
     }
 }

@@ -7,8 +7,8 @@ use std::{
 };
 
 use super::{
-    Access, Bounds, Complete, Done, Entities, Explain, HasPart, OnePoint, Opened, OwnedView, PageOf, Part,
-    PrefixAccess, Projection, Query, Reach, Rest, Sorted, View, pages::give,
+    Access, Bounds, BoxedRows, Complete, Done, Entities, Explain, HasPart, OnePoint, Opened, OwnedView, PageOf, Part,
+    PrefixAccess, Projection, Query, Reach, Rest, Sorted, View, pages::give, view::is_match,
 };
 use crate::{
     OneVersion, Result, TableEntity, Tables,
@@ -16,6 +16,7 @@ use crate::{
     column::{Decided, IntoFilter},
     cost::{self, Cost},
     key::{Encode, KeyPart, Ordered, Prefixed, Textual},
+    observe::{Running, observed},
     read::{FoundRow, OnePage, Plan, Selection, Source},
 };
 
@@ -201,12 +202,13 @@ impl<V, P, A> Rows<V, P, A> {
         A: Opened,
     {
         let capacity = self.plan.take.unwrap_or(0).min(INITIAL_CAPACITY);
+        let running = self.begin(tables, "all");
         let source = self.source(tables);
-        Box::pin(async move {
+        Box::pin(observed(running, async move {
             let (mut source, mut items) = (source?, Vec::with_capacity(capacity));
             while source.next(&mut |found| give::<V>(found, &mut items)).await? {}
             Ok(items)
-        })
+        }))
     }
 
     /// Reads the first row; `None` if there is none.
@@ -218,8 +220,13 @@ impl<V, P, A> Rows<V, P, A> {
         V: OwnedView,
         A: Opened,
     {
-        let all = self.take(1).all(tables);
-        Box::pin(async move { Ok(all.await?.pop()) })
+        let running = self.begin(tables, "first");
+        let source = self.take(1).source(tables);
+        Box::pin(observed(running, async move {
+            let (mut source, mut items) = (source?, Vec::with_capacity(1));
+            while source.next(&mut |found| give::<V>(found, &mut items)).await? {}
+            Ok(items.pop())
+        }))
     }
 
     /// Returns a stream of the rows. It reads pages of up to 1000 rows, each only when the caller needs it.
@@ -230,7 +237,17 @@ impl<V, P, A> Rows<V, P, A> {
         V: OwnedView,
         A: Opened,
     {
-        Entities::new::<V>(self.plan.table(), self.source(tables))
+        let running = self.begin(tables, "stream");
+        Entities::new(self.plan.table(), running, self.source(tables), give::<V>)
+    }
+
+    /// Returns a stream of the rows, for an operation that has a name of its own.
+    pub(crate) fn part_stream(self, tables: &Tables) -> Entities<V::Item>
+    where
+        V: OwnedView,
+        A: Opened,
+    {
+        Entities::new(self.plan.table(), None, self.source(tables), give::<V>)
     }
 
     /// Reads the next `size` rows: the first ones, or those after the cursor of the page before.
@@ -250,15 +267,16 @@ impl<V, P, A> Rows<V, P, A> {
         V: OwnedView,
         A: Opened,
     {
+        let running = self.begin(tables, "page");
         if size == 0 {
             self.plan.refuse("a page of 0 rows has no next one".to_owned());
         }
         let page = self.source(tables).and_then(|source| OnePage::new(self.plan.layout(), source, size, cursor));
-        Box::pin(async move {
+        Box::pin(observed(running, async move {
             let mut entities = Vec::with_capacity(size.min(INITIAL_CAPACITY));
             let next = page?.read(&mut |found| give::<V>(found, &mut entities)).await?;
             Ok(PageOf { entities, next })
-        })
+        }))
     }
 
     /// Calls `each` with every row, in key order. Reads pages of up to 1000 rows, and keeps none of them.
@@ -322,12 +340,13 @@ impl<V, P, A> Rows<V, P, A> {
         A: Opened,
         F: FnMut(V::Row<'_>) + Send + 't,
     {
+        let running = self.begin(tables, "for_each");
         let source = self.source(tables);
-        Box::pin(async move {
+        Box::pin(observed(running, async move {
             let mut source = source?;
             while source.next(&mut |found| V::read(found, &mut each)).await? {}
             Ok(())
-        })
+        }))
     }
 
     /// Counts the rows, without reading the properties of their fields. The store cannot count: every row is read.
@@ -342,17 +361,23 @@ impl<V, P, A> Rows<V, P, A> {
         V: View,
         A: Opened,
     {
+        let running = self.begin(tables, "count");
         let source = self.source(tables).map(Source::for_count);
-        Box::pin(async move {
+        Box::pin(observed(running, async move {
             let (mut source, mut count) = (source?, 0);
             let mut one = |found: &FoundRow<'_>| {
-                let counts = found.is_match::<V>()?;
+                let counts = is_match::<V>(found)?;
                 count += usize::from(counts);
                 Ok(counts)
             };
             while source.next(&mut one).await? {}
             Ok(count)
-        })
+        }))
+    }
+
+    /// Checks whether an entity that was found may be changed so that it is not found any more.
+    pub(crate) fn finds_by_value(&self) -> bool {
+        self.plan.finds_by_value()
     }
 
     /// Describes the requests that the query will send to the store.
@@ -360,13 +385,16 @@ impl<V, P, A> Rows<V, P, A> {
     where
         A: Opened,
     {
-        let cost = match A::Cost::name() {
-            // The index rows hold all that the query needs, so no entity is looked up.
-            lookups if lookups == cost::Lookups::name() && self.plan.is_covered() => cost::Range::name(),
-            cost => cost,
-        };
-        let problem = self.plan.checked_scans(A::REACHED).err().map(|error| error.to_string());
-        Explain::scan(cost, &self.plan.explained_scan(A::REACHED), &self.plan, A::REACHED, problem)
+        Explain::of_rows(A::Cost::name(), &self.plan, A::REACHED)
+    }
+
+    /// Returns the query without the types of its keys and of its cost: see [`BoxedRows`].
+    pub fn boxed(self) -> BoxedRows<V::Item>
+    where
+        V: OwnedView,
+        A: Opened,
+    {
+        BoxedRows::of_rows::<V>(self.plan, A::REACHED, A::Cost::name)
     }
 
     /// Reads nothing. A query of many rows is no point, and the method exists for the error message of [`OnePoint`].
@@ -377,6 +405,14 @@ impl<V, P, A> Rows<V, P, A> {
         P: OnePoint,
     {
         future::ready(Ok(None))
+    }
+
+    /// Begins an operation of a user; `None` if nobody observes it.
+    fn begin(&self, tables: &Tables, verb: &'static str) -> Option<Box<Running>>
+    where
+        A: Opened,
+    {
+        tables.begin(|| self.plan.operation(verb, A::Cost::name()))
     }
 
     fn source(&self, tables: &Tables) -> Result<Source>
@@ -412,17 +448,23 @@ impl<V, P> Rows<V, P, cost::Lookups> {
     /// # Errors
     /// Fails with the errors of [`all`](Self::all).
     pub fn count_unchecked<'t>(mut self, tables: &'t Tables) -> BoxFuture<'t, Result<usize>> {
+        let running = self.begin(tables, "count_unchecked");
         self.plan.select(None);
         let source = self.source(tables);
-        Box::pin(async move { source?.count_pointers().await })
+        Box::pin(observed(running, async move { source?.count_pointers().await }))
     }
 }
 
-impl<V: View, P, A: Opened> Query for Rows<V, P, A> {
+impl<V: OwnedView, P, A: Opened> Query for Rows<V, P, A> {
     type Entity = V::Entity;
+    type Item = V::Item;
     type Cost = A::Cost;
 
     fn explain(&self) -> Explain {
         self.explain()
+    }
+
+    fn boxed(self) -> BoxedRows<V::Item> {
+        self.boxed()
     }
 }

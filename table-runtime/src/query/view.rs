@@ -37,14 +37,12 @@ pub trait OwnedView: View + 'static {
     fn own(row: Self::Row<'_>) -> Self::Item;
 }
 
-impl FoundRow<'_> {
-    /// Checks whether the row is a match. A row that was not found through a pointer is one if it is committed, because
-    /// its keys match.
-    pub(super) fn is_match<V: View>(&self) -> Result<bool> {
-        match self.pointer {
-            Some(_) => V::read(self, |_| ()),
-            None => self.is_committed(),
-        }
+/// Checks whether a found row is a match. A row that was not found through a pointer is one if it is committed, because
+/// its keys match.
+pub(super) fn is_match<V: View>(found: &FoundRow<'_>) -> Result<bool> {
+    match found.pointer {
+        Some(_) => V::read(found, |_| ()),
+        None => found.is_committed(),
     }
 }
 

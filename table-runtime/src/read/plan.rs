@@ -1,6 +1,6 @@
 //! State of a query, without its types.
 
-use std::{borrow::Cow, cmp::Ordering, ops::Bound};
+use std::{borrow::Cow, cmp::Ordering, mem, ops::Bound};
 
 use super::{selection::Selection, visible::Visible};
 use crate::{
@@ -10,6 +10,7 @@ use crate::{
     entity::{Described as _, EntityInfo, VERSION},
     key::{Encode, Escape, KeyBuffer, KeyProblem, Kind, Ordered, check_length, hash, order, write_part},
     limits,
+    observe::Operation,
     property::PropertyProblem,
     row::RowKeys,
     tables::LayoutId,
@@ -22,6 +23,8 @@ pub enum Reached {
     One,
     /// So many hash partitions, whose keys begin with the partition key in the plan.
     Buckets(usize),
+    /// The partitions in the plan's range of partition keys.
+    Range,
     /// All partitions of the table.
     All,
 }
@@ -33,6 +36,8 @@ pub struct Plan {
     layout_number: usize,
     /// Condition under which rows of the entity's own layout are visible.
     visible: Visible,
+    /// Name of the entity in the catalog.
+    entity: &'static str,
     /// The entity, if the layout is that of an index.
     indexed_entity: Option<IndexedEntity>,
     partition: KeyBuffer,
@@ -47,6 +52,8 @@ pub struct Plan {
     group_delimiter: Option<char>,
     /// Range of the row keys, if it is not all keys that begin with `row`.
     range: Option<Box<KeyRange>>,
+    /// Range of the partition keys, if the query reads the partitions in it.
+    partitions: Option<Box<KeyRange>>,
     /// True if no key is in the range, so that nothing has to be read.
     is_nothing: bool,
     filter: Option<Box<Condition>>,
@@ -109,6 +116,7 @@ impl Plan {
             layout,
             layout_number,
             visible,
+            entity: info.name,
             indexed_entity,
             partition: KeyBuffer::new(),
             row: KeyBuffer::new(),
@@ -117,6 +125,7 @@ impl Plan {
             is_full_key: layout.row.is_empty(),
             group_delimiter: None,
             range: None,
+            partitions: None,
             is_nothing: false,
             filter: None,
             select: None,
@@ -147,6 +156,24 @@ impl Plan {
             buffer.push_str(key);
         }
         plan
+    }
+
+    /// Returns the plan for the row of an entity with these keys; a plan that fails if the entity has no keys.
+    pub(crate) fn of_stored<E: TableEntity>(keys: Result<RowKeys, Box<KeyError>>) -> Self {
+        match keys {
+            Ok(RowKeys { partition_key, row_key }) => Self::of_keys::<E>(&partition_key, &row_key),
+            Err(error) => Self { problem: Some(PlanProblem::Key(error)), ..Self::new::<E>(0) },
+        }
+    }
+
+    /// Returns a user's operation that runs the query.
+    pub(crate) fn operation(&self, verb: &'static str, cost: Cow<'static, str>) -> Operation {
+        Operation { verb, entity: self.entity, table: self.layout.table, cost: Some(cost) }
+    }
+
+    /// Checks whether an entity that was found may be changed so that it is not found any more.
+    pub(crate) fn finds_by_value(&self) -> bool {
+        self.filter.is_some() || self.indexed_entity.is_some()
     }
 
     pub(crate) fn table(&self) -> &'static str {
@@ -206,59 +233,47 @@ impl Plan {
     /// if every key satisfies it; if no key does, the query finds nothing.
     pub(crate) fn push_range<K: Kind, N: Ordered<K>>(
         &mut self,
-        (from, to): (Bound<K::Value<'_>>, Bound<K::Value<'_>>),
+        bounds: (Bound<K::Value<'_>>, Bound<K::Value<'_>>),
         last: bool,
         descending: bool,
     ) {
-        let from = allowed_bound::<K, N>(from, Ordering::Less);
-        let to = allowed_bound::<K, N>(to, Ordering::Greater);
-        let (Some(from), Some(to)) = (from, to) else {
-            let key = self.row.as_str().to_owned();
-            self.range = Some(Box::new(KeyRange { from: Bound::Included(key.clone()), to: Bound::Excluded(key) }));
-            self.is_nothing = true;
-            self.row_parts += 1;
-            return;
-        };
-        let prefix = order::prefixed(self.row.as_str());
-        let mut from = self.bound::<K, N>(from, last);
-        let mut to = self.bound::<K, N>(to, last);
-        if descending {
-            std::mem::swap(&mut from, &mut to);
-        }
-        let group_delimiter = self.group_delimiter.filter(|_| last);
-        if !last || group_delimiter.is_some() {
-            // The rows of one value are those whose keys begin with the value and its delimiter; in a group, also the
-            // row whose key is the value alone.
-            let after = |mut key: String| {
-                key.extend(group_delimiter);
-                order::successor(&key).map_or(Bound::Unbounded, Bound::Included)
-            };
-            from = match from {
-                Bound::Excluded(key) => after(key),
-                other => other,
-            };
-            to = match to {
-                Bound::Included(key) => match after(key) {
-                    Bound::Included(key) => Bound::Excluded(key),
-                    other => other,
-                },
-                other => other,
-            };
-        }
-        let or = |bound, prefix| if bound == Bound::Unbounded { prefix } else { bound };
-        self.range = Some(Box::new(KeyRange { from: or(from, prefix.from), to: or(to, prefix.to) }));
+        let delimiter = self.group_delimiter.filter(|_| last);
+        let range = key_range::<K, N>(&self.row, "RowKey", bounds, KeyEnd { last, delimiter }, descending);
+        let (key, field) = (self.row.as_str().to_owned(), self.row_field());
+        self.range = Some(Box::new(self.range_or_nothing(key, field, range)));
         self.row_parts += 1;
     }
 
-    /// Returns the key of a bound of the next part.
-    fn bound<K: Kind, N: Encode<K>>(&mut self, bound: Bound<K::Value<'_>>, last: bool) -> Bound<String> {
-        bound.map(|value| {
-            let mut key = self.row.clone();
-            if let Err(problem) = write_part::<K, N>(value, last, "RowKey", &mut key) {
-                self.fail_key(self.row_field(), problem);
-            }
-            key.into_string()
-        })
+    /// Narrows the next part of the partition key to the values between two bounds, as [`push_range`](Self::push_range)
+    /// does for the row key.
+    pub(crate) fn push_partition_range<K: Kind, N: Ordered<K>>(
+        &mut self,
+        bounds: (Bound<K::Value<'_>>, Bound<K::Value<'_>>),
+        last: bool,
+        descending: bool,
+    ) {
+        let end = KeyEnd { last, delimiter: None };
+        let range = key_range::<K, N>(&self.partition, "PartitionKey", bounds, end, descending);
+        let field = self.layout.partition.get(self.partition_parts).map_or("", |part| part.field);
+        let key = self.partition.as_str().to_owned();
+        self.partitions = Some(Box::new(self.range_or_nothing(key, field, range)));
+        self.partition_parts += 1;
+    }
+
+    /// Returns the range of the keys that begin with `key`. If there is none, records the problem, or that the query finds
+    /// nothing.
+    fn range_or_nothing(
+        &mut self,
+        key: String,
+        field: &'static str,
+        range: Result<Option<KeyRange>, KeyProblem>,
+    ) -> KeyRange {
+        match range {
+            Ok(Some(range)) => return range,
+            Ok(None) => self.is_nothing = true,
+            Err(problem) => self.fail_key(field, problem),
+        }
+        KeyRange { from: Bound::Included(key.clone()), to: Bound::Excluded(key) }
     }
 
     /// Adds a filter condition with this number of comparisons.
@@ -284,6 +299,25 @@ impl Plan {
         Partitions::One([self.partition.as_str(), bucket].concat())
     }
 
+    /// Returns the range of the partition keys.
+    fn partition_range(&self) -> KeyRange {
+        match self.partitions.as_deref() {
+            Some(range) => range.clone(),
+            // Without parts, the prefix is the whole key.
+            None if self.layout.partition.is_empty() => {
+                let key = Bound::Included(self.partition.as_str().to_owned());
+                KeyRange { from: key.clone(), to: key }
+            }
+            None => order::prefixed(self.partition.as_str()),
+        }
+    }
+
+    /// Limits the query to the partitions after this one.
+    pub(crate) fn after_partition(&mut self, partition_key: String) {
+        let KeyRange { to, .. } = self.partition_range();
+        self.partitions = Some(Box::new(KeyRange { from: Bound::Excluded(partition_key), to }));
+    }
+
     /// Checks whether the query can find no row, whatever is stored.
     pub(crate) fn is_nothing(&self) -> bool {
         self.is_nothing
@@ -297,7 +331,8 @@ impl Plan {
     fn scans(&self, reached: Reached) -> Vec<Scan> {
         match reached {
             Reached::One => vec![self.scan(self.partition(""))],
-            Reached::All => vec![self.scan(Partitions::All)],
+            Reached::Range => vec![self.scan(Partitions::Range(self.partition_range()))],
+            Reached::All => vec![self.scan(Partitions::ALL)],
             Reached::Buckets(count) => {
                 let scan = |bucket| self.scan(self.partition(&hash::bucket(bucket, count)));
                 (0..count).map(scan).collect()
@@ -310,7 +345,8 @@ impl Plan {
     pub(crate) fn explained_scan(&self, reached: Reached) -> Scan {
         match reached {
             Reached::One => self.scan(self.partition("")),
-            Reached::All => self.scan(Partitions::All),
+            Reached::Range => self.scan(Partitions::Range(self.partition_range())),
+            Reached::All => self.scan(Partitions::ALL),
             Reached::Buckets(count) => {
                 let (first, last) = (hash::bucket(0, count), hash::bucket(count - 1, count));
                 self.scan(self.partition(&format!("{{{first}..{last}}}")))
@@ -426,6 +462,11 @@ impl Plan {
         self.select.is_some_and(|selection| selection.is_covered(self.layout, self.filter.as_deref()))
     }
 
+    /// Checks whether a filter drops rows or entities that were read.
+    pub(crate) fn filters(&self) -> bool {
+        self.filter.is_some()
+    }
+
     /// Returns the filter if it has to be evaluated on the entities that index rows point to.
     pub(crate) fn entity_filter(&self) -> Option<&Condition> {
         self.filter.as_deref().filter(|_| self.is_lookup())
@@ -447,6 +488,66 @@ impl Plan {
         let (partition, row) = self.keys();
         self.layout().table_of(partition, row)
     }
+}
+
+/// The end of a range of keys.
+#[derive(Clone, Copy)]
+struct KeyEnd {
+    /// True if the part of the range is the last one of the key.
+    last: bool,
+    /// Delimiter after the master's row key, if the query reads a group, and `last` is true.
+    delimiter: Option<char>,
+}
+
+/// Returns the range of the keys that begin with `key` and whose next part is between two bounds; `None` if no key is.
+fn key_range<K: Kind, N: Ordered<K>>(
+    key: &KeyBuffer,
+    name: &'static str,
+    (from, to): (Bound<K::Value<'_>>, Bound<K::Value<'_>>),
+    KeyEnd { last, delimiter }: KeyEnd,
+    descending: bool,
+) -> Result<Option<KeyRange>, KeyProblem> {
+    let from = allowed_bound::<K, N>(from, Ordering::Less);
+    let to = allowed_bound::<K, N>(to, Ordering::Greater);
+    let (Some(from), Some(to)) = (from, to) else { return Ok(None) };
+    let bound = |bound: Bound<K::Value<'_>>| {
+        let with_part = |value| {
+            let mut key = key.clone();
+            write_part::<K, N>(value, last, name, &mut key)?;
+            Ok(key.into_string())
+        };
+        Ok(match bound {
+            Bound::Included(value) => Bound::Included(with_part(value)?),
+            Bound::Excluded(value) => Bound::Excluded(with_part(value)?),
+            Bound::Unbounded => Bound::Unbounded,
+        })
+    };
+    let (mut from, mut to) = (bound(from)?, bound(to)?);
+    if descending {
+        mem::swap(&mut from, &mut to);
+    }
+    if !last || delimiter.is_some() {
+        // The rows of one value are those whose keys begin with the value and its delimiter; in a group, also the
+        // row whose key is the value alone.
+        let after = |mut key: String| {
+            key.extend(delimiter);
+            order::successor(&key).map_or(Bound::Unbounded, Bound::Included)
+        };
+        from = match from {
+            Bound::Excluded(key) => after(key),
+            other => other,
+        };
+        to = match to {
+            Bound::Included(key) => match after(key) {
+                Bound::Included(key) => Bound::Excluded(key),
+                other => other,
+            },
+            other => other,
+        };
+    }
+    let prefix = order::prefixed(key.as_str());
+    let or = |bound, prefix| if bound == Bound::Unbounded { prefix } else { bound };
+    Ok(Some(KeyRange { from: or(from, prefix.from), to: or(to, prefix.to) }))
 }
 
 /// Returns a bound that keys can hold. A value outside of all keys gives an unbounded end if it is on the `open` side,

@@ -6,7 +6,7 @@ use super::{
     ready::ReadyIndex,
     source::OnRow,
 };
-use crate::{Error, Result, RowRef, Tables};
+use crate::{Error, Result, RowRef, Tables, observe};
 
 /// Calls `read` for the row of a point, if the row is visible to readers.
 pub(crate) async fn find(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>, read: OnRow<'_>) -> Result<()> {
@@ -23,7 +23,8 @@ async fn find_row(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>,
     let (visible, is_primary) = (plan.visible(), plan.layout().index.is_none());
     let mut check_row = |row: RowRef<'_>| {
         if !is_primary || visible.is_visible(&row)? {
-            read(&FoundRow { layout, table: &table, row: &row, pointer: None, may_be_pending: is_primary })?;
+            let found = FoundRow { layout, table: &table, row: &row, pointer: None, may_be_pending: is_primary };
+            observe::returned(usize::from(read(&found)?));
         }
         Ok(())
     };
@@ -81,6 +82,7 @@ async fn read_through_pointer(
         };
         backend.get_with(visible.table, &owner.partition_key, &owner.row_key, None, &mut check_row).await?;
         if is_match {
+            observe::returned(1);
             break;
         }
         last_etag = Some(pointer.etag);

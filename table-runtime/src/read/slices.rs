@@ -46,7 +46,7 @@ impl Slices {
             to: None,
             descending: part.descending,
             // A scan of all partitions reads one table after the other.
-            in_order: reached == Reached::All,
+            in_order: matches!(reached, Reached::Range | Reached::All),
         };
         let (partition, row) = plan.keys();
         if part.in_partition {

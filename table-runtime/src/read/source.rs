@@ -16,6 +16,7 @@ use super::{
 use crate::{
     Error, LayoutInfo, Result, RowRef, Tables,
     backend::{Backend, Scan},
+    observe,
     row::RowKeys,
     tables::LayoutId,
 };
@@ -84,6 +85,7 @@ impl RowPages {
     }
 
     fn consume(&mut self, rows: usize) {
+        observe::returned(rows);
         self.remaining_in_run -= rows;
         self.remaining_in_query = self.remaining_in_query.map(|remaining| remaining.saturating_sub(rows));
     }
@@ -258,7 +260,9 @@ impl Source {
             }
             pages.remaining_in_run = limit.saturating_sub(count);
         }
-        Ok(count.min(limit))
+        let count = count.min(limit);
+        observe::returned(count);
+        Ok(count)
     }
 
     /// Checks whether the rows are stored in several tables.

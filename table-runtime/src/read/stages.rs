@@ -5,7 +5,7 @@ use std::{cmp::Ordering, collections::VecDeque, ops::Bound, sync::Arc};
 use super::{cursor::Cursor, merge::Merge};
 use crate::{
     Error, Result, RowRef,
-    backend::{Backend, Continuation, Partitions, Scan},
+    backend::{Backend, Continuation, KeyRange, Partitions, Scan},
     key::order,
     limits,
 };
@@ -98,18 +98,28 @@ impl Stages {
 
 /// Returns the stages that merged scans have after the row of a cursor.
 pub(super) fn after(scans: &[Scan], cursor: &Cursor) -> Vec<Vec<Scan>> {
-    let first = scans.iter().map(|scan| rest_of_partition(scan, cursor)).collect();
+    let first = scans.iter().filter_map(|scan| rest_of_partition(scan, cursor)).collect();
     // The service answers an `or` over two keys with a scan of the table. Two stages avoid it: the rest of the row's
     // partition, then the partitions after it.
-    let further = scans.iter().filter(|scan| !matches!(scan.partitions, Partitions::One(_)));
-    let further: Vec<_> = further
-        .map(|scan| Scan { partitions: Partitions::After(cursor.partition_key.clone()), ..scan.clone() })
-        .collect();
-    [first, further].into_iter().filter(|stage| !stage.is_empty()).collect()
+    let further = scans.iter().filter_map(|scan| further_partitions(scan, cursor));
+    [first, further.collect()].into_iter().filter(|stage: &Vec<_>| !stage.is_empty()).collect()
+}
+
+/// Returns the scan of the partitions after the one of a cursor; `None` if the scan reads one partition.
+fn further_partitions(scan: &Scan, cursor: &Cursor) -> Option<Scan> {
+    let Partitions::Range(range) = &scan.partitions else { return None };
+    let mut scan = scan.clone();
+    // A cursor comes from outside, so its partition must not extend the range of its query.
+    if range.is_after_lower(&cursor.partition_key) {
+        let from = Bound::Excluded(cursor.partition_key.clone());
+        scan.partitions = Partitions::Range(KeyRange { from, to: range.to.clone() });
+    }
+    Some(scan)
 }
 
 /// Returns the rest of a scan after the row of a cursor; for a scan of many partitions, in the row's partition only.
-fn rest_of_partition(scan: &Scan, cursor: &Cursor) -> Scan {
+/// Returns `None` if the scan does not read that partition.
+fn rest_of_partition(scan: &Scan, cursor: &Cursor) -> Option<Scan> {
     let mut scan = scan.clone();
     let row_key = cursor.row_key.clone();
     // If partitions are merged, rows with equal row keys come in the order of the partitions.
@@ -120,24 +130,21 @@ fn rest_of_partition(scan: &Scan, cursor: &Cursor) -> Scan {
             Ordering::Equal => {}
             Ordering::Greater => to_come = true,
         },
-        Partitions::All | Partitions::After(_) => scan.partitions = Partitions::One(cursor.partition_key.clone()),
+        Partitions::Range(range) if range.contains(&cursor.partition_key) => {
+            scan.partitions = Partitions::One(cursor.partition_key.clone());
+        }
+        Partitions::Range(_) => return None,
     }
-    // A cursor comes from outside, so its row key must not extend the range of its query.
-    let within = match &scan.rows.from {
-        Bound::Included(from) => order::compare(&row_key, from).is_ge(),
-        Bound::Excluded(from) => order::compare(&row_key, from).is_gt(),
-        Bound::Unbounded => true,
-    };
-    if within {
+    // Neither must its row key.
+    if scan.rows.is_after_lower(&row_key) {
         scan.rows.from = if to_come { Bound::Included(row_key) } else { Bound::Excluded(row_key) };
     }
-    scan
+    Some(scan)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::KeyRange;
 
     #[test]
     fn a_cursor_does_not_extend_the_range_of_its_query() {

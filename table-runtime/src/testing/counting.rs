@@ -141,6 +141,11 @@ impl<B: Backend> Backend for Counting<B> {
         self.inner.execute_all(groups)
     }
 
+    fn snapshot(&self) -> Result<Option<Arc<dyn Backend>>> {
+        let requests = self.requests.clone();
+        Ok(self.inner.snapshot()?.map(|inner| -> Arc<dyn Backend> { Arc::new(Counting { inner, requests }) }))
+    }
+
     fn secondary_reads(&self) -> Option<Arc<dyn Backend>> {
         Some(Arc::new(Counting { inner: self.inner.secondary_reads()?, requests: self.requests.clone() }))
     }

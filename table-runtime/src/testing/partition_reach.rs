@@ -51,6 +51,10 @@ pub struct PartitionReach<B>(pub B);
 impl<B: Backend> Backend for PartitionReach<B> {
     forward_requests!(this => this.0; tables, points, queries, time);
 
+    fn snapshot(&self) -> crate::Result<Option<Arc<dyn Backend>>> {
+        Ok(self.0.snapshot()?.map(|inner| -> Arc<dyn Backend> { Arc::new(PartitionReach(inner)) }))
+    }
+
     fn secondary_reads(&self) -> Option<Arc<dyn Backend>> {
         Some(Arc::new(PartitionReach(self.0.secondary_reads()?)))
     }

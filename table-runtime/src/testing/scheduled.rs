@@ -266,6 +266,10 @@ where
         })
     }
 
+    fn system(&self) -> &'static str {
+        self.inner.system()
+    }
+
     fn side_by_side(&self) -> usize {
         self.inner.side_by_side()
     }

@@ -200,8 +200,7 @@ impl State {
         let mut rows = self.table(&scan.table)?.rows.iter().filter(|(keys, stored)| {
             let in_partitions = match &scan.partitions {
                 Partitions::One(key) => keys.0.0 == *key,
-                Partitions::After(key) => keys.0 > Key::from(&**key),
-                Partitions::All => true,
+                Partitions::Range(range) => range.contains(&keys.0.0),
             };
             let holds = || scan.filter.as_ref().is_none_or(|filter| filter.holds(stored.properties.as_ref()));
             in_partitions && range.contains(&keys.1) && after.as_ref().is_none_or(|after| *keys > after) && holds()

@@ -86,7 +86,7 @@ async fn an_empty_page_may_have_a_continuation_with_or_without_a_row_key() -> Re
 async fn a_scan_of_a_whole_table_has_no_filter() -> Result<()> {
     let (server, service) = scripted().await?;
     server.then(Answer::new(200).json(r#"{"value":[]}"#));
-    service.query(&Scan { partitions: Partitions::All, ..scan() }, None).await?;
+    service.query(&Scan { partitions: Partitions::ALL, ..scan() }, None).await?;
     assert_eq!(query(&only(&server)), [("$top".to_owned(), "7".to_owned())]);
     Ok(())
 }

@@ -1,16 +1,19 @@
 //! Retries: what is sent again, and what is not.
 
 use std::{
+    io,
     net::{SocketAddr, TcpListener},
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result};
 use table_runtime::{
-    Error, RowNow,
+    Error, RowNow, TableEntity, Tables,
     backend::{Action, AzureBackend, Backend, IfMatch},
 };
 use tests::scripted::{Answer, Scripted, Step};
+use tracing::{Level, instrument::WithSubscriber};
 
 use crate::{
     KEY, ROW, batch, builder, busy, error, etag, fixture, group, insert, number, only, scan, scripted, transaction,
@@ -97,6 +100,52 @@ async fn a_write_that_was_refused_before_it_was_read_is_repeated() -> Result<()>
             service.execute(&write).await?;
             assert_eq!(server.requests().len(), 3, "{}", write.name());
         }
+    }
+    Ok(())
+}
+
+/// A writer of traces that keeps them.
+#[derive(Clone, Default)]
+struct Traces(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Traces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("no panic").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn an_operation_whose_request_was_repeated_is_traced_at_the_level_info() -> Result<()> {
+    #[derive(TableEntity)]
+    #[table(name = "Posts")]
+    struct Post {
+        #[partition_key]
+        author: String,
+        #[row_key]
+        number: u32,
+    }
+    let (server, service) = scripted().await?;
+    server.then(busy()).then(written()).then(written());
+    let (tables, traces) = (Tables::new(service), Traces::default());
+    let kept = traces.clone();
+    let log = tracing_subscriber::fmt().with_ansi(false).with_max_level(Level::INFO).with_writer(move || kept.clone());
+    async {
+        for number in 1..=2 {
+            tables.insert(&Post { author: "Marcus".into(), number }).await?;
+        }
+        Ok::<_, Error>(())
+    }
+    .with_subscriber(log.finish())
+    .await?;
+    let text = String::from_utf8(traces.0.lock().expect("no panic").clone())?;
+    assert_eq!(text.lines().count(), 1, "{text}");
+    for part in ["insert Posts", "azure.tables", "table.requests=1", "table.retries=1", "table.outcome=\"ok\""] {
+        assert!(text.contains(part), "{part} in {text}");
     }
     Ok(())
 }

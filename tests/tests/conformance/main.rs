@@ -36,13 +36,16 @@ mod layouts {
     mod migrations;
     mod shared_tables;
 }
+mod operations;
 mod prefixes;
 mod properties;
 mod queries {
+    mod boxed;
     mod filters;
     mod for_each;
     mod hash_partitions;
     mod pages;
+    mod partitions;
     mod points;
     mod projections;
     mod ranges;
@@ -54,9 +57,11 @@ mod slices {
     mod queries;
     mod writes;
 }
+mod transfer;
 mod versions;
 mod writes {
     mod bulk;
+    mod deleting;
     mod modify;
     mod single;
     mod transactions;

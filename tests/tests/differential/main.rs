@@ -50,7 +50,7 @@ impl<S: Subject> Program for Indexed<S> {
         let mut writer = Writer { random, stamp: 0 };
         let mut act = || loop {
             let act = writer.act::<S>();
-            let is_bulk = matches!(act, Act::InsertAll(_) | Act::UpsertAll(_) | Act::RemoveAll(_));
+            let is_bulk = matches!(act, Act::InsertAll(_) | Act::UpsertAll(_) | Act::RemoveAll(_) | Act::RemoveRead(_));
             // Entities with cross-partition indexes are written side by side, so their order is not determined.
             if !is_bulk || S::TRANSACTS {
                 return act;

@@ -133,6 +133,17 @@ pub(super) enum StoreError {
     Database { path: PathBuf, source: redb::Error },
     #[error("{} is not a file's name", .0.display())]
     NoFile(PathBuf),
+    #[error("there is no file {}", .0.display())]
+    Missing(PathBuf),
+    #[error(
+        "{} was not closed, because its process was killed: open it once for writing, which repairs it",
+        .0.display()
+    )]
+    Unclosed(PathBuf),
+    #[error("{} was opened for reading, so nothing can be written", .0.display())]
+    ReadOnly(PathBuf),
+    #[error("nothing can be written to a snapshot")]
+    Snapshot,
     #[error("it was stopped by a failure")]
     Stopped,
 }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use redb::{Builder, Database, DatabaseError, ReadableDatabase, StorageError, TableError};
+use redb::{Builder, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase, StorageError, TableError};
 
 use super::{
     committer::{FORMAT, STORE},
@@ -22,12 +22,6 @@ const CACHE_BYTES: usize = 64 * 1024 * 1024;
 
 /// Opens the database at `path`, and creates it first if there is no file.
 pub(super) fn open(path: &Path) -> Result<Database> {
-    fn builder() -> Builder {
-        let mut builder = Builder::new();
-        builder.set_cache_size(CACHE_BYTES);
-        builder
-    }
-
     let database = match builder().open(path) {
         Err(error) if is_missing(&error) => {
             create(path)?;
@@ -40,6 +34,23 @@ pub(super) fn open(path: &Path) -> Result<Database> {
     Ok(database)
 }
 
+/// Opens the database at `path` for reading.
+pub(super) fn open_read_only(path: &Path) -> Result<ReadOnlyDatabase> {
+    let database = builder().open_read_only(path).map_err(|error| match error {
+        DatabaseError::RepairAborted => StoreError::Unclosed(path.to_owned()).into(),
+        error if is_missing(&error) => StoreError::Missing(path.to_owned()).into(),
+        error => refused(path, error),
+    })?;
+    check(path, &database)?;
+    Ok(database)
+}
+
+fn builder() -> Builder {
+    let mut builder = Builder::new();
+    builder.set_cache_size(CACHE_BYTES);
+    builder
+}
+
 /// Turns a new database into a store.
 pub(super) fn initialize(database: &Database) -> Result<(), redb::Error> {
     let transaction = database.begin_write()?;
@@ -49,7 +60,7 @@ pub(super) fn initialize(database: &Database) -> Result<(), redb::Error> {
 }
 
 /// Checks that the database is a store in the format that this version reads.
-fn check(path: &Path, database: &Database) -> Result<()> {
+fn check(path: &Path, database: &impl ReadableDatabase) -> Result<()> {
     let found = || -> Result<_, redb::Error> {
         let table = match database.begin_read()?.open_table(STORE) {
             Err(TableError::Storage(error)) => return Err(error.into()),
@@ -158,6 +169,39 @@ mod tests {
         assert!(error.to_string().contains("missing"), "{error}");
         assert!(matches!(error, Error::Store(_)));
         assert_eq!(names(folder.path()), [""; 0]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_as_it_is_is_refused_and_not_changed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("blog.tables");
+        let refusal = |path: &Path| open_read_only(path).map(drop).expect_err("a refusal");
+        assert!(refusal(&path).to_string().contains("there is no file"), "{}", refusal(&path));
+        assert_eq!(names(folder.path()), [""; 0]);
+
+        let opened = open(&path).expect("a new file");
+        assert!(matches!(refusal(&path), Error::InUse(_)));
+        // The copy is the file of a killed process.
+        let killed = folder.path().join("killed.tables");
+        fs::copy(&path, &killed).expect("a copy");
+        let before = fs::read(&killed).expect("the copy");
+        assert!(refusal(&killed).to_string().contains("was not closed"), "{}", refusal(&killed));
+        assert_eq!(fs::read(&killed).expect("the copy"), before);
+        drop(open(&killed).expect("a repaired file"));
+        drop(open_read_only(&killed).expect("the repaired file"));
+
+        drop(opened);
+        let before = fs::read(&path).expect("the file");
+        let readers = [open_read_only(&path), open_read_only(&path)].map(|opened| opened.expect("a reader"));
+        assert!(matches!(open(&path).map(drop), Err(Error::InUse(_))), "readers have it open");
+        drop(readers);
+        assert_eq!(fs::read(&path).expect("the file"), before);
+
+        for content in [&b""[..], b"some notes", &[0; 10_000]] {
+            fs::write(&path, content).expect("a file");
+            assert!(matches!(refusal(&path), Error::Store(_)));
+            assert_eq!(fs::read(&path).expect("the file"), content);
+        }
     }
 
     #[test]

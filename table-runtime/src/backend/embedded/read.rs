@@ -1,9 +1,6 @@
 //! Reads of single rows and of pages, from a snapshot.
 
-use std::{
-    cell::Cell,
-    ops::{Bound, RangeBounds},
-};
+use std::{cell::Cell, ops::Bound};
 
 use redb::{Cursor, ReadableTable};
 
@@ -166,7 +163,7 @@ fn read_page(
         // A row whose key is out of the range is checked as well, because the key may be damaged.
         let stored = read_stored(&scan.table, key, value)?;
         let (partition_key, row_key) = range.decode(key).ok_or_else(|| damaged_at(&scan.table, key))?;
-        if !compared || within(&scan.rows, &row_key) {
+        if !compared || scan.rows.contains(&row_key) {
             let damaged = |damage| damaged(&scan.table, &partition_key, &row_key, damage);
             let holds = match &scan.filter {
                 // In a damaged row, the filter may not find a property that exists, so damage is an error here.
@@ -205,12 +202,6 @@ fn properties<'a>(
         (Checks::Store, Some(names)) => stored.select(names, kept),
         (Checks::Store, None) => stored.properties(),
     }
-}
-
-fn within(range: &KeyRange, row_key: &str) -> bool {
-    let key = |key: &String| store_key::encode("", key);
-    let bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>) = (range.from.as_ref().map(key), range.to.as_ref().map(key));
-    bounds.contains(&store_key::encode("", row_key))
 }
 
 /// Returns the error of a row whose key is damaged, or may be damaged.

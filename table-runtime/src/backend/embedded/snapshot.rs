@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock, PoisonError, RwLock},
 };
 
-use redb::{Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, TableDefinition, TableHandle};
+use redb::{ReadOnlyTable, ReadTransaction, ReadableDatabase, TableDefinition, TableHandle};
 
 use super::failure::{Reason, StoreError, engine};
 use crate::{Error, Result};
@@ -83,7 +83,7 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    pub(super) fn new(database: &Database, names: Arc<Names>) -> Result<Self, redb::TransactionError> {
+    pub(super) fn new(database: &impl ReadableDatabase, names: Arc<Names>) -> Result<Self, redb::TransactionError> {
         let opened = names.0.iter().map(|_| OnceLock::new()).collect();
         Ok(Self { transaction: database.begin_read()?, names, opened })
     }
@@ -118,7 +118,11 @@ enum StoreState {
 
 impl Published {
     pub(super) fn new(snapshot: Snapshot) -> Self {
-        Self(RwLock::new(StoreState::Open(Arc::new(snapshot))))
+        Self::of(Arc::new(snapshot))
+    }
+
+    pub(super) fn of(snapshot: Arc<Snapshot>) -> Self {
+        Self(RwLock::new(StoreState::Open(snapshot)))
     }
 
     /// Returns the snapshot of the last commit.

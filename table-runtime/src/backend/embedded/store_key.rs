@@ -8,7 +8,7 @@
 use std::{borrow::Cow, ops::Bound};
 
 use crate::{
-    backend::{Continuation, Partitions, Scan},
+    backend::{Continuation, KeyRange, Partitions, Scan},
     properties::text,
 };
 
@@ -114,10 +114,19 @@ impl<'a> StoreRange<'a> {
                 };
                 (lower, upper, Some(partition_key.as_str()))
             }
-            Partitions::After(partition_key) => {
-                (Bound::Included(past_partition(partition_key)), Bound::Unbounded, None)
+            Partitions::Range(KeyRange { from, to }) => {
+                let lower = match from {
+                    Bound::Included(first) => Bound::Included(encode(first, "")),
+                    Bound::Excluded(before) => Bound::Included(past_partition(before)),
+                    Bound::Unbounded => Bound::Unbounded,
+                };
+                let upper = match to {
+                    Bound::Included(last) => Bound::Excluded(past_partition(last)),
+                    Bound::Excluded(after) => Bound::Excluded(encode(after, "")),
+                    Bound::Unbounded => Bound::Unbounded,
+                };
+                (lower, upper, None)
             }
-            Partitions::All => (Bound::Unbounded, Bound::Unbounded, None),
         };
         let mut range = Self { lower, upper, partition };
         if let Some(Continuation { partition_key, row_key }) = from {

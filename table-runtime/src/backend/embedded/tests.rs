@@ -196,7 +196,7 @@ fn a_page_examines_a_limited_number_of_rows() {
         let group = Group { operations: (0..100).map(operation).collect(), ..group("Marcus", []) };
         block_on(store.execute(&group)).expect("new rows");
     }
-    let mut scan = scan(Partitions::All, KeyRange::ALL, 1000);
+    let mut scan = scan(Partitions::ALL, KeyRange::ALL, 1000);
     scan.filter = Some(Condition::Compare { property: "Likes", operator: Operator::Eq, value: Value::Int32(205) });
     let page = block_on(store.query(&scan, None)).expect("a page");
     assert!(page.rows.is_empty() && page.next.is_some());
@@ -281,7 +281,7 @@ async fn concurrent_writes_are_all_stored() {
     assert_eq!(etags.len(), 16 * 20, "no two writes share an ETag");
     drop(store);
     let store = open(folder.path());
-    let page = store.query(&scan(Partitions::All, KeyRange::ALL, 1000), None).await.expect("a page");
+    let page = store.query(&scan(Partitions::ALL, KeyRange::ALL, 1000), None).await.expect("a page");
     assert_eq!(page.rows.len(), 16 * 20);
 }
 
@@ -427,7 +427,7 @@ fn a_panic_of_the_engine_closes_the_store() {
 
     fn is_closed(store: &InMemoryBackend) {
         closed(block_on(store.get("Posts", "Marcus", "1", None)));
-        closed(block_on(store.query(&scan(Partitions::All, KeyRange::ALL, 10), None)));
+        closed(block_on(store.query(&scan(Partitions::ALL, KeyRange::ALL, 10), None)));
         closed(block_on(store.list_tables("")));
         closed(write(store, "2", Action::Upsert(likes(2))));
         closed(block_on(store.create_table("Authors")));
@@ -442,7 +442,7 @@ fn a_panic_of_the_engine_closes_the_store() {
 
     let (store, _, panics) = Failing::store();
     panics.store(true, Ordering::SeqCst);
-    closed(block_on(store.query(&scan(Partitions::All, KeyRange::ALL, 10), None)));
+    closed(block_on(store.query(&scan(Partitions::ALL, KeyRange::ALL, 10), None)));
     panics.store(false, Ordering::SeqCst);
     is_closed(&store);
 
@@ -462,7 +462,7 @@ fn a_panic_of_a_reader_reaches_its_caller_and_leaves_the_store_open() {
 
     let store = memory();
     write(&store, "1", Action::Insert(likes(1))).expect("a new row");
-    let scan = scan(Partitions::All, KeyRange::ALL, 10);
+    let scan = scan(Partitions::ALL, KeyRange::ALL, 10);
     let panicked = [
         catch_unwind(AssertUnwindSafe(|| {
             block_on(store.get_with("Posts", "Marcus", "1", None, &mut |_| panic!("a reader"))).map(drop)
@@ -498,7 +498,7 @@ fn a_value_under_another_key_is_damaged() {
     assert!(read(&store, "1").is_some());
     let is_damaged = |error: Error| matches!(error, Error::Damaged { row, .. } if row.row_key == "2");
     assert!(is_damaged(block_on(store.get("Posts", "Marcus", "2", None)).expect_err("the value of another row")));
-    let all = scan(Partitions::All, KeyRange::ALL, 10);
+    let all = scan(Partitions::ALL, KeyRange::ALL, 10);
     assert!(is_damaged(block_on(store.query(&all, None)).expect_err("the value of another row")));
     // The search for a missing row ends beside the damaged row, which may be the missing one.
     assert!(is_damaged(block_on(store.get("Posts", "Marcus", "3", None)).expect_err("the row before is damaged")));
@@ -530,7 +530,7 @@ fn a_damaged_row_is_reported() {
         );
     };
     is_damaged(block_on(store.get("Posts", "Marcus", "1", None)).expect_err("damage"));
-    is_damaged(block_on(store.query(&scan(Partitions::All, KeyRange::ALL, 9), None)).expect_err("damage"));
+    is_damaged(block_on(store.query(&scan(Partitions::ALL, KeyRange::ALL, 9), None)).expect_err("damage"));
     is_damaged(write(&store, "1", Action::Merge(likes(1), IfMatch::Any)).expect_err("damage"));
     assert!(read(&store, "2").is_some());
     write(&store, "1", Action::Upsert(likes(1))).expect("the whole row anew");
@@ -554,13 +554,12 @@ fn step() -> impl Strategy<Value = Step> {
         move || prop_oneof![key().prop_map(Bound::Included), key().prop_map(Bound::Excluded), Just(Bound::Unbounded)];
     let operations = prop::collection::btree_map(key(), (0_u8..12, any::<i32>()), 1..7).shuffled();
     let group = (key(), operations).prop_map(|(partition, operations)| Step::Group(partition, operations));
-    let scan = (key(), 0..3, bound(), bound(), 1..5_u32).prop_map(|(partition, which, from, to, page)| Step::Scan {
-        partitions: match which {
-            0 => Partitions::One(partition),
-            1 => Partitions::After(partition),
-            _ => Partitions::All,
-        },
-        rows: if which == 0 { KeyRange { from, to } } else { KeyRange::ALL },
+    let range = move || (bound(), bound()).prop_map(|(from, to)| KeyRange { from, to });
+    let in_one = (key(), range()).prop_map(|(partition, rows)| (Partitions::One(partition), rows));
+    let in_many = range().prop_map(|partitions| (Partitions::Range(partitions), KeyRange::ALL));
+    let scan = (prop_oneof![in_one, in_many], 1..5_u32).prop_map(|((partitions, rows), page)| Step::Scan {
+        partitions,
+        rows,
         page,
     });
     prop_oneof![8 => group, 3 => scan, 1 => Just(Step::Reopen)]
@@ -652,22 +651,24 @@ impl Model {
     }
 
     fn scan(&self, partitions: &Partitions, rows: &KeyRange) -> Vec<(ModelKey, Properties, ETag)> {
-        let above = |key: &Vec<u16>| match &rows.from {
-            Bound::Included(from) => *key >= units(from),
-            Bound::Excluded(from) => *key > units(from),
-            Bound::Unbounded => true,
-        };
-        let below = |key: &Vec<u16>| match &rows.to {
-            Bound::Included(to) => *key <= units(to),
-            Bound::Excluded(to) => *key < units(to),
-            Bound::Unbounded => true,
+        let within = |range: &KeyRange, key: &Vec<u16>| {
+            let above = match &range.from {
+                Bound::Included(from) => *key >= units(from),
+                Bound::Excluded(from) => *key > units(from),
+                Bound::Unbounded => true,
+            };
+            let below = match &range.to {
+                Bound::Included(to) => *key <= units(to),
+                Bound::Excluded(to) => *key < units(to),
+                Bound::Unbounded => true,
+            };
+            above && below
         };
         let partition = |key: &Vec<u16>| match partitions {
             Partitions::One(one) => *key == units(one),
-            Partitions::After(after) => *key > units(after),
-            Partitions::All => true,
+            Partitions::Range(range) => within(range, key),
         };
-        let holds = |((key, row), _): &(&ModelKey, _)| partition(key) && above(row) && below(row);
+        let holds = |((key, row), _): &(&ModelKey, _)| partition(key) && within(rows, row);
         let copy = |(key, (properties, etag)): (&ModelKey, &(Properties, ETag))| {
             (key.clone(), properties.clone(), etag.clone())
         };
@@ -710,7 +711,7 @@ fn check_model<B: Backend>(mut store: B, reopen: impl Fn(B) -> B, steps: Vec<Ste
             Step::Reopen => store = reopen(store),
         }
     }
-    let found = all(&store, &scan(Partitions::All, KeyRange::ALL, 1000)).0.len();
+    let found = all(&store, &scan(Partitions::ALL, KeyRange::ALL, 1000)).0.len();
     prop_assert_eq!(found, model.rows.len());
     Ok(())
 }
@@ -736,4 +737,47 @@ proptest! {
         };
         check_model(store, reopen, steps)?;
     }
+}
+
+#[test]
+fn a_snapshot_sees_no_later_write_and_refuses_its_own() {
+    let (folder, store) = file();
+    write(&store, "1", Action::Insert(likes(1))).expect("a new row");
+    let snapshot = store.snapshot().expect("a snapshot").expect("this store has them");
+    write(&store, "2", Action::Insert(likes(2))).expect("a new row");
+    block_on(store.delete_table("Posts")).expect("a deletion");
+    let of = |snapshot: &Arc<dyn Backend>| {
+        let rows = block_on(snapshot.query(&scan(Partitions::ALL, KeyRange::ALL, 10), None)).expect("a page").rows;
+        rows.iter().map(|row| row.row_key.to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&snapshot), ["1"]);
+    assert_eq!(of(&snapshot.snapshot().expect("a snapshot").expect("of a snapshot")), ["1"]);
+    for refused in [block_on(snapshot.create_table("Others")), block_on(snapshot.delete_table("Posts"))] {
+        assert!(matches!(refused, Err(Error::Store(_))), "{refused:?}");
+    }
+    // It keeps the file open.
+    drop(store);
+    assert_eq!(of(&snapshot), ["1"]);
+    assert!(matches!(EmbeddedBackend::open(folder.path().join("blog.tables")), Err(Error::InUse(_))));
+    drop(snapshot);
+    let store = open(folder.path());
+    assert_eq!(block_on(store.list_tables("")).expect("the names"), [""; 0]);
+}
+
+#[test]
+fn a_file_that_was_opened_for_reading_is_not_written() {
+    let (folder, store) = file();
+    write(&store, "1", Action::Insert(likes(1))).expect("a new row");
+    drop(store);
+    let path = folder.path().join("blog.tables");
+    let before = std::fs::read(&path).expect("the file");
+    let store = EmbeddedBackend::open_read_only(&path).expect("a reader");
+    let other = EmbeddedBackend::open_read_only(&path).expect("another reader");
+    assert!(read(&store, "1").is_some() && read(&other, "1").is_some());
+    let refusal = write(&store, "2", Action::Insert(likes(2))).expect_err("a refusal").to_string();
+    assert!(refusal.contains("was opened for reading, so nothing can be written"), "{refusal}");
+    assert!(block_on(store.create_table("Others")).is_err() && block_on(store.delete_table("Posts")).is_err());
+    assert!(read(&store, "2").is_none());
+    drop((store, other));
+    assert!(std::fs::read(&path).expect("the file") == before);
 }

@@ -12,6 +12,7 @@ use crate::backend::{KeyRange, Partitions, Scan};
 contract! { "ranges":
     a_scan_may_read_one_partition
     a_scan_may_read_the_partitions_after_a_key
+    a_scan_may_read_a_range_of_partitions
     a_scan_of_a_missing_partition_is_empty
     ends_are_included_or_excluded
     ends_need_no_row
@@ -57,8 +58,24 @@ async fn a_scan_may_read_the_partitions_after_a_key(table: &Table<'_>) -> Checke
         ("\u{10000}", &["g"]),
         ("\u{E000}", &[]),
     ] {
-        let scan = Scan { partitions: Partitions::After(after.to_owned()), ..table.scan() };
+        let scan = Scan { partitions: Partitions::after(after.to_owned()), ..table.scan() };
         expect(format!("the rows after {after:?}"), table.row_keys(&scan).await?, owned(expected))?;
+    }
+    Ok(())
+}
+
+async fn a_scan_may_read_a_range_of_partitions(table: &Table<'_>) -> Checked {
+    const PARTITIONS: [&str; 7] = ["", "a", "b", "ba", "c", "\u{10000}", "\u{E000}"];
+    table.fill(&PARTITIONS.map(|partition| (partition, "r"))).await?;
+    let ends = |key: &str| [Bound::Included(key.to_owned()), Bound::Excluded(key.to_owned()), Bound::Unbounded];
+    for (from, first) in ends("b").into_iter().zip([2, 3, 0]) {
+        for (to, end) in ends("\u{10000}").into_iter().zip([6, 5, 7]) {
+            let partitions = Partitions::Range(KeyRange { from: from.clone(), to });
+            let scan = Scan { partitions, page: 2, ..table.scan() };
+            let expected = PARTITIONS[first..end].iter().map(|partition| ((*partition).to_owned(), "r".to_owned()));
+            let what = format!("the rows of {:?}", scan.partitions);
+            expect(what, table.keys(&scan).await?, expected.collect::<Vec<_>>())?;
+        }
     }
     Ok(())
 }
@@ -126,7 +143,7 @@ async fn a_range_holds_in_each_partition(table: &Table<'_>) -> Checked {
     table.fill(&keys).await?;
     let rows = KeyRange { from: Bound::Excluded("a".to_owned()), to: Bound::Included("c".to_owned()) };
     for (partitions, parts) in
-        [(Partitions::All, &["p", "q", "r"][..]), (Partitions::After("p".to_owned()), &["q", "r"])]
+        [(Partitions::ALL, &["p", "q", "r"][..]), (Partitions::after("p".to_owned()), &["q", "r"])]
     {
         let scan = Scan { partitions, rows: rows.clone(), page: 2, ..table.scan() };
         let pairs = |part: &&str| ["b", "c"].map(|key| ((*part).to_owned(), key.to_owned()));

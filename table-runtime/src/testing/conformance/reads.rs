@@ -28,6 +28,20 @@ contract! { "reads":
     get_with_returns_the_error_of_its_reader
     query_with_passes_the_rows_that_query_returns
     query_with_returns_the_error_of_its_reader
+    a_snapshot_sees_no_later_write
+}
+
+async fn a_snapshot_sees_no_later_write(table: &Table<'_>) -> Checked {
+    table.write("r", Action::Insert(number(1))).await?;
+    let Some(snapshot) = table.backend.snapshot()? else { return Ok(()) };
+    table.write("r", Action::Upsert(number(2))).await?;
+    table.write("s", Action::Insert(number(3))).await?;
+    let before = Table { backend: &*snapshot, name: table.name.clone() };
+    expect("the row in the snapshot", contents(&before.row("r").await?.properties), contents(&number(1)))?;
+    expect("the rows of the snapshot", before.row_keys(&before.scan()).await?, owned(&["r"]))?;
+    let refused = before.write("t", Action::Insert(number(4))).await;
+    ensure(refused.is_err(), "a write to a snapshot: expected an error, found success")?;
+    expect("the rows of the store", table.row_keys(&table.scan()).await?, owned(&["r", "s"]))
 }
 
 async fn a_missing_row_is_none(table: &Table<'_>) -> Checked {

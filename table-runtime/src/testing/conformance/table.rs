@@ -116,7 +116,7 @@ impl<'a> Table<'a> {
 
     /// Returns a scan of all rows.
     pub(super) fn scan(&self) -> Scan {
-        let (partitions, rows) = (Partitions::All, KeyRange::ALL);
+        let (partitions, rows) = (Partitions::ALL, KeyRange::ALL);
         Scan { table: self.name.clone().into(), partitions, rows, filter: None, select: None, page: 1000 }
     }
 

@@ -267,9 +267,13 @@ async fn filters_apply_to_pointers_and_copies(store: &Store) -> Result<()> {
     assert_eq!(explain.entity_filter(), "Likes ge 14L");
     assert_eq!(
         explain.to_string(),
-        "partition scan of EmployeesByCity, Employees, 1 request at least: PartitionKey eq 'Bern'; of the entities: \
-         Likes ge 14L",
+        "partition scan of EmployeesByCity, Employees, 1 request at least, and one for each entity, also for entities that \
+         the filter drops: PartitionKey eq 'Bern'; of the entities: Likes ge 14L",
     );
+    assert!(explain.looks_up_entities() && explain.reads_more_than_it_returns());
+    assert_eq!(explain.partitions(), Some(1));
+    let plain = Employee::by_city("Bern").explain();
+    assert!(plain.looks_up_entities() && !plain.reads_more_than_it_returns());
     let explain = Employee::by_country("Bern").filter(|employee| employee.likes.ge(14)).explain();
     assert_eq!((explain.filter(), explain.entity_filter()), ("PartitionKey eq 'Bern' and (Likes ge 14L)", ""));
     Ok(())

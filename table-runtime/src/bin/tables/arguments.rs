@@ -1,0 +1,189 @@
+//! The arguments of the command.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::store::StoreArguments;
+
+const AFTER: &str = "\
+A STORE is the path of an embedded store's file, a connection string, or env:NAME for the environment variable NAME \
+that has one of them. Other users of the machine can see a connection string on a command line, with its key: prefer \
+the variable. A file is opened for reading, except by `import` and as the target of `copy`; no other process may have \
+it open for writing. Secrets are never printed.
+
+Exit codes:
+  0  done
+  1  the store or a file could not be read or written
+  2  wrong arguments, or a damaged or incomplete input
+  3  there is no such table, row or entity
+  4  `verify` has found a problem";
+
+/// Looks into tables and moves their rows.
+#[derive(Parser, Debug)]
+#[command(name = "tables", version, after_help = AFTER, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Lists the tables with the entities and indexes that are recorded for them, and the states of these.
+    List {
+        /// Counts the rows of each table of an account, which reads all of them. Those of a file are always counted.
+        #[arg(long)]
+        rows: bool,
+    },
+    /// Shows rows, with the values in their keys as the recorded layout decodes them.
+    Show(Show),
+    /// Prints one row as a line of JSON.
+    Get {
+        /// The table.
+        table: String,
+        /// The partition key, as stored.
+        partition: String,
+        /// The row key, as stored.
+        row: String,
+    },
+    /// Counts rows, which reads their keys.
+    Count(Rows),
+    /// Writes rows to a file or to the standard output: the whole store, a table or a partition.
+    Export(Export),
+    /// Writes the rows of a file into the store, in place of those with the same keys.
+    Import(Import),
+    /// Copies rows from one store to another: those of entities, indexes and the catalog, so that the copy can be used
+    /// at once.
+    Copy(Copy),
+    /// Prints a Rust struct that reads the rows of a table.
+    Derive(Derive),
+    /// Compares entities with the rows of their indexes by the recorded layouts, and reports what does not fit.
+    ///
+    /// Reports rows that fit no recorded layout, pending inserts, index rows whose entity is missing or has another
+    /// value, entities without a row in an index, included and copied properties that differ, and values of a unique
+    /// index with two owners. Not checked: the predicate of an index with `when` is not recorded, so an entity without a
+    /// row in it is not reported; neither are values that a property stores as JSON or as a text of a program's own.
+    Verify {
+        /// The recorded name of one entity; all of them if it is missing.
+        entity: Option<String>,
+    },
+}
+
+/// A table, or a partition of it.
+#[derive(Args, Debug)]
+pub(crate) struct Rows {
+    /// The table.
+    pub(crate) table: String,
+    /// Only the rows of this partition.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) partition: Option<String>,
+    /// Only the rows from this row key on.
+    #[arg(long, value_name = "KEY", requires = "partition")]
+    pub(crate) from: Option<String>,
+    /// Only the rows up to this row key, itself included.
+    #[arg(long, value_name = "KEY", requires = "partition")]
+    pub(crate) to: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Show {
+    #[command(flatten)]
+    pub(crate) rows: Rows,
+    /// The largest number of rows.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) take: u64,
+    /// Whole values, which are cut after 40 characters otherwise.
+    #[arg(long)]
+    pub(crate) whole: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// A line of JSON for each row, with the types of its properties.
+    Ndjson,
+    /// A line for each row of one table, with a column `Name:Type` for each property and type. An absent property is an
+    /// empty cell; a text that is empty or begins with `\` has one more `\` before it.
+    Csv,
+}
+
+impl Format {
+    /// Returns the name, by which a cursor distinguishes the formats.
+    pub(crate) fn name(self) -> &'static [u8] {
+        match self {
+            Self::Ndjson => b"ndjson",
+            Self::Csv => b"csv",
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Export {
+    /// The table; the whole store if it is missing.
+    pub(crate) table: Option<String>,
+    /// Only the rows of this partition.
+    #[arg(long, value_name = "KEY", requires = "table")]
+    pub(crate) partition: Option<String>,
+    /// The file; the standard output if it is missing.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// The format; that of the output's extension if it is missing, or else NDJSON.
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<Format>,
+    /// Saves the position in this file, and continues from it if the file exists. Refuses that of other arguments.
+    #[arg(long, value_name = "FILE", requires = "output")]
+    pub(crate) cursor: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Import {
+    /// The file; `-` for the standard input.
+    pub(crate) input: PathBuf,
+    /// Only the rows of this table. For CSV, the table that is written; the name of the file if it is missing.
+    #[arg(long)]
+    pub(crate) table: Option<String>,
+    /// Only the rows of this partition.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) partition: Option<String>,
+    /// The format; that of the input's extension if it is missing, or else NDJSON.
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<Format>,
+    /// Accepts NDJSON without the last line that has the number of rows.
+    #[arg(long)]
+    pub(crate) partial: bool,
+    /// Saves the position in this file, and continues from it if the file exists. Refuses that of other arguments.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cursor: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Copy {
+    /// The store to read.
+    #[arg(value_name = "FROM")]
+    pub(crate) source: String,
+    /// The store to write. A file is created if it does not exist.
+    #[arg(value_name = "TO")]
+    pub(crate) target: String,
+    /// Only this table, without the catalog.
+    #[arg(long)]
+    pub(crate) table: Option<String>,
+    /// Only the rows of this partition.
+    #[arg(long, value_name = "KEY", requires = "table")]
+    pub(crate) partition: Option<String>,
+    /// Saves the position in this file, and continues from it if the file exists. Refuses that of other arguments.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cursor: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Derive {
+    /// The table.
+    pub(crate) table: String,
+    /// The largest number of rows to look at.
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub(crate) take: u64,
+    /// The name of the struct; that of the table in the singular if it is missing.
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+}

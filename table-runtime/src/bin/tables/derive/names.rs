@@ -1,0 +1,139 @@
+//! Names of structs and fields.
+
+use std::collections::BTreeSet;
+
+/// Words that are no names of fields.
+const KEYWORDS: [&str; 52] = [
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
+    "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod",
+    "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct", "super", "trait", "true",
+    "try", "type", "typeof", "union", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+];
+
+/// The names of a struct's fields, or of structs, so far.
+#[derive(Default)]
+pub(super) struct Names(BTreeSet<String>);
+
+impl Names {
+    /// Returns the name, with a number if it is used already.
+    pub(super) fn unused(&mut self, name: &str) -> String {
+        self.numbered(name, "_")
+    }
+
+    /// Returns the name of a struct, with a number if it is used already.
+    pub(super) fn unused_type(&mut self, name: &str) -> String {
+        self.numbered(name, "")
+    }
+
+    fn numbered(&mut self, name: &str, before: &str) -> String {
+        let numbered = (2..).map(|number| format!("{name}{before}{number}"));
+        let found = [name.to_owned()].into_iter().chain(numbered).find(|name| !self.0.contains(name));
+        let found = found.unwrap_or_default();
+        self.0.insert(found.clone());
+        found
+    }
+
+    /// Returns the name of the field of a property, and true if the derive gives the field's property the same name.
+    pub(super) fn field(&mut self, property: &str) -> (String, bool) {
+        let mut field = snake(property);
+        if !is_name(&field) {
+            "property".clone_into(&mut field);
+        } else if KEYWORDS.contains(&field.as_str()) {
+            field.push('_');
+        }
+        let field = self.unused(&field);
+        let is_default = pascal(&field) == property;
+        (field, is_default)
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    text.bytes().next().is_some_and(|first| first.is_ascii_lowercase())
+        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+        && !text.ends_with('_')
+}
+
+/// Converts `PostedAt`, `postedAt` and `posted_at` to `posted_at`, and `ETag` to `e_tag`.
+fn snake(name: &str) -> String {
+    let characters: Vec<_> = name.chars().collect();
+    let mut snake = String::new();
+    for (at, character) in characters.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|at| characters.get(at));
+        let begins_word = character.is_ascii_uppercase()
+            && before.is_some_and(|before| {
+                before.is_ascii_lowercase()
+                    || before.is_ascii_digit()
+                    || before.is_ascii_uppercase() && characters.get(at + 1).is_some_and(char::is_ascii_lowercase)
+            });
+        if begins_word && !snake.ends_with('_') {
+            snake.push('_');
+        }
+        snake.push(character.to_ascii_lowercase());
+    }
+    snake
+}
+
+/// Converts the name of a field as the derive does.
+fn pascal(field: &str) -> String {
+    let word = |word: &str| match word.split_at_checked(1) {
+        Some((first, rest)) => first.to_ascii_uppercase() + rest,
+        None => String::new(),
+    };
+    field.split('_').map(word).collect()
+}
+
+/// Returns the name of the struct for a kind.
+pub(super) fn type_name(kind: &str) -> String {
+    let name: String = kind
+        .split(|character: char| !character.is_ascii_alphanumeric())
+        .map(pascal)
+        .skip_while(|word| word.starts_with(|first: char| first.is_ascii_digit()))
+        .collect();
+    if name.is_empty() || KEYWORDS.contains(&name.to_ascii_lowercase().as_str()) { format!("{name}Row") } else { name }
+}
+
+/// Returns the name of the struct for a table: `Post` for `Posts`, `Category` for `Categories`.
+pub(super) fn singular(table: &str) -> String {
+    let name = pascal(table);
+    let singular = match name.strip_suffix("ies") {
+        Some(stem) if stem.len() > 1 => format!("{stem}y"),
+        _ => match name.strip_suffix('s') {
+            Some(stem) if stem.len() > 1 && !stem.ends_with(['s', 'u', 'i']) => stem.to_owned(),
+            _ => name,
+        },
+    };
+    type_name(&singular)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn properties_become_fields_that_the_derive_names_alike() {
+        let mut names = Names::default();
+        for (property, field, is_default) in [
+            ("PostedAt", "posted_at", true),
+            ("postedAt", "posted_at_2", false),
+            ("posted_on", "posted_on", false),
+            ("ETag", "e_tag", true),
+            ("ID", "id", false),
+            ("HTTPStatus", "http_status", false),
+            ("Address2", "address2", true),
+            ("Type", "type_", true),
+            ("Straße", "property", false),
+            ("_x", "property_2", false),
+        ] {
+            assert_eq!(names.field(property), (field.to_owned(), is_default), "{property}");
+        }
+    }
+
+    #[test]
+    fn structs_are_named_after_one_row() {
+        for (table, name) in [("Posts", "Post"), ("Categories", "Category"), ("Status", "Status"), ("log", "Log")] {
+            assert_eq!(singular(table), name);
+        }
+        assert_eq!(type_name("order line"), "OrderLine");
+        assert_eq!(type_name("7"), "Row");
+    }
+}

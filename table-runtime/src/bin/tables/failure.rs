@@ -1,0 +1,80 @@
+//! Failures: one line, and an exit code.
+
+use std::{env, fmt, io, process::ExitCode};
+
+use table_runtime::{Error, transfer::TransferError};
+
+use crate::store::is_connection_string;
+
+/// A failure of the command.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    /// The store or a file failed.
+    pub(crate) fn store(message: impl fmt::Display) -> Self {
+        Self { code: 1, message: message.to_string() }
+    }
+
+    /// The arguments or the input are wrong.
+    pub(crate) fn input(message: impl fmt::Display) -> Self {
+        Self { code: 2, message: message.to_string() }
+    }
+
+    /// What was asked for does not exist.
+    pub(crate) fn missing(message: impl fmt::Display) -> Self {
+        Self { code: 3, message: message.to_string() }
+    }
+
+    /// A check has found problems.
+    pub(crate) fn found(message: impl fmt::Display) -> Self {
+        Self { code: 4, message: message.to_string() }
+    }
+
+    /// Writes the message as one line, and returns the code. Leaves out arguments that are connection strings, which a
+    /// message quotes if they are given in the place of a table or a key.
+    pub(crate) fn report(&self) -> ExitCode {
+        let mut message = self.message.clone();
+        for argument in env::args_os().filter_map(|argument| argument.into_string().ok()) {
+            if is_connection_string(&argument) {
+                message = message.replace(&argument, "(a connection string)");
+            }
+        }
+        let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+        eprintln!("tables: {line}");
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::TableNotFound(_) => Self::missing(error),
+            Error::Configuration(_) | Error::Limit(_) | Error::Key(_) => Self::input(error),
+            error => Self::store(error),
+        }
+    }
+}
+
+impl From<TransferError> for Failure {
+    fn from(error: TransferError) -> Self {
+        match error {
+            TransferError::Store(error) => error.into(),
+            TransferError::Io(error) => error.into(),
+            error @ (TransferError::Line { .. }
+            | TransferError::Incomplete { .. }
+            | TransferError::Cursor
+            | TransferError::CatalogDiffers { .. }) => Self::input(error),
+            error => Self::store(error),
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::store(error)
+    }
+}

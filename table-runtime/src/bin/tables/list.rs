@@ -1,0 +1,89 @@
+//! `tables list`.
+
+use std::{collections::BTreeMap, fmt::Write as _, io::Write};
+
+use comfy_table::{Table, presets};
+use table_runtime::{
+    inventory::{RecordedKey, RecordedLayout},
+    transfer::Selection,
+};
+
+use crate::{failure::Failure, show, store::Store};
+
+/// Lists tables, entities and indexes.
+pub(crate) async fn list(store: &Store, rows: bool, out: &mut impl Write) -> Result<(), Failure> {
+    let inventory = store.tables.inventory().await?;
+    let mut counts = BTreeMap::new();
+    if rows || store.is_file {
+        for table in &inventory.tables {
+            counts.insert(table.as_str(), show::count_rows(store, Selection::table(table)).await?);
+        }
+    }
+    let mut printed = table(["table", "rows", "entity", "layout", "state", "partition key", "row key"]);
+    for name in &inventory.tables {
+        let count = counts.get(name.as_str()).map(u64::to_string).unwrap_or_default();
+        let layouts = inventory.layouts_in(name);
+        if layouts.is_empty() {
+            let what = if name == "TableLayouts" { "(the catalog)" } else { "(not recorded)" };
+            printed.add_row([name.as_str(), &count, what, "", "", "", ""]);
+        }
+        for (at, (entity, layout)) in layouts.into_iter().enumerate() {
+            let (first, count) = if at == 0 { (name.as_str(), count.as_str()) } else { ("", "") };
+            let moved = entity.moved.as_ref().map(|place| format!(", moved to {place}")).unwrap_or_default();
+            let [partition, row] = [&layout.partition, &layout.row].map(|key| key_text(key, layout));
+            let state = format!("{}{moved}", layout.state);
+            printed.add_row([first, count, &entity.name, &layout_text(layout), &state, &partition, &row]);
+        }
+    }
+    // Layouts whose tables do not exist, because nothing was written to them yet or they were deleted.
+    for entity in &inventory.entities {
+        for layout in entity.layouts.iter().filter(|layout| inventory.tables_of(layout).is_empty()) {
+            let [partition, row] = [&layout.partition, &layout.row].map(|key| key_text(key, layout));
+            let name = format!("{} (missing)", layout.table);
+            let state = layout.state.to_string();
+            printed.add_row([name.as_str(), "", &entity.name, &layout_text(layout), &state, &partition, &row]);
+        }
+    }
+    print(&printed, out)
+}
+
+/// Creates a table without lines, whose columns have these names.
+pub(crate) fn table<'a>(names: impl IntoIterator<Item = &'a str>) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(names);
+    if let Some(first) = table.column_mut(0) {
+        first.set_padding((0, 1));
+    }
+    table
+}
+
+/// Prints a table, without the spaces at the ends of its lines.
+pub(crate) fn print(table: &Table, out: &mut impl Write) -> Result<(), Failure> {
+    for line in table.lines() {
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn layout_text(layout: &RecordedLayout) -> String {
+    let Some(index) = &layout.index else { return layout.name.clone() };
+    let unique = if index.unique { ", unique" } else { "" };
+    let when = index.when.as_ref().map(|path| format!(", when {path}")).unwrap_or_default();
+    format!("{}{unique}{when}", layout.name)
+}
+
+/// Returns a key as `id-{id: pad = 4}`.
+fn key_text(key: &RecordedKey, layout: &RecordedLayout) -> String {
+    let mut text = key.prefix.clone();
+    for (at, part) in key.parts.iter().enumerate() {
+        if at > 0 {
+            text.push(layout.separator.unwrap_or(' '));
+        }
+        // Writing to a `String` never fails.
+        let _ = match part.encoding.as_str() {
+            "plain" => write!(text, "{{{}}}", part.field),
+            encoding => write!(text, "{{{}: {encoding}}}", part.field),
+        };
+    }
+    text
+}

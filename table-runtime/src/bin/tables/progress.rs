@@ -1,0 +1,40 @@
+//! The progress on standard error.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A line with the number of rows, which is shown only on a terminal.
+pub(crate) struct Progress(ProgressBar);
+
+impl Progress {
+    /// Shows what is done, such as `exported`.
+    pub(crate) fn new(done: &'static str) -> Self {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {human_pos} rows {prefix}, {per_sec} {msg}") {
+            bar.set_style(style);
+        }
+        bar.set_prefix(done);
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self(bar)
+    }
+
+    /// Shows the number of rows and the table.
+    pub(crate) fn rows(&self, rows: u64, table: &str) {
+        self.0.set_position(rows);
+        if self.0.message() != table {
+            self.0.set_message(table.to_owned());
+        }
+    }
+}
+
+/// Reports the end of a transfer.
+pub(crate) fn report(rows: u64, done: &str) {
+    eprintln!("{rows} row{} {done}", if rows == 1 { "" } else { "s" });
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,162 @@
+//! Opening the store of a command.
+
+use std::{
+    env, fmt,
+    path::{self, Path},
+};
+
+use clap::Args;
+use table_runtime::Tables;
+
+use crate::failure::Failure;
+
+const VARIABLE: &str = "AZURE_TABLES_CONNECTION_STRING";
+
+/// The arguments that name a store.
+#[derive(Args)]
+pub(crate) struct StoreArguments {
+    #[allow(clippy::doc_markdown, reason = "the text of the help")]
+    /// The store: a file, a connection string, or env:NAME. AZURE_TABLES_CONNECTION_STRING if it is missing.
+    #[arg(long, short, value_name = "STORE", global = true)]
+    store: Option<String>,
+    /// Only the tables whose names begin with this prefix, which is left out of the names.
+    #[arg(long, value_name = "PREFIX", global = true)]
+    prefix: Option<String>,
+}
+
+/// Omits the store, which may be a connection string.
+impl fmt::Debug for StoreArguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreArguments").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+/// An open store.
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub(crate) tables: Tables,
+    /// False for an account, whose requests cost time and money.
+    pub(crate) is_file: bool,
+    /// Location of the store, and the prefix; without a secret.
+    pub(crate) identity: String,
+}
+
+impl StoreArguments {
+    /// Opens the store for reading.
+    pub(crate) fn open_read_only(&self) -> Result<Store, Failure> {
+        self.opened(&self.named()?, true)
+    }
+
+    /// Opens the store for writing.
+    pub(crate) fn open(&self) -> Result<Store, Failure> {
+        self.opened(&self.named()?, false)
+    }
+
+    /// Opens another store than the one that `--store` names.
+    pub(crate) fn open_other(&self, store: &str, read_only: bool) -> Result<Store, Failure> {
+        self.opened(&resolved(store)?, read_only)
+    }
+
+    /// Returns the identity of a store that need not exist: its location, and the prefix. It has no secret.
+    pub(crate) fn identity(&self, store: &str) -> Result<String, Failure> {
+        self.prefixed_location(&resolved(store)?)
+    }
+
+    fn prefixed_location(&self, store: &str) -> Result<String, Failure> {
+        let location = if is_connection_string(store) { account(store) } else { location(Path::new(store))? };
+        Ok(format!("{location}\n{}", self.prefix.as_deref().unwrap_or_default()))
+    }
+
+    fn opened(&self, store: &str, read_only: bool) -> Result<Store, Failure> {
+        let (tables, is_file) = open(store, read_only)?;
+        let tables = match &self.prefix {
+            None => tables,
+            Some(prefix) if prefix.bytes().all(|byte| byte.is_ascii_alphanumeric()) => tables.with_prefix(prefix),
+            Some(_) => return Err(Failure::input("--prefix has characters other than ASCII letters and digits")),
+        };
+        Ok(Store { tables, is_file, identity: self.prefixed_location(store)? })
+    }
+
+    fn named(&self) -> Result<String, Failure> {
+        if let Some(store) = &self.store {
+            return resolved(store);
+        }
+        env::var(VARIABLE)
+            .ok()
+            .filter(|value| !value.trim().is_empty())
+            .ok_or_else(|| Failure::input(format!("no store: give --store, or set {VARIABLE}")))
+    }
+}
+
+/// Returns the value of the variable that `env:NAME` names, or else the text itself.
+fn resolved(store: &str) -> Result<String, Failure> {
+    match store.strip_prefix("env:") {
+        None => Ok(store.to_owned()),
+        Some(name) => env::var(name).map_err(|_| Failure::input(format!("the environment variable {name} is not set"))),
+    }
+}
+
+/// Opens a store. Returns true beside it if it is a file.
+fn open(store: &str, read_only: bool) -> Result<(Tables, bool), Failure> {
+    if is_connection_string(store) {
+        return Ok((Tables::connect(store)?, false));
+    }
+    let path = Path::new(store);
+    if read_only && !path.is_file() {
+        return Err(Failure::missing(format!("there is no file {}", path.display())));
+    }
+    let tables = if read_only { Tables::open_read_only(path) } else { Tables::open(path) };
+    Ok((tables?, true))
+}
+
+/// Returns the location of a file that need not exist.
+pub(crate) fn location(path: &Path) -> Result<String, Failure> {
+    Ok(path::absolute(path)?.to_string_lossy().into_owned())
+}
+
+/// Returns the settings that say which account a connection string names. The others are secrets, which are replaced now
+/// and then.
+fn account(connection_string: &str) -> String {
+    const SETTINGS: [&str; 4] = ["accountname", "tableendpoint", "endpointsuffix", "usedevelopmentstorage"];
+    let setting = |setting: &str| {
+        let (name, value) = setting.split_once('=')?;
+        let name = name.trim().to_ascii_lowercase();
+        // The query of an endpoint may be a signature.
+        let value = value.split('?').next().unwrap_or_default().trim().trim_end_matches('/');
+        SETTINGS.contains(&name.as_str()).then(|| format!("{name}={}", value.to_ascii_lowercase()))
+    };
+    let mut settings: Vec<_> = connection_string.split(';').filter_map(setting).collect();
+    settings.sort_unstable();
+    settings.join(";")
+}
+
+/// Names of the settings of connection strings.
+const SETTINGS: [&str; 9] = [
+    "AccountName",
+    "AccountKey",
+    "SharedAccessSignature",
+    "TableEndpoint",
+    "BlobEndpoint",
+    "DefaultEndpointsProtocol",
+    "EndpointSuffix",
+    "UseDevelopmentStorage",
+    "DevelopmentStorageProxyUri",
+];
+
+/// Checks whether the text is a connection string, which must not be printed.
+pub(crate) fn is_connection_string(text: &str) -> bool {
+    let is_setting = |setting: &str| {
+        let name = setting.split('=').next().unwrap_or_default().trim();
+        setting.contains('=') && SETTINGS.iter().any(|known| known.eq_ignore_ascii_case(name))
+    };
+    text.split(';').any(is_setting)
+}
+
+/// Checks whether the text holds a setting of a connection string anywhere.
+pub(crate) fn holds_setting(text: &str) -> bool {
+    let is_setting = |before: &str| {
+        let before = before.trim_end().to_ascii_lowercase();
+        SETTINGS.iter().any(|known| before.ends_with(&known.to_ascii_lowercase()))
+    };
+    text.match_indices('=').any(|(at, _)| is_setting(&text[..at]))
+}

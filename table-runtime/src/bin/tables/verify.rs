@@ -1,0 +1,42 @@
+//! `tables verify`.
+
+use std::io::Write;
+
+use crate::{failure::Failure, store::Store};
+
+/// Number of problems that are printed.
+const PRINTED: u64 = 1000;
+
+/// Compares entities with the rows of their indexes.
+pub(crate) async fn verify(store: &Store, entity: Option<&str>, out: &mut impl Write) -> Result<(), Failure> {
+    let inventory = store.tables.inventory().await?;
+    let chosen = match entity {
+        None => None,
+        Some(name) => {
+            let found = inventory.entities.iter().find(|entity| entity.names.iter().any(|known| known == name));
+            Some(found.ok_or_else(|| Failure::missing(format!("the catalog has no entity {name}")))?)
+        }
+    };
+    let (mut problems, mut failed) = (0_u64, None);
+    let print = |finding: table_runtime::inventory::RecordedFinding| {
+        problems += 1;
+        if problems <= PRINTED
+            && let Err(error) = writeln!(out, "{finding}")
+        {
+            failed.get_or_insert(error);
+        }
+    };
+    let verified = inventory.verify(&store.tables, chosen, print).await?;
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    writeln!(out, "{} entities and {} index rows compared", verified.entities, verified.index_rows)?;
+    for index in &verified.partly {
+        writeln!(out, "not compared completely: {index}")?;
+    }
+    match problems {
+        0 => Ok(()),
+        1 => Err(Failure::found("1 problem was found")),
+        problems => Err(Failure::found(format!("{problems} problems were found"))),
+    }
+}

@@ -1,0 +1,138 @@
+//! Looking inside a store without the entities' types: which tables there are, what the catalog records about them, and
+//! which entity or index a stored row belongs to.
+//!
+//! ```
+//! use table_runtime::{TableEntity, Tables, inventory::LayoutState};
+//!
+//! #[derive(TableEntity)]
+//! #[table(name = "Posts")]
+//! struct Post {
+//!     #[partition_key]
+//!     author: String,
+//!     #[row_key(pad = 4)]
+//!     id: u32,
+//!     #[index(title, lowercase)]
+//!     title: String,
+//! }
+//!
+//! # futures::executor::block_on(async {
+//! let tables = Tables::in_memory()?;
+//! tables.create::<Post>().await?;
+//! tables.insert(&Post { author: "Marcus".into(), id: 7, title: "Hello".into() }).await?;
+//!
+//! let inventory = tables.inventory().await?;
+//! assert_eq!(inventory.tables, ["Posts", "PostsByTitle", "TableLayouts"]);
+//! let post = &inventory.entities[0];
+//! assert_eq!((post.name.as_str(), post.layouts.len()), ("Post", 2));
+//! assert_eq!((post.layouts[1].name.as_str(), post.layouts[1].state), ("title", LayoutState::Ready));
+//!
+//! let key = inventory.identify_keys("Posts", "Marcus", "0007").expect("a row of posts");
+//! assert_eq!(key.to_string(), "author=Marcus id=7");
+//! # Ok::<(), table_runtime::Error>(())
+//! # }).unwrap();
+//! ```
+
+mod expected;
+mod identify;
+mod recorded;
+mod verify;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use identify::{IdentifiedRow, KeyValue};
+pub use recorded::{LayoutState, RecordedEntity, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart};
+pub use verify::{RecordedFinding, Verified};
+
+use crate::{
+    Error, Result, Stored, TableEntity, Tables,
+    backend::{KeyRange, Partitions, Scan},
+    entity, limits,
+    tables::{FORMAT, Head, Record},
+};
+
+/// The tables of a store, and the entities that its catalog records.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Inventory {
+    /// Names of the tables, in order.
+    pub tables: Vec<String>,
+    /// The recorded entities, in the order of their tables and names.
+    pub entities: Vec<RecordedEntity>,
+}
+
+impl Tables {
+    /// Lists the tables of the store, and reads the catalog: a request for each page of either. Entities for which no
+    /// program has called [`create`](Self::create) are not recorded.
+    ///
+    /// # Errors
+    /// Returns [`Error::NewerCatalog`] if a newer version of this crate wrote the catalog, and the errors of the store.
+    pub async fn inventory(&self) -> Result<Inventory> {
+        let mut tables = self.backend().list_tables("").await?;
+        tables.sort_by_cached_key(|table| table.to_ascii_lowercase());
+        let entities = recorded::entities(self.records().await?);
+        Ok(Inventory { tables, entities })
+    }
+
+    /// Reads all records of the catalog.
+    async fn records(&self) -> Result<Vec<Record>> {
+        let layout = &Record::LAYOUTS[0];
+        let partitions = Partitions::One(layout.partition_prefix.to_owned());
+        let (table, rows) = (layout.table.into(), KeyRange::ALL);
+        let scan = Scan { table, partitions, rows, filter: None, select: None, page: limits::PAGE };
+        let (mut records, mut from) = (Vec::new(), None);
+        loop {
+            let page = match self.backend().query(&scan, from.as_ref()).await {
+                Err(Error::TableNotFound(_)) => return Ok(records),
+                page => page?,
+            };
+            for row in page.rows.iter() {
+                // The row key of a head is the name of a table, and those of records continue with a space.
+                if row.row_key.contains(' ') {
+                    records.push(Stored::into_inner(entity::read::<Record>(layout.table, row)?));
+                } else {
+                    let found = entity::read::<Head>(layout.table, row)?.format;
+                    if found > FORMAT {
+                        return Err(Error::NewerCatalog { found, known: FORMAT });
+                    }
+                }
+            }
+            match page.next {
+                Some(next) => from = Some(next),
+                None => return Ok(records),
+            }
+        }
+    }
+}
+
+impl Inventory {
+    /// Returns the tables that belong to no recorded entity, besides the catalog itself.
+    pub fn unrecorded(&self) -> impl Iterator<Item = &str> {
+        let is_recorded = |table: &str| {
+            table.eq_ignore_ascii_case(Record::LAYOUTS[0].table)
+                || self.entities.iter().flat_map(|entity| &entity.layouts).any(|layout| layout.has_table(table))
+        };
+        self.tables.iter().map(String::as_str).filter(move |table| !is_recorded(table))
+    }
+
+    /// Returns the layouts whose rows can be in the table, with their entities.
+    pub fn layouts_in<'i>(&'i self, table: &str) -> Vec<(&'i RecordedEntity, &'i RecordedLayout)> {
+        let mut found = Vec::new();
+        for entity in &self.entities {
+            found.extend(entity.layouts.iter().filter(|layout| layout.has_table(table)).map(|layout| (entity, layout)));
+        }
+        found
+    }
+
+    /// Returns the existing tables of a layout: one, or one for each slice.
+    pub fn tables_of<'i>(&'i self, layout: &RecordedLayout) -> Vec<&'i str> {
+        self.tables.iter().map(String::as_str).filter(|table| layout.has_table(table)).collect()
+    }
+}
+
+/// Groups of records by the table and the name of their entity.
+type RecordsByEntity = BTreeMap<(String, String), Vec<Record>>;
+
+/// Names in order, each once.
+fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+    names.collect::<BTreeSet<_>>().into_iter().collect()
+}

@@ -1,0 +1,289 @@
+//! Dumps, loads, copies, and what the catalog says of a store.
+
+use anyhow::{Result, anyhow};
+use futures_util::TryStreamExt;
+use table_runtime::{
+    Properties, TableEntity, Tables, Value, ValueRef,
+    inventory::LayoutState,
+    transfer::{ReadPart, RowReader, RowWriter, Selection, TableRow, TransferError},
+};
+use tests::stores::Store;
+
+crate::conformance! {
+    a_loaded_dump_is_equal_and_its_indexes_are_ready
+    a_reader_continues_at_its_cursor
+    a_selection_limits_the_rows
+    a_dump_ends_if_the_catalog_changes
+    a_catalog_is_not_replaced_by_another_one
+    a_table_with_the_name_of_a_catalog_is_read_as_any_other
+    damaged_lines_are_refused
+    the_inventory_has_what_create_recorded
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Notes", kind = "note")]
+struct Note {
+    #[partition_key]
+    owner: String,
+    #[row_key(prefix = "note-")]
+    id: u32,
+    #[index(title, lowercase, unique)]
+    title: String,
+    #[index(tag, same_partition, list)]
+    tag: String,
+}
+
+fn note(id: u32) -> Note {
+    Note { owner: "Al/ice".to_owned(), id, title: format!("Title {id}"), tag: "same".to_owned() }
+}
+
+async fn fill(tables: &Tables) -> Result<()> {
+    tables.create::<Note>().await?;
+    for id in 1..=3 {
+        tables.insert(&note(id)).await?;
+    }
+    Ok(())
+}
+
+async fn dump(tables: &Tables) -> Result<String> {
+    let mut lines = Vec::new();
+    tables.dump(&mut lines).await?;
+    Ok(String::from_utf8(lines)?)
+}
+
+async fn a_loaded_dump_is_equal_and_its_indexes_are_ready(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    fill(tables).await?;
+    let lines = dump(tables).await?;
+    let streamed: Vec<Vec<u8>> = tables.dump_stream().try_collect().await?;
+    assert_eq!(String::from_utf8(streamed.concat())?, lines);
+
+    let copy = tables.with_prefix("copy");
+    let mut counts = Vec::new();
+    let loaded = copy.load(lines.as_bytes()).progress(|rows| counts.push(rows)).await?;
+    assert_eq!(counts.last(), Some(&loaded.rows));
+    assert_eq!(dump(&copy).await?, lines);
+    // To load the lines again changes nothing.
+    copy.load(lines.as_bytes()).await?;
+    assert_eq!(dump(&copy).await?, lines);
+
+    assert_eq!(Note::by_title("title 2").get(&copy).await?.as_deref(), Some(&note(2)));
+    assert_eq!(Note::by_tag("Al/ice").eq("same").count(&copy).await?, 3);
+    assert_eq!(copy.verify::<Note>().all().await?, []);
+    copy.create::<Note>().await?;
+
+    // An empty store has only the last line.
+    let empty = tables.with_prefix("empty");
+    assert_eq!(dump(&empty).await?, "{\"@rows\":0}\n");
+    Ok(())
+}
+
+/// Returns the row keys that a reader reads.
+async fn row_keys(reader: &mut RowReader) -> Result<Vec<String>> {
+    let mut keys = Vec::new();
+    while let Some(part) = reader.next().await? {
+        if let ReadPart::Rows { rows, .. } = part {
+            keys.extend(rows.iter().map(|row| row.row_key.to_owned()));
+        }
+    }
+    Ok(keys)
+}
+
+async fn a_reader_continues_at_its_cursor(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    fill(tables).await?;
+    let selection = || Selection::all().page(1);
+    let expected = row_keys(&mut RowReader::new(tables, selection()).await?).await?;
+    let mut reader = RowReader::new(tables, selection()).await?;
+    let mut found = Vec::new();
+    loop {
+        // Each part is read by another reader.
+        let part = reader.next().await?;
+        let rows = reader.rows();
+        reader = RowReader::resume(tables, &reader.cursor())?;
+        assert_eq!(reader.rows(), rows);
+        match part {
+            Some(ReadPart::Rows { rows, .. }) => found.extend(rows.iter().map(|row| row.row_key.to_owned())),
+            Some(_) => {}
+            None => break,
+        }
+    }
+    assert_eq!(found, expected);
+    assert!(matches!(RowReader::resume(tables, "{}"), Err(TransferError::Cursor)));
+    Ok(())
+}
+
+async fn a_selection_limits_the_rows(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    fill(tables).await?;
+    let keys = async |selection| row_keys(&mut RowReader::new(tables, selection).await?).await;
+    let of_partition = || Selection::partition("notes", "Al~2Fice");
+    let key = |id: u32| Some(format!("note-{id:010}"));
+    let ids = |keys: Vec<String>| keys.into_iter().filter(|key| key.starts_with("note-")).collect::<Vec<_>>();
+    assert_eq!(ids(keys(of_partition()).await?).len(), 3);
+    assert_eq!(keys(of_partition().row_keys(key(2), None)).await?.first(), key(2).as_ref());
+    assert_eq!(ids(keys(of_partition().row_keys(key(2), key(2))).await?), [key(2).unwrap_or_default()]);
+    assert_eq!(keys(Selection::partition("Notes", "Bob")).await?, [""; 0]);
+    assert_eq!(keys(Selection::table("NotesByTitle").keys_only()).await?, ["", "", ""]);
+    let missing = RowReader::new(tables, Selection::table("Nothing")).await;
+    assert!(matches!(missing, Err(TransferError::Store(table_runtime::Error::TableNotFound(_)))), "{missing:?}");
+    Ok(())
+}
+
+async fn a_dump_ends_if_the_catalog_changes(store: &Store) -> Result<()> {
+    #[derive(TableEntity)]
+    #[table(name = "Others")]
+    struct Other {
+        #[partition_key]
+        name: String,
+        #[row_key]
+        id: u32,
+    }
+
+    let tables = &store.tables;
+    fill(tables).await?;
+    let mut reader = RowReader::new(tables, Selection::all()).await?;
+    reader.next().await?;
+    tables.create::<Other>().await?;
+    let ended = row_keys(&mut reader).await;
+    let error = ended.err().ok_or_else(|| anyhow!("the catalog was changed"))?.downcast::<TransferError>()?;
+    assert!(matches!(&error, TransferError::CatalogChanged(table) if table == "TableLayouts"), "{error}");
+    Ok(())
+}
+
+async fn a_catalog_is_not_replaced_by_another_one(store: &Store) -> Result<()> {
+    #[derive(TableEntity)]
+    #[table(name = "Notes", kind = "note")]
+    struct Note {
+        #[partition_key]
+        owner: String,
+        #[row_key(prefix = "note-")]
+        number: u64,
+    }
+
+    fill(&store.tables).await?;
+    let lines = dump(&store.tables).await?;
+    let other = store.tables.with_prefix("other");
+    other.create::<Note>().await?;
+    let before = RowReader::new(&other, Selection::table("TableLayouts")).await?.rows();
+    let error = other.load(lines.as_bytes()).await.err();
+    assert!(matches!(error, Some(TransferError::CatalogDiffers { .. })), "{error:?}");
+    assert_eq!(RowReader::new(&other, Selection::table("TableLayouts")).await?.rows(), before);
+    Ok(())
+}
+
+async fn a_table_with_the_name_of_a_catalog_is_read_as_any_other(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    let row = |value: i32| TableRow {
+        table: "MyTableLayouts".to_owned(),
+        partition_key: "layouts".to_owned(),
+        row_key: "a".to_owned(),
+        properties: [("Width", Value::Int32(value))].into_iter().collect::<Properties>(),
+    };
+    let mut writer = RowWriter::new(tables);
+    writer.write(row(1)).await?;
+    writer.create_table("Zones").await?;
+    writer.flush().await?;
+    fill(&tables.with_prefix("a")).await?;
+    let mut reader = RowReader::new(tables, Selection::all().keys_only()).await?;
+    let mut names = Vec::new();
+    while let Some(part) = reader.next().await? {
+        // It may change, and its rows may be replaced.
+        if names.is_empty() {
+            writer.write(row(2)).await?;
+            writer.flush().await?;
+        }
+        if let ReadPart::Table(name) = part {
+            names.push(name);
+        }
+    }
+    // The catalog of a prefix is the last, as that of the handle would be.
+    assert_eq!(names, ["aNotes", "aNotesByTitle", "MyTableLayouts", "Zones", "aTableLayouts"]);
+    Ok(())
+}
+
+async fn damaged_lines_are_refused(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    let row = r#"{"@table":"Lines","PartitionKey":"a","RowKey":"b"}"#;
+    for (line, problem) in [
+        ("notes", "expected"),
+        ("[]", "an object with the members of a row"),
+        ("{}", "there is no `@table`"),
+        (r#"{"@table":5}"#, "`@table` is not a text"),
+        (r#"{"@table":"Lines","PartitionKey":"a"}"#, "there is no `RowKey`"),
+        (r#"{"@table":"Lines","A":1}"#, "there is no `PartitionKey`"),
+        (r#"{"@table":"Lines","PartitionKey":"a","RowKey":"b","A":1,"A":2}"#, "`A` occurs twice"),
+        (r#"{"@table":"Lines","PartitionKey":"a","RowKey":"b","A":[1]}"#, "`A` is a list"),
+        (r#"{"@table":"Lines","PartitionKey":"a","RowKey":"b","A@odata.type":"Edm.Guid","A":"x"}"#, "`A` is Edm.Guid"),
+        (r#"{"@table":"Lines","PartitionKey":"a","RowKey":"b","A@odata.type":"Edm.Guid"}"#, "`A` has a type"),
+        (r#"{"@table":"Lines","PartitionKey":"a","RowKey":"b","@new":1}"#, "`@new` is not known"),
+        (r#"{"@table":"Lines","PartitionKey":"a","RowKey":"b","A":"\ud800"}"#, "half a character"),
+        (r#"{"@table":"Lines","PartitionKey":"x\udc00","RowKey":"b"}"#, "half a character: \"x\u{FFFD}\""),
+        (r#"{"@rows":-1}"#, "`@rows` is not the only member, or not a number of rows"),
+        (r#"{"@rows":1,"A":1}"#, "`@rows` is not the only member"),
+    ] {
+        match tables.load(format!("{row}\n\n{line}\n").as_bytes()).await {
+            Err(TransferError::Line { number: 3, problem: found }) if found.contains(problem) => {}
+            other => return Err(anyhow!("{line}: {other:?}")),
+        }
+    }
+    for (lines, rows) in [(format!("{row}\n"), 1), (format!("{row}\n{{\"@rows\":2}}\n"), 1), (String::new(), 0)] {
+        let error = tables.load(lines.as_bytes()).await.err();
+        assert!(matches!(error, Some(TransferError::Incomplete { found }) if found == rows), "{error:?}");
+    }
+    let error = tables.load(format!("{{\"@rows\":0}}\n{row}\n").as_bytes()).await.err();
+    assert!(matches!(error, Some(TransferError::Line { number: 2, .. })), "{error:?}");
+
+    // A row that breaks a limit of the service, and a row that is given twice.
+    let mut writer = RowWriter::new(tables);
+    let of = |row_key: &str, value: i32| TableRow {
+        table: "Lines".to_owned(),
+        partition_key: "a".to_owned(),
+        row_key: row_key.to_owned(),
+        properties: [("A", Value::Int32(value))].into_iter().collect::<Properties>(),
+    };
+    writer.write(of("c", 1)).await?;
+    writer.write(of("c", 2)).await?;
+    writer.flush().await?;
+    let row = store.rows("Lines").await?.into_iter().find(|row| row.row_key == "c");
+    assert_eq!(row.and_then(|row| row.properties.get("A").map(ValueRef::to_value)), Some(Value::Int32(2)));
+    writer.write(of("d/e", 1)).await?;
+    let error = writer.flush().await.err();
+    assert!(matches!(error, Some(TransferError::Store(table_runtime::Error::Limit(_)))), "{error:?}");
+    Ok(())
+}
+
+async fn the_inventory_has_what_create_recorded(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    assert_eq!(tables.inventory().await?.entities, []);
+    fill(tables).await?;
+    let inventory = tables.inventory().await?;
+    assert_eq!(inventory.tables, ["Notes", "NotesByTitle", "TableLayouts"]);
+    assert_eq!(inventory.unrecorded().next(), None);
+    let [entity] = inventory.entities.as_slice() else { return Err(anyhow!("{:?}", inventory.entities)) };
+    assert_eq!((entity.name.as_str(), entity.kind.as_deref()), ("note", Some("note")));
+    let names: Vec<_> = entity.layouts.iter().map(|layout| (layout.name.as_str(), layout.state)).collect();
+    assert_eq!(names, [("key", LayoutState::Ready), ("tag", LayoutState::Ready), ("title", LayoutState::Ready)]);
+    let mut found = Vec::new();
+    for table in ["Notes", "NotesByTitle"] {
+        for row in store.rows(table).await? {
+            let row = inventory.identify(table, row.as_ref()).ok_or_else(|| anyhow!("{row:?}"))?;
+            found.push(format!("{}: {row}", row.layout.name));
+        }
+    }
+    let expected = [
+        "key: owner=Al/ice id=1",
+        "key: owner=Al/ice id=2",
+        "key: owner=Al/ice id=3",
+        "tag: owner=Al/ice tag=same",
+        "title: title~title 1",
+        "title: title~title 2",
+        "title: title~title 3",
+    ];
+    assert_eq!(found, expected);
+    assert!(inventory.identify_keys("Notes", "a", "note-1").is_none(), "ten digits are expected");
+    let mut findings = Vec::new();
+    let verified = inventory.verify(tables, Some(entity), |finding| findings.push(finding)).await?;
+    assert_eq!((verified.entities, verified.index_rows, findings), (3, 6, vec![]));
+    Ok(())
+}

@@ -1,0 +1,315 @@
+//! Deletion of what a query finds, and of entities that were read.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex},
+};
+
+use anyhow::Result;
+use futures_util::stream;
+use table_runtime::{
+    ETag, Error, Row, Stored, TableEntity, Tables,
+    backend::{Action, Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Scan},
+};
+use tests::{isolated::Isolated, stores::Store};
+
+use crate::fixtures::failed;
+
+crate::conformance! {
+    what_a_query_finds_is_deleted_with_its_index_rows
+    a_partition_is_deleted_in_transactions
+    take_limits_a_deletion
+    a_filter_or_an_index_chooses_what_is_deleted
+    an_entity_that_changed_is_deleted_by_its_key_and_kept_by_a_filter
+    an_entity_that_is_gone_counts_as_missing
+    entities_that_were_read_are_removed_without_another_read
+    entities_that_changed_since_they_were_read_are_removed_with_their_present_index_rows
+    the_key_of_a_stored_entity_is_that_of_its_row
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Members")]
+struct Member {
+    #[partition_key]
+    club: String,
+    #[row_key]
+    number: u32,
+    #[index(email, lowercase, unique)]
+    email: Option<String>,
+    #[index(name, same_partition)]
+    name: String,
+    #[index(city, table = "MembersByCity")]
+    city: String,
+    fee: u32,
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Events")]
+struct Event {
+    #[partition_key]
+    day: String,
+    #[row_key]
+    number: u32,
+    text: String,
+}
+
+fn member(club: &str, number: u32) -> Member {
+    Member {
+        club: club.into(),
+        number,
+        email: (!number.is_multiple_of(4)).then(|| format!("{club}{number}@x.org")),
+        name: format!("n{}", number % 3),
+        city: format!("c{}", number % 2),
+        fee: number,
+    }
+}
+
+async fn members(store: &Store, count: u32) -> Result<&Tables> {
+    let tables = &store.tables;
+    tables.create::<Member>().await?;
+    for club in ["a", "b"] {
+        tables.insert_all((0..count).map(|number| member(club, number))).await?;
+    }
+    Ok(tables)
+}
+
+async fn rows(store: &Store) -> Result<usize> {
+    let mut rows = 0;
+    for table in ["Members", "MembersByEmail", "MembersByCity"] {
+        rows += store.rows(table).await?.len();
+    }
+    Ok(rows)
+}
+
+async fn what_a_query_finds_is_deleted_with_its_index_rows(store: &Store) -> Result<()> {
+    let tables = members(store, 8).await?;
+    let before = rows(store).await?;
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let shared = Arc::clone(&reports);
+    let delete = Member::by_key("a").delete_all(tables);
+    let done = delete.progress(move |progress| shared.lock().expect("no panic").push(progress.written)).await?;
+    assert_eq!((done.read, done.written, done.missing, done.failed), (8, 8, 0, 0));
+    assert_eq!(reports.lock().expect("no panic").last(), Some(&8));
+    assert_eq!(Member::by_key("a").count(tables).await?, 0);
+    assert_eq!(rows(store).await? * 2, before);
+    assert_eq!(tables.verify::<Member>().await?.findings, []);
+    // The values of the unique index are free.
+    tables.insert(&Member { email: member("a", 1).email, ..member("c", 1) }).await?;
+    // To delete nothing is no error.
+    assert_eq!(Member::by_key("a").delete_all(tables).await?.written, 0);
+    Ok(())
+}
+
+async fn a_partition_is_deleted_in_transactions(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Event>().await?;
+    let event = |number| Event { day: "monday".into(), number, text: String::new() };
+    tables.insert_all((0..250).map(event)).await?;
+    store.probe.requests();
+    assert_eq!(Event::by_key("monday").delete_all(tables).await?.written, 250);
+    // A page, and three transactions.
+    assert_eq!(store.probe.requests(), 4);
+    assert_eq!(Event::by_key("monday").count(tables).await?, 0);
+    Ok(())
+}
+
+async fn take_limits_a_deletion(store: &Store) -> Result<()> {
+    let tables = members(store, 8).await?;
+    assert_eq!(Member::by_key("a").take(3).delete_all(tables).await?.written, 3);
+    let left = Member::by_key("a").all(tables).await?;
+    assert_eq!(left.iter().map(|member| member.number).collect::<Vec<_>>(), [3, 4, 5, 6, 7]);
+    Ok(())
+}
+
+async fn a_filter_or_an_index_chooses_what_is_deleted(store: &Store) -> Result<()> {
+    let tables = members(store, 8).await?;
+    let dear = Member::by_key("a").filter(|member| member.fee.ge(6));
+    assert_eq!(dear.delete_all(tables).await?.written, 2);
+    assert_eq!(Member::by_name("b").eq("n1").delete_all(tables).await?.written, 3);
+    assert_eq!(Member::by_city("c1").delete_all(tables).await?.written, 3 + 2);
+    let left: Vec<_> = Member::by_key("a").all(tables).await?.iter().map(|member| member.number).collect();
+    assert_eq!(left, [0, 2, 4]);
+    let left: Vec<_> = Member::by_key("b").all(tables).await?.iter().map(|member| member.number).collect();
+    assert_eq!(left, [0, 2, 6]);
+    assert_eq!(tables.verify::<Member>().await?.findings, []);
+    Ok(())
+}
+
+/// A change that another writer makes before the first deletion.
+type Change = Box<dyn Fn(Tables) -> BoxFuture<'static, table_runtime::Result<()>> + Send + Sync>;
+
+/// Store in which another writer is faster than the first deletion of entities.
+struct Overtaken {
+    store: Isolated,
+    /// Locked until the change is made, so that all deletions wait for it.
+    change: tokio::sync::Mutex<Option<Change>>,
+}
+
+impl fmt::Debug for Overtaken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.store.fmt(f)
+    }
+}
+
+impl Overtaken {
+    async fn overtake(&self, groups: &[Group]) -> table_runtime::Result<()> {
+        let deletes = |group: &Group| {
+            group.table == "Members" && group.operations.iter().any(|it| matches!(it.action, Action::Delete(_)))
+        };
+        if groups.iter().any(deletes) {
+            let mut change = self.change.lock().await;
+            if let Some(make) = change.take() {
+                make(Tables::new(self.store.clone())).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Backend for Overtaken {
+    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
+        self.store.create_table(table)
+    }
+
+    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
+        self.store.delete_table(table)
+    }
+
+    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, table_runtime::Result<Vec<String>>> {
+        self.store.list_tables(prefix)
+    }
+
+    fn get<'a>(
+        &'a self,
+        table: &'a str,
+        partition_key: &'a str,
+        row_key: &'a str,
+        select: Option<&'a [&'static str]>,
+    ) -> BoxFuture<'a, table_runtime::Result<Option<Row>>> {
+        self.store.get(table, partition_key, row_key, select)
+    }
+
+    fn query<'a>(
+        &'a self,
+        scan: &'a Scan,
+        from: Option<&'a Continuation>,
+    ) -> BoxFuture<'a, table_runtime::Result<Page>> {
+        self.store.query(scan, from)
+    }
+
+    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, table_runtime::Result<Vec<Option<ETag>>>> {
+        Box::pin(async move {
+            self.overtake(std::slice::from_ref(group)).await?;
+            self.store.execute(group).await
+        })
+    }
+
+    fn reach(&self) -> Reach {
+        self.store.reach()
+    }
+
+    fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
+        Box::pin(async move {
+            self.overtake(groups).await.map_err(|error| FailedGroup { group: 0, error })?;
+            self.store.execute_all(groups).await
+        })
+    }
+}
+
+/// Returns a handle to the store on which another writer changes the member 1 of a club before the first deletion.
+fn overtaken(store: &Store, club: &'static str) -> Tables {
+    let change = move |tables: Tables| -> BoxFuture<'static, table_runtime::Result<()>> {
+        Box::pin(async move {
+            let change = |member: &mut Member| {
+                member.fee = 9;
+                "other".clone_into(&mut member.name);
+                member.email = Some(format!("other@{club}.org"));
+            };
+            tables.modify(Member::key(club, 1), change).await.map(drop)
+        })
+    };
+    Tables::new(Overtaken { store: store.backend.clone(), change: tokio::sync::Mutex::new(Some(Box::new(change))) })
+}
+
+async fn an_entity_that_changed_is_deleted_by_its_key_and_kept_by_a_filter(store: &Store) -> Result<()> {
+    let tables = members(store, 3).await?;
+    let done = Member::by_key("a").delete_all(&overtaken(store, "a")).await?;
+    assert_eq!((done.written, done.missing), (3, 0));
+    assert_eq!(Member::by_key("a").count(tables).await?, 0);
+    assert_eq!(Member::by_email("other@a.org").get(tables).await?, None);
+
+    let low = Member::by_key("b").filter(|member| member.fee.le(1));
+    let error = failed(low.delete_all(&overtaken(store, "b")).await);
+    assert_eq!((error.progress.written, error.failures.len()), (1, 1));
+    assert!(matches!(&*error.failures[0].error, Error::ConditionNotMet(_)), "{error}");
+    let left = Member::by_key("b").all(tables).await?;
+    assert_eq!(left.iter().map(|member| (member.number, member.fee)).collect::<Vec<_>>(), [(1, 9), (2, 2)]);
+    assert_eq!(tables.verify::<Member>().await?.findings, []);
+    Ok(())
+}
+
+async fn an_entity_that_is_gone_counts_as_missing(store: &Store) -> Result<()> {
+    let tables = members(store, 3).await?;
+    let read = Member::by_key("a").all(tables).await?;
+    tables.remove(Member::key("a", 1)).await?;
+    let done = tables.remove_all(read).await?;
+    assert_eq!((done.written, done.missing), (2, 1));
+    Ok(())
+}
+
+async fn entities_that_were_read_are_removed_without_another_read(store: &Store) -> Result<()> {
+    #[derive(TableEntity)]
+    #[table(name = "Guests")]
+    struct Guest {
+        #[partition_key]
+        house: String,
+        #[row_key]
+        number: u32,
+        #[index(name, same_partition)]
+        name: String,
+    }
+    let tables = &store.tables;
+    tables.create::<Guest>().await?;
+    let guest = |number| Guest { house: "h".into(), number, name: format!("n{number}") };
+    tables.insert_all((0..60).map(guest)).await?;
+    let read = Guest::by_key("h").all(tables).await?;
+    store.probe.requests();
+    assert_eq!(tables.remove_all(&read).await?.written, 60);
+    let requests = store.probe.requests();
+    assert!(requests <= 5, "{requests} requests");
+    assert_eq!(tables.verify::<Guest>().await?.findings, []);
+    Ok(())
+}
+
+async fn entities_that_changed_since_they_were_read_are_removed_with_their_present_index_rows(
+    store: &Store,
+) -> Result<()> {
+    let tables = members(store, 4).await?;
+    let read = Member::by_key("a").all(tables).await?;
+    tables
+        .modify(Member::key("a", 1), |member| {
+            member.email = Some("new@x.org".to_owned());
+            "elsewhere".clone_into(&mut member.city);
+        })
+        .await?;
+    assert_eq!(tables.remove_all(&read).await?.written, 4);
+    assert_eq!(Member::by_email("new@x.org").get(tables).await?, None);
+    assert_eq!(tables.verify::<Member>().await?.findings, []);
+    // One stream may have an error.
+    let read = Member::by_key("b").all(tables).await?;
+    let items = read.into_iter().map(Ok).chain([Err("the line is broken")]);
+    let error = failed(tables.try_remove_all_from(stream::iter(items)).await);
+    assert_eq!((error.progress.written, error.failures[0].position), (4, 4));
+    assert!(matches!(*error.failures[0].error, Error::Source(_)));
+    Ok(())
+}
+
+async fn the_key_of_a_stored_entity_is_that_of_its_row(store: &Store) -> Result<()> {
+    let tables = members(store, 2).await?;
+    let mut stored = Member::key("a", 1).get(tables).await?.expect("it exists");
+    stored.number = 7;
+    let again = Stored::key(&stored).get(tables).await?.expect("its row");
+    assert_eq!(again.number, 1);
+    assert!(tables.remove(Stored::key(&stored)).await?);
+    Ok(())
+}
