@@ -36,7 +36,7 @@ struct Counters {
     retries: AtomicU64,
 }
 
-/// Counts a request to the store, and one attempt of it.
+/// Counts a request to the store. The attempts after the first one are retries.
 pub(crate) fn request() {
     count(|counters| &counters.requests, 1);
 }

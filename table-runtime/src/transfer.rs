@@ -92,7 +92,7 @@ pub enum TransferError {
         found: u64,
     },
     /// A cursor is damaged.
-    #[error("the cursor is damaged, or belongs to another transfer")]
+    #[error("the cursor is damaged")]
     Cursor,
 }
 

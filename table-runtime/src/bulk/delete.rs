@@ -18,10 +18,11 @@ impl<E: TableEntity, P, A: Opened> Rows<E, P, A> {
     ///
     /// The query reads the primary region, also on a handle [with secondary reads](Tables::with_secondary_reads).
     ///
-    /// An entity that another writer deletes first counts as [`missing`](crate::BulkProgress::missing); so does one whose
-    /// transaction is repeated because its answer was lost. An entity that
-    /// another writer changes meanwhile is deleted nevertheless if the query names it by its key. With a
-    /// [`filter`](Self::filter), or over an index, the changed entity may be none that the query finds: it stays, and is a
+    /// An entity that another writer deletes first counts as [`missing`](crate::BulkProgress::missing). So does one that
+    /// was deleted by a transaction whose answer was lost, because the transaction is sent again.
+    ///
+    /// An entity that another writer changes meanwhile is deleted nevertheless if the query names it by its key. With a
+    /// [`filter`](Self::filter), or over an index, the query might no longer find the changed entity. It stays, and is a
     /// failure with [`Error::ConditionNotMet`](crate::Error::ConditionNotMet). Run the query again to decide on it.
     ///
     /// ```

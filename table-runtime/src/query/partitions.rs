@@ -62,7 +62,8 @@ impl Tables {
     /// Lists the partitions of an entity, in the order of their keys: returns a stream of the first entity of each. It
     /// skips from one partition to the next, with one request for each partition and one more, whatever the number of
     /// their rows. If other entities share the table, it also reads their rows that come before the first entity of a
-    /// partition, or are in partitions without one, up to 1000 with a request. For partitions of few rows, a scan (`T::scan()`, or `T::by_partitions(…)`) takes fewer requests.
+    /// partition, or are in partitions without one, up to 1000 with a request. For partitions of few rows, a scan
+    /// (`T::scan()`, or `T::by_partitions(…)`) takes fewer requests.
     ///
     /// ```
     /// # use table_runtime::{Result, TableEntity, Tables};
