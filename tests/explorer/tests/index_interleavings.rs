@@ -7,12 +7,12 @@
 use std::{cell::RefCell, collections::HashSet, future::poll_fn, pin::pin, task::Poll, time::Instant};
 
 use anyhow::{Context, Result, ensure};
-use futures_util::FutureExt;
-use table_runtime::{BulkProgress, Error, Holds, LayoutInfo, Stored, Tables, backend::Reach};
-use tests::{
+use explorer::{
     explore::{Explored, Explorer, Op, Progress, Seen, op},
     items::{self, Fields, Item, Write, clashes, contents, fill, fixed, old_store, promised, ready, sound, store},
 };
+use futures_util::FutureExt;
+use table_runtime::{BulkProgress, Error, Holds, LayoutInfo, Stored, Tables, backend::Reach};
 
 /// Operation. Items are given by their key, their value and their other value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ enum Act {
     InsertAll(Fields, Fields),
     UpsertAll(Fields, Fields),
     RemoveAll(u32, u32),
+    /// Removal of items as they were read.
+    RemoveRead(u32, u32),
     Repair,
     /// Backfill of every index.
     Fill,
@@ -51,7 +53,7 @@ enum Act {
 
 use Act::{
     Bare, Both, Delete, Dropped, Extra, Fill, Insert, InsertAll, Merge, Modify, ModifyOrInsert, Note, Patch, PatchIf,
-    RemoveAll, Repair, Rewrapped, Update, UpsertAll,
+    RemoveAll, RemoveRead, Repair, Rewrapped, Update, UpsertAll,
 };
 
 /// Outcome of an operation.
@@ -188,6 +190,13 @@ async fn run<I: Item>(tables: Tables, act: Act) -> Outcome {
         InsertAll(one, other) => outcome_of_bulk(tables.insert_all([one, other].map(I::new)).await),
         UpsertAll(one, other) => outcome_of_bulk(tables.upsert_all([one, other].map(I::new)).await),
         RemoveAll(one, other) => outcome(I::remove_all(&tables, [one, other]).await),
+        RemoveRead(one, other) => {
+            let mut read = Vec::new();
+            for id in [one, other] {
+                read.extend(I::get(&tables, id).await.expect("the store answers"));
+            }
+            outcome(tables.remove_all(&read).await)
+        }
         Repair => outcome(tables.repair::<I>().await),
         Fill => match fill::<I>(&tables).await {
             Ok(true) => Outcome::Done,
@@ -222,14 +231,14 @@ impl Act {
             }
             InsertAll(one, other) | UpsertAll(one, other) => vec![one.id, other.id],
             // A patch may change a pending insert, and is lost if that is aborted.
-            Patch(_) | Extra(_) | Delete(_) | RemoveAll(..) | Repair | Fill | Dropped(..) => Vec::new(),
+            Patch(_) | Extra(_) | Delete(_) | RemoveAll(..) | RemoveRead(..) | Repair | Fill | Dropped(..) => Vec::new(),
         }
     }
 
     fn deletes(self, id: u32) -> bool {
         match self {
             Delete(deleted) => deleted == id,
-            RemoveAll(one, other) => [one, other].contains(&id),
+            RemoveAll(one, other) | RemoveRead(one, other) => [one, other].contains(&id),
             Both(one, other) => [one, other].contains(&Write::Delete(id)),
             Dropped(act, _) => act.deletes(id),
             _ => false,
@@ -479,7 +488,7 @@ const SINGLE: [Act; 15] = [
 const MODIFY: [Act; 3] = [Modify(1, 2, 2), Modify(2, 1, 1), ModifyOrInsert(1, 2, 2)];
 
 /// Operations on two items.
-const BULK: [Act; 3] = [InsertAll(ONE_ITEM, TWIN), UpsertAll(NOTED_ITEM, TWIN), RemoveAll(1, 2)];
+const BULK: [Act; 4] = [InsertAll(ONE_ITEM, TWIN), UpsertAll(NOTED_ITEM, TWIN), RemoveAll(1, 2), RemoveRead(1, 2)];
 
 /// Transactions of two items in one partition.
 const TRANSACTIONS: [Act; 4] = [
@@ -565,7 +574,7 @@ const CROSSWISE: [Act; 9] = [
 /// item.
 fn is_long<I: Item>(start: Start, acts: &[Act]) -> bool {
     let is_list = |layout: &LayoutInfo| layout.index.as_ref().is_some_and(|index| index.holds == Holds::List);
-    let is_of_two = |act: &Act| act.written().len() > 1 || matches!(act, RemoveAll(..) | Both(..));
+    let is_of_two = |act: &Act| act.written().len() > 1 || matches!(act, RemoveAll(..) | RemoveRead(..) | Both(..));
     let repairs_apart = !I::HAS_TRANSACTIONS && acts.contains(&Repair);
     let fills_lists = I::LAYOUTS.iter().any(is_list) && acts.contains(&Fill) && acts.iter().any(is_of_two);
     start.items().len() > 1 && (repairs_apart || fills_lists) && !runs_all()
@@ -738,6 +747,8 @@ const BATCHES: Sets = &[
     (NONE, &[InsertAll(ONE_ITEM, TWIN), Insert(3, 1, 1)]),
     (ONE, &[InsertAll(ONE_ITEM, OTHER_ITEM), Delete(1)]),
     (TWO, &[RemoveAll(1, 2), Insert(3, 1, 1)]),
+    // One of the items may have changed since it was read.
+    (TWO, &[RemoveRead(1, 2), Update(1, 3, 3)]),
 ];
 
 /// Further sets of bulk writes, also two of them beside another writer.
