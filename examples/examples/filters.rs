@@ -65,7 +65,7 @@ async fn main() -> Result<()> {
     assert_eq!(skus(&offers.all(&tables).await?), ["hammer-1", "saw-2"]);
 
     // A row without the property matches no comparison with it, not even `ne`: for the store, a missing discount is not
-    // a different discount. Therefore `!` does not compile for a filter with an `Option`.
+    // a different discount. `!` is the opposite comparison, which such a row does not match either.
     let other = Product::by_key("Tools").filter(|product| product.discount.ne(0.1)).all(&tables).await?;
     assert_eq!(skus(&other), ["saw-2"]);
 

@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --release -p examples --example git_history -- ~/src/linux --authors 3 --since 2024-01-01
 //! cargo run --release -p examples --example git_history -- ~/src/linux --commit 1da177e --subject "linux-2.6.12"
+//! cargo run --release -p examples --example git_history -- ~/src/linux --chart
 //! ```
 //!
 //! | table | `PartitionKey` | `RowKey` | other properties |
@@ -27,7 +28,7 @@
 //! several repositories.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     env, fmt, fs,
     io::{self, Write as _},
     ops::Bound,
@@ -39,10 +40,11 @@ use std::{
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
+use console::Term;
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use indicatif::{DecimalBytes, HumanCount, ProgressBar, ProgressStyle};
-use table_runtime::{Error, Explain, Stored, TableEntity, Tables};
-use time::{Date, OffsetDateTime, UtcDateTime, macros::format_description};
+use table_runtime::{Error, Explain, Projection, Stored, TableEntity, Tables};
+use time::{Date, OffsetDateTime, UtcDateTime, UtcOffset, macros::format_description};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     process::{Child, ChildStdout, Command},
@@ -74,6 +76,9 @@ struct Options {
     /// Beginning of subject lines, in any case; by default the first word of the newest commit
     #[arg(long, value_name = "WORDS")]
     subject: Option<String>,
+    /// Draw the commits of all authors by month
+    #[arg(long)]
+    chart: bool,
 }
 
 fn parse_date(text: &str) -> Result<Date, String> {
@@ -85,7 +90,7 @@ fn parse_date(text: &str) -> Result<Date, String> {
 // readers; its index rows, side by side; the commit again, now visible. The index rows are pointers, which are written
 // before the commit becomes visible. A copy would be written afterwards, and an interrupted run could leave it out.
 #[derive(TableEntity)]
-#[table(name = "Commits")]
+#[table(name = "Commits", allow_scan)] // for the chart, which needs every commit
 #[index(hash, partition(hash(first = 2)), row(hash), unique)]
 #[index(subject, partition(subject(first = 1, lowercase)), row(subject(lowercase)))]
 struct Commit {
@@ -100,6 +105,13 @@ struct Commit {
     parents: u16,
     /// Hour of the day in the author's own time zone.
     hour: u8,
+}
+
+/// Time of a commit, for the chart.
+#[derive(Projection)]
+#[projection(of = Commit)]
+struct Committed {
+    committed: OffsetDateTime,
 }
 
 #[derive(TableEntity)]
@@ -261,6 +273,16 @@ async fn report(tables: &Tables, options: &Options, out: &mut impl io::Write) ->
         return Ok(());
     }
 
+    if options.chart {
+        let mut months = Months::default();
+        let query = Commit::scan().select::<Committed>();
+        let explain = query.explain();
+        let read = query.for_each(tables, |commit| months.add(commit.committed));
+        costs.of("the month of every commit", explain, read, |()| total.try_into().unwrap_or(usize::MAX)).await?;
+        let width = Term::stdout().size_checked().map_or(80, |(_, columns)| columns.into());
+        write!(out, "{}", Chart::new(&months, width))?;
+    }
+
     authors.sort_by(|one, other| other.commits.cmp(&one.commits).then_with(|| one.email.cmp(&other.email)));
     authors.truncate(options.authors);
     writeln!(out, "\nThe busiest authors, and the newest of their commits")?;
@@ -305,6 +327,84 @@ async fn report(tables: &Tables, options: &Options, out: &mut impl io::Write) ->
     costs.of("one commit", query.explain(), query.get(tables), |found| usize::from(found.is_some())).await?;
     writeln!(out, "\nCosts of the queries\n{costs}")?;
     Ok(())
+}
+
+/// Numbers of commits by month. A month is counted from January of the year 0.
+#[derive(Default)]
+struct Months(BTreeMap<i32, u64>);
+
+impl Months {
+    fn add(&mut self, time: OffsetDateTime) {
+        let time = time.to_offset(UtcOffset::UTC);
+        *self.0.entry(time.year() * 12 + i32::from(u8::from(time.month())) - 1).or_default() += 1;
+    }
+}
+
+/// Bars of the numbers of commits, from the first month to the last one.
+struct Chart {
+    /// First month.
+    first: i32,
+    /// Number of months that a bar counts, so that all bars fit the terminal.
+    months_of_bar: i32,
+    bars: Vec<u64>,
+}
+
+impl Chart {
+    /// Height of the highest bar, in lines.
+    const HEIGHT: u64 = 8;
+    /// Width of the numbers and of the axis before the bars.
+    const MARGIN: usize = 12;
+
+    fn new(months: &Months, width: usize) -> Self {
+        let most = i32::try_from(width.saturating_sub(Self::MARGIN)).unwrap_or(i32::MAX).max(12);
+        let first = months.0.keys().next().copied().unwrap_or_default();
+        let last = months.0.keys().next_back().copied().unwrap_or_default();
+        let months_of_bar = (last - first) / most + 1;
+        let bars = (first..=last).step_by(usize::try_from(months_of_bar).unwrap_or(1));
+        let bars = bars.map(|from| months.0.range(from..from + months_of_bar).map(|(_, count)| count).sum());
+        Self { first, months_of_bar, bars: bars.collect() }
+    }
+
+    /// Returns the line with the years below the first bars that count their months.
+    fn years(&self) -> String {
+        let mut line = String::new();
+        let mut from = self.first;
+        for at in 0..self.bars.len() {
+            let january = (from + 11).div_euclid(12) * 12;
+            // A year needs its digits and a space after the year before it.
+            if (from..from + self.months_of_bar).contains(&january) && line.len() <= at {
+                line.extend(std::iter::repeat_n(' ', at - line.len()));
+                let year = format!("{:04} ", january / 12);
+                line.push_str(&year);
+            }
+            from += self.months_of_bar;
+        }
+        line
+    }
+}
+
+impl fmt::Display for Chart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let months =
+            if self.months_of_bar == 1 { "month".to_owned() } else { format!("{} months", self.months_of_bar) };
+        writeln!(f, "\nCommits by {months}\n")?;
+        let highest = self.bars.iter().copied().max().unwrap_or_default().max(1);
+        for line in (0..Self::HEIGHT).rev() {
+            let number = if line + 1 == Self::HEIGHT { HumanCount(highest).to_string() } else { String::new() };
+            let bars: String = self.bars.iter().map(|count| block(*count, highest, line)).collect();
+            writeln!(f, "{number:>9} │ {}", bars.trim_end())?;
+        }
+        writeln!(f, "{:>9} ┴─{}", 0, "─".repeat(self.bars.len()))?;
+        writeln!(f, "{:12}{}", "", self.years().trim_end())
+    }
+}
+
+/// Returns the part of a bar in a line of the chart, in eighths of the line. A bar of one commit is visible.
+fn block(count: u64, highest: u64, line: u64) -> char {
+    const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let eighths = (u128::from(count) * u128::from(Chart::HEIGHT * 8)).div_ceil(u128::from(highest));
+    let in_line = eighths.saturating_sub(u128::from(line * 8)).min(8);
+    usize::try_from(in_line).ok().and_then(|at| BLOCKS.get(at)).copied().unwrap_or(' ')
 }
 
 /// Costs of the queries by their purpose.

@@ -228,6 +228,20 @@ impl Repository {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Hash of the commit that `name` refers to.
+    fn hash(&self, name: &str) -> String {
+        self.git(&["rev-parse", name], b"").trim().to_owned()
+    }
+
+    /// Removes the commits that no branch reaches. `commit` is one of them.
+    fn remove_unreachable(&self, commit: &str) {
+        self.git(&["reflog", "expire", "--expire=now", "--all"], b"");
+        // So few commits are not packed: `git fast-import` unpacks up to 100 objects.
+        self.git(&["prune", "--expire=now"], b"");
+        let found = self.git(&["cat-file", "--batch-check"], format!("{commit}\n").as_bytes());
+        assert_eq!(found, format!("{commit} missing\n"));
+    }
+
     /// Adds commits, each with author, Unix time with offset, and message. The first one follows `from`, if given.
     fn commit(&self, branch: &str, from: Option<&str>, commits: &[(&[u8], &str, &[u8])]) {
         let mut import = Vec::new();
@@ -303,6 +317,43 @@ fn git_history_reads_only_what_is_new() {
 }
 
 #[test]
+fn git_history_draws_commits_by_month() {
+    let repository = Repository::new();
+    // 4 days of May 2010, 30 of June, 6 of July, and one commit in March 2011.
+    repository.commit_days("main", None, MAY, 40);
+    repository.commit_days("side", None, MAY + 300 * DAY, 1);
+    let output = repository.history(&["--chart"]);
+    let chart = "
+Commits by month
+
+       30 │  █
+          │  █
+          │  █
+          │  █
+          │  █
+          │  █
+          │ ▁█▅
+          │ ███       ▃
+        0 ┴────────────
+                    2011
+";
+    assert!(output.contains(chart), "{output}");
+    assert_lines(&output, &["table scan of Commits, 1 request at least"]);
+}
+
+#[test]
+fn git_history_draws_the_commits_of_eight_thousand_years() {
+    let repository = Repository::new();
+    let times = ["0 +0000", "253402300800 +0000"];
+    let commits = times.map(|time| (&b"Ada <ada@example.com>"[..], time, &b"Begin\n"[..]));
+    repository.commit("main", None, &commits);
+    let output = repository.history(&["--chart"]);
+    assert!(output.contains("Commits by 1418 months"), "{output}");
+    let line = output.lines().find(|line| line.starts_with("        1 │")).unwrap();
+    assert_eq!(line.chars().count(), 80, "{output}");
+}
+
+#[test]
 fn git_history_finds_commits_by_hash_and_subject_across_authors() {
     let repository = Repository::new();
     let long = format!("fix {}\n", "\u{1}/ ".repeat(500));
@@ -316,8 +367,8 @@ fn git_history_finds_commits_by_hash_and_subject_across_authors() {
             (b"Grace <grace@example.com>", "1275015600 +0000", long.as_bytes()),
         ],
     );
-    let hash = repository.git(&["rev-parse", "main~2"], b"");
-    let (hash, short) = (hash.trim(), &hash[..10]);
+    let hash = repository.hash("main~2");
+    let short = &hash[..10];
     let output = repository.history(&["--commit", &hash[..12].to_uppercase(), "--subject", "FIX THE"]);
     assert_lines(
         &output,
@@ -357,10 +408,9 @@ fn git_history_stores_a_commit_once_if_the_mailmap_changes() {
 
     // The known head no longer exists, so every commit is read again, now with another address.
     fs::write(repository.path().join(".mailmap"), "Ada <ada@example.org> <ada@example.com>\n").unwrap();
+    let head = repository.hash("main");
     repository.commit_days("main", Some("refs/heads/main~1"), MAY + 20 * DAY, 2);
-    repository.git(&["reflog", "expire", "--expire=now", "--all"], b"");
-    repository.git(&["repack", "-adq"], b"");
-    repository.git(&["prune", "--expire=now"], b"");
+    repository.remove_unreachable(&head);
     repository.assert_new_and_all("2 commits", "7 commits by 2 authors");
 }
 
@@ -375,10 +425,9 @@ fn git_history_handles_a_rewritten_history() {
     repository.assert_new_and_all("1 commit", "6 commits by 1 author");
 
     // The known head no longer exists.
+    let head = repository.hash("main");
     repository.commit_days("main", Some("refs/heads/main~1"), MAY + 20 * DAY, 2);
-    repository.git(&["reflog", "expire", "--expire=now", "--all"], b"");
-    repository.git(&["repack", "-adq"], b"");
-    repository.git(&["prune", "--expire=now"], b"");
+    repository.remove_unreachable(&head);
     repository.assert_new_and_all("2 commits", "8 commits by 1 author");
 }
 

@@ -3,19 +3,24 @@
 //! A key that no caller takes is unknown. Therefore the code that takes the keys is the only list of the known keys, and
 //! suggestions for a misspelt key come from that list.
 
+mod repair;
+mod synonyms;
+
 use std::ops::RangeInclusive;
 
 use proc_macro2::Span;
+use quote::ToTokens as _;
 use syn::{
-    Attribute, Expr, ExprLit, ExprPath, Ident, Lit, LitStr, Meta, MetaList, MetaNameValue, Path, Token,
+    Attribute, Expr, ExprLit, ExprPath, Ident, Lit, LitStr, MacroDelimiter, Meta, MetaList, MetaNameValue, Path, Token,
     ext::IdentExt as _,
     parse::{Parse, ParseStream, discouraged::Speculative as _},
     punctuated::Punctuated,
     spanned::Spanned as _,
+    token,
 };
 
+use self::repair::{AloneText, Items, Place, repaired, written};
 use crate::{
-    encoding_option::EncodingOption,
     errors::Errors,
     names::{list, nearest},
     text::Text,
@@ -37,6 +42,8 @@ pub(crate) struct Keys {
     given: Vec<(String, Meta)>,
     /// The names that callers asked for.
     known: Vec<&'static str>,
+    /// True after an error about the syntax of a key. An unknown key is then a part of the same mistake.
+    is_repaired: bool,
 }
 
 impl Keys {
@@ -80,7 +87,7 @@ impl Keys {
     }
 
     fn new(attribute: &'static str, span: Option<Span>) -> Self {
-        Self { attribute, span, given: Vec::new(), known: Vec::new() }
+        Self { attribute, span, given: Vec::new(), known: Vec::new(), is_repaired: false }
     }
 
     /// Adds the keys of an attribute. Returns false if the attribute is malformed.
@@ -101,26 +108,43 @@ impl Keys {
             }
             Meta::Path(_) => true,
             Meta::NameValue(pair) => {
-                errors.on(pair, format_args!("the keys of `#[{name}]` must be in parentheses; write `#[{name}(…)]`"));
+                let meant = place(name).meant(&pair.value.to_token_stream());
+                let fix = written(&meant);
+                let message = "the keys of an attribute must be in parentheses";
+                errors.on(pair, format_args!("{message}; write `#[{name}({fix})]`"));
+                self.is_repaired = true;
+                let delimiter = MacroDelimiter::Paren(token::Paren(pair.span()));
+                self.read_keys(&MetaList { path: pair.path.clone(), delimiter, tokens: meant }, errors)
+            }
+            Meta::List(list) => {
+                let (tokens, is_repaired) = repaired(&list.tokens, &place(name), errors);
+                self.is_repaired |= is_repaired;
+                self.read_keys(&MetaList { tokens, ..list.clone() }, errors)
+            }
+        }
+    }
+
+    fn read_keys(&mut self, list: &MetaList, errors: &mut Errors) -> bool {
+        let name = self.attribute;
+        match list.parse_args_with(|input: ParseStream<'_>| {
+            Punctuated::<Meta, Token![,]>::parse_terminated_with(input, parse_key)
+        }) {
+            Ok(metas) if metas.is_empty() => {
+                let fix = if name == "table" { "remove it" } else { "remove the parentheses" };
+                errors.on(list, format_args!("`#[{name}()]` is empty; add a key, or {fix}"));
                 false
             }
-            Meta::List(list) => match list.parse_args_with(|input: ParseStream<'_>| {
-                Punctuated::<Meta, Token![,]>::parse_terminated_with(input, parse_key)
-            }) {
-                Ok(metas) if metas.is_empty() => {
-                    let fix = if name == "table" { "remove it" } else { "remove the parentheses" };
-                    errors.on(list, format_args!("`#[{name}()]` is empty; add a key, or {fix}"));
-                    false
-                }
-                Ok(metas) => {
-                    self.given.extend(metas.into_iter().map(|meta| (path_text(meta.path()), meta)));
-                    true
-                }
-                Err(error) => {
-                    errors.push(error);
-                    false
-                }
-            },
+            Ok(metas) => {
+                self.given.extend(metas.into_iter().map(|meta| (path_text(meta.path()), meta)));
+                true
+            }
+            Err(error) => {
+                let message = format_args!(
+                    "{error}; write the keys of `#[{name}(…)]` as `key` or `key = value`, with commas between"
+                );
+                errors.at(error.span(), message);
+                false
+            }
         }
     }
 
@@ -147,10 +171,25 @@ impl Keys {
         Some(meta)
     }
 
-    /// Takes the name with which the attribute begins. Reports an error if the attribute begins with something else.
+    /// Takes the name with which the attribute begins, or which contains all other keys: `#[index(name(…))]`. Reports an
+    /// error if the attribute begins with something else.
     pub(crate) fn name(&mut self, errors: &mut Errors) -> Option<Text> {
         let (value, first) = self.given.first()?;
         match first {
+            Meta::List(list) if self.given.len() == 1 && list.path.get_ident().is_some() => {
+                let (name, list) = (Text { value: value.clone(), span: list.path.span() }, list.clone());
+                self.given.clear();
+                let place = Place {
+                    open: format!("#[{}({}(", self.attribute, name.value),
+                    close: "))]",
+                    items: Items::Keys,
+                    text: AloneText::Name,
+                };
+                let (tokens, is_repaired) = repaired(&list.tokens, &place, errors);
+                self.is_repaired |= is_repaired;
+                self.read_keys(&MetaList { tokens, ..list }, errors);
+                Some(name)
+            }
             Meta::Path(path) if path.get_ident().is_some() => {
                 let name = Text { value: value.clone(), span: path.span() };
                 self.given.remove(0);
@@ -168,9 +207,15 @@ impl Keys {
 
     /// Takes a key without a value.
     pub(crate) fn flag(&mut self, key: &'static str, errors: &mut Errors) -> Option<Span> {
+        self.flag_with(key, "", errors)
+    }
+
+    /// Takes a key without a value. The error about a value has more help.
+    pub(crate) fn flag_with(&mut self, key: &'static str, help: &str, errors: &mut Errors) -> Option<Span> {
         let meta = self.take(key, errors)?;
         if !matches!(meta, Meta::Path(_)) {
-            errors.on(&meta, format_args!("`{key}` takes no value; write `{key}`"));
+            let gap = if help.is_empty() { "" } else { "\n" };
+            errors.on(&meta, format_args!("`{key}` takes no value; write `{key}`{gap}{help}"));
         }
         Some(meta.path().span())
     }
@@ -180,7 +225,8 @@ impl Keys {
         let meta = self.take(key, errors)?;
         let literal = literal_of(&meta);
         if literal.is_none() {
-            errors.on(&meta, format_args!("`{key}` takes a string; write `{key} = \"…\"`"));
+            let text = inner(&meta).map_or_else(|| "…".to_owned(), |inner| inner.trim_matches('"').to_owned());
+            errors.on(&meta, format_args!("`{key}` takes a string; write `{key} = \"{text}\"`"));
         }
         literal.as_ref().map(Text::from)
     }
@@ -208,9 +254,11 @@ impl Keys {
             _ => None,
         };
         let number = number.filter(|number| range.contains(number)).unwrap_or_else(|| {
-            // A number in quotes is probably the intended number.
-            let quoted = literal_of(&meta).and_then(|literal| literal.value().parse().ok());
-            let fix = quoted.filter(|number| range.contains(number)).unwrap_or(*range.start());
+            // A number in quotes or in parentheses is probably the intended number.
+            let intended = inner(&meta).and_then(|inner| inner.trim_matches('"').parse().ok());
+            // A usual number of hash partitions, or else the least.
+            let usual = if key == "hash" { 16 } else { *range.start() };
+            let fix = intended.filter(|number| range.contains(number)).unwrap_or(usual);
             let (low, high) = (range.start(), range.end());
             let message = format_args!("`{key}` takes a whole number from {low} to {high}; write `{key} = {fix}`");
             match value_of(&meta) {
@@ -230,7 +278,10 @@ impl Keys {
         {
             return Some(path.path.clone());
         }
-        errors.on(&meta, format_args!("`{key}` takes a path; write `{key} = some::path`"));
+        let path = inner(&meta).map(|inner| inner.trim_matches('"').to_owned());
+        let path = path.filter(|path| syn::parse_str::<Path>(path).is_ok());
+        let path = path.as_deref().unwrap_or("some::path");
+        errors.on(&meta, format_args!("`{key}` takes a path; write `{key} = {path}`"));
         None
     }
 
@@ -256,7 +307,14 @@ impl Keys {
         match self.take(key, errors)? {
             Meta::List(list) => Some(List { key, list }),
             other => {
-                errors.on(other, format_args!("`{key}` takes a list; write `{key}(…)`"));
+                let fix = match (self.attribute, key) {
+                    ("table", _) => "to rename functions, write `rename(key = \"…\")`; for the style of properties, `rename_all = \"…\"`"
+                        .to_owned(),
+                    (_, "when") => "write `when(field, path)`".to_owned(),
+                    (_, "rename") => "write `rename(field = \"…\")`".to_owned(),
+                    _ => format!("write `{key}(field, …)`"),
+                };
+                errors.on(other, format_args!("`{key}` takes a list; {fix}"));
                 None
             }
         }
@@ -264,8 +322,8 @@ impl Keys {
 
     /// Reports each key that no caller took as unknown.
     pub(crate) fn finish(self, errors: &mut Errors) {
-        let Self { attribute, given, known, .. } = self;
-        for (name, meta) in given {
+        let Self { attribute, given, known, is_repaired, .. } = self;
+        for (name, meta) in given.into_iter().filter(|_| !is_repaired) {
             errors.on(meta.path(), format_args!("unknown key `{name}`; {}", advice(&name, attribute, &known)));
         }
     }
@@ -284,14 +342,16 @@ impl List {
     }
 
     fn parse<T: Parse>(&self, example: &str, errors: &mut Errors) -> Vec<T> {
-        match self.list.parse_args_with(Punctuated::<T, Token![,]>::parse_terminated) {
+        let place = Place { open: format!("{}(", self.key), close: ")", items: Items::Names, text: AloneText::Name };
+        let list = MetaList { tokens: repaired(&self.list.tokens, &place, errors).0, ..self.list.clone() };
+        match list.parse_args_with(Punctuated::<T, Token![,]>::parse_terminated) {
             Ok(items) if items.is_empty() => {
                 errors.on(&self.list, format_args!("`{0}()` is empty; write `{0}({example})`", self.key));
                 Vec::new()
             }
             Ok(items) => items.into_iter().collect(),
             Err(error) => {
-                errors.push(error);
+                errors.at(error.span(), format_args!("{error}; write `{}({example})`", self.key));
                 Vec::new()
             }
         }
@@ -304,17 +364,25 @@ impl List {
 
     /// Parses `a, some::path`.
     pub(crate) fn paths(&self, errors: &mut Errors) -> Vec<ExprPath> {
+        let closure = self.list.parse_args_with(Punctuated::<Expr, Token![,]>::parse_terminated).ok();
+        let closure = closure.into_iter().flatten().find(|item| matches!(item, Expr::Closure(_)));
+        if let Some(closure) = closure {
+            let message =
+                "takes the path of a function, not a closure; write `fn is_shown(…) -> bool` beside the struct";
+            errors.on(closure, format_args!("`{0}` {message}, and `{0}(field, is_shown)` here", self.key));
+            return Vec::new();
+        }
         self.parse("field, path", errors)
     }
 
-    /// Parses `a = "…", b = "…"`.
-    pub(crate) fn texts(&self, errors: &mut Errors) -> Vec<(Ident, Text)> {
-        let metas = self.parse::<Meta>("field = \"…\"", errors);
+    /// Parses `a = "…", b = "…"`. `noun` is what the names are, such as "field".
+    pub(crate) fn texts(&self, noun: &str, errors: &mut Errors) -> Vec<(Ident, Text)> {
+        let metas = self.parse::<Meta>(&format!("{noun} = \"…\""), errors);
         let text = |meta: Meta| {
             if let (Some(ident), Some(literal)) = (meta.path().get_ident(), literal_of(&meta)) {
                 return Some((ident.clone(), Text::from(&literal)));
             }
-            let message = format_args!("`{0}` takes a string for each field; write `{0}(field = \"…\")`", self.key);
+            let message = format_args!("`{0}` takes a string for each {noun}; write `{0}({noun} = \"…\")`", self.key);
             errors.on(&meta, message);
             None
         };
@@ -330,8 +398,16 @@ impl List {
             match (&meta, ident) {
                 (Meta::Path(_), Some(ident)) => return Some((ident, keys)),
                 (Meta::List(list), Some(ident)) => {
-                    let given = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated);
-                    match given {
+                    let place = Place {
+                        open: format!("{}({}(", self.key, path_text(&list.path)),
+                        close: "))",
+                        items: Items::Keys,
+                        text: AloneText::Name,
+                    };
+                    let (tokens, is_repaired) = repaired(&list.tokens, &place, errors);
+                    keys.is_repaired = is_repaired;
+                    let list = MetaList { tokens, ..list.clone() };
+                    match list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated) {
                         Ok(given) => keys.given.extend(given.into_iter().map(|meta| (path_text(meta.path()), meta))),
                         Err(error) => errors.push(error),
                     }
@@ -356,22 +432,28 @@ pub(crate) fn refuse(attributes: &[Attribute], names: &[&str], here: &str, error
 
 /// Returns what to write instead of an unknown key: a similar key, the right attribute, or any of the known keys.
 fn advice(name: &str, attribute: &str, known: &[&str]) -> String {
+    if let Some(advice) = synonyms::advice(name, attribute) {
+        return advice;
+    }
     if let Some(nearest) = nearest(name, known) {
         return format!("did you mean `{nearest}`?");
-    }
-    if EncodingOption::named(name).is_some() {
-        return if attribute == "index" {
-            format!(
-                "an encoding belongs to a field of the index; write `partition(field({name}))` or `row(field({name}))`"
-            )
-        } else {
-            format!("an encoding belongs to a key part; write `#[row_key({name})]` or `#[partition_key({name})]`")
-        };
     }
     match known {
         [] => format!("`#[{attribute}]` takes no keys here"),
         _ => format!("`#[{attribute}(…)]` takes {}", list(known)),
     }
+}
+
+/// Returns the place of the keys of an attribute.
+fn place(attribute: &'static str) -> Place<'static> {
+    let text = match attribute {
+        "table" => AloneText::ValueOf("name", &["allow_scan", "kind", "write_id"]),
+        "property" => AloneText::ValueOf("rename", &["json", "text", "default", "skip"]),
+        "projection" => AloneText::PathOf("of"),
+        _ => AloneText::Name,
+    };
+    let items = if attribute == "index" { Items::NameAndKeys } else { Items::Keys };
+    Place { open: format!("#[{attribute}("), close: ")]", items, text }
 }
 
 /// Parses a key of an attribute. The value may be a path in the syntax of types, such as `of = Item<String>`, which is
@@ -400,6 +482,15 @@ fn value_of(meta: &Meta) -> Option<&Expr> {
         value = &group.expr;
     }
     Some(value)
+}
+
+/// Returns what follows the key: the value, or the content of the parentheses.
+fn inner(meta: &Meta) -> Option<String> {
+    match meta {
+        Meta::Path(_) => None,
+        Meta::List(list) => Some(list.tokens.to_string()),
+        Meta::NameValue(_) => value_of(meta).map(|value| value.to_token_stream().to_string()),
+    }
 }
 
 fn literal_of(meta: &Meta) -> Option<LitStr> {

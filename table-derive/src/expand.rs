@@ -3,6 +3,7 @@
 mod columns;
 mod context;
 mod docs;
+mod example;
 mod field;
 mod generics;
 mod implementation;
@@ -14,7 +15,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use self::context::Context;
-use crate::model::Entity;
+use crate::{hygiene::no_lints, model::Entity};
 
 /// Returns everything that `#[derive(TableEntity)]` generates.
 pub(crate) fn entity(entity: &Entity) -> TokenStream {
@@ -25,10 +26,13 @@ pub(crate) fn entity(entity: &Entity) -> TokenStream {
     let implementation = implementation::table_entity(&context);
     let markers = implementation::markers(&context);
     let check_from = implementation::check_from(&context);
+    let (no_lints, alias) = (no_lints(), entity.runtime.alias());
     quote! {
         #columns
-        #queries
+        #no_lints
         const _: () = {
+            #alias
+            #queries
             #columns_impls
             #markers
             #check_from

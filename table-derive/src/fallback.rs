@@ -36,6 +36,8 @@ pub(crate) fn table_entity(input: &DeriveInput) -> TokenStream {
                 const SEPARATOR: ::core::option::Option<::core::primitive::char> = ::core::option::Option::None;
                 type Columns = ();
                 const COLUMNS: () = ();
+                type Scan = ();
+                fn scan() {}
                 fn keys(
                     &self,
                     _: ::core::primitive::usize,

@@ -1,10 +1,15 @@
 //! `#[derive(EntityGroup)]`: an enum of entities that share a table and partitions.
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
-use quote::{quote, quote_spanned};
-use syn::{Data, DeriveInput, Fields, Type, ext::IdentExt as _, spanned::Spanned as _};
+use quote::{ToTokens as _, quote, quote_spanned};
+use syn::{Data, DeriveInput, Fields, PathArguments, Type, ext::IdentExt as _, spanned::Spanned as _};
 
-use crate::{attributes::Keys, errors::Errors, hygiene::local, runtime::Runtime};
+use crate::{
+    attributes::Keys,
+    errors::Errors,
+    hygiene::{local, no_lints},
+    runtime::Runtime,
+};
 
 /// Enum with one entity in each variant. The first variant is the master.
 pub(crate) struct Group<'a> {
@@ -42,15 +47,35 @@ impl<'a> Group<'a> {
                 Fields::Unnamed(fields) if fields.unnamed.len() == 1 => {
                     variants.extend(fields.unnamed.first().map(|field| Variant { ident, ty: &field.ty }));
                 }
-                _ => errors.on(variant, format_args!("a variant of a group has one entity; write `{ident}(…)`")),
+                Fields::Unit => errors.on(
+                    variant,
+                    format_args!("a variant of a group has one entity; write `{ident}(Entity)`, or remove `{ident}`"),
+                ),
+                _ => errors.on(
+                    variant,
+                    format_args!(
+                        "a variant of a group has one entity; write `{ident}(Entity)`, and a variant for each entity"
+                    ),
+                ),
             }
         }
-        if data.variants.len() < 2 {
+        let mut is_complete = variants.len() == data.variants.len() && input.generics.params.is_empty();
+        for (at, Variant { ty, ident }) in variants.iter().enumerate() {
+            if let Some(inner) = boxed(ty) {
+                errors.on(ty, format_args!("a variant of a group has the entity itself; write `{ident}({inner})`"));
+                is_complete = false;
+            } else if let Some(before) = variants[..at].iter().find(|before| text(before.ty) == text(ty)) {
+                let message =
+                    format_args!("this entity is the variant `{}` already; write one variant for it", before.ident);
+                errors.on(ty, message);
+                is_complete = false;
+            }
+        }
+        if data.variants.len() < 2 && is_complete {
             let help = "help: write the master first, then its items; a single entity already has `by_key`";
             errors.on(name, format_args!("a group has at least two variants\n{help}"));
         }
-        let is_complete =
-            variants.len() == data.variants.len() && variants.len() > 1 && input.generics.params.is_empty();
+        is_complete &= variants.len() > 1;
         let runtime = Runtime::read(&input.attrs, "table");
         let mut variants = variants.into_iter();
         let master = variants.next().filter(|_| is_complete)?;
@@ -59,6 +84,23 @@ impl<'a> Group<'a> {
 
     fn variants(&self) -> impl Iterator<Item = &Variant<'a>> {
         std::iter::once(&self.master).chain(&self.items)
+    }
+}
+
+fn text(ty: &Type) -> String {
+    ty.to_token_stream().to_string()
+}
+
+/// Returns the type inside of a smart pointer, as text.
+fn boxed(ty: &Type) -> Option<String> {
+    let Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last()?;
+    if !["Box", "Rc", "Arc", "Option", "Vec"].contains(&last.ident.to_string().as_str()) {
+        return None;
+    }
+    match &last.arguments {
+        PathArguments::AngleBracketed(arguments) => Some(arguments.args.to_token_stream().to_string()),
+        _ => None,
     }
 }
 
@@ -79,11 +121,13 @@ pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
     let checks = group.items.iter().enumerate().map(|(before, item)| check(group, before + 1, item));
     let (found, give) = (local("found"), local("give"));
     let function = by_key(group);
+    let no_lints = no_lints();
     quote! {
-        #[allow(dead_code, clippy::type_complexity)]
+        #no_lints
         impl #ident {
             #function
         }
+        #no_lints
         const _: () = {
             #[automatically_derived]
             impl #t::EntityGroup for #ident {
@@ -180,8 +224,8 @@ fn check(group: &Group<'_>, number: usize, item: &Variant<'_>) -> TokenStream {
         (
             "Partition",
             format!(
-                "the partition keys of `{name}` and `{master}` differ; give both the same parts, with the same types and \
-                 encodings"
+                "the partition keys of `{name}` and `{master}` have other numbers of parts, other constants or other \
+                 separators; give both the same"
             ),
         ),
         (
@@ -194,8 +238,15 @@ fn check(group: &Group<'_>, number: usize, item: &Variant<'_>) -> TokenStream {
         (
             "Row",
             format!(
-                "the row key of `{name}` does not begin like that of `{master}`; begin it with the same prefix and the \
-                 same parts, with the same types and encodings"
+                "the row key of `{name}` is a constant, and does not begin like that of `{master}`, which is the master \
+                 because it is the first variant; begin it with the parts of the master's row key"
+            ),
+        ),
+        (
+            "Order",
+            format!(
+                "the row key of `{master}` begins with that of `{name}`, so `{name}` is the master; write it as the first \
+                 variant"
             ),
         ),
         (
@@ -234,11 +285,14 @@ fn check(group: &Group<'_>, number: usize, item: &Variant<'_>) -> TokenStream {
         quote_spanned!(span=> #t::Misfit::#misfit => ::core::panic!(#message))
     });
     let (members, collision) = (quote_spanned!(span=> <#ident as #t::EntityGroup>::MEMBERS), local("collision"));
-    let names = group.variants().map(|variant| variant.ident.unraw().to_string());
+    let names: Vec<_> = group.variants().map(|variant| variant.ident.unraw().to_string()).collect();
     quote_spanned! {span=>
         const _: () = match #t::member_misfit(#members, #number) {
             #t::Misfit::No => {}
             #(#arms,)*
+            #t::Misfit::Differs(#collision) => {
+                ::core::panic!("{}", #collision.message(#members, &[#(#names),*]).as_str())
+            }
             #t::Misfit::Collision(#collision) => {
                 ::core::panic!("{}", #collision.message(#members, &[#(#names),*]).as_str())
             }

@@ -1,6 +1,7 @@
 //! Identifiers and spans of generated code.
 
-use proc_macro2::{Ident, Span};
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use quote::quote;
 
 /// Returns the name of a local variable, which cannot collide with the name of a field.
 pub(crate) fn local(name: &str) -> Ident {
@@ -19,4 +20,35 @@ pub(crate) fn at(ident: &Ident, span: Span) -> Ident {
 /// another macro, in which `self` does not resolve.
 pub(crate) fn this(span: Span) -> Ident {
     Ident::new("self", Span::call_site().located_at(span))
+}
+
+/// Returns the tokens at the place of a span. Each keeps its own hygiene.
+pub(crate) fn located(tokens: TokenStream, place: Span) -> TokenStream {
+    let locate = |token: TokenTree| match token {
+        TokenTree::Group(group) => {
+            let mut located = Group::new(group.delimiter(), located(group.stream(), place));
+            located.set_span(group.span().located_at(place));
+            located.into()
+        }
+        mut token => {
+            token.set_span(token.span().located_at(place));
+            token
+        }
+    };
+    tokens.into_iter().map(locate).collect()
+}
+
+/// Returns the attribute of every generated item: no lint is about generated code.
+pub(crate) fn no_lints() -> TokenStream {
+    quote!(#[allow(
+        dead_code,
+        deprecated,
+        non_snake_case,
+        private_interfaces,
+        unused_qualifications,
+        clippy::all,
+        clippy::pedantic,
+        clippy::nursery,
+        clippy::restriction
+    )])
 }

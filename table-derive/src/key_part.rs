@@ -4,7 +4,10 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 
-use crate::wrapper::{Shape, Wrapper};
+use crate::{
+    hygiene::no_lints,
+    wrapper::{Shape, Wrapper},
+};
 
 pub(crate) fn expand(wrapper: &Wrapper) -> TokenStream {
     let (ident, t) = (&wrapper.ident, wrapper.runtime.here());
@@ -57,7 +60,9 @@ pub(crate) fn expand(wrapper: &Wrapper) -> TokenStream {
             }
         }
     };
+    let no_lints = no_lints();
     quote! {
+        #no_lints
         const _: () = {
             #[automatically_derived]
             impl #t::KeyPart for #ident {

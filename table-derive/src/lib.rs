@@ -13,7 +13,7 @@
 //! | `key_part`, `property` | the code of `KeyPart` and `Property` |
 //! | `wrapper`, `group`, `projection` | the other derives: their models, and the code of a group and of a projection |
 //! | `encoding`, `runtime` | the encodings of key parts, and the path of the runtime |
-//! | `attributes` | the reader of attributes |
+//! | `attributes`, `field_type` | the reader of attributes, and the type of a field |
 //! | `case`, `encoding_option`, `hygiene`, `names`, `text`, `errors` | values without knowledge of attributes |
 
 mod attributes;
@@ -24,6 +24,7 @@ mod encoding_option;
 mod errors;
 mod expand;
 mod fallback;
+mod field_type;
 mod group;
 mod hygiene;
 mod key_part;
@@ -50,26 +51,30 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// - `by_key(…)` opens a partition. If the partition key is derived from the row key, it opens the rows whose row key then
 ///   determines the partition.
 /// - `by_NAME(…)` does the same for each index.
-/// - `scan()` reads the whole table. It compiles only with `#[table(allow_scan)]`.
+/// - `by_partitions(range)` reads a range of partitions, if the first part of the partition key has an order.
+/// - `scan()` reads the whole table, with `#[table(allow_scan)]`.
+///
+/// The documentation of each has the types of its arguments, the stored keys with an example, and the number of requests.
 ///
 /// The struct `{Struct}Columns` has a column for every stored field.
 ///
 /// # On the struct
 /// | attribute | meaning |
 /// |---|---|
-/// | `#[table(name = "Posts")]` | the table; the default is the name of the struct |
+/// | `#[table(name = "Posts")]` | the table; the default is the name of the struct; not `TableLayouts`, where `create` keeps its records |
 /// | `#[table(partition = "all")]`, `#[table(row = "details")]` | a constant key, if no field provides the key |
 /// | `#[table(rename_all = "PascalCase")]` | the style of property names, one of serde's; the default is `PascalCase` |
-/// | `#[table(kind)]`, `#[table(kind = "Expense")]` | writes a property `EntityType`, so that several entities can share a table |
+/// | `#[table(kind)]`, `#[table(kind = "Expense")]` | writes a property `EntityType`, so that several entities can share a table; keys are kept apart by prefixes, see below |
 /// | `#[table(entity = "Person")]` | the entity's name in `TableLayouts`, where `create` records its layouts; the default is the name of the struct; with a kind, the kind is the name |
 /// | `#[table(was = "Person")]` | the entity's earlier name in `TableLayouts`, if it has another name now |
-/// | `#[table(separator = "_")]` | for data that other programs wrote: one delimiter after every key part |
+/// | `#[table(separator = "_")]` | for data that other programs wrote: this delimiter after every key part but the last, escaped inside text |
 /// | `#[table(slice = month(posted))]` | one table for each `year`, `month` or `day` (UTC) of a time that is a key part: `Log201006`; without indexes |
 /// | `#[table(write_id)]` | writes a property `WriteId`, which distinguishes a write whose answer was lost from another writer's write |
 /// | `#[table(version = 2, from = PostV1)]` | writes the property `EntityVersion`; rows of an older version are read as `PostV1` and converted by `From` or `TryFrom` |
 /// | `#[table(skip_newer)]` | readers skip rows of a newer version, which are an error otherwise |
-/// | `#[table(deny_unknown)]` | a row with properties that the struct does not know is an error when it is read |
+/// | `#[table(deny_unknown)]` | a row with properties that the struct does not know is an error when it is read; without it, `update` and `merge` keep them |
 /// | `#[table(allow_scan)]` | allows `scan()` to compile |
+/// | `#[table(rename(key = "point"))]` | another name for `key`, `by_key`, `by_partitions` or `scan`, if the type has a function of that name already |
 /// | `#[table(crate = path)]` | the path of `table_runtime` |
 /// | `#[index(NAME, partition(f, g(ENCODING)), row(h), …)]` | an index with explicit keys |
 /// | `#[index(FIELD, …)]` | the same index as with `#[index(FIELD, …)]` on that field |
@@ -85,9 +90,9 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// | `#[row_key]`, `#[row_key(ENCODING, prefix = "id-")]` | a part of the row key; several fields form a composite key |
 /// | `#[index(NAME, ENCODING, …)]` | an index over the field; a field can have several |
 /// | `#[property(rename = "…")]` | the name of the property |
-/// | `#[property(json)]` | stores any serde type as JSON text; when it is written, the text is parsed again as a check |
+/// | `#[property(json)]` | stores any serde type as JSON text; when it is written, the text is parsed again, and refused if it does not read back as the same value |
 /// | `#[property(text)]` | stores a type with `Display` and `FromStr`, or an `Option` of one, as text |
-/// | `#[property(default)]` | reads `Default` if a row has no such property |
+/// | `#[property(default)]` | reads `Default` if a row has no such property; a filter does not find such a row |
 /// | `#[property(skip)]` | does not store the field; it is read as `Default` |
 /// | `#[property]` on a key field | stores the field as a property too |
 ///
@@ -97,20 +102,33 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// # Encodings
 /// | option | for | writes |
 /// |---|---|---|
-/// | none | all types | the type's own encoding |
+/// | none | text | the text, with `~2F` for characters that keys cannot hold (`/ \ # ? %`, `~` and control characters), and `!20` for a space before a further part |
+/// | none | integers | as many digits as the type needs, negative ones in order |
+/// | none | times, dates, `Uuid`, `bool` | ticks, `2010-05-28`, hyphenated lower case, `0` and `1` |
+/// | none | `char`, unit enums | as text |
 /// | `lowercase`, `uppercase` | text | the folded text |
 /// | `first = N` | text | the first characters, after folding |
 /// | `raw` | text | the text without escapes; the last part of its key, unless there is a separator |
-/// | `pad = N` | integers | this number of digits |
+/// | `pad = N` | integers | this number of digits; a number with more digits is an error |
 /// | `reverse` | integers and dates | descending order |
 /// | `time`, `reverse_time` | times | ticks: oldest or newest first |
 /// | `hash = N` | all types | one of `N` partitions, computed from the plain or folded text of the value; the last part of the partition key |
+///
+/// Encodings combine where the combination has a meaning: `first = 1, uppercase` folds, then takes the first character,
+/// then escapes. Newtypes and unit enums derive `KeyPart` to be part of keys. Times are those of `std`, `time`, `chrono` and
+/// `jiff`, rounded down to a tick of 100 ns; the last three are features, as is `uuid`. Declare a number that other programs
+/// wrote without padding as `String`.
 ///
 /// The partition key is derived from the row key if the last part of the partition key and the first part of the row key
 /// are the same field. The encoding of the partition must then be computable from the encoding in the row key. With
 /// `lowercase` in the row key it has the same folding, such as `hash = 16, lowercase` or `first = 2, lowercase`. With
 /// `first = N` in the row key it has at most as many characters. If the row key contains the whole value, any encoding of
 /// the partition is possible.
+///
+/// # Properties
+/// Properties have the service's types: `bool`, integers up to `i64`, `f32` and `f64`, `String`, `Vec<u8>`, `Uuid`, times,
+/// and an `Option` of each. An `Option` with `None` is not stored. The service has no `u64` and no `u128`: use `i64`, or
+/// `#[property(text)]`, which has no order. Newtypes and unit enums derive `Property`.
 ///
 /// # Indexes
 /// The query of an index is `by_NAME`. The name is a Rust name other than `key`. Every write of an entity also maintains
@@ -139,14 +157,15 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// cannot be before 1601-01-01. Therefore an entity with an earlier time in such a field is refused when it is written.
 ///
 /// A field of an index is also a property of the entity. A type that can be a key part but not a property, such as `char`
-/// or `u64`, needs `#[property(text)]` or `#[property(json)]`.
+/// or `u64`, needs `#[property(text)]` or `#[property(json)]`: the dates of `chrono` and `jiff` take `text`, a `time::Date` takes
+/// `json` and the feature `serde` of `time`.
 ///
 /// With `same_partition`, `unique` holds within a partition, which a query names. A query does not name a `hash`
 /// partition. Therefore an entity with a `hash` cannot have an index with both options, unless the hash is computed from
 /// the index's own value.
 ///
-/// Clippy reports an option that two `#[index]` on one struct share as a duplicate. Write the indexes on fields, or allow
-/// `clippy::duplicated_attributes`.
+/// `#[index(NAME(…))]` is the same as `#[index(NAME, …)]`. Write it if two `#[index]` on one struct share an option, which
+/// Clippy would report as a duplicate.
 ///
 /// No prefix in a table may begin with another one, so that rows cannot collide. An entity with an index in its own table
 /// has a prefix too: `{field}-` with its first row key field, or the text of `#[row_key(prefix = "…")]`.

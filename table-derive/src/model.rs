@@ -9,17 +9,21 @@
 //! | `index` | `#[index(…)]` |
 //! | `slice` | `#[table(slice = …)]` |
 //! | `field` | a field and its `#[property(…)]` |
+//! | `functions` | the names of the generated functions |
+//! | `refused` | the types of fields that can be no property |
 //! | `key` | `#[partition_key(…)]` and `#[row_key(…)]` |
 
 mod entity;
 mod field;
+mod functions;
 mod index;
 mod key;
 mod layout;
+mod refused;
 mod slice;
 
 pub(crate) use entity::{Entity, Mode, Source};
-pub(crate) use field::{Field, FieldType, Property, Storage, Strategy};
+pub(crate) use field::{Field, Property, Storage, Strategy};
 pub(crate) use index::{Content, FieldRef, Index, Scope, When};
 pub(crate) use key::{Key, Part};
 pub(crate) use layout::{Access, Layout};

@@ -29,12 +29,12 @@ pub(crate) fn find(ident: &Ident, noun: &str, known: &[&str], errors: &mut Error
     found
 }
 
-/// Returns the known name that the user probably meant: one that differs in at most a third of its letters, or else one
-/// that starts with `name`.
+/// Returns the known name that the user probably meant: one that differs in a letter, or in a quarter of its letters, or else
+/// one that starts with `name`.
 pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let distance = |other: &str| strsim::damerau_levenshtein(name, other);
     let best = known.iter().copied().min_by_key(|other| distance(other))?;
-    let is_near = distance(best) <= name.len().max(best.len()).div_ceil(3);
+    let is_near = distance(best) <= (name.len().max(best.len()) / 4).max(1);
     let longer = || known.iter().copied().find(|other| name.len() > 2 && other.starts_with(name));
     is_near.then_some(best).or_else(longer)
 }

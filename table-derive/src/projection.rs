@@ -7,7 +7,12 @@ use syn::{
     spanned::Spanned as _,
 };
 
-use crate::{attributes::Keys, errors::Errors, hygiene::local, runtime::Runtime};
+use crate::{
+    attributes::Keys,
+    errors::Errors,
+    hygiene::{local, no_lints},
+    runtime::Runtime,
+};
 
 /// Struct whose fields the entity has too, with the same names.
 pub(crate) struct Projection<'a> {
@@ -107,10 +112,11 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
             }
         }
     });
+    let no_lints = no_lints();
     quote! {
+        #no_lints
         const _: () = {
             #[automatically_derived]
-            #[allow(deprecated)]
             impl #parameters #t::Projection<#entity> for #ident #arguments #bounds {
                 const PROPERTIES: &'static [&'static ::core::primitive::str] = &[#(#names),*];
                 fn read<'__row>(#row: &mut #t::RowReader<'__row>) -> #t::Result<#of_row> {

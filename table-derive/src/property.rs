@@ -2,9 +2,10 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::{Type, spanned::Spanned as _};
 
 use crate::{
+    field_type::FieldType,
+    hygiene::no_lints,
     runtime::Runtime,
     wrapper::{Shape, Wrapper},
 };
@@ -15,7 +16,9 @@ pub(crate) fn expand(wrapper: &Wrapper) -> TokenStream {
         Shape::Newtype(ty) => newtype(ty, &wrapper.runtime),
         Shape::Names(names) => names_of(names, &wrapper.runtime),
     };
+    let no_lints = no_lints();
     quote! {
+        #no_lints
         const _: () = {
             #[automatically_derived]
             impl #t::Property for #ident {
@@ -25,7 +28,7 @@ pub(crate) fn expand(wrapper: &Wrapper) -> TokenStream {
     }
 }
 
-fn newtype(ty: &Type, runtime: &Runtime) -> TokenStream {
+fn newtype(ty: &FieldType, runtime: &Runtime) -> TokenStream {
     let t = runtime.at(ty.span());
     // All tokens have the span of the field's type, so that the compiler reports one error there.
     quote_spanned! {ty.span()=>

@@ -1,13 +1,20 @@
 //! The path of the runtime crate.
 
-use proc_macro2::{Span, TokenStream};
-use quote::{quote, quote_spanned};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens as _, quote, quote_spanned};
 use syn::{Attribute, Path};
 
 use crate::{attributes::Keys, errors::Errors};
 
 /// Path of the runtime crate: `::table_runtime`, or the path that the key `crate` sets.
-pub(crate) struct Runtime(Path);
+pub(crate) enum Runtime {
+    Crate(Path),
+    /// The alias of the crate's module for generated code, in the block that [`alias`](Self::alias) begins.
+    Alias,
+}
+
+/// Name of the alias. A path of one name is shorter for the compiler in each of its passes.
+const ALIAS: &str = "__table";
 
 impl Runtime {
     /// Reads the key `crate` of an attribute. Errors in the attribute are ignored here, because a stub needs the path
@@ -15,23 +22,31 @@ impl Runtime {
     pub(crate) fn read(attributes: &[Attribute], attribute: &'static str) -> Self {
         let mut ignored = Errors::default();
         let mut keys = Keys::read(attributes, attribute, &mut ignored);
-        Self(keys.path("crate", &mut ignored).unwrap_or_else(|| syn::parse_quote!(::table_runtime)))
+        Self::Crate(keys.path("crate", &mut ignored).unwrap_or_else(|| syn::parse_quote!(::table_runtime)))
     }
 
     /// Returns true if the derive is used inside of the runtime itself.
     pub(crate) fn is_own_crate(&self) -> bool {
-        self.0.is_ident("crate")
+        matches!(self, Self::Crate(path) if path.is_ident("crate"))
     }
 
     /// Returns the path of the module for generated code.
     pub(crate) fn here(&self) -> TokenStream {
-        let path = &self.0;
-        quote!(#path::__private)
+        self.at(Span::call_site())
+    }
+
+    /// Returns the declaration of the alias.
+    pub(crate) fn alias(&self) -> TokenStream {
+        let (path, alias) = (self.here(), Ident::new(ALIAS, Span::call_site()));
+        quote!(use #path as #alias;)
     }
 
     /// Returns the path of the module for generated code with a span, so that the compiler reports errors there.
     pub(crate) fn at(&self, span: Span) -> TokenStream {
-        let mut path = self.0.clone();
+        let mut path = match self {
+            Self::Crate(path) => path.clone(),
+            Self::Alias => return Ident::new(ALIAS, span).into_token_stream(),
+        };
         if let Some(colons) = &mut path.leading_colon {
             colons.spans = [span; 2];
         }

@@ -1,5 +1,6 @@
 //! Tests of the derives: the generated code, its hygiene, and the error messages.
 
+mod examples;
 mod expansions;
 mod hygiene;
 mod index_rules;

@@ -1,11 +1,12 @@
 //! The model of a newtype or a unit enum with `#[derive(KeyPart)]` or `#[derive(Property)]`.
 
-use syn::{Data, DataEnum, DeriveInput, Fields, Ident, Type, ext::IdentExt as _};
+use syn::{Data, DataEnum, DeriveInput, Fields, Ident, ext::IdentExt as _};
 
 use crate::{
     attributes::{Keys, refuse},
     case::Case,
     errors::Errors,
+    field_type::FieldType,
     runtime::Runtime,
 };
 
@@ -18,7 +19,7 @@ pub(crate) struct Wrapper {
 
 pub(crate) enum Shape {
     /// The type of the only field.
-    Newtype(Box<Type>),
+    Newtype(Box<FieldType>),
     /// The variants and their names.
     Names(Vec<(Ident, String)>),
 }
@@ -68,7 +69,7 @@ fn newtype(input: &DeriveInput, fields: &Fields, derive: &str, errors: &mut Erro
     let name = &input.ident;
     let mut inner = fields.iter();
     match (fields, inner.next(), inner.next()) {
-        (Fields::Unnamed(_), Some(field), None) => return Some(Shape::Newtype(Box::new(field.ty.clone()))),
+        (Fields::Unnamed(_), Some(field), None) => return Some(Shape::Newtype(Box::new(FieldType::new(&field.ty)))),
         (Fields::Named(named), Some(_), None) => {
             let help = format_args!("help: write `struct {name}(…);`");
             errors.on(named, format_args!("`{derive}` is for newtypes: structs with one field without a name\n{help}"));

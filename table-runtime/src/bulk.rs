@@ -40,20 +40,24 @@ pub struct Bulk<'a> {
 /// An entity or a reference to one, which [`Tables::insert_all`] and [`Tables::upsert_all`] accept.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a table entity, nor a reference to one",
-    note = "add `#[derive(TableEntity)]` to the struct",
-    note = "entities as they were read are given by reference: `.iter().map(|stored| &**stored)`"
+    note = "a struct is an entity with `#[derive(TableEntity)]`",
+    note = "entities as they were read are given by reference: `.iter().map(|stored| &**stored)`",
+    note = "results: `try_insert_all_from`, `try_upsert_all_from` and `try_remove_all_from` take a stream of them, such as \
+            `futures_util::stream::iter(results)`"
 )]
 pub trait AsEntity<E: TableEntity> {
     /// Returns the entity.
     fn as_entity(&self) -> &E;
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: TableEntity> AsEntity<E> for E {
     fn as_entity(&self) -> &E {
         self
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: TableEntity> AsEntity<E> for &E {
     fn as_entity(&self) -> &E {
         self
@@ -344,7 +348,7 @@ impl<'a> IntoFuture for Bulk<'a> {
 
     fn into_future(self) -> Self::IntoFuture {
         let Self { tables, entities, schema, verb, side_by_side, on_progress } = self;
-        let running = tables.begin(|| schema.operation(verb));
+        let running = tables.begin_operation(|| schema.operation(verb));
         Box::pin(observed(running, BulkWriter::new(tables, schema, side_by_side, on_progress, entities).run()))
     }
 }

@@ -1,12 +1,13 @@
 //! Typed columns: filters and patches.
 
-use std::{fmt, iter, marker::PhantomData, ops};
+use std::{cmp, fmt, iter, marker::PhantomData, ops};
 
 use crate::{
-    Condition, Operator, Value,
+    Condition, Operator, TableEntity, Value,
     codec::RowReader,
+    hints::{Absent, Assign, Compare, TableStorage, TextSearch, missing},
     limits,
-    property::{Always, ByEquality, ByOrder, Maybe, Native, PropertyProblem, Store},
+    property::{ByEquality, ByOrder, Load, Native, PropertyProblem, ReadPart, Store},
 };
 
 /// A property of the entity `E` with the field type `T`. Filters compare it and patches set it.
@@ -19,9 +20,6 @@ pub struct Column<E, T, M = Free, S = Native> {
     types: PhantomData<fn() -> (E, T, M, S)>,
 }
 
-/// Function that reads a column from a row, by its name.
-type Load<T> = fn(&'static str, &mut RowReader<'_>) -> crate::Result<T>;
-
 impl<E, T, M, S> Clone for Column<E, T, M, S> {
     fn clone(&self) -> Self {
         *self
@@ -30,8 +28,6 @@ impl<E, T, M, S> Clone for Column<E, T, M, S> {
 
 impl<E, T, M, S> Copy for Column<E, T, M, S> {}
 
-/// A filter with a `!` over properties that a row may be without. No query accepts it.
-pub enum Unclear {}
 /// A column that a patch may set.
 pub enum Free {}
 /// A stored column that rows depend on: a patch may not set it.
@@ -92,16 +88,15 @@ impl HasEquality for ByOrder {}
 impl HasEquality for ByEquality {}
 
 impl<E, T, M, S> Column<E, T, M, S> {
-    /// Creates a column from its name and the function that reads its field. A column that is stored only in the key
-    /// has no name.
-    #[doc(hidden)]
-    pub const fn new(name: &'static str, load: Load<T>) -> Self {
-        Self { name, load, types: PhantomData }
-    }
-
     #[inline]
-    pub(crate) fn load(self, row: &mut RowReader<'_>) -> crate::Result<T> {
-        (self.load)(self.name, row)
+    pub(crate) fn load(self, row: &mut RowReader<'_>) -> crate::Result<T>
+    where
+        E: TableEntity,
+    {
+        match self.load {
+            Load::Property(load) => load(self.name, row),
+            Load::Key(part, read) => load_from_key::<E, T>(part, read, row),
+        }
     }
 
     /// Returns the property's name.
@@ -110,10 +105,37 @@ impl<E, T, M, S> Column<E, T, M, S> {
     }
 }
 
+/// Reads a field from a part of the primary key, counted over both keys. It is apart from
+/// [`load`](Column::load), which is small enough to be inlined.
+fn load_from_key<E: TableEntity, T>(part: usize, read: ReadPart<T>, row: &mut RowReader<'_>) -> crate::Result<T> {
+    let layout = &E::LAYOUTS[0];
+    let (mut key, at, count) = match part.checked_sub(layout.partition.len()) {
+        None => (row.partition_key(layout)?, part, layout.partition.len()),
+        Some(at) => (row.row_key(layout)?, at, layout.row.len()),
+    };
+    if at > 0 {
+        key.skip_to(at, E::SEPARATOR)?;
+    }
+    read(&mut key, at + 1 == count)
+}
+
+// These are no associated functions, because the compiler finds a function by its path faster than in a type.
+
+/// Returns the column of a property. `load` is [`Store::LOAD`]: the compiler then has the same message for a type that
+/// cannot be stored as in the other places that use it.
+pub const fn property_column<E, T, M, S>(name: &'static str, load: Load<T>) -> Column<E, T, M, S> {
+    Column { name, load, types: PhantomData }
+}
+
+/// Returns the column of a field that is stored only in a part of the primary key, counted over both keys. It has no name.
+pub const fn key_column<E, T>(part: usize, read: ReadPart<T>) -> Column<E, T, InKey> {
+    Column { name: "", load: Load::Key(part, read), types: PhantomData }
+}
+
 type ArgOf<'a, T, S> = <S as Store<T>>::Arg<'a>;
 
 impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
-    fn compare(self, operator: Operator, value: ArgOf<'_, T, S>) -> Filter<E, S::Presence> {
+    fn compare(self, operator: Operator, value: ArgOf<'_, T, S>) -> Filter<E> {
         let condition = S::arg_value(value).and_then(some).and_then(finite).map(|value| Condition::Compare {
             property: self.name,
             operator,
@@ -123,7 +145,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
     }
 
     /// Matches rows that have the property, with this value.
-    pub fn eq(self, value: ArgOf<'_, T, S>) -> Filter<E, S::Presence>
+    pub fn eq(self, value: ArgOf<'_, T, S>) -> Filter<E>
     where
         M: Filterable,
         S::Order: HasEquality,
@@ -132,7 +154,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
     }
 
     /// Matches rows that have the property, with another value.
-    pub fn ne(self, value: ArgOf<'_, T, S>) -> Filter<E, S::Presence>
+    pub fn ne(self, value: ArgOf<'_, T, S>) -> Filter<E>
     where
         M: Filterable,
         S::Order: HasEquality,
@@ -141,7 +163,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
     }
 
     /// Matches rows that have the property, with a lesser value. Text is compared by UTF-16 unit.
-    pub fn lt(self, value: ArgOf<'_, T, S>) -> Filter<E, S::Presence>
+    pub fn lt(self, value: ArgOf<'_, T, S>) -> Filter<E>
     where
         M: Filterable,
         S::Order: HasOrder,
@@ -150,7 +172,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
     }
 
     /// Matches rows that have the property, with this value or a lesser one.
-    pub fn le(self, value: ArgOf<'_, T, S>) -> Filter<E, S::Presence>
+    pub fn le(self, value: ArgOf<'_, T, S>) -> Filter<E>
     where
         M: Filterable,
         S::Order: HasOrder,
@@ -159,7 +181,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
     }
 
     /// Matches rows that have the property, with a greater value.
-    pub fn gt(self, value: ArgOf<'_, T, S>) -> Filter<E, S::Presence>
+    pub fn gt(self, value: ArgOf<'_, T, S>) -> Filter<E>
     where
         M: Filterable,
         S::Order: HasOrder,
@@ -168,7 +190,7 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
     }
 
     /// Matches rows that have the property, with this value or a greater one.
-    pub fn ge(self, value: ArgOf<'_, T, S>) -> Filter<E, S::Presence>
+    pub fn ge(self, value: ArgOf<'_, T, S>) -> Filter<E>
     where
         M: Filterable,
         S::Order: HasOrder,
@@ -183,6 +205,74 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
         M: Settable,
     {
         Set { name: self.name, value: S::arg_value(value).and_then(some), entity: PhantomData }
+    }
+}
+
+/// Functions that users of other libraries expect: see [`hints`](crate::hints).
+impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
+    missing! {
+        TextSearch:
+            contains<V>(V) -> Filter<E>,
+            starts_with<V>(V) -> Filter<E>,
+            ends_with<V>(V) -> Filter<E>,
+            like<V>(V) -> Filter<E>,
+            matches<V>(V) -> Filter<E>,
+            to_lowercase() -> Self,
+            len() -> Self,
+    }
+    missing! {
+        Absent:
+            is_none() -> Filter<E>,
+            is_some() -> Filter<E>,
+            is_null() -> Filter<E>,
+            is_not_null() -> Filter<E>,
+            exists() -> Filter<E>,
+            unwrap_or<V>(V) -> Self,
+    }
+    missing! {
+        Compare:
+            equals<V>(V) -> Filter<E>,
+            gte<V>(V) -> Filter<E>,
+            lte<V>(V) -> Filter<E>,
+            between<V, W>(V, W) -> Filter<E>,
+            is_in<V>(V) -> Filter<E>,
+            one_of<V>(V) -> Filter<E>,
+            eq_any<V>(V) -> Filter<E>,
+    }
+    missing! {
+        Assign:
+            add<V>(V) -> Set<E>,
+            increment<V>(V) -> Set<E>,
+            assign<V>(V) -> Set<E>,
+            update<V>(V) -> Set<E>,
+            push<V>(V) -> Set<E>,
+    }
+}
+
+/// Stops the build of a program that uses an operator. The condition depends on the type, so that nothing else is stopped.
+const fn refuse_operator<V>() -> bool {
+    assert!(
+        size_of::<V>() == usize::MAX,
+        "columns are compared by methods, not by operators: write `post.likes.ge(1)` for `post.likes >= 1`"
+    );
+    false
+}
+
+/// Columns have no operators: with this implementation, the compiler reports that a filter is no `bool`, and how columns
+/// are compared. No program that uses the operator can be built.
+#[doc(hidden)]
+impl<E, T, M, S, V> PartialEq<V> for Column<E, T, M, S> {
+    fn eq(&self, _: &V) -> bool {
+        const { refuse_operator::<V>() }
+    }
+}
+
+/// Columns have no operators, as above.
+#[doc(hidden)]
+impl<E, T, M, S, V> PartialOrd<V> for Column<E, T, M, S> {
+    fn partial_cmp(&self, _: &V) -> Option<cmp::Ordering> {
+        const { refuse_operator::<V>() };
+        None
     }
 }
 
@@ -213,9 +303,10 @@ pub(crate) enum Problem {
 
 /// A condition on the properties of `E`.
 ///
-/// Filters are built from columns: `post.title.eq("x").and(post.likes.ge(10))`. A row without a compared property does
-/// not match, whatever the operator. Therefore a query accepts a [`not`](ops::Not) only over properties that every row
-/// has (`P` = [`Always`]), where its result is what the expression suggests.
+/// Filters are built from columns: `post.title.eq("x").and(post.likes.ge(10))`, or with operators,
+/// `post.title.eq("x") & !post.likes.lt(10)`. A row without a compared property does not match, whatever the operator, nor
+/// does a row with a value of another type. A `!` is a filter of the opposite comparisons, so such rows do not match it
+/// either: `!post.url.eq("x")` is `post.url.ne("x")`, and matches no post without a URL.
 ///
 /// The service accepts at most 15 comparisons, including those of the query's keys. A filter with more can be built,
 /// from a list of any length, but the query that takes it returns [`Error::Limit`](crate::Error::Limit). To read many
@@ -226,91 +317,19 @@ pub(crate) enum Problem {
 /// the type of the field and does not find a number of another type; Azurite answers some such comparisons with status
 /// 500. If a filter has to find such rows, write them once with this program.
 #[must_use = "a filter does nothing until a query has it"]
-pub struct Filter<E, P = Always> {
+pub struct Filter<E> {
     pub(crate) condition: Result<Condition, Problem>,
     /// Number of comparisons, including those of a condition that was dropped because it had too many.
     pub(crate) comparisons: usize,
-    types: PhantomData<fn() -> (E, P)>,
+    types: PhantomData<fn() -> E>,
 }
 
-/// Effect of a `!` on the known presence of a filter's properties.
-pub trait Negate {
-    /// [`Always`], or [`Unclear`].
-    type Negated;
-}
-
-impl Negate for Always {
-    type Negated = Self;
-}
-
-impl Negate for Maybe {
-    type Negated = Unclear;
-}
-
-impl Negate for Unclear {
-    type Negated = Self;
-}
-
-/// Known presence of a filter's properties, `P` in [`Filter<E, P>`](Filter), if the filter has no ambiguous `!`. Use it
-/// as the bound of functions that accept any filter.
-#[diagnostic::on_unimplemented(
-    message = "`!` over a property that a row may be without",
-    label = "this `!` also matches rows without the property",
-    note = "a comparison with a missing property is false, even `ne`, so a `!` around it matches rows without the \
-            property",
-    note = "write the opposite comparison: `post.url.ne(\"x\")` instead of `!post.url.eq(\"x\")`"
-)]
-pub trait Decided {}
-
-#[diagnostic::do_not_recommend]
-impl Decided for Always {}
-
-#[diagnostic::do_not_recommend]
-impl Decided for Maybe {}
-
-/// Known presence of the properties in a combination of two filters.
-pub trait Join<Other> {
-    /// [`Always`] if both are `Always`; [`Unclear`] if one is `Unclear`; otherwise [`Maybe`].
-    type Joined;
-}
-
-impl Join<Always> for Always {
-    type Joined = Always;
-}
-
-impl Join<Maybe> for Always {
-    type Joined = Maybe;
-}
-
-impl Join<Always> for Maybe {
-    type Joined = Maybe;
-}
-
-impl Join<Maybe> for Maybe {
-    type Joined = Maybe;
-}
-
-impl Join<Unclear> for Always {
-    type Joined = Unclear;
-}
-
-impl Join<Unclear> for Maybe {
-    type Joined = Unclear;
-}
-
-impl<P> Join<P> for Unclear {
-    type Joined = Unclear;
-}
-
-impl<E, P> Filter<E, P> {
+impl<E> Filter<E> {
     const fn new(condition: Result<Condition, Problem>, comparisons: usize) -> Self {
         Self { condition, comparisons, types: PhantomData }
     }
 
-    fn join<Q>(self, other: Filter<E, Q>, with: fn(Box<Condition>, Box<Condition>) -> Condition) -> Filter<E, P::Joined>
-    where
-        P: Join<Q>,
-    {
+    fn join(self, other: Self, with: fn(Box<Condition>, Box<Condition>) -> Condition) -> Self {
         let comparisons = self.comparisons.saturating_add(other.comparisons);
         let both = match (self.condition, other.condition) {
             (Err(problem @ Problem::Value(..)), _) | (_, Err(problem @ Problem::Value(..))) => Err(problem),
@@ -323,41 +342,51 @@ impl<E, P> Filter<E, P> {
     }
 
     /// Matches rows that match both filters.
-    pub fn and<Q>(self, other: Filter<E, Q>) -> Filter<E, P::Joined>
-    where
-        P: Join<Q>,
-    {
+    pub fn and(self, other: Self) -> Self {
         self.join(other, Condition::And)
     }
 
-    /// Matches rows that do not match this filter: the same as `!`.
+    /// Matches rows for which the opposite comparisons hold: the same as `!`. A row without a compared property does not
+    /// match: `post.url.eq("x").not()` is `post.url.ne("x")`.
     #[allow(clippy::should_implement_trait, reason = "`ops::Not` is implemented too; this method needs no import")]
-    pub fn not(self) -> Filter<E, P::Negated>
-    where
-        P: Negate,
-    {
+    pub fn not(self) -> Self {
         !self
     }
 
     /// Matches rows that match at least one of the filters.
-    pub fn or<Q>(self, other: Filter<E, Q>) -> Filter<E, P::Joined>
-    where
-        P: Join<Q>,
-    {
+    pub fn or(self, other: Self) -> Self {
         self.join(other, Condition::Or)
     }
 }
 
-impl<E, P: Negate> ops::Not for Filter<E, P> {
-    type Output = Filter<E, P::Negated>;
+impl<E> ops::Not for Filter<E> {
+    type Output = Self;
 
-    fn not(self) -> Filter<E, P::Negated> {
-        Filter::new(self.condition.map(Condition::negated), self.comparisons)
+    fn not(self) -> Self {
+        Self::new(self.condition.map(Condition::negated), self.comparisons)
+    }
+}
+
+/// The same as [`and`](Filter::and).
+impl<E> ops::BitAnd for Filter<E> {
+    type Output = Self;
+
+    fn bitand(self, other: Self) -> Self {
+        self.and(other)
+    }
+}
+
+/// The same as [`or`](Filter::or).
+impl<E> ops::BitOr for Filter<E> {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        self.or(other)
     }
 }
 
 /// Shows the condition as OData.
-impl<E, P> fmt::Debug for Filter<E, P> {
+impl<E> fmt::Debug for Filter<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.condition {
             Ok(condition) => write!(f, "Filter({condition})"),
@@ -367,7 +396,7 @@ impl<E, P> fmt::Debug for Filter<E, P> {
     }
 }
 
-impl<E, P> Clone for Filter<E, P> {
+impl<E> Clone for Filter<E> {
     fn clone(&self) -> Self {
         Self::new(self.condition.clone(), self.comparisons)
     }
@@ -376,30 +405,26 @@ impl<E, P> Clone for Filter<E, P> {
 /// Argument of a query's [`filter`](crate::Rows::filter): a filter, or an `Option` of one. `None` matches every row.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a filter",
-    label = "not a filter of this entity",
-    note = "compare columns and combine them: `|post| post.title.eq(\"x\").and(post.likes.ge(10))`"
+    label = "the closure returns no filter of this entity",
+    note = "columns are compared by methods: `post.likes.ge(1)` for `>= 1`, `post.title.eq(\"x\")` for `==`, \
+            `post.published.eq(true)` for a `bool`",
+    note = "filters are combined with `and`, `or` and `!`, not with `&&` and `||`: \
+            `post.title.eq(\"x\").and(post.likes.ge(1))`"
 )]
 pub trait IntoFilter<E> {
-    /// Known presence of the filter's properties.
-    type Presence;
-
     /// Returns the filter, if there is one.
-    fn into_filter(self) -> Option<Filter<E, Self::Presence>>;
+    fn into_filter(self) -> Option<Filter<E>>;
 }
 
 #[diagnostic::do_not_recommend]
-impl<E, P> IntoFilter<E> for Filter<E, P> {
-    type Presence = P;
-
+impl<E> IntoFilter<E> for Filter<E> {
     fn into_filter(self) -> Option<Self> {
         Some(self)
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<E, P> IntoFilter<E> for Option<Filter<E, P>> {
-    type Presence = P;
-
+impl<E> IntoFilter<E> for Option<Filter<E>> {
     fn into_filter(self) -> Self {
         self
     }
@@ -411,6 +436,25 @@ pub struct Set<E> {
     pub(crate) name: &'static str,
     pub(crate) value: Result<Value, PropertyProblem>,
     entity: PhantomData<fn() -> E>,
+}
+
+/// What a [`patch`](crate::Tables::patch) of `E` sets: a [`Set`], or an array, a `Vec` or an iterator of them.
+#[diagnostic::on_unimplemented(
+    message = "the closure of a patch returns what it sets, not `{Self}`",
+    label = "the closure must return an array",
+    note = "write `|post| [post.title.set(\"x\"), post.likes.set(1)]`, without a semicolon at the end",
+    note = "to change the entity as a value, use `tables.modify(T::key(…), |post| post.likes += 1)`"
+)]
+pub trait Sets<E> {
+    #[doc(hidden)]
+    fn into_sets(self) -> impl Iterator<Item = Set<E>>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E, I: IntoIterator<Item = Set<E>>> Sets<E> for I {
+    fn into_sets(self) -> impl Iterator<Item = Set<E>> {
+        self.into_iter()
+    }
 }
 
 /// A patch of a single property needs no array.

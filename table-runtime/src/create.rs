@@ -84,7 +84,7 @@ impl Future for Create {
         let Self { tables, schemas, options, running } = &mut *self;
         let begin = || -> BoxFuture<'static, Result<()>> {
             let (tables, schemas, options) = (tables.clone(), schemas.clone(), *options);
-            let running = tables.begin(|| match &*schemas {
+            let running = tables.begin_operation(|| match &*schemas {
                 [schema] => schema.operation("create"),
                 _ => Operation { verb: "create", entity: "", table: "", cost: None },
             });

@@ -30,13 +30,17 @@ pub use with_etag::WithETag;
 /// - `T::key(…)` returns the full key as a [`Point`](crate::Point).
 /// - `T::by_key(…)` returns a partition as [`Rows`](crate::Rows).
 /// - `T::by_NAME(…)` returns the same for each index.
-/// - `T::scan()` compiles under `#[table(allow_scan)]`.
+/// - `T::by_partitions(range)` returns a range of partitions.
+/// - `T::scan()` returns the whole table, under `#[table(allow_scan)]`.
+///
+/// `#[table(rename(key = "…"))]` gives `key`, `by_key`, `by_partitions` or `scan` another name, for a type that has a
+/// function of that name already.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a table entity",
-    note = "add `#[derive(TableEntity)]` to the struct; of a group (`#[derive(EntityGroup)]`), create and write each of its \
-            entities"
+    note = "add `#[derive(TableEntity)]` to the struct; of a group (`#[derive(EntityGroup)]`), create, write and \
+            filter each of its entities"
 )]
-pub trait TableEntity: Sized + Send + Sync + 'static {
+pub trait TableEntity: Sized + Shared {
     #[doc(hidden)]
     const LAYOUTS: &'static [LayoutInfo];
     #[doc(hidden)]
@@ -66,6 +70,16 @@ pub trait TableEntity: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     const COLUMNS: Self::Columns;
 
+    /// Query that `scan` returns.
+    #[doc(hidden)]
+    type Scan;
+
+    /// Reads the whole table. With `#[table(allow_scan)]`, the derive generates an own function of the type, which comes
+    /// first; without it, this one has the message.
+    #[doc(hidden)]
+    fn scan() -> Self::Scan
+    where
+        Self: AllowScan;
     /// Writes the keys of a layout. Returns `false` if the layout is a sparse index in which the entity has no row.
     #[doc(hidden)]
     fn keys(&self, layout: usize, keys: &mut KeyWriter) -> Result<bool, KeyProblem>;
@@ -105,6 +119,18 @@ pub trait TableEntity: Sized + Send + Sync + 'static {
     }
 }
 
+/// A type whose values threads can share: `Send + Sync + 'static`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be shared between threads, so it cannot be an entity",
+    label = "a field is not `Send` or not `Sync`",
+    note = "write `Arc` instead of `Rc`, an atomic or a `Mutex` instead of a `Cell` or a `RefCell`, and `dyn Trait + Send + \
+            Sync` instead of `dyn Trait`"
+)]
+pub trait Shared: Send + Sync + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Send + Sync + 'static> Shared for T {}
+
 /// An entity whose whole table may be scanned: `#[table(allow_scan)]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not allow table scans",
@@ -121,7 +147,7 @@ pub trait AllowScan {}
     note = "a transaction holds one partition; write `{Self}` with `insert` or `update`, or make its indexes \
             `same_partition`"
 )]
-pub trait OnePartition: TableEntity {}
+pub trait OnePartition {}
 
 /// Property that distinguishes the entities of one table.
 pub(crate) const KIND: &str = "EntityType";

@@ -17,7 +17,7 @@ pub use problem::{KeyProblem, PropertyProblem};
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Reason why a read or a write was not carried out. After [`OutcomeUnknown`](Error::OutcomeUnknown), it may have been
-/// carried out.
+/// carried out. [`status`](Error::status) has a table of all errors with their HTTP statuses.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

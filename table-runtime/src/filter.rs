@@ -52,6 +52,20 @@ impl Operator {
     }
 }
 
+impl Operator {
+    /// Returns the operator that holds for two values with an order if this one does not.
+    fn opposite(self) -> Self {
+        match self {
+            Self::Eq => Self::Ne,
+            Self::Ne => Self::Eq,
+            Self::Lt => Self::Ge,
+            Self::Le => Self::Gt,
+            Self::Gt => Self::Le,
+            Self::Ge => Self::Lt,
+        }
+    }
+}
+
 impl fmt::Display for Operator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -66,13 +80,22 @@ impl fmt::Display for Operator {
 }
 
 impl Condition {
-    /// Returns the condition that holds if and only if this one does not. The result for a negation is the condition
-    /// inside.
+    /// Returns the condition of the opposite comparisons. A row without a compared property has neither of the two.
     pub(crate) fn negated(mut self) -> Self {
         match &mut self {
-            Self::Not(inner) => mem::replace(&mut **inner, Self::NOTHING),
-            _ => Self::Not(Box::new(self)),
+            Self::Compare { operator, .. } => {
+                *operator = operator.opposite();
+                self
+            }
+            Self::And(left, right) => Self::Or(Self::taken(left).negated().into(), Self::taken(right).negated().into()),
+            Self::Or(left, right) => Self::And(Self::taken(left).negated().into(), Self::taken(right).negated().into()),
+            Self::Not(inner) => Self::taken(inner),
         }
+    }
+
+    /// Moves a condition out of its box.
+    fn taken(condition: &mut Self) -> Self {
+        mem::replace(condition, Self::NOTHING)
     }
 
     /// Checks whether the condition holds for a row with these properties.

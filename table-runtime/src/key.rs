@@ -75,8 +75,12 @@ pub(crate) use writer::{check_length, copy_part, write_part};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a key",
     label = "no ordered key encoding for this type",
-    note = "keys are made of text, integers, `bool`, `char`, GUIDs, dates and times, the last three behind features of \
-            `table-runtime`; derive `KeyPart` on a newtype or a unit enum"
+    note = "`time::OffsetDateTime`, `chrono::DateTime<Utc>`, `jiff::Timestamp`, the dates of these crates, and `uuid::Uuid` need \
+            the feature of `table-runtime` with the crate's name, such as `features = [\"time\"]`; a time without a \
+            zone, such as `PrimitiveDateTime`, is none of them",
+    note = "parts of keys are text, integers, `bool`, `char`, ids, dates and times: write `String` for `&str`, `u64` for \
+            `usize`, an integer such as cents for a float, and no `Option`, because every entity has its key",
+    note = "a newtype or a unit enum: `#[derive(KeyPart)]` on it"
 )]
 pub trait KeyPart: Sized {
     /// Kind of the type, which determines its encodings.
@@ -223,13 +227,13 @@ macro_rules! texts {
             }
 
             fn from_key(key: Cow<'_, str>) -> Result<Self, KeyProblem> {
-                Ok(key.into())
+                Ok(key.into_owned().into())
             }
         }
     )*};
 }
 
-texts!(String, Box<str>, std::sync::Arc<str>);
+texts!(String, Box<str>, std::sync::Arc<str>, Cow<'static, str>);
 
 /// Implements [`KeyPart`] for types that encodings take and return unchanged.
 macro_rules! by_value {

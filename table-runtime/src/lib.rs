@@ -1,18 +1,75 @@
-//! Azure Table storage for Rust.
+//! Typed Azure Table storage: attributes on a struct describe how it is stored, and the derive
+//! [`TableEntity`](derive@TableEntity) generates its keys, its indexes and its queries.
 //!
-//! Attributes on a domain struct describe how it is stored. The derive [`TableEntity`](derive@TableEntity) generates
-//! the key encoders and the typed queries of the struct. This crate runs the queries on Azure Table storage (feature
-//! `azure`) or on an embedded store in the same process (feature `embedded`, on by default).
+//! They run on Azure Table storage (feature `azure`), or on an embedded store in the same process (feature `embedded`, on by
+//! default), with the same rules. A slow query is a compile error, or its type shows the cost.
 //!
-//! - [`TableEntity`](derive@TableEntity): the attributes.
-//! - [`Tables`]: opens a store, and writes to it.
-//! - [`Point`] and [`Rows`]: read entities; [`cost`] has the cost classes of queries.
-//! - [`key`]: the encoding of keys, and its guarantees.
-//! - [`index`]: the guarantees and costs of indexes, and their state after a crash.
-//! - [`inventory`], [`transfer`]: what a store has, and moving its rows, without the entities' types; the command `tables`
-//!   (feature `cli`) is made of them.
-//! - [`Error`]: the errors.
-//! - [`backend`]: the interface to the stores.
+//! ```
+//! use table_runtime::{Result, TableEntity, Tables};
+//!
+//! #[derive(TableEntity)]
+//! #[table(name = "Posts")]
+//! struct Post {
+//!     #[partition_key]
+//!     author: String,
+//!     #[row_key(reverse)] // the greatest number first
+//!     number: u32,
+//!     #[index(title, lowercase, same_partition)]
+//!     title: String,
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<()> {
+//!     // Or Tables::open("blog.tables")?, or Tables::connect(connection_string)?
+//!     let tables = Tables::in_memory()?;
+//!     tables.create::<Post>().await?;
+//!     for (number, title) in [(1, "Why tables"), (2, "On keys")] {
+//!         tables.insert(&Post { author: "Marcus".into(), number, title: title.into() }).await?;
+//!     }
+//!
+//!     let newest = Post::by_key("Marcus").first(&tables).await?.expect("a post");
+//!     assert_eq!(newest.title, "On keys");
+//!     let found = Post::by_title("Marcus").starts_with("why").all(&tables).await?;
+//!     assert_eq!(found[0].number, 1);
+//!
+//!     tables.modify(Post::key("Marcus", 1), |post| post.title.push('?')).await?;
+//!     assert!(Post::by_title("Marcus").eq("Why tables?").first(&tables).await?.is_some());
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Where to find what
+//!
+//! The [`guide`] has a page for each pattern and each task, with running programs and pictures of the stored rows.
+//!
+//! | I want to … | guide | reference |
+//! |---|---|---|
+//! | declare a struct | [choose a partition key](guide::partition_key) | [`TableEntity`](derive@TableEntity): all attributes, encodings and options |
+//! | order rows, search by beginnings | [newest first](guide::newest_first), [starts with](guide::starts_with) | [`key`]: the encodings and their guarantees |
+//! | store a master with its items | [master and items](guide::master_and_items) | [`EntityGroup`](derive@EntityGroup) |
+//! | look up by other values | [indexes](guide::indexes), [unique values](guide::unique_values) | [`index`](mod@index): guarantees, requests, crashes |
+//! | spread or split a large table | [hash partitions](guide::hash_partitions), [slices](guide::slices) | [`Tables::slices`], [`Tables::drop_slices`] |
+//! | read | [queries](guide::queries), [pages](guide::paging) | [`Rows`], [`Point`], [`Projection`](derive@Projection), [`cost`], [`Explain`] |
+//! | write | [writes](guide::writing), [bulk loads](guide::bulk_loads) | [`Tables`]: all verbs; [`Transaction`], [`Bulk`] |
+//! | answer with errors | [pages of a web API](guide::paging) | [`Error`], [`Error::status`] |
+//! | change a struct that has rows | [changes](guide::changing_a_struct), [versions](guide::versions) | [`Tables::create`], [`Tables::backfill`], [`Tables::migrate`], [`assert_layout!`] |
+//! | keep a store healthy | [repair](guide::repair) | [`Tables::verify`], [`Tables::repair`] |
+//! | test | [tests](guide::testing) | [`testing`] |
+//! | run it | [production](guide::production) | [`backend::AzureBuilder`], [`Tables::with_prefix`], [`Tables::with_slow_after`] |
+//! | look into a store, move its rows | [the command `tables`](guide::command) | [`inventory`], [`transfer`] |
+//! | read tables of other programs | [coming from .NET, Python or keys by hand](guide::coming_from) | [`TableEntity`](derive@TableEntity): `separator`, `raw`, `rename` |
+//! | write a backend | | [`backend`], [`testing::conformance`] |
+//!
+//! # Features
+//!
+//! | feature | content |
+//! |---|---|
+//! | `embedded` (default) | the embedded store, on redb: [`Tables::open`], [`Tables::in_memory`] |
+//! | `azure` | Azure Table storage, Azurite, Cosmos DB's Table API, on `azure_data_tables`: [`Tables::connect`]; the module [`backend`] lists the advisories that come with it |
+//! | `entra` | `azure` with the credentials of `azure_core` 1.x, such as those of `azure_identity` |
+//! | `cli` | the command `tables`, with `azure` and `embedded`: `cargo install table-runtime --features cli` |
+//! | `testing` | the module [`testing`]: backends that count, fail or wait, for tests of an application, and the contract of [`backend::Backend`] as test cases |
+//! | `uuid` (default), `time`, `chrono`, `jiff` | their types as fields |
 
 mod assert_layout;
 pub mod backend;
@@ -27,6 +84,9 @@ mod error;
 mod filter;
 mod foreign;
 mod guid;
+#[cfg(any(doc, doctest))]
+pub mod guide;
+pub mod hints;
 pub mod index;
 pub mod inventory;
 pub mod key;
@@ -54,11 +114,12 @@ mod ticks;
 mod transaction;
 pub mod transfer;
 mod value;
+mod writable;
 mod write;
 
 pub use bulk::{AsEntity, AsKey, Bulk};
 pub use catalog::{DropIndex, DroppedIndex};
-pub use column::{Column, Decided, Filter, IntoFilter, Set};
+pub use column::{Column, Filter, IntoFilter, Set, Sets};
 pub use create::Create;
 pub use entity::{AllowScan, OnePartition, OneVersion, Stored, TableEntity, WithETag};
 pub use error::{
@@ -90,9 +151,42 @@ pub use value::{Value, ValueRef};
 
 pub use table_derive::{EntityGroup, KeyPart, Projection, Property, TableEntity};
 
+/// Types and traits in the types of queries, and in messages of the compiler. Programs need none of these names.
+///
+/// A query that can still be narrowed is a [`Rows`]`<Post, (Part<u32, Plain>, Primary)>`: the next part of its key is a
+/// `u32` in its own encoding, and with a value for it the query is a [`Point`].
+pub mod types {
+    pub use crate::{
+        column::{Filterable, Free, HasEquality, HasOrder, InKey, Indexed, Settable},
+        entity::{FromOlder, Shared},
+        index::indexable::Indexable,
+        property::{Bytes, Defaulted, Json, Native, OptionText, Present, SkippedField, Store, Text},
+        query::{
+            Access, Borrowed, Complete, HasPart, Keyed, OneEntity, OwnKey, Part, PartitionOrder, PointKey,
+            PrefixAccess, Reach, Rest, SameAs, Sorted, Spread, Unopened,
+        },
+        writable::{Deletable, Updatable, Writable},
+    };
+    // Functions of generated code whose bounds messages name.
+    #[doc(hidden)]
+    pub use crate::{
+        entity::{read_older, version_misfit},
+        layout::{Member, SliceBy},
+        query::{borrow, project, variant},
+        read::FoundRow,
+    };
+}
+
 /// Items that the generated code uses; not part of the public interface.
 #[doc(hidden)]
 pub mod __private {
+    // Generated code names all of these through one alias, and a path of two names takes the compiler less than one of four.
+    pub use core::{
+        option::Option::{self, None, Some},
+        primitive::*,
+        result::Result::{Err, Ok},
+    };
+
     pub use crate::{
         Result, RowRef, Value, ValueRef,
         assert_layout::assert_layout,
@@ -118,6 +212,9 @@ pub mod __private {
     pub type KindOf<T> = <T as KeyPart>::Kind;
     /// Type of the part that an index's key holds for a field of the type `T`.
     pub type PartOf<T> = <T as Indexable>::Part;
+
+    /// Result of writing the keys of an entity: `false` if it has no row in the layout.
+    pub type WrittenKeys = core::result::Result<bool, KeyProblem>;
 
     /// Returns the error for a name in a key that is not one of the enum's names.
     #[cold]

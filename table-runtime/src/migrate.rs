@@ -98,7 +98,7 @@ impl IntoFuture for Migrate {
     type IntoFuture = BoxFuture<'static, Result<Migrated>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let running = self.migration.tables.begin(|| self.migration.old.operation("migrate"));
+        let running = self.migration.tables.begin_operation(|| self.migration.old.operation("migrate"));
         Box::pin(observed(running, run(self)))
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     entity,
     index::{Encoded, EncodedRow, EntityWriter, Occupant, Schema, Write},
     pacing,
-    query::{OfEntity, OwnKey, Point},
+    query::{OwnKey, Point},
     read::Plan,
 };
 
@@ -55,7 +55,7 @@ impl Tables {
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
     pub fn modify<'a, K, C>(&self, key: K, mut change: C) -> BoxFuture<'a, Result<Option<Stored<K::Entity>>>>
     where
-        K: OfEntity<Entity: TableEntity> + OwnKey,
+        K: OwnKey<Entity: TableEntity>,
         C: FnMut(&mut K::Entity) + Send + 'a,
     {
         let (tables, key) = (self.clone(), Point::new(key.plan().clone()));

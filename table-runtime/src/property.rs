@@ -11,6 +11,7 @@ use crate::{
     Guid, Properties, PropertyType, Ticks, Value, ValueRef,
     codec::{PropertyWriter, RowReader},
     error::{After, one_of},
+    key::KeyReader,
 };
 
 /// A type that can be stored as a property of one of the service's types.
@@ -23,7 +24,7 @@ use crate::{
 /// | `i8`, `i16`, `i32`, `u8`, `u16` | `Edm.Int32` |
 /// | `u32`, `i64` | `Edm.Int64` |
 /// | `f32`, `f64` | `Edm.Double`, NaN and infinities included |
-/// | `String` | `Edm.String` |
+/// | `String`, `Box<str>`, `Arc<str>`, `Cow<'static, str>` | `Edm.String` |
 /// | `Vec<u8>` | `Edm.Binary` |
 /// | [`Guid`], `uuid::Uuid` | `Edm.Guid` |
 /// | `SystemTime`, `time::OffsetDateTime`, `chrono::DateTime<Utc>`, `jiff::Timestamp` | `Edm.DateTime`, to the tick |
@@ -34,9 +35,13 @@ use crate::{
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a property",
     label = "the service has no property type for this",
-    note = "put `#[property(text)]` on the field to store it through `Display` and `FromStr`, or `#[property(json)]` to \
-            store it through serde",
-    note = "derive `Property` on a newtype or a unit enum of your own"
+    note = "times are `SystemTime`, `time::OffsetDateTime`, `chrono::DateTime<Utc>` and `jiff::Timestamp`, ids are \
+            `uuid::Uuid`: each of these crates needs the feature of `table-runtime` with its name, such as \
+            `features = [\"time\"]`",
+    note = "a newtype or a unit enum: `#[derive(Property)]` on it",
+    note = "a collection or a struct: `#[property(json)]` on the field, which stores it through serde",
+    note = "a type with `Display` and `FromStr`: `#[property(text)]` on the field",
+    note = "a duration: an integer, such as milliseconds; `Rc`, `Arc` and `Box`: the type inside"
 )]
 pub trait Property: Sized {
     /// Type in which filters and patches take a newtype `T` of this type.
@@ -107,6 +112,25 @@ fn found(value: Option<ValueRef<'_>>) -> String {
     }
 }
 
+/// Function that reads a column from a row.
+pub enum Load<T> {
+    /// The function that reads the property of a name.
+    Property(fn(&'static str, &mut RowReader<'_>) -> crate::Result<T>),
+    /// The part of the primary key, counted over both keys, and the function that reads it.
+    Key(usize, ReadPart<T>),
+}
+
+impl<T> Clone for Load<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Load<T> {}
+
+/// Function that reads a field from the next part of a key, which may be the last one.
+pub type ReadPart<T> = fn(&mut KeyReader<'_>, bool) -> crate::Result<T>;
+
 /// A way to store a field of the type `T`: as the type itself defines, as text or as JSON.
 #[diagnostic::on_unimplemented(
     message = "`{T}` cannot be stored this way",
@@ -116,13 +140,14 @@ fn found(value: Option<ValueRef<'_>>) -> String {
 pub trait Store<T> {
     /// Type of an argument of filters and patches.
     type Arg<'a>;
-    /// Presence of the property in rows: [`Always`] or [`Maybe`].
-    type Presence;
     /// Comparisons that a filter may make: [`ByOrder`], [`ByEquality`] or [`Opaque`].
     type Order;
 
     /// Type of the property, which layouts record.
     const TYPE: PropertyType;
+
+    #[doc(hidden)]
+    const LOAD: Load<T> = Load::Property(Self::load);
 
     #[doc(hidden)]
     #[inline]
@@ -172,7 +197,6 @@ pub struct Defaulted<S>(PhantomData<S>);
 
 impl<T: Property> Store<T> for Native {
     type Arg<'a> = T::Arg<'a>;
-    type Presence = T::Presence;
     type Order = T::Order;
 
     const TYPE: PropertyType = T::TYPE;
@@ -222,7 +246,6 @@ impl<T: Serialize + DeserializeOwned> AsJson for T {}
 
 impl<T: AsText> Store<T> for Text {
     type Arg<'a> = T;
-    type Presence = Always;
     type Order = ByEquality;
 
     const TYPE: PropertyType = PropertyType::String;
@@ -250,7 +273,6 @@ impl<T: AsText> Store<T> for Text {
 
 impl<T: AsText> Store<Option<T>> for OptionText {
     type Arg<'a> = T;
-    type Presence = Maybe;
     type Order = ByEquality;
 
     const TYPE: PropertyType = PropertyType::String;
@@ -270,7 +292,6 @@ impl<T: AsText> Store<Option<T>> for OptionText {
 
 impl<T: Default, S: Store<T>> Store<T> for Defaulted<S> {
     type Arg<'a> = S::Arg<'a>;
-    type Presence = Maybe;
     type Order = S::Order;
 
     const TYPE: PropertyType = S::TYPE;
@@ -286,6 +307,38 @@ impl<T: Default, S: Store<T>> Store<T> for Defaulted<S> {
     fn arg_value(arg: S::Arg<'_>) -> Result<Option<Value>, PropertyProblem> {
         S::arg_value(arg)
     }
+}
+
+/// A field with `#[property(skip)]`.
+#[diagnostic::on_unimplemented(
+    message = "a field with `#[property(skip)]` is read as its `Default`, which `{Self}` does not have",
+    label = "no `Default`",
+    note = "implement or derive `Default` for `{Self}`, or write `Option<{Self}>`"
+)]
+pub trait SkippedField: Sized {
+    #[doc(hidden)]
+    fn skipped() -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Default> SkippedField for T {
+    #[inline]
+    fn skipped() -> Self {
+        Self::default()
+    }
+}
+
+/// Returns the value of a field that is not stored.
+#[doc(hidden)]
+#[inline]
+pub fn skipped<T: SkippedField>() -> T {
+    T::skipped()
+}
+
+/// Returns the value of a field whose type the derive has refused, in a program that is not built.
+#[doc(hidden)]
+pub fn refused<T>() -> T {
+    unreachable!("the derive has reported the type of the field")
 }
 
 /// The presence of a property that an `Option` may be made of: [`Always`].
@@ -475,7 +528,7 @@ macro_rules! borrowed {
             #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
             fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem> {
                 match value {
-                    Some(ValueRef::$variant(value)) => Ok(value.into()),
+                    Some(ValueRef::$variant(value)) => Ok(value.to_owned().into()),
                     other => Err(PropertyProblem::of::<Self>(other)),
                 }
             }
@@ -491,7 +544,63 @@ borrowed! {
     String: str, String, ByOrder;
     Box<str>: str, String, ByOrder;
     std::sync::Arc<str>: str, String, ByOrder;
-    Vec<u8>: [u8], Binary, ByEquality;
+    Cow<'static, str>: str, String, ByOrder;
+}
+
+/// A `Vec` that is a property: one of bytes.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a property holds one value, and `{Self}` may hold many",
+    label = "put `#[property(json)]` on the field",
+    note = "it is stored as JSON text through serde, which filters cannot compare",
+    note = "elements that queries look for are entities of their own"
+)]
+pub trait Bytes: Sized {
+    fn as_bytes(&self) -> &[u8];
+    fn of_bytes(bytes: &[u8]) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl Bytes for Vec<u8> {
+    #[inline]
+    fn as_bytes(&self) -> &[u8] {
+        self
+    }
+
+    #[inline]
+    fn of_bytes(bytes: &[u8]) -> Self {
+        bytes.to_owned()
+    }
+}
+
+impl<T> Property for Vec<T>
+where
+    Self: Bytes,
+{
+    type Pass<'a, P: 'a> = &'a P;
+    type Arg<'a> = &'a [u8];
+    type Presence = Always;
+    type Order = ByEquality;
+
+    const TYPE: PropertyType = PropertyType::Binary;
+
+    #[inline]
+    fn to_value(&self) -> Result<Option<ValueRef<'_>>, PropertyProblem> {
+        Ok(Some(ValueRef::Binary(self.as_bytes())))
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
+    fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem> {
+        match value {
+            Some(ValueRef::Binary(value)) => Ok(Self::of_bytes(value)),
+            other => Err(PropertyProblem::of::<Self>(other)),
+        }
+    }
+
+    fn arg_value(arg: &[u8]) -> Result<Option<Value>, PropertyProblem> {
+        Ok(Some(ValueRef::Binary(arg).to_value()))
+    }
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ impl Tables {
     /// # Errors
     /// Returns the errors of the store.
     pub fn slices<E: Sliced>(&self) -> BoxFuture<'_, Result<Vec<Slice>>> {
-        let running = self.begin(|| Schema::of::<E>().operation("slices"));
+        let running = self.begin_operation(|| Schema::of::<E>().operation("slices"));
         Box::pin(observed(running, self.slices_of(&E::LAYOUTS[0])))
     }
 
@@ -85,7 +85,7 @@ impl Tables {
         let layout = &E::LAYOUTS[0];
         let field = layout.slice.as_ref().map_or("", |slice| slice.field);
         let before = before.end.to_value().ticks().map_err(|problem| layout.key_error(field, problem));
-        let running = self.begin(|| Schema::of::<E>().operation("drop_slices"));
+        let running = self.begin_operation(|| Schema::of::<E>().operation("drop_slices"));
         Box::pin(observed(running, async move { self.drop_slices_of(layout, before?).await }))
     }
 

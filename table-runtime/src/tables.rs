@@ -1,5 +1,6 @@
 //! Handle to the tables of one store.
 
+mod hints;
 mod lease;
 mod record;
 mod states;
@@ -21,6 +22,25 @@ use crate::{
 /// The tables of one store: an account of Azure Table storage, or an embedded store.
 ///
 /// A clone is cheap, and one handle is enough for a program.
+///
+/// | verb | writes |
+/// |---|---|
+/// | [`insert(&post)`](Self::insert) | a new row; an existing one is an error |
+/// | [`upsert(&post)`](Self::upsert) | the row, new or in place of the old one, with everything in it |
+/// | [`merge(&post)`](Self::merge) | the row, new or over the old one, whose properties that the struct does not know are kept |
+/// | [`update(&mut stored)`](Self::update) | the whole row, if nobody changed it in the meantime; properties that the struct does not know are kept |
+/// | [`modify(key, \|post\| …)`](Self::modify), [`modify_or_insert(&post, \|post\| …)`](Self::modify_or_insert) | the row as it was read and changed, and again if another writer was faster |
+/// | [`patch(key, \|post\| [post.title.set("x")])`](Self::patch) | some properties, without reading; never creates a row, never removes a property |
+/// | [`patch_if(key, &etag, \|post\| […])`](Self::patch_if) | the same, if the row has this version |
+/// | [`delete(&stored)`](Self::delete) | deletes the row, if nobody changed it |
+/// | [`remove(key)`](Self::remove) | deletes the row, and returns whether there was one |
+/// | [`transaction()`](Self::transaction) | any of these but `modify`, for entities of one partition and table, all or nothing |
+/// | [`insert_all`](Self::insert_all), [`upsert_all`](Self::upsert_all), [`remove_all`](Self::remove_all) | any number of entities, in concurrent transactions |
+/// | [`Post::by_key("x").delete_all(&tables)`](crate::Rows::delete_all) | deletes what a query finds, with the index rows |
+///
+/// A `key` is `Post::key(…)`. Each write of one entity is one request if the entity has no indexes; the module
+/// [`index`](mod@crate::index) has the requests with indexes. `modify` and `merge` read the row first, which is one more. A
+/// write to a missing slice creates the slice, with two more.
 ///
 /// ```
 /// use table_runtime::{TableEntity, Tables};
@@ -328,7 +348,7 @@ impl Tables {
     }
 
     /// Begins an operation of a user; `None` if nobody observes it, or if it is a part of another one.
-    pub(crate) fn begin(&self, operation: impl FnOnce() -> Operation) -> Option<Box<Running>> {
+    pub(crate) fn begin_operation(&self, operation: impl FnOnce() -> Operation) -> Option<Box<Running>> {
         let begin = || Observer { system: self.backend.system(), slow: self.slow }.begin(operation());
         observe::is_observed().then(begin)
     }

@@ -1,18 +1,22 @@
 //! Entity group transactions: writes of entities of one partition, all or nothing.
 
-use std::fmt;
+mod hints;
+
+use std::{fmt, future::Ready};
 
 use crate::{
-    ETag, Error, LimitError, OnePartition, OneVersion, Properties, Result, RowId, Stored, TableEntity, Tables,
+    ETag, Error, LimitError, OnePartition, OneVersion, Properties, Result, RowId, TableEntity, Tables,
     backend::{Action, BoxFuture, IfMatch},
-    column::Set,
+    column::Sets,
     entity::{Loaded, StoredState, WriteEntity},
+    hints::{Commit, TableStorage, missing},
     index::{Change, Encoded, Occupant, Planned, Schema, Write, check, commit},
     observe::{Operation, observed},
     pacing,
-    query::{OfEntity, OwnKey},
+    query::OwnKey,
     read::Plan,
     row::RowKeys,
+    writable::{Deletable, Updatable, Writable},
     write,
 };
 
@@ -128,6 +132,13 @@ impl Tables {
     ///     .remove(Post::key("Marcus", 5))
     ///     .commit()
     ///     .await?;
+    ///
+    /// // Each verb returns the transaction, also in a loop.
+    /// let mut more = tables.transaction();
+    /// for number in 10..20 {
+    ///     more = more.remove(Post::key("Marcus", number));
+    /// }
+    /// more.commit().await?;
     /// # Ok(()) }
     /// ```
     pub fn transaction<'a>(&self) -> Transaction<'a> {
@@ -154,34 +165,34 @@ impl<'a> Transaction<'a> {
     }
 
     /// Writes a new row.
-    pub fn insert<E: OnePartition>(self, entity: &E) -> Self {
-        self.add_new(Schema::of::<E>(), entity, Verb::Insert)
+    pub fn insert<E: Writable<Entity: OnePartition> + ?Sized>(self, entity: &E) -> Self {
+        self.add_new(Schema::of::<E::Entity>(), entity.as_entity(), Verb::Insert)
     }
 
     /// Writes the row, new or in place of the one with this key. If the entity has indexes, the commit reads it first.
-    pub fn upsert<E: OnePartition>(self, entity: &E) -> Self {
-        self.add_new(Schema::of::<E>(), entity, Verb::Upsert)
+    pub fn upsert<E: Writable<Entity: OnePartition> + ?Sized>(self, entity: &E) -> Self {
+        self.add_new(Schema::of::<E::Entity>(), entity.as_entity(), Verb::Upsert)
     }
 
     /// Inserts the entity, or writes it over the present one and keeps the properties of the row that the struct does
     /// not know. The commit reads the row first. See [`Tables::merge`].
-    pub fn merge<E: OnePartition>(self, entity: &E) -> Self {
-        self.add_new(Schema::of::<E>(), entity, Verb::Merge)
+    pub fn merge<E: Writable<Entity: OnePartition> + ?Sized>(self, entity: &E) -> Self {
+        self.add_new(Schema::of::<E::Entity>(), entity.as_entity(), Verb::Merge)
     }
 
     /// Writes the changed entity back, if its row has not changed since it was read. Properties that the struct does not
     /// know are kept. The commit sets the new ETag in `stored`.
-    pub fn update<E: OnePartition>(self, stored: &'a mut Stored<E>) -> Self {
-        let (entity, state) = stored.parts_mut();
-        self.add(Schema::of::<E>(), updated(entity, state), Some(state))
+    pub fn update<S: Updatable<Entity: OnePartition>>(self, stored: &'a mut S) -> Self {
+        let (entity, state) = stored.to_update().parts_mut();
+        self.add(Schema::of::<S::Entity>(), updated(entity, state), Some(state))
     }
 
     /// Sets some properties of a row, whatever its version, and keeps its other properties.
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
     pub fn patch<K, I>(self, key: K, sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I) -> Self
     where
-        K: OfEntity<Entity: OnePartition + OneVersion> + OwnKey,
-        I: IntoIterator<Item = Set<K::Entity>>,
+        K: OwnKey<Entity: TableEntity + OnePartition + OneVersion>,
+        I: Sets<K::Entity>,
     {
         self.patched(key.plan(), IfMatch::Any, sets(<K::Entity as TableEntity>::COLUMNS))
     }
@@ -195,21 +206,22 @@ impl<'a> Transaction<'a> {
         sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I,
     ) -> Self
     where
-        K: OfEntity<Entity: OnePartition + OneVersion> + OwnKey,
-        I: IntoIterator<Item = Set<K::Entity>>,
+        K: OwnKey<Entity: TableEntity + OnePartition + OneVersion>,
+        I: Sets<K::Entity>,
     {
         self.patched(key.plan(), IfMatch::ETag(etag.clone()), sets(<K::Entity as TableEntity>::COLUMNS))
     }
 
-    fn patched<E: OnePartition>(self, key: &Plan, condition: IfMatch, sets: impl IntoIterator<Item = Set<E>>) -> Self {
+    fn patched<E: TableEntity>(self, key: &Plan, condition: IfMatch, sets: impl Sets<E>) -> Self {
         let patch = write::patched(key, sets).map(|(keys, properties)| (keys, Verb::Patch(properties, condition)));
         self.add(Schema::of::<E>(), patch, None)
     }
 
     /// Deletes the row of the entity, if it has not changed since it was read.
-    pub fn delete<E: OnePartition>(self, stored: &Stored<E>) -> Self {
-        let (entity, state) = stored.parts();
-        self.add(Schema::of::<E>(), deleted(entity, state), None)
+    #[allow(clippy::needless_pass_by_value, reason = "a reference")]
+    pub fn delete<S: Deletable<Entity: OnePartition>>(self, stored: S) -> Self {
+        let (entity, state) = stored.to_delete().parts();
+        self.add(Schema::of::<S::Entity>(), deleted(entity, state), None)
     }
 
     /// Deletes the row with this key, whatever its version. A missing row is an error here. If the entity has indexes,
@@ -217,13 +229,21 @@ impl<'a> Transaction<'a> {
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
     pub fn remove<K>(self, key: K) -> Self
     where
-        K: OfEntity<Entity: OnePartition> + OwnKey,
+        K: OwnKey<Entity: TableEntity + OnePartition>,
     {
         self.add(Schema::of::<K::Entity>(), write::point(key.plan()).map(|keys| (keys, Verb::Remove(None))), None)
     }
 
+    missing! {
+        Commit:
+            send() -> Ready<Result<()>>,
+            execute() -> Ready<Result<()>>,
+            run() -> Ready<Result<()>>,
+            finish() -> Ready<Result<()>>,
+    }
+
     /// Applies the transaction with one request, and one more for each merge, for each upsert and removal of an entity
-    /// with indexes, for each update of a [`Stored::new`], and for each deletion of a [`Stored::new`] with indexes.
+    /// with indexes, for each update of a [`Stored::new`](crate::Stored::new), and for each deletion of a [`Stored::new`](crate::Stored::new) with indexes.
     /// Returns the new ETags in order; `None` for a deleted row.
     ///
     /// If the answer is lost, one row with a `write_id` proves that the whole transaction was applied. The ETags of
@@ -241,10 +261,10 @@ impl<'a> Transaction<'a> {
             Some(schema) => schema.operation("transaction"),
             None => Operation { verb: "transaction", entity: "", table: "", cost: None },
         };
-        observed(self.tables.begin(operation), self.run()).await
+        observed(self.tables.begin_operation(operation), self.committed()).await
     }
 
-    async fn run(self) -> Result<Vec<Option<ETag>>> {
+    async fn committed(self) -> Result<Vec<Option<ETag>>> {
         let Self { tables, mut writes, problem } = self;
         if let Some(problem) = problem {
             return Err(problem);
@@ -387,6 +407,16 @@ fn plan<'p>(writes: &'p [EntityWrite<'_>], read: &'p [RowsBefore]) -> Vec<Planne
         Planned { write, change, keys, action }
     });
     planned.collect()
+}
+
+/// A transaction that is awaited is [committed](Transaction::commit).
+impl<'a> IntoFuture for Transaction<'a> {
+    type Output = Result<Vec<Option<ETag>>>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.commit())
+    }
 }
 
 impl fmt::Debug for Transaction<'_> {

@@ -1,16 +1,17 @@
 //! Writes of one entity.
 
 use crate::{
-    ETag, KeyChangedError, OneVersion, Properties, PropertyProblem, Result, RowId, Stored, TableEntity, Tables, Value,
+    ETag, KeyChangedError, OneVersion, Properties, PropertyProblem, Result, RowId, TableEntity, Tables, Value,
     backend::{BoxFuture, IfMatch},
     codec,
-    column::Set,
+    column::{Set, Sets},
     entity::{self, StoredState, WriteEntity},
     index::{Encoded, EntityWriter, Schema, Write},
     observe::{Observed, observed},
-    query::{OfEntity, OwnKey},
+    query::OwnKey,
     read::Plan,
     row::RowKeys,
+    writable::{Deletable, Updatable, Writable},
 };
 
 impl Tables {
@@ -23,9 +24,9 @@ impl Tables {
     /// to another entity; [`Error::Key`](crate::Error::Key) and [`Error::Limit`](crate::Error::Limit) for values that
     /// no row can hold; [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost;
     /// [`Error::Aborted`](crate::Error::Aborted) if the insert took so long that another writer treated it as
-    /// abandoned.
-    pub fn insert<E: TableEntity>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
-        self.insert_entity(Schema::of::<E>(), entity)
+    /// abandoned. If the key and a unique value are both taken, it is one of the two errors: expect both.
+    pub fn insert<E: Writable + ?Sized>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
+        self.insert_entity(Schema::of::<E::Entity>(), entity.as_entity())
     }
 
     /// Writes the row, new or in place of the one with this key, and returns its ETag, with one request. An entity with
@@ -37,8 +38,8 @@ impl Tables {
     ///
     /// # Errors
     /// Returns the errors of [`insert`](Self::insert), except [`Error::AlreadyExists`](crate::Error::AlreadyExists).
-    pub fn upsert<E: TableEntity>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
-        self.upsert_entity(Schema::of::<E>(), entity)
+    pub fn upsert<E: Writable + ?Sized>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
+        self.upsert_entity(Schema::of::<E::Entity>(), entity.as_entity())
     }
 
     /// Inserts the entity, or writes it over the present one and keeps the properties of the row that the struct does
@@ -61,8 +62,8 @@ impl Tables {
     /// # Errors
     /// Returns [`Error::AlreadyExists`](crate::Error::AlreadyExists) if the row is an entity of another kind, the errors
     /// of [`insert`](Self::insert) otherwise, and those of a read if the present row does not fit the struct.
-    pub fn merge<E: TableEntity>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
-        self.merge_entity(Schema::of::<E>(), entity)
+    pub fn merge<E: Writable + ?Sized>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
+        self.merge_entity(Schema::of::<E::Entity>(), entity.as_entity())
     }
 
     /// Writes the changed entity back, if its row has not changed since it was read. Returns the new ETag and sets it
@@ -70,7 +71,7 @@ impl Tables {
     ///
     /// An update takes one request. With k index rows in other partitions that move, it takes 1 + 3k requests. A copy
     /// in another partition takes one more write, or two if it moves, and one more read; so does a row whose included
-    /// properties change. The first update of a [`Stored::new`] takes one more read.
+    /// properties change. The first update of a [`Stored::new`](crate::Stored::new) takes one more read.
     ///
     /// # Errors
     /// Returns [`Error::ConditionNotMet`](crate::Error::ConditionNotMet) if the row has changed;
@@ -80,9 +81,9 @@ impl Tables {
     /// [`insert`](Self::insert) does; [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost.
     /// After any of these errors, `stored` keeps the entity as it was given. Its ETag is a new one if the update had to
     /// write to the row to roll back index rows.
-    pub fn update<'a, E: TableEntity>(&'a self, stored: &'a mut Stored<E>) -> BoxFuture<'a, Result<ETag>> {
-        let (entity, state) = stored.parts_mut();
-        self.update_entity(Schema::of::<E>(), entity, state)
+    pub fn update<'a, S: Updatable>(&'a self, stored: &'a mut S) -> BoxFuture<'a, Result<ETag>> {
+        let (entity, state) = stored.to_update().parts_mut();
+        self.update_entity(Schema::of::<S::Entity>(), entity, state)
     }
 
     /// Sets some properties of the row, whatever its version, and keeps its other properties. Returns the new ETag,
@@ -113,8 +114,8 @@ impl Tables {
         sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I,
     ) -> BoxFuture<'static, Result<ETag>>
     where
-        K: OfEntity<Entity: TableEntity + OneVersion> + OwnKey,
-        I: IntoIterator<Item = Set<K::Entity>>,
+        K: OwnKey<Entity: TableEntity + OneVersion>,
+        I: Sets<K::Entity>,
     {
         self.patched(key.plan(), IfMatch::Any, sets(<K::Entity as TableEntity>::COLUMNS))
     }
@@ -154,8 +155,8 @@ impl Tables {
         sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I,
     ) -> BoxFuture<'static, Result<ETag>>
     where
-        K: OfEntity<Entity: TableEntity + OneVersion> + OwnKey,
-        I: IntoIterator<Item = Set<K::Entity>>,
+        K: OwnKey<Entity: TableEntity + OneVersion>,
+        I: Sets<K::Entity>,
     {
         self.patched(key.plan(), IfMatch::ETag(etag.clone()), sets(<K::Entity as TableEntity>::COLUMNS))
     }
@@ -164,21 +165,22 @@ impl Tables {
         &self,
         key: &Plan,
         condition: IfMatch,
-        sets: impl IntoIterator<Item = Set<E>>,
+        sets: impl Sets<E>,
     ) -> BoxFuture<'static, Result<ETag>> {
         self.patch_row(Schema::of::<E>(), patched(key, sets), condition)
     }
 
     /// Deletes the row of the entity, if it has not changed since it was read, with one request. With k index rows in
-    /// other partitions, it takes 1 + 2k requests. A [`Stored::new`] of an entity with indexes takes one more read.
+    /// other partitions, it takes 1 + 2k requests. A [`Stored::new`](crate::Stored::new) of an entity with indexes takes one more read.
     ///
     /// # Errors
     /// Returns [`Error::ConditionNotMet`](crate::Error::ConditionNotMet) if the row has changed;
     /// [`Error::NotFound`](crate::Error::NotFound) if the row is gone;
     /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost.
-    pub fn delete<E: TableEntity>(&self, stored: &Stored<E>) -> BoxFuture<'static, Result<()>> {
-        let (entity, state) = stored.parts();
-        self.delete_entity(Schema::of::<E>(), entity, state)
+    #[allow(clippy::needless_pass_by_value, reason = "a reference")]
+    pub fn delete<S: Deletable>(&self, stored: S) -> BoxFuture<'static, Result<()>> {
+        let (entity, state) = stored.to_delete().parts();
+        self.delete_entity(Schema::of::<S::Entity>(), entity, state)
     }
 
     /// Deletes the row with this key, whatever its version. Returns true if there was one. An entity with indexes is
@@ -193,7 +195,7 @@ impl Tables {
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
     pub fn remove<K>(&self, key: K) -> BoxFuture<'static, Result<bool>>
     where
-        K: OfEntity<Entity: TableEntity> + OwnKey,
+        K: OwnKey<Entity: TableEntity>,
     {
         self.remove_row(Schema::of::<K::Entity>(), key.plan())
     }
@@ -293,7 +295,7 @@ impl Tables {
 
     /// Returns the future of a user's operation on an entity.
     pub(crate) fn observed<F>(&self, schema: Schema, verb: &'static str, future: F) -> Observed<F> {
-        observed(self.begin(|| schema.operation(verb)), future)
+        observed(self.begin_operation(|| schema.operation(verb)), future)
     }
 
     /// Returns a write of an entity, and the entity's rows.
@@ -326,9 +328,9 @@ pub(crate) fn point(key: &Plan) -> Result<RowKeys> {
 }
 
 /// Returns the keys of the row that a patch changes, and the properties that it sets.
-pub(crate) fn patched<E>(key: &Plan, sets: impl IntoIterator<Item = Set<E>>) -> Result<(RowKeys, Properties)> {
+pub(crate) fn patched<E>(key: &Plan, sets: impl Sets<E>) -> Result<(RowKeys, Properties)> {
     let (mut patch, keys) = (Properties::default(), point(key)?);
-    for Set { name, value, .. } in sets {
+    for Set { name, value, .. } in sets.into_sets() {
         set(&mut patch, key.table(), &keys, name, value)?;
     }
     Ok((keys, patch))

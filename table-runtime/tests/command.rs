@@ -725,8 +725,8 @@ async fn index_rows_are_verified_without_the_entity() {
     assert_eq!((code, line.as_str()), (3, "tables: the catalog has no entity Nobody"));
 }
 
-/// Writes the store of README's section about the command.
-async fn fill_readme(path: &str) {
+/// Writes the store of the guide's page about the command.
+async fn fill_guide(path: &str) {
     let tables = Tables::open(path).unwrap();
     tables.create::<Post>().await.unwrap();
     let post = |id, title: &str, likes| Post { author: "Marcus".into(), id, title: title.into(), likes };
@@ -749,13 +749,13 @@ async fn fill_readme(path: &str) {
 }
 
 #[tokio::test]
-async fn readme_shows_what_the_commands_print() {
+async fn the_guide_shows_what_the_commands_print() {
     let folder = Folder::new();
-    fill_readme(&folder.path("blog.tables")).await;
-    let path = format!("{}/../README.md", env!("CARGO_MANIFEST_DIR"));
-    let readme = fs::read_to_string(&path).unwrap();
+    fill_guide(&folder.path("blog.tables")).await;
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/guide/command.md");
+    let page = fs::read_to_string(path).unwrap();
     let (mut found, mut commands) = (String::new(), 0);
-    let mut blocks = readme.split("```console\n");
+    let mut blocks = page.split("```console\n");
     found.push_str(blocks.next().unwrap());
     for block in blocks {
         let (block, rest) = block.split_once("```").unwrap();
@@ -769,9 +769,9 @@ async fn readme_shows_what_the_commands_print() {
         }
         found.extend(["```console\n", &printed.join("\n"), "```", rest]);
     }
-    if std::env::var("TABLE_README").is_ok_and(|value| value == "overwrite") {
-        fs::write(&path, &found).unwrap();
+    if std::env::var("TABLE_GUIDE").is_ok_and(|value| value == "overwrite") {
+        fs::write(path, &found).unwrap();
     }
     assert!(commands > 5);
-    assert!(found == readme, "README shows another output; TABLE_README=overwrite writes it again");
+    assert!(found == page, "{path} shows another output; TABLE_GUIDE=overwrite writes it again");
 }

@@ -103,8 +103,8 @@ pub struct Query {
     pub area: String,
     /// Queried rows of the area.
     pub narrow: Narrow,
-    /// Condition, and whether it is on properties that every row has.
-    pub filter: Option<(Where, bool)>,
+    /// Condition.
+    pub filter: Option<Where>,
     /// Maximal number of rows.
     pub take: Option<usize>,
 }
@@ -130,28 +130,14 @@ macro_rules! equal {
     };
 }
 
-/// Filters on properties that every row has, and on others.
-type Always = table_runtime::__private::Always;
-type Maybe = table_runtime::__private::Maybe;
-
 impl Where {
-    /// Returns the condition on properties that every row has.
-    pub fn required(&self, columns: Columns) -> Filter<Anything, Always> {
-        match self {
-            Self::Compare(Literal::Flag(value), operator) => equal!(columns.flag, operator, *value),
-            Self::Compare(Literal::Text(value), operator) => ordered!(columns.text, operator, value),
-            Self::Compare(Literal::Int(value), operator) => ordered!(columns.int, operator, *value),
-            Self::Compare(literal, _) => unreachable!("{literal:?} may be missing"),
-            Self::Join(left, true, right) => left.required(columns).and(right.required(columns)),
-            Self::Join(left, false, right) => left.required(columns).or(right.required(columns)),
-            Self::Not(condition) => !condition.required(columns),
-        }
-    }
-
-    /// Returns the condition on properties that a row may be without.
-    pub fn optional(&self, columns: Columns) -> Filter<Anything, Maybe> {
+    /// Returns the condition as a filter.
+    pub fn filter(&self, columns: Columns) -> Filter<Anything> {
         match self {
             Self::Compare(literal, operator) => match literal {
+                Literal::Flag(value) => equal!(columns.flag, operator, *value),
+                Literal::Text(value) => ordered!(columns.text, operator, value),
+                Literal::Int(value) => ordered!(columns.int, operator, *value),
                 Literal::Byte(value) => ordered!(columns.byte, operator, *value),
                 Literal::Dword(value) => ordered!(columns.dword, operator, *value),
                 Literal::Long(value) => ordered!(columns.long, operator, *value),
@@ -161,11 +147,10 @@ impl Where {
                 Literal::Bytes(value) => equal!(columns.bytes, operator, value),
                 Literal::Guid(value) => ordered!(columns.guid, operator, *value),
                 Literal::Time(value) => ordered!(columns.time, operator, *value),
-                Literal::Flag(_) | Literal::Int(_) | Literal::Text(_) => unreachable!("{literal:?} is never missing"),
             },
-            Self::Join(left, true, right) => left.optional(columns).and(right.optional(columns)),
-            Self::Join(left, false, right) => left.optional(columns).or(right.optional(columns)),
-            Self::Not(condition) => condition.optional(columns),
+            Self::Join(left, true, right) => left.filter(columns).and(right.filter(columns)),
+            Self::Join(left, false, right) => left.filter(columns).or(right.filter(columns)),
+            Self::Not(condition) => !condition.filter(columns),
         }
     }
 }
@@ -366,15 +351,18 @@ impl<'a> Source<'a> {
         }
     }
 
-    fn condition(&mut self, is_required: bool, depth: usize) -> Where {
+    fn condition(&mut self, depth: usize) -> Where {
         match self.random.below(10) {
             0..3 if depth > 0 => {
-                let (left, right) = (self.condition(is_required, depth - 1), self.condition(is_required, depth - 1));
+                let (left, right) = (self.condition(depth - 1), self.condition(depth - 1));
                 Where::Join(left.into(), self.random.chance(50), right.into())
             }
-            // A `not` over properties that may be missing does not compile.
-            3 if is_required => Where::Not(self.condition(true, depth.saturating_sub(1)).into()),
-            _ => Where::Compare(self.literal(is_required, false), self.random.below(6)),
+            3 => Where::Not(self.condition(depth.saturating_sub(1)).into()),
+            _ => {
+                // Properties that every row has match more often.
+                let is_required = self.random.chance(40);
+                Where::Compare(self.literal(is_required, false), self.random.below(6))
+            }
         }
     }
 
@@ -392,8 +380,7 @@ impl<'a> Source<'a> {
             4..6 => Narrow::Prefix(self.text()),
             _ => Narrow::Range(bounds.0, bounds.1),
         };
-        let is_required = self.random.chance(40);
-        let filter = self.random.chance(60).then(|| (self.condition(is_required, 2), is_required));
+        let filter = self.random.chance(60).then(|| self.condition(2));
         Query { area: self.key().0, narrow, filter, take: self.random.chance(30).then(|| self.random.below(5)) }
     }
 }

@@ -7,10 +7,18 @@
     unused_qualifications,
     single_use_lifetimes,
     non_local_definitions,
-    clippy::pedantic
+    clippy::pedantic,
+    clippy::impl_trait_in_params,
+    clippy::ref_option,
+    clippy::shadow_reuse,
+    clippy::shadow_same,
+    clippy::shadow_unrelated,
+    clippy::trait_duplication_in_bounds
 )]
 
-use table_runtime::{KeyPart, Property, TableEntity};
+use std::{borrow::Cow, time::SystemTime};
+
+use table_runtime::{KeyPart, Projection, Property, TableEntity};
 
 mod private {
     use super::TableEntity;
@@ -45,6 +53,46 @@ pub struct Documented {
     pub alias: Option<String>,
 }
 
+/// Two indexes that share an option.
+#[derive(TableEntity)]
+#[index(newest(partition(kind), row(posted), copy))]
+#[index(oldest(partition(kind), row(posted(time)), copy))]
+#[allow(non_snake_case)]
+pub struct Foreign {
+    /// Documented.
+    #[partition_key]
+    pub PartitionKey: String,
+    /// Documented.
+    #[row_key(reverse_time)]
+    pub posted: SystemTime,
+    /// Documented.
+    pub kind: Kind,
+    /// Documented.
+    pub Title: Option<Cow<'static, str>>,
+}
+
+mod old {
+    use super::{Projection, TableEntity};
+
+    /// Documented.
+    #[derive(TableEntity)]
+    #[deprecated = "a test"]
+    pub(super) struct Old<T: table_runtime::Property + Send + Sync + 'static> {
+        #[partition_key]
+        #[row_key]
+        pub(super) id: u32,
+        pub(super) value: T,
+    }
+
+    /// Documented.
+    #[derive(Projection)]
+    #[projection(of = Old<u32>)]
+    #[allow(deprecated)]
+    pub(super) struct Value {
+        pub(super) value: u32,
+    }
+}
+
 const fn is_shown(kind: &Kind, _: &str) -> bool {
     matches!(kind, Kind::One)
 }
@@ -74,5 +122,18 @@ fn generated_code_passes_the_strictest_lints() {
     let unused = private::Unused { id: 1, title: String::new() };
     let local = Local { id: String::new() };
     let documented = Documented { author: String::new(), id: Id(1), kind: Kind::One, alias: None };
-    drop((unused.id, unused.title, local.id, documented, Kind::Two));
+    let foreign = Foreign {
+        PartitionKey: String::new(),
+        posted: SystemTime::UNIX_EPOCH,
+        kind: Kind::One,
+        Title: Some("Keys".into()),
+    };
+    drop((unused.id, unused.title, local.id, documented, Kind::Two, foreign));
+    assert_eq!(deprecated(), 3);
+}
+
+#[allow(deprecated)]
+fn deprecated() -> u32 {
+    let (old, part) = (old::Old { id: 1, value: 1_u32 }, old::Value { value: 1 });
+    old.id + old.value + part.value
 }

@@ -1,17 +1,12 @@
 //! The struct of an entity's columns.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Literal, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::GenericParam;
 
-use super::{
-    context::Context,
-    docs,
-    field::{load, read_part, skip_part},
-    types::strategy_type,
-};
+use super::{context::Context, docs, types::strategy_type};
 use crate::{
-    hygiene::local,
+    hygiene::no_lints,
     model::{Mode, Source, Strategy},
 };
 
@@ -20,7 +15,7 @@ pub(super) fn definition(context: &Context<'_>) -> TokenStream {
     let Context { entity, columns, .. } = context;
     let (visibility, generics, ident) = (&entity.visibility, &entity.generics, &entity.ident);
     let (_, arguments, clause) = generics.split_for_impl();
-    let t = context.runtime.here();
+    let t = entity.runtime.here();
     let fields = entity.fields.iter().enumerate().filter_map(|(at, field)| {
         let (name, ty, visibility, docs) = (&field.ident, &field.ty, &field.visibility, &field.docs);
         let fact = match entity.property(at) {
@@ -37,19 +32,19 @@ pub(super) fn definition(context: &Context<'_>) -> TokenStream {
             #visibility #name: #t::Column<#ident #arguments, #ty, #column>
         })
     });
-    let documentation = docs::columns(entity);
+    let (documentation, no_lints) = (docs::columns(entity), no_lints());
     let fields: Vec<_> = fields.collect();
     let marker = parameter_marker(context).map(|ty| quote!(#[doc(hidden)] __entity: #ty));
     quote! {
         #[doc = #documentation]
-        #[allow(dead_code, deprecated, clippy::type_complexity)]
+        #no_lints
         #visibility struct #columns #generics #clause { #(#fields,)* #marker }
     }
 }
 
 /// Returns the arguments of a column's type: its mode, and its strategy unless that is the default.
 fn column(context: &Context<'_>, at: usize) -> TokenStream {
-    let t = context.runtime.here();
+    let t = context.entity.runtime.here();
     let mode = match context.entity.mode(at) {
         Mode::InKey => return quote!(#t::InKey),
         Mode::Indexed => quote!(#t::Indexed),
@@ -57,7 +52,7 @@ fn column(context: &Context<'_>, at: usize) -> TokenStream {
     };
     match context.entity.property(at) {
         Some(property) if !matches!(property.strategy, Strategy::Native) || property.default.is_some() => {
-            let strategy = strategy_type(property, &context.entity.fields[at].ty, context.runtime);
+            let strategy = strategy_type(property, &context.entity.fields[at].ty, &context.entity.runtime);
             quote!(#mode, #strategy)
         }
         _ => mode,
@@ -93,47 +88,36 @@ pub(super) fn implementations(context: &Context<'_>) -> TokenStream {
 
 /// Returns the value of `COLUMNS`.
 pub(super) fn value(context: &Context<'_>) -> TokenStream {
-    let t = context.runtime.here();
     let Context { entity, columns, .. } = context;
     let fields = entity.fields.iter().enumerate().filter_map(|(at, field)| {
         let ident = &field.ident;
-        let (name, load) = match entity.property(at) {
-            Some(property) => (property.name.value.as_str(), load(context, field, property)),
-            None if entity.mode(at) == Mode::InKey => ("", key_reader(context, at)),
+        let column = match entity.property(at) {
+            Some(property) => {
+                let (name, ty) = (&property.name.value, &field.ty);
+                let strategy = strategy_type(property, ty, context.runtime);
+                let t = context.runtime.at(ty.span());
+                quote_spanned!(ty.span()=> #t::property_column(#name, <#strategy as #t::Store<#ty>>::LOAD))
+            }
+            None if entity.mode(at) == Mode::InKey => key_column(context, at),
             None => return None,
         };
-        Some(quote!(#ident: #t::Column::new(#name, #load)))
+        Some(quote!(#ident: #column))
     });
     let fields: Vec<_> = fields.collect();
     let marker = parameter_marker(context).map(|_| quote!(__entity: ::core::marker::PhantomData));
     quote!(#columns { #(#fields,)* #marker })
 }
 
-/// Returns a closure that reads a field from the key that contains it.
-fn key_reader(context: &Context<'_>, at: usize) -> TokenStream {
+/// Returns the column of a field that is read from the key that contains it.
+fn key_column(context: &Context<'_>, at: usize) -> TokenStream {
     let entity = context.entity;
-    let (method, key, number) = match entity.source(at) {
-        Source::Partition(number) => ("partition_key", &entity.partition, number),
-        Source::Row(number) => ("row_key", &entity.row, number),
+    let number = match entity.source(at) {
+        Source::Partition(number) => number,
+        Source::Row(number) => entity.partition.parts.len() + number,
         Source::Property | Source::Skipped => unreachable!("a field with `Mode::InKey` is read from a key"),
     };
-    let (row, reader, value) = (local("row"), local(method), local("value"));
-    let method = Ident::new(method, Span::call_site());
-    let parts = &key.parts[..=number];
-    let reads = parts.iter().enumerate().map(|(position, part)| {
-        let is_last = position + 1 == key.parts.len();
-        if position < number {
-            skip_part(context, part, is_last, &reader)
-        } else {
-            let read = read_part(context, part, is_last, &reader);
-            quote!(let #value = #read;)
-        }
-    });
-    quote! {
-        |_, #row| {
-            let mut #reader = #row.#method(&Self::LAYOUTS[0])?;
-            #(#reads)*
-            ::core::result::Result::Ok(#value)
-        }
-    }
+    let part = entity.key_part(number);
+    let (t, fits, number) = (context.runtime.here(), context.fits(part), Literal::usize_unsuffixed(number));
+    let read = quote_spanned!(part.span=> #fits::field);
+    quote!(#t::key_column(#number, #read))
 }

@@ -16,14 +16,15 @@ use crate::{
 /// Entity with its bounds and the name of its columns.
 pub(super) struct Context<'a> {
     pub(super) entity: &'a Entity,
-    pub(super) runtime: &'a Runtime,
+    /// The alias of the runtime, because everything but the columns' struct is in one block.
+    pub(super) runtime: &'static Runtime,
     pub(super) bounds: Option<WhereClause>,
     pub(super) columns: Ident,
 }
 
 impl<'a> Context<'a> {
     pub(super) fn new(entity: &'a Entity) -> Self {
-        let runtime = &entity.runtime;
+        let runtime = &Runtime::Alias;
         let bounds = generics::bounds(entity, runtime);
         let columns = quote::format_ident!("{}Columns", entity.ident, span = Span::call_site());
         Self { entity, runtime, bounds, columns }

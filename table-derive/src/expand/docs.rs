@@ -1,5 +1,6 @@
 //! The documentation of generated items: first what the item does, then the stored layout.
 
+use super::example;
 use crate::{
     encoding::Encoding,
     model::{Access, Content, Entity, Index, Key, Layout, Part},
@@ -30,7 +31,7 @@ pub(super) fn key(entity: &Entity) -> String {
         "" => format!("Returns a point query for the only row of `{}`.", entity.ident),
         fields => format!("Returns a point query for the row with the given {fields}."),
     };
-    format!("{fact}\n\n{}", layout(entity, entity.primary()))
+    format!("{fact} It makes one request.\n\n{}", layout(entity, entity.primary()))
 }
 
 /// Documents `by_key` and `by_NAME`. The arguments are the values of `opened`.
@@ -47,8 +48,15 @@ pub(super) fn by(entity: &Entity, layout: Layout<'_>, opened: &[Part], access: A
         }
         _ => opens(entity, layout, &fields, access),
     };
-    let cost = layout.index.map(|index| format!("\n\n{}", cost(index))).unwrap_or_default();
-    format!("{fact}\n\n{}{cost}", self::layout(entity, layout))
+    let cost = match (layout.index, access, row) {
+        (Some(index), ..) => cost(index),
+        (None, Access::Opened, []) => "It makes one request.".to_owned(),
+        (None, Access::Spread(_) | Access::FanOut(_), _) => {
+            "One request reads up to 1000 rows of a partition; the partitions are read at the same time.".to_owned()
+        }
+        (None, ..) => "One request reads up to 1000 rows.".to_owned(),
+    };
+    format!("{fact}\n\n{}\n\n{cost}", self::layout(entity, layout))
 }
 
 fn opens(entity: &Entity, layout: Layout<'_>, fields: &str, access: Access) -> String {
@@ -101,9 +109,10 @@ fn cost(index: &Index) -> String {
 
 /// Documents `by_partitions`.
 pub(super) fn by_partitions(entity: &Entity) -> String {
-    let first = entity.partition.parts.first().map_or("", |part| entity.fields[part.field].name.as_str());
+    let first = field_names(entity, entity.partition.parts.iter().take(1));
     format!(
-        "Reads every row of the partitions whose `{first}` is in the range, in the order of their keys.\n\n{}",
+        "Reads every row of the partitions whose {first} is in the range, in the order of their keys.\n\n{}\n\nOne request \
+         reads up to 1000 rows.",
         layout(entity, entity.primary())
     )
 }
@@ -114,7 +123,7 @@ pub(super) fn scan(entity: &Entity) -> String {
         Some(slice) => format!("all tables `{}{}`", entity.table.value, slice.digits()),
         None => format!("the whole table `{}`", entity.table.value),
     };
-    format!("Reads {tables}. Compiles only with `#[table(allow_scan)]`.")
+    format!("Reads {tables}. One request reads up to 1000 rows.")
 }
 
 /// Describes the order of the rows: ", newest `posted` first, then by `id`".
@@ -138,16 +147,17 @@ fn order(entity: &Entity, part: &Part) -> String {
     }
 }
 
-/// Lists the fields of the parts, each once.
+/// Lists the fields of the parts with the types of their arguments, each once.
 fn field_names<'a>(entity: &Entity, parts: impl Iterator<Item = &'a Part>) -> String {
-    let mut names: Vec<&str> = Vec::new();
+    let mut fields: Vec<(usize, String)> = Vec::new();
     for part in parts {
-        let name = entity.fields[part.field].name.as_str();
-        if !names.contains(&name) {
-            names.push(name);
+        if fields.iter().all(|(field, _)| *field != part.field) {
+            let name = &entity.fields[part.field].name;
+            fields.push((part.field, format!("{name}: {}", example::argument(entity, part))));
         }
     }
-    list(&names)
+    let texts: Vec<&str> = fields.iter().map(|(_, text)| text.as_str()).collect();
+    list(&texts)
 }
 
 /// Describes the table and its two keys.
@@ -156,11 +166,22 @@ fn layout(entity: &Entity, layout: Layout<'_>) -> String {
         Some(slice) => format!("Tables `{}{}`", layout.table.value, slice.digits()),
         None => format!("Table `{}`", layout.table.value),
     };
-    format!(
-        "{table}, `PartitionKey` {}, `RowKey` {}.",
+    let keys = format!(
+        "{table}, `PartitionKey` {}, `RowKey` {}",
         stored_key(entity, layout.partition),
         stored_key(entity, layout.row)
-    )
+    );
+    match (example::key(entity, layout.partition), example::key(entity, layout.row)) {
+        (Some(partition), Some(row)) if layout.partition.parts.len() + layout.row.parts.len() > 0 => {
+            format!("{keys}: for example {} and {}.", shown(&partition), shown(&row))
+        }
+        _ => format!("{keys}."),
+    }
+}
+
+/// Returns a key as documentation shows it.
+fn shown(key: &str) -> String {
+    if key.is_empty() { "an empty row key".to_owned() } else { format!("`{key}`") }
 }
 
 fn stored_key(entity: &Entity, key: &Key) -> String {

@@ -1,27 +1,47 @@
 //! The expressions that read and write one field.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote_spanned;
 
 use super::{context::Context, types::strategy_type};
 use crate::{
     hygiene::{local, this},
     model::{Field, Part, Property},
+    runtime::Runtime,
 };
+
+/// Returns the value of a `Result`, or returns its error from the function. The operator `?` does the same, but its traits
+/// cost the compiler much more.
+pub(super) fn or_return(span: Span, result: &TokenStream) -> TokenStream {
+    let (t, value, error) = (Runtime::Alias.at(span), local("value"), local("error"));
+    quote_spanned! {span=>
+        match #result {
+            #t::Ok(#value) => #value,
+            #t::Err(#error) => return #t::Err(#error),
+        }
+    }
+}
+
+/// Returns the statement that returns the error of a `Result<(), _>` from the function.
+pub(super) fn if_failed_return(span: Span, result: &TokenStream) -> TokenStream {
+    let (t, error) = (Runtime::Alias.at(span), local("error"));
+    quote_spanned! {span=>
+        if let #t::Err(#error) = #result {
+            return #t::Err(#error);
+        }
+    }
+}
 
 /// Returns the value of the next part of a key.
 pub(super) fn read_part(context: &Context<'_>, part: &Part, is_last: bool, reader: &Ident) -> TokenStream {
-    let (fits, ty, type_span) = (context.fits(part), context.part_type(part), context.type_span(part));
-    let t = context.runtime.at(type_span);
-    let read = quote_spanned!(part.span=> #fits::part::<#is_last>(&mut #reader)?);
-    let value = quote_spanned!(type_span=> <#ty as #t::KeyPart>::from_key(#read));
-    quote_spanned!(type_span=> #t::KeyReader::value(#value, #reader)?)
+    let fits = context.fits(part);
+    or_return(part.span, &quote_spanned!(part.span=> #fits::field(&mut #reader, #is_last)))
 }
 
 /// Returns the statement that skips the next part of a key.
 pub(super) fn skip_part(context: &Context<'_>, part: &Part, is_last: bool, reader: &Ident) -> TokenStream {
     let fits = context.fits(part);
-    quote_spanned!(part.span=> #fits::skip::<#is_last>(&mut #reader)?;)
+    if_failed_return(part.span, &quote_spanned!(part.span=> #fits::skip(&mut #reader, #is_last)))
 }
 
 /// Returns the path of the function that reads a property.
@@ -38,7 +58,10 @@ pub(super) fn store(context: &Context<'_>, field: &Field, property: &Property) -
     let (ident, ty, name) = (&field.ident, &field.ty, &property.name.value);
     let strategy = strategy_type(property, ty, context.runtime);
     let (t, this) = (context.runtime.at(ty.span()), this(ty.span()));
-    quote_spanned!(ty.span()=> <#strategy as #t::Store<#ty>>::store(&#this.#ident, #name, #properties)?;)
+    if_failed_return(
+        ty.span(),
+        &quote_spanned!(ty.span()=> <#strategy as #t::Store<#ty>>::store(&#this.#ident, #name, #properties)),
+    )
 }
 
 /// Returns the type of a field's property.

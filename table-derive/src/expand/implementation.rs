@@ -8,13 +8,13 @@ use syn::spanned::Spanned as _;
 use super::{
     columns,
     context::Context,
-    field::{load, property_type, read_part, skip_part, store},
+    field::{if_failed_return, load, or_return, property_type, read_part, skip_part, store},
     indexes,
     types::{self, option},
 };
 use crate::{
     hygiene::{at, local, this},
-    model::{Index, Key, Layout, Slice, Source},
+    model::{Index, Key, Layout, Slice, Source, Storage},
 };
 
 /// Returns the traits that allow operations for some entities.
@@ -53,7 +53,6 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
         #one_version
         #sliced
         #[automatically_derived]
-        #[allow(clippy::type_complexity)]
         impl #parameters #t::Keyed<#partition, #row> for #ident #arguments #bounds {}
     }
 }
@@ -67,7 +66,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let properties = entity.properties().map(|(field, property)| {
         let (name, ty, edm) = (&property.name.value, &field.ty, property_type(context, field, property));
         let (field, t) = (&field.name, context.runtime.at(ty.span()));
-        quote_spanned!(ty.span()=> #t::PropertyInfo { field: #field, name: #name, edm: ::core::option::Option::Some(#edm) })
+        quote_spanned!(ty.span()=> #t::PropertyInfo { field: #field, name: #name, edm: #t::Some(#edm) })
     });
     let (name, kind) = (entity.name(), option(entity.kind.as_ref()));
     let was = option(entity.was.as_ref().map(|was| &was.value));
@@ -76,7 +75,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let version = version(context);
     let deny_unknown = entity.deny_unknown.then(|| {
         quote!(
-            const DENY_UNKNOWN: ::core::primitive::bool = true;
+            const DENY_UNKNOWN: #t::bool = true;
         )
     });
     let columns_value = columns::value(context);
@@ -86,19 +85,22 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let read_older = read_older(context);
     quote! {
         #[automatically_derived]
-        #[allow(deprecated, clippy::type_complexity)]
         impl #parameters #t::TableEntity for #ident #arguments #bounds {
             const LAYOUTS: &'static [#t::LayoutInfo] = &[#(#layouts),*];
             const PROPERTIES: &'static [#t::PropertyInfo] = &[#(#properties),*];
-            const NAME: &'static ::core::primitive::str = #name;
-            const WAS: ::core::option::Option<&'static ::core::primitive::str> = #was;
-            const KIND: ::core::option::Option<&'static ::core::primitive::str> = #kind;
-            const WRITE_ID: ::core::primitive::bool = #write_id;
-            const SEPARATOR: ::core::option::Option<::core::primitive::char> = #separator;
+            const NAME: &'static #t::str = #name;
+            const WAS: #t::Option<&'static #t::str> = #was;
+            const KIND: #t::Option<&'static #t::str> = #kind;
+            const WRITE_ID: #t::bool = #write_id;
+            const SEPARATOR: #t::Option<#t::char> = #separator;
             #deny_unknown
             #version
             type Columns = #columns #arguments;
             const COLUMNS: #columns #arguments = #columns_value;
+            type Scan = #t::Rows<Self, #t::Done, #t::cost::TableScan>;
+            fn scan() -> Self::Scan {
+                #t::QueryBuilder::<Self>::new(0).rows()
+            }
             #keys
             #write
             #write_index
@@ -112,14 +114,14 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
 
 /// Returns the constants of the version, if they differ from the defaults.
 fn version(context: &Context<'_>) -> TokenStream {
-    let entity = context.entity;
+    let (entity, t) = (context.entity, context.runtime.here());
     let version = entity.version.map(|version| {
         let version = Literal::usize_unsuffixed(version);
-        quote!(const VERSION: ::core::primitive::u32 = #version;)
+        quote!(const VERSION: #t::u32 = #version;)
     });
     let skip_newer = entity.skip_newer.then(|| {
         quote!(
-            const SKIP_NEWER: ::core::primitive::bool = true;
+            const SKIP_NEWER: #t::bool = true;
         )
     });
     quote!(#version #skip_newer)
@@ -135,7 +137,7 @@ fn read_older(context: &Context<'_>) -> Option<TokenStream> {
         #[inline]
         fn read_older(
             #row: #t::StoredRow<'_>,
-            #version: ::core::primitive::u32,
+            #version: #t::u32,
         ) -> #t::Result<#t::ReadEntity<Self>> {
             #read(#row, #version)
         }
@@ -210,18 +212,8 @@ fn layout(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
         let parts = key.parts.iter().map(|part| {
             let (field, encoding) = (&context.entity.fields[part.field].name, part.encoding.to_string());
             let fits = context.fits(part);
-            let kind = quote_spanned!(part.span=> #fits::KIND);
-            let self_delimiting = quote_spanned!(part.span=> #fits::SELF_DELIMITING);
-            let example = quote_spanned!(part.span=> #fits::EXAMPLE);
-            quote! {
-                #t::PartInfo {
-                    field: #field,
-                    kind: #kind,
-                    encoding: #encoding,
-                    self_delimiting: #self_delimiting,
-                    example: #example,
-                }
-            }
+            let info = quote_spanned!(part.span=> #fits::INFO);
+            quote!(#t::PartInfo { field: #field, encoding: #encoding, ..#info })
         });
         quote!(&[#(#parts),*])
     };
@@ -265,24 +257,24 @@ fn keys(context: &Context<'_>) -> TokenStream {
             match #layout {
                 #(#numbers => {
                     #arms
-                    ::core::result::Result::Ok(true)
+                    #t::Ok(true)
                 })*
-                _ => ::core::result::Result::Ok(false),
+                _ => #t::Ok(false),
             }
         }
     } else {
         quote! {
             let _ = (#layout, #keys);
-            ::core::result::Result::Ok(true)
+            #t::Ok(true)
         }
     };
     quote! {
         #[inline]
         fn keys(
             &self,
-            #layout: ::core::primitive::usize,
+            #layout: #t::usize,
             #keys: &mut #t::KeyWriter,
-        ) -> ::core::result::Result<::core::primitive::bool, #t::KeyProblem> {
+        ) -> #t::WrittenKeys {
             #arms
         }
     }
@@ -305,7 +297,7 @@ fn layout_keys(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
             } else {
                 quote_spanned!(ty.span()=> <#part_type as #t::KeyPart>::to_value(&#this.#ident))
             };
-            quote_spanned!(part.span=> #fits::#method::<_, #is_last>(#value, #keys)?;)
+            if_failed_return(part.span, &quote_spanned!(part.span=> #fits::#method(#value, #keys, #is_last)))
         });
         quote!(#(#writes)*)
     };
@@ -325,7 +317,7 @@ fn write(context: &Context<'_>) -> TokenStream {
         fn write(&self, #properties: &mut #t::PropertyWriter<'_>) -> #t::Result<()> {
             #unused
             #(#writes)*
-            ::core::result::Result::Ok(())
+            #t::Ok(())
         }
     }
 }
@@ -345,10 +337,16 @@ fn read(context: &Context<'_>) -> TokenStream {
             }
             (Source::Property, Some(property)) => {
                 let (load, name) = (load(context, field, property), &property.name.value);
-                let read = quote_spanned!(field.ty.span()=> #load(#name, #row)?);
+                let read = or_return(field.ty.span(), &quote_spanned!(field.ty.span()=> #load(#name, #row)));
                 quote!(#ident: #read)
             }
-            (Source::Property | Source::Skipped, _) => quote!(#ident: ::core::default::Default::default()),
+            (Source::Property | Source::Skipped, _) if matches!(field.storage, Storage::Refused) => {
+                quote!(#ident: #t::refused())
+            }
+            (Source::Property | Source::Skipped, _) => {
+                let t = context.runtime.at(field.ty.span());
+                quote_spanned!(field.ty.span()=> #ident: #t::skipped())
+            }
         }
     });
     quote! {
@@ -356,7 +354,7 @@ fn read(context: &Context<'_>) -> TokenStream {
         fn read(#row: &mut #t::RowReader<'_>) -> #t::Result<Self> {
             #partition_key
             #row_key
-            ::core::result::Result::Ok(Self { #(#fields),* })
+            #t::Ok(Self { #(#fields),* })
         }
     }
 }
@@ -367,7 +365,8 @@ fn read_key(context: &Context<'_>, name: &str, key: &Key, source: fn(usize) -> S
     let method = Ident::new(name, Span::call_site());
     if key.parts.is_empty() {
         // The method also checks the constant.
-        return quote!(let _ = #row.#method(&Self::LAYOUTS[0])?;);
+        let read = or_return(Span::call_site(), &quote!(#row.#method(&Self::LAYOUTS[0])));
+        return quote!(let _ = #read;);
     }
     let parts = key.parts.iter().enumerate().map(|(position, part)| {
         let is_last = position + 1 == key.parts.len();
@@ -379,8 +378,9 @@ fn read_key(context: &Context<'_>, name: &str, key: &Key, source: fn(usize) -> S
             skip_part(context, part, is_last, &reader)
         }
     });
+    let key = or_return(Span::call_site(), &quote!(#row.#method(&Self::LAYOUTS[0])));
     quote! {
-        let mut #reader = #row.#method(&Self::LAYOUTS[0])?;
+        let mut #reader = #key;
         #(#parts)*
     }
 }

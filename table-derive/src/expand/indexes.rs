@@ -1,13 +1,13 @@
 //! The parts of the implementation that indexes need: which entities have a row, the content of the row, and the
 //! entity's key.
 
-use proc_macro2::{Ident, Literal, TokenStream};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 
 use super::{
     context::Context,
-    field::{read_part, store},
+    field::{if_failed_return, or_return, read_part, store},
     types::{option, strategy_type},
 };
 use crate::{
@@ -32,11 +32,11 @@ pub(super) fn info(context: &Context<'_>, layout: Layout<'_>, index: &Index) -> 
     let when = option(index.when.as_ref().map(|when| when_info(context, when)));
     let pointer = index.pointer.iter().map(|pointer| {
         let (field, name) = (&context.entity.fields[pointer.field].name, &pointer.name.value);
-        quote!(#t::PropertyInfo { field: #field, name: #name, edm: ::core::option::Option::None })
+        quote!(#t::PropertyInfo { field: #field, name: #name, edm: #t::None })
     });
     let included = included(context, index).map(|(field, property)| {
         let (field, name) = (&field.name, &property.name.value);
-        quote!(#t::PropertyInfo { field: #field, name: #name, edm: ::core::option::Option::None })
+        quote!(#t::PropertyInfo { field: #field, name: #name, edm: #t::None })
     });
     let values = values(context, layout).map(|Value { number, property, .. }| {
         let (number, name) = (Literal::usize_unsuffixed(number), &property.name.value);
@@ -80,17 +80,20 @@ fn dense(code: &str) -> String {
 /// Returns the statements that return early if the entity has no row in the index, and otherwise assign the values of
 /// the index to variables.
 pub(super) fn present(context: &Context<'_>, index: &Index) -> TokenStream {
-    let entity = context.entity;
-    let absent = quote!(return ::core::result::Result::Ok(false));
+    let (entity, here) = (context.entity, context.runtime.here());
+    let absent = quote!(return #here::Ok(false));
     let when = index.when.as_ref().map(|when| {
         let path = &when.path;
         let fields = when.fields.iter().map(|condition| {
-            let span = condition.span;
+            // A misfit is reported at the path, because the function may be wrong, and never the field.
+            let span = path.span();
             let (ident, this) = (at(&entity.fields[condition.field].ident, span), this(span));
             quote_spanned!(span=> &#this.#ident)
         });
-        let call = quote_spanned!(path.span()=> #path(#(#fields),*));
-        quote!(if !#call { #absent; })
+        let holds = Ident::new("holds", path.span().resolved_at(Span::mixed_site()));
+        let t = context.runtime.at(path.span());
+        let call = quote_spanned!(path.span()=> let #holds: #t::bool = #path(#(#fields),*););
+        quote!(#call if !#holds { #absent; })
     });
     let mut fields: Vec<usize> = Vec::new();
     for part in index.values() {
@@ -103,7 +106,7 @@ pub(super) fn present(context: &Context<'_>, index: &Index) -> TokenStream {
         let (value, t) = (part_local(field), context.runtime.at(ty.span()));
         let this = this(ty.span());
         let part = quote_spanned!(ty.span()=> <#ty as #t::Indexable>::part(&#this.#ident));
-        quote!(let ::core::option::Option::Some(#value) = #part else { #absent };)
+        quote!(let #here::Some(#value) = #part else { #absent };)
     });
     quote!(#when #(#values)*)
 }
@@ -125,7 +128,10 @@ pub(super) fn write_index(context: &Context<'_>) -> Option<TokenStream> {
                 let Field { ident, ty, .. } = &entity.fields[pointer.field];
                 let name = &pointer.name.value;
                 let (t, this) = (context.runtime.at(ty.span()), this(ty.span()));
-                quote_spanned!(ty.span()=> #t::point::<#ty>(&#this.#ident, #name, #properties)?;)
+                if_failed_return(
+                    ty.span(),
+                    &quote_spanned!(ty.span()=> #t::point::<#ty>(&#this.#ident, #name, #properties)),
+                )
             });
             let included = included(context, index).map(|(field, property)| store(context, field, property));
             let writes: Vec<_> = pointer.chain(included).collect();
@@ -138,14 +144,14 @@ pub(super) fn write_index(context: &Context<'_>) -> Option<TokenStream> {
             #[inline]
             fn write_index(
                 &self,
-                #layout: ::core::primitive::usize,
+                #layout: #t::usize,
                 #properties: &mut #t::PropertyWriter<'_>,
             ) -> #t::Result<()> {
                 match #layout {
                     #(#arms)*
                     _ => {}
                 }
-                ::core::result::Result::Ok(())
+                #t::Ok(())
             }
         }
     })
@@ -198,14 +204,14 @@ pub(super) fn index_value(context: &Context<'_>) -> Option<TokenStream> {
         quote! {
             #[inline]
             fn index_value(
-                #layout: ::core::primitive::usize,
-                #part: ::core::primitive::usize,
+                #layout: #t::usize,
+                #part: #t::usize,
                 mut #key: #t::KeyReader<'_>,
                 #properties: &mut #t::PropertyWriter<'_>,
             ) -> #t::Result<()> {
                 match (#layout, #part) {
                     #(#arms,)*
-                    _ => ::core::result::Result::Ok(()),
+                    _ => #t::Ok(()),
                 }
             }
         }
@@ -231,9 +237,9 @@ pub(super) fn owner_part(context: &Context<'_>) -> Option<TokenStream> {
             };
             let (name, ty, method) = (&field.name, &field.ty, Ident::new(method, key_part.span));
             let t = context.runtime.at(ty.span());
-            let read = quote_spanned!(ty.span()=> #owner.value::<#ty>(#name)?);
+            let read = or_return(ty.span(), &quote_spanned!(ty.span()=> #owner.value::<#ty>(#name)));
             let to_value = quote_spanned!(ty.span()=> <#ty as #t::KeyPart>::to_value(&#value));
-            let write = quote_spanned!(key_part.span=> #fits::#method::<_, #is_last>(#to_value, #owner.keys()));
+            let write = quote_spanned!(key_part.span=> #fits::#method(#to_value, #owner.keys(), #is_last));
             let number = Literal::usize_unsuffixed(number);
             quote! {
                 #number => {
@@ -247,10 +253,10 @@ pub(super) fn owner_part(context: &Context<'_>) -> Option<TokenStream> {
     (!arms.is_empty()).then(|| {
         quote! {
             #[inline]
-            fn owner_part(#part: ::core::primitive::usize, #owner: &mut #t::OwnerReader<'_>) -> #t::Result<()> {
+            fn owner_part(#part: #t::usize, #owner: &mut #t::OwnerReader<'_>) -> #t::Result<()> {
                 match #part {
                     #(#arms)*
-                    _ => ::core::result::Result::Ok(()),
+                    _ => #t::Ok(()),
                 }
             }
         }

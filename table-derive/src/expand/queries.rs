@@ -25,7 +25,6 @@ pub(super) fn queries(context: &Context<'_>) -> TokenStream {
     });
     let by: Vec<_> = by.collect();
     quote! {
-        #[allow(dead_code, deprecated, private_interfaces, clippy::type_complexity, clippy::too_many_arguments)]
         impl #parameters #ident #arguments #bounds {
             #key
             #(#by)*
@@ -57,11 +56,11 @@ fn key(context: &Context<'_>) -> TokenStream {
     let narrowing = row.iter().enumerate().map(|(position, part)| {
         let (fits, field) = (context.fits(part), &entity.fields[part.field].ident);
         let is_last = position + 1 == row.len();
-        quote_spanned!(part.span=> #fits::push_row::<_, #is_last>(#field, &mut #query);)
+        quote_spanned!(part.span=> #fits::push_row(#field, &mut #query, #is_last);)
     });
     let body = quote!(#opening #(#narrowing)* #query.point());
     let function = Function {
-        name: "key",
+        name: &entity.functions.name("key"),
         documentation: &docs::key(entity),
         origin: entity.row.parts.first().or(entity.partition.parts.first()),
         arguments: &arguments(layout.partition.parts.iter().chain(row)),
@@ -110,7 +109,10 @@ fn by(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
     };
     let value = layout.index.and_then(|index| index.values().next());
     let function = Function {
-        name: &format!("by_{}", layout.name()),
+        name: &match layout.index {
+            Some(index) => format!("by_{}", index.name.value),
+            None => context.entity.functions.name("by_key"),
+        },
         documentation: &docs::by(context.entity, layout, opened, access),
         origin: value.or(partition.first()).or(row.first()),
         arguments: &arguments(opened),
@@ -153,11 +155,12 @@ fn by_partitions(context: &Context<'_>) -> Option<TokenStream> {
     let first = parts.first().filter(|_| matches!(layout.access(), Access::Opened))?;
     let t = context.runtime.here();
     let (documentation, visibility) = (docs::by_partitions(entity), &entity.visibility);
+    let name = Ident::new(&entity.functions.name("by_partitions"), Span::call_site());
     let (ty, parts) = (context.part_type(first), context.part_list(parts, &quote!(())));
     Some(quote! {
         #[doc = #documentation]
         #[inline]
-        #visibility fn by_partitions<'range>(
+        #visibility fn #name<'range>(
             range: impl #t::Bounds<#t::Arg<'range, #ty>>,
         ) -> #t::Rows<Self, #t::Done, #t::cost::PartitionRange>
         where
@@ -168,21 +171,21 @@ fn by_partitions(context: &Context<'_>) -> Option<TokenStream> {
     })
 }
 
-/// Returns `scan`. It exists without `allow_scan` too, so that the compiler reports the missing attribute.
-fn scan(context: &Context<'_>) -> TokenStream {
+/// Returns `scan`, under `allow_scan`. The trait's function of the same name has the message about the missing attribute.
+fn scan(context: &Context<'_>) -> Option<TokenStream> {
+    let entity = context.entity;
     let t = context.runtime.here();
-    let documentation = docs::scan(context.entity);
-    let visibility = &context.entity.visibility;
-    quote! {
-        #[doc = #documentation]
-        #[inline]
-        #visibility fn scan() -> #t::Rows<Self, #t::Done, #t::cost::TableScan>
-        where
-            for<'allowed> Self: #t::AllowScan,
-        {
-            #t::QueryBuilder::<Self>::new(0).rows()
+    let (documentation, visibility) = (docs::scan(entity), &entity.visibility);
+    let name = Ident::new(&entity.functions.name("scan"), Span::call_site());
+    entity.allow_scan.then(|| {
+        quote! {
+            #[doc = #documentation]
+            #[inline]
+            #visibility fn #name() -> #t::Rows<Self, #t::Done, #t::cost::TableScan> {
+                <Self as #t::TableEntity>::scan()
+            }
         }
-    }
+    })
 }
 
 impl Function<'_> {
@@ -226,7 +229,7 @@ fn opening(context: &Context<'_>, layout: Layout<'_>, count: usize) -> TokenStre
     let parts = partition[..count].iter().enumerate().map(|(position, part)| {
         let (fits, field) = (context.fits(part), &context.entity.fields[part.field].ident);
         let is_last = position + 1 == partition.len();
-        quote_spanned!(part.span=> #fits::push_partition::<_, #is_last>(#field, &mut #query);)
+        quote_spanned!(part.span=> #fits::push_partition(#field, &mut #query, #is_last);)
     });
     quote! {
         #[allow(unused_mut)]

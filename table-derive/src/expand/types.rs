@@ -6,7 +6,8 @@ use quote::{ToTokens, quote, quote_spanned};
 use crate::{
     case::Case,
     encoding::{Encoding, Step},
-    model::{Entity, FieldType, Part, Property, Strategy},
+    field_type::FieldType,
+    model::{Entity, Part, Property, Strategy},
     runtime::Runtime,
 };
 
@@ -76,7 +77,8 @@ pub(super) fn strategy_type(property: &Property, ty: &FieldType, runtime: &Runti
     }
 }
 
-/// Returns an `Option` as an expression.
+/// Returns an `Option` as an expression in the block with the alias.
 pub(super) fn option(value: Option<impl ToTokens>) -> TokenStream {
-    value.map_or_else(|| quote!(::core::option::Option::None), |value| quote!(::core::option::Option::Some(#value)))
+    let t = Runtime::Alias.here();
+    value.map_or_else(|| quote!(#t::None), |value| quote!(#t::Some(#value)))
 }

@@ -5,10 +5,12 @@ use quote::ToTokens as _;
 use syn::{Data, DeriveInput, Fields, Generics, Ident, Path, Visibility, ext::IdentExt as _};
 
 use super::{
-    field::{Field, Property, Storage},
+    field::{Field, Property, Storage, Strategy},
+    functions::Functions,
     index::{Base, Index},
     key::{Key, Part},
     layout::Layout,
+    refused,
     slice::Slice,
 };
 use crate::{
@@ -42,6 +44,7 @@ pub(crate) struct Entity {
     /// Struct that reads rows of older versions.
     pub(crate) from: Option<Path>,
     pub(crate) skip_newer: bool,
+    pub(crate) functions: Functions,
     pub(crate) separator: Option<Text>,
     pub(crate) slice: Option<Slice>,
     pub(crate) partition: Key,
@@ -101,6 +104,8 @@ impl Entity {
         let version = keys.number("version", 2..=MAX_VERSION, errors).map(|(_, version)| version);
         let from = keys.path("from", errors);
         let skip_newer = keys.flag("skip_newer", errors).is_some();
+        let functions = Functions::read(&mut keys, errors);
+        functions.check_scan(allow_scan, errors);
         keys.finish(errors);
 
         let mut entity = Self {
@@ -118,6 +123,7 @@ impl Entity {
             version,
             from,
             skip_newer,
+            functions,
             separator,
             slice: None,
             partition: Key { constant: partition, ..Key::default() },
@@ -137,6 +143,7 @@ impl Entity {
             entity.indexes.extend(index);
         }
         entity.prefix_own_rows();
+        entity.refuse_types(errors);
         (input.generics.lifetimes().next().is_none()).then_some(entity)
     }
 
@@ -157,6 +164,21 @@ impl Entity {
             self.row.parts.push(Part::read(at, keys, declared, errors));
         }
         self.fields.push(Field::read(ident, declared, style, errors));
+    }
+
+    /// Reports fields whose types can be no property. They are not stored, so that the compiler does not report them again.
+    fn refuse_types(&mut self, errors: &mut Errors) {
+        for at in 0..self.fields.len() {
+            let is_free = self.mode(at) == Mode::Free;
+            let field = &mut self.fields[at];
+            if let Storage::Property(Property { strategy: Strategy::Native, default: None, .. }) = &field.storage
+                && let Some(advice) = refused::advice(&field.ty)
+                && is_free
+            {
+                errors.on(field.ty.declared(), advice);
+                field.storage = Storage::Refused;
+            }
+        }
     }
 
     /// Gives the entity's own rows a prefix if index rows are in the same table, so that the rows cannot collide.
@@ -278,7 +300,9 @@ fn named_fields<'a>(
         Data::Enum(data) => report(
             data.enum_token.to_token_stream(),
             "is for structs, because a row is one set of properties",
-            "for an enum of names in a key or a property, derive `KeyPart` or `Property` on it".to_owned(),
+            "for an enum of entities, derive `EntityGroup`; for an enum of names in a key or a property, derive `KeyPart` or \
+             `Property`"
+                .to_owned(),
         ),
         Data::Union(data) => report(
             data.union_token.to_token_stream(),

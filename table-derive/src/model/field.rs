@@ -1,12 +1,9 @@
 //! The fields of an entity.
 
-use std::ops::Deref;
+use proc_macro2::Span;
+use syn::{Attribute, Ident, Type, Visibility, ext::IdentExt as _};
 
-use proc_macro2::{Span, TokenStream};
-use quote::ToTokens;
-use syn::{Attribute, Ident, Type, Visibility, ext::IdentExt as _, spanned::Spanned as _};
-
-use crate::{attributes::Keys, case::Case, errors::Errors, names, text::Text};
+use crate::{attributes::Keys, case::Case, errors::Errors, field_type::FieldType, names, text::Text};
 
 /// Field of the struct.
 pub(crate) struct Field {
@@ -19,41 +16,12 @@ pub(crate) struct Field {
     pub(crate) storage: Storage,
 }
 
-/// Type of a field.
-pub(crate) struct FieldType {
-    ty: Type,
-    span: Span,
-}
-
-impl FieldType {
-    fn new(ty: &Type) -> Self {
-        Self { ty: ty.clone(), span: ty.span() }
-    }
-
-    /// Returns the span of the whole type. The compiler takes long to compute it, and most of the generated code has it.
-    pub(crate) const fn span(&self) -> Span {
-        self.span
-    }
-}
-
-impl Deref for FieldType {
-    type Target = Type;
-
-    fn deref(&self) -> &Type {
-        &self.ty
-    }
-}
-
-impl ToTokens for FieldType {
-    fn to_tokens(&self, tokens: &mut TokenStream) {
-        self.ty.to_tokens(tokens);
-    }
-}
-
 /// Content of the field's `#[property(…)]`.
 pub(crate) enum Storage {
     /// `skip`, with its span.
     Skipped(Span),
+    /// Nothing, after an error about its type.
+    Refused,
     Property(Property),
 }
 
@@ -95,9 +63,13 @@ impl Field {
 
     /// Returns true if the field is not stored.
     pub(crate) fn is_skipped(&self) -> bool {
-        matches!(self.storage, Storage::Skipped(_))
+        matches!(self.storage, Storage::Skipped(_) | Storage::Refused)
     }
 }
+
+/// What to write for a default that is not `Default`.
+const DEFAULT_HELP: &str = "help: a row without the property is read as `Default::default()`; for another value, write a \
+                            newtype with its own `Default`";
 
 impl Storage {
     fn read(field: &syn::Field, default_name: Text, errors: &mut Errors) -> Self {
@@ -107,7 +79,7 @@ impl Storage {
         let rename = keys.text("rename", errors);
         let json = keys.flag("json", errors);
         let text = keys.flag("text", errors);
-        let default = keys.flag("default", errors);
+        let default = keys.flag_with("default", DEFAULT_HELP, errors);
         keys.finish(errors);
 
         if let (Some(_), Some(text)) = (json, text) {

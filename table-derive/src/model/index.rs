@@ -392,7 +392,7 @@ fn rename_pointer(
     errors: &mut Errors,
 ) {
     let fields: Vec<_> = pointer.iter().map(|property| base.fields[property.field].name.as_str()).collect();
-    for (ident, text) in renames.texts(errors) {
+    for (ident, text) in renames.texts("field", errors) {
         if fields.is_empty() {
             let why = if is_list { "a list stores only ids" } else { "its keys contain the entity's whole key" };
             errors.on(&ident, format_args!("the index `{}` has no pointer to rename: {why}; remove it", name.value));

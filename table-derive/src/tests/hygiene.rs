@@ -59,7 +59,7 @@ fn code_of_an_entity_names_only_its_types_and_absolute_paths() {
     });
     // `Columns` is the associated type of the trait.
     assert!(tokens.to_string().contains("fn by_g"), "{tokens}");
-    assert_eq!(names(tokens), "A Bound C Columns E F G Old Post PostColumns Self");
+    assert_eq!(names(tokens), "A Bound C Columns E F G Old Post PostColumns Scan Self");
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn wrong_names_are_reported() {
     refused! {
         index => "needs the name of the index first; write `#[index(name, …)]`";
         index() => "`#[index()]` is empty";
-        index = "name" => "in parentheses; write `#[index(…)]`";
+        index = "name" => "in parentheses; write `#[index(name)]`";
         index(prefix = "name-") => "needs the name of the index first";
         index(unique, name) => "needs the name of the index before the options";
         index(key, partition(name)) => "`by_key` is the query of the primary key";
@@ -86,7 +86,7 @@ fn wrong_explicit_keys_are_reported() {
         index(full, partition(name(lowercse))) => "did you mean `lowercase`?";
         index(full, partition(name(lowercase, uppercase))) => "`lowercase` and `uppercase` exclude each other";
         index(full, lowercase, partition(name)) => "`partition(field(lowercase))` or `row(field(lowercase))`";
-        index(full, partition = "name") => "`partition` takes a list; write `partition(…)`";
+        index(full, partition = "name") => "`partition` takes a list; write `partition(field, …)`";
         index(full, partition(name = "x")) => "`partition` takes fields; write `partition(field, …)`";
         index(full, partition()) => "write `partition(field, …)`";
         index(full, row(name)) => "the index `full` has no partition key; write `partition(…)` or `same_partition`";

@@ -47,7 +47,7 @@ fn wrong_table_attributes_are_reported() {
         table(allow_scan = true) => "`allow_scan` takes no value; write `allow_scan`";
         table(version = 1) => "`version` takes a whole number from 2 to 2147483647; write `version = 2`";
         table(version = "7") => "write `version = 7`";
-        table(from = "PostV1", version = 2) => "`from` takes a path; write `from = some::path`";
+        table(from = "PostV1", version = 2) => "`from` takes a path; write `from = PostV1`";
         table(from = PostV1) => "so this struct needs a version; write `version = 2` before it";
         table(skip_newer = true) => "`skip_newer` takes no value";
         table(deny_unknown = "x") => "`deny_unknown` takes no value";
@@ -60,7 +60,7 @@ fn wrong_table_attributes_are_reported() {
         table(was = "Post") => "`Post` is the entity's present name";
         table(was = "Article", entity = "Article") => "`Article` is the entity's present name";
         table(was = "Article", kind = "Article") => "`Article` is the entity's present name";
-        table(crate = "path") => "`crate` takes a path; write `crate = some::path`";
+        table(crate = "path") => "`crate` takes a path; write `crate = path`";
         table() => "`#[table()]` is empty; add a key, or remove it";
         table => "`#[table]` needs a key";
         table(name = "ab") => "`ab` is not a valid table name: a table name has 3 to 63";
@@ -167,7 +167,7 @@ fn wrong_keys_are_reported() {
         { #[partition_key] a: u8 } => "help: put `#[row_key]` on a field, or `#[table(row = \"…\")]` on the struct";
         { #[row_key] a: u8 } => "help: put `#[partition_key]` on a field";
         { #[partition_key] #[row_key] #[row_key(lowercase)] a: u8 } => "duplicate `#[row_key]`";
-        { #[partition_key] #[row_key = "a"] a: u8 } => "in parentheses; write `#[row_key(…)]`";
+        { #[partition_key] #[row_key = "a"] a: u8 } => "in parentheses; write `#[row_key(a)]`";
         { #[partition_key] #[row_key(reverse_tim)] a: u8 } => "did you mean `reverse_time`?";
         { #[partition_key] #[row_key(lowercase, uppercase)] a: u8 } => "`lowercase` and `uppercase` exclude each other";
         { #[partition_key] #[row_key(time, reverse_time)] a: u8 } => "`time` and `reverse_time` exclude each other";
@@ -525,7 +525,7 @@ fn wrong_groups_are_reported() {
                     Two(A, B),
                 }
             ),
-            "write `Two(…)`",
+            "write `Two(Entity)`",
         ),
         (
             parse_quote!(
@@ -534,7 +534,7 @@ fn wrong_groups_are_reported() {
                     None,
                 }
             ),
-            "write `None(…)`",
+            "write `None(Entity)`, or remove `None`",
         ),
         (
             parse_quote!(
@@ -543,7 +543,7 @@ fn wrong_groups_are_reported() {
                     Item { item: Item },
                 }
             ),
-            "write `Item(…)`",
+            "write `Item(Entity)`",
         ),
         (
             parse_quote!(

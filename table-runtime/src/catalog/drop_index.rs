@@ -53,7 +53,7 @@ impl IntoFuture for DropIndex {
     type IntoFuture = BoxFuture<'static, Result<DroppedIndex>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let running = self.dropper.tables.begin(|| self.dropper.schema.operation("drop_index"));
+        let running = self.dropper.tables.begin_operation(|| self.dropper.schema.operation("drop_index"));
         Box::pin(observed(running, self.dropper.run(self.on_progress)))
     }
 }

@@ -7,9 +7,10 @@ use crate::KeyPart;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be indexed",
     label = "no ordered key encoding for this type",
-    note = "indexes are made of what keys are made of, text, integers, `bool`, `char`, GUIDs, dates and times, the last \
-            three behind features of `table-runtime`, and of `Option`s of these; derive `KeyPart` on a newtype or a \
-            unit enum"
+    note = "an index holds what a key holds: text, integers, `bool`, `char`, ids, dates and times, and `Option`s of these; a \
+            float as an integer, such as a number of cents",
+    note = "the elements of a collection are entities of their own, with a key each",
+    note = "a newtype or a unit enum: `#[derive(KeyPart)]` on it"
 )]
 pub trait Indexable {
     /// The type of the value in the key.

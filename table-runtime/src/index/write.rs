@@ -75,7 +75,7 @@ impl Write {
 
     /// Begins an operation of a user on the entity; `None` if nobody observes it.
     pub(crate) fn begin(&self, verb: &'static str) -> Option<Box<Running>> {
-        self.tables.begin(|| self.schema.operation(verb))
+        self.tables.begin_operation(|| self.schema.operation(verb))
     }
 
     pub(crate) fn backend(&self) -> &dyn Backend {

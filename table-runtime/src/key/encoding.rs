@@ -2,8 +2,8 @@
 
 use std::{cmp::Ordering, marker::PhantomData};
 
-use super::{KeyBuffer, KeyProblem, KeyReader, Kind, kind, write_part};
-use crate::layout::Example;
+use super::{KeyBuffer, KeyPart, KeyProblem, KeyReader, Kind, kind, write_part};
+use crate::{PartInfo, layout::Example};
 
 /// The type's own encoding: text escaped, integers as wide as the type needs, GUIDs hyphenated in lower case, times as
 /// ticks, dates as `2010-05-28`, bools as `0` and `1`, unit variants by name.
@@ -72,15 +72,18 @@ pub trait Encode<K: Kind> {
     fn write(value: K::Value<'_>, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem>;
 }
 
-/// A destination for the parts of a key: the keys of an entity, or a query.
+/// A destination for the parts of a key: the keys of an entity, or a query. The last part of its key has no delimiter.
+///
+/// `last` is an argument and no parameter of the function, because the compiler checks a constant between `<` and `>` as a
+/// function of its own.
 pub trait PartSink {
     /// The result of adding a part.
     type Output;
 
     /// Adds the next part of the partition key.
-    fn push_partition<K: Kind, N: Encode<K>, const LAST: bool>(&mut self, value: K::Value<'_>) -> Self::Output;
+    fn push_partition<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) -> Self::Output;
     /// Adds the next part of the row key.
-    fn push_row<K: Kind, N: Encode<K>, const LAST: bool>(&mut self, value: K::Value<'_>) -> Self::Output;
+    fn push_row<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) -> Self::Output;
 }
 
 /// An encoding for fields of the type `T`, whose kind is `K`. `L` is [`Lossless`] if the field must be read back from
@@ -95,20 +98,18 @@ pub trait PartSink {
             dates, `time` and `reverse_time` for times, `hash` for all of them"
 )]
 pub trait Fits<T, K: Kind, L> {
-    /// Name of the kind.
-    const KIND: &'static str;
-    /// True if the encoded text marks its own end.
-    const SELF_DELIMITING: bool;
-    /// Writer of an example of the part.
-    const EXAMPLE: Example;
+    /// Description of the part, but for its field and for the text of its attribute.
+    const INFO: PartInfo;
     /// Adds the next part of the partition key.
-    fn push_partition<S: PartSink, const LAST: bool>(value: K::Value<'_>, sink: &mut S) -> S::Output;
+    fn push_partition<S: PartSink>(value: K::Value<'_>, sink: &mut S, last: bool) -> S::Output;
     /// Adds the next part of the row key.
-    fn push_row<S: PartSink, const LAST: bool>(value: K::Value<'_>, sink: &mut S) -> S::Output;
-    /// Reads the next part of a stored key.
-    fn part<'a, const LAST: bool>(key: &mut KeyReader<'a>) -> crate::Result<K::Owned<'a>>;
+    fn push_row<S: PartSink>(value: K::Value<'_>, sink: &mut S, last: bool) -> S::Output;
+    /// Reads the field from the next part of a stored key.
+    fn field(key: &mut KeyReader<'_>, last: bool) -> crate::Result<T>
+    where
+        T: KeyPart<Kind = K>;
     /// Skips the next part of a stored key.
-    fn skip<const LAST: bool>(key: &mut KeyReader<'_>) -> crate::Result<()>;
+    fn skip(key: &mut KeyReader<'_>, last: bool) -> crate::Result<()>;
 }
 
 /// Returns an example of a part, with the delimiter after it unless it is the last; empty if the encoding refuses the
@@ -127,40 +128,47 @@ pub enum Lossless {}
 pub enum Lossy {}
 
 macro_rules! fits {
-    ($($loss:ty, $encodes:ident, $key:ident => $part:expr;)*) => {$(
+    ($($loss:ty, $encodes:ident, $key:ident, $last:ident => $field:expr;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<T, K: Kind, N: $encodes<K>> Fits<T, K, $loss> for N {
-            const KIND: &'static str = K::NAME;
-            const SELF_DELIMITING: bool = <N as Encode<K>>::SELF_DELIMITING;
-            const EXAMPLE: Example = Example::new(example::<K, N>);
+            const INFO: PartInfo = PartInfo {
+                field: "",
+                kind: K::NAME,
+                encoding: "",
+                self_delimiting: <N as Encode<K>>::SELF_DELIMITING,
+                example: Example::new(example::<K, N>),
+            };
 
             #[inline]
-            fn push_partition<S: PartSink, const LAST: bool>(value: K::Value<'_>, sink: &mut S) -> S::Output {
-                sink.push_partition::<K, N, LAST>(value)
+            fn push_partition<S: PartSink>(value: K::Value<'_>, sink: &mut S, last: bool) -> S::Output {
+                sink.push_partition::<K, N>(value, last)
             }
 
             #[inline]
-            fn push_row<S: PartSink, const LAST: bool>(value: K::Value<'_>, sink: &mut S) -> S::Output {
-                sink.push_row::<K, N, LAST>(value)
+            fn push_row<S: PartSink>(value: K::Value<'_>, sink: &mut S, last: bool) -> S::Output {
+                sink.push_row::<K, N>(value, last)
             }
 
             #[inline]
-            fn part<'a, const LAST: bool>($key: &mut KeyReader<'a>) -> crate::Result<K::Owned<'a>> {
-                $part
+            fn field($key: &mut KeyReader<'_>, $last: bool) -> crate::Result<T>
+            where
+                T: KeyPart<Kind = K>,
+            {
+                $field
             }
 
             #[inline]
-            fn skip<const LAST: bool>(key: &mut KeyReader<'_>) -> crate::Result<()> {
-                key.skip::<K, N, LAST>()
+            fn skip(key: &mut KeyReader<'_>, last: bool) -> crate::Result<()> {
+                key.skip::<K, N>(last)
             }
         }
     )*};
 }
 
 fits! {
-    Lossless, Decode, key => key.part::<K, N, LAST>();
+    Lossless, Decode, key, last => key.field::<T, N>(last);
     // The derive generates no code that reads such a part.
-    Lossy, Encode, key => key.unreadable();
+    Lossy, Encode, key, _last => key.unreadable();
 }
 
 /// A lossless encoding.

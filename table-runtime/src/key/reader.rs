@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Decode, Encode, Escape, KeyProblem, Kind, Plain, kind};
+use super::{Decode, Encode, Escape, KeyPart, KeyProblem, Kind, Plain, kind};
 use crate::{
     LayoutInfo, PartInfo, Result, RowRef,
     layout::{Encoding, segments},
@@ -59,10 +59,11 @@ impl<'a> KeyReader<'a> {
     }
 
     /// Returns the text of the next part.
-    #[inline]
-    fn next<K: Kind, N: Encode<K>, const LAST: bool>(&mut self) -> Result<&'a str> {
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "then `last` is a constant, as it is in generated code")]
+    fn next<K: Kind, N: Encode<K>>(&mut self, last: bool) -> Result<&'a str> {
         self.read += 1;
-        if LAST {
+        if last {
             return Ok(std::mem::take(&mut self.rest));
         }
         let delimiter = char::from(N::DELIMITER);
@@ -75,11 +76,13 @@ impl<'a> KeyReader<'a> {
         }
     }
 
-    /// Reads the next part.
-    #[inline]
-    pub fn part<K: Kind, N: Decode<K>, const LAST: bool>(&mut self) -> Result<K::Owned<'a>> {
-        let text = self.next::<K, N, LAST>()?;
-        Self::value(N::read(text, Escape::part(LAST)), *self)
+    /// Reads a field from the next part.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "then `last` is a constant, as it is in generated code")]
+    pub(super) fn field<T: KeyPart, N: Decode<T::Kind>>(&mut self, last: bool) -> Result<T> {
+        let text = self.next::<T::Kind, N>(last)?;
+        let part = Self::value(N::read(text, Escape::part(last)), *self)?;
+        Self::value(T::from_key(part), *self)
     }
 
     /// Reads the next part, a text that its encoding holds whole.
@@ -114,7 +117,7 @@ impl<'a> KeyReader<'a> {
     /// Returns the value that was made of the part read last. If there is a problem instead, returns an error that
     /// names the field and the row.
     #[inline]
-    pub fn value<T>(value: Result<T, KeyProblem>, key: Self) -> Result<T> {
+    fn value<T>(value: Result<T, KeyProblem>, key: Self) -> Result<T> {
         match value {
             Ok(value) => Ok(value),
             Err(problem) => Err(key.error(problem)),
@@ -128,9 +131,10 @@ impl<'a> KeyReader<'a> {
     }
 
     /// Skips the next part, which cannot be read back.
-    #[inline]
-    pub fn skip<K: Kind, N: Encode<K>, const LAST: bool>(&mut self) -> Result<()> {
-        self.next::<K, N, LAST>().map(drop)
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "then `last` is a constant, as it is in generated code")]
+    pub(super) fn skip<K: Kind, N: Encode<K>>(&mut self, last: bool) -> Result<()> {
+        self.next::<K, N>(last).map(drop)
     }
 }
 

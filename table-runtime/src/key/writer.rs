@@ -64,15 +64,15 @@ impl PartSink for KeyWriter {
     type Output = Result<(), KeyProblem>;
 
     #[inline]
-    fn push_partition<K: Kind, N: Encode<K>, const LAST: bool>(&mut self, value: K::Value<'_>) -> Self::Output {
+    fn push_partition<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) -> Self::Output {
         self.partition_parts += 1;
-        write_part::<K, N>(value, LAST, "PartitionKey", &mut self.partition)
+        write_part::<K, N>(value, last, "PartitionKey", &mut self.partition)
     }
 
     #[inline]
-    fn push_row<K: Kind, N: Encode<K>, const LAST: bool>(&mut self, value: K::Value<'_>) -> Self::Output {
+    fn push_row<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) -> Self::Output {
         self.row_parts += 1;
-        write_part::<K, N>(value, LAST, "RowKey", &mut self.row)
+        write_part::<K, N>(value, last, "RowKey", &mut self.row)
     }
 }
 

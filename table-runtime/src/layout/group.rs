@@ -32,6 +32,10 @@ pub enum Misfit {
     Hash,
     /// The variant's row key does not begin with the master's.
     Row,
+    /// The master's row key begins with the variant's: the variant is the master.
+    Order,
+    /// A part of a key differs, or the prefix of the row keys.
+    Differs(Difference),
     /// The master's row key is not self-delimiting.
     Open,
     /// The master's row key is a constant, and the table holds index rows, which would lie among its items.
@@ -46,6 +50,24 @@ pub enum Misfit {
     Alike,
     /// Rows of an index could be taken for those of an earlier variant's index.
     Collision(Collision),
+}
+
+/// First difference between the keys of a variant and of the master.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Number of the variant.
+    member: usize,
+    place: DifferingPlace,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DifferingPlace {
+    /// The prefix of the row keys.
+    Prefix,
+    /// The part of the partition key with this number.
+    Partition(usize),
+    /// The part of the row key with this number.
+    Row(usize),
 }
 
 /// Two indexes whose rows could be taken for each other.
@@ -78,14 +100,19 @@ impl Member {
 
     /// Checks whether rows of its indexes are stored in the group's table.
     const fn has_index_rows(&self) -> bool {
+        self.index_in_table().is_some()
+    }
+
+    /// Returns its first index whose rows are stored in the group's table.
+    const fn index_in_table(&self) -> Option<&'static LayoutInfo> {
         let mut at = 1;
         while at < self.layouts.len() {
             if same(self.layouts[at].table, self.key().table) {
-                return true;
+                return Some(&self.layouts[at]);
             }
             at += 1;
         }
-        false
+        None
     }
 
     /// Checks whether a row key has the shape of this member's row keys.
@@ -117,20 +144,29 @@ pub const fn member_misfit(members: &[Member], number: usize) -> Misfit {
         return Misfit::SkipsNewer;
     }
     let partition = first.partition.len();
-    if !separated
-        || !same(first.partition_prefix, key.partition_prefix)
-        || partition != key.partition.len()
-        || !begin_alike(first.partition, key.partition, partition)
-    {
+    if !separated || !same(first.partition_prefix, key.partition_prefix) || partition != key.partition.len() {
         return Misfit::Partition;
+    }
+    if let Some(part) = first_difference(first.partition, key.partition, partition) {
+        return Misfit::Differs(Difference { member: number, place: DifferingPlace::Partition(part) });
     }
     if is_hashed(first.partition) {
         return Misfit::Hash;
     }
-    let begins = shared == 0
-        || same(first.row_prefix, key.row_prefix) && shared <= key.row.len() && begin_alike(first.row, key.row, shared);
-    if !begins {
-        return Misfit::Row;
+    if shared > 0 {
+        if key.row.is_empty() {
+            return Misfit::Row;
+        }
+        if !same(first.row_prefix, key.row_prefix) {
+            return Misfit::Differs(Difference { member: number, place: DifferingPlace::Prefix });
+        }
+        let common = if shared < key.row.len() { shared } else { key.row.len() };
+        if let Some(part) = first_difference(first.row, key.row, common) {
+            return Misfit::Differs(Difference { member: number, place: DifferingPlace::Row(part) });
+        }
+        if common < shared {
+            return Misfit::Order;
+        }
     }
     if !self_delimiting(first.row, shared) {
         return Misfit::Open;
@@ -194,6 +230,60 @@ impl Collision {
     }
 }
 
+impl Difference {
+    /// Returns a message that states what to change; `names` are the names of the variants.
+    pub const fn message(&self, members: &[Member], names: &[&str]) -> Message {
+        let (master, member) = (&members[0], &members[self.member]);
+        let (first, name) = (names[0], names[self.member]);
+        match self.place {
+            DifferingPlace::Prefix => {
+                let (prefix, other) = (master.key().row_prefix, member.key().row_prefix);
+                // A missing prefix is the easier one to add.
+                let (lacking, text) = if prefix.is_empty() { (first, other) } else { (name, prefix) };
+                let adding = if prefix.is_empty() { member.index_in_table() } else { master.index_in_table() };
+                let message = Message::new()
+                    .and("the row keys of `")
+                    .and(name)
+                    .and("` begin with `")
+                    .and(other)
+                    .and("`, those of `")
+                    .and(first)
+                    .and("` with `")
+                    .and(prefix)
+                    .and("`");
+                let message = match adding {
+                    Some(index) => message
+                        .and(" (the index `")
+                        .and(index.name)
+                        .and("` in the same table adds a prefix, unless one is written)"),
+                    None => message,
+                };
+                message
+                    .and("; write `#[row_key(prefix = \"")
+                    .and(text)
+                    .and("\")]` on the first row key field of `")
+                    .and(lacking)
+                    .and("`")
+            }
+            DifferingPlace::Partition(at) => Message::new()
+                .and("the partition keys of `")
+                .and(name)
+                .and("` and `")
+                .and(first)
+                .and("` differ: ")
+                .and_parts(&member.key().partition[at], &master.key().partition[at]),
+            DifferingPlace::Row(at) => Message::new()
+                .and("the row key of `")
+                .and(name)
+                .and("` does not begin like that of `")
+                .and(first)
+                .and("`, which is the master because it is the first variant: ")
+                .and_parts(&member.key().row[at], &master.key().row[at])
+                .and(", or write the master as the first variant"),
+        }
+    }
+}
+
 /// Text that is built at compile time.
 #[derive(Clone, Copy, Debug)]
 pub struct Message {
@@ -219,6 +309,15 @@ impl Message {
     /// Appends a description of the index: its name, its variant and the beginning of its rows' keys.
     const fn and_rows(self, index: &LayoutInfo, variant: &str) -> Self {
         self.and("the index `").and(index.name).and("` of `").and(variant).and("` (`").and(index.row_prefix).and("…`)")
+    }
+
+    /// Appends the description of two parts that differ, and what to change.
+    const fn and_parts(self, one: &PartInfo, other: &PartInfo) -> Self {
+        self.and_part(one).and(" and ").and_part(other).and("; give both the same type and the same encoding")
+    }
+
+    const fn and_part(self, part: &PartInfo) -> Self {
+        self.and("`").and(part.field).and("` (").and(part.kind).and(", ").and(part.encoding).and(")")
     }
 
     /// Returns the text.
@@ -258,14 +357,14 @@ const fn self_delimiting(parts: &[PartInfo], count: usize) -> bool {
     true
 }
 
-/// Checks whether the first `count` parts are encoded alike. Their fields may have other names.
-const fn begin_alike(one: &[PartInfo], other: &[PartInfo], count: usize) -> bool {
+/// Returns the first of `count` parts that are not encoded alike. Their fields may have other names.
+const fn first_difference(one: &[PartInfo], other: &[PartInfo], count: usize) -> Option<usize> {
     let mut at = 0;
     while at < count {
         if !same(one[at].kind, other[at].kind) || !same(one[at].encoding, other[at].encoding) {
-            return false;
+            return Some(at);
         }
         at += 1;
     }
-    true
+    None
 }

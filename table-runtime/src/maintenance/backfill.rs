@@ -118,7 +118,7 @@ impl IntoFuture for Backfill {
     type IntoFuture = BoxFuture<'static, Result<Backfilled>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let running = self.tables.begin(|| self.schema.operation("backfill"));
+        let running = self.tables.begin_operation(|| self.schema.operation("backfill"));
         Box::pin(observed(running, run(self)))
     }
 }

@@ -396,7 +396,7 @@ impl Tables {
             progress: Progress::default(),
             on_progress: None,
             cursor: None,
-            operation: ObservedStream::new(self.begin(|| schema.operation("verify"))),
+            operation: ObservedStream::new(self.begin_operation(|| schema.operation("verify"))),
         }
     }
 }

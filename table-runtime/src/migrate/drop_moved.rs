@@ -45,7 +45,7 @@ impl IntoFuture for DropMoved {
     type IntoFuture = BoxFuture<'static, Result<DroppedEntity>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let running = self.tables.begin(|| self.schema.operation("drop_moved"));
+        let running = self.tables.begin_operation(|| self.schema.operation("drop_moved"));
         Box::pin(observed(running, run(self)))
     }
 }

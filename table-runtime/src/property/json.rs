@@ -12,7 +12,7 @@ use serde::{
 };
 use serde_json::ser::{CompactFormatter, Formatter};
 
-use super::{AsJson, Json, Maybe, Opaque, PropertyProblem, Store, found};
+use super::{AsJson, Json, Opaque, PropertyProblem, Store, found};
 use crate::{Properties, PropertyType, Value, ValueRef};
 
 /// The JSON of `None` and `()`, which are stored as no property.
@@ -23,7 +23,6 @@ const DEPTH: usize = 127;
 impl<T: AsJson> Store<T> for Json {
     type Arg<'a> = T;
     // An `Option` writes no property for `None`.
-    type Presence = Maybe;
     type Order = Opaque;
 
     const TYPE: PropertyType = PropertyType::String;

@@ -45,12 +45,12 @@ impl<E> PartSink for QueryBuilder<E> {
     type Output = ();
 
     #[inline]
-    fn push_partition<K: Kind, N: Encode<K>, const LAST: bool>(&mut self, value: K::Value<'_>) {
-        self.plan.push_partition::<K, N>(value, LAST);
+    fn push_partition<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) {
+        self.plan.push_partition::<K, N>(value, last);
     }
 
     #[inline]
-    fn push_row<K: Kind, N: Encode<K>, const LAST: bool>(&mut self, value: K::Value<'_>) {
-        self.plan.push_row::<K, N>(value, LAST);
+    fn push_row<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) {
+        self.plan.push_row::<K, N>(value, last);
     }
 }

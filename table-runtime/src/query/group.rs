@@ -58,7 +58,7 @@ pub fn variant<V: Variant>(table: &str, row: RowRef<'_>) -> Result<V> {
 
 /// An entity whose keys have the parts `P` and `R`. The parts are parameters because associated types of a public
 /// entity could not name private types.
-pub trait Keyed<P, R>: TableEntity {}
+pub trait Keyed<P, R> {}
 
 /// Parts of a partition key. A query starts with their values: one value alone, or several as a tuple.
 pub trait PartitionParts {
@@ -76,7 +76,7 @@ macro_rules! partition_parts {
 
             #[allow(unused_parens, unused_mut, reason = "needless with one value or none")]
             fn open<E>(($($value),*): Self::Args<'_>, mut builder: QueryBuilder<E>) -> QueryBuilder<E> {
-                $(builder.push_partition::<$t::Kind, $n, $last>($t::arg_value($value));)*
+                $(builder.push_partition::<$t::Kind, $n>($t::arg_value($value), $last);)*
                 builder
             }
         }
@@ -136,7 +136,7 @@ impl Member {
 pub fn group_rows<G, E, P, R>(partition: P::Args<'_>) -> Rows<G, R::Open>
 where
     G: EntityGroup,
-    E: Keyed<P, R>,
+    E: TableEntity + Keyed<P, R>,
     P: PartitionParts,
     R: SharedParts,
 {

@@ -94,7 +94,7 @@ impl Tables {
             );
         }
         let tables = self.clone();
-        let running = self.begin(|| plan.operation("partitions", PartitionRange::name()));
+        let running = self.begin_operation(|| plan.operation("partitions", PartitionRange::name()));
         Entities::in_steps(plan.table(), running, plan, move |mut plan| {
             let tables = tables.clone();
             async move {

@@ -103,11 +103,3 @@ pub trait HasPart: Sized {
     #[doc(hidden)]
     fn narrowed<Q>(self) -> Q;
 }
-
-/// A query of one row. No type implements the trait: it exists for its message.
-#[diagnostic::on_unimplemented(
-    message = "this query names many rows, `get` reads one",
-    label = "key parts are still open",
-    note = "narrow the next key part with `eq`, or use `first` or `all`"
-)]
-pub trait OnePoint {}

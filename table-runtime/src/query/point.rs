@@ -2,11 +2,12 @@
 
 use std::{fmt, marker::PhantomData};
 
-use super::{BoxedRows, Explain, HasPart, OwnedView, Primary, Projection, Query, View, view::is_match};
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 
+use super::{BoxedRows, Explain, HasPart, OwnedView, Primary, Projection, Query, View, view::is_match};
 use crate::{
     OneVersion, Result, Stored, TableEntity, Tables,
+    backend::BoxFuture,
     cost::{self, Cost as _},
     observe::{Running, observed},
     pacing,
@@ -39,25 +40,6 @@ impl<V, W> Clone for Point<V, W> {
     }
 }
 
-/// An entity's own key, under which it can be written: the [`Point`] that `T::key(…)` returns.
-#[diagnostic::on_unimplemented(
-    message = "`patch`, `modify` and `remove` take the full key of an entity",
-    label = "not a full key",
-    note = "write `T::key(…)`, with every field of the key",
-    note = "what was read as `stored` has `update(&mut stored)` and `delete(&stored)`"
-)]
-pub trait OwnKey {
-    #[doc(hidden)]
-    fn plan(&self) -> &Plan;
-}
-
-#[diagnostic::do_not_recommend]
-impl<E> OwnKey for Point<E, Primary> {
-    fn plan(&self) -> &Plan {
-        &self.plan
-    }
-}
-
 impl<E: TableEntity> Stored<E> {
     /// Returns the key of the row that was read, for another read, a [`patch`](Tables::patch) or a
     /// [`remove`](Tables::remove). It is the key of the stored row also after a change of the entity's key fields.
@@ -85,9 +67,13 @@ impl<V, W> Point<V, W> {
         Self { plan, types: PhantomData }
     }
 
+    pub(super) const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
     /// Begins an operation of a user; `None` if nobody observes it.
     fn begin(&self, tables: &Tables, verb: &'static str) -> Option<Box<Running>> {
-        tables.begin(|| self.plan.operation(verb, cost::Point::name()))
+        tables.begin_operation(|| self.plan.operation(verb, cost::Point::name()))
     }
 
     /// Describes the requests that the query will send to the store.
@@ -205,20 +191,56 @@ impl<V: View> Point<V, Lookup> {
     }
 }
 
+/// A full key that [`Tables::get_many`] reads: a [`Point`], or a reference to one.
+#[diagnostic::on_unimplemented(
+    message = "`get_many` reads full keys",
+    label = "not a full key",
+    note = "write `tables.get_many([T::key(…), T::key(…)])`, with every field of the key in each"
+)]
+pub trait PointKey {
+    /// What is read.
+    type View: OwnedView;
+    /// The key: the entity's own, or that of a unique index.
+    type Key: 'static;
+
+    /// Returns the query.
+    fn into_point(self) -> Point<Self::View, Self::Key>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<V: OwnedView, W: 'static> PointKey for Point<V, W> {
+    type View = V;
+    type Key = W;
+
+    fn into_point(self) -> Self {
+        self
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<V: OwnedView, W: 'static> PointKey for &Point<V, W> {
+    type View = V;
+    type Key = W;
+
+    fn into_point(self) -> Point<V, W> {
+        self.clone()
+    }
+}
+
 impl Tables {
     /// Reads rows by their keys, or through a unique index: one point read for each, several concurrently, never an
     /// `or`. The results are in the order of the keys, with `None` for a key without a row.
     ///
     /// # Errors
     /// Fails with the error of the first [`Point::get`] that failed.
-    pub async fn get_many<V: OwnedView, W>(
-        &self,
-        keys: impl IntoIterator<Item = Point<V, W>>,
-    ) -> Result<Vec<Option<V::Item>>> {
-        let keys: Vec<_> = keys.into_iter().collect();
+    pub fn get_many<'t, K: PointKey>(
+        &'t self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> BoxFuture<'t, Result<Vec<Option<<K::View as View>::Item>>>> {
+        let keys: Vec<_> = keys.into_iter().map(K::into_point).collect();
         let running = keys.first().and_then(|first| first.begin(self, "get_many"));
-        let points: Vec<_> = keys.into_iter().map(|key| key.get(self)).collect();
-        observed(running, stream::iter(points).buffered(pacing::CONCURRENCY).try_collect()).await
+        let points: Vec<_> = keys.into_iter().map(|key| key.get(self).boxed()).collect();
+        Box::pin(observed(running, stream::iter(points).buffered(pacing::CONCURRENCY).try_collect()))
     }
 }
 

@@ -53,21 +53,24 @@ pub trait Projection<E>: View<Entity = E> {
 )]
 pub trait SameAs<P> {
     #[doc(hidden)]
-    fn same(self) -> P;
+    fn into_projected(self) -> P;
 }
 
 #[diagnostic::do_not_recommend]
 impl<T> SameAs<T> for T {
     #[inline]
-    fn same(self) -> T {
+    fn into_projected(self) -> T {
         self
     }
 }
 
 /// Reads a field of a projection as the entity's column defines it.
 #[inline]
-pub fn project<P, E, T: SameAs<P>, M, S>(column: Column<E, T, M, S>, row: &mut RowReader<'_>) -> Result<P> {
-    column.load(row).map(T::same)
+pub fn project<P, E: TableEntity, T: SameAs<P>, M, S>(
+    column: Column<E, T, M, S>,
+    row: &mut RowReader<'_>,
+) -> Result<P> {
+    column.load(row).map(T::into_projected)
 }
 
 /// A field of a projection that borrows from the row: of the type `T` in the entity, with the mode `M` and the strategy

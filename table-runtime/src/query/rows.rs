@@ -1,19 +1,15 @@
 //! Queries of rows of one layout, in key order.
 
-use std::{
-    fmt,
-    future::{self, Ready},
-    marker::PhantomData,
-};
+use std::{fmt, marker::PhantomData};
 
 use super::{
-    Access, Bounds, BoxedRows, Complete, Done, Entities, Explain, HasPart, OnePoint, Opened, OwnedView, PageOf, Part,
+    Access, Bounds, BoxedRows, Complete, Done, Entities, Explain, HasPart, Opened, OwnedView, PageOf, Part,
     PrefixAccess, Projection, Query, Reach, Rest, Sorted, View, pages::give, view::is_match,
 };
 use crate::{
     OneVersion, Result, TableEntity, Tables,
     backend::BoxFuture,
-    column::{Decided, IntoFilter},
+    column::IntoFilter,
     cost::{self, Cost},
     key::{Encode, KeyPart, Ordered, Prefixed, Textual},
     observe::{Running, observed},
@@ -30,7 +26,27 @@ const INITIAL_CAPACITY: usize = 128;
 /// - `P`: the key parts that are still open; `eq`, `starts_with` and `range` narrow the next one.
 /// - `A`: the access to the partitions, which determines most of the cost of a query.
 ///
-/// Run the query with `all`, `first`, `stream`, `page` or `count`.
+/// | query | reads |
+/// |---|---|
+/// | `Post::key("Marcus", posted, id)` | a [`Point`](crate::Point): `get`, `exists`; `tables.get_many(keys)` reads many of them concurrently |
+/// | `Post::by_key("Marcus")` | a partition, in key order |
+/// | `Account::by_name("Al")` | the rows of an index: those of its partition, in the order of its values |
+/// | `.eq(value)` | narrows the next key part; with every part given it is a point, of a unique index too |
+/// | `.starts_with("Metabolis")` | narrows the next part, a text |
+/// | `.range(monday..friday)` | narrows the next part, in the order of its values, also if they are stored descending |
+/// | `.take(10)` | at most this number of rows |
+/// | `.select::<Headline>()` | some of the fields; only these are requested |
+/// | `.filter(\|post\| post.title.eq("x").and(post.likes.ge(10)))` | drops rows after they were read |
+/// | `Log::by_partitions("2026-01".."2026-02")` | all rows of the partitions whose first part is in a range |
+/// | `Post::scan()` | the table; compiles only with `#[table(allow_scan)]` |
+///
+/// Run the query with `all`, `first`, `count`, `stream` (lazy, one page at a time), `for_each` (with a closure, which keeps
+/// no row) or `page` (with a cursor). [`explain`](Self::explain) describes what it will request, and
+/// [`boxed`](Self::boxed) makes a type of it that names only the results.
+///
+/// With hash partitions, the query reads them concurrently and merges them in the order of their row keys. It requests no
+/// more rows of each than `take` allows. If a table has slices, a range over the time reads the slices that it needs, in
+/// order. Without both bounds, or over many slices, the query first asks which slices exist. A missing slice is empty.
 ///
 /// Over an index whose rows point to their entities, a query reads a page of the index, and then each entity with a
 /// point read, several concurrently and a few ahead of the caller. The entities come in the order of the index. An
@@ -118,7 +134,7 @@ impl<E: TableEntity> OneEntity for E {
 }
 
 /// Columns of a view's entity.
-type Columns<V> = <<V as View>::Entity as OneEntity>::Columns;
+pub(super) type Columns<V> = <<V as View>::Entity as OneEntity>::Columns;
 
 type Encoding<T, N, R> = <(Part<T, N>, R) as Sorted>::Encoding;
 
@@ -167,7 +183,7 @@ impl<V, P, A> Rows<V, P, A> {
     where
         V: View<Entity: OneEntity + OneVersion>,
         A: Reach + Opened,
-        F: IntoFilter<V::Entity, Presence: Decided>,
+        F: IntoFilter<V::Entity>,
     {
         if let Some(filter) = filter(V::Entity::COLUMNS).into_filter() {
             self.plan.filter(filter.condition, filter.comparisons);
@@ -397,22 +413,12 @@ impl<V, P, A> Rows<V, P, A> {
         BoxedRows::of_rows::<V>(self.plan, A::REACHED, A::Cost::name)
     }
 
-    /// Reads nothing. A query of many rows is no point, and the method exists for the error message of [`OnePoint`].
-    #[doc(hidden)]
-    pub fn get(self, _: &Tables) -> Ready<Result<Option<V::Item>>>
-    where
-        V: OwnedView,
-        P: OnePoint,
-    {
-        future::ready(Ok(None))
-    }
-
     /// Begins an operation of a user; `None` if nobody observes it.
     fn begin(&self, tables: &Tables, verb: &'static str) -> Option<Box<Running>>
     where
         A: Opened,
     {
-        tables.begin(|| self.plan.operation(verb, A::Cost::name()))
+        tables.begin_operation(|| self.plan.operation(verb, A::Cost::name()))
     }
 
     fn source(&self, tables: &Tables) -> Result<Source>

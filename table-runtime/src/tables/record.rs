@@ -59,10 +59,10 @@ impl LayoutId {
         let layout = &Record::LAYOUTS[0];
         let mut keys = KeyWriter::new(layout);
         let pushed = keys
-            .push_row::<kind::Text, Plain, false>(&table)
-            .and_then(|()| keys.push_row::<kind::Text, Plain, false>(&entity_table))
-            .and_then(|()| keys.push_row::<kind::Text, Plain, false>(entity))
-            .and_then(|()| keys.push_row::<kind::Text, Plain, true>(self.name));
+            .push_row::<kind::Text, Plain>(&table, false)
+            .and_then(|()| keys.push_row::<kind::Text, Plain>(&entity_table, false))
+            .and_then(|()| keys.push_row::<kind::Text, Plain>(entity, false))
+            .and_then(|()| keys.push_row::<kind::Text, Plain>(self.name, true));
         Ok(keys.finish(pushed.map(|()| true))?.unwrap_or_default())
     }
 }

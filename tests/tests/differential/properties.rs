@@ -209,12 +209,8 @@ macro_rules! with_rows {
                         let $rows = given;
                         $run
                     }
-                    Some((condition, true)) => {
-                        let $rows = given.filter(|columns| condition.required(columns));
-                        $run
-                    }
-                    Some((condition, false)) => {
-                        let $rows = given.filter(|columns| condition.optional(columns));
+                    Some(condition) => {
+                        let $rows = given.filter(|columns| condition.filter(columns));
                         $run
                     }
                 }

@@ -172,6 +172,16 @@ impl AzureBuilder {
         })
     }
 
+    /// The message about the feature that is not enabled.
+    #[cfg(not(feature = "entra"))]
+    #[doc(hidden)]
+    pub fn token_credential<C>(self, _: C) -> Self
+    where
+        for<'never> crate::hints::TableStorage: crate::hints::FeatureEntra,
+    {
+        unreachable!("no type implements the hint")
+    }
+
     /// Sets the address of the tables; `https://{account}.table.core.windows.net` by default. Ignores a slash at its
     /// end.
     pub fn endpoint(mut self, endpoint: impl Into<String>) -> Self {

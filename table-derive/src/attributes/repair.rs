@@ -1,0 +1,225 @@
+//! Items of attributes in another syntax: names in quotes, `name: value`, `same-partition`, keywords.
+//!
+//! Each is reported with what to write, and is read as that, so that one mistake causes one error.
+
+use proc_macro2::{Delimiter, Group, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
+use quote::{ToTokens as _, quote_spanned};
+use syn::{Lit, LitStr, Meta, Token, ext::IdentExt as _, parse::Parser as _, punctuated::Punctuated};
+
+use crate::errors::Errors;
+
+/// Place of a list of items, such as `#[row_key(` and `)]`.
+pub(super) struct Place<'a> {
+    pub(super) open: String,
+    pub(super) close: &'a str,
+    pub(super) items: Items,
+    pub(super) text: AloneText<'a>,
+}
+
+/// What the items of a list are.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Items {
+    Keys,
+    /// The name of an index, then keys.
+    NameAndKeys,
+    /// Names of fields.
+    Names,
+}
+
+/// What an item means that is only a text.
+#[derive(Clone, Copy)]
+pub(super) enum AloneText<'a> {
+    /// The name in it.
+    Name,
+    /// The value of this key, such as `name` for `#[table("Posts")]`, unless it is one of the names.
+    ValueOf(&'a str, &'a [&'a str]),
+    /// The value of this key as a path, such as `of` for `#[projection("Post")]`.
+    PathOf(&'a str),
+}
+
+impl Place<'_> {
+    /// Returns what is meant by an item that may be only a text.
+    pub(super) fn meant(&self, item: &TokenStream) -> TokenStream {
+        let item: Vec<_> = item.clone().into_iter().collect();
+        match item.as_slice() {
+            [TokenTree::Literal(literal)] => text(literal).and_then(|text| self.meant_by_text(&text)),
+            _ => None,
+        }
+        .unwrap_or_else(|| item.into_iter().collect())
+    }
+
+    /// Returns what a text means; `None` if it holds neither names nor keys.
+    fn meant_by_text(&self, literal: &LitStr) -> Option<TokenStream> {
+        let (text, span) = (literal.value(), literal.span());
+        let inside = || {
+            let items = Punctuated::<Meta, Token![,]>::parse_terminated.parse_str(&text).ok()?;
+            Some(respanned(items.into_token_stream(), span))
+        };
+        let key = |key: &str| Ident::new(key, span);
+        match self.text {
+            AloneText::ValueOf(name, names) if !names.contains(&text.as_str()) => {
+                let key = key(name);
+                Some(quote_spanned!(span=> #key = #literal))
+            }
+            AloneText::PathOf(name) => {
+                let (key, inside) = (key(name), inside()?);
+                Some(quote_spanned!(span=> #key = #inside))
+            }
+            AloneText::ValueOf(..) | AloneText::Name => inside(),
+        }
+    }
+
+    /// Reports an item in another syntax, and returns what is meant.
+    fn repair(&self, item: &[TokenTree], (is_first, is_last): (bool, bool), errors: &mut Errors) -> Option<Repair> {
+        let rest = |from: usize| item[from..].iter().cloned().collect::<TokenStream>();
+        let (problem, meant) = match item {
+            [TokenTree::Literal(literal)] => {
+                let meant = self.meant_by_text(&text(literal)?)?;
+                let problem = if meant.to_string().contains('=') {
+                    "takes keys, not a text alone"
+                } else {
+                    "takes names, not text"
+                };
+                (format!("`{}…{}` {problem}", self.open, self.close), meant)
+            }
+            [TokenTree::Literal(literal), TokenTree::Punct(equals), ..] if equals.as_char() == '=' => {
+                let literal = text(literal)?;
+                let (name, rest) = (literal.parse_with(Ident::parse_any).ok()?, rest(1));
+                (format!("the key `{name}` must not be in quotes"), quote_spanned!(literal.span()=> #name #rest))
+            }
+            [TokenTree::Ident(name), TokenTree::Punct(colon), ..] if is_alone(colon, ':') => {
+                let (mut equals, rest) = (Punct::new('=', Spacing::Alone), rest(2));
+                equals.set_span(colon.span());
+                (
+                    format!("the key `{name}` needs `=` before its value"),
+                    quote_spanned!(name.span()=> #name #equals #rest),
+                )
+            }
+            [TokenTree::Ident(first), TokenTree::Punct(hyphen), TokenTree::Ident(_), ..] if is_alone(hyphen, '-') => {
+                let (name, end) = hyphenated(item)?;
+                let (name, rest) = (Ident::new(&name, first.span()), rest(end));
+                ("a name has no hyphens".to_owned(), quote_spanned!(first.span()=> #name #rest))
+            }
+            [TokenTree::Ident(keyword), ..] if is_keyword(keyword) => {
+                let (name, rest) = (Ident::new_raw(&keyword.to_string(), keyword.span()), rest(1));
+                let meant = quote_spanned!(keyword.span()=> #name #rest);
+                if !self.is_name(is_first) {
+                    // It is no key, and the message about an unknown key says what is.
+                    return Some(Repair { meant, is_reported: false });
+                }
+                (format!("`{keyword}` is a keyword of Rust"), meant)
+            }
+            _ => return None,
+        };
+        let (before, after) = (if is_first { "" } else { "…, " }, if is_last { "" } else { ", …" });
+        let fix = format!("{}{before}{}{after}{}", self.open, written(&meant), self.close);
+        let shown: TokenStream = item.iter().cloned().collect();
+        errors.on(shown, format_args!("{problem}; write `{fix}`"));
+        Some(Repair { meant, is_reported: true })
+    }
+
+    /// Returns true if an item is the name of a field or of an index, and not a key.
+    fn is_name(&self, is_first: bool) -> bool {
+        match self.items {
+            Items::Keys => false,
+            Items::NameAndKeys => is_first,
+            Items::Names => true,
+        }
+    }
+}
+
+/// Item in the syntax of attributes.
+struct Repair {
+    meant: TokenStream,
+    /// True if the item was reported.
+    is_reported: bool,
+}
+
+/// Returns the tokens of a list with every item in the syntax of attributes, and whether any item was not. Reports each of
+/// these.
+pub(super) fn repaired(tokens: &TokenStream, place: &Place<'_>, errors: &mut Errors) -> (TokenStream, bool) {
+    let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
+    let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',');
+    let count = tokens.split(is_comma).filter(|item| !item.is_empty()).count();
+    let mut commas = tokens.iter().filter(|token| is_comma(token));
+    let (mut result, mut is_repaired) = (TokenStream::new(), false);
+    for (position, item) in tokens.split(is_comma).enumerate() {
+        match place.repair(item, (position == 0, position + 1 >= count), errors) {
+            Some(Repair { meant, is_reported }) => {
+                is_repaired |= is_reported;
+                result.extend(meant);
+            }
+            None => result.extend(item.iter().cloned()),
+        }
+        result.extend(commas.next().cloned());
+    }
+    (result, is_repaired)
+}
+
+fn text(literal: &proc_macro2::Literal) -> Option<LitStr> {
+    match Lit::new(literal.clone()) {
+        Lit::Str(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn is_alone(punct: &Punct, character: char) -> bool {
+    punct.as_char() == character && punct.spacing() == Spacing::Alone
+}
+
+/// Joins the names at the beginning of an item that hyphens separate. Returns the number of their tokens too.
+fn hyphenated(item: &[TokenTree]) -> Option<(String, usize)> {
+    let mut names = Vec::new();
+    let mut end = 0;
+    while let Some(TokenTree::Ident(name)) = item.get(end) {
+        names.push(name.unraw().to_string());
+        end += 1;
+        match item.get(end) {
+            Some(TokenTree::Punct(hyphen)) if hyphen.as_char() == '-' => end += 1,
+            _ => break,
+        }
+    }
+    let name = names.join("_");
+    syn::parse_str::<Ident>(&name).is_ok().then_some((name, end))
+}
+
+/// Returns true for a keyword that can be a field as `r#name`.
+fn is_keyword(ident: &Ident) -> bool {
+    let text = ident.to_string();
+    let is_path = matches!(text.as_str(), "crate" | "self" | "super" | "Self" | "_" | "move");
+    // The name of the crate of a `macro_rules` is an identifier too.
+    let is_raw = text.starts_with("r#") || text.starts_with('$');
+    !is_path && !is_raw && syn::parse_str::<Ident>(&text).is_err()
+}
+
+fn respanned(tokens: TokenStream, span: Span) -> TokenStream {
+    let respan = |mut token: TokenTree| {
+        if let TokenTree::Group(group) = token {
+            token = Group::new(group.delimiter(), respanned(group.stream(), span)).into();
+        }
+        token.set_span(span);
+        token
+    };
+    tokens.into_iter().map(respan).collect()
+}
+
+/// Returns the tokens as a user writes them.
+pub(super) fn written(tokens: &TokenStream) -> String {
+    let (mut text, mut after_name) = (String::new(), false);
+    for token in tokens.clone() {
+        let is_name = matches!(token, TokenTree::Ident(_));
+        if is_name && after_name {
+            text.push(' ');
+        }
+        after_name = is_name;
+        match token {
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis => {
+                text.extend(["(", &written(&group.stream()), ")"]);
+            }
+            TokenTree::Punct(punct) if punct.as_char() == ',' => text.push_str(", "),
+            TokenTree::Punct(punct) if punct.as_char() == '=' => text.push_str(" = "),
+            other => text.push_str(&other.to_string()),
+        }
+    }
+    text
+}

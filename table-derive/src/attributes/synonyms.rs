@@ -1,0 +1,93 @@
+//! Keys that users of other libraries write, and what to write here.
+
+use crate::encoding_option::EncodingOption;
+
+const KEYS: [&str; 3] = ["partition_key", "row_key", "index"];
+
+/// For some attributes: names, and what to write instead of them.
+const SYNONYMS: [(&[&str], &[&str], &str); 33] = [
+    (&KEYS, &["desc", "descending", "reversed", "inverted", "invert"], "write `reverse`, or `reverse_time` for a time"),
+    (&KEYS, &["asc", "ascending"], "remove it: keys are in ascending order"),
+    (&KEYS, &["newest", "newest_first", "latest", "latest_first"], "write `reverse_time`"),
+    (
+        &KEYS,
+        &["oldest", "oldest_first", "ticks", "timestamp", "datetime"],
+        "write `time`, or `reverse_time` for newest first",
+    ),
+    (&KEYS, &["width", "digits", "padded", "padding", "zero_pad", "length", "len"], "write `pad = 8`"),
+    (&KEYS, &["buckets", "bucket", "shards", "shard", "hashed", "partitions"], "write `hash = 16`"),
+    (&KEYS, &["lower", "case_insensitive", "ignore_case", "nocase", "ci"], "write `lowercase`"),
+    (&KEYS, &["upper"], "write `uppercase`"),
+    (&KEYS, &["starts_with", "first_letter", "truncate", "substring"], "write `first = 1`"),
+    (
+        &["partition_key", "row_key"],
+        &["const", "constant", "value", "fixed"],
+        "a constant key is on the struct: `#[table(partition = \"all\")]` or `#[table(row = \"details\")]`",
+    ),
+    (
+        &["partition_key", "row_key"],
+        &["name", "rename", "column"],
+        "a key has no name of its own: it is stored as `PartitionKey` or `RowKey`",
+    ),
+    (
+        &["partition_key", "row_key"],
+        &["order", "position", "sort"],
+        "the parts of a key are in the order of the fields",
+    ),
+    (
+        &["index"],
+        &["global", "gsi", "cross_partition", "other_table"],
+        "remove it: the rows of an index are in a table of its own, unless `same_partition` or `same_table` is written",
+    ),
+    (&["index"], &["local", "lsi"], "write `same_partition`"),
+    (&["index"], &["scope"], "write `same_partition`, `same_table` or `table = \"…\"`"),
+    (
+        &["index"],
+        &["sort", "sort_key", "range_key", "order", "order_by", "fields", "columns", "on", "keys"],
+        "write both keys of the index on the struct: `#[index(name, partition(field), row(other))]`",
+    ),
+    (
+        &["index"],
+        &["projection", "project", "all", "covering"],
+        "write `copy` for all properties, or `include(field, …)`",
+    ),
+    (&["index"], &["non_unique", "not_unique", "nonunique"], "remove it: an index without `unique` is not unique"),
+    (&["index"], &["where", "filter", "condition", "if"], "write `when(field, path)`, with the path of a function"),
+    (&["index"], &["sparse"], "remove it: an entity with `None` in an indexed `Option` has no row"),
+    (&["table"], &["table_name", "tablename", "table"], "write `name = \"…\"`"),
+    (
+        &["table"],
+        &["primary_key", "key", "keys", "partition_key", "row_key", "sort_key", "id"],
+        "keys are marked on the fields: `#[partition_key]` and `#[row_key]`",
+    ),
+    (&["table"], &["index", "indexes", "unique"], "put `#[index(name, …)]` on the field"),
+    (&["table"], &["case", "naming"], "write `rename_all = \"…\"`"),
+    (&["property"], &["name", "column", "column_name", "key", "alias"], "write `rename = \"…\"`"),
+    (&["property"], &["ignore", "transient", "not_mapped", "skip_serializing", "exclude"], "write `skip`"),
+    (&["property"], &["serde", "as_json", "jsonb", "flatten"], "write `json`"),
+    (&["property"], &["string", "as_text", "as_string", "display", "to_string", "from_str"], "write `text`"),
+    (&["property"], &["nullable", "optional", "null"], "write the type of the field as `Option<…>`"),
+    (
+        &["property"],
+        &["type", "edm", "edm_type", "sql_type"],
+        "the type of the property follows from that of the field",
+    ),
+    (&["property"], &["index", "indexed", "unique"], "put `#[index(name, …)]` on the field"),
+    (&["projection"], &["fields", "columns", "only"], "the projection has the fields of this struct"),
+    (&["projection"], &["from", "entity", "table"], "write `of = Post`"),
+];
+
+/// Returns what to write instead of a key, for an attribute.
+pub(super) fn advice(name: &str, attribute: &str) -> Option<String> {
+    let applies =
+        |(attributes, names, _): &&(&[&str], &[&str], &str)| attributes.contains(&attribute) && names.contains(&name);
+    if let Some((_, _, advice)) = SYNONYMS.iter().find(applies) {
+        return Some((*advice).to_owned());
+    }
+    EncodingOption::named(name)?;
+    Some(if attribute == "index" {
+        format!("an encoding belongs to a field of the index; write `partition(field({name}))` or `row(field({name}))`")
+    } else {
+        format!("an encoding belongs to a key part; write `#[row_key({name})]` or `#[partition_key({name})]`")
+    })
+}

@@ -1,0 +1,138 @@
+//! Examples of keys, and the types of arguments as a user reads them, for the documentation of generated functions.
+//!
+//! Both are known only for the types that have their own names here. The examples have the values of `layout()`, whose
+//! text the encodings themselves write; a test of the runtime compares the two.
+
+use quote::ToTokens as _;
+use syn::{GenericArgument, PathArguments, Type};
+
+use crate::{
+    encoding::Encoding,
+    field_type::FieldType,
+    model::{Entity, Key, Part},
+};
+
+/// Noon of 2010-05-28 as .NET ticks, and the greatest ticks.
+const NOON: u64 = 634_106_448_000_000_000;
+const MAX_TICKS: u64 = 3_155_378_975_999_999_999;
+
+/// Kind of a key part, as far as its type is known.
+enum Kind {
+    Text,
+    Character,
+    /// Digits of the greatest value, the greatest value, and whether there are negative values.
+    Integer(usize, u128, bool),
+    Bool,
+    Id,
+    Instant,
+    Date,
+}
+
+/// Returns the type of an argument for a part: `&str` for text, and other types as they are declared.
+pub(super) fn argument(entity: &Entity, part: &Part) -> String {
+    let ty = &entity.fields[part.field].ty;
+    let declared = inner(ty, part);
+    match kind(declared) {
+        Some(Kind::Text) => "&str".to_owned(),
+        _ => declared.to_token_stream().to_string().replace(' ', ""),
+    }
+}
+
+/// Returns an example of a key; `None` if the type of a part is not known.
+pub(super) fn key(entity: &Entity, key: &Key) -> Option<String> {
+    let mut example = key.prefix().to_owned();
+    for (position, part) in key.parts.iter().enumerate() {
+        let (text, self_delimiting) = self::part(&kind(inner(&entity.fields[part.field].ty, part))?, &part.encoding)?;
+        example.push_str(&text);
+        if position + 1 < key.parts.len() {
+            match &entity.separator {
+                Some(separator) => example.push_str(&separator.value),
+                None => example.push(if self_delimiting { '_' } else { ' ' }),
+            }
+        }
+    }
+    Some(example)
+}
+
+/// Returns the type of the value in the key, which for an index may be inside of an `Option`.
+fn inner<'a>(ty: &'a FieldType, part: &Part) -> &'a Type {
+    let declared = ty.declared();
+    let argument = match declared {
+        Type::Path(path) => path.path.segments.last().filter(|last| last.ident == "Option"),
+        _ => None,
+    };
+    match argument.map(|last| &last.arguments) {
+        Some(PathArguments::AngleBracketed(arguments)) if part.is_index_value => match arguments.args.first() {
+            Some(GenericArgument::Type(inner)) => inner,
+            _ => declared,
+        },
+        _ => declared,
+    }
+}
+
+fn kind(ty: &Type) -> Option<Kind> {
+    let Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last()?;
+    let of_text = || last.arguments.to_token_stream().to_string().contains("str");
+    Some(match last.ident.to_string().as_str() {
+        "String" => Kind::Text,
+        "Box" | "Arc" | "Cow" if of_text() => Kind::Text,
+        "char" => Kind::Character,
+        "u8" => Kind::Integer(3, u8::MAX.into(), false),
+        "u16" => Kind::Integer(5, u16::MAX.into(), false),
+        "u32" => Kind::Integer(10, u32::MAX.into(), false),
+        "u64" => Kind::Integer(20, u64::MAX.into(), false),
+        "u128" => Kind::Integer(39, u128::MAX, false),
+        "i8" => Kind::Integer(3, 0, true),
+        "i16" => Kind::Integer(5, 0, true),
+        "i32" => Kind::Integer(10, 0, true),
+        "i64" => Kind::Integer(19, 0, true),
+        "i128" => Kind::Integer(39, 0, true),
+        "bool" => Kind::Bool,
+        "Uuid" | "Guid" => Kind::Id,
+        "OffsetDateTime" | "SystemTime" | "DateTime" | "Timestamp" => Kind::Instant,
+        "NaiveDate" | "Date" => Kind::Date,
+        _ => return None,
+    })
+}
+
+/// Returns the text of a part, and whether the text marks its own end.
+fn part(kind: &Kind, encoding: &Encoding) -> Option<(String, bool)> {
+    Some(match (kind, encoding) {
+        (Kind::Text, encoding) => (text(encoding)?, false),
+        (Kind::Character, Encoding::Plain) => ("a".to_owned(), false),
+        (Kind::Integer(digits, ..), Encoding::Plain) | (Kind::Integer(..), Encoding::Pad(digits)) => {
+            (format!("{:0digits$}", 7), true)
+        }
+        (Kind::Integer(type_digits, max, signed), Encoding::Reverse(inner)) => {
+            let digits = if let Encoding::Pad(digits) = **inner { digits } else { *type_digits };
+            let greatest =
+                if digits < *type_digits { 10_u128.checked_pow(u32::try_from(digits).ok()?)? - 1 } else { *max };
+            // A signed value is mirrored to `!v`, which is negative: the nine's complement of its digits.
+            if *signed {
+                let nines = "9".repeat(digits.checked_sub(1)?);
+                (format!("-{nines}2"), true)
+            } else {
+                (format!("{:0digits$}", greatest - 7), true)
+            }
+        }
+        (Kind::Bool, Encoding::Plain) => ("1".to_owned(), true),
+        (Kind::Id, Encoding::Plain) => ("3f2504e0-4f89-41d3-9a0c-0305e82c3301".to_owned(), true),
+        (Kind::Instant, Encoding::Time) => (format!("{NOON:019}"), true),
+        (Kind::Instant, Encoding::ReverseTime) => (format!("{:019}", MAX_TICKS - NOON), true),
+        (Kind::Date, Encoding::Plain) => ("2010-05-28".to_owned(), true),
+        (Kind::Date, Encoding::Reverse(_)) => ("7989-94-71".to_owned(), true),
+        // The derive has no hash function.
+        _ => return None,
+    })
+}
+
+fn text(encoding: &Encoding) -> Option<String> {
+    Some(match encoding {
+        Encoding::Plain | Encoding::Raw => "Ada".to_owned(),
+        Encoding::Lowercase => "ada".to_owned(),
+        Encoding::Uppercase => "ADA".to_owned(),
+        Encoding::First(count, inner) => text(inner)?.chars().take(*count).collect(),
+        _ => return None,
+    })
+}

@@ -1,0 +1,115 @@
+//! Functions that users of other libraries expect. None of them can be called: they exist for the compiler's messages.
+//!
+//! The condition of each function is a trait that [`TableStorage`] does not implement. The compiler prints the message of
+//! this trait, and no type of the query.
+
+/// The type that implements none of the traits of this module.
+#[derive(Debug)]
+pub enum TableStorage {}
+
+macro_rules! hints {
+    ($($hint:ident: $message:literal, $label:literal $(, $note:literal)*;)*) => {$(
+        #[doc = concat!("Message: ", $message, ": ", $label, ".")]
+        $(#[doc = concat!("\n- ", $note)])*
+        #[diagnostic::on_unimplemented(message = $message, label = $label $(, note = $note)*)]
+        pub trait $hint {}
+    )*};
+}
+
+hints! {
+    // Queries of rows.
+    Limit: "the number of rows is limited with `take`", "write `.take(10)`";
+    Skip: "a query cannot skip a number of rows", "the service has no offset",
+        "`page(&tables, size, cursor)` continues after the last row of the page before",
+        "`range(value..)` begins at a value";
+    Order: "rows come in the order of their keys, and in no other", "remove this call",
+        "descending: put `reverse` on the key part, or `reverse_time` for newest first: `#[row_key(reverse_time)]`",
+        "by another field: put `#[index(field, …)]` on it and query `by_field(…)`, or sort the `Vec` that `all` returns";
+    OneRow: "this query finds many rows, and `get` reads one", "parts of the key are still open",
+        "give every part of the key: `T::key(…)`, or `.eq(…)` for each open part",
+        "to read the first row, use `first(&tables)`";
+    Exists: "this query finds many rows, and `exists` checks one", "parts of the key are still open",
+        "write `.first(&tables).await?.is_some()`, or `T::key(…).exists(&tables)`";
+    Run: "a query is run with `all`, `first`, `count`, `stream`, `for_each` or `page`", "not a way to run a query",
+        "write `.all(&tables).await?` for a `Vec`, `.first(&tables).await?` for an `Option`";
+    Iterate: "a query is not an iterator", "nothing was read yet",
+        "write `.all(&tables).await?` for a `Vec`, or `.stream(&tables)` for a stream",
+        "conditions on properties are `filter(|post| post.likes.ge(1))`, and single fields are `select::<Projection>()`";
+    Narrow: "a key is narrowed with `eq`, `starts_with` and `range`", "not a method of queries",
+        "write `.range(a..b)`, `.range(a..=b)`, `.range(a..)` or `.range(..b)`",
+        "a condition on a property is `.filter(|post| post.likes.ge(1))`";
+    Where: "conditions on properties are given to `filter`", "write `.filter(|post| post.likes.ge(1))`",
+        "the rows are chosen by `eq`, `starts_with` and `range`, and then filtered";
+    WriteRows: "a query does not change rows", "not a method of queries",
+        "read the entities, and write each: `tables.update(&mut stored)`, or `tables.patch(T::key(…), |post| [post.likes.set(1)])`";
+    DeleteRows: "the rows of a query are deleted with `delete_all`", "write `.delete_all(&tables).await?`";
+    Len: "the rows of a query are counted with `count`", "write `.count(&tables).await?`",
+        "every row is read for it: the service cannot count";
+    Aggregate: "the service cannot join, group or aggregate rows", "not a method of queries",
+        "read the rows with `for_each` or `all`, and compute the result from them";
+    // Points.
+    AllOfPoint: "a full key is one row: `get` reads it", "write `.get(&tables).await?`, which returns an `Option`",
+        "`exists` checks whether there is the row; `.boxed()` makes a query of at most one row";
+    RowsOfPoint: "a full key is one row, so it has no filter, order or limit", "not a method of a full key",
+        "`T::by_key(…)` opens a partition, of which there can be many rows",
+        "write `.get(&tables).await?` and look at the entity";
+    WritePoint: "writes are methods of `Tables`", "not a method of a key",
+        "write `tables.remove(T::key(…))`, `tables.patch(T::key(…), |post| [post.likes.set(1)])` or \
+         `tables.modify(T::key(…), |post| post.likes += 1)`";
+    // Verbs.
+    Put: "an entity is written with `insert`, `upsert`, `merge` or `update`", "not a verb of `Tables`",
+        "`insert` refuses a row that is there, `upsert` replaces it, `merge` keeps its unknown properties",
+        "`update` writes back what was read";
+    Read: "entities are read by the queries of their type", "not a verb of `Tables`",
+        "one entity: `Post::key(…).get(&tables).await?`",
+        "a partition: `Post::by_key(…).all(&tables).await?`";
+    CreateTable: "tables are created with `create::<T>()`", "write `tables.create::<Post>().await?`",
+        "it creates what is missing, and is called whenever a program begins";
+    UpdateMany: "each entity is updated by itself", "not a verb of `Tables`",
+        "`tables.upsert_all(&entities)` writes many, whatever their rows are now",
+        "`update(&mut stored)` for each writes back what was read";
+    DeleteMany: "many entities are deleted with `remove_all`", "write `tables.remove_all(keys)`",
+        "the rows of a query: `query.delete_all(&tables)`";
+    InsertMany: "many entities are written with `insert_all` and `upsert_all`", "not a verb of `Tables`";
+    Begin: "a transaction begins with `transaction`", "not a verb of `Tables`",
+        "write `tables.transaction().insert(&post).remove(key).commit().await?`";
+    Commit: "a transaction is sent with `commit`", "nothing was sent yet", "write `.commit().await?` after the last verb";
+    FeatureAzure: "`connect` needs the feature `azure` of `table-runtime`", "the feature `azure` is not enabled",
+        "add it in `Cargo.toml` to the features of `table-runtime`: `features = [\"azure\"]`";
+    FeatureEmbedded: "an embedded store needs the feature `embedded` of `table-runtime`", "the feature `embedded` is not enabled",
+        "in `Cargo.toml`, remove `default-features = false`, or add it to the features of `table-runtime`: \
+         `features = [\"embedded\"]`";
+    FeatureEntra: "`token_credential` needs the feature `entra` of `table-runtime`", "the feature `entra` is not enabled",
+        "add it in `Cargo.toml` to the features of `table-runtime`: `features = [\"entra\"]`";
+    // Columns.
+    TextSearch: "the service cannot search text", "no filter looks inside a text",
+        "the beginning of a text is found through a key: `#[row_key]` or `#[index(title, …)]`, and \
+         `.starts_with(\"…\")` on the query",
+        "for anything else, read the entities and look at each";
+    Absent: "a filter cannot ask whether a property is there", "rows without the property match no comparison",
+        "read the entities and look at each, or store a `bool` that says so",
+        "`#[index(field, …)]` has rows for the entities with a value alone";
+    Compare: "columns are compared with `eq`, `ne`, `lt`, `le`, `gt` and `ge`", "not a comparison",
+        "write `post.likes.ge(1).and(post.likes.le(9))`",
+        "one of several values: `post.title.eq(\"a\").or(post.title.eq(\"b\"))`";
+    Assign: "a patch sets a property with `set`", "write `post.likes.set(1)`",
+        "a patch does not read the row: to compute the new value from the old one, use \
+         `tables.modify(T::key(…), |post| post.likes += 1)`";
+}
+
+/// Defines functions with a condition that does not hold, each with what it takes and returns. The names of the hints must
+/// be in scope: the compiler then shows the line of the function, and not this macro.
+macro_rules! missing {
+    ($hint:path: $($name:ident$(<$($parameter:ident),*>)?($($argument:ty),*) -> $returned:ty),+ $(,)?) => {$(
+        #[doc(hidden)]
+        #[allow(clippy::should_implement_trait, reason = "it cannot be called")]
+        pub fn $name$(<$($parameter),*>)?(self $(, _: $argument)*) -> $returned
+        where
+            for<'never> TableStorage: $hint,
+        {
+            unreachable!("no type implements the hint")
+        }
+    )+};
+}
+
+pub(crate) use missing;

@@ -1,0 +1,1 @@
+//! The tests of the compiler's messages: `tests/ui.rs`.

@@ -1,0 +1,7 @@
+use table_runtime::{Result, Tables};
+
+fn tables() -> Result<Tables> {
+    Tables::open("blog.tables")
+}
+
+fn main() {}

@@ -1,0 +1,15 @@
+use table_runtime::TableEntity;
+
+#[derive(TableEntity)]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    #[property(skip)]
+    cache: Cache,
+}
+
+struct Cache(u32);
+
+fn main() {}

@@ -1,0 +1,12 @@
+use table_runtime::TableEntity;
+
+#[derive(TableEntity)]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: &'static str,
+    likes: u32,
+}
+
+fn main() {}
