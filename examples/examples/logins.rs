@@ -24,7 +24,6 @@
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, bail};
-use futures_util::TryStreamExt as _;
 use table_runtime::{Error, Finding, KeyPart, Property, Stored, TableEntity, Tables};
 use uuid::Uuid;
 

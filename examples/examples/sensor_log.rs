@@ -11,7 +11,6 @@
 //! | `Readings201007` | `7` | `2521241423999999999_kitchen` | 10.0 |
 
 use anyhow::Result;
-use futures_util::TryStreamExt as _;
 use table_runtime::{Stored, TableEntity, Tables};
 use time::{Duration, OffsetDateTime, macros::datetime};
 

@@ -119,7 +119,8 @@ impl Keys {
             Meta::List(list) => {
                 let (tokens, is_repaired) = repaired(&list.tokens, &place(name), errors);
                 self.is_repaired |= is_repaired;
-                self.read_keys(&MetaList { tokens, ..list.clone() }, errors)
+                // Nothing is left of a list of a number.
+                is_repaired && tokens.is_empty() || self.read_keys(&MetaList { tokens, ..list.clone() }, errors)
             }
         }
     }
@@ -197,9 +198,19 @@ impl Keys {
             }
             other => {
                 let attribute = self.attribute;
-                let message =
-                    format_args!("`#[{attribute}]` needs the name of the index first; write `#[{attribute}(name, …)]`");
+                // The query of the index `title` is `by_title`.
+                let given = literal_of(other).filter(|_| other.path().is_ident("name")).map(|name| Text::from(&name));
+                let name = given.as_ref().map_or("name", |given| given.value.trim_start_matches("by_"));
+                let message = format_args!(
+                    "`#[{attribute}]` needs the name of the index first; write `#[{attribute}({name}, …)]`"
+                );
                 errors.on(other, message);
+                if let Some(Text { span, .. }) = given
+                    && syn::parse_str::<Ident>(name).is_ok()
+                {
+                    self.given.remove(0);
+                    return Some(Text { value: name.to_owned(), span });
+                }
                 None
             }
         }
@@ -225,7 +236,7 @@ impl Keys {
         let meta = self.take(key, errors)?;
         let literal = literal_of(&meta);
         if literal.is_none() {
-            let text = inner(&meta).map_or_else(|| "…".to_owned(), |inner| inner.trim_matches('"').to_owned());
+            let text = inner(&meta).map_or_else(|| "…".to_owned(), |inner| inner.trim_matches(['"', '\'']).to_owned());
             errors.on(&meta, format_args!("`{key}` takes a string; write `{key} = \"{text}\"`"));
         }
         literal.as_ref().map(Text::from)
@@ -255,12 +266,23 @@ impl Keys {
         };
         let number = number.filter(|number| range.contains(number)).unwrap_or_else(|| {
             // A number in quotes or in parentheses is probably the intended number.
-            let intended = inner(&meta).and_then(|inner| inner.trim_matches('"').parse().ok());
-            // A usual number of hash partitions, or else the least.
-            let usual = if key == "hash" { 16 } else { *range.start() };
-            let fix = intended.filter(|number| range.contains(number)).unwrap_or(usual);
-            let (low, high) = (range.start(), range.end());
-            let message = format_args!("`{key}` takes a whole number from {low} to {high}; write `{key} = {fix}`");
+            let intended = inner(&meta).and_then(|inner| inner.trim_matches('"').parse::<usize>().ok());
+            // A usual number, or else the least.
+            let usual = match key {
+                "hash" => 16,
+                "pad" => 10,
+                _ => *range.start(),
+            };
+            let (low, high) = (*range.start(), *range.end());
+            let fix = match intended {
+                Some(number) if number >= low => number.min(high),
+                _ => usual,
+            };
+            let fix_text = match intended {
+                Some(1) if key == "version" => "remove it: a struct without it has version 1".to_owned(),
+                _ => format!("write `{key} = {fix}`"),
+            };
+            let message = format_args!("`{key}` takes a whole number from {low} to {high}; {fix_text}");
             match value_of(&meta) {
                 Some(value) => errors.on(value, message),
                 None => errors.on(&meta, message),
@@ -283,6 +305,50 @@ impl Keys {
         let path = path.as_deref().unwrap_or("some::path");
         errors.on(&meta, format_args!("`{key}` takes a path; write `{key} = {path}`"));
         None
+    }
+
+    /// Takes a path that is written without its key, or with another one, and reports what to write.
+    pub(crate) fn path_elsewhere(&mut self, key: &'static str, synonyms: &[&str], errors: &mut Errors) -> Option<Path> {
+        let path_in = |name: &str, meta: &Meta| match (meta, value_of(meta)) {
+            (Meta::Path(path), _) if name.starts_with(char::is_uppercase) => Some(path.clone()),
+            (_, Some(Expr::Path(path))) if synonyms.contains(&name) => Some(path.path.clone()),
+            _ => None,
+        };
+        let mut given = self.given.iter().enumerate();
+        let (at, path) = given.find_map(|(at, (name, meta))| Some((at, path_in(name, meta)?)))?;
+        let (_, meta) = self.given.remove(at);
+        let fix = format!("#[{}({key} = {})]", self.attribute, written(&path.to_token_stream()));
+        errors.on(meta, format_args!("the key is `{key}`; write `{fix}`"));
+        Some(path)
+    }
+
+    /// Removes a key of a constant whose value is a field, and reports that the field needs `attribute` instead.
+    pub(crate) fn refuse_field_as_constant(
+        &mut self,
+        key: &str,
+        attribute: &str,
+        is_field: impl Fn(&Ident) -> bool,
+        errors: &mut Errors,
+    ) {
+        self.given.retain(|(name, meta)| {
+            let field = match value_of(meta) {
+                Some(Expr::Path(path)) if name == key => path.path.get_ident().filter(|ident| is_field(ident)),
+                _ => None,
+            };
+            if let Some(field) = field {
+                errors
+                    .on(meta, format_args!("`{field}` is a field, not a constant; put `#[{attribute}]` on the field"));
+            }
+            field.is_none()
+        });
+    }
+
+    /// Returns the only key, if it has no value.
+    pub(crate) fn only_name(&self) -> Option<&str> {
+        match self.given.as_slice() {
+            [(name, Meta::Path(_))] => Some(name),
+            _ => None,
+        }
     }
 
     /// Takes a key with a name and a field in parentheses, such as `slice = month(posted)`.
@@ -308,9 +374,15 @@ impl Keys {
             Meta::List(list) => Some(List { key, list }),
             other => {
                 let fix = match (self.attribute, key) {
-                    ("table", _) => "to rename functions, write `rename(key = \"…\")`; for the style of properties, `rename_all = \"…\"`"
+                    ("table", _) => "the name of the table is `name = \"…\"`; to rename functions, write `rename(key = \"…\")`; for \
+                                     the style of properties, `rename_all = \"…\"`"
                         .to_owned(),
-                    (_, "when") => "write `when(field, path)`".to_owned(),
+                    (_, "when") => "write `when(field, path)`, with the path of a function that takes a reference to the \
+                                    field and returns `bool`"
+                        .to_owned(),
+                    (_, "partition") if matches!(other, Meta::Path(_)) => {
+                        "write `same_partition` for an index in the entity's partition, or `partition(field, …)`".to_owned()
+                    }
                     (_, "rename") => "write `rename(field = \"…\")`".to_owned(),
                     _ => format!("write `{key}(field, …)`"),
                 };
@@ -318,6 +390,19 @@ impl Keys {
                 None
             }
         }
+    }
+
+    /// Reports each key that is the name of a field, and that no caller took.
+    pub(crate) fn refuse_fields(&mut self, is_field: impl Fn(&str) -> bool, errors: &mut Errors) {
+        let Self { attribute, given, known, .. } = self;
+        given.retain(|(name, meta)| {
+            let is_refused = matches!(meta, Meta::Path(_)) && is_field(name) && !known.contains(&name.as_str());
+            if is_refused {
+                let fix = format!("write `row({name})` in an `#[{attribute}(…)]` of the struct");
+                errors.on(meta, format_args!("`{name}` is a field; to make it a part of the index's key, {fix}"));
+            }
+            !is_refused
+        });
     }
 
     /// Reports each key that no caller took as unknown.
@@ -425,7 +510,11 @@ impl List {
 pub(crate) fn refuse(attributes: &[Attribute], names: &[&str], here: &str, errors: &mut Errors) {
     for (name, place) in PLACES.iter().filter(|(name, _)| names.contains(name)) {
         for found in attributes.iter().filter(|found| found.path().is_ident(name)) {
-            errors.on(found.path(), format_args!("`#[{name}]` cannot be used {here}; put it {place}"));
+            // `#[table(row_key)]` on a field.
+            let inside = inner(&found.meta).unwrap_or_default();
+            let meant = PLACES.iter().find(|(other, place)| *place != PLACES[0].1 && inside.starts_with(other));
+            let fix = meant.map_or_else(|| format!("put it {place}"), |_| format!("write `#[{inside}]`"));
+            errors.on(found.path(), format_args!("`#[{name}]` cannot be used {here}; {fix}"));
         }
     }
 }

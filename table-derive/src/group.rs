@@ -49,7 +49,10 @@ impl<'a> Group<'a> {
                 }
                 Fields::Unit => errors.on(
                     variant,
-                    format_args!("a variant of a group has one entity; write `{ident}(Entity)`, or remove `{ident}`"),
+                    format_args!(
+                        "a variant of a group has one entity; write `{ident}({ident})` with the entity's type, or remove \
+                         `{ident}`"
+                    ),
                 ),
                 _ => errors.on(
                     variant,
@@ -253,7 +256,8 @@ fn check(group: &Group<'_>, number: usize, item: &Variant<'_>) -> TokenStream {
             "Open",
             format!(
                 "the row key of `{master}` contains a text, whose end is not marked, so rows with a longer text would be \
-                 read as items; move the text into the partition key"
+                 read as items; write an integer, an id or a time instead, or \
+                 move the text into the partition key"
             ),
         ),
         (

@@ -33,8 +33,10 @@ impl<'a> Projection<'a> {
         refuse(&input.attrs, errors);
         let mut keys = Keys::read(&input.attrs, "projection", errors);
         keys.path("crate", errors);
-        let has_entity = keys.has("of");
-        let entity = keys.path("of", errors);
+        let elsewhere =
+            (!keys.has("of")).then(|| keys.path_elsewhere("of", &["entity", "from", "for", "table"], errors));
+        let has_entity = keys.has("of") || matches!(elsewhere, Some(Some(_)));
+        let entity = keys.path("of", errors).or(elsewhere.flatten());
         keys.finish(errors);
         if !has_entity {
             let help = "help: put `#[projection(of = …)]` on the struct, with the name of the entity";

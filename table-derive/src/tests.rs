@@ -2,6 +2,7 @@
 
 mod examples;
 mod expansions;
+mod group_rules;
 mod hygiene;
 mod index_rules;
 mod rules;

@@ -162,7 +162,7 @@ impl Tables {
         E: TableEntity,
         S: Stream<Item: AsEntity<E>> + Send + 'a,
     {
-        self.bulk::<E>("insert_all", entities.map(|entity| encoded(entity.as_entity(), Verb::Insert)))
+        self.bulk_of::<E>("insert_all", entities.map(|entity| encoded(entity.as_entity(), Verb::Insert)))
     }
 
     /// Writes new entities from a stream of results, such as the lines of a file or what another query reads, as
@@ -195,7 +195,7 @@ impl Tables {
         E: TableEntity,
         S: TryStream<Ok: AsEntity<E>, Error: Into<BoxError>> + Send + 'a,
     {
-        self.bulk::<E>("insert_all", given(entities).map(|entity| encoded(entity?.as_entity(), Verb::Insert)))
+        self.bulk_of::<E>("insert_all", given(entities).map(|entity| encoded(entity?.as_entity(), Verb::Insert)))
     }
 
     /// Writes entities, new or in place of those with the same keys, as [`insert_all`](Self::insert_all) does. To
@@ -218,7 +218,7 @@ impl Tables {
         E: TableEntity,
         S: Stream<Item: AsEntity<E>> + Send + 'a,
     {
-        self.bulk::<E>("upsert_all", entities.map(|entity| encoded(entity.as_entity(), Verb::Upsert)))
+        self.bulk_of::<E>("upsert_all", entities.map(|entity| encoded(entity.as_entity(), Verb::Upsert)))
     }
 
     /// Writes entities from a stream of results as [`upsert_all`](Self::upsert_all) does. Its errors are those of
@@ -228,7 +228,7 @@ impl Tables {
         E: TableEntity,
         S: TryStream<Ok: AsEntity<E>, Error: Into<BoxError>> + Send + 'a,
     {
-        self.bulk::<E>("upsert_all", given(entities).map(|entity| encoded(entity?.as_entity(), Verb::Upsert)))
+        self.bulk_of::<E>("upsert_all", given(entities).map(|entity| encoded(entity?.as_entity(), Verb::Upsert)))
     }
 
     /// Removes entities, given by their keys or as they were read, in any version. Their index rows are removed with
@@ -265,7 +265,7 @@ impl Tables {
         E: TableEntity,
         S: Stream<Item: AsKey<E>> + Send + 'a,
     {
-        self.bulk::<E>("remove_all", keys.map(|key| key.removal().0))
+        self.bulk_of::<E>("remove_all", keys.map(|key| key.removal().0))
     }
 
     /// Removes the entities of a stream of results, such as another query, as [`remove_all`](Self::remove_all) does. The
@@ -284,10 +284,10 @@ impl Tables {
         E: TableEntity,
         S: TryStream<Ok: AsKey<E>, Error: Into<BoxError>> + Send + 'a,
     {
-        self.bulk::<E>("remove_all", given(keys).map(|key| key?.removal().0))
+        self.bulk_of::<E>("remove_all", given(keys).map(|key| key?.removal().0))
     }
 
-    fn bulk<'a, E: TableEntity>(
+    fn bulk_of<'a, E: TableEntity>(
         &self,
         verb: &'static str,
         entities: impl Stream<Item = Result<Item>> + Send + 'a,

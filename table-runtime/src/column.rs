@@ -253,7 +253,8 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
 const fn refuse_operator<V>() -> bool {
     assert!(
         size_of::<V>() == usize::MAX,
-        "columns are compared by methods, not by operators: write `post.likes.ge(1)` for `post.likes >= 1`"
+        "columns are compared by methods, not by operators: write `post.likes.ge(1)` for `post.likes >= 1`, and \
+         `post.published.eq(false)` for `!post.published`"
     );
     false
 }
@@ -273,6 +274,16 @@ impl<E, T, M, S, V> PartialOrd<V> for Column<E, T, M, S> {
     fn partial_cmp(&self, _: &V) -> Option<cmp::Ordering> {
         const { refuse_operator::<V>() };
         None
+    }
+}
+
+/// Columns have no operators, as above: `!post.published` is no filter.
+#[doc(hidden)]
+impl<E, T, M, S> ops::Not for Column<E, T, M, S> {
+    type Output = bool;
+
+    fn not(self) -> bool {
+        const { refuse_operator::<E>() }
     }
 }
 
@@ -407,7 +418,7 @@ impl<E> Clone for Filter<E> {
     message = "`{Self}` is not a filter",
     label = "the closure returns no filter of this entity",
     note = "columns are compared by methods: `post.likes.ge(1)` for `>= 1`, `post.title.eq(\"x\")` for `==`, \
-            `post.published.eq(true)` for a `bool`",
+            `post.published.eq(true)` for a `bool`, `eq(false)` for its opposite",
     note = "filters are combined with `and`, `or` and `!`, not with `&&` and `||`: \
             `post.title.eq(\"x\").and(post.likes.ge(1))`"
 )]

@@ -38,7 +38,8 @@ pub use with_etag::WithETag;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a table entity",
     note = "add `#[derive(TableEntity)]` to the struct; of a group (`#[derive(EntityGroup)]`), create, write and \
-            filter each of its entities"
+            filter each of its entities",
+    note = "of several entities: `create::<Post>().and::<Comment>()`, and a transaction or a query for each"
 )]
 pub trait TableEntity: Sized + Shared {
     #[doc(hidden)]
@@ -145,7 +146,8 @@ pub trait AllowScan {}
     message = "`{Self}` cannot take part in a transaction",
     label = "has an index in another partition",
     note = "a transaction holds one partition; write `{Self}` with `insert` or `update`, or make its indexes \
-            `same_partition`"
+            `same_partition`",
+    note = "if `{Self}` is no entity yet, add `#[derive(TableEntity)]`"
 )]
 pub trait OnePartition {}
 

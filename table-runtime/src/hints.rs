@@ -32,9 +32,17 @@ hints! {
         "write `.first(&tables).await?.is_some()`, or `T::key(…).exists(&tables)`";
     Run: "a query is run with `all`, `first`, `count`, `stream`, `for_each` or `page`", "not a way to run a query",
         "write `.all(&tables).await?` for a `Vec`, `.first(&tables).await?` for an `Option`";
+    Await: "a query is run with `all`, `first`, `count`, `stream`, `for_each` or `page`", "not yet run",
+        "write `.all(&tables).await?` for a `Vec`, `.first(&tables).await?` for an `Option`";
     Iterate: "a query is not an iterator", "nothing was read yet",
         "write `.all(&tables).await?` for a `Vec`, or `.stream(&tables)` for a stream",
         "conditions on properties are `filter(|post| post.likes.ge(1))`, and single fields are `select::<Projection>()`";
+    Last: "rows are read in one direction", "not a way to run a query",
+        "put `reverse` on the key part, or `reverse_time` on a time, and write `.first(&tables).await?`",
+        "of a short range: the last of the `Vec` that `.all(&tables).await?` returns";
+    IterateStream: "a stream is not an iterator", "its items are read while it is polled",
+        "write `while let Some(post) = posts.try_next().await?`, or `.for_each(&tables, |post| …)` on the query",
+        "for a `Vec`, `.all(&tables).await?` on the query";
     Narrow: "a key is narrowed with `eq`, `starts_with` and `range`", "not a method of queries",
         "write `.range(a..b)`, `.range(a..=b)`, `.range(a..)` or `.range(..b)`",
         "a condition on a property is `.filter(|post| post.likes.ge(1))`";
@@ -48,6 +56,8 @@ hints! {
     Aggregate: "the service cannot join, group or aggregate rows", "not a method of queries",
         "read the rows with `for_each` or `all`, and compute the result from them";
     // Points.
+    AwaitPoint: "a query of one row is run with `get` or `exists`", "not yet run",
+        "write `.get(&tables).await?`, which returns an `Option`";
     AllOfPoint: "a full key is one row: `get` reads it", "write `.get(&tables).await?`, which returns an `Option`",
         "`exists` checks whether there is the row; `.boxed()` makes a query of at most one row";
     RowsOfPoint: "a full key is one row, so it has no filter, order or limit", "not a method of a full key",
@@ -57,7 +67,7 @@ hints! {
         "write `tables.remove(T::key(…))`, `tables.patch(T::key(…), |post| [post.likes.set(1)])` or \
          `tables.modify(T::key(…), |post| post.likes += 1)`";
     // Verbs.
-    Put: "an entity is written with `insert`, `upsert`, `merge` or `update`", "not a verb of `Tables`",
+    Put: "an entity is written with `insert`, `upsert`, `merge` or `update`", "no such verb",
         "`insert` refuses a row that is there, `upsert` replaces it, `merge` keeps its unknown properties",
         "`update` writes back what was read";
     Read: "entities are read by the queries of their type", "not a verb of `Tables`",
@@ -70,10 +80,19 @@ hints! {
         "`update(&mut stored)` for each writes back what was read";
     DeleteMany: "many entities are deleted with `remove_all`", "write `tables.remove_all(keys)`",
         "the rows of a query: `query.delete_all(&tables)`";
+    DeleteByKey: "an entity is deleted by its key with `remove`", "write `tables.remove(T::key(…)).await?`",
+        "what was read is deleted with `tables.delete(stored)`, unless another writer changed it";
     InsertMany: "many entities are written with `insert_all` and `upsert_all`", "not a verb of `Tables`";
     Begin: "a transaction begins with `transaction`", "not a verb of `Tables`",
         "write `tables.transaction().insert(&post).remove(key).commit().await?`";
     Commit: "a transaction is sent with `commit`", "nothing was sent yet", "write `.commit().await?` after the last verb";
+    ReadFirst: "a transaction does not read", "not a verb of a transaction",
+        "read the entity before: `let mut post = Post::key(…).get(&tables).await?`; change it, and add `.update(&mut post)`";
+    InsertEach: "a transaction has a verb for each entity", "not a verb of a transaction",
+        "in a loop over the entities: `transaction = transaction.insert(post);`",
+        "up to 100 rows of one partition; many entities of any partition: `tables.insert_all(&posts)`";
+    Rollback: "a transaction that is not committed writes nothing", "nothing was sent yet",
+        "drop it; after `commit`, it was applied as a whole or not at all";
     FeatureAzure: "`connect` needs the feature `azure` of `table-runtime`", "the feature `azure` is not enabled",
         "add it in `Cargo.toml` to the features of `table-runtime`: `features = [\"azure\"]`";
     FeatureEmbedded: "an embedded store needs the feature `embedded` of `table-runtime`", "the feature `embedded` is not enabled",

@@ -78,6 +78,7 @@ pub(crate) use writer::{check_length, copy_part, write_part};
     note = "`time::OffsetDateTime`, `chrono::DateTime<Utc>`, `jiff::Timestamp`, the dates of these crates, and `uuid::Uuid` need \
             the feature of `table-runtime` with the crate's name, such as `features = [\"time\"]`; a time without a \
             zone, such as `PrimitiveDateTime`, is none of them",
+    note = "bytes are written as text, such as hex, or as a `Uuid` if there are 16",
     note = "parts of keys are text, integers, `bool`, `char`, ids, dates and times: write `String` for `&str`, `u64` for \
             `usize`, an integer such as cents for a float, and no `Option`, because every entity has its key",
     note = "a newtype or a unit enum: `#[derive(KeyPart)]` on it"

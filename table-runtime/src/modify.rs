@@ -53,10 +53,13 @@ impl Tables {
     /// [`Error::ConditionNotMet`] is returned only if other writers were faster in each of 201 attempts.
     /// [`Error::OutcomeUnknown`] is returned as it is, because a repetition could apply the change twice.
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
-    pub fn modify<'a, K, C>(&self, key: K, mut change: C) -> BoxFuture<'a, Result<Option<Stored<K::Entity>>>>
+    pub fn modify<'a, K>(
+        &self,
+        key: K,
+        mut change: impl FnMut(&mut K::Entity) + Send + 'a,
+    ) -> BoxFuture<'a, Result<Option<Stored<K::Entity>>>>
     where
         K: OwnKey<Entity: TableEntity>,
-        C: FnMut(&mut K::Entity) + Send + 'a,
     {
         let (tables, key) = (self.clone(), Point::new(key.plan().clone()));
         Box::pin(self.observed(Schema::of::<K::Entity>(), "modify", async move {

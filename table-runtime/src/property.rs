@@ -38,6 +38,7 @@ use crate::{
     note = "times are `SystemTime`, `time::OffsetDateTime`, `chrono::DateTime<Utc>` and `jiff::Timestamp`, ids are \
             `uuid::Uuid`: each of these crates needs the feature of `table-runtime` with its name, such as \
             `features = [\"time\"]`",
+    note = "a date without a time: a part of a key, a text, or a number of days",
     note = "a newtype or a unit enum: `#[derive(Property)]` on it",
     note = "a collection or a struct: `#[property(json)]` on the field, which stores it through serde",
     note = "a type with `Display` and `FromStr`: `#[property(text)]` on the field",

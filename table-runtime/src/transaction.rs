@@ -147,7 +147,7 @@ impl Tables {
 }
 
 impl<'a> Transaction<'a> {
-    fn add(mut self, schema: Schema, write: Result<(RowKeys, Verb)>, stored: Option<&'a mut StoredState>) -> Self {
+    fn with(mut self, schema: Schema, write: Result<(RowKeys, Verb)>, stored: Option<&'a mut StoredState>) -> Self {
         let added = write.and_then(|(keys, verb)| {
             let write = Write::new(self.tables.clone(), schema)?;
             Ok(EntityWrite { write, keys, verb, stored })
@@ -161,7 +161,7 @@ impl<'a> Transaction<'a> {
 
     fn add_new(self, schema: Schema, entity: &dyn WriteEntity, verb: fn(Encoded) -> Verb) -> Self {
         let write = Encoded::of(entity).map(|new| (new.primary().keys.clone(), verb(new)));
-        self.add(schema, write, None)
+        self.with(schema, write, None)
     }
 
     /// Writes a new row.
@@ -184,7 +184,7 @@ impl<'a> Transaction<'a> {
     /// know are kept. The commit sets the new ETag in `stored`.
     pub fn update<S: Updatable<Entity: OnePartition>>(self, stored: &'a mut S) -> Self {
         let (entity, state) = stored.to_update().parts_mut();
-        self.add(Schema::of::<S::Entity>(), updated(entity, state), Some(state))
+        self.with(Schema::of::<S::Entity>(), updated(entity, state), Some(state))
     }
 
     /// Sets some properties of a row, whatever its version, and keeps its other properties.
@@ -214,14 +214,14 @@ impl<'a> Transaction<'a> {
 
     fn patched<E: TableEntity>(self, key: &Plan, condition: IfMatch, sets: impl Sets<E>) -> Self {
         let patch = write::patched(key, sets).map(|(keys, properties)| (keys, Verb::Patch(properties, condition)));
-        self.add(Schema::of::<E>(), patch, None)
+        self.with(Schema::of::<E>(), patch, None)
     }
 
     /// Deletes the row of the entity, if it has not changed since it was read.
     #[allow(clippy::needless_pass_by_value, reason = "a reference")]
     pub fn delete<S: Deletable<Entity: OnePartition>>(self, stored: S) -> Self {
         let (entity, state) = stored.to_delete().parts();
-        self.add(Schema::of::<S::Entity>(), deleted(entity, state), None)
+        self.with(Schema::of::<S::Entity>(), deleted(entity, state), None)
     }
 
     /// Deletes the row with this key, whatever its version. A missing row is an error here. If the entity has indexes,
@@ -231,7 +231,7 @@ impl<'a> Transaction<'a> {
     where
         K: OwnKey<Entity: TableEntity + OnePartition>,
     {
-        self.add(Schema::of::<K::Entity>(), write::point(key.plan()).map(|keys| (keys, Verb::Remove(None))), None)
+        self.with(Schema::of::<K::Entity>(), write::point(key.plan()).map(|keys| (keys, Verb::Remove(None))), None)
     }
 
     missing! {
@@ -407,16 +407,6 @@ fn plan<'p>(writes: &'p [EntityWrite<'_>], read: &'p [RowsBefore]) -> Vec<Planne
         Planned { write, change, keys, action }
     });
     planned.collect()
-}
-
-/// A transaction that is awaited is [committed](Transaction::commit).
-impl<'a> IntoFuture for Transaction<'a> {
-    type Output = Result<Vec<Option<ETag>>>;
-    type IntoFuture = BoxFuture<'a, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.commit())
-    }
 }
 
 impl fmt::Debug for Transaction<'_> {

@@ -26,7 +26,7 @@ impl Tables {
     /// [`Error::Aborted`](crate::Error::Aborted) if the insert took so long that another writer treated it as
     /// abandoned. If the key and a unique value are both taken, it is one of the two errors: expect both.
     pub fn insert<E: Writable + ?Sized>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
-        self.insert_entity(Schema::of::<E::Entity>(), entity.as_entity())
+        self.insert_erased(Schema::of::<E::Entity>(), entity.as_entity())
     }
 
     /// Writes the row, new or in place of the one with this key, and returns its ETag, with one request. An entity with
@@ -39,7 +39,7 @@ impl Tables {
     /// # Errors
     /// Returns the errors of [`insert`](Self::insert), except [`Error::AlreadyExists`](crate::Error::AlreadyExists).
     pub fn upsert<E: Writable + ?Sized>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
-        self.upsert_entity(Schema::of::<E::Entity>(), entity.as_entity())
+        self.upsert_erased(Schema::of::<E::Entity>(), entity.as_entity())
     }
 
     /// Inserts the entity, or writes it over the present one and keeps the properties of the row that the struct does
@@ -63,7 +63,7 @@ impl Tables {
     /// Returns [`Error::AlreadyExists`](crate::Error::AlreadyExists) if the row is an entity of another kind, the errors
     /// of [`insert`](Self::insert) otherwise, and those of a read if the present row does not fit the struct.
     pub fn merge<E: Writable + ?Sized>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
-        self.merge_entity(Schema::of::<E::Entity>(), entity.as_entity())
+        self.merge_erased(Schema::of::<E::Entity>(), entity.as_entity())
     }
 
     /// Writes the changed entity back, if its row has not changed since it was read. Returns the new ETag and sets it
@@ -83,7 +83,7 @@ impl Tables {
     /// write to the row to roll back index rows.
     pub fn update<'a, S: Updatable>(&'a self, stored: &'a mut S) -> BoxFuture<'a, Result<ETag>> {
         let (entity, state) = stored.to_update().parts_mut();
-        self.update_entity(Schema::of::<S::Entity>(), entity, state)
+        self.update_erased(Schema::of::<S::Entity>(), entity, state)
     }
 
     /// Sets some properties of the row, whatever its version, and keeps its other properties. Returns the new ETag,
@@ -180,7 +180,7 @@ impl Tables {
     #[allow(clippy::needless_pass_by_value, reason = "a reference")]
     pub fn delete<S: Deletable>(&self, stored: S) -> BoxFuture<'static, Result<()>> {
         let (entity, state) = stored.to_delete().parts();
-        self.delete_entity(Schema::of::<S::Entity>(), entity, state)
+        self.delete_erased(Schema::of::<S::Entity>(), entity, state)
     }
 
     /// Deletes the row with this key, whatever its version. Returns true if there was one. An entity with indexes is
@@ -203,7 +203,7 @@ impl Tables {
 
 /// The verbs without the entity's type.
 impl Tables {
-    fn insert_entity(&self, schema: Schema, entity: &dyn WriteEntity) -> BoxFuture<'static, Result<ETag>> {
+    fn insert_erased(&self, schema: Schema, entity: &dyn WriteEntity) -> BoxFuture<'static, Result<ETag>> {
         let begun = self.encoded(schema, entity);
         Box::pin(self.observed(schema, "insert", async move {
             let (write, new) = begun?;
@@ -211,7 +211,7 @@ impl Tables {
         }))
     }
 
-    fn upsert_entity(&self, schema: Schema, entity: &dyn WriteEntity) -> BoxFuture<'static, Result<ETag>> {
+    fn upsert_erased(&self, schema: Schema, entity: &dyn WriteEntity) -> BoxFuture<'static, Result<ETag>> {
         let begun = self.encoded(schema, entity);
         Box::pin(self.observed(schema, "upsert", async move {
             let (write, new) = begun?;
@@ -219,7 +219,7 @@ impl Tables {
         }))
     }
 
-    fn merge_entity(&self, schema: Schema, entity: &dyn WriteEntity) -> BoxFuture<'static, Result<ETag>> {
+    fn merge_erased(&self, schema: Schema, entity: &dyn WriteEntity) -> BoxFuture<'static, Result<ETag>> {
         let begun = self.encoded(schema, entity);
         Box::pin(self.observed(schema, "merge", async move {
             let (write, new) = begun?;
@@ -227,7 +227,7 @@ impl Tables {
         }))
     }
 
-    fn update_entity<'a>(
+    fn update_erased<'a>(
         &self,
         schema: Schema,
         entity: &dyn WriteEntity,
@@ -264,7 +264,7 @@ impl Tables {
         }))
     }
 
-    fn delete_entity(
+    fn delete_erased(
         &self,
         schema: Schema,
         entity: &dyn WriteEntity,

@@ -3,7 +3,6 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result};
-use futures_util::TryStreamExt;
 use redb::ReadableTable;
 use table_runtime::{Error, TableEntity, Tables};
 

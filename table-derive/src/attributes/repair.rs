@@ -73,6 +73,11 @@ impl Place<'_> {
     fn repair(&self, item: &[TokenTree], (is_first, is_last): (bool, bool), errors: &mut Errors) -> Option<Repair> {
         let rest = |from: usize| item[from..].iter().cloned().collect::<TokenStream>();
         let (problem, meant) = match item {
+            [TokenTree::Literal(number)] if self.has_ordered_parts() && text(number).is_none() => {
+                let fix = "remove the number: the parts of a key are in the order of the fields";
+                errors.on(number, format_args!("`{}…{}` takes no position; {fix}", self.open, self.close));
+                return Some(Repair { meant: TokenStream::new(), is_reported: true });
+            }
             [TokenTree::Literal(literal)] => {
                 let meant = self.meant_by_text(&text(literal)?)?;
                 let problem = if meant.to_string().contains('=') {
@@ -95,6 +100,12 @@ impl Place<'_> {
                     quote_spanned!(name.span()=> #name #equals #rest),
                 )
             }
+            [TokenTree::Ident(name), TokenTree::Punct(equals), TokenTree::Group(list)]
+                if equals.as_char() == '=' && list.delimiter() == Delimiter::Bracket =>
+            {
+                let inside = list.stream();
+                (format!("`{name}` takes its list in parentheses"), quote_spanned!(name.span()=> #name(#inside)))
+            }
             [TokenTree::Ident(first), TokenTree::Punct(hyphen), TokenTree::Ident(_), ..] if is_alone(hyphen, '-') => {
                 let (name, end) = hyphenated(item)?;
                 let (name, rest) = (Ident::new(&name, first.span()), rest(end));
@@ -116,6 +127,11 @@ impl Place<'_> {
         let shown: TokenStream = item.iter().cloned().collect();
         errors.on(shown, format_args!("{problem}; write `{fix}`"));
         Some(Repair { meant, is_reported: true })
+    }
+
+    /// Returns true for the attributes of key parts.
+    fn has_ordered_parts(&self) -> bool {
+        matches!(self.open.as_str(), "#[partition_key(" | "#[row_key(")
     }
 
     /// Returns true if an item is the name of a field or of an index, and not a key.

@@ -5,7 +5,7 @@ use crate::encoding_option::EncodingOption;
 const KEYS: [&str; 3] = ["partition_key", "row_key", "index"];
 
 /// For some attributes: names, and what to write instead of them.
-const SYNONYMS: [(&[&str], &[&str], &str); 33] = [
+const SYNONYMS: [(&[&str], &[&str], &str); 35] = [
     (&KEYS, &["desc", "descending", "reversed", "inverted", "invert"], "write `reverse`, or `reverse_time` for a time"),
     (&KEYS, &["asc", "ascending"], "remove it: keys are in ascending order"),
     (&KEYS, &["newest", "newest_first", "latest", "latest_first"], "write `reverse_time`"),
@@ -32,7 +32,8 @@ const SYNONYMS: [(&[&str], &[&str], &str); 33] = [
     (
         &["partition_key", "row_key"],
         &["order", "position", "sort"],
-        "the parts of a key are in the order of the fields",
+        "the parts of a key are in the order of the fields; for descending values, write `reverse`, or `reverse_time` \
+         for a time",
     ),
     (
         &["index"],
@@ -61,9 +62,19 @@ const SYNONYMS: [(&[&str], &[&str], &str); 33] = [
         "keys are marked on the fields: `#[partition_key]` and `#[row_key]`",
     ),
     (&["table"], &["index", "indexes", "unique"], "put `#[index(name, …)]` on the field"),
+    (
+        &["table"],
+        &["ttl", "expires", "expiry", "retention", "time_to_live"],
+        "the service deletes no rows by itself; write `slice = month(field)`, and delete old tables with `drop_slices`",
+    ),
     (&["table"], &["case", "naming"], "write `rename_all = \"…\"`"),
     (&["property"], &["name", "column", "column_name", "key", "alias"], "write `rename = \"…\"`"),
     (&["property"], &["ignore", "transient", "not_mapped", "skip_serializing", "exclude"], "write `skip`"),
+    (
+        &["property"],
+        &["skip_serializing_if", "skip_if", "skip_none", "omit_empty"],
+        "remove it: an `Option` with `None` is not stored",
+    ),
     (&["property"], &["serde", "as_json", "jsonb", "flatten"], "write `json`"),
     (&["property"], &["string", "as_text", "as_string", "display", "to_string", "from_str"], "write `text`"),
     (&["property"], &["nullable", "optional", "null"], "write the type of the field as `Option<…>`"),

@@ -27,14 +27,14 @@ pub(super) fn check(entity: &Entity, errors: &mut Errors) {
 }
 
 fn partition_key_exists(entity: &Entity, errors: &mut Errors) {
-    if entity.partition.constant.is_none() && entity.partition.parts.is_empty() {
+    if entity.partition.constant.is_none() && (entity.partition.parts.is_empty() || entity.partition.is_guess) {
         let help = "put `#[partition_key]` on a field, or `#[table(partition = \"…\")]` on the struct";
         errors.on(&entity.ident, format_args!("`{}` has no partition key\nhelp: {help}", entity.ident));
     }
 }
 
 fn row_key_exists(entity: &Entity, errors: &mut Errors) {
-    if entity.row.constant.is_none() && entity.row.parts.is_empty() {
+    if entity.row.constant.is_none() && (entity.row.parts.is_empty() || entity.row.is_guess) {
         let help = "put `#[row_key]` on a field, or `#[table(row = \"…\")]` on the struct";
         errors.on(&entity.ident, format_args!("`{}` has no row key\nhelp: {help}", entity.ident));
     }

@@ -58,7 +58,17 @@ fn names_are_free(entity: &Entity, errors: &mut Errors) {
             "WriteId" if entity.indexes.iter().any(Index::is_cross_partition) => "identifies the writes of index rows",
             _ => continue,
         };
-        errors.at(*span, format_args!("the property `{value}` {owner}\n{}", rename_help(field)));
+        let help = match value.as_str() {
+            "Timestamp" => format!(
+                "help: remove `{}`, and read the time with `Stored::timestamp`; for a time of your own, write \
+                 `#[property(rename = \"…\")]`",
+                field.name
+            ),
+            "PartitionKey" => format!("help: write `#[partition_key]` on `{}`", field.name),
+            "RowKey" => format!("help: write `#[row_key]` on `{}`", field.name),
+            _ => rename_help(field),
+        };
+        errors.at(*span, format_args!("the property `{value}` {owner}\n{help}"));
     }
 }
 

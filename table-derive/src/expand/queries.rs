@@ -6,7 +6,7 @@ use quote::{quote, quote_spanned};
 use super::{context::Context, docs};
 use crate::{
     hygiene::{at, local},
-    model::{Access, Content, Index, Layout, Part},
+    model::{Access, Content, Entity, Index, Layout, Part},
 };
 
 /// Returns the entity's associated functions.
@@ -42,6 +42,8 @@ struct Function<'a> {
     origin: Option<&'a Part>,
     /// The parts whose values are the arguments.
     arguments: &'a [&'a Part],
+    /// The positions of arguments whose parts were refused.
+    refused: Vec<usize>,
     returned: TokenStream,
     body: TokenStream,
 }
@@ -64,6 +66,7 @@ fn key(context: &Context<'_>) -> TokenStream {
         documentation: &docs::key(entity),
         origin: entity.row.parts.first().or(entity.partition.parts.first()),
         arguments: &arguments(layout.partition.parts.iter().chain(row)),
+        refused: refused(entity),
         returned: quote!(#t::Point<Self>),
         body,
     };
@@ -116,6 +119,7 @@ fn by(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
         documentation: &docs::by(context.entity, layout, opened, access),
         origin: value.or(partition.first()).or(row.first()),
         arguments: &arguments(opened),
+        refused: if layout.index.is_some() { Vec::new() } else { layout.partition.refused.clone() },
         returned,
         body,
     };
@@ -190,7 +194,7 @@ fn scan(context: &Context<'_>) -> Option<TokenStream> {
 
 impl Function<'_> {
     fn expand(&self, context: &Context<'_>) -> TokenStream {
-        let Self { name, documentation, origin, arguments, returned, body } = self;
+        let Self { name, documentation, origin, arguments, refused, returned, body } = self;
         let entity = context.entity;
         let origin = origin.map_or(&entity.ident, |part| &entity.fields[part.field].ident);
         let span = origin.span().resolved_at(Span::call_site());
@@ -203,6 +207,10 @@ impl Function<'_> {
             let argument = quote_spanned!(type_span=> #t::Arg<'_, #ty>);
             quote!(#ident: #argument)
         });
+        let mut parameters: Vec<_> = parameters.collect();
+        for position in refused {
+            parameters.insert((*position).min(parameters.len()), quote!(_: impl ::core::marker::Sized));
+        }
         let values = arguments.iter().map(|part| {
             let (field, ty) = (&entity.fields[part.field].ident, context.part_type(part));
             let type_span = context.type_span(part);
@@ -236,6 +244,13 @@ fn opening(context: &Context<'_>, layout: Layout<'_>, count: usize) -> TokenStre
         let mut #query = #t::QueryBuilder::<Self>::new(#number);
         #(#parts)*
     }
+}
+
+/// Returns the positions of the refused parts among the arguments of `key`.
+fn refused(entity: &Entity) -> Vec<usize> {
+    let Entity { partition, row, .. } = entity;
+    let before = partition.parts.len() + partition.refused.len();
+    partition.refused.iter().copied().chain(row.refused.iter().map(|position| before + position)).collect()
 }
 
 /// Returns the parts whose fields are arguments, each field once.

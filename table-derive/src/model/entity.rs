@@ -88,6 +88,9 @@ impl Entity {
         keys.path("crate", errors);
         let table = keys.text("name", errors);
         let table = table.unwrap_or_else(|| Text { value: name.clone(), span: input.ident.span() });
+        for (key, attribute) in [("partition", "partition_key"), ("row", "row_key")] {
+            keys.refuse_field_as_constant(key, attribute, |ident| has_field(input, ident), errors);
+        }
         let partition = keys.text("partition", errors);
         let row = keys.text("row", errors);
         let style = keys.text("rename_all", errors);
@@ -136,6 +139,11 @@ impl Entity {
             entity.read_field(at, field, style, errors);
             indexes.extend(Keys::read_each(&field.attrs, "index", errors).map(|keys| (keys, Some(at))));
         }
+        entity.guess_keys();
+        let owns_data = input.generics.lifetimes().next().is_none();
+        if owns_data {
+            entity.refuse_key_types(errors);
+        }
         // Slices and indexes refer to fields, so all fields are read before them.
         entity.slice = slice.and_then(|(unit, field)| Slice::read(&entity.fields, &unit, &field, errors));
         for (keys, field) in indexes {
@@ -144,7 +152,7 @@ impl Entity {
         }
         entity.prefix_own_rows();
         entity.refuse_types(errors);
-        (input.generics.lifetimes().next().is_none()).then_some(entity)
+        owns_data.then_some(entity)
     }
 
     fn read_field(&mut self, at: usize, declared: &syn::Field, style: Case, errors: &mut Errors) {
@@ -164,6 +172,54 @@ impl Entity {
             self.row.parts.push(Part::read(at, keys, declared, errors));
         }
         self.fields.push(Field::read(ident, declared, style, errors));
+    }
+
+    /// Chooses a field for a key that has none, which is an error.
+    fn guess_keys(&mut self) {
+        let Self { fields, partition, row, .. } = self;
+        for (is_row, names) in [(false, ["partition_key", "pk"].as_slice()), (true, &["row_key", "rk", "sk"])] {
+            let key: &Key = if is_row { row } else { partition };
+            if key.constant.is_some() || !key.parts.is_empty() {
+                continue;
+            }
+            let is_free = |at: &usize| partition.parts.iter().chain(&row.parts).all(|part| part.field != *at);
+            let may_be_key = |at: &usize| is_free(at) && fields[*at].may_be_key();
+            let named = |at: &usize| names.contains(&fields[*at].name.as_str());
+            let free = || (0..fields.len()).filter(may_be_key);
+            let is_usual = |at: &usize| !(is_row && fields[*at].is_text());
+            let usual = || free().find(is_usual).or_else(|| free().next());
+            let Some(field) = free().find(named).or_else(usual) else { continue };
+            // A row key often has a time and a number to tell rows of one time apart.
+            let is_next = |at: &usize| *at == field || is_row && may_be_key(at) && !fields[*at].is_text();
+            let count = if fields[field].is_text() { 1 } else { fields.len() };
+            let guess = (field..fields.len()).take_while(is_next).take(count);
+            let parts: Vec<_> = guess.map(|at| Part::plain(at, fields[at].ident.span())).collect();
+            let key = if is_row { &mut *row } else { &mut *partition };
+            (key.parts, key.is_guess) = (parts, true);
+        }
+    }
+
+    /// Reports fields whose types can be no part of a key, and removes them from the keys.
+    fn refuse_key_types(&mut self, errors: &mut Errors) {
+        let Self { fields, partition, row, .. } = self;
+        let advice: Vec<_> = fields.iter().map(|field| refused::key_advice(&field.ty)).collect();
+        let mut reported = Vec::new();
+        for key in [partition, row] {
+            let parts = std::mem::take(&mut key.parts);
+            for (position, part) in parts.into_iter().enumerate() {
+                let Some(advice) = &advice[part.field] else {
+                    key.parts.push(part);
+                    continue;
+                };
+                if !reported.contains(&part.field) {
+                    errors.on(fields[part.field].ty.declared(), advice);
+                    reported.push(part.field);
+                    // A field is one argument.
+                    key.refused.push(position);
+                }
+                fields[part.field].storage = Storage::Refused;
+            }
+        }
     }
 
     /// Reports fields whose types can be no property. They are not stored, so that the compiler does not report them again.
@@ -274,6 +330,13 @@ fn refuse_lifetimes(input: &DeriveInput, errors: &mut Errors) {
     for lifetime in input.generics.lifetimes() {
         let message = "an entity must own its data; write `String` instead of `&str`, and remove the lifetime";
         errors.on(lifetime, message);
+    }
+}
+
+fn has_field(input: &DeriveInput, name: &Ident) -> bool {
+    match &input.data {
+        Data::Struct(data) => data.fields.iter().any(|field| field.ident.as_ref() == Some(name)),
+        Data::Enum(_) | Data::Union(_) => false,
     }
 }
 

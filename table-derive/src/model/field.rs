@@ -61,6 +61,39 @@ impl Field {
         names::find(ident, "field", &names, errors)
     }
 
+    /// Returns true if the field's type is known to be a part of keys, and nothing says how it is stored.
+    pub(super) fn may_be_key(&self) -> bool {
+        const TYPES: [&str; 13] = [
+            "u8",
+            "u16",
+            "u32",
+            "u64",
+            "i8",
+            "i16",
+            "i32",
+            "i64",
+            "bool",
+            "char",
+            "Uuid",
+            "OffsetDateTime",
+            "DateTime",
+        ];
+        let is_plain = matches!(&self.storage, Storage::Property(property) if !property.has_attribute);
+        is_plain && (self.is_text() || self.type_name().is_some_and(|name| TYPES.iter().any(|other| name == other)))
+    }
+
+    /// Returns true if the field is a `String`.
+    pub(super) fn is_text(&self) -> bool {
+        self.type_name().is_some_and(|name| name == "String")
+    }
+
+    fn type_name(&self) -> Option<&Ident> {
+        match self.ty.declared() {
+            Type::Path(path) => path.path.segments.last().map(|last| &last.ident),
+            _ => None,
+        }
+    }
+
     /// Returns true if the field is not stored.
     pub(crate) fn is_skipped(&self) -> bool {
         matches!(self.storage, Storage::Skipped(_) | Storage::Refused)

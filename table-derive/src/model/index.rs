@@ -131,6 +131,7 @@ impl Index {
         let prefix = keys.text("prefix", errors);
         let when = keys.list("when", errors).and_then(|list| when(base, &list, errors));
         let renames = keys.list("rename", errors);
+        keys.refuse_fields(|name| base.fields.iter().any(|field| field.name == name), errors);
         keys.finish(errors);
 
         let Values { partition, row } = values?;
@@ -248,6 +249,16 @@ impl Values {
 fn values(base: Base<'_>, list: &List, errors: &mut Errors) -> Vec<Part> {
     let mut parts = Vec::new();
     for (ident, mut keys) in list.fields("index", errors) {
+        // `reverse(likes)` for `likes(reverse)`.
+        let is_field = |name: &str| base.fields.iter().any(|field| field.name == name);
+        if let Some(inside) = keys.only_name()
+            && EncodingOption::named(&ident.to_string()).is_some()
+            && is_field(inside)
+            && !is_field(&ident.to_string())
+        {
+            errors.on(&ident, format_args!("the encoding of a field follows it; write `{inside}({ident})`"));
+            continue;
+        }
         if let Some(field) = Field::find(base.fields, &ident, errors) {
             parts.push(value(base, field, &mut keys, errors));
             keys.finish(errors);
@@ -345,7 +356,8 @@ fn when(base: Base<'_>, list: &List, errors: &mut Errors) -> Option<When> {
         }
     }
     if paths.is_empty() {
-        errors.at(span, "`when` needs at least one field before the path; write `when(field, path)`");
+        let path = "the path of a function that takes a reference to it and returns `bool`";
+        errors.at(span, format_args!("`when` needs a field, and then {path}; write `when(field, path)`"));
         return None;
     }
     Some(When { fields, path })

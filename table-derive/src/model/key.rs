@@ -14,6 +14,12 @@ pub(crate) struct Key {
     /// The prefixes that are written on parts after the first one, which is an error.
     pub(crate) misplaced_prefixes: Vec<Text>,
     pub(crate) parts: Vec<Part>,
+    /// True after an error about a missing key. The parts are then a guess, so that the generated functions have as many
+    /// arguments as the user's calls, which would be errors too.
+    pub(crate) is_guess: bool,
+    /// The positions of the parts that were removed after an error about their types. The generated functions take any
+    /// arguments there, so that calls are no errors too.
+    pub(crate) refused: Vec<usize>,
 }
 
 /// Field in a key.
@@ -42,6 +48,11 @@ impl Part {
         let (encoding, span) = Encoding::read(&mut keys, errors);
         keys.finish(errors);
         Self { field, encoding, is_index_value: false, span: span.unwrap_or_else(|| declared.ty.span()) }
+    }
+
+    /// Returns a part in its plain encoding.
+    pub(super) fn plain(field: usize, span: Span) -> Self {
+        Self { field, encoding: Encoding::Plain, is_index_value: false, span }
     }
 
     /// Returns this part of the primary key as index rows contain it: they always escape text.

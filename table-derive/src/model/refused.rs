@@ -1,6 +1,7 @@
-//! Types of fields that can be no property and are recognized by their syntax, and what to write instead.
+//! Types of fields that can be no property, or no part of a key, and are recognized by their syntax, and what to write
+//! instead.
 
-use syn::{GenericArgument, PathArguments, Type, TypePath};
+use syn::{GenericArgument, Ident, PathArguments, Type, TypePath};
 
 /// Returns what to write instead of a type; `None` if it may be a property.
 pub(super) fn advice(ty: &Type) -> Option<String> {
@@ -27,11 +28,49 @@ pub(super) fn advice(ty: &Type) -> Option<String> {
     }
 }
 
-fn of_name(path: &TypePath) -> Option<String> {
+/// Returns what to write instead of a type; `None` if it may be a part of a key.
+pub(super) fn key_advice(ty: &Type) -> Option<String> {
+    const ONE_VALUE: &str = "a part of a key is one value; put the attribute on a field for each value";
+    const BYTES: &str = "bytes are no part of a key; write text, such as hex, or a `Uuid` for 16 bytes";
+    let path = match ty {
+        Type::Group(group) => return key_advice(&group.elem),
+        Type::Paren(paren) => return key_advice(&paren.elem),
+        Type::Array(array) if is_named(&array.elem, "u8") => return Some(BYTES.to_owned()),
+        Type::Array(_) | Type::Tuple(_) | Type::Slice(_) => return Some(ONE_VALUE.to_owned()),
+        Type::Reference(_) => return advice(ty),
+        Type::Path(path) => path,
+        _ => return None,
+    };
+    match generic(path) {
+        Some((name, _)) if name == "Option" => {
+            return Some("every entity has its key; remove `Option`".to_owned());
+        }
+        Some((name, inner)) if name == "Vec" && is_named(inner, "u8") => return Some(BYTES.to_owned()),
+        Some((name, _)) if name == "Vec" => return Some(ONE_VALUE.to_owned()),
+        _ => {}
+    }
+    match path.path.get_ident()?.to_string().as_str() {
+        name @ ("f32" | "f64") => {
+            Some(format!("the text of an `{name}` has no order; write an integer, such as cents for an amount"))
+        }
+        "usize" | "isize" => of_name(path),
+        _ => None,
+    }
+}
+
+/// Returns the last name of a path, and its type argument.
+fn generic(path: &TypePath) -> Option<(&Ident, &Type)> {
     let last = path.path.segments.last()?;
-    if last.ident == "Option"
-        && let PathArguments::AngleBracketed(arguments) = &last.arguments
-        && let Some(GenericArgument::Type(inner)) = arguments.args.first()
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    match arguments.args.first()? {
+        GenericArgument::Type(inner) => Some((&last.ident, inner)),
+        _ => None,
+    }
+}
+
+fn of_name(path: &TypePath) -> Option<String> {
+    if let Some((name, inner)) = generic(path)
+        && name == "Option"
     {
         return advice(inner);
     }

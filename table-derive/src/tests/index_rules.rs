@@ -303,7 +303,7 @@ fn wrong_contents_are_reported() {
 #[test]
 fn wrong_predicates_are_reported() {
     refused! {
-        index(name, when(is_old)) => "`when` needs at least one field before the path";
+        index(name, when(is_old)) => "`when` needs a field, and then the path of a function";
         index(name, when()) => "write `when(field, path)`";
         index(name, when = "is_old") => "`when` takes a list";
         index(name, when(nam, is_old)) => "did you mean `name`?";

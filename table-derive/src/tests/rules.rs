@@ -37,6 +37,8 @@ macro_rules! on_fields {
 #[test]
 fn wrong_table_attributes_are_reported() {
     on_struct! {
+        table(ttl = 3600) => "write `slice = month(field)`";
+        table(separator = '_') => "write `separator = \"_\"`";
         table(nam = "Posts") => "unknown key `nam`; did you mean `name`?";
         table(alow_scan) => "did you mean `allow_scan`?";
         table(colour = "red") => "`#[table(…)]` takes `crate`, `name`,";
@@ -45,7 +47,7 @@ fn wrong_table_attributes_are_reported() {
         table(name) => "`name` takes a string; write `name = \"…\"`";
         table(name = 5) => "`name` takes a string";
         table(allow_scan = true) => "`allow_scan` takes no value; write `allow_scan`";
-        table(version = 1) => "`version` takes a whole number from 2 to 2147483647; write `version = 2`";
+        table(version = 1) => "remove it: a struct without it has version 1";
         table(version = "7") => "write `version = 7`";
         table(from = "PostV1", version = 2) => "`from` takes a path; write `from = PostV1`";
         table(from = PostV1) => "so this struct needs a version; write `version = 2` before it";
@@ -164,11 +166,16 @@ fn wrong_slices_are_reported() {
 #[test]
 fn wrong_keys_are_reported() {
     on_fields! {
+        { #[partition_key] a: u8, b: u8, id: u32, c: Vec<u8> } => "`Post` has no row key";
+        { a: String, #[row_key] b: u8 } => "`Post` has no partition key";
+        { #[table(row_key)] a: u8, #[partition_key] b: u8 } => "cannot be used on a field; write `#[row_key]`";
         { #[partition_key] a: u8 } => "help: put `#[row_key]` on a field, or `#[table(row = \"…\")]` on the struct";
         { #[row_key] a: u8 } => "help: put `#[partition_key]` on a field";
         { #[partition_key] #[row_key] #[row_key(lowercase)] a: u8 } => "duplicate `#[row_key]`";
         { #[partition_key] #[row_key = "a"] a: u8 } => "in parentheses; write `#[row_key(a)]`";
         { #[partition_key] #[row_key(reverse_tim)] a: u8 } => "did you mean `reverse_time`?";
+        { #[partition_key] #[row_key(order = "desc")] a: u8 } => "for descending values, write `reverse`";
+        { #[partition_key] #[row_key(0)] a: u8 } => "remove the number: the parts of a key are in the order of the fields";
         { #[partition_key] #[row_key(lowercase, uppercase)] a: u8 } => "`lowercase` and `uppercase` exclude each other";
         { #[partition_key] #[row_key(time, reverse_time)] a: u8 } => "`time` and `reverse_time` exclude each other";
         { #[partition_key] #[row_key(reverse, time)] a: u8 } => "write `reverse_time` instead of";
@@ -178,7 +185,7 @@ fn wrong_keys_are_reported() {
         { #[partition_key] #[row_key(first = 0)] a: u8 } => "a whole number from 1 to 512; write `first = 1`";
         { #[partition_key] #[row_key(pad = 40)] a: u8 } => "a whole number from 1 to 39";
         { #[partition_key] #[row_key(pad = "8")] a: u8 } => "a whole number from 1 to 39; write `pad = 8`";
-        { #[partition_key] #[row_key(pad)] a: u8 } => "write `pad = 1`";
+        { #[partition_key] #[row_key(pad)] a: u8 } => "write `pad = 10`";
         { #[partition_key(hash = 1)] #[row_key] a: u8 } => "a whole number from 2 to 65536";
         { #[partition_key(hash = 4)] #[row_key(lowercase)] a: String } => "several partitions (`hash = 4`), but a query reads one of them; write `hash = 4, lowercase` for the partition";
         { #[partition_key(first = 1)] #[row_key(uppercase)] a: String } => "write `first = 1, uppercase` for the partition";
@@ -214,8 +221,10 @@ fn wrong_properties_are_reported() {
         { #[partition_key] #[row_key] a: u8, #[property()] b: u8 } => "`#[property()]` is empty; add a key, or remove the parentheses";
         { #[partition_key] #[row_key] a: u8, #[property(json, text)] b: u8 } => "keep `json`";
         { #[partition_key] #[row_key] a: u8, #[property(skip, default)] b: u8 } => "remove `default` or `skip`";
-        { #[partition_key] #[row_key] a: u8, row_key: u8 } => "`RowKey` is the row's own key";
-        { #[partition_key] #[row_key] a: u8, timestamp: u8 } => "`Timestamp` is the time of the row's last write";
+        { #[partition_key] #[row_key] a: u8, #[property(skip_serializing_if = "Option::is_none")] b: u8 } => "an `Option` with `None` is not stored";
+        { #[partition_key] #[row_key] a: u8, row_key: u8 } => "`RowKey` is the row's own key\nhelp: write `#[row_key]` on `row_key`";
+        { #[partition_key] #[row_key] a: u8, partition_key: u8 } => "help: write `#[partition_key]` on `partition_key`";
+        { #[partition_key] #[row_key] a: u8, timestamp: u8 } => "help: remove `timestamp`, and read the time with `Stored::timestamp`";
         { #[partition_key] #[row_key] a: u8, index_pending: u8 } => "marks index rows";
         { #[partition_key] #[row_key] a: u8, b: u8, #[property(rename = "B")] c: u8 } => "already stored as the property `B`";
         { #[partition_key] #[row_key] a: u8, #[property(rename = "a b")] b: u8 } => "`a b` is not a valid property name";
@@ -377,198 +386,6 @@ fn wrong_newtypes_and_enums_are_reported() {
             assert_eq!(found.len(), 1, "{found:#?}");
             assert!(found[0].contains(message), "{}", found[0]);
         }
-    }
-}
-
-#[test]
-#[allow(clippy::too_many_lines, reason = "one case for each rule")]
-fn wrong_projections_are_reported() {
-    let cases: [(DeriveInput, &str); 12] = [
-        (
-            parse_quote!(
-                struct Headline {
-                    title: String,
-                }
-            ),
-            "help: put `#[projection(of = …)]` on the struct",
-        ),
-        (
-            parse_quote!(
-                #[projection]
-                struct Headline {
-                    title: String,
-                }
-            ),
-            "`#[projection(of = Post)]`",
-        ),
-        (
-            parse_quote!(
-                #[projection(off = Post)]
-                struct Headline {
-                    title: String,
-                }
-            ),
-            "did you mean `of`?",
-        ),
-        (
-            parse_quote!(
-                #[projection(of)]
-                struct Headline {
-                    title: String,
-                }
-            ),
-            "write `of = some::path`",
-        ),
-        (
-            parse_quote!(
-                #[projection(of = "Post")]
-                struct Headline {
-                    title: String,
-                }
-            ),
-            "`of` takes a path",
-        ),
-        (
-            parse_quote!(
-                #[projection(of = Post)]
-                struct Headline<'a, 'b> {
-                    title: &'a str,
-                    text: &'b str,
-                }
-            ),
-            "use the first lifetime",
-        ),
-        (
-            parse_quote!(
-                #[projection(of = Post)]
-                struct Headline(String);
-            ),
-            "is for structs with named fields",
-        ),
-        (
-            parse_quote!(
-                #[projection(of = Post)]
-                struct Headline {}
-            ),
-            "with some of the entity's fields",
-        ),
-        (
-            parse_quote!(
-                #[projection(of = Post)]
-                enum Headline {
-                    A,
-                }
-            ),
-            "is for structs with named fields",
-        ),
-        (
-            parse_quote!(
-                #[projection(of = Post)]
-                #[table(name = "Posts")]
-                struct Headline {
-                    title: String,
-                }
-            ),
-            "the entity determines how its fields are stored; remove `#[table]`",
-        ),
-        (
-            parse_quote!(
-                #[projection(of = Post)]
-                struct Headline {
-                    #[property(rename = "T")]
-                    title: String,
-                }
-            ),
-            "remove `#[property]`",
-        ),
-        (
-            parse_quote!(
-                #[projection(of = Post)]
-                struct Headline {
-                    #[projection(rename = "T")]
-                    title: String,
-                }
-            ),
-            "unknown key `rename`",
-        ),
-    ];
-    for (input, message) in &cases {
-        let found = messages(crate::projection, input);
-        assert!(found.iter().any(|found| found.contains(message)), "{message}: {found:#?}");
-        assert!(found.len() <= 2, "{found:#?}");
-    }
-}
-
-#[test]
-fn wrong_groups_are_reported() {
-    let cases: [(DeriveInput, &str); 7] = [
-        (
-            parse_quote!(
-                struct Report {
-                    expense: Expense,
-                }
-            ),
-            "`EntityGroup` is for enums",
-        ),
-        (
-            parse_quote!(
-                enum Report {
-                    Expense(Expense),
-                }
-            ),
-            "a group has at least two variants",
-        ),
-        (
-            parse_quote!(
-                enum Report {
-                    Expense(Expense),
-                    Two(A, B),
-                }
-            ),
-            "write `Two(Entity)`",
-        ),
-        (
-            parse_quote!(
-                enum Report {
-                    Expense(Expense),
-                    None,
-                }
-            ),
-            "write `None(Entity)`, or remove `None`",
-        ),
-        (
-            parse_quote!(
-                enum Report {
-                    Expense(Expense),
-                    Item { item: Item },
-                }
-            ),
-            "write `Item(Entity)`",
-        ),
-        (
-            parse_quote!(
-                enum Report<T> {
-                    Expense(Expense),
-                    Item(T),
-                }
-            ),
-            "a group cannot have parameters",
-        ),
-        (
-            parse_quote!(
-                #[table(kind)]
-                enum Report {
-                    Expense(Expense),
-                    Item(Item),
-                }
-            ),
-            "unknown key `kind`",
-        ),
-    ];
-    for (input, message) in &cases {
-        let found = messages(crate::entity_group, input);
-        assert_eq!(found.len(), 1, "{found:#?}");
-        assert!(found[0].contains(message), "{}", found[0]);
     }
 }
 

@@ -49,6 +49,6 @@ impl<E: TableEntity, P, A: Opened> Rows<E, P, A> {
             let (entity, state) = stored.parts();
             delete(entity, state)
         });
-        tables.bulk::<E>("delete_all", entities)
+        tables.bulk_of::<E>("delete_all", entities)
     }
 }

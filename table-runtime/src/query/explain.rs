@@ -11,6 +11,9 @@ use crate::{
 /// Description of the requests that a query will send to the store. `Display` writes it in one or two lines, and says
 /// whether entities are read through index rows, and whether rows are read that a filter drops.
 ///
+/// A query knows one entity type, or one group. Rows of other types that lie between its rows, as the items of a master do,
+/// are read and skipped, and are not counted here.
+///
 /// ```
 /// use table_runtime::TableEntity;
 ///

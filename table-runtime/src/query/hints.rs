@@ -1,13 +1,19 @@
 //! Functions that users of other libraries expect on queries: see [`hints`](crate::hints).
 
-use std::future::Ready;
+use std::{
+    future::Ready,
+    iter::Enumerate,
+    pin::Pin,
+    task::{Context, Poll},
+    vec,
+};
 
-use super::{OneEntity, OwnedView, Point, Rows, rows::Columns};
+use super::{BoxedRows, Entities, OneEntity, OwnedView, Point, Rows, rows::Columns};
 use crate::{
     Result, Tables,
     hints::{
-        Aggregate, AllOfPoint, DeleteRows, Exists, Iterate, Len, Limit, Narrow, OneRow, Order, RowsOfPoint, Run, Skip,
-        TableStorage, Where, WritePoint, WriteRows, missing,
+        Aggregate, AllOfPoint, Await, AwaitPoint, DeleteRows, Exists, Iterate, IterateStream, Last, Len, Limit, Narrow,
+        OneRow, Order, RowsOfPoint, Run, Skip, TableStorage, TextSearch, Where, WritePoint, WriteRows, missing,
     },
 };
 
@@ -45,14 +51,29 @@ impl<V: OwnedView, P, A> Rows<V, P, A> {
             le<T>(T) -> Self,
             ne<T>(T) -> Self,
             between<T, U>(T, U) -> Self,
+            since<T>(T) -> Self,
+            until<T>(T) -> Self,
+            after<T>(T) -> Self,
+            before<T>(T) -> Self,
             begins_with<T>(T) -> Self,
             prefix<T>(T) -> Self,
+    }
+    missing! {
+        TextSearch:
             contains<T>(T) -> Self,
+            ends_with<T>(T) -> Self,
+            like<T>(T) -> Self,
+            matches<T>(T) -> Self,
+            search<T>(T) -> Self,
     }
     missing! {
         Iterate:
-            map<R>(impl FnMut(V::Item) -> R) -> Self,
-            iter() -> std::vec::IntoIter<V::Item>,
+            map<R>(impl FnMut(V::Item) -> R) -> vec::IntoIter<R>,
+            filter_map<R>(impl FnMut(V::Item) -> Option<R>) -> vec::IntoIter<R>,
+            fold<B>(B, impl FnMut(B, V::Item) -> B) -> B,
+            enumerate() -> Enumerate<vec::IntoIter<V::Item>>,
+            iter() -> vec::IntoIter<V::Item>,
+            into_iter() -> vec::IntoIter<V::Item>,
             collect<C>() -> C,
             next() -> Ready<Option<V::Item>>,
     }
@@ -64,7 +85,10 @@ impl<V: OwnedView, P, A> Rows<V, P, A> {
     missing! {
         OneRow:
             get(&Tables) -> Ready<Result<Option<V::Item>>>,
+            get_one(&Tables) -> Ready<Result<Option<V::Item>>>,
             one(&Tables) -> Ready<Result<Option<V::Item>>>,
+            single(&Tables) -> Ready<Result<V::Item>>,
+            single_or_default(&Tables) -> Ready<Result<Option<V::Item>>>,
     }
     missing! {
         Exists:
@@ -84,9 +108,18 @@ impl<V: OwnedView, P, A> Rows<V, P, A> {
             query(&Tables) -> Ready<Result<Vec<V::Item>>>,
             to_list(&Tables) -> Ready<Result<Vec<V::Item>>>,
             to_vec(&Tables) -> Ready<Result<Vec<V::Item>>>,
+            to_array(&Tables) -> Ready<Result<Vec<V::Item>>>,
+            get_results(&Tables) -> Ready<Result<Vec<V::Item>>>,
             fetch_one(&Tables) -> Ready<Result<Option<V::Item>>>,
+            fetch_optional(&Tables) -> Ready<Result<Option<V::Item>>>,
             find_one(&Tables) -> Ready<Result<Option<V::Item>>>,
+            first_or_default(&Tables) -> Ready<Result<Option<V::Item>>>,
+            get_result(&Tables) -> Ready<Result<V::Item>>,
+    }
+    missing! {
+        Last:
             last(&Tables) -> Ready<Result<Option<V::Item>>>,
+            last_or_default(&Tables) -> Ready<Result<Option<V::Item>>>,
     }
     missing! {
         WriteRows:
@@ -97,10 +130,12 @@ impl<V: OwnedView, P, A> Rows<V, P, A> {
             delete(&Tables) -> Ready<Result<()>>,
             remove(&Tables) -> Ready<Result<()>>,
             remove_all(&Tables) -> Ready<Result<()>>,
+            delete_many(&Tables) -> Ready<Result<()>>,
     }
     missing! {
         Len:
             len(&Tables) -> Ready<Result<usize>>,
+            count_documents(&Tables) -> Ready<Result<usize>>,
             size(&Tables) -> Ready<Result<usize>>,
     }
 }
@@ -114,6 +149,7 @@ impl<V: OwnedView<Entity: OneEntity>, P, A> Rows<V, P, A> {
             order_by_descending<R>(impl FnOnce(Columns<V>) -> R) -> Self,
             sort_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
             sort_by_key<R>(impl FnOnce(Columns<V>) -> R) -> Self,
+            then_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
     }
     missing! {
         Where:
@@ -125,6 +161,7 @@ impl<V: OwnedView<Entity: OneEntity>, P, A> Rows<V, P, A> {
         Aggregate:
             group_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
             sum<R>(impl FnOnce(Columns<V>) -> R) -> Self,
+            average<R>(impl FnOnce(Columns<V>) -> R) -> Self,
             max<R>(impl FnOnce(Columns<V>) -> R) -> Self,
             min<R>(impl FnOnce(Columns<V>) -> R) -> Self,
     }
@@ -141,7 +178,12 @@ impl<V: OwnedView, W> Point<V, W> {
             all(&Tables) -> Ready<Result<Vec<V::Item>>>,
             first(&Tables) -> Ready<Result<Option<V::Item>>>,
             one(&Tables) -> Ready<Result<Option<V::Item>>>,
+            single(&Tables) -> Ready<Result<V::Item>>,
+            single_or_default(&Tables) -> Ready<Result<Option<V::Item>>>,
+            first_or_default(&Tables) -> Ready<Result<Option<V::Item>>>,
             fetch(&Tables) -> Ready<Result<Option<V::Item>>>,
+            fetch_one(&Tables) -> Ready<Result<V::Item>>,
+            fetch_optional(&Tables) -> Ready<Result<Option<V::Item>>>,
             load(&Tables) -> Ready<Result<Option<V::Item>>>,
             find(&Tables) -> Ready<Result<Option<V::Item>>>,
             run(&Tables) -> Ready<Result<Option<V::Item>>>,
@@ -176,4 +218,51 @@ impl<V: OwnedView<Entity: OneEntity>, W> Point<V, W> {
             update<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
             patch<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
     }
+}
+
+/// For a query that is awaited, and one that follows `in`.
+macro_rules! not_run {
+    ($($query:ident<$($parameter:ident$(: $bound:ident)?),+>: $item:ty, $awaited:ident, $iterated:ident;)+) => {$(
+        #[doc(hidden)]
+        impl<$($parameter$(: $bound)?),+> Future for $query<$($parameter),+>
+        where
+            for<'never> TableStorage: $awaited,
+        {
+            type Output = Result<Vec<$item>>;
+
+            fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+                unreachable!("no type implements the hint")
+            }
+        }
+
+        #[doc(hidden)]
+        impl<$($parameter$(: $bound)?),+> Iterator for $query<$($parameter),+>
+        where
+            for<'never> TableStorage: $iterated,
+        {
+            type Item = $item;
+
+            fn next(&mut self) -> Option<Self::Item> {
+                unreachable!("no type implements the hint")
+            }
+        }
+    )+};
+}
+
+#[doc(hidden)]
+impl<T> Iterator for Entities<T>
+where
+    for<'never> TableStorage: IterateStream,
+{
+    type Item = Result<T>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        unreachable!("no type implements the hint")
+    }
+}
+
+not_run! {
+    Rows<V: OwnedView, P, A>: V::Item, Await, Iterate;
+    BoxedRows<T>: T, Await, Iterate;
+    Point<V: OwnedView, W>: V::Item, AwaitPoint, AwaitPoint;
 }

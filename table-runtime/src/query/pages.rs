@@ -3,12 +3,13 @@
 use std::{
     fmt,
     pin::Pin,
+    slice,
     task::{Context, Poll},
     vec,
 };
 
 use futures_core::Stream;
-use futures_util::{StreamExt, stream};
+use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::OwnedView;
 use crate::{
@@ -17,7 +18,8 @@ use crate::{
     read::{FoundRow, Source},
 };
 
-/// A page of a query's results, such as `Stored<Post>`, and the cursor of the next page.
+/// A page of a query's results, such as `Stored<Post>`, and the cursor of the next page. `for post in &page` goes through
+/// the entities.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct PageOf<T> {
     /// Entities, in key order.
@@ -30,6 +32,33 @@ impl<T> PageOf<Stored<T>> {
     /// Returns the page in a form that serializes each entity with its ETag: see [`Stored::with_etag`].
     pub fn with_etags(&self) -> PageOf<WithETag<'_, T>> {
         PageOf { entities: self.entities.iter().map(Stored::with_etag).collect(), next: self.next.clone() }
+    }
+}
+
+impl<T> PageOf<T> {
+    /// Returns the entities of the page, in key order.
+    pub fn iter(&self) -> slice::Iter<'_, T> {
+        self.entities.iter()
+    }
+}
+
+/// The entities of the page.
+impl<T> IntoIterator for PageOf<T> {
+    type Item = T;
+    type IntoIter = vec::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.entities.into_iter()
+    }
+}
+
+/// References to the entities of the page.
+impl<'a, T> IntoIterator for &'a PageOf<T> {
+    type Item = &'a T;
+    type IntoIter = slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
     }
 }
 
@@ -117,6 +146,46 @@ impl<T: Send + 'static> Entities<T> {
             page: (Vec::new().into_iter(), None),
             operation: ObservedStream::new(running),
         }
+    }
+}
+
+impl<T: Send> Entities<T> {
+    /// Returns the next result, or `None` after the last one. It is the `try_next` of `futures::TryStreamExt`, without
+    /// the import.
+    ///
+    /// ```
+    /// # use table_runtime::{Result, TableEntity, Tables};
+    /// #[derive(TableEntity)]
+    /// struct Post {
+    ///     #[partition_key]
+    ///     author: String,
+    ///     #[row_key]
+    ///     number: u32,
+    /// }
+    ///
+    /// # futures::executor::block_on(async {
+    /// # let tables = Tables::in_memory()?;
+    /// # tables.create::<Post>().await?;
+    /// # for number in 0..3 { tables.insert(&Post { author: "Marcus".into(), number }).await?; }
+    /// let (mut posts, mut numbers) = (Post::by_key("Marcus").stream(&tables), Vec::new());
+    /// while let Some(post) = posts.try_next().await? {
+    ///     numbers.push(post.number);
+    /// }
+    /// assert_eq!(numbers, [0, 1, 2]);
+    /// # Ok::<_, table_runtime::Error>(()) })?;
+    /// # Ok::<(), table_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the error that ends the stream.
+    pub async fn try_next(&mut self) -> Result<Option<T>> {
+        TryStreamExt::try_next(self).await
+    }
+
+    /// Returns the next result or error, or `None` after the last one. It is the `next` of `futures::StreamExt`, without
+    /// the import; see [`try_next`](Self::try_next).
+    pub async fn next(&mut self) -> Option<Result<T>> {
+        StreamExt::next(self).await
     }
 }
 

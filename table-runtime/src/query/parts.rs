@@ -96,8 +96,10 @@ impl<T: KeyPart, N: Ranged<T::Kind>, T2, N2, R> Sorted for (Part<T, N>, (Part<T2
 /// A query with an open key part. No type implements the trait: it exists for its message.
 #[diagnostic::on_unimplemented(
     message = "no key part is left to narrow",
-    label = "every part of this key has its value or its range",
-    note = "for a property that is not in the key, use `filter`"
+    label = "every part of this key has its value, or a range or `starts_with` came before",
+    note = "parts are narrowed in their order, and a range or `starts_with` comes last: call `eq` before it",
+    note = "for a property that is not in the key, use `filter`; a field of the key can be a property too, with \
+            `#[property]`"
 )]
 pub trait HasPart: Sized {
     #[doc(hidden)]

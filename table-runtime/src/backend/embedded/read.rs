@@ -190,7 +190,8 @@ fn read_page(
 
 /// Returns the properties to pass to the caller. A reader that gets them by reference gets all of them, because it can
 /// skip those that were not selected in less time than a copy of the others takes.
-#[inline]
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it runs for each row, and the compiler inlines it by chance")]
 fn properties<'a>(
     stored: StoredValue<'a>,
     select: Option<&[&str]>,

@@ -101,7 +101,7 @@ async fn a_failed_transaction_writes_nothing(store: &Store) -> Result<()> {
     tables.upsert(&note("p", "there", 2)).await?;
 
     // To await a transaction is to commit it.
-    let failed = tables.transaction().insert(&note("p", "new", 1)).insert(&note("p", "there", 1)).await;
+    let failed = tables.transaction().insert(&note("p", "new", 1)).insert(&note("p", "there", 1)).commit().await;
     assert!(matches!(&failed, Err(Error::AlreadyExists(row)) if row.row_key == "there"), "{failed:?}");
     let before = Stored::etag(&stale).clone();
     stale.count = 5;

@@ -375,8 +375,6 @@ async fn parcels(store: &Store) -> Result<()> {
 }
 
 async fn every_way_of_reading_keeps_unknown_properties(store: &Store) -> Result<()> {
-    use futures_util::TryStreamExt;
-
     let tables = &store.tables;
     parcels(store).await?;
     let key = || Parcel::key("d", 1);

@@ -1,0 +1,15 @@
+use table_runtime::TableEntity;
+
+#[derive(TableEntity)]
+#[table(name = "Posts")]
+#[index(title, likes)]
+pub struct Post {
+    #[partition_key]
+    pub author: String,
+    #[row_key]
+    pub number: u32,
+    pub title: String,
+    pub likes: u32,
+}
+
+fn main() {}

@@ -1,0 +1,22 @@
+use table_runtime::{Result, TableEntity, Tables};
+
+#[derive(TableEntity)]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    #[index(title, lowercase, same_partition)]
+    title: String,
+    likes: u32,
+    url: Option<String>,
+}
+
+async fn run(tables: &Tables) -> Result<()> {
+    for post in Post::by_key("Marcus") {
+        println!("{}", post.title);
+    }
+    Ok(())
+}
+
+fn main() {}
