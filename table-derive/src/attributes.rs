@@ -312,7 +312,7 @@ impl Keys {
         let path_in = |name: &str, meta: &Meta| match (meta, value_of(meta)) {
             (Meta::Path(path), _) if name.starts_with(char::is_uppercase) => Some(path.clone()),
             (_, Some(Expr::Path(path))) if synonyms.contains(&name) => Some(path.path.clone()),
-            _ => None,
+            _ => literal_of(meta).filter(|_| synonyms.contains(&name)).and_then(|text| text.parse().ok()),
         };
         let mut given = self.given.iter().enumerate();
         let (at, path) = given.find_map(|(at, (name, meta))| Some((at, path_in(name, meta)?)))?;
@@ -512,7 +512,7 @@ pub(crate) fn refuse(attributes: &[Attribute], names: &[&str], here: &str, error
         for found in attributes.iter().filter(|found| found.path().is_ident(name)) {
             // `#[table(row_key)]` on a field.
             let inside = inner(&found.meta).unwrap_or_default();
-            let meant = PLACES.iter().find(|(other, place)| *place != PLACES[0].1 && inside.starts_with(other));
+            let meant = PLACES.iter().find(|(other, place)| *place == "on a field" && inside.starts_with(other));
             let fix = meant.map_or_else(|| format!("put it {place}"), |_| format!("write `#[{inside}]`"));
             errors.on(found.path(), format_args!("`#[{name}]` cannot be used {here}; {fix}"));
         }

@@ -160,14 +160,18 @@ pub(super) fn repaired(tokens: &TokenStream, place: &Place<'_>, errors: &mut Err
     let mut commas = tokens.iter().filter(|token| is_comma(token));
     let (mut result, mut is_repaired) = (TokenStream::new(), false);
     for (position, item) in tokens.split(is_comma).enumerate() {
-        match place.repair(item, (position == 0, position + 1 >= count), errors) {
-            Some(Repair { meant, is_reported }) => {
-                is_repaired |= is_reported;
-                result.extend(meant);
-            }
-            None => result.extend(item.iter().cloned()),
-        }
-        result.extend(commas.next().cloned());
+        let meant = if let Some(Repair { meant, is_reported }) =
+            place.repair(item, (position == 0, position + 1 >= count), errors)
+        {
+            is_repaired |= is_reported;
+            meant
+        } else {
+            item.iter().cloned().collect()
+        };
+        // An item that means nothing is removed with its comma.
+        let comma = commas.next().filter(|_| !meant.is_empty() || item.is_empty());
+        result.extend(meant);
+        result.extend(comma.cloned());
     }
     (result, is_repaired)
 }

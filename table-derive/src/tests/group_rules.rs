@@ -7,7 +7,16 @@ use super::messages;
 #[test]
 #[allow(clippy::too_many_lines, reason = "one case for each rule")]
 fn wrong_projections_are_reported() {
-    let cases: [(DeriveInput, &str); 12] = [
+    let cases: [(DeriveInput, &str); 13] = [
+        (
+            parse_quote!(
+                #[projection(entity = "Post")]
+                struct Headline {
+                    title: String,
+                }
+            ),
+            "the key is `of`; write `#[projection(of = Post)]`",
+        ),
         (
             parse_quote!(
                 struct Headline {

@@ -175,6 +175,7 @@ fn wrong_keys_are_reported() {
         { #[partition_key] #[row_key = "a"] a: u8 } => "in parentheses; write `#[row_key(a)]`";
         { #[partition_key] #[row_key(reverse_tim)] a: u8 } => "did you mean `reverse_time`?";
         { #[partition_key] #[row_key(order = "desc")] a: u8 } => "for descending values, write `reverse`";
+        { #[partition_key] #[row_key(0, reverse)] a: u8 } => "remove the number";
         { #[partition_key] #[row_key(0)] a: u8 } => "remove the number: the parts of a key are in the order of the fields";
         { #[partition_key] #[row_key(lowercase, uppercase)] a: u8 } => "`lowercase` and `uppercase` exclude each other";
         { #[partition_key] #[row_key(time, reverse_time)] a: u8 } => "`time` and `reverse_time` exclude each other";
