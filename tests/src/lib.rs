@@ -1,6 +1,6 @@
 //! Code that the test programs share.
 
-pub use explorer::{explore, form, items, past, plain};
+pub use explorer::{depth, explore, form, items, past, plain};
 
 pub mod anything;
 pub mod azurite;

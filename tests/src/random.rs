@@ -1,6 +1,8 @@
 //! Random choices that a seed determines, on every platform and with every version of every crate.
 
-use std::{env, time::Duration};
+use std::{env, ops::Range};
+
+use explorer::depth::Depth;
 
 /// Generator of random numbers (`SplitMix64`).
 #[derive(Clone, Debug)]
@@ -58,30 +60,26 @@ pub enum Seeds {
     First(u64),
     /// A single seed (`TABLE_TESTS_SEED`).
     One(u64),
-    /// As many seeds as fit into this time (`TABLE_TESTS_RANDOM_SECONDS`).
-    For(Duration),
 }
 
 impl Seeds {
-    /// Returns what the environment asks for, or the first `usual` seeds.
+    /// Returns the seed of the environment. If it asks for none, returns the first `quick` seeds, or more of them if the
+    /// searches are [deeper](Depth).
     ///
     /// # Panics
-    /// If a variable is set to something that is not a number.
-    pub fn of_environment(usual: u64) -> Self {
-        let number = |name| env::var(name).ok().map(|text: String| text.parse().expect("a number"));
-        match (number("TABLE_TESTS_SEED"), number("TABLE_TESTS_RANDOM_SECONDS")) {
-            (Some(seed), _) => Self::One(seed),
-            (None, Some(seconds)) => Self::For(Duration::from_secs(seconds)),
-            (None, None) => Self::First(usual),
+    /// If a variable has a wrong value.
+    pub fn of_environment(quick: u64) -> Self {
+        match env::var("TABLE_TESTS_SEED") {
+            Ok(seed) => Self::One(seed.parse().expect("TABLE_TESTS_SEED is a number")),
+            Err(_) => Self::First(quick * Depth::choose(1, 5, 100)),
         }
     }
 
-    /// Returns the seed of the `n`th run, or `None` if the runs end after this time.
-    pub fn nth(self, n: u64, elapsed: Duration) -> Option<u64> {
+    /// Returns the seeds.
+    pub fn range(self) -> Range<u64> {
         match self {
-            Self::First(count) => (n < count).then_some(n),
-            Self::One(seed) => (n == 0).then_some(seed),
-            Self::For(time) => (elapsed < time).then_some(n),
+            Self::First(count) => 0..count,
+            Self::One(seed) => seed..seed + 1,
         }
     }
 }

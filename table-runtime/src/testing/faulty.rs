@@ -259,6 +259,15 @@ impl<B: Backend> Backend for Faulty<B> {
         Box::pin(self.write(groups, self.inner.execute_all(groups), |error| FailedGroup { group: 0, error }))
     }
 
+    fn snapshot(&self) -> Result<Option<Arc<dyn Backend>>> {
+        let faults = self.faults.clone();
+        Ok(self.inner.snapshot()?.map(|inner| -> Arc<dyn Backend> { Arc::new(Faulty { inner, faults }) }))
+    }
+
+    fn secondary_reads(&self) -> Option<Arc<dyn Backend>> {
+        Some(Arc::new(Faulty { inner: self.inner.secondary_reads()?, faults: self.faults.clone() }))
+    }
+
     fn side_by_side(&self) -> usize {
         self.inner.side_by_side()
     }

@@ -60,7 +60,7 @@ use crate::{
 /// # }).unwrap();
 /// ```
 ///
-/// The [`Observer`] records the answers. `()` records nothing.
+/// The [`Observer`] records the answers, but for those of a snapshot or of the secondary region. `()` records nothing.
 #[derive(Debug)]
 pub struct Scheduled<B, O = ()> {
     inner: B,
@@ -112,6 +112,12 @@ impl<B: Backend, O: Observer<B>> Scheduled<B, O> {
     pub fn observed(inner: B, observer: O) -> (Self, Schedule) {
         let schedule = Schedule::default();
         (Self { inner, schedule: schedule.clone(), observer }, schedule)
+    }
+
+    /// Returns a backend whose requests to `inner`, a copy of the store, wait in the same schedule. The observer does not
+    /// record their answers, because it knows only the type of the store itself.
+    fn reader(&self, inner: Arc<dyn Backend>) -> Arc<dyn Backend> {
+        Arc::new(Scheduled { inner, schedule: self.schedule.clone(), observer: () })
     }
 
     async fn ask<T: Reply>(&self, request: Request, answer: impl Future<Output = Result<T>>) -> Result<T> {
@@ -264,6 +270,14 @@ where
             let answer = self.ask(Request::Execute(groups.to_vec()), answer).await;
             answer.map_err(|error| FailedGroup { group: position, error })
         })
+    }
+
+    fn snapshot(&self) -> Result<Option<Arc<dyn Backend>>> {
+        Ok(self.inner.snapshot()?.map(|inner| self.reader(inner)))
+    }
+
+    fn secondary_reads(&self) -> Option<Arc<dyn Backend>> {
+        Some(self.reader(self.inner.secondary_reads()?))
     }
 
     fn system(&self) -> &'static str {

@@ -1,10 +1,11 @@
 //! Entities that differ only in their indexes, and the guarantees that each of them gives its readers.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, marker::PhantomData};
 
 use anyhow::{Context, Result, ensure};
+use futures_util::{FutureExt, future::LocalBoxFuture};
 use table_runtime::{
-    ETag, Error, Holds, LayoutInfo, Scope, Stored, TableEntity, Tables,
+    Backfilled, BulkProgress, ETag, Error, Finding, Holds, LayoutInfo, Repaired, Scope, Stored, TableEntity, Tables,
     backend::{Backend, Reach},
 };
 
@@ -30,7 +31,15 @@ impl Fields {
     pub const fn new(id: u32, value: u32, other: u32) -> Self {
         Self { id, value, other, note: 0, likes: 0 }
     }
+
+    /// Returns the change of an item to these values, with one more like.
+    pub fn change_to(value: u32, other: u32) -> Change {
+        Box::new(move |fields| Self { value, other, likes: fields.likes + 1, ..fields })
+    }
 }
+
+/// The change of an item.
+pub type Change = Box<dyn FnMut(Fields) -> Fields + Send>;
 
 /// The values that items have in the tests.
 pub const VALUES: std::ops::Range<u32> = 1..5;
@@ -50,61 +59,302 @@ pub enum Write {
     Delete(u32),
 }
 
-/// An entity with one index, or two.
-pub trait Item: TableEntity + Clone + fmt::Debug + 'static {
-    /// True if an item can be patched, so if no index copies the whole item.
-    const IS_PATCHED: bool;
-    /// True if items can be written in transactions.
-    const HAS_TRANSACTIONS: bool;
+/// The answer of the store to an operation.
+pub type Answer<'a, T> = LocalBoxFuture<'a, table_runtime::Result<T>>;
 
-    /// Returns the item with these fields.
-    fn new(fields: Fields) -> Self;
+/// A kind of item, which is an entity with one index or several. It has no type parameter, so the code of a search is
+/// compiled once, and not for each entity.
+pub trait Kind: Sync {
+    /// Returns the layouts of the entity.
+    fn layouts(&self) -> &'static [LayoutInfo];
 
-    /// Returns the fields.
-    fn fields(&self) -> Fields;
+    /// Returns true if an item can be patched, so if no index copies the whole item.
+    fn is_patched(&self) -> bool;
+
+    /// Returns true if items can be written in transactions.
+    fn has_transactions(&self) -> bool;
+
+    /// Creates the tables and the records of the entity.
+    fn create<'a>(&self, tables: &'a Tables) -> Answer<'a, ()>;
 
     /// Reads the item with this key.
-    fn get(tables: &Tables, id: u32) -> impl Future<Output = table_runtime::Result<Option<Stored<Self>>>>;
+    fn get<'a>(&self, tables: &'a Tables, id: u32) -> Answer<'a, Option<Box<dyn Read>>>;
 
     /// Reads all items in the order of their keys.
-    fn all(tables: &Tables) -> impl Future<Output = table_runtime::Result<Vec<Fields>>>;
+    fn all<'a>(&self, tables: &'a Tables) -> Answer<'a, Vec<Fields>>;
 
     /// Finds the items with a value by the `index`th index, counted from 1, in the order of their keys.
+    fn find<'a>(&self, tables: &'a Tables, index: usize, value: u32) -> Answer<'a, Vec<Fields>>;
+
+    /// Inserts an item.
+    fn insert<'a>(&self, tables: &'a Tables, fields: Fields) -> Answer<'a, ()>;
+
+    /// Inserts or replaces an item.
+    fn upsert<'a>(&self, tables: &'a Tables, fields: Fields) -> Answer<'a, ()>;
+
+    /// Inserts or merges an item.
+    fn merge<'a>(&self, tables: &'a Tables, fields: Fields) -> Answer<'a, ()>;
+
+    /// Inserts the items in bulk.
+    fn insert_all<'a>(&self, tables: &'a Tables, items: [Fields; 2]) -> Answer<'a, BulkProgress>;
+
+    /// Inserts or replaces the items in bulk.
+    fn upsert_all<'a>(&self, tables: &'a Tables, items: [Fields; 2]) -> Answer<'a, BulkProgress>;
+
+    /// Sets the likes. Does nothing if items [cannot be patched](Self::is_patched).
+    fn patch<'a>(&self, tables: &'a Tables, id: u32, likes: u32) -> Answer<'a, ()>;
+
+    /// Sets the likes of the item in this version. Does nothing if items [cannot be patched](Self::is_patched).
+    fn patch_if<'a>(&self, tables: &'a Tables, id: u32, etag: &'a ETag, likes: u32) -> Answer<'a, ()>;
+
+    /// Reads the item with this key, changes it and writes it back. Returns false if there is no such item.
+    fn modify<'a>(&self, tables: &'a Tables, id: u32, change: Change) -> Answer<'a, bool>;
+
+    /// The same, or inserts the new item.
+    fn modify_or_insert<'a>(&self, tables: &'a Tables, new: Fields, change: Change) -> Answer<'a, ()>;
+
+    /// Removes the item with this key.
+    fn remove<'a>(&self, tables: &'a Tables, id: u32) -> Answer<'a, bool>;
+
+    /// Removes the items with these keys in bulk.
+    fn remove_all<'a>(&self, tables: &'a Tables, ids: [u32; 2]) -> Answer<'a, ()>;
+
+    /// Reads the items with these keys and removes them in bulk as they were read.
+    fn remove_read<'a>(&self, tables: &'a Tables, ids: [u32; 2]) -> Answer<'a, ()>;
+
+    /// Writes in one transaction. Returns false, and writes nothing, if a write changes an item that does not exist, or if
+    /// items [have no transactions](Self::has_transactions).
+    fn transact<'a>(&self, tables: &'a Tables, writes: [Write; 2]) -> Answer<'a, bool>;
+
+    /// Inserts an item with a struct that has none of the indexes.
+    fn insert_bare<'a>(&self, tables: &'a Tables, fields: Fields) -> Answer<'a, ()>;
+
+    /// Changes the note of an item with a struct that has none of the indexes. Returns false if it finds no such item.
+    fn note_bare<'a>(&self, tables: &'a Tables, id: u32, note: u32) -> Answer<'a, bool>;
+
+    /// Sets a property of the item that only another program knows.
+    fn set_extra<'a>(&self, tables: &'a Tables, id: u32) -> Answer<'a, ()>;
+
+    /// Checks whether the item has the property that only another program knows.
+    fn has_extra<'a>(&self, tables: &'a Tables, id: u32) -> Answer<'a, bool>;
+
+    /// Repairs the rows of the entity.
+    fn repair<'a>(&self, tables: &'a Tables) -> Answer<'a, Repaired>;
+
+    /// Returns what a verification of the entity finds.
+    fn verify<'a>(&self, tables: &'a Tables) -> Answer<'a, Vec<Finding>>;
+
+    /// Builds an index.
+    fn backfill<'a>(&self, tables: &'a Tables, index: &'static str) -> Answer<'a, Backfilled>;
+}
+
+/// An item that was read.
+pub trait Read {
+    /// Returns its fields.
+    fn fields(&self) -> Fields;
+
+    /// Returns its version.
+    fn etag(&self) -> &ETag;
+
+    /// Updates it to these fields.
+    fn update(self: Box<Self>, tables: &Tables, fields: Fields) -> Answer<'_, ()>;
+
+    /// Updates it to these fields through a `Stored::new`, for which the stored values are unknown.
+    fn update_rewrapped(self: Box<Self>, tables: &Tables, fields: Fields) -> Answer<'_, ()>;
+
+    /// Deletes it.
+    fn delete(self: Box<Self>, tables: &Tables) -> Answer<'_, ()>;
+}
+
+impl<I: Item> Read for Stored<I> {
+    fn fields(&self) -> Fields {
+        I::fields(self)
+    }
+
+    fn etag(&self) -> &ETag {
+        Stored::etag(self)
+    }
+
+    fn update(mut self: Box<Self>, tables: &Tables, fields: Fields) -> Answer<'_, ()> {
+        **self = I::new(fields);
+        async move { tables.update(&mut *self).await.map(drop) }.boxed_local()
+    }
+
+    fn update_rewrapped(self: Box<Self>, tables: &Tables, fields: Fields) -> Answer<'_, ()> {
+        let rewrapped = Stored::new(I::clone(&self), Stored::etag(&self).clone());
+        Box::new(rewrapped).update(tables, fields)
+    }
+
+    fn delete(self: Box<Self>, tables: &Tables) -> Answer<'_, ()> {
+        async move { tables.delete(&*self).await }.boxed_local()
+    }
+}
+
+/// The kind of the items of a type.
+struct KindOf<I>(PhantomData<fn() -> I>);
+
+impl<I: Item> Kind for KindOf<I> {
+    fn layouts(&self) -> &'static [LayoutInfo] {
+        I::LAYOUTS
+    }
+
+    fn is_patched(&self) -> bool {
+        I::IS_PATCHED
+    }
+
+    fn has_transactions(&self) -> bool {
+        I::HAS_TRANSACTIONS
+    }
+
+    fn create<'a>(&self, tables: &'a Tables) -> Answer<'a, ()> {
+        async move { tables.create::<I>().await }.boxed_local()
+    }
+
+    fn get<'a>(&self, tables: &'a Tables, id: u32) -> Answer<'a, Option<Box<dyn Read>>> {
+        async move { Ok(I::get(tables, id).await?.map(|stored| Box::new(stored) as Box<dyn Read>)) }.boxed_local()
+    }
+
+    fn all<'a>(&self, tables: &'a Tables) -> Answer<'a, Vec<Fields>> {
+        I::all(tables).boxed_local()
+    }
+
+    fn find<'a>(&self, tables: &'a Tables, index: usize, value: u32) -> Answer<'a, Vec<Fields>> {
+        I::find(tables, index, value).boxed_local()
+    }
+
+    fn insert<'a>(&self, tables: &'a Tables, fields: Fields) -> Answer<'a, ()> {
+        async move { tables.insert(&I::new(fields)).await.map(drop) }.boxed_local()
+    }
+
+    fn upsert<'a>(&self, tables: &'a Tables, fields: Fields) -> Answer<'a, ()> {
+        async move { tables.upsert(&I::new(fields)).await.map(drop) }.boxed_local()
+    }
+
+    fn merge<'a>(&self, tables: &'a Tables, fields: Fields) -> Answer<'a, ()> {
+        async move { tables.merge(&I::new(fields)).await.map(drop) }.boxed_local()
+    }
+
+    fn insert_all<'a>(&self, tables: &'a Tables, items: [Fields; 2]) -> Answer<'a, BulkProgress> {
+        async move { tables.insert_all(items.map(I::new)).await }.boxed_local()
+    }
+
+    fn upsert_all<'a>(&self, tables: &'a Tables, items: [Fields; 2]) -> Answer<'a, BulkProgress> {
+        async move { tables.upsert_all(items.map(I::new)).await }.boxed_local()
+    }
+
+    fn patch<'a>(&self, tables: &'a Tables, id: u32, likes: u32) -> Answer<'a, ()> {
+        I::patch(tables, id, likes).boxed_local()
+    }
+
+    fn patch_if<'a>(&self, tables: &'a Tables, id: u32, etag: &'a ETag, likes: u32) -> Answer<'a, ()> {
+        I::patch_if(tables, id, etag, likes).boxed_local()
+    }
+
+    fn modify<'a>(&self, tables: &'a Tables, id: u32, mut change: Change) -> Answer<'a, bool> {
+        async move {
+            let modified = I::modify(tables, id, move |item| *item = I::new(change(item.fields()))).await?;
+            Ok(modified.is_some())
+        }
+        .boxed_local()
+    }
+
+    fn modify_or_insert<'a>(&self, tables: &'a Tables, new: Fields, mut change: Change) -> Answer<'a, ()> {
+        async move {
+            let change = move |item: &mut I| *item = I::new(change(item.fields()));
+            tables.modify_or_insert(&I::new(new), change).await.map(drop)
+        }
+        .boxed_local()
+    }
+
+    fn remove<'a>(&self, tables: &'a Tables, id: u32) -> Answer<'a, bool> {
+        I::remove(tables, id).boxed_local()
+    }
+
+    fn remove_all<'a>(&self, tables: &'a Tables, ids: [u32; 2]) -> Answer<'a, ()> {
+        I::remove_all(tables, ids).boxed_local()
+    }
+
+    fn remove_read<'a>(&self, tables: &'a Tables, ids: [u32; 2]) -> Answer<'a, ()> {
+        async move {
+            let mut read = Vec::new();
+            for id in ids {
+                read.extend(I::get(tables, id).await?);
+            }
+            tables.remove_all(&read).await.map(drop)
+        }
+        .boxed_local()
+    }
+
+    fn transact<'a>(&self, tables: &'a Tables, writes: [Write; 2]) -> Answer<'a, bool> {
+        I::transact(tables, writes).boxed_local()
+    }
+
+    fn insert_bare<'a>(&self, tables: &'a Tables, fields: Fields) -> Answer<'a, ()> {
+        I::insert_bare(tables, fields).boxed_local()
+    }
+
+    fn note_bare<'a>(&self, tables: &'a Tables, id: u32, note: u32) -> Answer<'a, bool> {
+        I::note_bare(tables, id, note).boxed_local()
+    }
+
+    fn set_extra<'a>(&self, tables: &'a Tables, id: u32) -> Answer<'a, ()> {
+        I::set_extra(tables, id).boxed_local()
+    }
+
+    fn has_extra<'a>(&self, tables: &'a Tables, id: u32) -> Answer<'a, bool> {
+        I::has_extra(tables, id).boxed_local()
+    }
+
+    fn repair<'a>(&self, tables: &'a Tables) -> Answer<'a, Repaired> {
+        async move { tables.repair::<I>().await }.boxed_local()
+    }
+
+    fn verify<'a>(&self, tables: &'a Tables) -> Answer<'a, Vec<Finding>> {
+        async move { tables.verify::<I>().all().await }.boxed_local()
+    }
+
+    fn backfill<'a>(&self, tables: &'a Tables, index: &'static str) -> Answer<'a, Backfilled> {
+        async move { tables.backfill::<I>(index).await }.boxed_local()
+    }
+}
+
+/// The entity of a [`Kind`]: what depends on its type.
+trait Item: TableEntity + Clone + fmt::Debug + 'static {
+    const IS_PATCHED: bool;
+    const HAS_TRANSACTIONS: bool;
+
+    fn new(fields: Fields) -> Self;
+
+    fn fields(&self) -> Fields;
+
+    fn get(tables: &Tables, id: u32) -> impl Future<Output = table_runtime::Result<Option<Stored<Self>>>>;
+
+    fn all(tables: &Tables) -> impl Future<Output = table_runtime::Result<Vec<Fields>>>;
+
     fn find(tables: &Tables, index: usize, value: u32) -> impl Future<Output = table_runtime::Result<Vec<Fields>>>;
 
-    /// Sets the likes. Does nothing if items [cannot be patched](Self::IS_PATCHED).
     fn patch(tables: &Tables, id: u32, likes: u32) -> impl Future<Output = table_runtime::Result<()>>;
 
-    /// Sets the likes of the item in this version. Does nothing if items [cannot be patched](Self::IS_PATCHED).
     fn patch_if(tables: &Tables, id: u32, etag: &ETag, likes: u32) -> impl Future<Output = table_runtime::Result<()>>;
 
-    /// Reads the item with this key, changes it and writes it back.
     fn modify(
         tables: &Tables,
         id: u32,
         change: impl FnMut(&mut Self) + Send,
     ) -> impl Future<Output = table_runtime::Result<Option<Stored<Self>>>>;
 
-    /// Removes the item with this key.
     fn remove(tables: &Tables, id: u32) -> impl Future<Output = table_runtime::Result<bool>>;
 
-    /// Removes the items with these keys in bulk.
     fn remove_all(tables: &Tables, ids: [u32; 2]) -> impl Future<Output = table_runtime::Result<()>>;
 
-    /// Writes in one transaction. Returns false, and writes nothing, if a write changes an item that does not exist, or if
-    /// items [have no transactions](Self::HAS_TRANSACTIONS).
     fn transact(tables: &Tables, writes: [Write; 2]) -> impl Future<Output = table_runtime::Result<bool>>;
 
-    /// Inserts an item with a struct that has none of the indexes.
     fn insert_bare(tables: &Tables, fields: Fields) -> impl Future<Output = table_runtime::Result<()>>;
 
-    /// Changes the note of an item with a struct that has none of the indexes. Returns false if it finds no such item.
     fn note_bare(tables: &Tables, id: u32, note: u32) -> impl Future<Output = table_runtime::Result<bool>>;
 
-    /// Sets a property of the item that only another program knows.
     fn set_extra(tables: &Tables, id: u32) -> impl Future<Output = table_runtime::Result<()>>;
 
-    /// Checks whether the item has the property that only another program knows.
     fn has_extra(tables: &Tables, id: u32) -> impl Future<Output = table_runtime::Result<bool>>;
 }
 
@@ -195,29 +445,27 @@ macro_rules! items {
     })+) => {$(
         #[doc = $doc]
         pub mod $name {
+            use std::marker::PhantomData;
+
             use table_runtime::{ETag, Result, Stored, TableEntity, Tables};
 
             use super::Fields;
 
             #[doc = $doc]
+            pub static KIND: &dyn super::Kind = &super::KindOf::<Item>(PhantomData);
+
             #[derive(TableEntity, Clone, Debug, PartialEq)]
             #[table(name = "Items")]
             $(#[index($($index)+)])+
-            pub struct Item {
-                /// Always `a`.
+            struct Item {
                 #[partition_key]
-                pub group: String,
-                /// The key.
+                group: String,
                 #[row_key]
-                pub id: u32,
-                /// The value of the index.
-                pub value: u32,
-                /// The value of the second index, if there is one.
-                pub other: u32,
-                /// The property that an `include` holds.
-                pub note: u32,
-                /// A property that only copies hold.
-                pub likes: u32,
+                id: u32,
+                value: u32,
+                other: u32,
+                note: u32,
+                likes: u32,
             }
 
             /// The same items in another program, whose struct has none of the indexes and one more property.
@@ -440,31 +688,32 @@ fn lags(layout: &LayoutInfo) -> bool {
 }
 
 /// Checks whether a unique index refuses one of these items because of the other.
-pub fn clashes<I: Item>(one: &Fields, other: &Fields) -> bool {
+pub fn clashes(kind: &dyn Kind, one: &Fields, other: &Fields) -> bool {
     let unique = |layout: &LayoutInfo| layout.index.as_ref().is_some_and(|index| index.unique);
-    one.id != other.id && I::LAYOUTS.iter().any(|layout| unique(layout) && value(layout, one) == value(layout, other))
+    one.id != other.id
+        && kind.layouts().iter().any(|layout| unique(layout) && value(layout, one) == value(layout, other))
 }
 
 /// Checks the guarantees that readers have in every state, and returns the items that they see: no two items share a
 /// unique value, each index finds each item, and no index finds an item that does not have the value. Cross-partition
 /// copies may be out of date.
-pub async fn promised<I: Item>(tables: &Tables) -> Result<Vec<Fields>> {
-    looked_at::<I>(tables, |layout| !lags(layout)).await
+pub async fn promised(kind: &dyn Kind, tables: &Tables) -> Result<Vec<Fields>> {
+    looked_at(kind, tables, |layout| !lags(layout)).await
 }
 
-async fn looked_at<I: Item>(tables: &Tables, is_exact: fn(&LayoutInfo) -> bool) -> Result<Vec<Fields>> {
-    let all = I::all(tables).await?;
-    let is_ready = ready::<I>(tables).await?;
+async fn looked_at(kind: &dyn Kind, tables: &Tables, is_exact: fn(&LayoutInfo) -> bool) -> Result<Vec<Fields>> {
+    let all = kind.all(tables).await?;
+    let is_ready = ready(kind, tables).await?;
     for (at, one) in all.iter().enumerate() {
         for other in &all[at + 1..] {
             // Before an index is built, old items may share a value.
-            ensure!(!is_ready || !clashes::<I>(one, other), "{one:?} and {other:?} share a unique value");
+            ensure!(!is_ready || !clashes(kind, one, other), "{one:?} and {other:?} share a unique value");
         }
     }
-    for (at, layout) in I::LAYOUTS.iter().enumerate().skip(1).filter(|(_, layout)| is_exact(layout)) {
+    for (at, layout) in kind.layouts().iter().enumerate().skip(1).filter(|(_, layout)| is_exact(layout)) {
         for wanted in VALUES {
             let having: Vec<_> = all.iter().copied().filter(|fields| value(layout, fields) == wanted).collect();
-            let found = match I::find(tables, at, wanted).await {
+            let found = match kind.find(tables, at, wanted).await {
                 Err(Error::IndexBuilding { .. }) => break,
                 found => found?,
             };
@@ -475,9 +724,9 @@ async fn looked_at<I: Item>(tables: &Tables, is_exact: fn(&LayoutInfo) -> bool) 
 }
 
 /// Checks whether every index is built.
-pub async fn ready<I: Item>(tables: &Tables) -> Result<bool> {
-    for at in 1..I::LAYOUTS.len() {
-        match I::find(tables, at, VALUES.start).await {
+pub async fn ready(kind: &dyn Kind, tables: &Tables) -> Result<bool> {
+    for at in 1..kind.layouts().len() {
+        match kind.find(tables, at, VALUES.start).await {
             Err(Error::IndexBuilding { .. }) => return Ok(false),
             found => drop(found?),
         }
@@ -489,10 +738,10 @@ pub async fn ready<I: Item>(tables: &Tables) -> Result<bool> {
 ///
 /// # Errors
 /// The errors of the store; an index that is ready although there is a conflict, or not ready although there is none.
-pub async fn fill<I: Item>(tables: &Tables) -> Result<bool> {
+pub async fn fill(kind: &dyn Kind, tables: &Tables) -> Result<bool> {
     let mut is_ready = true;
-    for layout in &I::LAYOUTS[1..] {
-        let filled = tables.backfill::<I>(layout.name).await?;
+    for layout in &kind.layouts()[1..] {
+        let filled = kind.backfill(tables, layout.name).await?;
         ensure!(filled.ready == filled.conflicts.is_empty(), "{filled:?}");
         is_ready &= filled.ready;
     }
@@ -500,41 +749,41 @@ pub async fn fill<I: Item>(tables: &Tables) -> Result<bool> {
 }
 
 /// Repairs the store. Checks that no error is left and that readers see the same items as before.
-pub async fn fixed<I: Item>(tables: &Tables, seen: &[Fields]) -> Result<()> {
-    let repaired = tables.repair::<I>().await.context("repair")?;
+pub async fn fixed(kind: &dyn Kind, tables: &Tables, seen: &[Fields]) -> Result<()> {
+    let repaired = kind.repair(tables).await.context("repair")?;
     ensure!(repaired.left.is_empty(), "the repair left {:?}", repaired.left);
-    sound::<I>(tables, seen).await.with_context(|| format!("after a repair that fixed {:?}", repaired.fixed))
+    sound(kind, tables, seen).await.with_context(|| format!("after a repair that fixed {:?}", repaired.fixed))
 }
 
 /// Checks that the store has no error and that readers see these items.
-pub async fn sound<I: Item>(tables: &Tables, seen: &[Fields]) -> Result<()> {
-    let findings = tables.verify::<I>().all().await?;
+pub async fn sound(kind: &dyn Kind, tables: &Tables, seen: &[Fields]) -> Result<()> {
+    let findings = kind.verify(tables).await?;
     ensure!(findings.is_empty(), "{findings:?}");
-    let all = looked_at::<I>(tables, |_| true).await?;
+    let all = looked_at(kind, tables, |_| true).await?;
     ensure!(all == seen, "readers see {all:?} instead of {seen:?}");
     Ok(())
 }
 
 /// Returns a plain store with these items, whose transactions have this reach.
-pub async fn store<I: Item>(reach: Reach, items: &[Fields]) -> Result<Plain> {
+pub async fn store(kind: &dyn Kind, reach: Reach, items: &[Fields]) -> Result<Plain> {
     let store = Plain::default().with_reach(reach);
     let tables = store.tables();
-    tables.create::<I>().await?;
+    kind.create(&tables).await?;
     for fields in items {
-        tables.insert(&I::new(*fields)).await?;
+        kind.insert(&tables, *fields).await?;
     }
     Ok(store)
 }
 
 /// Returns such a store with indexes that are not built yet.
-pub async fn old_store<I: Item>(reach: Reach, items: &[Fields]) -> Result<Plain> {
+pub async fn old_store(kind: &dyn Kind, reach: Reach, items: &[Fields]) -> Result<Plain> {
     let store = Plain::default().with_reach(reach);
     let tables = store.tables();
-    store.create_table(I::LAYOUTS[0].table).await?;
+    store.create_table(kind.layouts()[0].table).await?;
     for fields in items {
-        I::insert_bare(&tables, *fields).await?;
+        kind.insert_bare(&tables, *fields).await?;
     }
-    tables.create::<I>().await?;
+    kind.create(&tables).await?;
     Ok(store)
 }
 

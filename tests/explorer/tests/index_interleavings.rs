@@ -8,11 +8,12 @@ use std::{cell::RefCell, collections::HashSet, future::poll_fn, pin::pin, task::
 
 use anyhow::{Context, Result, ensure};
 use explorer::{
+    depth::Depth,
     explore::{Explored, Explorer, Op, Progress, Seen, op},
-    items::{self, Fields, Item, Write, clashes, contents, fill, fixed, old_store, promised, ready, sound, store},
+    items::{self, Fields, Kind, Write, clashes, contents, fill, fixed, old_store, promised, ready, sound, store},
 };
 use futures_util::FutureExt;
-use table_runtime::{BulkProgress, Error, Holds, LayoutInfo, Stored, Tables, backend::Reach};
+use table_runtime::{BulkProgress, Error, Holds, LayoutInfo, Tables, backend::Reach};
 
 /// Operation. Items are given by their key, their value and their other value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,82 +129,64 @@ async fn dropped<T>(future: impl Future<Output = T>, waits: usize) -> Option<T> 
     .await
 }
 
-/// Returns the change of an item to these values, with one more like.
-fn changed<I: Item>(value: u32, other: u32) -> impl FnMut(&mut I) + Send {
-    move |item| {
-        let fields = item.fields();
-        *item = I::new(Fields { value, other, likes: fields.likes + 1, ..fields });
-    }
-}
-
-async fn run<I: Item>(tables: Tables, act: Act) -> Outcome {
+async fn run(kind: &'static dyn Kind, tables: Tables, act: Act) -> Outcome {
+    let tables = &tables;
+    let read = async |id| kind.get(tables, id).await.expect("the store answers");
     match act {
-        Merge(id, value, other) => outcome(tables.merge(&I::new(Fields::new(id, value, other))).await),
-        Extra(id) => outcome(I::set_extra(&tables, id).await),
-        Insert(id, value, other) => outcome(tables.insert(&I::new(Fields::new(id, value, other))).await),
-        Update(id, value, other) => match I::get(&tables, id).await.expect("the store answers") {
-            Some(mut stored) if (stored.fields().value, stored.fields().other) != (value, other) => {
-                *stored = I::new(Fields { value, other, note: value, ..stored.fields() });
-                outcome(tables.update(&mut stored).await)
+        Merge(id, value, other) => outcome(kind.merge(tables, Fields::new(id, value, other)).await),
+        Extra(id) => outcome(kind.set_extra(tables, id).await),
+        Insert(id, value, other) => outcome(kind.insert(tables, Fields::new(id, value, other)).await),
+        Update(id, value, other) | Rewrapped(id, value, other) => match read(id).await {
+            Some(item) if (item.fields().value, item.fields().other) != (value, other) => {
+                let fields = Fields { value, other, note: value, ..item.fields() };
+                outcome(match act {
+                    Rewrapped(..) => item.update_rewrapped(tables, fields).await,
+                    _ => item.update(tables, fields).await,
+                })
             }
             _ => Outcome::Nothing,
         },
-        Rewrapped(id, value, other) => match I::get(&tables, id).await.expect("the store answers") {
-            Some(read) if (read.fields().value, read.fields().other) != (value, other) => {
-                let etag = Stored::etag(&read).clone();
-                let mut rewrapped = Stored::new(I::clone(&read), etag);
-                *rewrapped = I::new(Fields { value, other, note: value, ..read.fields() });
-                outcome(tables.update(&mut rewrapped).await)
-            }
-            _ => Outcome::Nothing,
-        },
-        Note(id, note) => match I::get(&tables, id).await.expect("the store answers") {
-            Some(mut stored) => {
-                *stored = I::new(Fields { note, ..stored.fields() });
-                outcome(tables.update(&mut stored).await)
+        Note(id, note) => match read(id).await {
+            Some(item) => {
+                let fields = Fields { note, ..item.fields() };
+                outcome(item.update(tables, fields).await)
             }
             None => Outcome::Nothing,
         },
-        Bare(id, note) => outcome_of_change(I::note_bare(&tables, id, note).await),
+        Bare(id, note) => outcome_of_change(kind.note_bare(tables, id, note).await),
         Modify(id, value, other) => {
-            let modify = async {
-                let modified = I::modify(&tables, id, changed(value, other)).await;
-                outcome_of_change(modified.map(|stored| stored.is_some()))
-            };
+            let modify = kind.modify(tables, id, Fields::change_to(value, other));
+            let modify = modify.map(outcome_of_change);
             dropped(Box::pin(modify), REPEATED).await.unwrap_or(Outcome::Left)
         }
         ModifyOrInsert(id, value, other) => {
-            let new = I::new(Fields { likes: 1, ..Fields::new(id, value, other) });
-            let modify = async { outcome(tables.modify_or_insert(&new, changed(value, other)).await) };
+            let new = Fields { likes: 1, ..Fields::new(id, value, other) };
+            let modify = kind.modify_or_insert(tables, new, Fields::change_to(value, other)).map(outcome);
             dropped(Box::pin(modify), REPEATED).await.unwrap_or(Outcome::Left)
         }
-        Delete(id) => match I::get(&tables, id).await.expect("the store answers") {
-            Some(stored) => outcome(tables.delete(&stored).await),
+        Delete(id) => match read(id).await {
+            Some(item) => outcome(item.delete(tables).await),
             None => Outcome::Nothing,
         },
-        Patch(id) => outcome(I::patch(&tables, id, 4).await),
-        PatchIf(id) => match I::get(&tables, id).await.expect("the store answers") {
-            Some(stored) => outcome(I::patch_if(&tables, id, Stored::etag(&stored), 5).await),
+        Patch(id) => outcome(kind.patch(tables, id, 4).await),
+        PatchIf(id) => match read(id).await {
+            Some(item) => outcome(kind.patch_if(tables, id, item.etag(), 5).await),
             None => Outcome::Nothing,
         },
-        Both(one, other) => outcome_of_change(I::transact(&tables, [one, other]).await),
-        InsertAll(one, other) => outcome_of_bulk(tables.insert_all([one, other].map(I::new)).await),
-        UpsertAll(one, other) => outcome_of_bulk(tables.upsert_all([one, other].map(I::new)).await),
-        RemoveAll(one, other) => outcome(I::remove_all(&tables, [one, other]).await),
-        RemoveRead(one, other) => {
-            let mut read = Vec::new();
-            for id in [one, other] {
-                read.extend(I::get(&tables, id).await.expect("the store answers"));
-            }
-            outcome(tables.remove_all(&read).await)
-        }
-        Repair => outcome(tables.repair::<I>().await),
-        Fill => match fill::<I>(&tables).await {
+        Both(one, other) => outcome_of_change(kind.transact(tables, [one, other]).await),
+        InsertAll(one, other) => outcome_of_bulk(kind.insert_all(tables, [one, other]).await),
+        UpsertAll(one, other) => outcome_of_bulk(kind.upsert_all(tables, [one, other]).await),
+        RemoveAll(one, other) => outcome(kind.remove_all(tables, [one, other]).await),
+        RemoveRead(one, other) => outcome(kind.remove_read(tables, [one, other]).await),
+        Repair => outcome(kind.repair(tables).await),
+        Fill => match fill(kind, tables).await {
             Ok(true) => Outcome::Done,
             Ok(false) => Outcome::Nothing,
             Err(error) => panic!("{error:#}"),
         },
-        Dropped(act, waits) => dropped(Box::pin(run::<I>(tables, *act)), waits).await.unwrap_or(Outcome::Nothing),
+        Dropped(act, waits) => {
+            dropped(Box::pin(run(kind, tables.clone(), *act)), waits).await.unwrap_or(Outcome::Nothing)
+        }
     }
 }
 
@@ -308,38 +291,39 @@ impl Act {
 
 /// Checks of every state, with one repair for each distinct content of the store.
 struct Check<'a> {
+    kind: &'static dyn Kind,
     start: &'a [Fields],
     acts: &'a [Act],
     visited: RefCell<HashSet<String>>,
 }
 
 impl Check<'_> {
-    async fn check<I: Item>(&self, seen: &Seen<'_, Outcome>) -> Result<()> {
-        let is_ready = ready::<I>(&seen.tables).await?;
+    async fn check(&self, seen: &Seen<'_, Outcome>) -> Result<()> {
+        let is_ready = ready(self.kind, &seen.tables).await?;
         if seen.is_at_rest() {
-            let all = promised::<I>(&seen.tables).await?;
-            self.acknowledged::<I>(seen, &all)?;
-            self.keeps_unknown::<I>(seen, &all).await?;
+            let all = promised(self.kind, &seen.tables).await?;
+            self.acknowledged(seen, &all)?;
+            self.keeps_unknown(seen, &all).await?;
             let is_left = self.acts.iter().any(|act| matches!(act, Dropped(..)))
                 || seen.ops.iter().any(|progress| matches!(progress, Progress::Ended(Outcome::Left)));
             if is_ready && !is_left {
-                sound::<I>(&seen.tables, &all).await.context("at rest")?;
+                sound(self.kind, &seen.tables, &all).await.context("at rest")?;
             }
         }
         if self.visited.borrow_mut().insert(contents(&seen.store)) {
-            let all = promised::<I>(&seen.tables).await?;
-            if !is_ready && !fill::<I>(&seen.tables).await? {
-                let shared = all.iter().any(|one| all.iter().any(|other| clashes::<I>(one, other)));
+            let all = promised(self.kind, &seen.tables).await?;
+            if !is_ready && !fill(self.kind, &seen.tables).await? {
+                let shared = all.iter().any(|one| all.iter().any(|other| clashes(self.kind, one, other)));
                 ensure!(shared, "a backfill found a conflict where no two items share a value");
                 return Ok(());
             }
-            fixed::<I>(&seen.tables, &all).await?;
+            fixed(self.kind, &seen.tables, &all).await?;
         }
         Ok(())
     }
 
     /// Checks that properties that the struct does not know are kept.
-    async fn keeps_unknown<I: Item>(&self, seen: &Seen<'_, Outcome>, all: &[Fields]) -> Result<()> {
+    async fn keeps_unknown(&self, seen: &Seen<'_, Outcome>, all: &[Fields]) -> Result<()> {
         for (act, progress) in self.acts.iter().zip(&seen.ops) {
             let (Extra(id), Progress::Ended(Outcome::Done)) = (*act, progress) else { continue };
             // A merge may have inserted the item, whose insert another writer aborted.
@@ -347,14 +331,14 @@ impl Check<'_> {
             if is_new || self.acts.iter().any(|act| act.replaces(id)) || !all.iter().any(|fields| fields.id == id) {
                 continue;
             }
-            ensure!(I::has_extra(&seen.tables, id).await?, "a property that only another program knows is lost");
+            ensure!(self.kind.has_extra(&seen.tables, id).await?, "a property that only another program knows is lost");
         }
         Ok(())
     }
 
     /// Checks that acknowledged items and the items of the beginning exist unless they were deleted, and that one of
     /// several inserts of one value succeeded.
-    fn acknowledged<I: Item>(&self, seen: &Seen<'_, Outcome>, all: &[Fields]) -> Result<()> {
+    fn acknowledged(&self, seen: &Seen<'_, Outcome>, all: &[Fields]) -> Result<()> {
         let is_deleted = |id| self.acts.iter().any(|act| act.deletes(id));
         let exists = |id| is_deleted(id) || all.iter().any(|fields| fields.id == id);
         ensure!(self.start.iter().all(|fields| exists(fields.id)), "an item is missing");
@@ -380,14 +364,15 @@ impl Check<'_> {
         }
         self.is_none_lost(seen, all)?;
         let clash = |(at, one): (usize, &(Fields, Outcome))| {
-            inserted[at + 1..].iter().all(|(other, _)| clashes::<I>(&one.0, other))
+            inserted[at + 1..].iter().all(|(other, _)| clashes(self.kind, &one.0, other))
         };
         // If there are no other operations, one of several inserts that exclude each other succeeds.
         let are_alone = self.start.is_empty() && inserted.len() == self.acts.len();
         if are_alone && inserted.iter().enumerate().all(clash) {
             let winners = inserted.iter().filter(|(_, outcome)| *outcome == Outcome::Done).count();
             // Two inserts that collide in two indexes may abort each other.
-            let may_be_none = I::LAYOUTS.len() > 2 && inserted.iter().all(|(_, outcome)| *outcome == Outcome::Conflict);
+            let may_be_none =
+                self.kind.layouts().len() > 2 && inserted.iter().all(|(_, outcome)| *outcome == Outcome::Conflict);
             ensure!(winners == 1 || winners == 0 && may_be_none, "{winners} inserts succeeded");
         }
         Ok(())
@@ -429,19 +414,19 @@ impl Start {
 }
 
 /// Explores operations that begin at the same time.
-fn explore<I: Item>(reach: Reach, start: Start, acts: &[Act]) -> Result<Explored> {
+fn explore(kind: &'static dyn Kind, reach: Reach, start: Start, acts: &[Act]) -> Result<Explored> {
     let begun = Instant::now();
-    let check = Check { start: start.items(), acts, visited: RefCell::default() };
+    let check = Check { kind, start: start.items(), acts, visited: RefCell::default() };
     let plain = match start {
-        Start::New(items) => store::<I>(reach, items).now_or_never(),
-        Start::Old(items) => old_store::<I>(reach, items).now_or_never(),
+        Start::New(items) => store(kind, reach, items).now_or_never(),
+        Start::Old(items) => old_store(kind, reach, items).now_or_never(),
     };
     let plain = plain.context("a plain store does not wait")??;
     let ops: Vec<Op<_>> =
-        acts.iter().copied().map(|act| op(format!("{act:?}"), move |tables| run::<I>(tables, act))).collect();
-    let explored = Explorer::default().explore(&plain, &ops, async |seen| check.check::<I>(seen).await);
+        acts.iter().copied().map(|act| op(format!("{act:?}"), move |tables| run(kind, tables, act))).collect();
+    let explored = Explorer::default().explore(&plain, &ops, async |seen| check.check(seen).await);
     let explored = explored.with_context(|| format!("{acts:?} on {start:?}"))?;
-    if std::env::var_os("TABLE_TESTS_INTERLEAVINGS").is_some() {
+    if Depth::Full.is_reached() {
         println!("{start:?} {acts:?} {explored:?} {} stores {:?}", check.visited.borrow().len(), begun.elapsed());
     }
     Ok(explored)
@@ -460,7 +445,6 @@ const OLD_ONE: Start = Start::Old(&[ONE_ITEM]);
 const OLD_TWO: Start = Start::Old(&[ONE_ITEM, OTHER_ITEM]);
 /// Items without index rows that share a value.
 const OLD_TWINS: Start = Start::Old(&[ONE_ITEM, TWIN]);
-const OLD_STARTS: [Start; 3] = [OLD_ONE, OLD_TWO, OLD_TWINS];
 
 /// The first item with another note.
 const NOTED_ITEM: Fields = Fields { note: 7, ..ONE_ITEM };
@@ -510,33 +494,33 @@ const DROPPED: [Act; 7] = [
 ];
 
 /// Checks whether an item is written in one transaction with all of its index rows.
-const fn is_one_transaction<I: Item>(reach: Reach) -> bool {
-    I::HAS_TRANSACTIONS || matches!(reach, Reach::Store)
+fn is_one_transaction(kind: &dyn Kind, reach: Reach) -> bool {
+    kind.has_transactions() || matches!(reach, Reach::Store)
 }
 
 /// Returns every operation that is possible for items of this kind.
-fn every_act<I: Item>(reach: Reach) -> Vec<Act> {
+fn every_act(kind: &dyn Kind, reach: Reach) -> Vec<Act> {
     let holds = |layout: &LayoutInfo| layout.index.as_ref().map(|index| index.holds);
-    let is_in_table = |layout: &LayoutInfo| layout.index.is_some() && layout.table == I::LAYOUTS[0].table;
+    let is_in_table = |layout: &LayoutInfo| layout.index.is_some() && layout.table == kind.layouts()[0].table;
     let mut acts = [&SINGLE[..], &MODIFY].concat();
     // The steps of an index do not depend on whether its rows are in a table of their own.
-    if is_one_transaction::<I>(reach) || !I::LAYOUTS.iter().any(is_in_table) || runs_all() {
+    if is_one_transaction(kind, reach) || !kind.layouts().iter().any(is_in_table) || Depth::Full.is_reached() {
         acts.extend(DROPPED);
     }
     // With cross-partition indexes, a bulk write is a sequence of single writes.
-    if is_one_transaction::<I>(reach) {
+    if is_one_transaction(kind, reach) {
         acts.extend(BULK);
-        if I::HAS_TRANSACTIONS {
+        if kind.has_transactions() {
             acts.extend(TRANSACTIONS);
         }
         // With cross-partition indexes, a merge and an insert can delete each other's pending rows without end.
         acts.push(Merge(1, 2, 2));
     }
-    if I::IS_PATCHED {
+    if kind.is_patched() {
         acts.extend([Patch(1), Patch(2), PatchIf(1)]);
     }
     // A program that does not know the index does not update properties in its rows.
-    if I::LAYOUTS.iter().all(|layout| !matches!(holds(layout), Some(Holds::Include | Holds::Copy))) {
+    if kind.layouts().iter().all(|layout| !matches!(holds(layout), Some(Holds::Include | Holds::Copy))) {
         acts.push(Bare(1, 5));
     }
     acts
@@ -545,15 +529,23 @@ fn every_act<I: Item>(reach: Reach) -> Vec<Act> {
 /// Operations that are explored beside a backfill by default if a transaction spans all rows.
 const BESIDE_FILL: [Act; 4] = [Insert(2, 1, 1), Update(1, 2, 2), Note(1, 7), Delete(1)];
 
+/// Returns the contents of the store before a backfill.
+fn old_starts(kind: &dyn Kind, reach: Reach) -> &'static [Start] {
+    // A backfill of two items whose rows are written in steps takes longer than all else together. Items that share a value
+    // end it early.
+    let are_all = is_one_transaction(kind, reach) || Depth::Deep.is_reached();
+    if are_all { &[OLD_ONE, OLD_TWINS, OLD_TWO] } else { &[OLD_ONE, OLD_TWINS] }
+}
+
 /// Returns the operations that are explored beside a backfill.
-fn beside_backfill<I: Item>(reach: Reach) -> Vec<Act> {
+fn beside_backfill(kind: &dyn Kind, reach: Reach) -> Vec<Act> {
     // A backfill takes the same steps whatever a transaction spans, and they are many.
-    if reach == Reach::Store && !runs_all() {
+    if reach == Reach::Store && !Depth::Full.is_reached() {
         // With two indexes they take longer than all else together.
-        let count = if I::LAYOUTS.len() > 2 { 0 } else { BESIDE_FILL.len() };
+        let count = if kind.layouts().len() > 2 { 0 } else { BESIDE_FILL.len() };
         return BESIDE_FILL[..count].to_vec();
     }
-    every_act::<I>(reach)
+    every_act(kind, reach)
 }
 
 /// Operations that collide crosswise in two unique indexes.
@@ -572,16 +564,16 @@ const CROSSWISE: [Act; 9] = [
 /// Checks whether a set takes so long that it runs only if all sets do. A repair fixes the rows of items one after the
 /// other, and those in several partitions take several requests each. A backfill of a list writes it once for each
 /// item.
-fn is_long<I: Item>(start: Start, acts: &[Act]) -> bool {
+fn is_long(kind: &dyn Kind, start: Start, acts: &[Act]) -> bool {
     let is_list = |layout: &LayoutInfo| layout.index.as_ref().is_some_and(|index| index.holds == Holds::List);
     let is_of_two = |act: &Act| act.written().len() > 1 || matches!(act, RemoveAll(..) | RemoveRead(..) | Both(..));
-    let repairs_apart = !I::HAS_TRANSACTIONS && acts.contains(&Repair);
-    let fills_lists = I::LAYOUTS.iter().any(is_list) && acts.contains(&Fill) && acts.iter().any(is_of_two);
-    start.items().len() > 1 && (repairs_apart || fills_lists) && !runs_all()
+    let repairs_apart = !kind.has_transactions() && acts.contains(&Repair);
+    let fills_lists = kind.layouts().iter().any(is_list) && acts.contains(&Fill) && acts.iter().any(is_of_two);
+    start.items().len() > 1 && (repairs_apart || fills_lists) && !Depth::Full.is_reached()
 }
 
 /// Explores all combinations of `count` operations, with repetition, for each beginning.
-fn combinations<I: Item>(reach: Reach, starts: &[Start], acts: &[Act], count: usize) -> Result<()> {
+fn combinations(kind: &'static dyn Kind, reach: Reach, starts: &[Start], acts: &[Act], count: usize) -> Result<()> {
     fn choose(acts: &[Act], count: usize, chosen: &mut Vec<Act>, found: &mut Vec<Vec<Act>>) {
         if count == 0 {
             return found.push(chosen.clone());
@@ -595,32 +587,31 @@ fn combinations<I: Item>(reach: Reach, starts: &[Start], acts: &[Act], count: us
     let mut sets = Vec::new();
     choose(acts, count, &mut Vec::new(), &mut sets);
     let all = starts.iter().flat_map(|start| sets.iter().map(|set| (*start, &**set)));
-    explore_sets::<I>(reach, all.filter(|(start, set)| !is_long::<I>(*start, set)))
+    explore_sets(kind, reach, all.filter(|(start, set)| !is_long(kind, *start, set)))
 }
 
 /// Explores a backfill beside each of the operations.
-fn each_beside_backfill<I: Item>(reach: Reach, acts: &[Act]) -> Result<()> {
+fn each_beside_backfill(kind: &'static dyn Kind, reach: Reach, acts: &[Act]) -> Result<()> {
     let sets: Vec<_> = acts.iter().map(|act| [Fill, *act]).collect();
-    let all = OLD_STARTS.into_iter().flat_map(|start| sets.iter().map(move |set| (start, &set[..])));
-    explore_sets::<I>(reach, all.filter(|(start, set)| !is_long::<I>(*start, set)))
+    let all = old_starts(kind, reach).iter().flat_map(|start| sets.iter().map(move |set| (*start, &set[..])));
+    explore_sets(kind, reach, all.filter(|(start, set)| !is_long(kind, *start, set)))
 }
 
 /// Explores each of these sets.
-fn explore_sets<'a, I: Item>(reach: Reach, sets: impl IntoIterator<Item = (Start, &'a [Act])>) -> Result<()> {
+fn explore_sets<'a>(
+    kind: &'static dyn Kind,
+    reach: Reach,
+    sets: impl IntoIterator<Item = (Start, &'a [Act])>,
+) -> Result<()> {
     let (mut count, mut states, mut edges, begun) = (0, 0, 0, Instant::now());
     for (start, acts) in sets {
-        let explored = explore::<I>(reach, start, acts)?;
+        let explored = explore(kind, reach, start, acts)?;
         count += 1;
         states += explored.states;
         edges += explored.edges;
     }
     println!("{count} sets, {states} states, {edges} edges in {:?}", begun.elapsed());
     Ok(())
-}
-
-/// Checks whether all combinations of three operations are to be explored.
-fn runs_all() -> bool {
-    std::env::var_os("TABLE_TESTS_INTERLEAVINGS").is_some_and(|which| which == "all")
 }
 
 /// Sets of operations, each with the contents of the store before them.
@@ -689,14 +680,15 @@ const MODIFYING: Sets = &[
 
 /// Pairs of writers that collide crosswise in two unique indexes.
 const CROSSING_PAIRS: Sets = &[
-    (NONE, &[Insert(1, 1, 1), Insert(2, 1, 1)]),
     (ONE, &[Insert(2, 1, 1), Insert(2, 1, 2)]),
     (ONE, &[Insert(2, 1, 2), Insert(2, 2, 1)]),
-    (ONE, &[Insert(2, 1, 1), Delete(1)]),
     (ONE, &[Insert(2, 2, 1), Update(1, 3, 2)]),
     (ONE, &[Update(1, 2, 2), Update(1, 3, 2)]),
     (ONE, &[Update(1, 2, 2), Delete(1)]),
     (TWO, &[Update(1, 3, 2), Update(2, 1, 3)]),
+    // These take longer.
+    (NONE, &[Insert(1, 1, 1), Insert(2, 1, 1)]),
+    (ONE, &[Insert(2, 1, 1), Delete(1)]),
     (ONE, &[Dropped(&Update(1, 3, 2), 5), Insert(2, 2, 1)]),
     (OLD_ONE, &[Fill, Update(1, 2, 2)]),
 ];
@@ -736,8 +728,8 @@ const GROUPED: Sets = &[
     (OLD_TWINS, &[Fill, RemoveAll(1, 2), Insert(3, 1, 1)]),
 ];
 
-fn explore_lists<I: Item>(reach: Reach, sets: &[Sets]) -> Result<()> {
-    explore_sets::<I>(reach, sets.iter().copied().flatten().copied())
+fn explore_lists(kind: &'static dyn Kind, reach: Reach, sets: &[Sets]) -> Result<()> {
+    explore_sets(kind, reach, sets.iter().copied().flatten().copied())
 }
 
 /// Sets of bulk writes of items whose index rows are written in steps. Both items take each step in one transaction.
@@ -767,29 +759,32 @@ const LONG_BATCHES: Sets = &[
 ];
 
 /// Declares the tests of each kind of index: all pairs of operations, and the sets in the first list. The sets in the
-/// second list run only if all sets do.
+/// second list run in a deep search, those in the third list in a full one.
 macro_rules! kinds {
-    ($reach:ident: $($kind:ident [$($list:ident)*] [$($long:ident)*];)+) => {$(
+    ($reach:ident: $($kind:ident [$($quick:ident)*] [$($deep:ident)*] [$($full:ident)*];)+) => {$(
         mod $kind {
             use super::*;
-            use items::$kind::Item;
+            use items::$kind::KIND;
 
             #[test]
             fn every_pair() -> Result<()> {
-                combinations::<Item>(Reach::$reach, &STARTS, &every_act::<Item>(Reach::$reach), 2)
+                combinations(KIND, Reach::$reach, &STARTS, &every_act(KIND, Reach::$reach), 2)
             }
 
             #[test]
             fn each_beside_a_backfill() -> Result<()> {
-                each_beside_backfill::<Item>(Reach::$reach, &beside_backfill::<Item>(Reach::$reach))
+                each_beside_backfill(KIND, Reach::$reach, &beside_backfill(KIND, Reach::$reach))
             }
 
             #[test]
             fn hard_sets() -> Result<()> {
-                explore_lists::<Item>(Reach::$reach, &[$($list),*])?;
-                if runs_all() {
-                    explore_lists::<Item>(Reach::$reach, &[$($long),*])?;
-                    combinations::<Item>(Reach::$reach, &STARTS, &SINGLE, 3)?;
+                explore_lists(KIND, Reach::$reach, &[$($quick),*])?;
+                if Depth::Deep.is_reached() {
+                    explore_lists(KIND, Reach::$reach, &[$($deep),*])?;
+                }
+                if Depth::Full.is_reached() {
+                    explore_lists(KIND, Reach::$reach, &[$($full),*])?;
+                    combinations(KIND, Reach::$reach, &STARTS, &SINGLE, 3)?;
                 }
                 Ok(())
             }
@@ -799,23 +794,23 @@ macro_rules! kinds {
 
 kinds! {
     Partition:
-    pointer_in_partition [POINTERS GROUPED MODIFYING] [OWNERS];
-    unique_in_partition [OWNERS MORE_OWNERS BUILDING MORE_BUILDING GROUPED MODIFYING] [LONG_OWNERS];
-    copy_in_partition [POINTERS GROUPED] [OWNERS];
-    unique_copy_in_partition [OWNERS BUILDING MORE_BUILDING GROUPED] [MORE_OWNERS];
-    include_in_partition [POINTERS GROUPED] [OWNERS];
-    unique_include_in_partition [OWNERS BUILDING MORE_BUILDING GROUPED] [MORE_OWNERS];
-    list_in_partition [POINTERS MODIFYING] [GROUPED];
-    pointer_in_table [] [POINTERS];
-    unique_in_table [] [OWNERS BUILDING];
-    copy_in_table [] [PROPAGATING];
-    include_in_table [] [PROPAGATING];
-    unique_include_in_table [] [PROPAGATING];
-    pointer_elsewhere [POINTERS MERGING] [OWNERS MODIFYING];
-    unique_elsewhere [OWNERS MORE_OWNERS BUILDING MERGING] [LONG_OWNERS MORE_BUILDING MODIFYING];
-    copy_elsewhere [PROPAGATING] [OVERTAKING MERGING];
-    include_elsewhere [PROPAGATING MERGING] [OVERTAKING];
-    unique_include_elsewhere [DELETING] [PROPAGATING OVERTAKING];
+    pointer_in_partition [POINTERS GROUPED MODIFYING] [] [OWNERS];
+    unique_in_partition [OWNERS MORE_OWNERS BUILDING MORE_BUILDING GROUPED MODIFYING] [] [LONG_OWNERS];
+    copy_in_partition [POINTERS GROUPED] [] [OWNERS];
+    unique_copy_in_partition [OWNERS BUILDING MORE_BUILDING GROUPED] [] [MORE_OWNERS];
+    include_in_partition [POINTERS GROUPED] [] [OWNERS];
+    unique_include_in_partition [OWNERS BUILDING MORE_BUILDING GROUPED] [] [MORE_OWNERS];
+    list_in_partition [POINTERS MODIFYING] [] [GROUPED];
+    pointer_in_table [] [POINTERS] [];
+    unique_in_table [] [OWNERS] [BUILDING];
+    copy_in_table [DELETING] [PROPAGATING] [];
+    include_in_table [DELETING] [PROPAGATING] [];
+    unique_include_in_table [] [DELETING] [PROPAGATING];
+    pointer_elsewhere [POINTERS MERGING] [] [OWNERS MODIFYING];
+    unique_elsewhere [OWNERS MORE_OWNERS MERGING] [BUILDING] [LONG_OWNERS MORE_BUILDING MODIFYING];
+    copy_elsewhere [PROPAGATING] [] [OVERTAKING MERGING];
+    include_elsewhere [PROPAGATING MERGING] [] [OVERTAKING];
+    unique_include_elsewhere [DELETING] [] [PROPAGATING OVERTAKING];
 }
 
 /// Stores whose transactions span all rows: no index row is written in a step of its own.
@@ -824,12 +819,12 @@ mod in_one_transaction {
 
     kinds! {
         Store:
-        pointer_elsewhere [POINTERS MODIFYING] [OWNERS MERGING];
-        unique_elsewhere [OWNERS MORE_OWNERS BUILDING MODIFYING] [LONG_OWNERS MORE_BUILDING MERGING];
-        copy_elsewhere [PROPAGATING] [OVERTAKING MERGING];
-        include_elsewhere [PROPAGATING] [OVERTAKING MERGING];
-        unique_include_elsewhere [DELETING] [PROPAGATING OVERTAKING];
-        two_elsewhere [CROSSINGS] [CROSSING_PAIRS];
+        pointer_elsewhere [POINTERS MODIFYING] [] [OWNERS MERGING];
+        unique_elsewhere [OWNERS MORE_OWNERS BUILDING MODIFYING] [] [LONG_OWNERS MORE_BUILDING MERGING];
+        copy_elsewhere [PROPAGATING] [] [OVERTAKING MERGING];
+        include_elsewhere [PROPAGATING] [] [OVERTAKING MERGING];
+        unique_include_elsewhere [DELETING] [] [PROPAGATING OVERTAKING];
+        two_elsewhere [CROSSINGS] [] [CROSSING_PAIRS];
     }
 }
 
@@ -837,80 +832,79 @@ mod in_one_transaction {
 mod batches {
     use super::*;
 
-    fn explore<I: Item>() -> Result<()> {
-        explore_lists::<I>(Reach::Partition, &[BATCHES])?;
-        if runs_all() {
-            explore_lists::<I>(Reach::Partition, &[LONG_BATCHES])?;
+    fn explore(kind: &'static dyn Kind) -> Result<()> {
+        explore_lists(kind, Reach::Partition, &[BATCHES])?;
+        if Depth::Full.is_reached() {
+            explore_lists(kind, Reach::Partition, &[LONG_BATCHES])?;
         }
         Ok(())
     }
 
     #[test]
     fn pointer_elsewhere() -> Result<()> {
-        explore::<items::pointer_elsewhere::Item>()
+        explore(items::pointer_elsewhere::KIND)
     }
 
     #[test]
     fn unique_elsewhere() -> Result<()> {
-        explore::<items::unique_elsewhere::Item>()
+        explore(items::unique_elsewhere::KIND)
     }
 
     #[test]
     fn copy_elsewhere() -> Result<()> {
-        explore::<items::copy_elsewhere::Item>()
+        explore(items::copy_elsewhere::KIND)
     }
 }
 
 mod two_elsewhere {
     use super::*;
-    use items::two_elsewhere::Item;
+    use items::two_elsewhere::KIND;
 
     #[test]
     fn every_pair() -> Result<()> {
         // The rows of both indexes are written side by side, in every order, so all pairs take long.
-        if runs_all() {
-            combinations::<Item>(Reach::Partition, &STARTS, &CROSSWISE, 2)
-        } else {
-            explore_sets::<Item>(Reach::Partition, CROSSING_PAIRS[..8].iter().copied())
+        if Depth::Full.is_reached() {
+            return combinations(KIND, Reach::Partition, &STARTS, &CROSSWISE, 2);
         }
+        explore_sets(KIND, Reach::Partition, CROSSING_PAIRS[..Depth::choose(6, 8, 8)].iter().copied())
     }
 
     #[test]
     fn hard_sets() -> Result<()> {
-        if runs_all() {
-            explore_lists::<Item>(Reach::Partition, &[CROSSINGS])
+        if Depth::Full.is_reached() {
+            explore_lists(KIND, Reach::Partition, &[CROSSINGS])
         } else {
-            explore_sets::<Item>(Reach::Partition, CROSSINGS[..1].iter().copied())
+            explore_sets(KIND, Reach::Partition, CROSSINGS[..1].iter().copied())
         }
     }
 }
 
 mod mixed_three {
     use super::*;
-    use items::mixed_three::Item;
+    use items::mixed_three::KIND;
 
     #[test]
     fn every_pair() -> Result<()> {
-        combinations::<Item>(Reach::Partition, &STARTS, &SINGLE, 2)
+        combinations(KIND, Reach::Partition, &STARTS, &SINGLE, 2)
     }
 
     #[test]
     fn hard_sets() -> Result<()> {
-        if runs_all() {
-            return explore_lists::<Item>(Reach::Partition, &[CROSSINGS]);
+        if Depth::Full.is_reached() {
+            return explore_lists(KIND, Reach::Partition, &[CROSSINGS]);
         }
-        explore_sets::<Item>(Reach::Partition, [CROSSINGS[0], CROSSINGS[2]])
+        explore_sets(KIND, Reach::Partition, [CROSSINGS[0], CROSSINGS[2]])
     }
 }
 
 mod unique_in_partition_three {
     use super::*;
-    use items::unique_in_partition::Item;
+    use items::unique_in_partition::KIND;
 
     #[test]
     fn every_set_of_three() -> Result<()> {
         let is_like_another = |act: &Act| matches!(act, Rewrapped(..) | Extra(_) | Note(_, 8));
-        let acts: Vec<_> = SINGLE.into_iter().filter(|act| !is_like_another(act) || runs_all()).collect();
-        combinations::<Item>(Reach::Partition, &STARTS, &acts, 3)
+        let acts: Vec<_> = SINGLE.into_iter().filter(|act| !is_like_another(act) || Depth::Full.is_reached()).collect();
+        combinations(KIND, Reach::Partition, &STARTS, &acts, 3)
     }
 }

@@ -77,6 +77,9 @@ use tests::{
     stores::{Kind, Store},
 };
 
+/// Number of cases that run side by side.
+const THREADS: usize = 4;
+
 /// A documented behaviour and the function that tests it.
 #[derive(Clone, Copy)]
 struct Case {
@@ -118,7 +121,10 @@ fn main() -> ExitCode {
     };
     let trials = cases.iter().flat_map(|case| kinds.map(|kind| trial(*case, kind)));
     let trials = trials.chain(backend::trials(&kinds));
-    let conclusion = libtest_mimic::run(&Arguments::from_args(), trials.collect());
+    let mut arguments = Arguments::from_args();
+    // A case that waits for Azurite leaves its processor to others.
+    arguments.test_threads.get_or_insert(THREADS);
+    let conclusion = libtest_mimic::run(&arguments, trials.collect());
     azurite::stop_shared();
     conclusion.exit_code()
 }

@@ -5,7 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use redb::{Builder, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase, StorageError, TableError};
+use redb::{
+    Builder, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase, StorageError, TableError,
+    backends::FileBackend,
+};
 
 use super::{
     committer::{FORMAT, STORE},
@@ -90,7 +93,8 @@ fn create(path: &Path) -> Result<()> {
     let temporary = Temporary(folder.join(temporary));
     let file = fs::File::options().read(true).write(true).create_new(true).open(&temporary.0);
     let file = file.map_err(|source| StoreError::File { path: folder.to_owned(), source })?;
-    let database = Builder::new().create_file(file).map_err(|error| refused(path, error))?;
+    let created = FileBackend::new(file).and_then(|file| Builder::new().create_with_backend(file));
+    let database = created.map_err(|error| refused(path, error))?;
     initialize(&database).map_err(|source| StoreError::Database { path: path.to_owned(), source })?;
     // Some systems require that a file is closed before it is renamed.
     drop(database);

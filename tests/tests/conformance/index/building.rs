@@ -7,7 +7,10 @@ use table_runtime::{
     Error, Finding, Progress, Row, Stored, TableEntity,
     backend::{Action, Backend, IfMatch},
 };
-use tests::stores::{Kind, Store};
+use tests::{
+    depth::Depth,
+    stores::{Kind, Store},
+};
 use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::fixtures::findings;
@@ -354,6 +357,8 @@ async fn a_backfill_resumes_from_its_cursor(store: &Store) -> Result<()> {
     store.tables.create::<Room>().await?;
     let indexes: &[&str] = match store.kind {
         Kind::Memory => &["name", "owner", "owned", "colours"],
+        // A page of index rows takes seconds there.
+        Kind::Azurite if !Depth::Deep.is_reached() => &["name"],
         _ => &["name", "owned"],
     };
     for index in indexes {

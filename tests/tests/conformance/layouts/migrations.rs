@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use table_runtime::{Error, Stored, TableEntity, Tables, backend::Backend};
-use tests::stores::Store;
+use tests::stores::{Kind, Store};
 use time::OffsetDateTime;
 
 crate::conformance! {
@@ -213,7 +213,9 @@ async fn the_new_place_is_closed_until_the_switch(store: &Store) -> Result<()> {
 }
 
 async fn a_migration_can_be_repeated_and_resumed(store: &Store) -> Result<()> {
-    begin(store, 2300).await?;
+    // More than one page, or than two if a request is cheap.
+    let count = if store.kind == Kind::Azurite { 1_100 } else { 2_300 };
+    begin(store, count).await?;
     let (sender, mut cursors) = tokio::sync::mpsc::unbounded_channel();
     let stopped = program(store).migrate::<Old, New>().progress(move |progress| {
         // The receiver may be gone.
@@ -226,11 +228,11 @@ async fn a_migration_can_be_repeated_and_resumed(store: &Store) -> Result<()> {
     };
     assert!(program(store).repair::<Old>().from(&cursor).is_err(), "it is a cursor of another job");
     let moved = program(store).migrate::<Old, New>().resume_from(&cursor)?.await?;
-    assert_eq!((moved.entities, moved.switched), (2300, true));
+    assert_eq!((moved.entities, moved.switched), (count as usize, true));
     // Again, it has nothing to do.
     let moved = program(store).migrate::<Old, New>().await?;
     assert_eq!((moved.entities, moved.switched), (0, true));
-    assert_eq!(check_moved(&program(store)).await?, 2300);
+    assert_eq!(check_moved(&program(store)).await?, count as usize);
     Ok(())
 }
 

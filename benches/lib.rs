@@ -1,0 +1,1 @@
+//! Benchmarks: see the `[[bench]]` targets in `Cargo.toml`.

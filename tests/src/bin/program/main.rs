@@ -1,0 +1,37 @@
+//! The programs that tests start as processes of their own, and kill: `program NAME ARGUMENTS`.
+
+mod deployed;
+mod filler;
+mod loader;
+mod mover;
+
+use std::{env, vec};
+
+use anyhow::{Context, Result, bail};
+
+/// Arguments of a program.
+struct Arguments(vec::IntoIter<String>);
+
+impl Arguments {
+    /// Returns the next argument.
+    fn next(&mut self, what: &'static str) -> Result<String> {
+        self.0.next().context(what)
+    }
+
+    /// Returns the next argument, if there is one.
+    fn optional(&mut self) -> Option<String> {
+        self.0.next()
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let mut arguments = Arguments(env::args().skip(1).collect::<Vec<_>>().into_iter());
+    match &*arguments.next("the name of a program")? {
+        "deployed" => deployed::run(arguments).await,
+        "filler" => filler::run(arguments).await,
+        "loader" => loader::run(arguments).await,
+        "mover" => mover::run(arguments).await,
+        name => bail!("there is no program `{name}`"),
+    }
+}

@@ -1,0 +1,328 @@
+//! Every write of every kind of index, with a fault at every request. After each, the guarantees for readers hold, and
+//! a repair leaves no finding.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, HashSet},
+};
+
+use anyhow::{Context, Result, ensure};
+use table_runtime::{
+    Error, LayoutInfo, Tables,
+    backend::{Action, Backend, Group, IfMatch, Operation, Reach},
+};
+use tests::{
+    depth::Depth,
+    faulty::{Run, for_each_fault},
+    items::{self, Fields, Kind, clashes, contents, fixed, promised, sound, store},
+    plain::Plain,
+};
+
+/// Write of an item, given by its key, its value and its other value.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Insert(u32, u32, u32),
+    Upsert(u32, u32, u32),
+    Update(u32, u32, u32),
+    /// Update of the note alone.
+    Note(u32),
+    /// Update with a repetition, which adds a like.
+    Modify(u32, u32, u32),
+    /// The same, or an insert.
+    ModifyOrInsert(u32, u32, u32),
+    Patch(u32),
+    Delete(u32),
+    Remove(u32),
+    Repair,
+}
+
+/// Items stored at the beginning.
+const START: [Fields; 2] = [Fields::new(1, 1, 1), Fields::new(2, 2, 2)];
+
+/// All writes, including those that violate a unique index.
+const ACTS: [Act; 23] = [
+    Act::Insert(3, 3, 3),
+    Act::Insert(3, 1, 3),
+    Act::Insert(3, 3, 1),
+    Act::Insert(3, 1, 2),
+    Act::Insert(1, 3, 3),
+    Act::Upsert(3, 3, 3),
+    Act::Upsert(1, 3, 3),
+    Act::Upsert(1, 1, 1),
+    Act::Upsert(1, 3, 2),
+    Act::Update(1, 3, 3),
+    Act::Update(1, 3, 1),
+    Act::Update(1, 2, 1),
+    Act::Update(1, 3, 2),
+    Act::Note(1),
+    Act::Modify(1, 3, 3),
+    Act::Modify(1, 2, 1),
+    Act::ModifyOrInsert(1, 3, 3),
+    Act::ModifyOrInsert(3, 3, 3),
+    Act::Patch(1),
+    Act::Delete(1),
+    Act::Remove(1),
+    Act::Remove(3),
+    Act::Repair,
+];
+
+/// Writes that leave the most rows behind when they fail.
+const DAMAGING: [Act; 5] =
+    [Act::Insert(3, 3, 3), Act::Update(1, 3, 3), Act::Update(1, 3, 2), Act::Note(1), Act::Delete(1)];
+
+/// Writes that touch what a failed write left behind.
+const AFTER_FAULT: [Act; 9] = [
+    Act::Insert(3, 3, 3),
+    Act::Insert(4, 3, 4),
+    Act::Insert(4, 1, 3),
+    Act::Upsert(1, 3, 3),
+    Act::Update(2, 3, 1),
+    Act::Update(1, 4, 1),
+    Act::ModifyOrInsert(3, 3, 3),
+    Act::Delete(1),
+    Act::Repair,
+];
+
+async fn run(kind: &dyn Kind, tables: &Tables, act: Act) -> table_runtime::Result<()> {
+    match act {
+        Act::Insert(id, value, other) => kind.insert(tables, Fields::new(id, value, other)).await,
+        Act::Upsert(id, value, other) => kind.upsert(tables, Fields { note: 1, ..Fields::new(id, value, other) }).await,
+        Act::Update(id, value, other) => {
+            let Some(item) = kind.get(tables, id).await? else { return Ok(()) };
+            let fields = Fields { value, other, note: 2, ..item.fields() };
+            item.update(tables, fields).await
+        }
+        Act::Note(id) => {
+            let Some(item) = kind.get(tables, id).await? else { return Ok(()) };
+            let fields = Fields { note: 3, ..item.fields() };
+            item.update(tables, fields).await
+        }
+        Act::Modify(id, value, other) => kind.modify(tables, id, Fields::change_to(value, other)).await.map(drop),
+        Act::ModifyOrInsert(id, value, other) => {
+            kind.modify_or_insert(tables, Fields::new(id, value, other), Fields::change_to(value, other)).await
+        }
+        Act::Patch(id) => kind.patch(tables, id, 4).await,
+        Act::Delete(id) => match kind.get(tables, id).await? {
+            Some(item) => item.delete(tables).await,
+            None => Ok(()),
+        },
+        Act::Remove(id) => kind.remove(tables, id).await.map(drop),
+        Act::Repair => kind.repair(tables).await.map(drop),
+    }
+}
+
+/// Returns what readers see after a write without a fault; `None` if it is refused.
+fn after(kind: &dyn Kind, before: &[Fields], act: Act) -> Option<Vec<Fields>> {
+    let mut items: BTreeMap<_, _> = before.iter().map(|fields| (fields.id, *fields)).collect();
+    let id = match act {
+        Act::Insert(id, value, other) => {
+            if items.insert(id, Fields::new(id, value, other)).is_some() {
+                return None;
+            }
+            id
+        }
+        Act::Upsert(id, value, other) => {
+            items.insert(id, Fields { note: 1, ..Fields::new(id, value, other) });
+            id
+        }
+        Act::Update(id, value, other) => {
+            items.entry(id).and_modify(|fields| *fields = Fields { value, other, note: 2, ..*fields });
+            id
+        }
+        Act::Modify(id, value, other) | Act::ModifyOrInsert(id, value, other) => {
+            let changed = |fields: &mut Fields| *fields = Fields { value, other, likes: fields.likes + 1, ..*fields };
+            let entry = items.entry(id).and_modify(changed);
+            if matches!(act, Act::ModifyOrInsert(..)) {
+                entry.or_insert(Fields::new(id, value, other));
+            }
+            id
+        }
+        Act::Note(id) => {
+            items.entry(id).and_modify(|fields| fields.note = 3);
+            id
+        }
+        Act::Patch(id) if kind.is_patched() => {
+            items.entry(id).and_modify(|fields| fields.likes = 4);
+            id
+        }
+        Act::Delete(id) | Act::Remove(id) => {
+            items.remove(&id);
+            id
+        }
+        Act::Patch(_) | Act::Repair => return Some(before.to_vec()),
+    };
+    let clashes = |fields| items.values().any(|other| clashes(kind, fields, other));
+    if items.get(&id).is_some_and(clashes) { None } else { Some(items.into_values().collect()) }
+}
+
+/// Runs a write with every fault, each time on a copy of the store, and checks what it leaves. Returns the number of
+/// faults.
+async fn check(kind: &dyn Kind, start: &Plain, act: Act, left: impl Fn(&Plain), is_undamaged: bool) -> Result<usize> {
+    let before = promised(kind, &start.tables()).await?;
+    let expected = after(kind, &before, act);
+    let program = async |tables: Tables| run(kind, &tables, act).await;
+    for_each_fault(
+        async || Ok(start.copy()),
+        program,
+        async |run: Run<Plain, _>| {
+            left(&run.store);
+            let seen = promised(kind, &run.tables).await?;
+            match &run.result {
+                Ok(()) => ensure!(Some(&seen) == expected.as_ref(), "the write succeeded, and readers see {seen:?}"),
+                Err(Error::OutcomeUnknown(error)) => {
+                    ensure!(run.fault.is_some(), "{error}");
+                    ensure!(seen == before || Some(&seen) == expected.as_ref(), "{error}; readers see {seen:?}");
+                }
+                Err(error) => {
+                    let is_expected = matches!(error, Error::UniqueViolation(_) | Error::AlreadyExists(_));
+                    ensure!(run.fault.is_some() || expected.is_none() && is_expected, "{error}");
+                    ensure!(seen == before, "{error}; readers see {seen:?} instead of {before:?}");
+                }
+            }
+            if run.fault.is_none() && is_undamaged {
+                sound(kind, &run.tables, &seen).await.context("before a repair")?;
+            }
+            fixed(kind, &run.tables, &seen)
+                .await
+                .with_context(|| format!("the result is {:?}, the store has\n{}", run.result, run.store))
+        },
+    )
+    .await
+    .with_context(|| format!("{act:?} after\n{start}"))
+}
+
+async fn every_write_survives_every_fault(kind: &dyn Kind, reach: Reach) -> Result<()> {
+    let start = store(kind, reach, &START).await?;
+    let mut failed = 0;
+    for act in ACTS {
+        failed += check(kind, &start, act, |_| {}, true).await?;
+    }
+    println!("{failed} faults");
+    Ok(())
+}
+
+/// Returns the different stores that failed writes leave if a transaction spans one partition.
+async fn damaged(kind: &dyn Kind) -> Result<Vec<Plain>> {
+    let start = store(kind, Reach::Partition, &START).await?;
+    let damaged = RefCell::new(BTreeMap::new());
+    for act in DAMAGING {
+        let left = |store: &Plain| drop(damaged.borrow_mut().insert(contents(store), store.copy()));
+        check(kind, &start, act, left, true).await?;
+    }
+    Ok(damaged.into_inner().into_values().collect())
+}
+
+async fn every_write_succeeds_after_a_fault(kind: &dyn Kind, reach: Reach) -> Result<()> {
+    let damaged = damaged(kind).await?;
+    let mut failed = 0;
+    // Many of the stores differ in one row of one index.
+    for start in damaged.iter().step_by(Depth::choose(3, 1, 1)) {
+        // A store whose transactions span all rows may have been copied from one whose transactions do not.
+        let start = start.copy().with_reach(reach);
+        for act in AFTER_FAULT {
+            failed += check(kind, &start, act, |_| {}, false).await?;
+        }
+    }
+    println!("{} damaged stores, {failed} faults", damaged.len());
+    Ok(())
+}
+
+/// Deletes all index rows and the records of the indexes.
+async fn strip(kind: &dyn Kind, store: &Plain) -> Result<()> {
+    let LayoutInfo { table: entities, partition_prefix, row_prefix, .. } = kind.layouts()[0];
+    for (table, row) in store.rows() {
+        let is_entity =
+            table == entities && row.partition_key.starts_with(partition_prefix) && row.row_key.starts_with(row_prefix);
+        if !is_entity {
+            let operations = vec![Operation { row_key: row.row_key, action: Action::Delete(IfMatch::Any) }];
+            store.execute(&Group { table: table.into(), partition_key: row.partition_key, operations }).await?;
+        }
+    }
+    kind.create(&store.tables()).await?;
+    Ok(())
+}
+
+async fn fill(kind: &dyn Kind, tables: &Tables) -> table_runtime::Result<()> {
+    for layout in &kind.layouts()[1..] {
+        kind.backfill(tables, layout.name).await?;
+    }
+    Ok(())
+}
+
+async fn every_backfill_survives_every_fault(kind: &dyn Kind, reach: Reach) -> Result<()> {
+    let items = [START[0], START[1], Fields::new(3, 3, 3)];
+    let start = store(kind, reach, &items).await?;
+    strip(kind, &start).await?;
+    // The store has the items, the records of the key and of each index, and the head of each table's records.
+    let tables: HashSet<&str> = kind.layouts().iter().map(|layout| layout.table).collect();
+    ensure!(start.rows().len() == items.len() + kind.layouts().len() + tables.len(), "{start}");
+    let program = async |tables: Tables| fill(kind, &tables).await;
+    let failed = for_each_fault(
+        async || Ok(start.copy()),
+        program,
+        async |run: Run<Plain, _>| {
+            // An index cannot be read before it is complete.
+            let is_refused = async |at| matches!(kind.find(&run.tables, at, 1).await, Err(Error::IndexBuilding { .. }));
+            let mut refused = 0;
+            for at in 1..kind.layouts().len() {
+                if is_refused(at).await {
+                    refused += 1;
+                } else {
+                    ensure!(
+                        kind.find(&run.tables, at, 1).await? == items[..1],
+                        "the result of `{}`",
+                        kind.layouts()[at].name
+                    );
+                }
+            }
+            ensure!(run.result.is_err() || refused == 0, "the backfill succeeded, and {refused} indexes are not ready");
+            ensure!(run.fault.is_some() || run.result.is_ok(), "{:?}", run.result);
+            fill(kind, &run.tables).await.context("again")?;
+            sound(kind, &run.tables, &items).await
+        },
+    )
+    .await?;
+    println!("{failed} faults");
+    Ok(())
+}
+
+macro_rules! each {
+    ($reach:ident: $($kind:ident)+) => {$(
+        mod $kind {
+            use super::{Reach, Result, items::$kind::KIND};
+
+            #[tokio::test]
+            async fn every_write_survives_every_fault() -> Result<()> {
+                super::every_write_survives_every_fault(KIND, Reach::$reach).await
+            }
+
+            #[tokio::test]
+            async fn every_write_succeeds_after_a_fault() -> Result<()> {
+                super::every_write_succeeds_after_a_fault(KIND, Reach::$reach).await
+            }
+
+            #[tokio::test]
+            async fn every_backfill_survives_every_fault() -> Result<()> {
+                super::every_backfill_survives_every_fault(KIND, Reach::$reach).await
+            }
+        }
+    )+};
+}
+
+each! {
+    Partition:
+    pointer_in_partition unique_in_partition copy_in_partition unique_copy_in_partition include_in_partition
+    list_in_partition two_in_partition mixed_one mixed_two
+    pointer_in_table unique_in_table copy_in_table include_in_table unique_include_in_table two_in_table
+    pointer_elsewhere unique_elsewhere copy_elsewhere include_elsewhere unique_include_elsewhere two_elsewhere
+}
+
+/// A transaction spans the whole store.
+mod in_one_transaction {
+    use super::*;
+
+    each! {
+        Store:
+        mixed_one unique_elsewhere copy_elsewhere unique_include_elsewhere
+    }
+}

@@ -1,0 +1,23 @@
+//! Searches for an order of requests, a fault, a random program, a killed process or a damaged file that breaks a
+//! guarantee; and the tests of the tools that they use.
+//!
+//! `TABLE_TESTS_DEPTH=deep` and `full` search more. `index_interleavings` is a package of its own, because it is optimised.
+
+mod broken_backends;
+mod damaged_files;
+mod deployments;
+mod differential;
+mod explorer;
+mod fan_out_model;
+mod faulty_backend;
+mod index_faults;
+mod killed_backfill;
+mod killed_migration;
+mod killed_process;
+mod migration_interleavings;
+mod plain_store;
+mod random_programs;
+mod rolling_deployments;
+mod scheduled;
+mod simultaneous_starts;
+mod slices_model;

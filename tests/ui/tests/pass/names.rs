@@ -1,0 +1,58 @@
+//! Fields with raw names, and with names that generated code uses for its variables.
+
+use table_runtime::{KeyPart, Property, TableEntity};
+
+#[derive(TableEntity)]
+struct r#Struct {
+    #[partition_key]
+    row: String,
+    #[partition_key]
+    keys: u32,
+    #[row_key]
+    key: String,
+    #[row_key]
+    r#type: u32,
+    #[row_key]
+    partition_key: u32,
+    #[property(rename = "Row")]
+    row_key: u32,
+    properties: String,
+    layout: u32,
+    field0: u32,
+    field1: u32,
+    by_key: u32,
+    scan: u32,
+    r#match: Option<u32>,
+}
+
+#[derive(KeyPart, Property)]
+enum r#Enum {
+    r#Fn,
+    Other,
+}
+
+/// Defines an entity in a macro.
+macro_rules! entity {
+    ($name:ident, $table:literal, $width:literal, $field:ident: $ty:ty) => {
+        #[derive(TableEntity)]
+        #[table(name = $table)]
+        struct $name {
+            #[partition_key]
+            $field: $ty,
+            #[row_key(pad = $width)]
+            row: u32,
+            #[property(text)]
+            text: $ty,
+        }
+    };
+}
+
+entity!(Written, "WrittenByMacro", 8, id: String);
+
+pub(crate) fn main() {
+    assert_eq!(Struct::LAYOUTS[0].row[1].field, "type");
+    assert_eq!(Struct::PROPERTIES.last().map(|property| property.name), Some("Match"));
+    assert_eq!(Written::key("a", 1).explain().row_key(), Some("00000001"));
+    assert_eq!(KeyPart::to_value(&Enum::r#Fn), "Fn");
+    let _ = Enum::Other;
+}
