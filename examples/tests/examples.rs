@@ -1,7 +1,6 @@
 //! Runs every example, and `git_history` on repositories created for it.
 //!
-//! `cargo test -p examples` builds the examples too. `cargo test -p examples NAME`, with a test's name, runs the
-//! examples as they were built last.
+//! `cargo test` builds the examples too. `cargo test --test examples` runs the examples as they were built last.
 #![allow(clippy::unwrap_used, reason = "a panic shows where the test failed")]
 
 use std::{
@@ -18,7 +17,7 @@ use tempfile::TempDir;
 fn example(name: &str) -> Command {
     let test = env::current_exe().unwrap();
     let file = test.ancestors().nth(2).unwrap().join("examples").join(name).with_extension(env::consts::EXE_EXTENSION);
-    assert!(file.exists(), "{} is missing; `cargo test -p examples` builds it", file.display());
+    assert!(file.exists(), "{} is missing; `cargo test` builds it", file.display());
     let mut command = Command::new(file);
     command.env_remove("RUST_BACKTRACE").env_remove("RUST_LIB_BACKTRACE");
     command

@@ -47,6 +47,9 @@ impl Azurite {
             .arg(main)
             .args(["--tableHost", "127.0.0.1", "--tablePort", &port.to_string(), "--inMemoryPersistence"])
             .args(["--skipApiVersionCheck", "--silent", "--disableTelemetry"])
+            // In seconds, longer than the client keeps an idle connection. Otherwise a write may be sent on a connection
+            // that the server closes at that moment, and its answer is lost.
+            .args(["--tableKeepAliveTimeout", "120"])
             .current_dir(folder())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

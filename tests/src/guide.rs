@@ -2,7 +2,7 @@
 //!
 //! The program of a page ends with a hidden call of [`shows`]. It compares the rows of the program's store with the
 //! table between `<!-- rows: begin -->` and `<!-- rows: end -->` in `table-runtime/src/guide/{page}.md`, and with the
-//! picture `table-runtime/src/guide/{page}.svg`. `TABLE_GUIDE=overwrite cargo test --workspace --doc` writes both again.
+//! picture `table-runtime/src/guide/{page}.svg`. `TABLE_GUIDE=overwrite cargo test --doc` writes both again.
 
 use std::{collections::BTreeMap, env, fmt::Write as _, fs, path::PathBuf};
 

@@ -1,8 +1,7 @@
 //! The keys that the generated documentation has as examples.
 //!
-//! `examples/keys.txt` has them for each struct of `examples/structs.rs`. The package `tests` checks that the encodings
-//! write these keys: here, the structs are not compiled, because the runtime would be built once more for the tests of a
-//! procedural macro.
+//! `examples/keys.txt` has them for each struct of `examples/structs.rs`. The package `tests` compiles the structs and
+//! checks that the encodings write these keys. If they were compiled here, cargo would build the runtime once more.
 
 use std::fmt::Write as _;
 

@@ -60,7 +60,7 @@ use crate::{
 /// # }).unwrap();
 /// ```
 ///
-/// The [`Observer`] records the answers, but for those of a snapshot or of the secondary region. `()` records nothing.
+/// The [`Observer`] records the answers, except those of a snapshot or of the secondary region. `()` records nothing.
 #[derive(Debug)]
 pub struct Scheduled<B, O = ()> {
     inner: B,

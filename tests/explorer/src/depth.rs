@@ -1,4 +1,4 @@
-//! How deep the searches go.
+//! The depth of the searches.
 
 use std::env;
 
@@ -7,9 +7,9 @@ use std::env;
 pub enum Depth {
     /// The default: every search runs, with a bound that still finds the defect for which it was written.
     Quick,
-    /// Everything that takes minutes (`.ci/run`).
+    /// The searches of `.ci/run`, which take minutes.
     Deep,
-    /// Everything, which takes hours.
+    /// All searches, which take hours.
     Full,
 }
 

@@ -64,7 +64,7 @@ pub type Answer<'a, T> = LocalBoxFuture<'a, table_runtime::Result<T>>;
 
 /// A kind of item, which is an entity with one index or several. It has no type parameter, so the code of a search is
 /// compiled once, and not for each entity.
-pub trait Kind: Sync {
+pub trait ItemKind: Sync {
     /// Returns the layouts of the entity.
     fn layouts(&self) -> &'static [LayoutInfo];
 
@@ -110,7 +110,7 @@ pub trait Kind: Sync {
     /// Reads the item with this key, changes it and writes it back. Returns false if there is no such item.
     fn modify<'a>(&self, tables: &'a Tables, id: u32, change: Change) -> Answer<'a, bool>;
 
-    /// The same, or inserts the new item.
+    /// Reads the item with the key of `new`, changes it and writes it back, or inserts `new` if there is none.
     fn modify_or_insert<'a>(&self, tables: &'a Tables, new: Fields, change: Change) -> Answer<'a, ()>;
 
     /// Removes the item with this key.
@@ -193,7 +193,7 @@ impl<I: Item> Read for Stored<I> {
 /// The kind of the items of a type.
 struct KindOf<I>(PhantomData<fn() -> I>);
 
-impl<I: Item> Kind for KindOf<I> {
+impl<I: Item> ItemKind for KindOf<I> {
     fn layouts(&self) -> &'static [LayoutInfo] {
         I::LAYOUTS
     }
@@ -290,19 +290,19 @@ impl<I: Item> Kind for KindOf<I> {
     }
 
     fn insert_bare<'a>(&self, tables: &'a Tables, fields: Fields) -> Answer<'a, ()> {
-        I::insert_bare(tables, fields).boxed_local()
+        I::BARE.insert_bare(tables, fields)
     }
 
     fn note_bare<'a>(&self, tables: &'a Tables, id: u32, note: u32) -> Answer<'a, bool> {
-        I::note_bare(tables, id, note).boxed_local()
+        I::BARE.note_bare(tables, id, note)
     }
 
     fn set_extra<'a>(&self, tables: &'a Tables, id: u32) -> Answer<'a, ()> {
-        I::set_extra(tables, id).boxed_local()
+        I::BARE.set_extra(tables, id)
     }
 
     fn has_extra<'a>(&self, tables: &'a Tables, id: u32) -> Answer<'a, bool> {
-        I::has_extra(tables, id).boxed_local()
+        I::BARE.has_extra(tables, id)
     }
 
     fn repair<'a>(&self, tables: &'a Tables) -> Answer<'a, Repaired> {
@@ -318,10 +318,12 @@ impl<I: Item> Kind for KindOf<I> {
     }
 }
 
-/// The entity of a [`Kind`]: what depends on its type.
+/// The entity of a [`ItemKind`]: what depends on its type.
 trait Item: TableEntity + Clone + fmt::Debug + 'static {
     const IS_PATCHED: bool;
     const HAS_TRANSACTIONS: bool;
+    /// The same items in another program.
+    const BARE: &'static dyn Bare;
 
     fn new(fields: Fields) -> Self;
 
@@ -348,14 +350,85 @@ trait Item: TableEntity + Clone + fmt::Debug + 'static {
     fn remove_all(tables: &Tables, ids: [u32; 2]) -> impl Future<Output = table_runtime::Result<()>>;
 
     fn transact(tables: &Tables, writes: [Write; 2]) -> impl Future<Output = table_runtime::Result<bool>>;
+}
 
-    fn insert_bare(tables: &Tables, fields: Fields) -> impl Future<Output = table_runtime::Result<()>>;
+/// Items in a program whose struct has none of the indexes and one more property.
+trait Bare: Sync {
+    fn insert_bare<'a>(&self, tables: &'a Tables, fields: Fields) -> Answer<'a, ()>;
 
-    fn note_bare(tables: &Tables, id: u32, note: u32) -> impl Future<Output = table_runtime::Result<bool>>;
+    fn note_bare<'a>(&self, tables: &'a Tables, id: u32, note: u32) -> Answer<'a, bool>;
 
-    fn set_extra(tables: &Tables, id: u32) -> impl Future<Output = table_runtime::Result<()>>;
+    fn set_extra<'a>(&self, tables: &'a Tables, id: u32) -> Answer<'a, ()>;
 
-    fn has_extra(tables: &Tables, id: u32) -> impl Future<Output = table_runtime::Result<bool>>;
+    fn has_extra<'a>(&self, tables: &'a Tables, id: u32) -> Answer<'a, bool>;
+}
+
+macro_rules! bare_items {
+    ($($name:ident $(($prefix:literal))?)+) => {$(
+        mod $name {
+            use futures_util::FutureExt;
+            use table_runtime::{TableEntity, Tables};
+
+            use super::{Answer, Fields};
+
+            #[derive(TableEntity, Clone, Debug, PartialEq)]
+            #[table(name = "Items")]
+            struct Item {
+                #[partition_key]
+                group: String,
+                #[row_key $((prefix = $prefix))?]
+                id: u32,
+                value: u32,
+                other: u32,
+                note: u32,
+                likes: u32,
+                extra: Option<u32>,
+            }
+
+            pub(super) struct Bare;
+
+            impl super::Bare for Bare {
+                fn insert_bare<'a>(&self, tables: &'a Tables, fields: Fields) -> Answer<'a, ()> {
+                    let Fields { id, value, other, note, likes } = fields;
+                    let item = Item { group: "a".to_owned(), id, value, other, note, likes, extra: None };
+                    async move { tables.insert(&item).await.map(drop) }.boxed_local()
+                }
+
+                fn note_bare<'a>(&self, tables: &'a Tables, id: u32, note: u32) -> Answer<'a, bool> {
+                    async move {
+                        let Some(mut item) = Item::key("a", id).get(tables).await? else { return Ok(false) };
+                        item.note = note;
+                        tables.update(&mut item).await.map(|_| true)
+                    }
+                    .boxed_local()
+                }
+
+                fn set_extra<'a>(&self, tables: &'a Tables, id: u32) -> Answer<'a, ()> {
+                    async move { tables.patch(Item::key("a", id), |item| [item.extra.set(1)]).await.map(drop) }
+                        .boxed_local()
+                }
+
+                fn has_extra<'a>(&self, tables: &'a Tables, id: u32) -> Answer<'a, bool> {
+                    async move { Ok(Item::key("a", id).get(tables).await?.is_some_and(|item| item.extra.is_some())) }
+                        .boxed_local()
+                }
+            }
+        }
+    )+};
+}
+
+bare_items! {
+    without_prefix
+    with_prefix ("id-")
+}
+
+macro_rules! bare {
+    () => {
+        &super::without_prefix::Bare
+    };
+    ($prefix:literal) => {
+        &super::with_prefix::Bare
+    };
 }
 
 macro_rules! patch {
@@ -452,7 +525,7 @@ macro_rules! items {
             use super::Fields;
 
             #[doc = $doc]
-            pub static KIND: &dyn super::Kind = &super::KindOf::<Item>(PhantomData);
+            pub static KIND: &dyn super::ItemKind = &super::KindOf::<Item>(PhantomData);
 
             #[derive(TableEntity, Clone, Debug, PartialEq)]
             #[table(name = "Items")]
@@ -468,24 +541,10 @@ macro_rules! items {
                 likes: u32,
             }
 
-            /// The same items in another program, whose struct has none of the indexes and one more property.
-            #[derive(TableEntity, Clone, Debug, PartialEq)]
-            #[table(name = "Items")]
-            struct Bare {
-                #[partition_key]
-                group: String,
-                #[row_key $((prefix = $prefix))?]
-                id: u32,
-                value: u32,
-                other: u32,
-                note: u32,
-                likes: u32,
-                extra: Option<u32>,
-            }
-
             impl super::Item for Item {
                 const IS_PATCHED: bool = is_patched!($patched);
                 const HAS_TRANSACTIONS: bool = has_transactions!($reach);
+                const BARE: &'static dyn super::Bare = bare!($($prefix)?);
 
                 fn new(fields: Fields) -> Self {
                     let Fields { id, value, other, note, likes } = fields;
@@ -546,26 +605,6 @@ macro_rules! items {
 
                 async fn transact(tables: &Tables, writes: [super::Write; 2]) -> Result<bool> {
                     transact!($reach tables writes)
-                }
-
-                async fn insert_bare(tables: &Tables, fields: Fields) -> Result<()> {
-                    let Fields { id, value, other, note, likes } = fields;
-                    let group = "a".to_owned();
-                    tables.insert(&Bare { group, id, value, other, note, likes, extra: None }).await.map(drop)
-                }
-
-                async fn note_bare(tables: &Tables, id: u32, note: u32) -> Result<bool> {
-                    let Some(mut bare) = Bare::key("a", id).get(tables).await? else { return Ok(false) };
-                    bare.note = note;
-                    tables.update(&mut bare).await.map(|_| true)
-                }
-
-                async fn set_extra(tables: &Tables, id: u32) -> Result<()> {
-                    tables.patch(Bare::key("a", id), |item| [item.extra.set(1)]).await.map(drop)
-                }
-
-                async fn has_extra(tables: &Tables, id: u32) -> Result<bool> {
-                    Ok(Bare::key("a", id).get(tables).await?.is_some_and(|bare| bare.extra.is_some()))
                 }
             }
         }
@@ -688,7 +727,7 @@ fn lags(layout: &LayoutInfo) -> bool {
 }
 
 /// Checks whether a unique index refuses one of these items because of the other.
-pub fn clashes(kind: &dyn Kind, one: &Fields, other: &Fields) -> bool {
+pub fn clashes(kind: &dyn ItemKind, one: &Fields, other: &Fields) -> bool {
     let unique = |layout: &LayoutInfo| layout.index.as_ref().is_some_and(|index| index.unique);
     one.id != other.id
         && kind.layouts().iter().any(|layout| unique(layout) && value(layout, one) == value(layout, other))
@@ -697,11 +736,11 @@ pub fn clashes(kind: &dyn Kind, one: &Fields, other: &Fields) -> bool {
 /// Checks the guarantees that readers have in every state, and returns the items that they see: no two items share a
 /// unique value, each index finds each item, and no index finds an item that does not have the value. Cross-partition
 /// copies may be out of date.
-pub async fn promised(kind: &dyn Kind, tables: &Tables) -> Result<Vec<Fields>> {
+pub async fn promised(kind: &dyn ItemKind, tables: &Tables) -> Result<Vec<Fields>> {
     looked_at(kind, tables, |layout| !lags(layout)).await
 }
 
-async fn looked_at(kind: &dyn Kind, tables: &Tables, is_exact: fn(&LayoutInfo) -> bool) -> Result<Vec<Fields>> {
+async fn looked_at(kind: &dyn ItemKind, tables: &Tables, is_exact: fn(&LayoutInfo) -> bool) -> Result<Vec<Fields>> {
     let all = kind.all(tables).await?;
     let is_ready = ready(kind, tables).await?;
     for (at, one) in all.iter().enumerate() {
@@ -724,7 +763,7 @@ async fn looked_at(kind: &dyn Kind, tables: &Tables, is_exact: fn(&LayoutInfo) -
 }
 
 /// Checks whether every index is built.
-pub async fn ready(kind: &dyn Kind, tables: &Tables) -> Result<bool> {
+pub async fn ready(kind: &dyn ItemKind, tables: &Tables) -> Result<bool> {
     for at in 1..kind.layouts().len() {
         match kind.find(tables, at, VALUES.start).await {
             Err(Error::IndexBuilding { .. }) => return Ok(false),
@@ -738,7 +777,7 @@ pub async fn ready(kind: &dyn Kind, tables: &Tables) -> Result<bool> {
 ///
 /// # Errors
 /// The errors of the store; an index that is ready although there is a conflict, or not ready although there is none.
-pub async fn fill(kind: &dyn Kind, tables: &Tables) -> Result<bool> {
+pub async fn fill(kind: &dyn ItemKind, tables: &Tables) -> Result<bool> {
     let mut is_ready = true;
     for layout in &kind.layouts()[1..] {
         let filled = kind.backfill(tables, layout.name).await?;
@@ -749,14 +788,14 @@ pub async fn fill(kind: &dyn Kind, tables: &Tables) -> Result<bool> {
 }
 
 /// Repairs the store. Checks that no error is left and that readers see the same items as before.
-pub async fn fixed(kind: &dyn Kind, tables: &Tables, seen: &[Fields]) -> Result<()> {
+pub async fn fixed(kind: &dyn ItemKind, tables: &Tables, seen: &[Fields]) -> Result<()> {
     let repaired = kind.repair(tables).await.context("repair")?;
     ensure!(repaired.left.is_empty(), "the repair left {:?}", repaired.left);
     sound(kind, tables, seen).await.with_context(|| format!("after a repair that fixed {:?}", repaired.fixed))
 }
 
 /// Checks that the store has no error and that readers see these items.
-pub async fn sound(kind: &dyn Kind, tables: &Tables, seen: &[Fields]) -> Result<()> {
+pub async fn sound(kind: &dyn ItemKind, tables: &Tables, seen: &[Fields]) -> Result<()> {
     let findings = kind.verify(tables).await?;
     ensure!(findings.is_empty(), "{findings:?}");
     let all = looked_at(kind, tables, |_| true).await?;
@@ -765,7 +804,7 @@ pub async fn sound(kind: &dyn Kind, tables: &Tables, seen: &[Fields]) -> Result<
 }
 
 /// Returns a plain store with these items, whose transactions have this reach.
-pub async fn store(kind: &dyn Kind, reach: Reach, items: &[Fields]) -> Result<Plain> {
+pub async fn store(kind: &dyn ItemKind, reach: Reach, items: &[Fields]) -> Result<Plain> {
     let store = Plain::default().with_reach(reach);
     let tables = store.tables();
     kind.create(&tables).await?;
@@ -776,7 +815,7 @@ pub async fn store(kind: &dyn Kind, reach: Reach, items: &[Fields]) -> Result<Pl
 }
 
 /// Returns such a store with indexes that are not built yet.
-pub async fn old_store(kind: &dyn Kind, reach: Reach, items: &[Fields]) -> Result<Plain> {
+pub async fn old_store(kind: &dyn ItemKind, reach: Reach, items: &[Fields]) -> Result<Plain> {
     let store = Plain::default().with_reach(reach);
     let tables = store.tables();
     store.create_table(kind.layouts()[0].table).await?;

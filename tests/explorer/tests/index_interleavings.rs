@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use explorer::{
     depth::Depth,
     explore::{Explored, Explorer, Op, Progress, Seen, op},
-    items::{self, Fields, Kind, Write, clashes, contents, fill, fixed, old_store, promised, ready, sound, store},
+    items::{self, Fields, ItemKind, Write, clashes, contents, fill, fixed, old_store, promised, ready, sound, store},
 };
 use futures_util::FutureExt;
 use table_runtime::{BulkProgress, Error, Holds, LayoutInfo, Tables, backend::Reach};
@@ -129,7 +129,7 @@ async fn dropped<T>(future: impl Future<Output = T>, waits: usize) -> Option<T> 
     .await
 }
 
-async fn run(kind: &'static dyn Kind, tables: Tables, act: Act) -> Outcome {
+async fn run(kind: &'static dyn ItemKind, tables: Tables, act: Act) -> Outcome {
     let tables = &tables;
     let read = async |id| kind.get(tables, id).await.expect("the store answers");
     match act {
@@ -291,7 +291,7 @@ impl Act {
 
 /// Checks of every state, with one repair for each distinct content of the store.
 struct Check<'a> {
-    kind: &'static dyn Kind,
+    kind: &'static dyn ItemKind,
     start: &'a [Fields],
     acts: &'a [Act],
     visited: RefCell<HashSet<String>>,
@@ -414,7 +414,7 @@ impl Start {
 }
 
 /// Explores operations that begin at the same time.
-fn explore(kind: &'static dyn Kind, reach: Reach, start: Start, acts: &[Act]) -> Result<Explored> {
+fn explore(kind: &'static dyn ItemKind, reach: Reach, start: Start, acts: &[Act]) -> Result<Explored> {
     let begun = Instant::now();
     let check = Check { kind, start: start.items(), acts, visited: RefCell::default() };
     let plain = match start {
@@ -494,12 +494,12 @@ const DROPPED: [Act; 7] = [
 ];
 
 /// Checks whether an item is written in one transaction with all of its index rows.
-fn is_one_transaction(kind: &dyn Kind, reach: Reach) -> bool {
+fn is_one_transaction(kind: &dyn ItemKind, reach: Reach) -> bool {
     kind.has_transactions() || matches!(reach, Reach::Store)
 }
 
 /// Returns every operation that is possible for items of this kind.
-fn every_act(kind: &dyn Kind, reach: Reach) -> Vec<Act> {
+fn every_act(kind: &dyn ItemKind, reach: Reach) -> Vec<Act> {
     let holds = |layout: &LayoutInfo| layout.index.as_ref().map(|index| index.holds);
     let is_in_table = |layout: &LayoutInfo| layout.index.is_some() && layout.table == kind.layouts()[0].table;
     let mut acts = [&SINGLE[..], &MODIFY].concat();
@@ -526,22 +526,22 @@ fn every_act(kind: &dyn Kind, reach: Reach) -> Vec<Act> {
     acts
 }
 
-/// Operations that are explored beside a backfill by default if a transaction spans all rows.
-const BESIDE_FILL: [Act; 4] = [Insert(2, 1, 1), Update(1, 2, 2), Note(1, 7), Delete(1)];
+/// Operations that are explored beside a backfill if a transaction spans all rows, unless the search is a full one.
+const BESIDE_FILL: [Act; 4] = [Delete(1), Insert(2, 1, 1), Update(1, 2, 2), Note(1, 7)];
 
 /// Returns the contents of the store before a backfill.
-fn old_starts(kind: &dyn Kind, reach: Reach) -> &'static [Start] {
-    // A backfill of two items whose rows are written in steps takes longer than all else together. Items that share a value
-    // end it early.
+fn old_starts(kind: &dyn ItemKind, reach: Reach) -> &'static [Start] {
+    // A backfill of two items whose rows are written in steps takes longer than all else together. If the items share a
+    // value, it ends early.
     let are_all = is_one_transaction(kind, reach) || Depth::Deep.is_reached();
     if are_all { &[OLD_ONE, OLD_TWINS, OLD_TWO] } else { &[OLD_ONE, OLD_TWINS] }
 }
 
 /// Returns the operations that are explored beside a backfill.
-fn beside_backfill(kind: &dyn Kind, reach: Reach) -> Vec<Act> {
+fn beside_backfill(kind: &dyn ItemKind, reach: Reach) -> Vec<Act> {
     // A backfill takes the same steps whatever a transaction spans, and they are many.
     if reach == Reach::Store && !Depth::Full.is_reached() {
-        // With two indexes they take longer than all else together.
+        // With two indexes they take longer than all else together, so a backfill is explored alone.
         let count = if kind.layouts().len() > 2 { 0 } else { BESIDE_FILL.len() };
         return BESIDE_FILL[..count].to_vec();
     }
@@ -561,10 +561,10 @@ const CROSSWISE: [Act; 9] = [
     Delete(1),
 ];
 
-/// Checks whether a set takes so long that it runs only if all sets do. A repair fixes the rows of items one after the
+/// Checks whether a set takes so long that it runs only in a full search. A repair fixes the rows of items one after the
 /// other, and those in several partitions take several requests each. A backfill of a list writes it once for each
 /// item.
-fn is_long(kind: &dyn Kind, start: Start, acts: &[Act]) -> bool {
+fn is_long(kind: &dyn ItemKind, start: Start, acts: &[Act]) -> bool {
     let is_list = |layout: &LayoutInfo| layout.index.as_ref().is_some_and(|index| index.holds == Holds::List);
     let is_of_two = |act: &Act| act.written().len() > 1 || matches!(act, RemoveAll(..) | RemoveRead(..) | Both(..));
     let repairs_apart = !kind.has_transactions() && acts.contains(&Repair);
@@ -573,7 +573,7 @@ fn is_long(kind: &dyn Kind, start: Start, acts: &[Act]) -> bool {
 }
 
 /// Explores all combinations of `count` operations, with repetition, for each beginning.
-fn combinations(kind: &'static dyn Kind, reach: Reach, starts: &[Start], acts: &[Act], count: usize) -> Result<()> {
+fn combinations(kind: &'static dyn ItemKind, reach: Reach, starts: &[Start], acts: &[Act], count: usize) -> Result<()> {
     fn choose(acts: &[Act], count: usize, chosen: &mut Vec<Act>, found: &mut Vec<Vec<Act>>) {
         if count == 0 {
             return found.push(chosen.clone());
@@ -591,15 +591,16 @@ fn combinations(kind: &'static dyn Kind, reach: Reach, starts: &[Start], acts: &
 }
 
 /// Explores a backfill beside each of the operations.
-fn each_beside_backfill(kind: &'static dyn Kind, reach: Reach, acts: &[Act]) -> Result<()> {
-    let sets: Vec<_> = acts.iter().map(|act| [Fill, *act]).collect();
+fn each_beside_backfill(kind: &'static dyn ItemKind, reach: Reach, acts: &[Act]) -> Result<()> {
+    let beside = acts.iter().map(|act| vec![Fill, *act]);
+    let sets: Vec<_> = if acts.is_empty() { vec![vec![Fill]] } else { beside.collect() };
     let all = old_starts(kind, reach).iter().flat_map(|start| sets.iter().map(move |set| (*start, &set[..])));
     explore_sets(kind, reach, all.filter(|(start, set)| !is_long(kind, *start, set)))
 }
 
 /// Explores each of these sets.
 fn explore_sets<'a>(
-    kind: &'static dyn Kind,
+    kind: &'static dyn ItemKind,
     reach: Reach,
     sets: impl IntoIterator<Item = (Start, &'a [Act])>,
 ) -> Result<()> {
@@ -710,6 +711,9 @@ const PROPAGATING: Sets = &[
     (ONE, &[Note(1, 7), Delete(1), Insert(1, 1, 1)]),
 ];
 
+/// Set in which an item loses its index row and gets it back.
+const REINSERTING: Sets = &[(ONE, &[Delete(1), Insert(1, 1, 1), Repair])];
+
 /// Set in which an item is deleted while properties are propagated to its rows.
 const DELETING: Sets = &[(ONE, &[Note(1, 7), Delete(1), Insert(1, 1, 1)])];
 
@@ -728,7 +732,7 @@ const GROUPED: Sets = &[
     (OLD_TWINS, &[Fill, RemoveAll(1, 2), Insert(3, 1, 1)]),
 ];
 
-fn explore_lists(kind: &'static dyn Kind, reach: Reach, sets: &[Sets]) -> Result<()> {
+fn explore_lists(kind: &'static dyn ItemKind, reach: Reach, sets: &[Sets]) -> Result<()> {
     explore_sets(kind, reach, sets.iter().copied().flatten().copied())
 }
 
@@ -801,11 +805,11 @@ kinds! {
     include_in_partition [POINTERS GROUPED] [] [OWNERS];
     unique_include_in_partition [OWNERS BUILDING MORE_BUILDING GROUPED] [] [MORE_OWNERS];
     list_in_partition [POINTERS MODIFYING] [] [GROUPED];
-    pointer_in_table [] [POINTERS] [];
-    unique_in_table [] [OWNERS] [BUILDING];
+    pointer_in_table [REINSERTING] [POINTERS] [];
+    unique_in_table [REINSERTING] [OWNERS] [BUILDING];
     copy_in_table [DELETING] [PROPAGATING] [];
     include_in_table [DELETING] [PROPAGATING] [];
-    unique_include_in_table [] [DELETING] [PROPAGATING];
+    unique_include_in_table [REINSERTING] [DELETING] [PROPAGATING];
     pointer_elsewhere [POINTERS MERGING] [] [OWNERS MODIFYING];
     unique_elsewhere [OWNERS MORE_OWNERS MERGING] [BUILDING] [LONG_OWNERS MORE_BUILDING MODIFYING];
     copy_elsewhere [PROPAGATING] [] [OVERTAKING MERGING];
@@ -832,7 +836,7 @@ mod in_one_transaction {
 mod batches {
     use super::*;
 
-    fn explore(kind: &'static dyn Kind) -> Result<()> {
+    fn explore(kind: &'static dyn ItemKind) -> Result<()> {
         explore_lists(kind, Reach::Partition, &[BATCHES])?;
         if Depth::Full.is_reached() {
             explore_lists(kind, Reach::Partition, &[LONG_BATCHES])?;

@@ -44,11 +44,11 @@ async fn scripted() -> Result<(Scripted, AzureBackend)> {
     Ok((server, service))
 }
 
-fn written() -> Answer {
+pub(crate) fn written() -> Answer {
     Answer::new(204).header("ETag", ETAG)
 }
 
-fn busy() -> Answer {
+pub(crate) fn busy() -> Answer {
     let body = r#"{"odata.error":{"code":"ServerBusy","message":{"lang":"en-US","value":"The server is busy."}}}"#;
     Answer::new(503).json(body)
 }

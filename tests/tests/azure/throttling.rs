@@ -24,6 +24,8 @@ use tests::{
     scripted::{Answer, Scripted},
 };
 
+use crate::protocol::{busy, written};
+
 #[derive(TableEntity, Clone, Debug)]
 struct Reading {
     #[partition_key]
@@ -243,15 +245,6 @@ async fn the_steps_of_entities_with_index_rows_in_other_partitions_adapt_too() -
         assert_eq!(found.iter().map(|account| account.number).collect::<Vec<_>>(), [number]);
     }
     Ok(())
-}
-
-fn busy() -> Answer {
-    let body = r#"{"odata.error":{"code":"ServerBusy","message":{"lang":"en-US","value":"The server is busy."}}}"#;
-    Answer::new(503).json(body)
-}
-
-fn written() -> Answer {
-    Answer::new(204).header("ETag", "W/\"datetime'2026-11-20T12%3A00%3A00.0000000Z'\"")
 }
 
 async fn scripted() -> Result<(Scripted, AzureBackend)> {

@@ -68,7 +68,7 @@ mod writes {
     mod unknown_properties;
 }
 
-use std::{pin::Pin, process::ExitCode};
+use std::{num::NonZero, pin::Pin, process::ExitCode, thread::available_parallelism};
 
 use anyhow::Result;
 use libtest_mimic::{Arguments, Trial};
@@ -77,7 +77,7 @@ use tests::{
     stores::{Kind, Store},
 };
 
-/// Number of cases that run side by side.
+/// Least number of cases that run side by side.
 const THREADS: usize = 4;
 
 /// A documented behaviour and the function that tests it.
@@ -123,7 +123,7 @@ fn main() -> ExitCode {
     let trials = trials.chain(backend::trials(&kinds));
     let mut arguments = Arguments::from_args();
     // A case that waits for Azurite leaves its processor to others.
-    arguments.test_threads.get_or_insert(THREADS);
+    arguments.test_threads.get_or_insert_with(|| available_parallelism().map_or(1, NonZero::get).max(THREADS));
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
     azurite::stop_shared();
     conclusion.exit_code()

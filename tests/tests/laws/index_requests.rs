@@ -288,7 +288,7 @@ async fn the_documentation_has_the_measured_numbers_of_requests() -> Result<()> 
         fs::write(&path, [before, begin, &lines, end, after].concat())?;
         return Ok(());
     }
-    assert_eq!(stored, lines, "`REQUESTS=overwrite cargo test -p tests --test index_requests` rewrites the table");
+    assert_eq!(stored, lines, "`REQUESTS=overwrite cargo test --test laws` rewrites the table");
     Ok(())
 }
 

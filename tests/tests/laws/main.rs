@@ -1,5 +1,5 @@
-//! The stored form of keys and rows, the laws of keys, and what other texts say of them: layouts, documentation, counts
-//! of requests.
+//! The stored form of keys and rows, the laws of keys, and texts that must agree with them: recorded layouts, examples in
+//! the documentation, and the table of requests.
 
 mod assert_layout;
 mod documented_keys;

@@ -87,7 +87,7 @@ macro_rules! version {
         pub(super) mod $version {
             use table_runtime::{Result, TableEntity, Tables};
 
-            use super::super::super::{self as deployments, Fields, Write};
+            use crate::deployments::{self, Fields, Write};
 
             #[derive(TableEntity, Clone, Debug, PartialEq)]
             #[table(name = "Items", entity = "Item")]
@@ -144,7 +144,7 @@ macro_rules! programs {
 
             pub(crate) struct Programs;
 
-            impl super::super::Programs for Programs {
+            impl crate::deployments::Programs for Programs {
                 type V1 = v1::Item;
                 type V2 = v2::Item;
                 type V3 = v3::Item;

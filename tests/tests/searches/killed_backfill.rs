@@ -10,7 +10,7 @@ use tests::{
     reporting::Reporting,
 };
 
-/// Number of entities, of which the killed process gives the index to a half.
+/// Number of entities. The process is killed when half of them have their index rows.
 fn entities() -> u32 {
     Depth::choose(30_000, 100_000, 100_000)
 }

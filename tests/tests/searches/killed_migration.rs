@@ -17,7 +17,7 @@ fn start(store: &Path, seed: u32, cursor: Option<&str>) -> Result<Reporting> {
     Reporting::start(command.arg("mover").arg(store).arg(accounts().to_string()).arg(seed.to_string()).args(cursor))
 }
 
-/// Number of accounts, of which the killed processes move a part each.
+/// Number of accounts. Each killed process moves a part of them.
 fn accounts() -> u32 {
     Depth::choose(40_000, 200_000, 200_000)
 }

@@ -1,6 +1,7 @@
 //! The embedded store after its process was killed.
 
 use std::{
+    fs,
     io::{BufRead, BufReader},
     path::Path,
     process::{Child, Command, Stdio},
@@ -90,13 +91,17 @@ async fn acknowledged_writes_survive_a_kill() -> Result<()> {
 
 #[tokio::test]
 async fn a_file_can_be_opened_after_a_kill_during_its_creation() -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    for milliseconds in 0..24 {
-        let store = folder.path().join(format!("{milliseconds}.tables"));
+    for moment in 0..24 {
+        let folder = tempfile::tempdir()?;
+        let store = folder.path().join("killed.tables");
         let loader = Loader::start(&store)?;
-        tokio::time::sleep(Duration::from_millis(milliseconds)).await;
+        // The creation begins with a file of another name.
+        while fs::read_dir(&folder)?.next().is_none() {
+            tokio::time::sleep(Duration::from_micros(50)).await;
+        }
+        tokio::time::sleep(Duration::from_micros(500 * moment)).await;
         loader.kill(None)?;
-        let tables = Tables::open(&store).with_context(|| format!("killed after {milliseconds} ms"))?;
+        let tables = Tables::open(&store).with_context(|| format!("killed at moment {moment}"))?;
         tables.create::<Loaded>().await?;
         tables.upsert(&Loaded::new(0, 0)).await?;
         assert_eq!(Loaded::key(0, 0).get(&tables).await?.as_deref(), Some(&Loaded::new(0, 0)));

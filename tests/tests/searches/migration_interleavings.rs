@@ -269,7 +269,14 @@ fn a_second_run_after_a_crash_beside_a_writer() -> Result<()> {
 
 #[test]
 fn two_runs() -> Result<()> {
-    if Depth::Full.is_reached() { explore(prompt(), &[Migrate, Migrate]) } else { Ok(()) }
+    if Depth::Full.is_reached() {
+        return explore(prompt(), &[Migrate, Migrate]);
+    }
+    // The first run has crashed when the second one begins.
+    for waits in (0..WAITS).step_by(3) {
+        explore(prompt(), &[Again(waits)])?;
+    }
+    Ok(())
 }
 
 /// Number of times that a run waits for the store, or more.

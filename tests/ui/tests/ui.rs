@@ -3,8 +3,8 @@
 //! Each folder is a topic. A `.stderr` file contains the errors that users see: they must say what to write. Run with
 //! `TRYBUILD=overwrite` to update these files, and read the difference.
 //!
-//! All cases fail to compile. Therefore `trybuild` checks them in one run of `cargo`, on all processors; beside a case that
-//! passes it would run `cargo` twice for each.
+//! No case may compile, so `trybuild` checks all of them in one run of `cargo`, on all processors. If one case passed, it
+//! would run `cargo` twice for each case.
 
 #[test]
 fn ui() {

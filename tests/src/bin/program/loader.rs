@@ -1,5 +1,5 @@
-//! Writes rows into an embedded store and prints each acknowledged one, until the process is
-//! killed: `program loader STORE`.
+//! Writes rows into an embedded store and prints each acknowledged one, until the process is killed: `program loader
+//! STORE`.
 
 use std::io::{self, Write};
 

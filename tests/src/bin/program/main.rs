@@ -5,12 +5,12 @@ mod filler;
 mod loader;
 mod mover;
 
-use std::{env, vec};
+use std::env;
 
 use anyhow::{Context, Result, bail};
 
 /// Arguments of a program.
-struct Arguments(vec::IntoIter<String>);
+struct Arguments(env::Args);
 
 impl Arguments {
     /// Returns the next argument.
@@ -26,7 +26,8 @@ impl Arguments {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let mut arguments = Arguments(env::args().skip(1).collect::<Vec<_>>().into_iter());
+    let mut arguments = Arguments(env::args());
+    arguments.next("the path of this program")?;
     match &*arguments.next("the name of a program")? {
         "deployed" => deployed::run(arguments).await,
         "filler" => filler::run(arguments).await,

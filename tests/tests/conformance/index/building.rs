@@ -357,7 +357,7 @@ async fn a_backfill_resumes_from_its_cursor(store: &Store) -> Result<()> {
     store.tables.create::<Room>().await?;
     let indexes: &[&str] = match store.kind {
         Kind::Memory => &["name", "owner", "owned", "colours"],
-        // A page of index rows takes seconds there.
+        // A page of index rows takes Azurite seconds.
         Kind::Azurite if !Depth::Deep.is_reached() => &["name"],
         _ => &["name", "owned"],
     };

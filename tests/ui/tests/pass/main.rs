@@ -1,4 +1,4 @@
-//! Programs that must compile. Each module is one program; its `main` runs.
+//! Programs that must compile. Each module is one program. If it has a `main`, that runs.
 
 #![allow(missing_docs, unreachable_pub, reason = "the programs choose their lints, as those of users do")]
 
