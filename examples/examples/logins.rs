@@ -94,7 +94,7 @@ async fn by_hand(tables: &Tables) -> Result<()> {
     tables.insert(&Login { email, kind: Kind::Password, entity_id }).await?;
 
     // The user may be signing up at the moment, so a new one is left alone.
-    assert_eq!(clean_up(tables, Duration::from_secs(3600)).await?, CleanedUp { users: 0, logins: 1 });
+    assert_eq!(clean_up(tables, Duration::from_hours(1)).await?, CleanedUp { users: 0, logins: 1 });
     let cleaned = clean_up(tables, Duration::ZERO).await?;
     println!("by hand: {cleaned:?}");
     assert_eq!(cleaned, CleanedUp { users: 1, logins: 0 });

@@ -360,7 +360,7 @@ pub(crate) async fn serve(
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> anyhow::Result<()> {
     create(&tables).await?;
-    let background = tokio::spawn(repair(tables.clone(), Duration::from_secs(3600)));
+    let background = tokio::spawn(repair(tables.clone(), Duration::from_hours(1)));
     axum::serve(listener, service(tables)).with_graceful_shutdown(stop).await?;
     // To stop a repair does no harm: the next one completes it.
     background.abort();

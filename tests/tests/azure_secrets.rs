@@ -73,7 +73,7 @@ fn next_token(calls: &AtomicUsize) -> Result<AccessToken, Box<dyn Error + Send +
     let valid = match calls.fetch_add(1, Ordering::Relaxed) {
         0 => Duration::from_millis(500),
         1 => return Err("the login has expired".into()),
-        _ => Duration::from_secs(3600),
+        _ => Duration::from_hours(1),
     };
     Ok(AccessToken::new(TOKEN, SystemTime::now() + valid))
 }

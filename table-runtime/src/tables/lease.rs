@@ -14,7 +14,7 @@ use super::record::LayoutId;
 use crate::ETag;
 
 /// Default length of a lease.
-pub(crate) const LENGTH: Duration = Duration::from_secs(60);
+pub(crate) const LENGTH: Duration = Duration::from_mins(1);
 
 /// The state `Ready` of a layout, as it was read from the catalog.
 #[derive(Clone, Debug)]

@@ -56,7 +56,7 @@ fn a_dropped_server_stops() -> Result<()> {
 #[ignore = "run by `the_server_of_a_killed_test_program_stops`, and killed"]
 fn holds_the_shared_server() -> Result<()> {
     println!("\n{}", azurite::shared()?.context("Azurite")?);
-    sleep(Duration::from_secs(60));
+    sleep(Duration::from_mins(1));
     Ok(())
 }
 

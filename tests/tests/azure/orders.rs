@@ -2,7 +2,7 @@
 
 #[path = "../../../examples/examples/orders.rs"]
 #[allow(dead_code, reason = "the program has a `main`, and opens its store itself")]
-mod orders;
+mod example;
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use tests::{
 };
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle, time::timeout};
 
-use orders::{Customer, Line, Order};
+use example::{Customer, Line, Order};
 
 /// The running service.
 struct Service {
@@ -31,7 +31,7 @@ impl Service {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = format!("http://{}", listener.local_addr()?);
         let (stop, stopped) = oneshot::channel();
-        let served = tokio::spawn(orders::serve(tables, listener, async {
+        let served = tokio::spawn(example::serve(tables, listener, async {
             stopped.await.ok();
         }));
         Ok(Self { client: Client::new(), address, stop, served })

@@ -29,7 +29,7 @@ use tests::{
 };
 
 /// Length of a lease, and half of it.
-const LEASE: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_mins(1);
 const HALF: Duration = Duration::from_secs(30);
 
 /// Values that entities have in the tests.

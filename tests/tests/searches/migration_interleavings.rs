@@ -49,7 +49,7 @@ fn old(id: u32, value: u32) -> Old {
 const ENTITIES: [(u32, u32); 2] = [(1, 1), (2, 2)];
 
 /// Lengths of a lease, and of half of it.
-const LEASE: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_mins(1);
 const HALF: Duration = Duration::from_secs(30);
 
 /// What a program does.

@@ -31,7 +31,7 @@ use tests::{
 /// Maximal number of requests of a program, since operations that make each other retry may never end.
 const REQUESTS: usize = 10_000;
 /// Maximal time for which tasks may wait for something other than the store.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// Number of the operation to which preparing reads belong.
 const NONE: usize = usize::MAX;
 

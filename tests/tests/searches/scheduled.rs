@@ -106,7 +106,7 @@ async fn a_shared_backend_keeps_its_own_pause() -> Result<()> {
     let (scheduled, _) = Scheduled::new(Plain::default());
     let shared: Arc<dyn Backend> = Arc::new(scheduled);
     // The pause of a scheduled backend takes no time.
-    assert!(Backend::pause(&shared, Duration::from_secs(3600)).now_or_never().is_some());
+    assert!(Backend::pause(&shared, Duration::from_hours(1)).now_or_never().is_some());
     Ok(())
 }
 

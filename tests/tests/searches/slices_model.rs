@@ -44,7 +44,7 @@ struct Last {
 /// Returns the time this many tenths of a day after the beginning of March 2012.
 fn moment(tenths: i64) -> SystemTime {
     // 2012-03-01 in a leap year.
-    let first = SystemTime::UNIX_EPOCH + Duration::from_secs(1_330_560_000);
+    let first = SystemTime::UNIX_EPOCH + Duration::from_hours(369_600);
     let distance = Duration::from_secs(8_640 * tenths.unsigned_abs());
     if tenths < 0 { first - distance } else { first + distance }
 }

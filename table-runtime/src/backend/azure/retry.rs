@@ -27,7 +27,7 @@ pub(super) struct Retry {
 
 impl Default for Retry {
     fn default() -> Self {
-        Self { attempts: 5, total: Duration::from_secs(60) }
+        Self { attempts: 5, total: Duration::from_mins(1) }
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) const SCOPE: &str = "https://storage.azure.com/.default";
 
 /// Time before the expiry of a token at which a new one is requested. If the token was valid for less than twice this
 /// time when it was received, a new one is requested after half of that.
-const AHEAD: Duration = Duration::from_secs(300);
+const AHEAD: Duration = Duration::from_mins(5);
 /// Maximum time after which a new token is requested again, if the source failed while the old one was valid.
 const AGAIN: Duration = Duration::from_secs(30);
 /// Maximum number of refreshes that one request waits for. A refresh ends without an answer if the runtime that runs it

@@ -28,7 +28,7 @@ async fn connections_are_reused() -> Result<()> {
 async fn a_request_ends_after_the_timeout() -> Result<()> {
     let server = Scripted::start().await?;
     let service = builder(&server).timeout(Duration::from_millis(100)).max_attempts(1).build()?;
-    server.then(Answer::new(200).after(Duration::from_secs(60)));
+    server.then(Answer::new(200).after(Duration::from_mins(1)));
     let begin = Instant::now();
     let error = service.get("Posts", "p", "r", None).await.unwrap_err();
     assert!(matches!(error, Error::NoAnswer { .. }), "{error:?}");
@@ -46,7 +46,7 @@ async fn the_timeout_applies_to_a_given_client() -> Result<()> {
     let shown = format!("{:?}", builder(&server).http_client(client.clone()));
     assert!(!shown.contains("s3cr3t"), "{shown}");
     let service = builder(&server).http_client(client).timeout(Duration::from_millis(100)).max_attempts(1).build()?;
-    server.then(written().after(Duration::from_secs(60)));
+    server.then(written().after(Duration::from_mins(1)));
     let error = service.execute(&insert()).await.unwrap_err();
     assert!(matches!(error, Error::OutcomeUnknown(_)), "{error:?}");
     assert!(!format!("{service:?} {error:?}").contains("s3cr3t"));

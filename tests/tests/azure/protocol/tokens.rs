@@ -22,7 +22,7 @@ use tokio::sync::watch;
 
 use crate::protocol::{ROW, batch, error, fixture, insert, only, scripted, transaction, writes, written};
 
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_hours(1);
 /// Validity of a token that is refreshed soon.
 const SOON: Duration = Duration::from_secs(1);
 

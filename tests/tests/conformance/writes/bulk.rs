@@ -263,7 +263,7 @@ async fn entities_are_written_while_the_input_pauses(store: &Store) -> Result<()
     let load = tables.insert_all_from(input.flatten()).progress(move |progress| {
         sender.send_replace(progress.written);
     });
-    let done = timeout(Duration::from_secs(120), load.into_future()).await??;
+    let done = timeout(Duration::from_mins(2), load.into_future()).await??;
     assert_eq!(done.written, 90);
     // Waiting entities were still sent by partition.
     assert_eq!(store.probe.requests(), 9);

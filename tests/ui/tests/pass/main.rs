@@ -1,6 +1,12 @@
 //! Programs that must compile. Each module is one program. If it has a `main`, that runs.
 
-#![allow(missing_docs, unreachable_pub, reason = "the programs choose their lints, as those of users do")]
+#![allow(
+    clippy::all,
+    clippy::pedantic,
+    missing_docs,
+    unreachable_pub,
+    reason = "the programs choose their lints, as those of users do"
+)]
 
 pub mod entity;
 pub mod generic;
