@@ -201,6 +201,12 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         Box::pin(FuturesTimerSleeper.sleep(time))
     }
 
+    /// Waits for this time, after which its caller gives up a write that was not answered. A store in the same process,
+    /// whose answers are never lost, need not let its callers give up: it waits for ever.
+    fn deadline(&self, time: Duration) -> BoxFuture<'_, ()> {
+        self.sleep(time)
+    }
+
     /// Returns the time of a monotonic clock, since any fixed moment. It measures how long a handle may rely on what it
     /// read. A test backend with a simulated clock overrides this together with [`sleep`](Self::sleep).
     fn clock(&self) -> Duration {
@@ -519,6 +525,11 @@ macro_rules! forward_requests {
         fn sleep(&self, time: std::time::Duration) -> $crate::backend::BoxFuture<'_, ()> {
             let $this = self;
             $inner.sleep(time)
+        }
+
+        fn deadline(&self, time: std::time::Duration) -> $crate::backend::BoxFuture<'_, ()> {
+            let $this = self;
+            $inner.deadline(time)
         }
 
         fn clock(&self) -> std::time::Duration {

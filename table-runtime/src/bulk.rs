@@ -198,8 +198,8 @@ impl Tables {
         self.bulk_of::<E>("insert_all", given(entities).map(|entity| encoded(entity?.as_entity(), Verb::Insert)))
     }
 
-    /// Writes entities, new or in place of those with the same keys, as [`insert_all`](Self::insert_all) does. To
-    /// repeat the write does no harm. An entity that occurs twice in the input is written twice, in the order of the
+    /// Writes entities, new or in place of those with the same keys, as [`insert_all`](Self::insert_all) does. A
+    /// program may repeat the write, which overwrites what others wrote meanwhile. An entity that occurs twice in the input is written twice, in the order of the
     /// input. Entities with indexes are read first.
     ///
     /// # Errors

@@ -1,7 +1,9 @@
 //! Reading and writing of rows, property by property and key part by key part.
 
+mod lossy;
 mod owner;
 
+pub(crate) use lossy::check_lossy_parts;
 pub(crate) use owner::{OwnerOf, index_value};
 pub use owner::{OwnerReader, point};
 

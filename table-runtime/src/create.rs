@@ -201,6 +201,10 @@ async fn create(tables: &Tables, schema: Schema, options: Options) -> Result<()>
             tables.wait_for_leases().await;
             continue;
         }
+        let id = LayoutId::of(&entity, schema.was, &entity.layouts[0]);
+        if let Some(primary) = pages.iter().find_map(|page| page.primary(&id)) {
+            tables.leases().remember_indexes(&id, !primary.facts().indexes.is_empty());
+        }
         for (id, version) in kept {
             tables.leases().remember_name(&id, &name);
             tables.leases().keep(id, version, began);

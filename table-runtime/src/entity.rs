@@ -83,7 +83,7 @@ pub trait TableEntity: Sized + Shared {
         Self: AllowScan;
     /// Writes the keys of a layout. Returns `false` if the layout is a sparse index in which the entity has no row.
     #[doc(hidden)]
-    fn keys(&self, layout: usize, keys: &mut KeyWriter) -> Result<bool, KeyProblem>;
+    fn keys(&self, layout: usize, keys: &mut KeyWriter<'_>) -> Result<bool, KeyProblem>;
     #[doc(hidden)]
     fn write(&self, properties: &mut PropertyWriter<'_>) -> Result<()>;
     /// Writes the pointer of an index's row and the properties that the row includes, but not the properties of a whole
@@ -171,6 +171,32 @@ pub(crate) fn keys_in(entity: &dyn WriteEntity, layout: usize) -> Result<Option<
     keys.finish(written)
 }
 
+/// Checks that the keys of a stored row in a layout are those of the entity that was read from the row. If `all` is false,
+/// checks only the parts that lose something of their fields; the others were read from the keys.
+///
+/// # Errors
+/// Another program wrote the row under other keys. Its entity is not the one that the keys name.
+#[inline]
+pub(crate) fn check_keys<E: TableEntity>(
+    entity: &E,
+    layout: usize,
+    table: &str,
+    row: &RowRef<'_>,
+    all: bool,
+) -> Result<()> {
+    let mut keys = KeyWriter::comparing(&E::LAYOUTS[layout], (row.partition_key, row.row_key), all);
+    match entity.keys(layout, &mut keys) {
+        Ok(_) => Ok(()),
+        Err(problem) => Err(of_row(keys.error(problem), table, row)),
+    }
+}
+
+#[cold]
+fn of_row(mut error: Box<KeyError>, table: &str, row: &RowRef<'_>) -> Error {
+    error.row = Some(row.id(table));
+    error.into()
+}
+
 /// Returns the keys of an entity's rows, in the order of its layouts; `None` for a sparse index without a row.
 pub(crate) fn all_keys(entity: &dyn WriteEntity) -> Result<Vec<Option<RowKeys>>, Box<KeyError>> {
     (0..entity.info().layouts.len()).map(|layout| keys_in(entity, layout)).collect()
@@ -180,7 +206,7 @@ pub(crate) fn all_keys(entity: &dyn WriteEntity) -> Result<Vec<Option<RowKeys>>,
 /// other.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct KeyEncoder(KeyWriter);
+pub struct KeyEncoder(KeyWriter<'static>);
 
 impl KeyEncoder {
     /// Creates an encoder of the primary keys of `E`.
@@ -497,10 +523,11 @@ fn unless_pending(table: &str, row: &RowRef<'_>, error: Error) -> Option<Error> 
 /// Reads a copy of an entity from its row in an index, with the entity's keys.
 pub(crate) fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<(RowKeys, E)> {
     let keys = E::INFO.owner(layout, row)?;
-    let entity =
+    let entity: E =
         StoredRow::of_copy(E::INFO, &RowRef { partition_key: &keys.partition_key, row_key: &keys.row_key, ..row })
             .read()?
             .entity;
+    check_keys(&entity, layout, E::LAYOUTS[layout].table, &row, true)?;
     Ok((keys, entity))
 }
 

@@ -113,8 +113,7 @@ pub enum Error {
     #[error(transparent)]
     IndexMissing(#[from] Box<MissingIndexError>),
 
-    /// A migration has moved the entity to another place. After a write, the row was written to the old place and may
-    /// not have been moved.
+    /// A migration has moved the entity to another place. Nothing was written.
     #[error("{entity} in {table} was moved{}; use the struct of the new place", After(" to ", to))]
     EntityMoved {
         /// The entity's old table.

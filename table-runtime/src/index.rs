@@ -115,9 +115,9 @@ mod writer;
 
 pub(crate) use change::{Change, Planned};
 pub(crate) use claim::{IndexRows, Precondition};
-pub(crate) use commit::{check, commit};
+pub(crate) use commit::{InTheWay, check, commit};
 pub(crate) use list::Lists;
 pub(crate) use propagate::Propagation;
 pub(crate) use schema::{Encoded, EncodedRow, FoundEntity, Schema};
-pub(crate) use write::{MAX_ATTEMPTS, Occupant, Write, WrittenRow};
+pub(crate) use write::{Existing, MAX_ATTEMPTS, Occupant, Write, WrittenRow};
 pub(crate) use writer::EntityWriter;

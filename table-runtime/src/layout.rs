@@ -17,7 +17,7 @@ mod time_part;
 pub(crate) use apart::told_apart;
 pub(crate) use change::{Fields, written, written_of};
 pub(crate) use collision::KeyPattern;
-pub(crate) use encoding::Encoding;
+pub(crate) use encoding::{Encoding, lossy_layouts};
 pub use group::{Collision, Member, Message, Misfit, member_misfit};
 pub(crate) use info::delimiter;
 pub use info::{Example, Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope, WhenInfo};

@@ -75,16 +75,42 @@ pub fn check_table_name(table: &str) -> Result<()> {
 /// Name of the table in which [`create`](crate::Tables::create) keeps its records.
 const RECORDS: &str = "TableLayouts";
 
-/// Checks the whole name of a table, which consists of a prefix and of `table`. The prefix must not complete the name
-/// to that of a table of records, with the same prefix or a shorter one.
+/// Checks the prefix of the names of tables: letters and then digits, once or several times.
+pub(crate) fn check_prefix(prefix: &str) -> Result<()> {
+    let mut rest = prefix;
+    while let Some(end) = prefix_end(rest) {
+        rest = &rest[end..];
+        if rest.is_empty() {
+            return Ok(());
+        }
+    }
+    let limit = "ASCII letters and then digits, such as `tenant7`: then no prefix begins with another one";
+    Err(broken(prefix, "the prefix of the tables is", format_args!("`{prefix}`"), limit))
+}
+
+/// Checks the whole name of a table, which consists of a prefix and of `table`.
 pub(crate) fn check_prefixed_name(table: &str, name: &str) -> Result<()> {
     check_table_name(name)?;
-    let end = name.len().checked_sub(RECORDS.len()).and_then(|at| name.get(at..)).unwrap_or_default();
-    if table.len() < RECORDS.len() && end.eq_ignore_ascii_case(RECORDS) {
-        let limit = "a prefix that does not complete it to `TableLayouts`, in which `create` records layouts";
-        return Err(broken(name, "the table's name is", format_args!("`{name}`"), limit));
+    if !is_own_name(table) {
+        let limit =
+            "a name that does not begin with letters, digits and again a letter, as the tables of a longer prefix do";
+        return Err(broken(name, "the table's name after the prefix is", format_args!("`{table}`"), limit));
     }
     Ok(())
+}
+
+/// Checks whether a name after a prefix is that of a table of this prefix, and not of one that begins with it: `Posts`
+/// after `a1`, but neither `2Posts`, which is `Posts` after `a12`, nor `b2Posts`, which is `Posts` after `a1b2`.
+pub(crate) fn is_own_name(table: &str) -> bool {
+    let is_letter = |at: usize| table.as_bytes().get(at).is_some_and(u8::is_ascii_alphabetic);
+    is_letter(0) && prefix_end(table).is_none_or(|end| !is_letter(end))
+}
+
+/// Returns the end of the letters and then digits with which a text begins; `None` if it does not begin so.
+fn prefix_end(text: &str) -> Option<usize> {
+    let letters = text.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let digits = text.bytes().skip(letters).take_while(u8::is_ascii_digit).count();
+    (letters > 0 && digits > 0).then_some(letters + digits)
 }
 
 /// Checks that the name of a table, or the prefix of its slices' names, is not that of the table in which

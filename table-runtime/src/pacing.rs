@@ -1,6 +1,10 @@
 //! Pacing of requests: delays between attempts, concurrency, yielding.
 
-use std::{future::poll_fn, task::Poll};
+use std::{
+    future::poll_fn,
+    task::Poll,
+    time::{Duration, Instant},
+};
 
 use backon::ExponentialBackoff;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -14,15 +18,32 @@ use crate::{
 /// Number of requests that one read or write sends concurrently.
 pub(crate) const CONCURRENCY: usize = 16;
 
-/// Returns the delays before the attempts of a write that lost a race to another writer.
-pub(crate) fn delays() -> ExponentialBackoff {
-    RetryPolicy::RACE.delays()
+/// Maximum delay before an attempt of a write that lost a race to another writer.
+const MAX_DELAY: Duration = Duration::from_millis(200);
+
+/// The delays before the attempts of a write that lost a race to another writer.
+///
+/// Each is a multiple of the time that the attempt before it took, so that writers of a fast store wait for a short time
+/// only. The multiples double, with jitter.
+#[derive(Debug)]
+pub(crate) struct Delays {
+    /// The multiples, in seconds.
+    multiples: ExponentialBackoff,
+    /// When the present attempt began.
+    began: Instant,
+}
+
+/// Returns the delays of a write whose first attempt begins now.
+pub(crate) fn delays() -> Delays {
+    Delays { multiples: RetryPolicy::RACE.delays(), began: Instant::now() }
 }
 
 /// Waits before the next attempt. Returns `error` if no attempt is left.
-pub(crate) async fn wait(backend: &dyn Backend, delays: &mut ExponentialBackoff, error: Error) -> Result<()> {
-    let Some(delay) = delays.next() else { return Err(error) };
-    backend.pause(delay).await;
+pub(crate) async fn wait(backend: &dyn Backend, delays: &mut Delays, error: Error) -> Result<()> {
+    let Some(multiple) = delays.multiples.next() else { return Err(error) };
+    let delay = delays.began.elapsed().as_secs_f64() * multiple.as_secs_f64();
+    backend.pause(Duration::try_from_secs_f64(delay).unwrap_or(MAX_DELAY).min(MAX_DELAY)).await;
+    delays.began = Instant::now();
     Ok(())
 }
 

@@ -27,7 +27,7 @@ use crate::{
 /// | `String`, `Box<str>`, `Arc<str>`, `Cow<'static, str>` | `Edm.String` |
 /// | `Vec<u8>` | `Edm.Binary` |
 /// | [`Guid`], `uuid::Uuid` | `Edm.Guid` |
-/// | `SystemTime`, `time::OffsetDateTime`, `chrono::DateTime<Utc>`, `jiff::Timestamp` | `Edm.DateTime`, to the tick |
+/// | `SystemTime`, `time::OffsetDateTime`, `chrono::DateTime<Utc>`, `jiff::Timestamp` | `Edm.DateTime`, to the tick; a leap second of `chrono` is the last tick before it |
 /// | `Option` of these, not of an `Option` | the same, or no property |
 ///
 /// A number is also read from a property of another numeric type if that property holds it exactly, because other

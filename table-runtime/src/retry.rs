@@ -14,9 +14,9 @@ pub(crate) struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The policy of a write that lost a race to another writer.
+    /// The policy of a write that lost a race to another writer. A second stands for the time that an attempt took.
     pub(crate) const RACE: Self =
-        Self { min_delay: Duration::from_millis(1), max_delay: Duration::from_millis(200), attempts: 201 };
+        Self { min_delay: Duration::from_secs(1), max_delay: Duration::from_secs(32), attempts: 201 };
 
     /// Returns the delays before the second attempt, the third one, and so on.
     pub(crate) fn delays(self) -> ExponentialBackoff {

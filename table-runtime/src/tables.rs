@@ -4,19 +4,24 @@ mod hints;
 mod lease;
 mod record;
 mod states;
+mod turns;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use self::lease::Leases;
 pub(crate) use self::{
     lease::Lease,
     record::{FORMAT, Facts, Head, KEY, LayoutId, Place, Record, State},
     states::CatalogPage,
 };
+use self::{
+    lease::Leases,
+    turns::{Turn, Turns},
+};
 use crate::{
     backend::{Backend, Observed, Prefixed},
     limits,
     observe::{self, Observer, Operation, Running},
+    row::RowKeys,
 };
 
 /// The tables of one store: an account of Azure Table storage, or an embedded store.
@@ -74,6 +79,8 @@ pub struct Tables {
     reader: Option<Arc<dyn Backend>>,
     /// States of layouts that were read from the catalog.
     leases: Arc<Leases>,
+    /// Rows that tasks read and change, also through handles with other prefixes.
+    turns: Arc<Turns>,
     /// Time after which an operation is slow.
     slow: Duration,
 }
@@ -82,26 +89,34 @@ impl Tables {
     /// Creates a handle to the tables of this backend.
     pub fn new(backend: impl Backend) -> Self {
         let backend = Arc::new(Observed(Arc::new(backend)));
-        Self { backend, prefixed: None, reader: None, leases: Arc::default(), slow: observe::SLOW }
+        Self {
+            backend,
+            prefixed: None,
+            reader: None,
+            leases: Arc::default(),
+            turns: Arc::default(),
+            slow: observe::SLOW,
+        }
     }
 
     /// Returns a handle whose tables all have names that begin with `prefix`: the tables of entities, of indexes and of
     /// slices, and the table `TableLayouts`, in which [`create`](Self::create) keeps its records. The structs, the
-    /// queries and the guarantees are the same. The prefixes of a handle with a prefix are joined:
-    /// `with_prefix("a").with_prefix("b")` is `with_prefix("ab")`.
+    /// queries and the guarantees are the same.
     ///
-    /// If each tenant has a prefix, no tenant sees the rows of another one. The prefixes must keep these rules:
+    /// If each tenant has a prefix, no tenant sees the rows of another one, whatever the prefixes are:
     ///
-    /// - No prefix begins with another one. Otherwise two tables could have one name: `a` with `bPosts`, and `ab` with
-    ///   `Posts`. A handle without a prefix is no tenant, because every name begins with the empty prefix. Prefixes of
-    ///   one length are safe, and so are prefixes that end with a letter which occurs only there.
+    /// - A prefix consists of ASCII letters and then digits, such as `tenant7`, and the name of a table begins with a letter.
+    ///   So `a1` and `a12` cannot have one table, and `a` is no prefix.
+    /// - The prefixes of a handle with a prefix are joined: `with_prefix("a1").with_prefix("b2")` is
+    ///   `with_prefix("a1b2")`, a tenant of its own. Therefore `a1` cannot have a table `b2Posts`: under a prefix, the name
+    ///   of a table must not begin with letters, digits and again a letter.
     /// - Upper and lower case do not distinguish prefixes, because the service ignores the case of table names.
-    /// - A prefix consists of ASCII letters and digits, a letter first. A whole name has at most 63 characters, so a
-    ///   prefix has at most 51.
+    /// - A whole name has at most 63 characters, so a prefix has at most 51.
+    ///
+    /// A handle without a prefix is no tenant: it reads all tables, by their whole names.
     ///
     /// This function sends no request and checks nothing: [`create`](Self::create) returns
-    /// [`Error::Limit`](crate::Error::Limit) for a whole name that no table can have, and so does each request to such a
-    /// table. Keep the handle, and clone it: it does not share the states of indexes that it knows with the handle that
+    /// [`Error::Limit`](crate::Error::Limit) for such a prefix or name, and so does each request to such a table. Keep the handle, and clone it: it does not share the states of indexes that it knows with the handle that
     /// it was made from. Each use of an index whose state is not known yet costs a request, until `create` was called.
     /// The store stays open while a handle to it exists, with any prefix.
     ///
@@ -123,7 +138,8 @@ impl Tables {
     ///
     /// # futures::executor::block_on(async {
     /// let account = Arc::new(InMemoryBackend::new()?); // AzureBackend::connect(…)?
-    /// let prefix = format!("t{}x{}x", std::process::id(), 1); // the process and the number of the test
+    /// // The process and the number of the test. All numbers have one length, so that `list_tables` finds no others.
+    /// let prefix = format!("p{}t{:04}", std::process::id(), 1);
     /// let tables = Tables::new(Arc::clone(&account)).with_prefix(&prefix);
     /// tables.create::<Post>().await?;
     /// tables.insert(&Post { author: "Marcus".into(), id: 1 }).await?;
@@ -145,7 +161,8 @@ impl Tables {
         let prefixed = Arc::new(prefixed);
         let leases = Arc::new(self.leases.empty());
         let reader = self.reader.as_ref().and_then(|_| prefixed.secondary_reads());
-        Self { backend: Arc::<Prefixed>::clone(&prefixed), prefixed: Some(prefixed), reader, leases, slow: self.slow }
+        let (backend, turns) = (Arc::<Prefixed>::clone(&prefixed), Arc::clone(&self.turns));
+        Self { backend, prefixed: Some(prefixed), reader, leases, turns, slow: self.slow }
     }
 
     /// Returns a handle whose queries read the secondary region of the account if the primary region fails. The account
@@ -256,6 +273,48 @@ impl Tables {
     #[cfg(feature = "embedded")]
     pub fn open_read_only(path: impl AsRef<std::path::Path>) -> crate::Result<Self> {
         crate::backend::EmbeddedBackend::open_read_only(path).map(Self::new)
+    }
+
+    /// Compacts the file of an embedded store. Returns by how many bytes it became smaller.
+    ///
+    /// The file grows while the store is written, to about three times its content under load, and keeps the space of
+    /// deleted rows for later ones. Compaction gives the space back. Nobody may have the file open: an open store keeps a
+    /// snapshot for its readers, which holds the space. It takes about as long as a copy of the file. If the process is
+    /// killed meanwhile, the rows stay as they are.
+    ///
+    /// ```
+    /// use table_runtime::{TableEntity, Tables};
+    ///
+    /// #[derive(TableEntity)]
+    /// struct Note {
+    ///     #[partition_key]
+    ///     #[row_key]
+    ///     id: u32,
+    ///     text: String,
+    /// }
+    ///
+    /// # futures::executor::block_on(async {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("notes.tables");
+    /// let tables = Tables::open(&path)?;
+    /// tables.create::<Note>().await?;
+    /// tables.upsert_all((0..1000).map(|id| Note { id, text: "x".repeat(1000) })).await?;
+    /// tables.remove_all((1..1000).map(Note::key)).await?;
+    /// drop(tables);
+    ///
+    /// let freed = Tables::compact(&path)?;
+    /// assert!(freed > 500_000, "{freed} bytes");
+    /// # assert!(Note::key(0).exists(&Tables::open(&path)?).await?);
+    /// # Ok::<(), table_runtime::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`Error::InUse`](crate::Error::InUse) if this or another process has the file open, and
+    /// [`Error::Store`](crate::Error::Store) if it does not exist, cannot be read, or is not a store.
+    #[cfg(feature = "embedded")]
+    pub fn compact(path: impl AsRef<std::path::Path>) -> crate::Result<u64> {
+        crate::backend::EmbeddedBackend::compact(path)
     }
 
     /// Creates an embedded store in memory, which is deleted with its last clone.
@@ -376,6 +435,12 @@ impl Tables {
     /// Returns the leases that the handle holds.
     pub(crate) fn leases(&self) -> &Leases {
         &self.leases
+    }
+
+    /// Waits for the turn of a task to read and change a row.
+    pub(crate) async fn turn(&self, table: &str, keys: &RowKeys) -> Turn<'_> {
+        let whole = self.prefixed.as_ref().and_then(|prefixed| prefixed.name(table).ok());
+        self.turns.wait(&*self.backend, (whole.unwrap_or_else(|| table.to_owned()), keys.clone())).await
     }
 
     /// Checks that a table of this name, with the prefix of this handle before it, can exist.

@@ -50,14 +50,17 @@ impl Ticks {
 
     /// Converts a moment of Unix time, rounded down to the tick. Returns `None` outside the years 0001 to 9999.
     ///
-    /// `nanoseconds` may exceed a second, as those of a leap second do.
+    /// In a leap second, `nanoseconds` exceed a second: such a moment is the last tick of its second, so that it stays
+    /// before the next one.
     pub const fn from_unix(seconds: i64, nanoseconds: u32) -> Option<Self> {
         let Some(seconds) = seconds.checked_add(UNIX_SECONDS) else { return None };
         // The limit is beyond the year 9999, and low enough that the product below cannot overflow.
         if seconds < 0 || seconds > 600_000_000_000 {
             return None;
         }
-        Self::new(seconds.unsigned_abs() * PER_SECOND + nanoseconds as u64 / 100)
+        let ticks = nanoseconds as u64 / 100;
+        let ticks = if ticks < PER_SECOND { ticks } else { PER_SECOND - 1 };
+        Self::new(seconds.unsigned_abs() * PER_SECOND + ticks)
     }
 
     /// Returns the number of whole days since 0001-01-01.
@@ -271,6 +274,7 @@ mod tests {
         assert_eq!(unix(before), (-1, 999_999_999));
         assert_eq!(Ticks::from_system(before).map(Ticks::get), Some(Ticks::UNIX_EPOCH.get() - 1));
         assert_eq!(Ticks::from_unix(-UNIX_SECONDS, 0), Ticks::new(0));
+        assert_eq!(Ticks::from_unix(0, 1_999_999_999).map(Ticks::to_unix), Some((0, 999_999_900)));
         assert_eq!(Ticks::from_unix(-UNIX_SECONDS - 1, 999_999_999), None);
         assert_eq!(Ticks::from_unix(i64::MAX, 0), None);
         assert_eq!(Ticks::from_unix(i64::MIN, 0), None);

@@ -10,7 +10,7 @@ use crate::{
     column::Sets,
     entity::{Loaded, StoredState, WriteEntity},
     hints::{Commit, TableStorage, missing},
-    index::{Change, Encoded, Occupant, Planned, Schema, Write, check, commit},
+    index::{Change, Encoded, InTheWay, Occupant, Planned, Schema, Write, check, commit},
     observe::{Operation, observed},
     pacing,
     query::OwnKey,
@@ -60,7 +60,8 @@ impl EntityWrite<'_> {
     pub(crate) fn reads(&self) -> bool {
         match self.verb {
             Verb::Merge(_) => true,
-            Verb::Upsert(_) | Verb::Remove(None) => self.write.schema.has_indexes(),
+            Verb::Upsert(_) => self.write.schema.has_indexes(),
+            Verb::Remove(None) => self.write.reads_removed(),
             _ => false,
         }
     }
@@ -84,6 +85,9 @@ impl EntityWrite<'_> {
             return Ok(None);
         }
         match (self.write.occupant(&self.keys).await?, &self.verb) {
+            (Occupant::Entity(found), Verb::Remove(_)) if found.pending.is_some() => {
+                Err(Error::NotFound(Box::new(self.row_id()?)))
+            }
             (Occupant::Entity(found), _) => {
                 let version = IfMatch::ETag(found.row.etag.clone());
                 Ok(Some((found.into_loaded(), version)))
@@ -225,7 +229,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Deletes the row with this key, whatever its version. A missing row is an error here. If the entity has indexes,
-    /// the commit reads it first.
+    /// also those of other programs, the commit reads it first: see [`Tables::remove`].
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
     pub fn remove<K>(self, key: K) -> Self
     where
@@ -247,7 +251,8 @@ impl<'a> Transaction<'a> {
     /// Returns the new ETags in order; `None` for a deleted row.
     ///
     /// If the answer is lost, one row with a `write_id` proves that the whole transaction was applied. The ETags of
-    /// rows without a `write_id` are then unknown, and returned as `None`: read such a row again before you update it.
+    /// rows without a `write_id`, or that were patched since, are then unknown, and returned as `None`: read such a row
+    /// again before you update it.
     ///
     /// # Errors
     /// Returns the first error that concerns any of the writes. The errors are those of [`insert`](Tables::insert),
@@ -278,7 +283,7 @@ impl<'a> Transaction<'a> {
         let mut delays = pacing::delays();
         let (etags, read) = loop {
             let read = read(&writes).await?;
-            match send(&writes, &read).await {
+            match send(&writes, &read, InTheWay::Look).await {
                 // The row that was read for an upsert or a removal has changed since.
                 Err(error @ (Error::ConditionNotMet(_) | Error::AlreadyExists(_) | Error::NotFound(_)))
                     if is_of_read(&writes, &error) =>
@@ -358,8 +363,12 @@ pub(crate) async fn read(writes: &[EntityWrite<'_>]) -> Result<Vec<RowsBefore>> 
 }
 
 /// Sends the transaction.
-pub(crate) async fn send(writes: &[EntityWrite<'_>], read: &[RowsBefore]) -> Result<Vec<Option<ETag>>> {
-    commit(&plan(writes, read)).await
+pub(crate) async fn send(
+    writes: &[EntityWrite<'_>],
+    read: &[RowsBefore],
+    in_the_way: InTheWay,
+) -> Result<Vec<Option<ETag>>> {
+    commit(&plan(writes, read), in_the_way).await
 }
 
 fn plan<'p>(writes: &'p [EntityWrite<'_>], read: &'p [RowsBefore]) -> Vec<Planned<'p>> {

@@ -121,7 +121,8 @@ impl Tables {
     }
 
     /// Sets some properties of the row, if it still has this version, and keeps its other properties. Returns the new
-    /// ETag, with one request: the row is not read.
+    /// ETag, with one request: the row is not read. If the answer is lost and a `write_id` proves the patch, the ETag is that
+    /// of the row as it is then, in which a program without the write id may have set other properties.
     ///
     /// The ETag is one that an earlier read or write returned, or that a client sent in `If-Match`:
     ///
@@ -184,10 +185,12 @@ impl Tables {
     }
 
     /// Deletes the row with this key, whatever its version. Returns true if there was one. An entity with indexes is
-    /// read first.
+    /// read first, also if only other programs have the indexes and the handle has called
+    /// [`create`](Self::create): a row whose insert a crash has cut off is no entity, and the answer is false.
     ///
-    /// The kind of the row is not checked. If entities of several kinds share a table, their keys must differ. A row of a
-    /// newer version is [`Error::Version`](crate::Error::Version) if the entity has indexes, and is deleted otherwise.
+    /// If the entity is not read, the kind of the row is not checked, and a row of a newer version is deleted. If entities
+    /// of several kinds share a table, their keys must differ. If it is read, a row of a newer version is
+    /// [`Error::Version`](crate::Error::Version).
     ///
     /// # Errors
     /// Returns [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost;

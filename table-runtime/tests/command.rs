@@ -303,7 +303,7 @@ async fn an_export_continues_at_its_own_cursor() {
             &["--store", &file, "export", "Posts", "--partition", "Marcus", "--output", &lines],
             &["--store", &file, "export", "Posts", "--format", "csv", "--output", &lines],
             &["--store", &file, "export", "--output", &new],
-            &["--store", &file, "--prefix", "a", "export", "--output", &lines],
+            &["--store", &file, "--prefix", "a1", "export", "--output", &lines],
             &["--store", &other, "export", "--output", &lines],
         ],
     );
@@ -381,7 +381,7 @@ async fn an_import_and_a_copy_continue_at_their_own_cursors() {
             &["copy", &copy, &other],
             &["copy", &file, &new],
             &["copy", &file, &other, "--table", "Posts"],
-            &["copy", &file, &other, "--prefix", "a"],
+            &["copy", &file, &other, "--prefix", "a1"],
         ],
     );
     assert!(!Path::new(&new).exists());
@@ -774,4 +774,90 @@ async fn the_guide_shows_what_the_commands_print() {
     }
     assert!(commands > 5);
     assert!(found == page, "{path} shows another output; TABLE_GUIDE=overwrite writes it again");
+}
+
+#[test]
+fn a_shared_access_signature_is_never_printed() {
+    let url = "https://acc.table.core.windows.net/?sv=2019-02-02&sig=TOPSECRETSIGNATURE";
+    for arguments in [
+        &["-s", url, "list"][..],
+        &["--store", "?sv=2019-02-02&sig=TOPSECRETSIGNATURE", "list"],
+        &["-s", url, "compact"],
+        &["-s", url, "import", "rows.ndjson"],
+        &["--store", "no.tables", "show", url],
+        &["copy", url, "other.tables"],
+        &["copy", "no.tables", url],
+        &["--unknown", url],
+        &[url],
+    ] {
+        let (code, error) = failed(arguments);
+        assert!(code != 0 && !error.contains("TOPSECRET"), "{arguments:?}: {error}");
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_tables"))
+        .args(["--store", "env:THE_STORE", "list"])
+        .env("THE_STORE", url)
+        .output()
+        .unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && !error.contains("TOPSECRET"), "{error}");
+    assert!(error.contains("SharedAccessSignature="), "it says what to write: {error}");
+}
+
+/// Writes a store with a thousand posts, three times, and returns it.
+async fn large(file: &str) -> Tables {
+    let tables = Tables::open(file).unwrap();
+    tables.create::<Post>().await.unwrap();
+    let title = "x".repeat(400);
+    let post = |id| Post { author: "Marcus".into(), id, title: format!("{id} {title}"), likes: None };
+    for _ in 0..3 {
+        tables.upsert_all((0..1000).map(post)).await.unwrap();
+    }
+    tables
+}
+
+#[tokio::test]
+async fn a_closed_output_ends_the_command_quietly() {
+    let folder = Folder::new();
+    let file = folder.path("blog.tables");
+    drop(large(&file).await);
+    for arguments in [&["export"][..], &["show", "Posts"], &["export", "Posts", "--format", "csv"]] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tables"))
+            .args(["--store", &file])
+            .args(arguments)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The reader takes nothing, as `head -0`.
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && errors.is_empty(), "{arguments:?}: {:?} {errors}", output.status);
+    }
+}
+
+#[tokio::test]
+async fn a_file_is_compacted_as_a_whole_when_nobody_has_it_open() {
+    let folder = Folder::new();
+    let file = folder.path("blog.tables");
+    let tables = large(&file).await;
+    tables.remove_all((10..1000).map(|id| Post::key("Marcus", id))).await.unwrap();
+    let (code, error) = failed(&["--store", &file, "compact"]);
+    assert_eq!(code, 1, "{error}");
+    drop(tables);
+
+    let (dumped, before) = (dump_of(&file).await, fs::metadata(&file).unwrap().len());
+    let printed = printed(&["--store", &file, "compact"]);
+    let after = fs::metadata(&file).unwrap().len();
+    assert_eq!(printed, format!("{before} bytes, {after} now\n"));
+    assert!(after < before / 2, "{before} {after}");
+    assert_eq!(dump_of(&file).await, dumped);
+
+    assert_eq!(failed(&["--store", &folder.path("none.tables"), "compact"]).0, 3);
+    assert_eq!(failed(&["--store", &file, "--prefix", "a1", "compact"]).0, 2);
+    assert!(matches!(Tables::compact(folder.path("none.tables")), Err(table_runtime::Error::Store(_))));
+    assert!(!Path::new(&folder.path("none.tables")).exists());
+    let open = Tables::open(&file).unwrap();
+    assert!(matches!(Tables::compact(&file), Err(table_runtime::Error::InUse(_))));
+    drop(open);
 }

@@ -228,14 +228,16 @@ pub struct Source<'a> {
     pub random: &'a mut Random,
     /// Texts of this program. There are few, so that keys and values are sometimes equal.
     texts: Vec<&'static str>,
+    /// True if filters compare GUIDs by order.
+    orders_guids: bool,
 }
 
 impl<'a> Source<'a> {
     /// Chooses the texts.
-    pub fn new(random: &'a mut Random) -> Self {
+    pub fn new(random: &'a mut Random, orders_guids: bool) -> Self {
         let mut text = || *if random.chance(15) { random.pick(&ESCAPED) } else { random.pick(&TEXTS) };
         let texts = (0..6).map(|_| text()).collect();
-        Self { random, texts }
+        Self { random, texts, orders_guids }
     }
 
     /// Returns a text.
@@ -300,9 +302,16 @@ impl<'a> Source<'a> {
 
     fn guid(&mut self) -> Guid {
         let mut bytes = [0; 16];
-        // Stores might order the first and the last group differently.
-        for at in [0, 3, 8, 15] {
-            bytes[at] = *self.random.pick(&[0, 0x0A, 0xFF]);
+        if self.random.chance(40) {
+            // All bytes and all values: upper and lower digits, and each group.
+            for byte in &mut bytes {
+                *byte = self.random.byte(u8::MAX);
+            }
+        } else {
+            // These are equal more often. Stores might order the first and the last group differently.
+            for at in [0, 3, 8, 15] {
+                bytes[at] = *self.random.pick(&[0, 0x0A, 0xFF]);
+            }
         }
         Guid::from_bytes(bytes)
     }
@@ -361,7 +370,9 @@ impl<'a> Source<'a> {
             _ => {
                 // Properties that every row has match more often.
                 let is_required = self.random.chance(40);
-                Where::Compare(self.literal(is_required, false), self.random.below(6))
+                let literal = self.literal(is_required, false);
+                let is_ordered = self.orders_guids || !matches!(literal, Literal::Guid(_));
+                Where::Compare(literal, self.random.below(if is_ordered { 6 } else { 2 }))
             }
         }
     }

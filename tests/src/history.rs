@@ -39,6 +39,12 @@ struct Operation {
     begun: usize,
     /// Number of the state in which it ended.
     ended: Option<usize>,
+    /// True if one of its requests failed.
+    is_disturbed: bool,
+}
+
+fn is_unknown(error: &Error) -> bool {
+    matches!(error, Error::OutcomeUnknown(_))
 }
 
 impl History {
@@ -60,8 +66,13 @@ impl History {
     /// Records that an operation begins and returns its number.
     pub fn begin(&mut self, act: Act, effects: Vec<Effect>) -> usize {
         let (begun, made) = (self.states.len() - 1, vec![None; effects.len()]);
-        self.operations.push(Operation { act, effects, made, begun, ended: None });
+        self.operations.push(Operation { act, effects, made, begun, ended: None, is_disturbed: false });
         self.operations.len() - 1
+    }
+
+    /// Records that a request of this operation fails.
+    pub fn disturb(&mut self, operation: usize) {
+        self.operations[operation].is_disturbed = true;
     }
 
     /// Records the state after a request of this operation.
@@ -137,8 +148,16 @@ impl History {
     /// # Errors
     /// The outcome is wrong.
     pub fn end(&mut self, number: usize, outcome: &Outcome) -> Result<()> {
-        let last = self.states.len() - 1;
-        self.operations[number].ended = Some(last);
+        // Nobody knows when the requests of an operation whose outcome is unknown arrive.
+        let is_unknown = match outcome {
+            Outcome::Failed(Error::Bulk(bulk)) => bulk.failures.iter().any(|failure| is_unknown(&failure.error)),
+            Outcome::Failed(error) => is_unknown(error),
+            Outcome::Bulk(failures, _) => failures.iter().any(|(_, error)| is_unknown(error)),
+            _ => false,
+        };
+        if !is_unknown {
+            self.operations[number].ended = Some(self.states.len() - 1);
+        }
         let this = &self.operations[number];
         let all = || 0..this.effects.len();
         match outcome {
@@ -162,6 +181,12 @@ impl History {
                 ensure!(made.is_none_or(|made| made == *modified), "{gave}, and stored {made:?}");
                 let was_missing = || self.moments(this).any(|state| !state.contains_key(&this.effects[0].key()));
                 ensure!(made.is_some() || modified.is_none() && was_missing(), "{gave}, which was never true");
+            }
+            // The rest of the input was not tried.
+            Outcome::Failed(Error::Bulk(bulk)) => {
+                for failure in &bulk.failures {
+                    self.failed(this, &failure.error, &[failure.position])?;
+                }
             }
             Outcome::Failed(error) => {
                 self.failed(this, error, &all().collect::<Vec<_>>())?;
@@ -215,6 +240,9 @@ impl History {
 
     /// Checks that the failure of the effects at these positions is true.
     fn failed(&self, operation: &Operation, error: &Error, at: &[usize]) -> Result<()> {
+        if is_unknown(error) {
+            return Ok(());
+        }
         let failure = format!("{:?} failed: {error}", operation.act);
         for at in at {
             let made = operation.made[*at];
@@ -233,6 +261,7 @@ impl History {
             // Another writer that aborts or commits an insert may change a version at any time.
             Error::ConditionNotMet(_) | Error::Aborted(_) => true,
             Error::UniqueViolation(violation) => self.is_violated(operation, violation, at)?,
+            Error::NoAnswer { .. } => operation.is_disturbed,
             _ => false,
         };
         ensure!(is_true, "{failure}, which was never true");

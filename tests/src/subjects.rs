@@ -206,7 +206,7 @@ macro_rules! transacts {
 }
 
 macro_rules! subjects {
-    ($($doc:literal $module:ident $table:literal $transacts:ident covered by $covered:ident {
+    ($($doc:literal $module:ident $table:literal [$($write_id:ident)?] $transacts:ident covered by $covered:ident {
         $([$name:ident $($option:tt)*] $unique:literal $here:literal $value:expr, $how:ident $query:expr;)+
     })+) => {$(
         #[doc = $doc]
@@ -217,7 +217,7 @@ macro_rules! subjects {
 
             #[doc = $doc]
             #[derive(TableEntity, Clone, Debug)]
-            #[table(name = $table)]
+            #[table(name = $table $(, $write_id)?)]
             $(#[index($name $($option)*)])+
             #[allow(missing_docs, reason = "they are those of `Fields`")]
             pub struct Entity {
@@ -237,7 +237,7 @@ macro_rules! subjects {
                 pub likes: u32,
             }
 
-            /// The entity as another program knows it.
+            /// The entity as another program knows it, which has no write id.
             #[derive(TableEntity, Clone, Debug)]
             #[table(name = $table)]
             $(#[index($name $($option)*)])+
@@ -355,7 +355,7 @@ macro_rules! subjects {
 
 subjects! {
     "An entity with an index of every kind but copies."
-    mixed "Mixed" single covered by by_here {
+    mixed "Mixed" [] single covered by by_here {
         [mail, unique] true false |row| row.mail, one |_, value| Entity::by_mail(value);
         [badge, same_table, unique, include(note, rate)] true false |row| Some(row.badge),
             one |_, value| Entity::by_badge(value);
@@ -370,7 +370,7 @@ subjects! {
             all |group, value| Entity::by_here(group).eq(value);
     }
     "An entity whose indexes are in its partition, so that transactions can write it."
-    local "Local" transacts covered by by_badge {
+    local "Local" [write_id] transacts covered by by_badge {
         [seat, same_partition, unique] true true |row| Some(row.seat),
             one |group, value| Entity::by_seat(group).eq(value);
         [badge, same_partition, unique, include(note, rate)] true true |row| Some(row.badge),

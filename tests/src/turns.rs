@@ -12,7 +12,7 @@ use std::{
 };
 
 use table_runtime::{
-    ETag, Result, Row,
+    ETag, Error, OutcomeUnknownError, Result, Row, RowId,
     backend::{Backend, BoxFuture, Continuation, Group, Page, Reader, Scan},
 };
 
@@ -38,6 +38,26 @@ struct State {
     /// Number of requests so far.
     requests: usize,
     tasks: Vec<Task>,
+    /// Fate of the request that was granted.
+    fate: Fate,
+    /// Time that has passed, besides that of the store's clock.
+    passed: Duration,
+    /// Tasks that wait for time to pass.
+    sleepers: Vec<Waker>,
+}
+
+/// What happens to a request that is granted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fate {
+    /// It is carried out and answered.
+    #[default]
+    Answered,
+    /// It is refused.
+    Refused,
+    /// It is a write, which is carried out, and its answer is lost.
+    AnswerLost,
+    /// It is a write, which is lost on its way.
+    RequestLost,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -117,10 +137,20 @@ impl Gate {
         self.lock().waiting.clone()
     }
 
+    /// Lets time pass, so that leases end.
+    pub fn pass(&self, time: Duration) {
+        let mut state = self.lock();
+        state.passed += time;
+        let sleepers = std::mem::take(&mut state.sleepers);
+        drop(state);
+        sleepers.into_iter().for_each(Waker::wake);
+    }
+
     /// Grants a request that its task waits for. A request that its task has dropped is removed; the caller may execute
     /// its write or not.
-    pub fn grant(&self, id: usize) {
+    pub fn grant(&self, id: usize, fate: Fate) {
         let mut state = self.lock();
+        state.fate = fate;
         let Some(at) = state.waiting.iter().position(|waiting| waiting.id == id) else { return };
         if let Some(waker) = state.waiting[at].waker.clone() {
             state.granted = Some((id, state.waiting[at].task));
@@ -205,10 +235,14 @@ impl<B: Backend> Turns<B> {
         write: Option<Group>,
         request: impl FnOnce(&'a B) -> BoxFuture<'a, Result<T>>,
     ) -> Result<T> {
-        let is_write = write.is_some();
+        let (is_write, row) = (write.is_some(), write.as_ref().map(first_row));
         let mut turn = Turn { gate: &self.gate, task: self.task, request: Some((text, write)), id: None };
         (&mut turn).await;
-        let answer = request(&self.inner).await;
+        let fate = self.gate.lock().fate;
+        let answer = match fate {
+            Fate::Answered | Fate::AnswerLost => Some(request(&self.inner).await),
+            Fate::Refused | Fate::RequestLost => None,
+        };
         if is_write {
             // The driver checks the state after the write before the task gets the answer.
             let mut has_waited = false;
@@ -224,8 +258,20 @@ impl<B: Backend> Turns<B> {
             .await;
         }
         drop(turn);
-        answer
+        let reason = "the test decided so".to_owned();
+        match (fate, answer, row) {
+            (Fate::Answered, Some(answer), _) => answer,
+            (Fate::AnswerLost | Fate::RequestLost, _, Some(row)) => {
+                Err(Box::new(OutcomeUnknownError::new("transaction", row, reason)).into())
+            }
+            _ => Err(Error::NoAnswer { table: String::new(), operation: "request", reason }),
+        }
     }
+}
+
+fn first_row(Group { table, partition_key, operations }: &Group) -> RowId {
+    let row_key = operations.first().map(|operation| operation.row_key.clone()).unwrap_or_default();
+    RowId { table: table.to_string(), partition_key: partition_key.clone(), row_key }
 }
 
 fn point(table: &str, partition_key: &str, row_key: &str) -> String {
@@ -304,7 +350,23 @@ impl<B: Backend> Backend for Turns<B> {
         self.inner.sleep(time)
     }
 
+    /// Ends when the driver has let so much time pass. Time of the store's own clock is no step.
+    fn deadline(&self, time: Duration) -> BoxFuture<'_, ()> {
+        let until = self.gate.lock().passed + time;
+        Box::pin(poll_fn(move |context| {
+            let mut state = self.gate.lock();
+            // A request that was granted is carried out and answered in one step.
+            let is_granted = state.granted.is_some_and(|(_, task)| task == self.task);
+            if state.passed >= until && !is_granted {
+                return Poll::Ready(());
+            }
+            state.sleepers.push(context.waker().clone());
+            Poll::Pending
+        }))
+    }
+
     fn clock(&self) -> Duration {
-        self.inner.clock()
+        let passed = self.gate.lock().passed;
+        self.inner.clock() + passed
     }
 }

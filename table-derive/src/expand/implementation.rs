@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     hygiene::{at, local, this},
-    model::{Index, Key, Layout, Slice, Source, Storage},
+    model::{Index, Key, Layout, Slice, Source, Storage, Strategy},
 };
 
 /// Returns the traits that allow operations for some entities.
@@ -66,7 +66,13 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let properties = entity.properties().map(|(field, property)| {
         let (name, ty, edm) = (&property.name.value, &field.ty, property_type(context, field, property));
         let (field, t) = (&field.name, context.runtime.at(ty.span()));
-        quote_spanned!(ty.span()=> #t::PropertyInfo { field: #field, name: #name, edm: #t::Some(#edm) })
+        let is_native = matches!(property.strategy, Strategy::Native);
+        quote_spanned!(ty.span()=> #t::PropertyInfo {
+            field: #field,
+            name: #name,
+            edm: #t::Some(#edm),
+            is_native: #is_native,
+        })
     });
     let (name, kind) = (entity.name(), option(entity.kind.as_ref()));
     let was = option(entity.was.as_ref().map(|was| &was.value));

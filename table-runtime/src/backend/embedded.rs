@@ -73,6 +73,16 @@ impl EmbeddedBackend {
         Ok(Self { store, path: path.to_owned() })
     }
 
+    /// Compacts the store's file, which nobody may have open. Returns by how many bytes it became smaller: see
+    /// [`Tables::compact`](crate::Tables::compact).
+    ///
+    /// # Errors
+    /// [`Error::InUse`] if this or another process has the file open. [`Error::Store`] if the file does not exist or cannot
+    /// be read, or is not a store's file.
+    pub fn compact(path: impl AsRef<Path>) -> Result<u64> {
+        failure::engine(|| file::compact(path.as_ref()))?
+    }
+
     /// Opens the store's file for reading. The file is not changed, and any number of processes can read it at the same
     /// time. While one does, [`open`](Self::open) is [`Error::InUse`].
     ///
@@ -375,6 +385,11 @@ macro_rules! delegate_to_store {
 
             fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
                 Box::pin(self.store.execute_all(groups))
+            }
+
+            /// Never ends: the committer answers every request.
+            fn deadline(&self, _: std::time::Duration) -> BoxFuture<'_, ()> {
+                Box::pin(std::future::pending())
             }
 
             fn side_by_side(&self) -> usize {

@@ -147,6 +147,10 @@ impl Backend for Observed {
         self.0.sleep(time)
     }
 
+    fn deadline(&self, time: Duration) -> BoxFuture<'_, ()> {
+        self.0.deadline(time)
+    }
+
     fn clock(&self) -> Duration {
         self.0.clock()
     }

@@ -1,4 +1,8 @@
 //! Backend whose tables are those of another backend whose names begin with a prefix.
+//!
+//! A prefix is letters and then digits, once or several times, and the name of a table begins with a letter. The table of a
+//! prefix must not itself begin with letters, digits and a letter: it would be the table of a longer prefix. So a whole
+//! name is divided into a prefix and a name in one way only.
 
 use std::{fmt, sync::Arc};
 
@@ -9,24 +13,39 @@ use crate::{ETag, Result, Row, limits};
 pub(crate) struct Prefixed {
     inner: Arc<dyn Backend>,
     prefix: Box<str>,
+    /// The part of the prefix that is none.
+    wrong: Option<Box<str>>,
 }
 
 impl Prefixed {
     pub(crate) fn new(inner: Arc<dyn Backend>, prefix: &str) -> Self {
-        Self { inner, prefix: prefix.into() }
+        let wrong = limits::check_prefix(prefix).is_err().then(|| prefix.into());
+        Self { inner, prefix: prefix.into(), wrong }
     }
 
     /// Returns the tables of the same backend whose names begin with this prefix and then `prefix`.
     pub(crate) fn longer(&self, prefix: &str) -> Self {
-        Self::new(Arc::clone(&self.inner), &[&*self.prefix, prefix].concat())
+        let more = Self::new(Arc::clone(&self.inner), prefix);
+        let wrong = self.wrong.clone().or(more.wrong);
+        Self { inner: more.inner, prefix: [&*self.prefix, prefix].concat().into(), wrong }
+    }
+
+    /// Returns the tables of another backend with this prefix.
+    fn of(&self, inner: Arc<dyn Backend>) -> Arc<dyn Backend> {
+        Arc::new(Self { inner, prefix: self.prefix.clone(), wrong: self.wrong.clone() })
+    }
+
+    fn check(&self) -> Result<()> {
+        self.wrong.as_deref().map_or(Ok(()), limits::check_prefix)
     }
 
     /// Returns the whole name of a table, which it has in the inner backend.
     ///
     /// # Errors
-    /// Returns [`Error::Limit`](crate::Error::Limit) if no table can have the whole name. Earlier checks are limited to
-    /// the name without the prefix.
+    /// Returns [`Error::Limit`](crate::Error::Limit) if the prefix is none, if no table can have the whole name, or if a
+    /// longer prefix could have it. Earlier checks are limited to the name without the prefix.
     pub(crate) fn name(&self, table: &str) -> Result<String> {
+        self.check()?;
         let name = [&*self.prefix, table].concat();
         limits::check_prefixed_name(table, &name)?;
         Ok(name)
@@ -53,7 +72,7 @@ impl Prefixed {
 
 impl fmt::Debug for Prefixed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Prefixed").field("prefix", &self.prefix).field("inner", &self.inner).finish()
+        f.debug_struct("Prefixed").field("prefix", &self.prefix).field("inner", &self.inner).finish_non_exhaustive()
     }
 }
 
@@ -68,9 +87,11 @@ impl Backend for Prefixed {
 
     fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
         Box::pin(async move {
+            self.check()?;
             let names = self.inner.list_tables(&[&*self.prefix, prefix].concat()).await?;
             // A store that ignores case also lists tables whose prefix was written in another case.
-            Ok(names.iter().filter_map(|name| name.get(self.prefix.len()..)).map(str::to_owned).collect())
+            let names = names.iter().filter_map(|name| name.get(self.prefix.len()..));
+            Ok(names.filter(|name| limits::is_own_name(name)).map(str::to_owned).collect())
         })
     }
 
@@ -125,7 +146,7 @@ impl Backend for Prefixed {
     }
 
     fn secondary_reads(&self) -> Option<Arc<dyn Backend>> {
-        Some(Arc::new(Self::new(self.inner.secondary_reads()?, &self.prefix)))
+        Some(self.of(self.inner.secondary_reads()?))
     }
 
     fn side_by_side(&self) -> usize {
@@ -133,8 +154,7 @@ impl Backend for Prefixed {
     }
 
     fn snapshot(&self) -> Result<Option<Arc<dyn Backend>>> {
-        let prefixed = |inner| Arc::new(Self::new(inner, &self.prefix)) as Arc<dyn Backend>;
-        Ok(self.inner.snapshot()?.map(prefixed))
+        Ok(self.inner.snapshot()?.map(|inner| self.of(inner)))
     }
 
     forward_requests!(this => this.inner; time);

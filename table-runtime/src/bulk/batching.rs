@@ -161,6 +161,8 @@ async fn write(backend: Arc<dyn Backend>, writes: Vec<Write>) {
     let mut parts = vec![writes];
     let mut has_failed = false;
     while let Some(mut part) = parts.pop() {
+        // A write that its task has given up must not arrive later.
+        part.retain(|write| !write.answer.is_canceled());
         let Some(first) = part.first() else { continue };
         let group = Group {
             table: first.group.table.clone(),

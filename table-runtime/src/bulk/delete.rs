@@ -18,8 +18,8 @@ impl<E: TableEntity, P, A: Opened> Rows<E, P, A> {
     ///
     /// The query reads the primary region, also on a handle [with secondary reads](Tables::with_secondary_reads).
     ///
-    /// An entity that another writer deletes first counts as [`missing`](crate::BulkProgress::missing). So does one that
-    /// was deleted by a transaction whose answer was lost, because the transaction is sent again.
+    /// An entity that another writer deletes first counts as [`missing`](crate::BulkProgress::missing). The entities of a
+    /// transaction whose answer was lost are failures with [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown).
     ///
     /// An entity that another writer changes meanwhile is deleted nevertheless if the query names it by its key. With a
     /// [`filter`](Self::filter), or over an index, the query might no longer find the changed entity. It stays, and is a

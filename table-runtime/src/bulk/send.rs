@@ -2,18 +2,16 @@
 
 use std::{collections::HashSet, mem, sync::Arc};
 
-use futures_util::future::join_all;
+use futures_util::{StreamExt, future::join_all, stream};
 
 use crate::{
-    BulkFailure, Error, Result, RowId,
-    index::EntityWriter,
+    BulkFailure, Error, OutcomeUnknownError, Result, RowId, RowNow,
+    backend::BoxFuture,
+    index::{EntityWriter, Existing, InTheWay},
     pacing,
     row::RowKeys,
     transaction::{EntityWrite, Verb, read, send},
 };
-
-/// Maximum number of times that a transaction is sent again because its answer was lost.
-const MAX_ATTEMPTS: usize = 5;
 
 /// A write and its position in the input.
 pub(super) struct PositionedWrite {
@@ -115,7 +113,7 @@ pub(super) async fn write_batch(writes: Vec<PositionedWrite>) -> BatchOutcome {
     // An entity that needs a unique value of another entity of the batch waits until that entity is written or has
     // failed.
     let mut later: Vec<PositionedWrite> = Vec::new();
-    let (mut lost, mut delays) = (0, pacing::delays());
+    let mut delays = pacing::delays();
     while let Some(part) = parts.pop().or_else(|| Some(mem::take(&mut later)).filter(|later| !later.is_empty())) {
         let (positions, mut writes): (Vec<_>, Vec<_>) =
             part.into_iter().map(|placed| (placed.position, placed.write)).unzip();
@@ -123,7 +121,7 @@ pub(super) async fn write_batch(writes: Vec<PositionedWrite>) -> BatchOutcome {
             continue;
         }
         let (error, sent) = match read(&writes).await {
-            Ok(read) => match send(&writes, &read).await {
+            Ok(read) => match send(&writes, &read, InTheWay::Report).await {
                 Ok(_) => {
                     outcome.written.extend(positions);
                     continue;
@@ -155,12 +153,12 @@ pub(super) async fn write_batch(writes: Vec<PositionedWrite>) -> BatchOutcome {
             }
             // If one row is missing, others may be missing too. The same holds for rows that already exist.
             Some((at, _)) if is_missing(&part[at], &error) => {
-                let (missing, rest) = partition_existing(part, at, false).await;
+                let (missing, rest) = partition_existing(part, at).await;
                 outcome.missing.extend(missing.iter().map(|placed| placed.position));
                 parts.push(rest);
             }
             Some((at, _)) if is_in_the_way(&part[at], &error) => {
-                let (there, rest) = partition_existing(part, at, true).await;
+                let (there, rest) = partition_existing(part, at).await;
                 outcome.failed.extend(there.iter().map(PositionedWrite::exists));
                 parts.push(rest);
             }
@@ -172,15 +170,11 @@ pub(super) async fn write_batch(writes: Vec<PositionedWrite>) -> BatchOutcome {
                 outcome.failed.push(part.remove(at).failed(&Arc::new(error)));
                 parts.push(part);
             }
-            // A transaction without inserts can be written twice without harm.
-            None if matches!(error, Error::OutcomeUnknown(_)) && lost < MAX_ATTEMPTS && !has_inserts(&part) => {
-                lost += 1;
-                parts.push(part);
-            }
             None if matches!(error, Error::Limit(_)) && part.len() > 1 => {
                 let half = part.split_off(part.len() / 2);
                 parts.extend([half, part]);
             }
+            None if let Error::OutcomeUnknown(error) = error => outcome.failed.extend(lost(&part, *error).await),
             None => {
                 outcome.fatal |= !is_of_entity(&error);
                 let error = Arc::new(error);
@@ -215,31 +209,55 @@ fn is_in_the_way(placed: &PositionedWrite, error: &Error) -> bool {
     matches!((&placed.write.verb, error), (Verb::Insert(_), Error::AlreadyExists(_)))
 }
 
-/// Separates the writes whose rows exist (or are missing, if `exists` is false) from the others. The write at `known`
-/// is known to be one of the first. If the rows cannot be read, only that write is separated, and the next attempt of
-/// the transaction reports the reason.
-async fn partition_existing(
-    part: Vec<PositionedWrite>,
-    known: usize,
-    exists: bool,
-) -> (Vec<PositionedWrite>, Vec<PositionedWrite>) {
+/// Separates the inserts whose rows exist, or the deletions whose rows are missing, from the others. The write at `known`
+/// is known to be one of the first. If the rows cannot be read, only that write is separated, and the next attempt of the
+/// transaction reports the reason.
+///
+/// A pending insert is no row for readers. If it is in the way of an insert, it is deleted.
+async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<PositionedWrite>, Vec<PositionedWrite>) {
+    let is_insert = part.get(known).is_some_and(|placed| matches!(placed.write.verb, Verb::Insert(_)));
     let looks = match part.first() {
-        Some(first) if part.len() > 1 => {
+        Some(first) if part.len() > 1 || is_insert => {
             let keys: Vec<_> = part.iter().map(|placed| &placed.write.keys).collect();
             first.write.write.existing(&keys).await.unwrap_or_default()
         }
         _ => Vec::new(),
     };
+    let mut looks = looks.into_iter();
     let (mut parted, mut rest) = (Vec::new(), Vec::new());
     for (at, placed) in part.into_iter().enumerate() {
-        let is_so = at == known || looks.get(at) == Some(&exists);
-        if is_so { parted.push(placed) } else { rest.push(placed) }
+        let look = looks.next();
+        let EntityWrite { write, keys, .. } = &placed.write;
+        let is_parted = match look {
+            Some(Existing::Pending(etag)) if is_insert => {
+                write.clear_pending(keys, &etag).await.is_err() && at == known
+            }
+            Some(Existing::Committed) if is_insert => true,
+            Some(Existing::None | Existing::Pending(_)) if !is_insert => true,
+            _ => at == known,
+        };
+        if is_parted { parted.push(placed) } else { rest.push(placed) }
     }
     (parted, rest)
 }
 
-fn has_inserts(part: &[PositionedWrite]) -> bool {
-    part.iter().any(|placed| matches!(placed.write.verb, Verb::Insert(_)))
+/// Returns the failures of a transaction whose answer was lost. It is not sent again: others may have written since, and
+/// would be overwritten.
+async fn lost(part: &[PositionedWrite], error: OutcomeUnknownError) -> Vec<BulkFailure> {
+    // If the store does not answer, each read would wait for as long as the first one.
+    let is_answered = !matches!(error.now, RowNow::Unread(_));
+    let mut failures: Vec<BoxFuture<'_, BulkFailure>> = Vec::with_capacity(part.len());
+    for placed in part {
+        let OutcomeUnknownError { operation, row, reason, now } = &error;
+        failures.push(Box::pin(async move {
+            let EntityWrite { write, keys, .. } = &placed.write;
+            let own = write.row_id(keys);
+            let now = if is_answered && own != *row { write.now(keys).await } else { now.clone() };
+            let error = OutcomeUnknownError { operation, row: own, reason: reason.clone(), now };
+            placed.failed(&Arc::new(Box::new(error).into()))
+        }));
+    }
+    stream::iter(failures).buffered(pacing::CONCURRENCY).collect().await
 }
 
 /// Returns the position of the write at which a transaction failed, and true if the write can be tried again unchanged.
@@ -253,6 +271,8 @@ fn failed_write(part: &[PositionedWrite], error: &Error) -> Option<(usize, bool)
             Some((at, read))
         }
         Error::UniqueViolation(violation) => Some((by_row_key(&violation.entity)?, false)),
+        // The stored row has another key than its fields.
+        Error::Key(error) => Some((by_row_key(error.row.as_ref()?)?, false)),
         Error::Limit(limit) => Some((by_row_key(limit.row.as_ref()?)?, false)),
         // The row that was read for the write.
         Error::Version(version) => Some((by_row_key(&version.row)?, false)),

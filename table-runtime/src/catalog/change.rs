@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use backon::ExponentialBackoff;
-
 use crate::{
     ETag, Error, Result, Stored, TableEntity, Tables,
     backend::BoxFuture,
@@ -103,7 +101,7 @@ impl Tables {
     ///
     /// # Errors
     /// Returns an error if no attempt is left.
-    pub(crate) async fn pause_catalog(&self, table: &str, delays: &mut ExponentialBackoff) -> Result<()> {
+    pub(crate) async fn pause_catalog(&self, table: &str, delays: &mut pacing::Delays) -> Result<()> {
         let lost = Error::ConditionNotMet(Box::new(Record::head_row(table)));
         pacing::wait(&**self.backend(), delays, lost).await
     }

@@ -161,12 +161,7 @@ impl Dropper {
     }
 
     /// Writes a change. Returns false, after a delay, if the records have changed since they were read.
-    async fn write(
-        &self,
-        pages: &[CatalogPage],
-        change: CatalogChange,
-        delays: &mut backon::ExponentialBackoff,
-    ) -> Result<bool> {
+    async fn write(&self, pages: &[CatalogPage], change: CatalogChange, delays: &mut pacing::Delays) -> Result<bool> {
         if self.tables.change_catalog(pages, change).await?.is_some() {
             return Ok(true);
         }

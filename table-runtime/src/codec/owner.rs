@@ -15,7 +15,7 @@ use crate::{
 pub struct OwnerReader<'a> {
     index: &'static LayoutInfo,
     row: RowRef<'a>,
-    keys: KeyWriter,
+    keys: KeyWriter<'static>,
 }
 
 /// Layouts of an entity's primary key and of an index, and the function that reads key parts from the properties of a
@@ -147,7 +147,7 @@ impl<'a> OwnerReader<'a> {
     }
 
     /// Returns the keys, to which the next part is written.
-    pub fn keys(&mut self) -> &mut KeyWriter {
+    pub fn keys(&mut self) -> &mut KeyWriter<'static> {
         &mut self.keys
     }
 

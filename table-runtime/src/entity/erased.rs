@@ -76,7 +76,7 @@ impl<E: TableEntity> Described for E {
 /// An entity whose rows are written. Its functions are those of [`TableEntity`].
 pub(crate) trait WriteEntity {
     fn info(&self) -> &'static EntityInfo;
-    fn write_keys(&self, layout: usize, keys: &mut KeyWriter) -> Result<bool, KeyProblem>;
+    fn write_keys(&self, layout: usize, keys: &mut KeyWriter<'_>) -> Result<bool, KeyProblem>;
     fn write_properties(&self, properties: &mut PropertyWriter<'_>) -> Result<()>;
     fn write_index_properties(&self, layout: usize, properties: &mut PropertyWriter<'_>) -> Result<()>;
 }
@@ -86,7 +86,7 @@ impl<E: TableEntity> WriteEntity for E {
         E::INFO
     }
 
-    fn write_keys(&self, layout: usize, keys: &mut KeyWriter) -> Result<bool, KeyProblem> {
+    fn write_keys(&self, layout: usize, keys: &mut KeyWriter<'_>) -> Result<bool, KeyProblem> {
         self.keys(layout, keys)
     }
 

@@ -12,6 +12,7 @@ use crate::{
     Error, KeyError, LayoutInfo, Properties, PropertiesRef, PropertyError, Result, RowRef, TableEntity,
     UnknownPropertiesError, ValueRef, VersionError, VersionProblem,
     codec::{RowReader, damaged},
+    entity::check_keys,
     layout::{Holds, has_property, same_kind, same_primary_key, same_separator, same_table},
     row::RowKeys,
 };
@@ -98,6 +99,11 @@ impl<'a> StoredRow<'a> {
             Ok(entity) => entity,
             Err(error) => return Err(self.unreadable(E::INFO, error)),
         };
+        if const { E::LAYOUTS[0].is_lossy() }
+            && let Err(error) = check_keys(&entity, 0, self.table, self.row, false)
+        {
+            return Err(self.unreadable(E::INFO, error));
+        }
         if const { E::VERSION > 1 } {
             reader.skip(VERSION)?;
         }

@@ -7,13 +7,14 @@
 //! values of a unique index, and an entity can be deleted and inserted again. If an index row turns out to be missing, or
 //! to belong to no entity, the transaction is planned again with that knowledge.
 
-use std::{borrow::Cow, collections::HashSet, hash::BuildHasher as _};
+use std::{borrow::Cow, collections::HashSet, hash::BuildHasher as _, pin::pin};
 
+use futures_util::future::{Either, select};
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table::Entry};
 
 use super::change::{IndexOperation, Planned, ReadRow, ReadRows};
 use crate::{
-    ETag, Error, LimitError, OutcomeUnknownError, Result, RowId, RowNow, ValueRef,
+    ETag, Error, LimitError, OutcomeUnknownError, Properties, Result, RowId, RowNow, ValueRef,
     backend::{Action, BoxFuture, FailedGroup, Group, IfMatch, Operation},
     entity::WRITE_ID,
     limits, pacing,
@@ -98,16 +99,77 @@ impl Operations {
     }
 }
 
+/// What a commit does about a row in the way of an insert.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InTheWay {
+    /// It reads the row, and deletes it if it is a pending insert.
+    Look,
+    /// It leaves that to its caller.
+    Report,
+}
+
 /// Executes the writes of entities of one partition, all or none. Returns the ETag of each entity; `None` if it was
-/// deleted.
-pub(crate) async fn commit(planned: &[Planned<'_>]) -> Result<Vec<Option<ETag>>> {
+/// deleted, or if a lost answer left its ETag unknown.
+///
+/// # Errors
+/// Nothing was written, unless the error is [`Error::OutcomeUnknown`].
+pub(crate) async fn commit(planned: &[Planned<'_>], in_the_way: InTheWay) -> Result<Vec<Option<ETag>>> {
     let Some(first) = planned.first() else { return Ok(Vec::new()) };
-    let leases = write_leases(planned).await?;
-    let etags = commit_in_place(planned, first).await?;
-    for (id, lease) in leases {
-        first.write.tables.confirm_write(&id, &lease).await?;
+    let mut read = ReadRows::default();
+    let mut delays = pacing::delays();
+    loop {
+        read_unique_rows(planned, &mut read).await?;
+        let (groups, places) = operations(planned, &read).await?;
+        groups.iter().try_for_each(Group::check)?;
+        let mut leases = write_leases(planned).await?;
+        let FailedGroup { group, error } = match execute(first, &groups, &mut leases).await {
+            Ok(etags) => {
+                let left = |(planned, at): (&Planned<'_>, &usize)| {
+                    // A row that is deleted and inserted again is one operation. Its ETag is that of the new entity.
+                    let is_deleted = matches!(planned.action, Action::Delete(_));
+                    etags.get(*at).filter(|_| !is_deleted).cloned().flatten()
+                };
+                return Ok(planned.iter().zip(&places).map(left).collect());
+            }
+            Err(FailedGroup { error: Error::OutcomeUnknown(error), .. }) => {
+                return proven(first, planned, &groups, &leases, error.reason).await;
+            }
+            Err(failed) => failed,
+        };
+        let (Error::AlreadyExists(row) | Error::ConditionNotMet(row) | Error::NotFound(row)) = &error else {
+            return Err(error);
+        };
+        let Some(Group { table, partition_key, .. }) = groups.get(group) else { return Err(error) };
+        let keys = RowKeys { partition_key: partition_key.clone(), row_key: row.row_key.clone() };
+        if group == 0
+            && let Some(own) = planned.iter().find(|planned| *planned.keys == keys)
+        {
+            // A program that does not know an index meets pending inserts of programs that do.
+            if in_the_way == InTheWay::Look
+                && matches!(&error, Error::AlreadyExists(_))
+                && let Some(etag) = own.write.pending_version(own.keys).await?
+            {
+                own.write.clear_pending(own.keys, &etag).await?;
+                continue;
+            }
+            return Err(error);
+        }
+        match &error {
+            Error::NotFound(_) if !matches!(read.get(table, &keys), Some(ReadRow::Missing)) => {
+                read.insert(table.clone(), keys, ReadRow::Missing);
+            }
+            Error::AlreadyExists(_) if let Some((planned, layout)) = writer(planned, table, &keys) => {
+                if let Some(etag) = planned.stale(layout, &keys).await? {
+                    read.insert(table.clone(), keys, ReadRow::Stale(etag));
+                }
+            }
+            // Another writer changed a list or a stale row first.
+            _ => {
+                read.remove(table, &keys);
+                pacing::wait(first.write.backend(), &mut delays, error).await?;
+            }
+        }
     }
-    Ok(etags)
 }
 
 /// Returns the leases under which the entities may be written. There are none for entities for which the handle did not
@@ -134,61 +196,72 @@ async fn write_leases(planned: &[Planned<'_>]) -> Result<Vec<(LayoutId, Lease)>>
     Ok(leases)
 }
 
-async fn commit_in_place(planned: &[Planned<'_>], first: &Planned<'_>) -> Result<Vec<Option<ETag>>> {
-    let mut read = ReadRows::default();
-    let mut delays = pacing::delays();
-    loop {
-        read_unique_rows(planned, &mut read).await?;
-        let (groups, places) = operations(planned, &read).await?;
-        groups.iter().try_for_each(Group::check)?;
-        let FailedGroup { group, error } = match execute(first, &groups).await {
-            Ok(etags) => {
-                let left = |(planned, at): (&Planned<'_>, &usize)| {
-                    // A row that is deleted and inserted again is one operation. Its ETag is that of the new entity.
-                    let is_deleted = matches!(planned.action, Action::Delete(_));
-                    etags.get(*at).filter(|_| !is_deleted).cloned().flatten()
-                };
-                return Ok(planned.iter().zip(&places).map(left).collect());
-            }
-            Err(FailedGroup { error: Error::OutcomeUnknown(error), .. }) => {
-                return proven(planned, &groups, error.reason).await;
-            }
-            Err(failed) => failed,
-        };
-        let (Error::AlreadyExists(row) | Error::ConditionNotMet(row) | Error::NotFound(row)) = &error else {
-            return Err(error);
-        };
-        let Some(Group { table, partition_key, .. }) = groups.get(group) else { return Err(error) };
-        let keys = RowKeys { partition_key: partition_key.clone(), row_key: row.row_key.clone() };
-        if group == 0 && planned.iter().any(|planned| *planned.keys == keys) {
-            return Err(error);
+/// Executes the groups as one transaction, under the leases. Those that end meanwhile are renewed; if one cannot be, the
+/// answer is lost.
+///
+/// # Errors
+/// Returns [`Error::OutcomeUnknown`] if the transaction was applied and it is not known whether the entities were still in
+/// their place: a migration may have read them before.
+async fn execute(
+    first: &Planned<'_>,
+    groups: &[Group],
+    leases: &mut Vec<(LayoutId, Lease)>,
+) -> Result<Vec<Option<ETag>>, FailedGroup> {
+    let backend = first.write.backend();
+    let mut executed = pin!(async {
+        match groups {
+            [group] => slice_tables::execute(backend, &first.write.schema.layouts[0], group)
+                .await
+                .map_err(|error| FailedGroup { group: 0, error }),
+            groups => backend.execute_all(groups).await,
         }
-        match &error {
-            Error::NotFound(_) if !matches!(read.get(table, &keys), Some(ReadRow::Missing)) => {
-                read.insert(table.clone(), keys, ReadRow::Missing);
+    });
+    let lost = |reason| {
+        let error = OutcomeUnknownError::new("transaction", first.row_id(), reason);
+        FailedGroup { group: 0, error: Box::new(error).into() }
+    };
+    loop {
+        let now = backend.clock();
+        let Some(left) = leases.iter().map(|(_, lease)| lease.left(now)).min() else { return executed.await };
+        let outcome = {
+            // A deadline is not begun for a store that answers at once.
+            let renewed = pin!(async {
+                backend.deadline(left).await;
+                renew(first, leases).await
+            });
+            match select(executed.as_mut(), renewed).await {
+                Either::Left((answer, _)) => Either::Left(answer),
+                Either::Right((renewed, _)) => Either::Right(renewed),
             }
-            Error::AlreadyExists(_) if let Some((planned, layout)) = writer(planned, table, &keys) => {
-                if let Some(etag) = planned.stale(layout, &keys).await? {
-                    read.insert(table.clone(), keys, ReadRow::Stale(etag));
-                }
+        };
+        match outcome {
+            Either::Left(answer) => {
+                let answer = answer?;
+                renew(first, leases).await.map_err(|reason| lost(format!("it was applied, and {reason}")))?;
+                return Ok(answer);
             }
-            // Another writer changed a list or a stale row first.
-            _ => {
-                read.remove(table, &keys);
-                pacing::wait(first.write.backend(), &mut delays, error).await?;
-            }
+            Either::Right(Ok(Some(renewed))) => *leases = renewed,
+            Either::Right(Ok(None)) => {}
+            Either::Right(Err(reason)) => return Err(lost(format!("it was not answered in time, and {reason}"))),
         }
     }
 }
 
-/// Executes the groups as one transaction.
-async fn execute(first: &Planned<'_>, groups: &[Group]) -> Result<Vec<Option<ETag>>, FailedGroup> {
-    match groups {
-        [group] => slice_tables::execute(first.write.backend(), &first.write.schema.layouts[0], group)
-            .await
-            .map_err(|error| FailedGroup { group: 0, error }),
-        groups => first.write.backend().execute_all(groups).await,
+/// Renews the leases that have ended. Returns `None` if all are valid.
+///
+/// # Errors
+/// Returns the reason why one cannot be renewed.
+async fn renew(first: &Planned<'_>, leases: &[(LayoutId, Lease)]) -> Result<Option<Vec<(LayoutId, Lease)>>, String> {
+    let tables = &first.write.tables;
+    let now = tables.backend().clock();
+    if leases.iter().all(|(_, lease)| lease.is_valid(now)) {
+        return Ok(None);
     }
+    let mut renewed = Vec::with_capacity(leases.len());
+    for (id, lease) in leases {
+        renewed.extend(tables.renewed(id, lease).await?.map(|lease| (*id, lease)));
+    }
+    Ok(Some(renewed))
 }
 
 /// Checks a transaction before anything is read for it: its size, and that each row has one write. Reads can only add
@@ -355,29 +428,56 @@ impl Planned<'_> {
 /// Resolves a lost answer. The write ids of the rows are the only proof that the transaction was applied, and one of them
 /// proves it of all.
 ///
-/// A row without a write id, or with that of another write, may have been written again since, so its ETag is `None`.
-async fn proven(planned: &[Planned<'_>], groups: &[Group], reason: String) -> Result<Vec<Option<ETag>>> {
-    let Some((first, others)) = planned.split_first() else { return Ok(Vec::new()) };
+/// The ETag of a row is `None` if the row has no write id or that of another write, or if it has this write's id and not
+/// what this write wrote: a program without the write id has patched it since. The caller then knows the content of an
+/// earlier version.
+async fn proven(
+    first: &Planned<'_>,
+    planned: &[Planned<'_>],
+    groups: &[Group],
+    leases: &[(LayoutId, Lease)],
+    reason: String,
+) -> Result<Vec<Option<ETag>>> {
     let now = first.now().await;
-    let mut reads: Vec<BoxFuture<'_, Result<Option<ETag>>>> = Vec::with_capacity(others.len());
+    let others = planned.get(1..).unwrap_or_default();
+    let mut reads: Vec<BoxFuture<'_, Result<Proof>>> = Vec::with_capacity(others.len());
     for other in others {
         reads.push(Box::pin(async move {
             let now = if other.leaves_id() { Some(other.now().await) } else { None };
-            Ok(now.and_then(|now| other.own_version(&now)))
+            Ok(now.map_or(Proof::None, |now| other.proof(&now)))
         }));
     }
-    let mut etags = vec![first.own_version(&now)];
-    etags.extend(pacing::concurrently(reads).await?);
-    if etags.iter().any(Option::is_some) {
-        return Ok(etags);
+    let mut proofs = vec![first.proof(&now)];
+    proofs.extend(pacing::concurrently(reads).await?);
+    if proofs.iter().all(|proof| matches!(proof, Proof::None)) {
+        return Err(unknown(first, planned, groups, (reason, now)));
     }
+    if let Err(reason) = renew(first, leases).await {
+        return Err(unknown(first, planned, groups, (format!("it was applied, and {reason}"), now)));
+    }
+    let etag = |proof| if let Proof::Version(etag) = proof { Some(etag) } else { None };
+    Ok(proofs.into_iter().map(etag).collect())
+}
+
+/// Returns the error of a transaction that may have been applied.
+#[cold]
+fn unknown(first: &Planned<'_>, planned: &[Planned<'_>], groups: &[Group], (reason, now): (String, RowNow)) -> Error {
     let row = first.row_id();
     let operation = match (planned, groups) {
         ([_], _) => first.action.name(),
         (_, [group]) => group.name(),
         _ => "transaction",
     };
-    Err(Box::new(OutcomeUnknownError { operation, row, reason, now }).into())
+    Box::new(OutcomeUnknownError { operation, row, reason, now }).into()
+}
+
+/// What a row proves about a write whose answer was lost.
+enum Proof {
+    None,
+    /// The write was applied, and the row was changed since.
+    Applied,
+    /// The write was applied, and gave the row this version.
+    Version(ETag),
 }
 
 impl Planned<'_> {
@@ -387,11 +487,7 @@ impl Planned<'_> {
     }
 
     async fn now(&self) -> RowNow {
-        match self.write.get(&self.row_id().table, self.keys).await {
-            Ok(Some(row)) => RowNow::Present(Box::new(row)),
-            Ok(None) => RowNow::Absent,
-            Err(error) => RowNow::Unread(error.to_string()),
-        }
+        self.write.now(self.keys).await
     }
 
     /// Checks whether the row has the write id afterwards.
@@ -399,11 +495,34 @@ impl Planned<'_> {
         self.write.schema.has_write_id && !matches!(self.action, Action::Delete(_))
     }
 
-    /// Returns the row's version if this write was the last one.
-    fn own_version(&self, now: &RowNow) -> Option<ETag> {
-        let RowNow::Present(row) = now else { return None };
+    /// Returns what the row, as it was read, proves about this write.
+    fn proof(&self, now: &RowNow) -> Proof {
+        let RowNow::Present(row) = now else { return Proof::None };
         let id = Some(ValueRef::Guid(self.write.id));
         let is_own = self.leaves_id() && row.properties.get(WRITE_ID) == id && super::schema::pending(row).is_none();
-        is_own.then(|| row.etag.clone())
+        let is_as_written = match &self.action {
+            Action::Insert(written) | Action::Upsert(written) | Action::Replace(written, _) => {
+                is_same(&row.properties, written)
+            }
+            // A merge does not know the other properties.
+            Action::Merge(written, _) => has_all(&row.properties, written),
+            Action::Delete(_) => false,
+        };
+        match (is_own, is_as_written) {
+            (false, _) => Proof::None,
+            (true, false) => Proof::Applied,
+            (true, true) => Proof::Version(row.etag.clone()),
+        }
     }
+}
+
+/// Checks whether a row has these properties and no others, in any order.
+pub(super) fn is_same(stored: &Properties, written: &Properties) -> bool {
+    has_all(stored, written) && stored.iter().count() == written.iter().count()
+}
+
+fn has_all(stored: &Properties, written: &Properties) -> bool {
+    // NaN is not equal to itself, and a store may lose the sign of a zero.
+    let is_same = |found: ValueRef<'_>, value: ValueRef<'_>| found == value || found.is_same(value);
+    written.iter().all(|(name, value)| stored.get(name).is_some_and(|found| is_same(found, value)))
 }

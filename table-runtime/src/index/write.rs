@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use backon::ExponentialBackoff;
 use futures_util::future::join_all;
 
 use super::schema::{Encoded, EncodedRow, FoundEntity, Schema, pending};
 use crate::{
-    ETag, Error, Guid, OutcomeUnknownError, Properties, Result, Row, RowId, Tables, UniqueViolationError, ValueRef,
+    ETag, Error, Guid, OutcomeUnknownError, Properties, Result, Row, RowId, RowNow, Tables, UniqueViolationError,
+    ValueRef,
     backend::{Action, Backend, BoxFuture, Group, IfMatch, Operation, Reach},
     entity::{Loaded, PENDING, Unknown, WRITE_ID},
     layout::Holds,
@@ -49,6 +49,25 @@ pub(crate) enum Occupant {
     OtherKind,
 }
 
+/// Whether there is a row at an entity's keys.
+pub(crate) enum Existing {
+    None,
+    /// A pending insert, which no reader sees, in this version.
+    Pending(ETag),
+    /// An entity that readers see, of this kind or another one.
+    Committed,
+}
+
+impl Existing {
+    fn of(row: Option<Row>) -> Self {
+        match row {
+            None => Self::None,
+            Some(row) if pending(&row).is_some() => Self::Pending(row.etag),
+            Some(_) => Self::Committed,
+        }
+    }
+}
+
 impl Write {
     /// Returns a write with a new id.
     pub(crate) fn new(tables: Tables, schema: Schema) -> Result<Self> {
@@ -66,6 +85,13 @@ impl Write {
         let id = if has_id { new_id()? } else { Guid::default() };
         let reach = tables.backend().reach();
         Ok(Self { tables, schema, id, reach })
+    }
+
+    /// Checks whether a removal has to read the row: index rows depend on it, or it may be a pending insert of a program
+    /// that has indexes, which is no entity for readers.
+    pub(crate) fn reads_removed(&self) -> bool {
+        let id = || self.schema.id(&self.schema.layouts[0]);
+        self.schema.has_indexes() || self.tables.leases().has_indexes(&id())
     }
 
     /// Returns a write of the same entity with another id.
@@ -156,6 +182,15 @@ impl Write {
         self.backend().get(table, &keys.partition_key, &keys.row_key, None).await
     }
 
+    /// Reads the row at an entity's keys after a lost answer.
+    pub(crate) async fn now(&self, keys: &RowKeys) -> RowNow {
+        match self.get(&self.row_id(keys).table, keys).await {
+            Ok(Some(row)) => RowNow::Present(Box::new(row)),
+            Ok(None) => RowNow::Absent,
+            Err(error) => RowNow::Unread(error.to_string()),
+        }
+    }
+
     /// Reads the row at an entity's keys.
     pub(crate) async fn occupant(&self, keys: &RowKeys) -> Result<Occupant> {
         let row = match self.get(&self.table_of(keys)?, keys).await {
@@ -192,6 +227,11 @@ impl Write {
         Ok(row.filter(|row| pending(row).is_some()).map(|row| row.etag))
     }
 
+    /// Deletes a pending insert in the way of an insert. Its writer is slow or dead.
+    pub(crate) async fn clear_pending(&self, keys: &RowKeys, etag: &ETag) -> Result<()> {
+        self.delete_row(self.table_of(keys)?, keys, etag).await
+    }
+
     /// Returns the version of the committed entity.
     pub(crate) async fn committed_version(&self, keys: &RowKeys) -> Result<Option<ETag>> {
         let (table, RowKeys { partition_key, row_key }) = (self.schema.table(), keys);
@@ -211,24 +251,24 @@ impl Write {
         }
     }
 
-    /// Checks which of these rows of one partition exist. Costs one request if few other rows are located between them,
+    /// Looks which of these rows of one partition exist. Costs one request if few other rows are located between them,
     /// and one more for each row that its page does not show.
-    pub(crate) async fn existing(&self, keys: &[&RowKeys]) -> Result<Vec<bool>> {
+    pub(crate) async fn existing(&self, keys: &[&RowKeys]) -> Result<Vec<Existing>> {
         let Some(first) = keys.first() else { return Ok(Vec::new()) };
         let row_keys: Vec<_> = keys.iter().map(|keys| &*keys.row_key).collect();
-        let (table, select) = (self.table_of(first)?, Some(Cow::Borrowed(&[][..])));
+        let (table, select) = (self.table_of(first)?, Some(Cow::Borrowed(&[PENDING][..])));
         let shown = match several(self.backend(), table, &first.partition_key, &row_keys, select, limits::PAGE).await {
             Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => {
-                return Ok(vec![false; keys.len()]);
+                return Ok(keys.iter().map(|_| Existing::None).collect());
             }
             shown => shown?,
         };
-        let mut reads: Vec<BoxFuture<'_, Result<bool>>> = Vec::with_capacity(keys.len());
+        let mut reads: Vec<BoxFuture<'_, Result<Existing>>> = Vec::with_capacity(keys.len());
         for (keys, shown) in keys.iter().zip(shown) {
             reads.push(Box::pin(async move {
                 match shown {
-                    Shown::Row(_) => Ok(true),
-                    Shown::Missing => Ok(false),
+                    Shown::Row(row) => Ok(Existing::of(Some(row))),
+                    Shown::Missing => Ok(Existing::None),
                     Shown::Not => self.exists(keys).await,
                 }
             }));
@@ -236,11 +276,11 @@ impl Write {
         pacing::concurrently(reads).await
     }
 
-    async fn exists(&self, keys: &RowKeys) -> Result<bool> {
+    async fn exists(&self, keys: &RowKeys) -> Result<Existing> {
         let table = self.table_of(keys)?;
-        match self.backend().get(&table, &keys.partition_key, &keys.row_key, Some(&[])).await {
-            Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => Ok(false),
-            row => Ok(row?.is_some()),
+        match self.backend().get(&table, &keys.partition_key, &keys.row_key, Some(&[PENDING])).await {
+            Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => Ok(Existing::None),
+            row => Ok(Existing::of(row?)),
         }
     }
 
@@ -297,7 +337,7 @@ impl Write {
     }
 
     /// Waits before the next attempt. Returns `error` if no attempt is left.
-    pub(crate) async fn pause(&self, delays: &mut ExponentialBackoff, error: Error) -> Result<()> {
+    pub(crate) async fn pause(&self, delays: &mut pacing::Delays, error: Error) -> Result<()> {
         pacing::wait(self.backend(), delays, error).await
     }
 

@@ -5,13 +5,13 @@
 use super::{
     change::{Change, Planned},
     claim::{IndexRows, Precondition},
-    commit::commit,
+    commit::{InTheWay, commit, is_same},
     propagate::Propagation,
     schema::{Encoded, FoundEntity},
     write::{MAX_ATTEMPTS, Occupant, Write, WrittenRow, deletion, first, single},
 };
 use crate::{
-    ETag, Error, Properties, Result, RowId, ValueRef,
+    ETag, Error, OutcomeUnknownError, Properties, Result, ValueRef,
     backend::{Action, IfMatch},
     entity::{Loaded, LoadedRows, PENDING, WRITE_ID},
     pacing,
@@ -30,10 +30,11 @@ impl EntityWriter<'_> {
     /// Writes a new entity. Returns also its properties, if they were read again before the commit: a patch of the
     /// pending entity may have changed them.
     pub(crate) async fn insert_row(&self, new: &Encoded) -> Result<(ETag, Option<Properties>)> {
-        let change = Change { old: None, new: Some(new) };
+        let (change, keys) = (Change { old: None, new: Some(new) }, &new.primary().keys);
         let layouts: Vec<_> = self.0.before_commit().filter(|layout| new.row(*layout).is_some()).collect();
         let (etag, read) = if layouts.is_empty() {
-            (self.insert_at_once(&change, new).await?, None)
+            let inserted = self.commit(&change, keys, Action::Insert(self.0.properties(new))).await?;
+            (self.versioned("insert", keys, inserted).await?, None)
         } else {
             let pending = self.insert_pending(new).await?;
             let written = match IndexRows(self.0).write(new, &layouts, Precondition::Pending).await {
@@ -45,30 +46,8 @@ impl EntityWriter<'_> {
             };
             self.commit_pending(&change, new, pending, written).await?
         };
-        self.propagate(&change, &new.primary().keys, Some(&etag)).await;
+        self.propagate(&change, keys, Some(&etag)).await;
         Ok((etag, read))
-    }
-
-    async fn insert_at_once(&self, change: &Change<'_>, new: &Encoded) -> Result<ETag> {
-        let keys = &new.primary().keys;
-        loop {
-            match self.commit(change, keys, Action::Insert(self.0.properties(new))).await {
-                Err(Error::AlreadyExists(row)) if row.row_key == keys.row_key => self.clear_pending(keys, row).await?,
-                inserted => return inserted?.ok_or_else(|| self.0.no_etag("insert", keys)),
-            }
-        }
-    }
-
-    /// Deletes a pending insert in the way of this one. Its writer is slow or dead. A program that does not know an index
-    /// meets pending inserts of programs that do.
-    ///
-    /// # Errors
-    /// The row is no pending insert: it already exists.
-    async fn clear_pending(&self, keys: &RowKeys, row: Box<RowId>) -> Result<()> {
-        match self.0.pending_version(keys).await? {
-            Some(etag) => self.0.delete_row(self.0.table_of(keys)?, keys, &etag).await,
-            None => Err(Error::AlreadyExists(row)),
-        }
     }
 
     /// Writes the entity with `IndexPending`, so that no reader returns it.
@@ -121,10 +100,9 @@ impl EntityWriter<'_> {
         let mut error = Error::Aborted(Box::new(self.0.row_id(keys)));
         for _ in 0..MAX_ATTEMPTS {
             let properties = read.clone().unwrap_or_else(|| self.0.properties(new));
-            let committed = Action::Replace(properties, IfMatch::ETag(etag.clone()));
+            let committed = Action::Replace(properties.clone(), IfMatch::ETag(etag.clone()));
             let found = match self.commit(change, keys, committed).await {
-                Ok(Some(etag)) => return Ok((etag, read)),
-                Ok(None) => return Err(self.0.no_etag("insert", keys)),
+                Ok(committed) => return Ok((self.versioned("insert", keys, committed).await?, read)),
                 Err(lost @ Error::OutcomeUnknown(_)) => {
                     unknown = Some(lost);
                     self.0.entity(keys).await
@@ -134,7 +112,14 @@ impl EntityWriter<'_> {
             };
             match found {
                 Ok(Some(found)) if self.is_committed_by_this(&found) => {
-                    return Ok((found.row.etag, Some(found.row.properties)));
+                    // A migration may have passed the entity by while it was pending.
+                    let in_place = self.0.tables.write_lease(&self.0.schema.id(&self.0.schema.layouts[0])).await;
+                    if let (Err(_), Some(unknown)) = (in_place, unknown) {
+                        return Err(unknown);
+                    }
+                    // A program without the write id may have patched it since.
+                    let etag = is_same(&found.row.properties, &properties).then_some(found.row.etag);
+                    return Ok((self.versioned("insert", keys, etag).await?, read));
                 }
                 // Another writer fenced it, or patched it. The patch stays.
                 Ok(Some(found)) if found.pending == Some(self.0.id) => {
@@ -205,8 +190,7 @@ impl EntityWriter<'_> {
         };
         let replace = Action::Replace(self.0.properties_over(&old.unknown, new), IfMatch::ETag(etag.clone()));
         match self.commit(&change, keys, replace).await {
-            Ok(Some(committed)) => *etag = committed,
-            Ok(None) => return Err(self.0.no_etag("update", keys)),
+            Ok(committed) => *etag = self.versioned("update", keys, committed).await?,
             Err(unknown @ Error::OutcomeUnknown(_)) => return Err(unknown),
             Err(error) => {
                 rows.roll_back(keys, written, Some(etag)).await;
@@ -234,7 +218,7 @@ impl EntityWriter<'_> {
         let keys = &new.primary().keys;
         if !self.0.schema.has_indexes() {
             let upserted = self.commit(&Change::NONE, keys, Action::Upsert(self.0.properties(new))).await?;
-            return upserted.ok_or_else(|| self.0.no_etag("upsert", keys));
+            return self.versioned("upsert", keys, upserted).await;
         }
         self.put(new, false).await
     }
@@ -283,7 +267,7 @@ impl EntityWriter<'_> {
 
     /// Deletes the present entity. Returns false if there is none.
     pub(crate) async fn remove(&self, keys: &RowKeys) -> Result<bool> {
-        if !self.0.schema.has_indexes() {
+        if !self.0.reads_removed() {
             return match self.commit(&Change::NONE, keys, Action::Delete(IfMatch::Any)).await {
                 Err(Error::NotFound(_)) => Ok(false),
                 removed => removed.map(|_| true),
@@ -304,13 +288,26 @@ impl EntityWriter<'_> {
     pub(crate) async fn patch(&self, keys: &RowKeys, properties: Properties, condition: IfMatch) -> Result<ETag> {
         let merge = Action::Merge(self.0.with_id(properties), condition);
         let patched = self.commit(&Change::NONE, keys, merge).await?;
-        patched.ok_or_else(|| self.0.no_etag("patch", keys))
+        self.versioned("patch", keys, patched).await
+    }
+
+    /// Returns the ETag of a write that was applied.
+    ///
+    /// # Errors
+    /// The ETag is not known: the answer was lost, and the row was changed since.
+    async fn versioned(&self, operation: &'static str, keys: &RowKeys, etag: Option<ETag>) -> Result<ETag> {
+        if let Some(etag) = etag {
+            return Ok(etag);
+        }
+        let (row, reason) = (self.0.row_id(keys), "its ETag is not known".to_owned());
+        let now = self.0.now(keys).await;
+        Err(Box::new(OutcomeUnknownError { operation, row, reason, now }).into())
     }
 
     /// Commits the transaction of this one entity.
     pub(crate) async fn commit(&self, change: &Change<'_>, keys: &RowKeys, action: Action) -> Result<Option<ETag>> {
         let planned = Planned { write: self.0, change: *change, keys, action };
-        Ok(commit(std::slice::from_ref(&planned)).await?.pop().flatten())
+        Ok(commit(std::slice::from_ref(&planned), InTheWay::Look).await?.pop().flatten())
     }
 
     async fn propagate(&self, change: &Change<'_>, keys: &RowKeys, committed: Option<&ETag>) {

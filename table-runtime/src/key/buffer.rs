@@ -1,6 +1,13 @@
 //! The buffer into which keys are written.
 
+use std::cell::RefCell;
+
 use crate::properties::text;
+
+thread_local! {
+    /// Memory for texts that are only compared.
+    static SCRATCH: RefCell<KeyBuffer> = const { RefCell::new(KeyBuffer(Vec::new())) };
+}
 
 /// A key that is being written.
 ///
@@ -12,6 +19,17 @@ impl KeyBuffer {
     /// Creates an empty key with room for most keys.
     pub fn new() -> Self {
         Self(Vec::with_capacity(64))
+    }
+
+    /// Calls `use_it` with an empty buffer, whose memory is used again. `use_it` must not call this function.
+    pub(super) fn with_scratch<T>(use_it: impl FnOnce(&mut Self) -> T) -> T {
+        SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
+            Ok(mut scratch) => {
+                scratch.clear();
+                use_it(&mut scratch)
+            }
+            Err(_) => use_it(&mut Self::new()),
+        })
     }
 
     /// Empties the key and keeps its memory.

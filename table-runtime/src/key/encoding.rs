@@ -63,6 +63,8 @@ pub trait Encode<K: Kind> {
     const SELF_DELIMITING: bool;
     /// Delimiter between this part and the next.
     const DELIMITER: u8 = if Self::SELF_DELIMITING { b'_' } else { b' ' };
+    /// True if different values have one text.
+    const LOSSY: bool = false;
 
     /// Writes the value.
     ///
@@ -70,6 +72,12 @@ pub trait Encode<K: Kind> {
     /// Returns an error if the value has no encoding: it is out of range, or it contains a character that `raw` cannot
     /// hold. The contents of `out` are then unspecified.
     fn write(value: K::Value<'_>, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem>;
+
+    /// Checks whether [`write`](Self::write) writes this text.
+    #[inline]
+    fn writes(value: K::Value<'_>, escape: Escape, text: &str) -> bool {
+        KeyBuffer::with_scratch(|out| Self::write(value, escape, out).is_ok() && out.as_str() == text)
+    }
 }
 
 /// A destination for the parts of a key: the keys of an entity, or a query. The last part of its key has no delimiter.
@@ -237,10 +245,16 @@ impl<K: Kind, Of: Encode<K>, const SEPARATOR: char> Encode<K> for Separated<Of, 
     // The derive accepts only ASCII punctuation.
     #[allow(clippy::cast_possible_truncation, reason = "ASCII")]
     const DELIMITER: u8 = SEPARATOR as u8;
+    const LOSSY: bool = Of::LOSSY;
 
     #[inline]
     fn write(value: K::Value<'_>, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
         Of::write(value, Escape { separator: Some(<Self as Encode<K>>::DELIMITER), ..escape }, out)
+    }
+
+    #[inline]
+    fn writes(value: K::Value<'_>, escape: Escape, text: &str) -> bool {
+        Of::writes(value, Escape { separator: Some(<Self as Encode<K>>::DELIMITER), ..escape }, text)
     }
 }
 

@@ -6,6 +6,7 @@ use super::{Encode, Escape, Hash, KeyBuffer, KeyProblem, Kind, integer::write_di
 
 impl<K: Kind, const N: usize, Of: Encode<K>> Encode<K> for Hash<N, Of> {
     const SELF_DELIMITING: bool = true;
+    const LOSSY: bool = true;
 
     fn write(value: K::Value<'_>, _: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
         let begin = out.len();
@@ -15,6 +16,15 @@ impl<K: Kind, const N: usize, Of: Encode<K>> Encode<K> for Hash<N, Of> {
         out.truncate(begin);
         write_digits((hash % N as u64).into(), width(N), false, out);
         Ok(())
+    }
+
+    fn writes(value: K::Value<'_>, _: Escape, text: &str) -> bool {
+        let bucket = KeyBuffer::with_scratch(|out| {
+            Of::write(value, Escape::part(true), out).ok().map(|()| XxHash3_64::oneshot(out.after(0)) % N as u64)
+        });
+        let digit =
+            |number: u64, digit: u8| Some(number * 10 + u64::from(digit.checked_sub(b'0').filter(|it| *it < 10)?));
+        text.len() == width(N) && bucket.is_some() && text.bytes().try_fold(0, digit) == bucket
     }
 }
 

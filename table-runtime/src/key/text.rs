@@ -245,16 +245,31 @@ macro_rules! folded {
     ($($encoding:ident)*) => {$(
         impl Encode<kind::Text> for $encoding {
             const SELF_DELIMITING: bool = false;
+            const LOSSY: bool = true;
 
             #[inline]
             fn write(value: &str, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
                 write_folded::<Self>(value, escape, out);
                 Ok(())
             }
+
+            #[inline]
+            fn writes(value: &str, escape: Escape, text: &str) -> bool {
+                // Most texts are ASCII without escapes.
+                let is_written = |(byte, written): (u8, u8)| {
+                    byte.is_ascii() && !escape.is_special(byte) && <Self as Fold>::fold_ascii(byte) == written
+                };
+                value.len() == text.len() && value.bytes().zip(text.bytes()).all(is_written)
+                    || KeyBuffer::with_scratch(|out| {
+                        write_folded::<Self>(value, escape, out);
+                        out.as_str() == text
+                    })
+            }
         }
 
         impl Encode<kind::Character> for $encoding {
             const SELF_DELIMITING: bool = false;
+            const LOSSY: bool = true;
 
             #[inline]
             fn write(value: char, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
@@ -273,6 +288,7 @@ folded!(Lowercase Uppercase);
 #[allow(private_bounds, reason = "what can be cut is this crate's to say")]
 impl<const N: usize, Of: Fold> Encode<kind::Text> for First<N, Of> {
     const SELF_DELIMITING: bool = false;
+    const LOSSY: bool = true;
 
     #[inline]
     fn write(value: &str, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {

@@ -1,17 +1,64 @@
 //! Writing the keys of a layout.
 
 use super::{Decode, Encode, Escape, KeyBuffer, KeyProblem, Kind, PartSink, Plain, Raw, kind};
-use crate::{KeyError, LayoutInfo, PartInfo, layout::Encoding, limits, row::RowKeys};
+use crate::{
+    KeyError, LayoutInfo, PartInfo,
+    layout::{Encoding, segments},
+    limits,
+    row::RowKeys,
+};
 
-/// A writer of an entity's two keys in one layout.
+/// A writer of an entity's two keys in one layout, or a comparer of them with stored keys.
 #[derive(Clone, Debug)]
-pub struct KeyWriter {
+pub struct KeyWriter<'a> {
     layout: &'static LayoutInfo,
+    /// The stored keys with which the parts are compared; `None` if the parts are written.
+    stored: Option<StoredKeys<'a>>,
     pub(crate) partition: KeyBuffer,
     pub(crate) row: KeyBuffer,
     /// Number of parts written so far, to name the part that fails.
     partition_parts: usize,
     row_parts: usize,
+}
+
+/// The parts of two stored keys that were not compared yet.
+#[derive(Clone, Debug)]
+struct StoredKeys<'a> {
+    partition: &'a str,
+    row: &'a str,
+    /// False if only lossy parts are compared, because the others were read from the keys.
+    all: bool,
+}
+
+/// Takes the next part of a stored key, and checks that it is that of the value.
+#[inline]
+fn compare_part<K: Kind, N: Encode<K>>(
+    value: K::Value<'_>,
+    last: bool,
+    all: bool,
+    rest: &mut &str,
+) -> Result<(), KeyProblem> {
+    let text = if last {
+        std::mem::take(rest)
+    } else {
+        let (part, tail) = segments::split(rest, char::from(N::DELIMITER));
+        *rest = tail.unwrap_or_default();
+        part
+    };
+    if (all || N::LOSSY) && !N::writes(value, Escape::part(last), text) {
+        return Err(misplaced::<K, N>(value, last, text));
+    }
+    Ok(())
+}
+
+/// Returns the problem of a part that is not that of its field.
+#[cold]
+fn misplaced<K: Kind, N: Encode<K>>(value: K::Value<'_>, last: bool, text: &str) -> KeyProblem {
+    let mut own = KeyBuffer::new();
+    match N::write(value, Escape::part(last), &mut own) {
+        Ok(()) => KeyProblem::malformed(format!("`{}`, the key of the field's value", own.as_str()), text),
+        Err(problem) => problem,
+    }
 }
 
 /// Writes a part of the key named `key`, and its delimiter unless the part is the last.
@@ -60,28 +107,51 @@ pub(crate) fn copy_part(
     Ok(())
 }
 
-impl PartSink for KeyWriter {
+impl PartSink for KeyWriter<'_> {
     type Output = Result<(), KeyProblem>;
 
     #[inline]
     fn push_partition<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) -> Self::Output {
         self.partition_parts += 1;
+        if let Some(StoredKeys { partition, all, .. }) = &mut self.stored {
+            return compare_part::<K, N>(value, last, *all, partition);
+        }
         write_part::<K, N>(value, last, "PartitionKey", &mut self.partition)
     }
 
     #[inline]
     fn push_row<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) -> Self::Output {
         self.row_parts += 1;
+        if let Some(StoredKeys { row, all, .. }) = &mut self.stored {
+            return compare_part::<K, N>(value, last, *all, row);
+        }
         write_part::<K, N>(value, last, "RowKey", &mut self.row)
     }
 }
 
-impl KeyWriter {
+impl<'a> KeyWriter<'a> {
+    /// Creates a comparer with the keys of a stored row, which begin with the constant prefixes of the layout. If `all` is
+    /// false, it compares only the parts that lose something of their fields.
+    #[inline]
+    pub(crate) fn comparing(layout: &'static LayoutInfo, (partition, row): (&'a str, &'a str), all: bool) -> Self {
+        let after = |key: &'a str, prefix: &str| key.get(prefix.len()..).unwrap_or_default();
+        let (partition, row) = (after(partition, layout.partition_prefix), after(row, layout.row_prefix));
+        let stored = Some(StoredKeys { partition, row, all });
+        let (partition, row) = (KeyBuffer::default(), KeyBuffer::default());
+        Self { layout, stored, partition, row, partition_parts: 0, row_parts: 0 }
+    }
+
     /// Creates a writer whose keys hold the constant prefixes of the layout.
     #[inline]
     pub(crate) fn new(layout: &'static LayoutInfo) -> Self {
-        let mut writer =
-            Self { layout, partition: KeyBuffer::new(), row: KeyBuffer::new(), partition_parts: 0, row_parts: 0 };
+        let mut writer = Self {
+            layout,
+            stored: None,
+            partition: KeyBuffer::new(),
+            row: KeyBuffer::new(),
+            partition_parts: 0,
+            row_parts: 0,
+        };
         writer.begin();
         writer
     }
@@ -110,14 +180,18 @@ impl KeyWriter {
                 Ok(Some(RowKeys { partition_key, row_key }))
             }
             Ok(false) => Ok(None),
-            Err(problem) => {
-                let part = match self.row_parts.checked_sub(1) {
-                    Some(row) => self.layout.row.get(row),
-                    None => self.layout.partition.get(self.partition_parts.saturating_sub(1)),
-                };
-                Err(self.layout.key_error(part.map_or("", |part| part.field), problem))
-            }
+            Err(problem) => Err(self.error(problem)),
         }
+    }
+
+    /// Returns the error of the part that was written or compared last.
+    #[cold]
+    pub(crate) fn error(&self, problem: KeyProblem) -> Box<KeyError> {
+        let part = match self.row_parts.checked_sub(1) {
+            Some(row) => self.layout.row.get(row),
+            None => self.layout.partition.get(self.partition_parts.saturating_sub(1)),
+        };
+        self.layout.key_error(part.map_or("", |part| part.field), problem)
     }
 }
 

@@ -1,6 +1,9 @@
 //! The encodings of key parts, as far as other code than the encodings themselves depends on them.
 
-use super::{const_str::begins, info::PartInfo};
+use super::{
+    const_str::begins,
+    info::{LayoutInfo, PartInfo},
+};
 
 /// An encoding of a key part. A layout records it as text, such as `first = 1, uppercase`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +44,42 @@ impl Encoding {
     }
 }
 
+impl LayoutInfo {
+    /// Checks whether a part of the keys loses something of its field, which is then stored as a property too.
+    pub(crate) const fn is_lossy(&self) -> bool {
+        any_lossy(self.partition) || any_lossy(self.row)
+    }
+}
+
+/// Returns one bit for each layout with [lossy](LayoutInfo::is_lossy) keys, beginning with the lowest.
+pub(crate) const fn lossy_layouts(layouts: &[LayoutInfo]) -> u128 {
+    let (mut bits, mut at) = (0, 0);
+    while at < layouts.len() && at < 128 {
+        if layouts[at].is_lossy() {
+            bits |= 1 << at;
+        }
+        at += 1;
+    }
+    bits
+}
+
+const fn any_lossy(parts: &[PartInfo]) -> bool {
+    let mut at = 0;
+    while at < parts.len() {
+        if parts[at].is_lossy() {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
 impl PartInfo {
+    /// Checks whether different values have one text: the part is folded, cut or hashed.
+    pub(crate) const fn is_lossy(&self) -> bool {
+        !self.parsed().is_whole() || has_option(self.encoding, "lowercase") || has_option(self.encoding, "uppercase")
+    }
+
     /// Returns the part's encoding.
     pub(crate) const fn parsed(&self) -> Encoding {
         Encoding::parse(self.encoding)

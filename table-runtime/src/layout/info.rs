@@ -188,6 +188,10 @@ pub struct PropertyInfo {
     /// types of the entity's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edm: Option<PropertyType>,
+    /// `true` if the property holds the value in the form of the type itself, not as JSON or as its text.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub is_native: bool,
 }
 
 /// Description of how an entity is stored: its layouts and its properties. It implements `Serialize`, and `Display` for a

@@ -174,7 +174,7 @@ impl<'a> Switch<'a> {
     }
 }
 
-async fn pause(migration: &Migration, delays: &mut backon::ExponentialBackoff) -> Result<()> {
+async fn pause(migration: &Migration, delays: &mut pacing::Delays) -> Result<()> {
     migration.tables.pause_catalog(migration.new.table(), delays).await
 }
 

@@ -11,8 +11,11 @@ use crate::{
 /// Description of the requests that a query will send to the store. `Display` writes it in one or two lines, and says
 /// whether entities are read through index rows, and whether rows are read that a filter drops.
 ///
-/// A query knows one entity type, or one group. Rows of other types that lie between its rows, as the items of a master do,
-/// are read and skipped, and are not counted here.
+/// A query knows one entity type, or one group. If the entity has a [kind](derive@crate::TableEntity), rows of other kinds
+/// may lie between its rows, and the store reads them: the text and
+/// [`reads_more_than_it_returns`](Self::reads_more_than_it_returns) say so. An entity without a kind does not know whether
+/// others share its table, as the items of a master do; their rows are read and skipped too. A group reads all kinds at
+/// once; an index of the masters alone reads no items.
 ///
 /// ```
 /// use table_runtime::TableEntity;
@@ -37,6 +40,7 @@ pub struct Explain {
     pub(super) requests: usize,
     pub(super) looks_up: bool,
     pub(super) filters: bool,
+    pub(super) other_kinds: bool,
     pub(super) partitions: Option<usize>,
     pub(super) take: Option<usize>,
     pub(super) keys: Option<(String, String)>,
@@ -68,6 +72,7 @@ impl Explain {
             requests: if take == Some(0) || plan.is_nothing() { 0 } else { least },
             looks_up: plan.is_lookup(),
             filters: plan.filters(),
+            other_kinds: plan.reads_other_kinds(),
             partitions: match reached {
                 Reached::One => Some(1),
                 Reached::Buckets(count) => Some(count),
@@ -95,6 +100,7 @@ impl Explain {
             requests: if plan.is_lookup() { 2 } else { 1 },
             looks_up: false,
             filters: false,
+            other_kinds: false,
             partitions: Some(1),
             take: None,
             keys: Some((partition.to_owned(), row.to_owned())),
@@ -139,9 +145,10 @@ impl Explain {
         self.looks_up
     }
 
-    /// Checks whether the query also reads rows, or entities, that its filter drops.
+    /// Checks whether the query also reads rows, or entities, that its filter drops, or rows of other kinds that may lie
+    /// between its rows.
     pub fn reads_more_than_it_returns(&self) -> bool {
-        self.filters
+        self.filters || self.other_kinds
     }
 
     /// Returns the number of partitions that the query reads: one, or that of the hash partitions; `None` if the number
@@ -173,7 +180,7 @@ impl Explain {
 
 impl fmt::Display for Explain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cost, filter, entity_filter, requests, looks_up, filters, .. } = self;
+        let Self { cost, filter, entity_filter, requests, looks_up, filters, other_kinds, .. } = self;
         let (tables, s) = (self.tables.join(", "), if *requests == 1 { "" } else { "s" });
         write!(f, "{cost} of {tables}, ")?;
         match (&self.keys, self.take) {
@@ -187,6 +194,9 @@ impl fmt::Display for Explain {
         if *filters {
             let read = if *looks_up { "entities" } else { "rows" };
             write!(f, ", also for {read} that the filter drops")?;
+        }
+        if *other_kinds {
+            f.write_str(", also for rows of other kinds between them")?;
         }
         if !filter.is_empty() {
             write!(f, ": {filter}")?;

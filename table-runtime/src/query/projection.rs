@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use super::View;
 use crate::{
     Column, LayoutInfo, Properties, Property, Result, RowRef, TableEntity, ValueRef,
-    codec::{PropertyWriter, RowReader},
+    codec::{PropertyWriter, RowReader, check_lossy_parts},
     column::{Free, InKey, Indexed},
     entity,
     key::{KeyReader, RowContext},
+    layout::lossy_layouts,
     property::{Defaulted, Native, PropertyProblem},
     read::{FoundRow, values, wants_keys},
     row::RowKeys,
@@ -219,6 +220,9 @@ impl FoundRow<'_> {
         };
         let is_committed = entity::check_unread::<E>(self.table, self.row, reader.unread())?;
         if is_committed {
+            if const { E::LAYOUTS[0].is_lossy() } {
+                check_lossy_parts(&E::LAYOUTS[0], E::PROPERTIES, E::SEPARATOR, (self.table, self.row), false)?;
+            }
             give(projected);
         }
         Ok(is_committed)
@@ -233,6 +237,9 @@ fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(
     give: F,
 ) -> Result<()> {
     let info = &E::LAYOUTS[layout];
+    if info.is_copy() || const { lossy_layouts(E::LAYOUTS) } >> layout & 1 == 1 {
+        check_lossy_parts(info, E::PROPERTIES, E::SEPARATOR, (info.table, &row), info.is_copy())?;
+    }
     if info.is_copy() {
         entity::check_version::<E>(info.table, &row)?;
     }

@@ -272,7 +272,8 @@ impl<V, P, A> Rows<V, P, A> {
     ///
     /// # Errors
     /// Fails with the errors of [`all`](Self::all), and with [`Error::Cursor`](crate::Error::Cursor) for a cursor that
-    /// is damaged or belongs to another query.
+    /// is damaged or belongs to another query. A cursor is bound to what determines the rows and their order: the layout,
+    /// the partitions, the bounds, the filter and the limit. So a query with another projection accepts it.
     pub fn page<'t>(
         mut self,
         tables: &'t Tables,

@@ -29,18 +29,20 @@ const SEED: u64 = 0x6375_7273_6F72;
 const HASH: usize = size_of::<u64>();
 
 impl Cursor {
-    /// Returns the hash that binds cursors to a query. `filter` is the condition that the store does not evaluate;
-    /// `view` describes which entities, and which of their properties, the query reads.
+    /// Returns the hash that binds cursors to a query: to what determines its rows and their order, and not to what it
+    /// reads of each row. `filter` is the condition that the store does not evaluate; `entities` describes which entities
+    /// the query reads.
     pub(crate) fn hash_query(
         layout: &LayoutInfo,
         scan: &Scan,
         take: Option<usize>,
         filter: Option<&Condition>,
-        view: &str,
+        entities: &str,
     ) -> u64 {
-        let select = scan.select.as_ref().map(|select| select.join(","));
-        let filter = filter.map(Condition::to_string);
-        let asked = format!("{}\n{}\n{filter:?}\n{select:?}\n{take:?}\n{view}", scan.table, scan.odata());
+        // Who evaluates the filter depends on the projection.
+        let filter = scan.filter.as_ref().or(filter).map(Condition::to_string);
+        let scan = Scan { filter: None, ..scan.clone() };
+        let asked = format!("{}\n{}\n{filter:?}\n{take:?}\n{entities}", scan.table, scan.odata());
         XxHash3_64::oneshot(format!("{}\n{asked}", describe(layout)).as_bytes())
     }
 

@@ -427,11 +427,6 @@ impl Plan {
         self.select = selection;
     }
 
-    /// Returns the selection, if the query does not ask for whole rows.
-    pub(crate) fn selection(&self) -> Option<Selection> {
-        self.select
-    }
-
     /// Returns the properties to ask for in the layout's rows; `None` for all of them. For the entities' own rows they
     /// include `seen_by`, the properties that decide whether a row is visible. Rows of entities and copies have a
     /// version.
@@ -460,6 +455,12 @@ impl Plan {
     /// Checks whether index rows that point to entities hold all properties that the query needs.
     pub(crate) fn is_covered(&self) -> bool {
         self.select.is_some_and(|selection| selection.is_covered(self.layout, self.filter.as_deref()))
+    }
+
+    /// Checks whether the store may read rows of other kinds between those that the query returns.
+    pub(crate) fn reads_other_kinds(&self) -> bool {
+        // Row keys with a prefix of their own are a range without other rows.
+        self.layout.index.is_none() && self.layout.row_prefix.is_empty() && self.visible.is_one_of_several()
     }
 
     /// Checks whether a filter drops rows or entities that were read.

@@ -27,11 +27,6 @@ impl Selection {
         Self { properties, unchecked }
     }
 
-    /// Returns the properties of the projection's fields; the name is empty for a field that only the key holds.
-    pub(crate) const fn properties(self) -> &'static [&'static str] {
-        self.properties
-    }
-
     /// Returns the properties to ask for in rows of the layout.
     pub(crate) fn of(self, layout: &'static LayoutInfo) -> Vec<&'static str> {
         let in_key = |name: &str| values(layout).any(|(_, other)| other == name);

@@ -8,7 +8,6 @@ use super::{
     lookups::PointerReader,
     plan::{Plan, Reached},
     ready::ReadyIndex,
-    selection::Selection,
     slices::Slices,
     stages::{OnTableRow, PageDemand, Stages, after},
     visible::Visible,
@@ -29,7 +28,6 @@ pub(crate) struct Source {
     pub(crate) pages: RowPages,
     layout: usize,
     entities: Visible,
-    selection: Option<Selection>,
     /// True if the rows are the entities' own rows, not those of an index.
     is_primary: bool,
     /// True if rows may be read without parsing their keys. Then a row of another entity may cause no key error, and
@@ -121,7 +119,6 @@ impl Source {
             pages,
             layout: plan.layout_number(),
             entities: plan.visible(),
-            selection: plan.selection(),
             is_primary: plan.layout().index.is_none(),
             is_keyless: false,
             start: Some(Start { scans, resumed: None, index, slices, is_nothing: plan.is_nothing() }),
@@ -274,9 +271,8 @@ impl Source {
     pub(crate) fn query_hash(&self, layout: &LayoutInfo) -> u64 {
         let filter = self.lookups.as_ref().and_then(PointerReader::filter);
         let scan = self.start.as_ref().and_then(|start| start.scans.first());
-        // A projection of key fields asks for no property, but is another query than one without a projection.
-        let view = format!("{}\n{:?}", self.entities.fingerprint(), self.selection.map(Selection::properties));
-        scan.map_or(0, |scan| Cursor::hash_query(layout, scan, self.pages.remaining_in_query, filter, &view))
+        let entities = self.entities.fingerprint();
+        scan.map_or(0, |scan| Cursor::hash_query(layout, scan, self.pages.remaining_in_query, filter, &entities))
     }
 
     /// Checks the query as it continues after the row of a cursor.

@@ -63,6 +63,11 @@ impl Visible {
         Self { table: members[0].layouts()[0].table, kinds: Kinds::Group(members), shape: None, newest: None }
     }
 
+    /// Checks whether rows of other kinds may lie between those of a query: it asks for one kind of a table of several.
+    pub(crate) const fn is_one_of_several(self) -> bool {
+        matches!(self.kinds, Kinds::One(Some(_)))
+    }
+
     /// Returns the filter condition on the kind; `None` if rows have no kind, or there are too many kinds.
     pub(crate) fn is_kind(self) -> Option<Condition> {
         let kinds = Some(self.kinds).filter(|kinds| !kinds.are_many());

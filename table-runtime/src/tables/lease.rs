@@ -5,7 +5,7 @@
 //! and then waits until every lease that was read before has expired. No clock is compared with another one.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -32,9 +32,48 @@ impl Lease {
         now < self.until
     }
 
-    /// Checks whether half of the lease is over, so that it should be renewed.
+    /// Returns the time until the lease expires; zero if it has expired.
+    pub(crate) fn left(&self, now: Duration) -> Duration {
+        self.until.saturating_sub(now)
+    }
+
+    /// Checks whether half of the lease is over, so that somebody should renew it.
     pub(crate) fn is_aging(&self, now: Duration) -> bool {
-        now >= self.began + self.until.saturating_sub(self.began) / 2
+        self.left(now) <= self.length() / 2
+    }
+
+    /// Checks whether three quarters of the lease are over, so that nobody waits for another's renewal any more.
+    fn is_ending(&self, now: Duration) -> bool {
+        self.left(now) <= self.length() / 4
+    }
+
+    fn length(&self) -> Duration {
+        self.until.saturating_sub(self.began)
+    }
+}
+
+/// What a handle holds of a layout.
+pub(crate) enum Held<'a> {
+    /// A valid lease.
+    Valid(Lease),
+    /// A valid lease that the caller should renew.
+    Aging(Lease, Renewal<'a>),
+    /// No lease, or one that has expired.
+    Nothing,
+}
+
+/// The turn to renew a lease. While one operation has it, the others use the lease as it is. Dropping it, also with the
+/// operation, hands it on.
+pub(crate) struct Renewal<'a> {
+    leases: &'a Leases,
+    id: LayoutId,
+}
+
+impl Drop for Renewal<'_> {
+    fn drop(&mut self) {
+        if let Some(held) = lock(&self.leases.held).get_mut(&self.id) {
+            held.is_renewed = false;
+        }
     }
 }
 
@@ -45,12 +84,14 @@ pub(crate) struct Leases {
     held: Mutex<HashMap<LayoutId, HeldLease>>,
     /// Names under which entities are recorded, by the table and the present name of the entity.
     names: Mutex<HashMap<(&'static str, &'static str), String>>,
+    /// Entities that have indexes in the catalog, by the table and the present name of the entity.
+    indexed: Mutex<HashSet<(&'static str, &'static str)>>,
 }
 
 #[derive(Debug)]
 struct HeldLease {
     lease: Lease,
-    /// True while one operation renews the lease. The others use it until it expires.
+    /// True while one operation renews the lease.
     is_renewed: bool,
 }
 
@@ -62,7 +103,7 @@ impl Default for Leases {
 
 impl Leases {
     pub(crate) fn new(length: Duration) -> Self {
-        Self { length, held: Mutex::default(), names: Mutex::default() }
+        Self { length, held: Mutex::default(), names: Mutex::default(), indexed: Mutex::default() }
     }
 
     /// Returns an empty set of leases of the same length.
@@ -98,19 +139,32 @@ impl Leases {
         lock(&self.held).contains_key(id)
     }
 
-    /// Returns the lease if the caller may use it without a request. One caller in the second half of a lease gets
-    /// `None`, and renews it for all.
-    pub(crate) fn usable(&self, id: &LayoutId, now: Duration) -> Option<Lease> {
-        let mut held = lock(&self.held);
-        let held = held.get_mut(id)?;
-        if !held.lease.is_valid(now) {
-            return None;
-        }
-        if held.lease.is_aging(now) && !held.is_renewed {
+    /// Returns the lease of a layout. One caller in its second half is to renew it for all, and each caller in its last
+    /// quarter.
+    pub(crate) fn held(&self, id: &LayoutId, now: Duration) -> Held<'_> {
+        let mut all = lock(&self.held);
+        let Some(held) = all.get_mut(id).filter(|held| held.lease.is_valid(now)) else { return Held::Nothing };
+        let lease = held.lease.clone();
+        if lease.is_aging(now) && (!held.is_renewed || lease.is_ending(now)) {
             held.is_renewed = true;
-            return None;
+            return Held::Aging(lease, Renewal { leases: self, id: *id });
         }
-        Some(held.lease.clone())
+        Held::Valid(lease)
+    }
+
+    /// Remembers whether any program has indexes of the entity.
+    pub(crate) fn remember_indexes(&self, id: &LayoutId, has_indexes: bool) {
+        let (mut indexed, entity) = (lock(&self.indexed), (id.entity_table, id.entity));
+        if has_indexes {
+            indexed.insert(entity);
+        } else {
+            indexed.remove(&entity);
+        }
+    }
+
+    /// Checks whether any program has indexes of the entity, as far as the handle has read.
+    pub(crate) fn has_indexes(&self, id: &LayoutId) -> bool {
+        lock(&self.indexed).contains(&(id.entity_table, id.entity))
     }
 
     /// Returns the name under which the entity is recorded, if the handle knows it.

@@ -110,7 +110,7 @@ impl Record {
     }
 
     pub(crate) fn facts(&self) -> Facts {
-        self.facts.as_deref().and_then(|facts| serde_json::from_str(facts).ok()).unwrap_or_default()
+        Facts::of(self.facts.as_deref())
     }
 
     pub(crate) fn set_facts(&mut self, facts: &Facts) {
@@ -134,6 +134,13 @@ pub(crate) struct Facts {
     pub(crate) moved: Option<Place>,
     /// True if the rows of moved entities are deleted.
     pub(crate) dropped: bool,
+}
+
+impl Facts {
+    /// Returns the facts of this text; none if it is damaged.
+    pub(crate) fn of(text: Option<&str>) -> Self {
+        text.and_then(|facts| serde_json::from_str(facts).ok()).unwrap_or_default()
+    }
 }
 
 /// Place of an entity: its table and its name.

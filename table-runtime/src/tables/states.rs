@@ -2,8 +2,8 @@
 
 use super::{
     Tables,
-    lease::Lease,
-    record::{Head, KEY, LayoutId, Record, State},
+    lease::{Held, Lease},
+    record::{Facts, Head, KEY, LayoutId, Record, State},
 };
 use crate::{
     Error, PropertyType, Result, Row, TableEntity,
@@ -30,11 +30,8 @@ impl Tables {
     /// # Errors
     /// Returns an error if the index is not ready, or is not recorded.
     pub(crate) async fn lease(&self, id: &LayoutId) -> Result<Lease> {
-        if let Some(lease) = self.leases().usable(id, self.backend().clock()) {
-            return Ok(lease);
-        }
         let (table, index) = (id.entity_table.to_owned(), id.name.to_owned());
-        match self.renew(id).await? {
+        match self.state(id).await? {
             Some((State::Ready, Some(lease))) => Ok(lease),
             Some((State::Gone, _)) => Err(Error::IndexDropped { table, index }),
             Some(_) => Err(Error::IndexBuilding { table, index }),
@@ -45,10 +42,21 @@ impl Tables {
 
     /// Checks whether the index is recorded as ready.
     pub(crate) async fn has_ready_index(&self, id: &LayoutId) -> Result<bool> {
-        if self.leases().usable(id, self.backend().clock()).is_some() {
-            return Ok(true);
+        Ok(matches!(self.state(id).await?, Some((State::Ready, _))))
+    }
+
+    /// Returns the state of a layout, with a lease of it if it is ready; `None` if the layout is not recorded. It takes
+    /// no request while the handle holds a valid lease, except for a renewal.
+    async fn state(&self, id: &LayoutId) -> Result<Option<(State, Option<Lease>)>> {
+        match self.leases().held(id, self.backend().clock()) {
+            Held::Valid(lease) => Ok(Some((State::Ready, Some(lease)))),
+            Held::Aging(lease, _turn) => match self.renew(id).await {
+                // The lease is valid all the same. The next caller tries again.
+                Err(_) if lease.is_valid(self.backend().clock()) => Ok(Some((State::Ready, Some(lease)))),
+                renewed => renewed,
+            },
+            Held::Nothing => self.renew(id).await,
         }
-        Ok(matches!(self.renew(id).await?, Some((State::Ready, _))))
     }
 
     /// Checks that the index was ready, without a gap, from the moment at which the caller got the lease until now. Call
@@ -73,32 +81,32 @@ impl Tables {
     /// # Errors
     /// Returns an error if a migration has moved the entity.
     pub(crate) async fn write_lease(&self, id: &LayoutId) -> Result<Option<Lease>> {
-        if let Some(lease) = self.leases().usable(id, self.backend().clock()) {
-            return Ok(Some(lease));
-        }
         if !self.leases().has_held(id) {
             return Ok(None);
         }
-        self.renewed_write_lease(id).await
-    }
-
-    /// Checks that the entity was not moved while it was written.
-    ///
-    /// # Errors
-    /// Returns an error if a migration has moved the entity meanwhile, so that what was written may not be moved.
-    pub(crate) async fn confirm_write(&self, id: &LayoutId, lease: &Lease) -> Result<()> {
-        if lease.is_valid(self.backend().clock()) {
-            return Ok(());
-        }
-        self.renewed_write_lease(id).await.map(drop)
-    }
-
-    async fn renewed_write_lease(&self, id: &LayoutId) -> Result<Option<Lease>> {
-        match self.renew(id).await? {
+        match self.state(id).await? {
             Some((State::Ready, lease)) => Ok(lease),
             // The record was removed with its table.
             None => Ok(None),
             Some(_) => Err(self.moved(id).await?),
+        }
+    }
+
+    /// Returns the lease of a write, or if it has ended one that begins now; `None` if the record was removed with its
+    /// table. A migration leaves the place for longer than a lease before it moves the entity, so whoever asks as soon as
+    /// the lease has ended notices it.
+    ///
+    /// # Errors
+    /// Returns the reason why there is none.
+    pub(crate) async fn renewed(&self, id: &LayoutId, lease: &Lease) -> Result<Option<Lease>, String> {
+        if lease.is_valid(self.backend().clock()) {
+            return Ok(Some(lease.clone()));
+        }
+        match self.renew(id).await {
+            Ok(Some((State::Ready, lease))) => Ok(lease),
+            Ok(None) => Ok(None),
+            Ok(Some(_)) => Err("a migration may have moved the entity meanwhile".to_owned()),
+            Err(error) => Err(format!("a migration may have moved the entity meanwhile: {error}")),
         }
     }
 
@@ -130,6 +138,11 @@ impl Tables {
         let row = row.as_ref();
         let mut reader = RowReader::new(Record::LAYOUTS[0].table, &row);
         let state = reader.property("State", PropertyType::String, <State as crate::Property>::from_value)?;
+        if id.name == KEY {
+            let facts =
+                reader.property("Facts", PropertyType::String, <Option<String> as crate::Property>::from_value)?;
+            self.leases().remember_indexes(id, !Facts::of(facts.as_deref()).indexes.is_empty());
+        }
         let lease = (state == State::Ready).then(|| self.leases().keep(*id, row.etag.clone(), began));
         Ok(Some((state, lease)))
     }

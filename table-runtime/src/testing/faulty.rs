@@ -3,6 +3,7 @@
 use std::{
     error, fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use super::{
@@ -11,7 +12,7 @@ use super::{
 };
 use crate::{
     ETag, Error, OutcomeUnknownError, Result, Row, Tables,
-    backend::{Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Reader, Scan, forward_requests},
+    backend::{Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Reader, Scan},
 };
 
 /// A way in which a request fails.
@@ -30,15 +31,15 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All faults.
+    /// All faults of a request.
     pub const ALL: [Self; 5] =
         [Self::Refused, Self::AnswerLost, Self::RequestLost, Self::StopsBefore, Self::StopsAfter];
-
-    /// Checks whether the later requests fail as well.
-    const fn lasts(self) -> bool {
-        matches!(self, Self::StopsBefore | Self::StopsAfter)
-    }
 }
+
+/// Time that a late answer takes.
+const LATE: Duration = Duration::from_hours(1);
+/// The table of the catalog.
+const CATALOG: &str = "TableLayouts";
 
 /// A backend that passes requests on to another one until a test makes one fail.
 #[derive(Debug)]
@@ -55,45 +56,86 @@ pub struct Faults(Arc<Mutex<FaultState>>);
 struct FaultState {
     armed: Option<Armed>,
     hit: Option<Request>,
+    /// Time that has passed for late answers.
+    passed: Duration,
 }
 
 #[derive(Debug)]
 struct Armed {
-    fault: Fault,
+    kind: ArmedKind,
     /// Number of requests that succeed before the one that fails.
     before: usize,
     /// True if only writes are counted and fail.
     is_of_writes: bool,
 }
 
-/// The failure of one request.
-struct Hit {
-    fault: Fault,
-    /// True if this is the chosen request, not one after it.
-    is_first: bool,
+#[derive(Clone, Copy, Debug)]
+enum ArmedKind {
+    Fault(Fault),
+    /// A late answer. If true, no later read of the catalog is answered.
+    Late(bool),
 }
 
-impl Hit {
-    /// Checks whether the request is carried out all the same.
-    const fn applies(&self) -> bool {
-        self.is_first && matches!(self.fault, Fault::AnswerLost | Fault::StopsAfter)
+/// What the armed fault does to one request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// Nothing.
+    None,
+    /// It is answered late.
+    Late,
+    /// It fails.
+    Fails {
+        /// True if it is carried out all the same.
+        is_applied: bool,
+        /// True if the writer does not know the outcome.
+        is_doubtful: bool,
+    },
+}
+
+impl Effect {
+    /// Returns the effect on the chosen request.
+    const fn of(kind: ArmedKind) -> Self {
+        match kind {
+            ArmedKind::Fault(Fault::Refused | Fault::StopsBefore) => {
+                Self::Fails { is_applied: false, is_doubtful: false }
+            }
+            ArmedKind::Fault(Fault::RequestLost) => Self::Fails { is_applied: false, is_doubtful: true },
+            ArmedKind::Fault(Fault::AnswerLost | Fault::StopsAfter) => {
+                Self::Fails { is_applied: true, is_doubtful: true }
+            }
+            ArmedKind::Late(_) => Self::Late,
+        }
     }
 
-    /// Checks whether the writer does not know the outcome.
-    const fn is_doubtful(&self) -> bool {
-        self.is_first && matches!(self.fault, Fault::AnswerLost | Fault::RequestLost | Fault::StopsAfter)
+    /// Returns the effect on a request after the chosen one.
+    const fn later(kind: ArmedKind, is_read_of_catalog: bool) -> Self {
+        let fails = match kind {
+            ArmedKind::Fault(fault) => matches!(fault, Fault::StopsBefore | Fault::StopsAfter),
+            ArmedKind::Late(without_catalog) => without_catalog && is_read_of_catalog,
+        };
+        if fails { Self::Fails { is_applied: false, is_doubtful: false } } else { Self::None }
     }
 }
 
 impl Faults {
     /// Makes the `n`th request from now on fail, counted from 0.
     pub fn arm(&self, fault: Fault, n: usize) {
-        self.set(Some(Armed { fault, before: n, is_of_writes: false }));
+        self.set(Some(Armed { kind: ArmedKind::Fault(fault), before: n, is_of_writes: false }));
     }
 
     /// Makes the `n`th write from now on fail, counted from 0. Reads and requests for tables before it succeed.
     pub fn arm_write(&self, fault: Fault, n: usize) {
-        self.set(Some(Armed { fault, before: n, is_of_writes: true }));
+        self.set(Some(Armed { kind: ArmedKind::Fault(fault), before: n, is_of_writes: true }));
+    }
+
+    /// Makes the answer to the `n`th request from now on come an hour after the request, counted from 0: the request is
+    /// carried out, and every lease that a handle holds has ended (see [`Tables::with_lease`]). If `without_catalog` is true,
+    /// no later read of the catalog is answered.
+    ///
+    /// It has an effect on handles that hold leases, those that called [`create`](Tables::create) or queried an index.
+    /// Nobody waits: the clock of the backend shows the hour.
+    pub fn arm_late(&self, n: usize, without_catalog: bool) {
+        self.set(Some(Armed { kind: ArmedKind::Late(without_catalog), before: n, is_of_writes: false }));
     }
 
     /// Lets every request succeed from now on.
@@ -107,27 +149,32 @@ impl Faults {
     }
 
     fn set(&self, armed: Option<Armed>) {
-        *self.lock() = FaultState { armed, hit: None };
+        let mut state = self.lock();
+        (state.armed, state.hit) = (armed, None);
     }
 
-    /// Counts a request. Returns how it fails, if it does.
-    fn next(&self, is_write: bool, request: impl FnOnce() -> Request) -> Option<Hit> {
+    /// Counts a request. Returns what happens to it.
+    fn next(&self, table: &str, is_write: bool, request: impl FnOnce() -> Request) -> Effect {
         let mut state = self.lock();
         let has_failed = state.hit.is_some();
-        let armed = state.armed.as_mut()?;
-        let fault = armed.fault;
+        let Some(armed) = state.armed.as_mut() else { return Effect::None };
+        let kind = armed.kind;
         if has_failed {
-            return fault.lasts().then_some(Hit { fault, is_first: false });
+            return Effect::later(kind, !is_write && table.ends_with(CATALOG));
         }
         if armed.is_of_writes && !is_write {
-            return None;
+            return Effect::None;
         }
         if let Some(before) = armed.before.checked_sub(1) {
             armed.before = before;
-            return None;
+            return Effect::None;
         }
         state.hit = Some(request());
-        Some(Hit { fault, is_first: true })
+        let effect = Effect::of(kind);
+        if effect == Effect::Late {
+            state.passed += LATE;
+        }
+        effect
     }
 
     fn lock(&self) -> MutexGuard<'_, FaultState> {
@@ -149,9 +196,9 @@ impl<B: Backend> Faulty<B> {
         request: impl FnOnce() -> Request,
         answer: impl Future<Output = Result<T>>,
     ) -> Result<T> {
-        match self.faults.next(false, request) {
-            Some(_) => Err(no_answer(table, operation)),
-            None => answer.await,
+        match self.faults.next(table, false, request) {
+            Effect::Fails { .. } => Err(no_answer(table, operation)),
+            Effect::None | Effect::Late => answer.await,
         }
     }
 
@@ -162,8 +209,8 @@ impl<B: Backend> Faulty<B> {
         request: impl FnOnce() -> Request,
         answer: impl Future<Output = Result<T>>,
     ) -> Result<T> {
-        let Some(hit) = self.faults.next(false, request) else { return answer.await };
-        if hit.applies() {
+        let Effect::Fails { is_applied, .. } = self.faults.next(table, false, request) else { return answer.await };
+        if is_applied {
             // A refusal is an answer as well and is lost with it.
             let _ = answer.await;
         }
@@ -177,12 +224,13 @@ impl<B: Backend> Faulty<B> {
         answer: impl Future<Output = Result<T, E>>,
         failed: fn(Error) -> E,
     ) -> Result<T, E> {
-        let Some(hit) = self.faults.next(true, || Request::Execute(groups.to_vec())) else { return answer.await };
-        if hit.applies() {
+        let row = first_row(groups);
+        let effect = self.faults.next(&row.table, true, || Request::Execute(groups.to_vec()));
+        let Effect::Fails { is_applied, is_doubtful } = effect else { return answer.await };
+        if is_applied {
             let _ = answer.await;
         }
-        let row = first_row(groups);
-        Err(failed(if hit.is_doubtful() {
+        Err(failed(if is_doubtful {
             Box::new(OutcomeUnknownError::new(name(groups), row, "the test lost it")).into()
         } else {
             no_answer(&row.table, name(groups))
@@ -272,7 +320,30 @@ impl<B: Backend> Backend for Faulty<B> {
         self.inner.side_by_side()
     }
 
-    forward_requests!(this => this.inner; time);
+    fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
+        self.inner.pause(delay)
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
+        self.inner.sleep(time)
+    }
+
+    fn deadline(&self, time: Duration) -> BoxFuture<'_, ()> {
+        self.inner.deadline(time)
+    }
+
+    fn clock(&self) -> Duration {
+        let passed = self.faults.lock().passed;
+        self.inner.clock() + passed
+    }
+
+    fn system(&self) -> &'static str {
+        self.inner.system()
+    }
+
+    fn overloads(&self) -> u64 {
+        self.inner.overloads()
+    }
 }
 
 /// One run of a program on a store that failed at one request.

@@ -307,6 +307,11 @@ where
         })
     }
 
+    /// Never ends: the test decides which request is answered.
+    fn deadline(&self, _: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+
     /// Returns the time of the inner backend's clock. The observer records it.
     fn clock(&self) -> Duration {
         let now = self.inner.clock();

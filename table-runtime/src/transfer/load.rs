@@ -31,6 +31,7 @@ impl Tables {
     /// Rows that the store has at the same keys are replaced, and its other rows stay. Index rows are rows like others, so
     /// load a whole dump into an empty store; in a store with other entities, [`verify`](Self::verify) the indexes
     /// afterwards. To load the same lines again does no harm.
+    /// A transaction whose answer was lost is sent again, so no other program may write these rows meanwhile.
     ///
     /// Rows of one partition that follow each other are written in transactions of up to 100 rows, several of which are in
     /// flight. The reader is read line by line, and the task waits for it meanwhile.

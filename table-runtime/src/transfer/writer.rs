@@ -16,7 +16,8 @@ use crate::{
 const GROUPS: usize = 64;
 /// Number of bytes of properties after which a transaction is full. Their JSON may be several times as large.
 const BYTES: usize = 512 * 1024;
-/// Number of times that a write is tried whose answer was lost. Each writes the same rows.
+/// Number of times that a write is tried whose answer was lost. Each writes the same rows, which no other program may
+/// write meanwhile.
 const ATTEMPTS: usize = 5;
 
 /// A writer of rows, new or in place of those with the same keys. It writes no index rows: they are rows of their own.
@@ -173,20 +174,21 @@ impl fmt::Debug for RowWriter {
 async fn write_group(backend: &dyn Backend, group: Group) -> Result<()> {
     let mut parts = vec![group];
     while let Some(mut part) = parts.pop() {
-        let mut attempts = 0;
+        let mut lost = Vec::new();
         let written = loop {
-            attempts += 1;
             let written = match part.check() {
                 Ok(()) => backend.execute(&part).await,
                 Err(error) => Err(error),
             };
-            match written {
-                Err(Error::OutcomeUnknown(_)) if attempts < ATTEMPTS => {}
-                written => break written,
+            match (written, lost.len() + 1 < ATTEMPTS) {
+                (Err(unknown @ Error::OutcomeUnknown(_)), true) => lost.push(unknown),
+                // An earlier attempt may have been applied, whatever this one says.
+                (Err(error), _) => break Err(lost.pop().unwrap_or(error)),
+                (Ok(_), _) => break Ok(()),
             }
         };
         match written {
-            Ok(_) => {}
+            Ok(()) => {}
             // A part is too large, or Azurite cannot read one of its keys in a transaction.
             Err(Error::Limit(_)) if part.operations.len() > 1 => {
                 let operations = part.operations.split_off(part.operations.len() / 2);

@@ -52,7 +52,7 @@ use futures_util::{FutureExt, future::LocalBoxFuture};
 use table_runtime::{
     Tables,
     backend::Backend,
-    testing::{Request, Schedule, Scheduled, Waiting},
+    testing::{Faults, Faulty, Request, Schedule, Scheduled, Waiting},
 };
 
 use crate::{
@@ -83,6 +83,8 @@ struct EntityFns {
 pub struct Stage {
     /// The tables of the store. Each request to them is a step.
     pub tables: Tables,
+    /// The faults of the requests to `tables`. A request that fails without being sent is no step.
+    pub faults: Faults,
     backend: Arc<Scheduled<Plain, Past>>,
     store: Plain,
     past: Past,
@@ -93,8 +95,9 @@ impl Stage {
         let (store, past) = (store.clone(), Past::default());
         let (backend, schedule) = Scheduled::observed(store.clone(), past.clone());
         let backend = Arc::new(backend);
-        let tables = Tables::new(Arc::clone(&backend));
-        (Self { tables, backend, store, past: past.clone() }, schedule, past)
+        let (failing, faults) = Faulty::new(Arc::clone(&backend));
+        let tables = Tables::new(failing);
+        (Self { tables, faults, backend, store, past: past.clone() }, schedule, past)
     }
 
     /// Waits for this time, in one step. No time at all is a step too: the operation goes on at any later moment.

@@ -9,7 +9,7 @@ use std::{cell::RefCell, collections::HashSet, future::poll_fn, pin::pin, task::
 use anyhow::{Context, Result, ensure};
 use explorer::{
     depth::Depth,
-    explore::{Explored, Explorer, Op, Progress, Seen, op},
+    explore::{Explored, Explorer, Op, Progress, Seen, Stage, op, staged},
     items::{self, Fields, ItemKind, Write, clashes, contents, fill, fixed, old_store, promised, ready, sound, store},
 };
 use futures_util::FutureExt;
@@ -50,11 +50,13 @@ enum Act {
     Fill,
     /// Operation whose future is dropped after this many waits. Requests that it has sent may arrive at any later time.
     Dropped(&'static Act, usize),
+    /// Operation whose leases end at its request of this number, and which cannot read the catalog from then on.
+    Late(&'static Act, usize),
 }
 
 use Act::{
-    Bare, Both, Delete, Dropped, Extra, Fill, Insert, InsertAll, Merge, Modify, ModifyOrInsert, Note, Patch, PatchIf,
-    RemoveAll, RemoveRead, Repair, Rewrapped, Update, UpsertAll,
+    Bare, Both, Delete, Dropped, Extra, Fill, Insert, InsertAll, Late, Merge, Modify, ModifyOrInsert, Note, Patch,
+    PatchIf, RemoveAll, RemoveRead, Repair, Rewrapped, Update, UpsertAll,
 };
 
 /// Outcome of an operation.
@@ -71,6 +73,10 @@ enum Outcome {
     Failed(bool, bool),
     /// It was dropped because it was repeated too often.
     Left,
+    /// Its lease ended: nothing was written.
+    Refused,
+    /// Its lease ended, and it may have been applied.
+    Unknown,
 }
 
 /// Number of waits after which a repeated operation is dropped, during its second or third attempt. Two operations may
@@ -84,6 +90,8 @@ fn outcome<T>(result: table_runtime::Result<T>) -> Outcome {
         Err(Error::UniqueViolation(_)) => Outcome::Violation,
         Err(Error::ConditionNotMet(_) | Error::Aborted(_)) => Outcome::Conflict,
         Err(Error::NotFound(_)) => Outcome::Nothing,
+        Err(Error::NoAnswer { .. }) => Outcome::Refused,
+        Err(Error::OutcomeUnknown(_)) => Outcome::Unknown,
         Err(error) => panic!("{error}"),
     }
 }
@@ -187,6 +195,7 @@ async fn run(kind: &'static dyn ItemKind, tables: Tables, act: Act) -> Outcome {
         Dropped(act, waits) => {
             dropped(Box::pin(run(kind, tables.clone(), *act)), waits).await.unwrap_or(Outcome::Nothing)
         }
+        Late(act, _) => Box::pin(run(kind, tables.clone(), *act)).await,
     }
 }
 
@@ -214,7 +223,7 @@ impl Act {
             }
             InsertAll(one, other) | UpsertAll(one, other) => vec![one.id, other.id],
             // A patch may change a pending insert, and is lost if that is aborted.
-            Patch(_) | Extra(_) | Delete(_) | RemoveAll(..) | RemoveRead(..) | Repair | Fill | Dropped(..) => Vec::new(),
+            Patch(_) | Extra(_) | Delete(_) | RemoveAll(..) | RemoveRead(..) | Repair | Fill | Dropped(..) | Late(..) => Vec::new(),
         }
     }
 
@@ -223,7 +232,7 @@ impl Act {
             Delete(deleted) => deleted == id,
             RemoveAll(one, other) | RemoveRead(one, other) => [one, other].contains(&id),
             Both(one, other) => [one, other].contains(&Write::Delete(id)),
-            Dropped(act, _) => act.deletes(id),
+            Dropped(act, _) | Late(act, _) => act.deletes(id),
             _ => false,
         }
     }
@@ -231,7 +240,7 @@ impl Act {
     /// Checks whether the operation may change an item in any way.
     fn changes(self, id: u32) -> bool {
         match self {
-            Dropped(act, _) => act.changes(id),
+            Dropped(act, _) | Late(act, _) => act.changes(id),
             Patch(patched) | Extra(patched) => patched == id,
             act => act.deletes(id) || act.written().contains(&id),
         }
@@ -245,7 +254,7 @@ impl Act {
             Both(one, other) => [one, other]
                 .iter()
                 .any(|write| matches!(write, Write::Insert(fields) | Write::Upsert(fields) if fields.id == id)),
-            Dropped(act, _) => act.replaces(id),
+            Dropped(act, _) | Late(act, _) => act.replaces(id),
             act => act.deletes(id),
         }
     }
@@ -282,7 +291,7 @@ impl Act {
             Modify(own, ..) | ModifyOrInsert(own, ..) if own == id => Some(1),
             // A merge writes every field that the entity knows.
             Patch(own) | PatchIf(own) | Merge(own, ..) if own == id => None,
-            UpsertAll(..) | Both(..) | InsertAll(..) | Dropped(..) => None,
+            UpsertAll(..) | Both(..) | InsertAll(..) | Dropped(..) | Late(..) => None,
             act if act.deletes(id) => None,
             _ => Some(0),
         }
@@ -300,12 +309,19 @@ struct Check<'a> {
 impl Check<'_> {
     async fn check(&self, seen: &Seen<'_, Outcome>) -> Result<()> {
         let is_ready = ready(self.kind, &seen.tables).await?;
+        for (act, progress) in self.acts.iter().zip(&seen.ops) {
+            let is_lost = matches!(progress, Progress::Ended(Outcome::Refused | Outcome::Unknown));
+            ensure!(!is_lost || matches!(act, Late(..)), "{act:?} gave {progress:?}");
+        }
         if seen.is_at_rest() {
             let all = promised(self.kind, &seen.tables).await?;
             self.acknowledged(seen, &all)?;
             self.keeps_unknown(seen, &all).await?;
             let is_left = self.acts.iter().any(|act| matches!(act, Dropped(..)))
-                || seen.ops.iter().any(|progress| matches!(progress, Progress::Ended(Outcome::Left)));
+                || seen
+                    .ops
+                    .iter()
+                    .any(|progress| matches!(progress, Progress::Ended(Outcome::Left | Outcome::Unknown)));
             if is_ready && !is_left {
                 sound(self.kind, &seen.tables, &all).await.context("at rest")?;
             }
@@ -422,8 +438,16 @@ fn explore(kind: &'static dyn ItemKind, reach: Reach, start: Start, acts: &[Act]
         Start::Old(items) => old_store(kind, reach, items).now_or_never(),
     };
     let plain = plain.context("a plain store does not wait")??;
-    let ops: Vec<Op<_>> =
-        acts.iter().copied().map(|act| op(format!("{act:?}"), move |tables| run(kind, tables, act))).collect();
+    let operation = |act: Act| match act {
+        // The handle gets leases, of which the store's own clock shows the end.
+        Late(_, at) => staged(format!("{act:?}"), move |stage: Stage| {
+            stage.faults.arm_late(at, true);
+            run(kind, stage.tables, act)
+        })
+        .prepared(move |stage: Stage| async move { kind.create(&stage.tables).await.expect("the store answers") }),
+        _ => op(format!("{act:?}"), move |tables| run(kind, tables, act)),
+    };
+    let ops: Vec<Op<_>> = acts.iter().copied().map(operation).collect();
     let explored = Explorer::default().explore(&plain, &ops, async |seen| check.check(seen).await);
     let explored = explored.with_context(|| format!("{acts:?} on {start:?}"))?;
     if Depth::Full.is_reached() {
@@ -898,6 +922,32 @@ mod mixed_three {
             return explore_lists(KIND, Reach::Partition, &[CROSSINGS]);
         }
         explore_sets(KIND, Reach::Partition, [CROSSINGS[0], CROSSINGS[2]])
+    }
+}
+
+/// Leases that end at each request of a write, without a catalog from then on, beside a writer that wants the value.
+mod late {
+    use super::*;
+
+    #[test]
+    fn unique_elsewhere() -> Result<()> {
+        let insert: [Act; 4] = [0, 1, 2, 3].map(|at| Late(&Insert(1, 1, 1), at));
+        let update: [Act; 6] = [0, 1, 2, 3, 4, 5].map(|at| Late(&Update(1, 2, 2), at));
+        let delete: [Act; 5] = [0, 1, 2, 3, 4].map(|at| Late(&Delete(1), at));
+        for kind in [items::unique_elsewhere::KIND, items::unique_include_elsewhere::KIND] {
+            for act in insert {
+                explore(kind, Reach::Partition, NONE, &[act, Insert(2, 1, 1)])?;
+                explore(kind, Reach::Partition, NONE, &[act, Insert(1, 2, 2)])?;
+            }
+            for act in update {
+                explore(kind, Reach::Partition, ONE, &[act, Insert(2, 2, 2)])?;
+                explore(kind, Reach::Partition, ONE, &[act, Insert(2, 1, 1)])?;
+            }
+            for act in delete {
+                explore(kind, Reach::Partition, ONE, &[act, Insert(2, 1, 1)])?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -17,6 +17,8 @@ crate::conformance! {
     drop_slices_deletes_slices_of_the_tenant
     a_name_that_no_table_can_have_is_refused_before_sending
     a_prefix_cannot_complete_the_name_of_the_records
+    a_table_that_a_longer_prefix_could_have_is_refused
+    no_job_of_a_tenant_touches_the_tables_of_another_one
     prefixes_of_prefixes_are_joined
     lost_answers_are_examined_under_a_prefix
 }
@@ -93,7 +95,7 @@ async fn names(store: &Store) -> Result<Vec<String>> {
 }
 
 async fn tenants_do_not_see_each_other(store: &Store) -> Result<()> {
-    let (one, other) = (store.tables.with_prefix("one"), store.tables.with_prefix("two"));
+    let (one, other) = (store.tables.with_prefix("one1"), store.tables.with_prefix("two2"));
     for tables in [&one, &other] {
         tables.create::<Staff>().await?;
         // Each tenant has the unique values once.
@@ -187,7 +189,7 @@ async fn pages_and_jobs_resume_under_a_prefix(store: &Store) -> Result<()> {
 }
 
 async fn an_index_is_built_for_each_tenant(store: &Store) -> Result<()> {
-    let (one, other) = (store.tables.with_prefix("one"), store.tables.with_prefix("two"));
+    let (one, other) = (store.tables.with_prefix("one1"), store.tables.with_prefix("two2"));
     for tables in [&one, &other] {
         tables.create::<KindOfStaff>().await?;
         for id in 1..=3 {
@@ -202,16 +204,16 @@ async fn an_index_is_built_for_each_tenant(store: &Store) -> Result<()> {
     assert_eq!(IndexedStaff::by_email("2@x.org").get(&one).await?.map(|staff| staff.id), Some(2));
     assert_eq!(one.verify::<IndexedStaff>().all().await?, []);
     // A handle that was made before and one that is made now find the state of their own tenant.
-    for tables in [&other, &store.tables.with_prefix("two")] {
+    for tables in [&other, &store.tables.with_prefix("two2")] {
         let building = IndexedStaff::by_email("2@x.org").get(tables).await.expect_err("it is not built");
         assert!(matches!(building, Error::IndexBuilding { .. }), "{building}");
     }
-    assert!(IndexedStaff::by_email("2@x.org").exists(&store.tables.with_prefix("one")).await?);
+    assert!(IndexedStaff::by_email("2@x.org").exists(&store.tables.with_prefix("one1")).await?);
     Ok(())
 }
 
 async fn drop_slices_deletes_slices_of_the_tenant(store: &Store) -> Result<()> {
-    let (one, other) = (store.tables.with_prefix("one"), store.tables.with_prefix("two"));
+    let (one, other) = (store.tables.with_prefix("one1"), store.tables.with_prefix("two2"));
     for tables in [&one, &other, &store.tables] {
         tables.create::<Line>().await?;
         for at in [MAY, JUNE] {
@@ -232,8 +234,9 @@ async fn drop_slices_deletes_slices_of_the_tenant(store: &Store) -> Result<()> {
 
 async fn a_name_that_no_table_can_have_is_refused_before_sending(store: &Store) -> Result<()> {
     // The entity's table could have such a name, but not that of the index, or that of the records.
-    let (long, longest) = ("x".repeat(52), "x".repeat(55));
-    for prefix in [long.as_str(), &longest, "7", "a-b", "ä", " "] {
+    let (long, longest) = (format!("{}1", "x".repeat(51)), format!("{}1", "x".repeat(54)));
+    // These are no prefixes: `a` with `bPosts` would be `ab` with `Posts`.
+    for prefix in [long.as_str(), &longest, "", "a", "7", "7a", "a7b", "a-7", "ä7", " ", "a1 "] {
         let tables = store.tables.with_prefix(prefix);
         store.probe.requests();
         let error = tables.create::<Staff>().await.expect_err("no table can have the name");
@@ -241,8 +244,13 @@ async fn a_name_that_no_table_can_have_is_refused_before_sending(store: &Store) 
         assert!(limit.table.starts_with(prefix) && limit.found.contains(prefix), "{error}");
         let created = tables.create::<Line>().await;
         assert!(matches!(created, Err(Error::Limit(_))), "{prefix}: {created:?}");
-        assert_eq!(store.probe.requests(), 0, "{prefix}");
+        assert!(tables.inventory().await.is_err() || prefix.len() > 50, "{prefix}");
+        assert_eq!(store.probe.requests(), usize::from(prefix.len() > 50), "{prefix}");
+        // A longer prefix does not make it one.
+        let created = tables.with_prefix("b2").create::<Staff>().await;
+        assert!(matches!(created, Err(Error::Limit(_))), "{prefix}: {created:?}");
     }
+    store.probe.requests();
     // Other requests do not reach the store either.
     let tables = store.tables.with_prefix("7");
     let results = [
@@ -269,30 +277,78 @@ struct Drawing {
     id: u32,
 }
 
+/// Entity whose table under the prefix `a1` would be that of [`Staff`] under `a1b2`.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "b2Staff")]
+struct Nested {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+}
+
 async fn a_prefix_cannot_complete_the_name_of_the_records(store: &Store) -> Result<()> {
-    // The records of the prefix `one` are in `oneTableLayouts`.
-    for prefix in ["Table", "tAbLe", "oneTable"] {
-        let tables = store.tables.with_prefix(prefix);
-        for result in [tables.create::<Drawing>().await, tables.insert(&Drawing { id: 1 }).await.map(drop)] {
-            let error = result.expect_err("the name is reserved");
-            assert!(matches!(&error, Error::Limit(limit) if limit.limit.contains("TableLayouts")), "{error}");
-        }
+    // The records are in `Table1TableLayouts`, since a prefix ends with a digit.
+    let tables = store.tables.with_prefix("Table1");
+    tables.create::<Drawing>().await?;
+    tables.insert(&Drawing { id: 1 }).await?;
+    assert_eq!(names(store).await?, ["Table1Layouts", "Table1TableLayouts"]);
+    Ok(())
+}
+
+async fn a_table_that_a_longer_prefix_could_have_is_refused(store: &Store) -> Result<()> {
+    let (outer, inner) = (store.tables.with_prefix("a1"), store.tables.with_prefix("a1b2"));
+    inner.create::<Staff>().await?;
+    inner.insert(&staff(1)).await?;
+    store.probe.requests();
+    for result in [outer.create::<Nested>().await, outer.insert(&Nested { id: 1 }).await.map(drop)] {
+        let error = result.expect_err("it is the table of the longer prefix");
+        assert!(matches!(&error, Error::Limit(limit) if limit.found == "`b2Staff`"), "{error}");
     }
-    store.tables.with_prefix("one").create::<Drawing>().await?;
-    // Other entities can have such a prefix.
-    store.tables.with_prefix("Table").create::<Counter>().await?;
-    assert_eq!(names(store).await?, ["TableCounters", "TableTableLayouts", "oneLayouts", "oneTableLayouts"]);
+    assert_eq!(store.probe.requests(), 0);
+    // Without a prefix there is no such rule.
+    store.tables.create::<Nested>().await?;
+    Ok(())
+}
+
+async fn no_job_of_a_tenant_touches_the_tables_of_another_one(store: &Store) -> Result<()> {
+    // Each begins with the one before.
+    let prefixes = ["a1", "a12", "a1b2", "A1B2c3"];
+    let tenants = prefixes.map(|prefix| store.tables.with_prefix(prefix));
+    for (number, tables) in (1..).zip(&tenants) {
+        tables.create::<Staff>().await?;
+        tables.create::<Line>().await?;
+        tables.insert(&staff(number)).await?;
+        tables.insert(&line(MAY, &number.to_string())).await?;
+    }
+    let own = ["Log201005", "Staff", "StaffByEmail", "TableLayouts"];
+    for (number, tables) in (1..).zip(&tenants) {
+        assert_eq!(tables.inventory().await?.tables, own);
+        let (mut dumped, copy) = (Vec::new(), Tables::in_memory()?);
+        tables.dump(&mut dumped).await?;
+        copy.load(dumped.as_slice()).await?;
+        assert_eq!(Staff::by_key("a").all(&copy).await?.iter().map(|staff| staff.id).collect::<Vec<_>>(), [number]);
+        assert_eq!(slices::<Line>(&copy).await?, ["Log201005"]);
+        assert_eq!(tables.verify::<Staff>().all().await?, []);
+        assert!(tables.repair::<Staff>().await?.fixed.is_empty());
+    }
+    // Neither does the deletion of what it has.
+    tenants[0].drop_slices::<Line>(..JUNE).await?;
+    tenants[0].remove(Staff::key("a", 1)).await?;
+    for (number, tables) in (2..).zip(&tenants[1..]) {
+        let email = format!("staff{number}@x.org");
+        assert_eq!(Staff::by_email(&email).get(tables).await?.as_deref(), Some(&staff(number)));
+        assert_eq!(Line::by_key("a").count(tables).await?, 1);
+    }
     Ok(())
 }
 
 async fn prefixes_of_prefixes_are_joined(store: &Store) -> Result<()> {
-    // `7` alone could not be a prefix.
-    let tables = store.tables.with_prefix("t").with_prefix("7");
+    let tables = store.tables.with_prefix("t7").with_prefix("u8");
     tables.create::<Counter>().await?;
     tables.insert(&Counter { name: "hits".into(), number: 1, count: 5 }).await?;
-    let same = store.tables.with_prefix("t7").with_prefix("");
+    let same = store.tables.with_prefix("t7u8");
     assert_eq!(Counter::key("hits", 1).get(&same).await?.map(|counter| counter.count), Some(5));
-    assert_eq!(names(store).await?, ["t7Counters", "t7TableLayouts"]);
+    assert_eq!(names(store).await?, ["t7u8Counters", "t7u8TableLayouts"]);
     Ok(())
 }
 

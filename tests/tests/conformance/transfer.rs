@@ -59,7 +59,7 @@ async fn a_loaded_dump_is_equal_and_its_indexes_are_ready(store: &Store) -> Resu
     let streamed: Vec<Vec<u8>> = tables.dump_stream().try_collect().await?;
     assert_eq!(String::from_utf8(streamed.concat())?, lines);
 
-    let copy = tables.with_prefix("copy");
+    let copy = tables.with_prefix("copy1");
     let mut counts = Vec::new();
     let loaded = copy.load(lines.as_bytes()).progress(|rows| counts.push(rows)).await?;
     assert_eq!(counts.last(), Some(&loaded.rows));
@@ -74,7 +74,7 @@ async fn a_loaded_dump_is_equal_and_its_indexes_are_ready(store: &Store) -> Resu
     copy.create::<Note>().await?;
 
     // An empty store has only the last line.
-    let empty = tables.with_prefix("empty");
+    let empty = tables.with_prefix("empty1");
     assert_eq!(dump(&empty).await?, "{\"@rows\":0}\n");
     Ok(())
 }
@@ -174,7 +174,7 @@ async fn a_catalog_is_not_replaced_by_another_one(store: &Store) -> Result<()> {
 
     fill(&store.tables).await?;
     let lines = dump(&store.tables).await?;
-    let other = store.tables.with_prefix("other");
+    let other = store.tables.with_prefix("other1");
     other.create::<Note>().await?;
     let before = RowReader::new(&other, Selection::table("TableLayouts")).await?.rows();
     let error = other.load(lines.as_bytes()).await.err();
@@ -195,7 +195,7 @@ async fn a_table_with_the_name_of_a_catalog_is_read_as_any_other(store: &Store) 
     writer.write(row(1)).await?;
     writer.create_table("Zones").await?;
     writer.flush().await?;
-    fill(&tables.with_prefix("a")).await?;
+    fill(&tables.with_prefix("a1")).await?;
     let mut reader = RowReader::new(tables, Selection::all().keys_only()).await?;
     let mut names = Vec::new();
     while let Some(part) = reader.next().await? {
@@ -209,7 +209,7 @@ async fn a_table_with_the_name_of_a_catalog_is_read_as_any_other(store: &Store) 
         }
     }
     // The catalog of a prefix is the last, as that of the handle would be.
-    assert_eq!(names, ["aNotes", "aNotesByTitle", "MyTableLayouts", "Zones", "aTableLayouts"]);
+    assert_eq!(names, ["a1Notes", "a1NotesByTitle", "MyTableLayouts", "Zones", "a1TableLayouts"]);
     Ok(())
 }
 

@@ -7,3 +7,4 @@ mod golden_indexes;
 mod golden_rows;
 mod index_requests;
 mod keys;
+mod prefixes;

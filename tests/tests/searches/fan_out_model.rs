@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use proptest::prelude::*;
 use table_runtime::{
     ETag, Result as TableResult, Row, RowSet, TableEntity, Tables, Value,
@@ -113,10 +113,13 @@ async fn fill(backend: &Pages, rows: u32) -> Result<()> {
     backend.create_table("Lines").await?;
     // Groups are written side by side, so that they share commits.
     let partitions = (0..u32::try_from(PARTITIONS)?).map(|bucket| async move {
+        // A row is in the partition of its source.
+        let is_there = |source: &u32| self::bucket(*source) == format!("{bucket:02}");
+        let source = (0..10_000).find(is_there).context("a source of each partition")?;
         for first in (0..rows).step_by(100) {
             let operations = (first..first + 100).map(|number| {
                 let number = number * 16 + bucket;
-                let properties = [("Source", Value::Int64(7)), ("Text", Value::String("text".to_owned()))];
+                let properties = [("Source", Value::Int64(source.into())), ("Text", Value::String("text".to_owned()))];
                 Operation { row_key: format!("{number:010}"), action: Action::Insert(properties.into_iter().collect()) }
             });
             let (table, partition_key) = ("Lines".into(), format!("{bucket:02}"));

@@ -4,6 +4,7 @@
 //! `TABLE_TESTS_DEPTH=deep` and `full` search more. `index_interleavings` is a package of its own, because it is optimised.
 
 mod broken_backends;
+mod bulk_faults;
 mod damaged_files;
 mod deployments;
 mod differential;
@@ -15,6 +16,7 @@ mod killed_backfill;
 mod killed_migration;
 mod killed_process;
 mod migration_interleavings;
+mod modify_turns;
 mod plain_store;
 mod random_programs;
 mod rolling_deployments;

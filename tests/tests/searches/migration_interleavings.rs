@@ -133,7 +133,8 @@ async fn run(stage: Stage, act: Act) -> bool {
     };
     match written {
         Ok(()) => true,
-        Err(Error::EntityMoved { .. }) => false,
+        // The second is the answer of a writer whose lease ended before the store answered.
+        Err(Error::EntityMoved { .. } | Error::OutcomeUnknown(_)) => false,
         Err(error) => panic!("{error}"),
     }
 }

@@ -1,4 +1,5 @@
-//! Random programs of several tasks on one store, request by request, with writes that are dropped midway.
+//! Random programs of several tasks on one store, request by request, with writes that are dropped midway, requests that
+//! fail or whose answers are lost, and leases that end.
 //!
 //! A seed determines the programs and the order of all requests: `TABLE_TESTS_SEED=7` runs one again.
 //! [`tests::history`] checks every state. In some states and at the end, every index has to agree with the entities.
@@ -25,13 +26,15 @@ use tests::{
     random::{Random, Seeds},
     stores::{Kind, Store},
     subjects::{self, Subject, VALUES},
-    turns::{Gate, Turns},
+    turns::{Fate, Gate, Turns},
 };
 
 /// Maximal number of requests of a program, since operations that make each other retry may never end.
 const REQUESTS: usize = 10_000;
 /// Maximal time for which tasks may wait for something other than the store.
 const PATIENCE: Duration = Duration::from_mins(1);
+/// Length of a lease.
+const LEASE: Duration = Duration::from_mins(1);
 /// Number of the operation to which preparing reads belong.
 const NONE: usize = usize::MAX;
 
@@ -54,6 +57,9 @@ impl Shared {
 /// Runs the operations of one task.
 async fn task<S: Subject>(number: usize, lines: Vec<Line>, tables: Tables, shared: Rc<Shared>) -> Result<()> {
     let mut kept = Kept::<S>::new();
+    shared.gate.begin(number, NONE);
+    // The handle gets leases.
+    tables.create::<S>().await?;
     for (act, dropped_at) in lines {
         shared.gate.begin(number, NONE);
         let ready = prepare(&tables, &mut kept, &act).await;
@@ -106,6 +112,8 @@ struct Driver<'a, S> {
 impl<S: Subject> Driver<'_, S> {
     /// Runs the program to its end.
     async fn run(&mut self) -> Result<()> {
+        // Programs without faults reach their ends more often.
+        let (faults, times) = (*self.random.pick(&[0, 0, 4, 12]), *self.random.pick(&[0, 0, 1, 5]));
         let sticky = *self.random.pick(&[0, 60, 90]);
         let mut last = 0;
         loop {
@@ -125,7 +133,22 @@ impl<S: Subject> Driver<'_, S> {
             ensure!(self.requests < REQUESTS, "the program does not end");
             let operation = (next.operation != NONE).then_some(next.operation);
             let of = operation.map_or("a read before".to_owned(), |operation| operation.to_string());
-            self.shared.gate.grant(next.id);
+            if self.random.chance(times) {
+                self.shared.log("  time passes, and all leases end".to_owned());
+                self.shared.gate.pass(LEASE);
+                // Whoever waits for the answer to a commit may give it up.
+                self.settle().await?;
+                continue;
+            }
+            let fate = match operation {
+                Some(operation) if !next.is_dropped() && self.random.chance(faults) => {
+                    self.shared.history.borrow_mut().disturb(operation);
+                    let fates = [Fate::Refused, Fate::AnswerLost, Fate::RequestLost];
+                    if next.write.is_some() { *self.random.pick(&fates) } else { Fate::Refused }
+                }
+                _ => Fate::Answered,
+            };
+            self.shared.gate.grant(next.id, fate);
             match &next.write {
                 Some(_) if next.is_dropped() && (self.random.chance(20) || !running && self.random.chance(40)) => {
                     self.shared.log(format!("  {of} (dropped): {} never arrives", next.text));
@@ -137,7 +160,8 @@ impl<S: Subject> Driver<'_, S> {
                     self.look(operation).await?;
                 }
                 write => {
-                    self.shared.log(format!("  {of}: {}", next.text));
+                    let failed = if fate == Fate::Answered { String::new() } else { format!(" → {fate:?}") };
+                    self.shared.log(format!("  {of}: {}{failed}", next.text));
                     self.settle().await?;
                     if write.is_some() {
                         self.look(operation).await?;

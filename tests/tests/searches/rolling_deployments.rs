@@ -271,7 +271,7 @@ async fn processes_of_three_versions_run_side_by_side_on_azurite() -> Result<()>
     // Every two hundredth order: the test above has all of them.
     for order in orders(&Version::ALL).into_iter().step_by(200) {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let prefix = format!("roll{}x{number}x", std::process::id());
+        let prefix = format!("roll{}x{number:04}", std::process::id());
         let (store, connection_string) = (Kind::Azurite.open()?, connection_string.clone());
         let mut programs = Processes { store, connection_string, prefix, running: Vec::new() };
         ready += run(&mut programs, &order).await.with_context(|| format!("{order:?}"))?;

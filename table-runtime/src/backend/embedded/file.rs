@@ -48,6 +48,22 @@ pub(super) fn open_read_only(path: &Path) -> Result<ReadOnlyDatabase> {
     Ok(database)
 }
 
+/// Compacts the file at `path`, which no process has open. Returns by how many bytes it became smaller.
+pub(super) fn compact(path: &Path) -> Result<u64> {
+    let size = || fs::metadata(path).map(|file| file.len());
+    let unreadable = |source| -> Error { StoreError::File { path: path.to_owned(), source }.into() };
+    let mut database = builder().open(path).map_err(|error| {
+        if is_missing(&error) { StoreError::Missing(path.to_owned()).into() } else { refused(path, error) }
+    })?;
+    check(path, &database)?;
+    let before = size().map_err(unreadable)?;
+    let compacted = database.compact();
+    compacted.map_err(|source| StoreError::Database { path: path.to_owned(), source: source.into() })?;
+    // The file has its size when it is closed.
+    drop(database);
+    Ok(before.saturating_sub(size().map_err(unreadable)?))
+}
+
 fn builder() -> Builder {
     let mut builder = Builder::new();
     builder.set_cache_size(CACHE_BYTES);

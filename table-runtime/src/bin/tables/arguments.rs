@@ -9,7 +9,7 @@ use crate::store::StoreArguments;
 const AFTER: &str = "\
 A STORE is the path of an embedded store's file, a connection string, or env:NAME for the environment variable NAME \
 that has one of them. Other users of the machine can see a connection string on a command line, with its key: prefer \
-the variable. A file is opened for reading, except by `import` and as the target of `copy`; no other process may have \
+the variable. A file is opened for reading, except by `import` and `compact` and as the target of `copy`; no other process may have \
 it open for writing. Secrets are never printed.
 
 Exit codes:
@@ -59,6 +59,8 @@ pub(crate) enum Command {
     Copy(Copy),
     /// Prints a Rust struct that reads the rows of a table.
     Derive(Derive),
+    /// Compacts the file of an embedded store, which no process has open.
+    Compact,
     /// Compares entities with the rows of their indexes by the recorded layouts, and reports what does not fit.
     ///
     /// Reports rows that fit no recorded layout, pending inserts, index rows whose entity is missing or has another

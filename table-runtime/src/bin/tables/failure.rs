@@ -4,7 +4,7 @@ use std::{env, fmt, io, process::ExitCode};
 
 use table_runtime::{Error, transfer::TransferError};
 
-use crate::store::is_connection_string;
+use crate::store::is_secret;
 
 /// A failure of the command.
 #[derive(Debug)]
@@ -34,13 +34,22 @@ impl Failure {
         Self { code: 4, message: message.to_string() }
     }
 
-    /// Writes the message as one line, and returns the code. Leaves out arguments that are connection strings, which a
-    /// message quotes if they are given in the place of a table or a key.
+    /// The reader of the standard output has closed it, as `head` does. There is nothing to report.
+    fn closed() -> Self {
+        Self { code: 0, message: String::new() }
+    }
+
+    /// Writes the message as one line, and returns the code. Leaves out arguments, and values of the variables that they
+    /// name, that are secrets. A message quotes them if they are given in the place of a table or a key.
     pub(crate) fn report(&self) -> ExitCode {
+        if self.code == 0 {
+            return ExitCode::SUCCESS;
+        }
         let mut message = self.message.clone();
         for argument in env::args_os().filter_map(|argument| argument.into_string().ok()) {
-            if is_connection_string(&argument) {
-                message = message.replace(&argument, "(a connection string)");
+            let value = argument.strip_prefix("env:").and_then(|name| env::var(name).ok());
+            for secret in [Some(argument), value].into_iter().flatten().filter(|text| is_secret(text)) {
+                message = message.replace(&secret, "(a secret)");
             }
         }
         let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -75,6 +84,9 @@ impl From<TransferError> for Failure {
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::closed();
+        }
         Self::store(error)
     }
 }

@@ -76,6 +76,7 @@ async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Import(import) => import::import(&store.open()?, &import).await,
         Command::Copy(copy) => copy::copy(&store, &copy).await,
         Command::Derive(derive) => derive::derive(&store.open_read_only()?, &derive, &mut out).await,
+        Command::Compact => store.compact(&mut out),
         Command::Verify { entity } => verify::verify(&store.open_read_only()?, entity.as_deref(), &mut out).await,
     }
 }

@@ -1,7 +1,8 @@
 //! Opening the store of a command.
 
 use std::{
-    env, fmt,
+    env, fmt, fs,
+    io::Write,
     path::{self, Path},
 };
 
@@ -71,10 +72,25 @@ impl StoreArguments {
         let (tables, is_file) = open(store, read_only)?;
         let tables = match &self.prefix {
             None => tables,
-            Some(prefix) if prefix.bytes().all(|byte| byte.is_ascii_alphanumeric()) => tables.with_prefix(prefix),
-            Some(_) => return Err(Failure::input("--prefix has characters other than ASCII letters and digits")),
+            Some(prefix) => tables.with_prefix(prefix),
         };
         Ok(Store { tables, is_file, identity: self.prefixed_location(store)? })
+    }
+
+    /// Compacts the file of the store, and prints its sizes.
+    pub(crate) fn compact(&self, out: &mut impl Write) -> Result<(), Failure> {
+        let store = self.named()?;
+        if self.prefix.is_some() || is_secret(&store) || store.contains("://") {
+            return Err(Failure::input("only the file of an embedded store is compacted, and as a whole"));
+        }
+        let path = Path::new(&store);
+        if !path.is_file() {
+            return Err(Failure::missing(format!("there is no file {}", path.display())));
+        }
+        let freed = Tables::compact(path)?;
+        let size = fs::metadata(path)?.len();
+        writeln!(out, "{} bytes, {size} now", size + freed)?;
+        Ok(())
     }
 
     fn named(&self) -> Result<String, Failure> {
@@ -100,6 +116,12 @@ fn resolved(store: &str) -> Result<String, Failure> {
 fn open(store: &str, read_only: bool) -> Result<(Tables, bool), Failure> {
     if is_connection_string(store) {
         return Ok((Tables::connect(store)?, false));
+    }
+    if is_secret(store) || store.contains("://") {
+        return Err(Failure::input(
+            "the store is neither a file nor a connection string; a URL with a shared access signature is written as \
+             TableEndpoint=https://ACCOUNT.table.core.windows.net;SharedAccessSignature=SIGNATURE",
+        ));
     }
     let path = Path::new(store);
     if read_only && !path.is_file() {
@@ -152,8 +174,21 @@ pub(crate) fn is_connection_string(text: &str) -> bool {
     text.split(';').any(is_setting)
 }
 
-/// Checks whether the text holds a setting of a connection string anywhere.
+/// Checks whether the text is a connection string, or holds a shared access signature. Then it must not be printed.
+pub(crate) fn is_secret(text: &str) -> bool {
+    is_connection_string(text) || holds_signature(text)
+}
+
+/// Checks whether the text holds the signature of a shared access signature, such as the query of a URL.
+fn holds_signature(text: &str) -> bool {
+    text.to_ascii_lowercase().split(['?', '&', ';', ' ', '`', '\'', '"']).any(|parameter| parameter.starts_with("sig="))
+}
+
+/// Checks whether the text holds a setting of a connection string, or a signature, anywhere.
 pub(crate) fn holds_setting(text: &str) -> bool {
+    if holds_signature(text) {
+        return true;
+    }
     let is_setting = |before: &str| {
         let before = before.trim_end().to_ascii_lowercase();
         SETTINGS.iter().any(|known| before.ends_with(&known.to_ascii_lowercase()))

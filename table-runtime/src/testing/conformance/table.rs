@@ -32,7 +32,10 @@ impl<'a> Table<'a> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(crate::Error::from)?;
         let next = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { backend, name: format!("Kit{:016x}x{next}", u64::from_ne_bytes(random)) })
+        // Letters alone, so that it is the name of a table after a prefix too. No name begins with another one.
+        let bytes = random.into_iter().chain(next.to_be_bytes());
+        let letters = bytes.flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(b'a' + digit));
+        Ok(Self { backend, name: ["Kit", &letters.collect::<String>()].concat() })
     }
 
     /// Deletes the table, if it exists.

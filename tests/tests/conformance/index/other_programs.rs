@@ -1,6 +1,8 @@
 //! Other programs in an entity's tables: entities of another kind, rows that cannot be read, and programs that do not
 //! know the index.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use table_runtime::{
     Error, Finding, Guid, Projection, Properties, RowId, TableEntity, ValueRef,
@@ -8,13 +10,14 @@ use table_runtime::{
 };
 use tests::stores::Store;
 
-use crate::fixtures::findings;
+use crate::fixtures::{failed, findings};
 
 crate::conformance! {
     an_entity_of_another_kind_with_the_same_key_inherits_no_index_rows
     an_unreadable_index_row_fails_only_writes_of_its_value
     verify_reports_an_entity_that_does_not_fit_the_struct
     a_program_without_the_index_sees_no_pending_insert
+    every_verb_of_a_program_without_the_index_passes_a_pending_insert
 }
 
 /// Another kind in the table, whose keys may equal those of a citizen.
@@ -159,7 +162,7 @@ struct User {
 
 /// The same user as declared by a program that does not know the index.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Users")]
+#[table(name = "Users", entity = "User")]
 struct PlainUser {
     #[partition_key]
     group: String,
@@ -175,14 +178,19 @@ struct Address {
     email: String,
 }
 
-async fn a_program_without_the_index_sees_no_pending_insert(store: &Store) -> Result<()> {
-    let tables = &store.tables;
-    tables.create::<User>().await?;
+/// Writes the pending insert that a crash of a program with the index leaves.
+async fn leave_pending(store: &Store, id: u32) -> Result<()> {
     let mut properties = Properties::default();
     properties.push("Email", ValueRef::String("a@x.org"));
     properties.push("Note", ValueRef::String(""));
     properties.push("IndexPending", ValueRef::Guid(Guid::from_bytes([7; 16])));
-    store.write("Users", ("a", "0000000001"), Action::Insert(properties)).await?;
+    Ok(store.write("Users", ("a", &format!("{id:010}")), Action::Insert(properties)).await?)
+}
+
+async fn a_program_without_the_index_sees_no_pending_insert(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<User>().await?;
+    leave_pending(store, 1).await?;
 
     let key = || PlainUser::key("a", 1);
     assert_eq!(key().get(tables).await?, None);
@@ -197,5 +205,47 @@ async fn a_program_without_the_index_sees_no_pending_insert(store: &Store) -> Re
     tables.insert(&user).await?;
     assert_eq!(key().get(tables).await?.as_deref(), Some(&user));
     assert!(matches!(tables.insert(&user).await, Err(Error::AlreadyExists(_))));
+    Ok(())
+}
+
+async fn every_verb_of_a_program_without_the_index_passes_a_pending_insert(store: &Store) -> Result<()> {
+    // All programs of a store have one length of leases, and this one does not wait long.
+    let lease = Duration::from_millis(50);
+    store.again().with_lease(lease).create::<User>().await?;
+    // The catalog tells the handle that another program has an index.
+    let tables = &store.again().with_lease(lease);
+    tables.create::<PlainUser>().demote_missing_indexes().await?;
+    let user = |id| PlainUser { group: "a".into(), id, email: "b@x.org".into(), note: "new".into() };
+    let is_stored = async |id| Ok::<_, Error>(PlainUser::key("a", id).get(tables).await?.as_deref() == Some(&user(id)));
+
+    leave_pending(store, 1).await?;
+    tables.transaction().insert(&user(1)).commit().await?;
+    assert!(is_stored(1).await?);
+    let again = tables.transaction().insert(&user(1)).commit().await;
+    assert!(matches!(again, Err(Error::AlreadyExists(_))), "{again:?}");
+
+    // One alone, and one among entities that exist and that do not.
+    leave_pending(store, 2).await?;
+    tables.insert_all([user(2)]).await?;
+    leave_pending(store, 3).await?;
+    let error = failed(tables.insert_all((1..5).map(user)).await);
+    assert_eq!(error.failures.iter().map(|failure| failure.position).collect::<Vec<_>>(), [0, 1], "{error}");
+    for id in 1..5 {
+        assert!(is_stored(id).await?, "{id}");
+    }
+
+    // Nobody sees such a row, so a removal finds none.
+    leave_pending(store, 5).await?;
+    assert!(!tables.remove(PlainUser::key("a", 5)).await?);
+    assert!(tables.remove(PlainUser::key("a", 4)).await?);
+    let removed = tables.remove_all([3, 5].map(|id| PlainUser::key("a", id))).await?;
+    assert_eq!((removed.written, removed.missing), (1, 1));
+    let missing = tables.transaction().remove(PlainUser::key("a", 5)).commit().await;
+    assert!(matches!(missing, Err(Error::NotFound(_))), "{missing:?}");
+    // The same for a program that knows the index.
+    let missing = store.again().remove(User::key("a", 5)).await?;
+    assert!(!missing);
+    tables.upsert(&user(5)).await?;
+    assert!(is_stored(5).await?);
     Ok(())
 }

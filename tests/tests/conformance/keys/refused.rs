@@ -20,6 +20,7 @@ crate::conformance! {
     a_date_outside_the_years_1_to_9999_is_refused
     a_key_that_is_too_long_is_refused
     a_character_that_raw_cannot_hold_is_refused
+    a_leap_second_is_the_last_tick_before_the_next_second
 }
 
 /// Checks that every write and read of the entity is refused with this message before anything is sent.
@@ -204,5 +205,33 @@ async fn a_character_that_raw_cannot_hold_is_refused(store: &Store) -> Result<()
     let message = "Separated, layout `key`, key part `d`: \"d_e\" holds '_'; a `raw` key part cannot hold `/`, `\\`, \
                    `#`, `?`, control characters, or a separator that ends it";
     refused(store, row, Separated::key("a", "b", "c", "d_e", 1, "f"), message).await;
+    Ok(())
+}
+
+async fn a_leap_second_is_the_last_tick_before_the_next_second(store: &Store) -> Result<()> {
+    #[derive(TableEntity, Clone, Debug, PartialEq)]
+    #[table(name = "Measured")]
+    struct Measured {
+        #[partition_key]
+        place: String,
+        #[row_key(time)]
+        at: DateTime<Utc>,
+        seen: DateTime<Utc>,
+    }
+
+    let tables = &store.tables;
+    tables.create::<Measured>().await?;
+    let second = NaiveDate::from_ymd_opt(2016, 12, 31).and_then(|day| day.and_hms_milli_opt(23, 59, 59, 1_500));
+    let leap = second.expect("a leap second").and_utc();
+    let next = |milliseconds: i64| DateTime::from_timestamp_millis(1_483_228_800_000 + milliseconds).expect("a time");
+    // In the order of the times: before the leap second, in it, and after it.
+    let times = [next(-1), leap, next(0), next(500)];
+    for at in times {
+        tables.insert(&Measured { place: "a".into(), at, seen: at }).await?;
+    }
+    let read: Vec<_> = Measured::by_key("a").all(tables).await?.iter().map(|it| (it.at, it.seen)).collect();
+    let last = next(0) - chrono::TimeDelta::nanoseconds(100);
+    assert_eq!(read, [next(-1), last, next(0), next(500)].map(|at| (at, at)));
+    assert!(Measured::key("a", leap).exists(tables).await?);
     Ok(())
 }

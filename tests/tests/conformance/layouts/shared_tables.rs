@@ -10,6 +10,7 @@ crate::conformance! {
     indexes_in_one_table_need_different_prefixes
     an_index_whose_rows_collide_with_an_entity_is_refused
     an_index_whose_rows_collide_with_those_of_another_kind_is_refused
+    a_query_of_one_kind_says_that_it_reads_the_others
     index_rows_and_entities_have_different_keys
     an_index_with_empty_row_keys_may_share_the_table_of_an_entity_without
 }
@@ -351,5 +352,62 @@ async fn an_index_with_empty_row_keys_may_share_the_table_of_an_entity_without(s
     assert_eq!(Login::by_key("a@X.org").count(tables).await?, 2);
     assert_eq!(User::by_email("a@x.ORG").get(tables).await?.as_deref(), Some(&user));
     ensure!(tables.verify::<User>().all().await?.is_empty());
+    Ok(())
+}
+
+mod orders {
+    use super::TableEntity;
+
+    #[derive(TableEntity)]
+    #[table(name = "Orders", kind)]
+    #[index(all, partition(shop), row(number), copy)]
+    pub(super) struct Order {
+        #[partition_key]
+        pub shop: String,
+        #[row_key]
+        pub number: u32,
+    }
+
+    #[derive(TableEntity)]
+    #[table(name = "Orders", kind)]
+    pub(super) struct OrderLine {
+        #[partition_key]
+        pub shop: String,
+        #[row_key]
+        pub order: u32,
+        #[row_key]
+        pub line: u32,
+    }
+
+    #[derive(TableEntity)]
+    #[table(name = "Orders", kind)]
+    pub(super) struct Customer {
+        #[partition_key]
+        pub shop: String,
+        #[row_key(prefix = "customer-")]
+        pub number: u32,
+    }
+}
+
+async fn a_query_of_one_kind_says_that_it_reads_the_others(store: &Store) -> Result<()> {
+    use orders::{Customer, Order, OrderLine};
+    let tables = &store.tables;
+    tables.create::<Order>().await?;
+    tables.create::<OrderLine>().await?;
+    tables.create::<Customer>().await?;
+    tables.insert(&Order { shop: "a".into(), number: 1 }).await?;
+    tables.insert_all((0..10).map(|line| OrderLine { shop: "a".into(), order: 1, line })).await?;
+    assert_eq!(Order::by_key("a").count(tables).await?, 1);
+    for explain in
+        [Order::by_key("a").explain(), Order::by_key("a").range(1..).explain(), OrderLine::by_key("a").explain()]
+    {
+        assert!(explain.reads_more_than_it_returns(), "{explain}");
+        assert!(explain.to_string().contains("also for rows of other kinds between them"), "{explain}");
+    }
+    // Nothing lies between the rows of a prefix, of an index, or of a point.
+    for explain in [Customer::by_key("a").explain(), Order::by_all("a").explain(), Order::key("a", 1).explain()] {
+        assert!(!explain.reads_more_than_it_returns(), "{explain}");
+        assert!(!explain.to_string().contains("kinds"), "{explain}");
+    }
     Ok(())
 }

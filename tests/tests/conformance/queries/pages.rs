@@ -129,14 +129,16 @@ async fn a_cursor_of_another_query_is_refused(store: &Store) -> Result<()> {
     refused(query().filter(|post| post.likes.ge(1)).page(tables, 2, cursor).await.map(|page| page.entities.len()));
     refused(Name::by_key("Marcus").page(tables, 2, cursor).await.map(|page| page.entities.len()));
     refused(Article::scan().page(tables, 2, cursor).await.map(|page| page.entities.len()));
-    refused(query().select::<Titled>().page(tables, 2, cursor).await.map(|page| page.entities.len()));
     assert_eq!(store.probe.requests(), 0);
     let whole = Post::by_key("Marcus").page(tables, 2, None).await?.next;
     let with_comments = Posts::by_key("Marcus").page(tables, 2, whole.as_deref());
     refused(with_comments.await.map(|page| page.entities.len()));
-    let titles = query().select::<Titled>().page(tables, 2, None).await?.next;
-    let with_author = query().select::<TitledBy>().page(tables, 2, titles.as_deref());
-    refused(with_author.await.map(|page| page.entities.len()));
+    // What is read of each row makes no difference: a program may add a field to its projection.
+    let whole = query().page(tables, 2, cursor).await?;
+    let titles = query().select::<Titled>().page(tables, 2, cursor).await?;
+    let with_authors = query().select::<TitledBy>().page(tables, 2, cursor).await?;
+    assert_eq!((titles.entities.len(), &titles.next), (2, &whole.next));
+    assert_eq!((with_authors.entities.len(), &with_authors.next), (2, &whole.next));
     // The size of a page may change.
     assert_eq!(query().page(tables, 3, cursor).await?.entities.len(), 3);
     Ok(())

@@ -90,8 +90,8 @@ async fn a_range_of_partitions_holds_their_rows_and_no_others(store: &Store) -> 
     let explain = Log::by_partitions("2026-01".."2026-02").explain();
     assert_eq!(
         explain.to_string(),
-        "partition range of Logs, 1 request at least: PartitionKey ge '2026-01' and PartitionKey lt '2026-02' and \
-         (EntityType eq 'Log')"
+        "partition range of Logs, 1 request at least, also for rows of other kinds between them: PartitionKey ge \
+         '2026-01' and PartitionKey lt '2026-02' and (EntityType eq 'Log')"
     );
     assert_eq!(explain.partitions(), None);
     Ok(())

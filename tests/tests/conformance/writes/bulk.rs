@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::Result;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use table_runtime::{Error, Stored, TableEntity, Tables};
+use table_runtime::{Error, RowNow, Stored, TableEntity, Tables};
 use tests::stores::{Kind, Store};
 use tokio::{sync::watch, time::timeout};
 
@@ -27,7 +27,7 @@ crate::conformance! {
     an_error_of_the_store_ends_a_bulk_write_and_gives_the_position_to_resume_from
     endless_input_is_consumed_as_it_is_written
     entities_are_written_while_the_input_pauses
-    upserts_are_repeated_after_a_lost_answer_and_inserts_are_not
+    a_lost_answer_is_unknown_for_each_entity_and_nothing_is_sent_again
     bulk_writes_maintain_indexes_in_the_partition
     bulk_writes_maintain_cross_partition_indexes
     each_step_of_many_entities_is_one_transaction
@@ -270,19 +270,37 @@ async fn entities_are_written_while_the_input_pauses(store: &Store) -> Result<()
     Ok(())
 }
 
-async fn upserts_are_repeated_after_a_lost_answer_and_inserts_are_not(store: &Store) -> Result<()> {
+async fn a_lost_answer_is_unknown_for_each_entity_and_nothing_is_sent_again(store: &Store) -> Result<()> {
     let tables = &store.tables;
     tables.create::<Reading>().await?;
+    // Whether it was applied or not, only a read shows it.
     store.probe.apply_and_lose();
-    tables.upsert_all((0..30).map(reading)).await?;
+    let error = failed(tables.upsert_all((0..30).map(reading)).side_by_side(1).await);
+    assert_eq!((error.progress.written, error.failures.len()), (20, 10));
+    for failure in &error.failures {
+        let Error::OutcomeUnknown(unknown) = &*failure.error else { panic!("{failure:?}") };
+        assert_eq!(Some(&unknown.row), failure.row.as_ref());
+        assert!(matches!(unknown.now, RowNow::Present(_)), "{unknown}");
+    }
     store.probe.lose();
-    tables.upsert_all((30..60).map(reading)).await?;
-    assert_eq!(Reading::by_key("s0").count(tables).await?, 20);
+    let error = failed(tables.upsert_all((30..60).map(reading)).side_by_side(1).await);
+    assert_eq!((error.progress.written, error.failures.len()), (20, 10));
+    assert!(
+        error
+            .failures
+            .iter()
+            .all(|failure| matches!(&*failure.error, Error::OutcomeUnknown(unknown) if unknown.now == RowNow::Absent))
+    );
+    assert_eq!(Reading::by_key("s0").count(tables).await?, 10);
     // The outcome of an insert stays unknown.
     store.probe.apply_and_lose();
     let error = failed(tables.insert_all((60..63).map(reading)).side_by_side(1).await);
     assert_eq!(error.failures.len(), 1);
     assert!(matches!(&*error.failures[0].error, Error::OutcomeUnknown(_)));
+    // A removal is not repeated either: by then, another writer may have inserted the entity again.
+    store.probe.apply_and_lose();
+    let removed = failed(tables.remove_all((0..1).map(|_| Reading::key("s1", 1))).await);
+    assert!(matches!(&*removed.failures[0].error, Error::OutcomeUnknown(unknown) if unknown.now == RowNow::Absent));
     // The reading may or may not be stored, so a program that resumes writes it again.
     assert_eq!(error.resume_from, error.failures[0].position);
     Ok(())

@@ -1,7 +1,13 @@
 //! Writes of a single entity.
 
+use std::{pin::pin, task::Poll, time::Duration};
+
 use anyhow::Result;
-use table_runtime::{ETag, Error, RowNow, Stored, TableEntity};
+use futures_util::poll;
+use table_runtime::{
+    ETag, Error, RowNow, Stored, TableEntity, Tables,
+    testing::{Fault, Faulty, Scheduled},
+};
 use tests::stores::Store;
 
 use crate::fixtures::{Counter, Everything, Note, Post, Standing, UserId, Word, at, everything};
@@ -21,6 +27,7 @@ crate::conformance! {
     concurrent_updates_lose_nothing
     the_outcome_of_a_lost_answer_is_never_guessed
     a_write_id_proves_that_the_write_succeeded
+    a_write_id_proves_no_version_that_another_program_wrote
     two_kinds_may_share_a_table
     values_beyond_the_limits_are_refused_before_sending
 }
@@ -290,6 +297,71 @@ async fn a_write_id_proves_that_the_write_succeeded(store: &Store) -> Result<()>
     let error = store.tables.upsert(&Counter { count: 4, ..counter }).await.expect_err("it was not applied");
     let Error::OutcomeUnknown(error) = error else { panic!("{error}") };
     assert!(matches!(error.now, RowNow::Present(_)), "{error}");
+    Ok(())
+}
+
+/// A counter as declared by a program that does not know the write id.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Counters")]
+struct Unsigned {
+    #[partition_key]
+    name: String,
+    #[row_key(reverse)]
+    number: u16,
+    count: i64,
+}
+
+/// Runs a write whose answer is lost. Before it reads what became of it, another program patches the row.
+async fn patched_meanwhile<T>(
+    store: &Store,
+    write: impl AsyncFnOnce(Tables) -> table_runtime::Result<T>,
+) -> Result<table_runtime::Result<T>> {
+    let (scheduled, schedule) = Scheduled::new(store.backend.clone());
+    let (backend, faults) = Faulty::new(scheduled);
+    faults.arm_write(Fault::AnswerLost, 0);
+    let mut writing = pin!(write(Tables::new(backend)));
+    let mut is_patched = false;
+    loop {
+        if let Poll::Ready(written) = poll!(&mut writing) {
+            assert!(is_patched);
+            return Ok(written);
+        }
+        let is_answered = schedule.waiting().iter().all(|waiting| !waiting.request.is_write());
+        if faults.hit().is_some() && is_answered && !schedule.waiting().is_empty() && !is_patched {
+            let patch = store.again().patch(Unsigned::key("hits", 1), |counter| [counter.count.set(100)]);
+            patch.await?;
+            is_patched = true;
+        }
+        schedule.grant(0);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+async fn a_write_id_proves_no_version_that_another_program_wrote(store: &Store) -> Result<()> {
+    store.tables.create::<Counter>().await?;
+    let counter = Counter { name: "hits".into(), number: 1, count: 0 };
+    // The caller must not get the version of the patch with the content of its own.
+    let new = counter.clone();
+    let inserted = patched_meanwhile(store, async move |tables| tables.insert(&new).await).await?;
+    assert!(matches!(inserted, Err(Error::OutcomeUnknown(_))), "{inserted:?}");
+    let new = counter.clone();
+    let upserted = patched_meanwhile(store, async move |tables| tables.upsert(&new).await).await?;
+    assert!(matches!(upserted, Err(Error::OutcomeUnknown(_))), "{upserted:?}");
+    let key = || Counter::key("hits", 1);
+    let mut stored = key().get(&store.tables).await?.expect("it was inserted");
+    assert_eq!(stored.count, 100);
+    stored.count = 1;
+    let updating = async |tables: Tables| tables.update(&mut stored).await;
+    let updated = patched_meanwhile(store, updating).await?;
+    assert!(matches!(updated, Err(Error::OutcomeUnknown(_))), "{updated:?}");
+    // The entity that was updated has an old version, so it overwrites nothing.
+    let again = store.tables.update(&mut stored).await;
+    assert!(matches!(again, Err(Error::ConditionNotMet(_))), "{again:?}");
+    // A transaction was applied, and leaves this ETag out.
+    let committing = async |tables: Tables| tables.transaction().upsert(&counter).commit().await;
+    let committed = patched_meanwhile(store, committing).await?;
+    assert_eq!(committed?, [None]);
+    assert_eq!(key().get(&store.tables).await?.map(|counter| counter.count), Some(100));
     Ok(())
 }
 

@@ -1,0 +1,67 @@
+//! The tables of tenants: whatever the prefixes and the names, no two tenants have one table.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use table_runtime::Tables;
+use tests::plain::Plain;
+
+/// A tenant: its prefix in parts, each given to a call of `with_prefix`. Some are no prefixes.
+fn tenant() -> impl Strategy<Value = Vec<String>> {
+    let part = prop_oneof![12 => "([abAB]{1,2}[12]{1,2}){1,2}", 1 => "[ab1]{0,3}"];
+    prop::collection::vec(part, 1..3)
+}
+
+/// The name of a table, which often begins like a prefix.
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof![1 => "[ab]{3,4}", 2 => "[abAB]{1,2}[12]{1,2}[ab12]{1,4}"]
+}
+
+fn handle(store: &Plain, tenant: &[String]) -> Tables {
+    tenant.iter().fold(store.tables(), |tables, part| tables.with_prefix(part))
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(future)
+}
+
+/// Returns the names of a tenant's tables, in lower case, with the number of the row that each has.
+fn dumped(tables: &Tables) -> Result<BTreeMap<String, String>, String> {
+    let mut lines = Vec::new();
+    run(async { tables.dump(&mut lines).await }).map_err(|error| error.to_string())?;
+    let lines = String::from_utf8(lines).expect("JSON");
+    let rows = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("a row"));
+    let text = |row: &serde_json::Value, name: &str| row[name].as_str().map(str::to_owned);
+    // Some lines are no rows.
+    Ok(rows.filter_map(|row| Some((text(&row, "@table")?.to_lowercase(), text(&row, "RowKey")?))).collect())
+}
+
+proptest! {
+    #[test]
+    fn tenants_share_no_table(tables in prop::collection::vec((tenant(), name()), 1..12)) {
+        let store = Plain::default();
+        // What each tenant has written, by its prefix in lower case.
+        let mut written: BTreeMap<String, (Vec<String>, BTreeMap<String, String>)> = BTreeMap::new();
+        for (number, (tenant, name)) in tables.iter().enumerate() {
+            let line = format!(r#"{{"@table":"{name}","PartitionKey":"p","RowKey":"{number}"}}
+{{"@rows":1}}"#);
+            let loaded = run(async { handle(&store, tenant).load(line.as_bytes()).await });
+            if loaded.is_ok() {
+                let key = tenant.concat().to_lowercase();
+                let (_, rows) = written.entry(key).or_insert_with(|| (tenant.clone(), BTreeMap::new()));
+                rows.insert(name.to_lowercase(), number.to_string());
+            } else {
+                // Whoever cannot write there cannot read either.
+                let is_prefix = dumped(&handle(&store, tenant)).is_ok();
+                let is_own = !name.trim_start_matches(|c: char| c.is_ascii_alphabetic())
+                    .trim_start_matches(|c: char| c.is_ascii_digit())
+                    .starts_with(|c: char| c.is_ascii_alphabetic());
+                prop_assert!(!(is_prefix && is_own), "{tenant:?} with {name} was refused");
+            }
+        }
+        for (tenant, rows) in written.values() {
+            let found = dumped(&handle(&store, tenant));
+            prop_assert_eq!(found.as_ref().ok(), Some(rows), "{:?}: {:?}", tenant, tables);
+        }
+    }
+}
