@@ -289,3 +289,35 @@ impl Backend for Batching {
         }))
     }
 }
+
+#[cfg(all(test, feature = "embedded"))]
+mod tests {
+    use futures_util::{FutureExt, future::join_all};
+
+    use super::*;
+    use crate::{
+        Properties,
+        backend::{Action, InMemoryBackend},
+    };
+
+    #[tokio::test]
+    async fn a_write_that_its_task_gave_up_is_not_sent() -> Result<()> {
+        let store: Arc<dyn Backend> = Arc::new(InMemoryBackend::new()?);
+        store.create_table("Posts").await?;
+        let batching = Batching::new(Arc::clone(&store));
+        let group = |row_key: &str| {
+            let operations =
+                vec![Operation { row_key: row_key.to_owned(), action: Action::Insert(Properties::default()) }];
+            Group { table: "Posts".into(), partition_key: "a".to_owned(), operations }
+        };
+        let (kept, given_up) = (group("kept"), group("given up"));
+        let mut kept = batching.execute(&kept);
+        assert!((&mut kept).now_or_never().is_none());
+        assert!(batching.execute(&given_up).now_or_never().is_none(), "it waits, and is dropped");
+        join_all(batching.take()).await;
+        kept.await?;
+        assert!(store.get("Posts", "a", "kept", None).await?.is_some());
+        assert_eq!(store.get("Posts", "a", "given up", None).await?, None);
+        Ok(())
+    }
+}

@@ -181,3 +181,26 @@ impl Leases {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ticks;
+
+    #[test]
+    fn the_turn_to_renew_is_handed_on_when_it_is_dropped() {
+        let leases = Leases::new(Duration::from_mins(1));
+        let id = LayoutId { table: "Posts", entity_table: "Posts", entity: "Post", was: None, name: "key" };
+        leases.keep(id, Ticks::UNIX_EPOCH.into(), Duration::ZERO);
+        let half = Duration::from_secs(30);
+        assert!(matches!(leases.held(&id, Duration::from_secs(29)), Held::Valid(_)));
+        let first = leases.held(&id, half);
+        assert!(matches!(first, Held::Aging(..)));
+        assert!(matches!(leases.held(&id, half), Held::Valid(_)), "one renews it for all");
+        drop(first);
+        assert!(matches!(leases.held(&id, half), Held::Aging(..)), "the first has given it up");
+        let _second = leases.held(&id, half);
+        assert!(matches!(leases.held(&id, Duration::from_secs(45)), Held::Aging(..)), "nobody waits for the second");
+        assert!(matches!(leases.held(&id, Duration::from_mins(1)), Held::Nothing));
+    }
+}

@@ -7,8 +7,9 @@ use anyhow::{Context, Result, ensure};
 use futures_util::poll;
 use table_runtime::{
     Error, TableEntity, Tables,
-    backend::Reach,
+    backend::{Backend, Reach},
     testing::{Fault, Faults, Faulty, Request, Schedule, Scheduled},
+    transfer::TransferError,
 };
 use tests::{
     depth::Depth,
@@ -267,5 +268,23 @@ async fn a_row_without_an_index_is_not_overwritten_or_removed_by_a_repetition() 
             assert!(wrote && now == left, "{fault:?}, {is_removal}: {now:?} instead of {left:?}");
         }
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_load_whose_answer_was_lost_is_not_said_to_have_failed() -> Result<()> {
+    let (from, to) = (Plain::default(), Plain::default());
+    from.create_table("Stock").await?;
+    from.tables().insert(&stock(1, 10)).await?;
+    let mut lines = Vec::new();
+    from.tables().dump(&mut lines).await?;
+    let (inner, later) = Faulty::new(to.clone());
+    let (outer, sooner) = Faulty::new(inner);
+    sooner.arm_write(Fault::AnswerLost, 0);
+    // The repetition.
+    later.arm_write(Fault::Refused, 1);
+    let error = Tables::new(outer).load(&lines[..]).await.expect_err("the second attempt is refused");
+    assert!(matches!(error, TransferError::Store(Error::OutcomeUnknown(_))), "{error}");
+    assert!(Stock::key("a", 1).exists(&to.tables()).await?, "the first attempt was applied");
     Ok(())
 }
