@@ -4,7 +4,9 @@ use std::{env, fmt::Write, fs, io, path::Path};
 
 use serde_json::Value;
 
-use crate::layout::{Fields, Layout, PropertyInfo, PropertyType, Reads, reads, written, written_of};
+use crate::layout::{
+    Fields, Layout, PropertyInfo, PropertyType, Reads, fields_of_properties, reads, written, written_of,
+};
 
 /// Asserts that an entity is stored as a file describes. The file holds an earlier result of
 /// [`TableEntity::layout`](crate::TableEntity::layout). If a change of the struct would make stored rows unreachable or
@@ -96,7 +98,7 @@ fn compare(layout: &Layout, path: &Path, overwrite: bool) -> Result<(), String> 
 
 /// Returns the differences from a recorded layout, each with its effect on stored rows.
 fn changes(layout: &Layout, stored: &Value) -> Vec<String> {
-    let (fields, entity) = (Fields::of(layout), layout.entity);
+    let (fields, entity) = (Fields::of(layout, fields_of_properties(stored)), layout.entity);
     let empty = Vec::new();
     let list = |name: &str| stored[name].as_array().unwrap_or(&empty);
     let (layouts, properties) = (list("layouts"), list("properties"));
@@ -140,16 +142,23 @@ fn changes(layout: &Layout, stored: &Value) -> Vec<String> {
         let name = property.name;
         match properties.iter().find(|was| was["name"] == name) {
             Some(was) => changes.extend(change_of_type(property, was["edm"].as_str())),
+            None if property.absent.is_refused() => changes.push(format!(
+                "the property `{name}` is new, and required: rows that are stored have none, and `create` refuses it: make \
+                 the field an `Option`, or give it `#[property(default)]`; if it was renamed, keep its property with \
+                 `#[property(rename = \"…\")]`"
+            )),
             None => changes.push(format!(
-                "the property `{name}` is new: rows that are stored have none, and are read if it is an `Option` or has a \
-                 `#[property(default)]`"
+                "the property `{name}` is new: rows that are stored have none, and are read without it: it is an \
+                 `Option` or has a `#[property(default)]`"
             )),
         }
     }
     for name in properties.iter().filter_map(|was| was["name"].as_str()) {
         if layout.properties.iter().all(|property| property.name != name) {
-            changes
-                .push(format!("the property `{name}` is gone: what is stored in it is not read, and lost by updates"));
+            changes.push(format!(
+                "the property `{name}` is gone: updates keep what is stored in it, and upserts do not; an older program \
+                 that requires it cannot read rows that this one inserts: make it an `Option` there first"
+            ));
         }
     }
     if stored["write_id"] != layout.write_id {

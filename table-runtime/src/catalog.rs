@@ -8,6 +8,7 @@ mod drop_index;
 mod rows;
 
 pub(crate) use change::CatalogChange;
-pub(crate) use compare::{Comparison, Decision, Options, RecordVersion, further_tables, tables_of, version};
+pub(crate) use compare::{Comparison, Decision, Look, Looked, Options, RecordVersion, Relied, version};
+pub(crate) use drop_index::recorded_rows;
 pub use drop_index::{DropIndex, DroppedIndex};
 pub(crate) use rows::delete_rows;

@@ -7,15 +7,16 @@ use std::{
 };
 
 use crate::{
-    ETag, Error, Layout, LayoutInfo, Result, Stored, TableEntity, Tables, Ticks,
+    ETag, Error, Layout, LayoutInfo, Result, Row, RowRef, Stored, TableEntity, Tables, Ticks,
     backend::BoxFuture,
-    catalog::{CatalogChange, Comparison, Decision, Options, RecordVersion, further_tables, tables_of, version},
+    catalog::{CatalogChange, Comparison, Decision, Look, Looked, Options, RecordVersion, Relied, version},
     index::Schema,
+    layout::KeyPattern,
     limits,
     maintenance::LayoutScan,
     observe::{Operation, observed},
     pacing,
-    tables::{CatalogPage, LayoutId, Record, State},
+    tables::{Catalog, Record, State},
 };
 
 /// The creation of the tables of one or several entities, which runs when it is awaited: see [`Tables::create`].
@@ -120,13 +121,15 @@ impl Tables {
     /// `#[table(was = "Person")]`. Fields may be renamed if their properties keep their names. Records of a deleted table
     /// are removed when the table is created again.
     ///
-    /// It takes a request for the catalog, one for the records of each of the entity's tables, and one for the creation of
-    /// each table; two or three more if something is recorded. To drop its future does no harm: what is recorded is
-    /// recorded by one transaction.
+    /// It takes a request for the catalog, one for its records, one for the creation of each table, and one that writes what
+    /// is new or checks that nobody else has; one or two more, which read rows, if an index or a required property is new.
+    /// To drop its future does no harm: what is recorded is recorded by one transaction.
     ///
     /// # Errors
-    /// - [`Error::LayoutChanged`] if the primary key, an index or the type of a property is recorded differently, or if
-    ///   the entity is not recorded and its rows could not be distinguished from those of a recorded one.
+    /// - [`Error::LayoutChanged`] if the primary key, an index or the type of a property is recorded differently; if the
+    ///   first row lacks a property that the struct requires; if the entity is not recorded and its rows could not be
+    ///   distinguished from those of a recorded one; and if an entity of its name is recorded in another table, or its
+    ///   struct under another kind.
     /// - [`Error::RowsCollide`] if rows of an index could be taken for those of another entity.
     /// - [`Error::IndexMissing`] if the struct lacks an index that is ready, so that the program would write entities
     ///   without rows in it. See [`drop_index`](Self::drop_index) and
@@ -134,8 +137,8 @@ impl Tables {
     /// - [`Error::IndexDropped`] while an index of the struct is being dropped.
     /// - [`Error::EntityMoved`] and [`Error::EntityMigrating`] after and during a migration.
     /// - [`Error::Limit`], before anything is sent, if no table can have one of the names, including the handle's
-    ///   [prefix](Self::with_prefix); [`Error::TableBeingDeleted`] if the table is being deleted;
-    ///   [`Error::NewerCatalog`]; and the errors of the store.
+    ///   [prefix](Self::with_prefix); [`Error::TableBeingDeleted`] if the table is being deleted, by the service or by
+    ///   [`drop_moved`](Self::drop_moved); [`Error::NewerCatalog`]; and the errors of the store.
     pub fn create<E: TableEntity>(&self) -> Create {
         self.create_schema(Schema::of::<E>())
     }
@@ -149,79 +152,100 @@ async fn create(tables: &Tables, schema: Schema, options: Options) -> Result<()>
     let entity = schema.describe();
     entity.layouts.iter().try_for_each(|layout| check_name(tables, layout))?;
     tables.check_table_name(Record::LAYOUTS[0].table)?;
-    // If the catalog is new, it has no records to read.
-    let mut is_empty = tables.create_catalog().await?;
+    // A new catalog has no records to read.
+    let mut is_empty = !tables.leases().has_names() && tables.create_catalog().await?;
     let mut created: Option<(Vec<&'static str>, Vec<RecordVersion>)> = None;
-    let (mut waited, mut has_no_entity) = (Vec::new(), None);
+    let (mut waited, mut looked) = (Vec::new(), Looked::NOTHING.clone());
     let mut delays = pacing::delays();
-    loop {
+    'again: loop {
         let began = tables.backend().clock();
-        let pages = if mem::take(&mut is_empty) { Vec::new() } else { read_pages(tables, &schema, &entity).await? };
+        let catalog = if mem::take(&mut is_empty) { Catalog::default() } else { tables.catalog().await? };
+        let compared = Comparison { options, ..Comparison::new(schema, &entity, &catalog) };
+        compared.check_place()?;
         if created.is_none() {
-            Comparison { options, ..Comparison::new(&entity, schema.was, &pages) }.check_place()?;
             // The records are read before the tables are created: those that another program writes afterwards describe
             // rows that exist.
             let new = create_tables(tables, &entity).await?;
-            let forgettable = forgettable(tables, &entity, &pages, &new).await?;
+            let forgettable = forgettable(tables, &compared, &new).await?;
             created = Some((new, forgettable));
         }
         let (created, forgettable) = created.as_ref().map_or((&[][..], &[][..]), |(new, old)| (&new[..], &old[..]));
-        let compared = Comparison {
-            entity: &entity,
-            was: schema.was,
-            options,
-            pages: &pages,
-            created,
-            forgettable,
-            waited: &waited,
-            has_no_entity,
-        };
-        let Decision::Change { change, ready, name, waits } = compared.decide()? else {
-            has_no_entity = Some(self::has_no_entity(schema, tables).await?);
-            continue;
+        let (change, ready, name, waits) = loop {
+            let (waited, looked_up) = (&waited[..], &looked);
+            let catalog = &catalog;
+            let compared = Comparison {
+                schema,
+                entity: &entity,
+                options,
+                catalog,
+                created,
+                forgettable,
+                waited,
+                looked: looked_up,
+            };
+            match compared.decide() {
+                Ok(Decision::Look(look)) => looked.look(look, tables, schema, catalog).await?,
+                Ok(Decision::Change { change, ready, name, waits }) => break (change, ready, name, waits),
+                Err(refused) => {
+                    let loss = compared.loss();
+                    if !loss.is_empty() && tables.change_catalog(catalog, loss).await?.is_none() {
+                        tables.pause_catalog(&mut delays).await?;
+                        continue 'again;
+                    }
+                    return Err(refused);
+                }
+            }
         };
         let mut kept = ready;
         if !change.is_empty() {
-            let written = change.inserted.iter().chain(change.updated.iter().map(|record| &**record));
-            let written: Vec<_> = written.map(|record| (record.name.clone(), record.state)).collect();
-            let Some(versions) = tables.change_catalog(&pages, change).await? else {
-                tables.pause_catalog(schema.table(), &mut delays).await?;
+            if catalog.head.is_none() && tables.leases().has_names() {
+                // It was deleted since the handle has read it.
+                tables.create_catalog().await?;
+            }
+            let records = change.inserted.iter().chain(change.updated.iter().map(|record| &**record));
+            let records: Vec<_> = records.cloned().collect();
+            let Some(versions) = tables.change_catalog(&catalog, change).await? else {
+                tables.pause_catalog(&mut delays).await?;
                 continue;
             };
-            let ready = written.into_iter().zip(versions).filter(|((_, state), _)| *state == State::Ready);
-            kept.extend(ready.filter_map(|((name, _), version)| {
-                let layout = entity.layouts.iter().find(|layout| layout.name == name)?;
-                Some((schema.id(layout), version?))
+            let written = records.into_iter().zip(versions).filter(|(record, _)| record.state == State::Ready);
+            kept.extend(written.filter_map(|(record, version)| {
+                let layout = entity.layouts.iter().find(|layout| layout.name == record.name)?;
+                Some(Relied { id: schema.id(layout), record: Stored::new(record, version?) })
             }));
+        } else if !waits && !tables.is_present(&catalog).await? {
+            // Another program may have made a table anew, and recorded other layouts for it.
+            tables.pause_catalog(&mut delays).await?;
+            continue;
         }
         if waits {
-            let pages = read_pages(tables, &schema, &entity).await?;
-            let records = pages.iter().flat_map(|page| &page.records);
-            waited = records.filter(|record| record.state == State::Leaving).map(version).collect();
+            let records = tables.catalog().await?.records;
+            waited = records.iter().filter(|record| record.state == State::Leaving).map(version).collect();
             tables.wait_for_leases().await;
             continue;
         }
-        let id = LayoutId::of(&entity, schema.was, &entity.layouts[0]);
-        if let Some(primary) = pages.iter().find_map(|page| page.primary(&id)) {
-            tables.leases().remember_indexes(&id, !primary.facts().indexes.is_empty());
-        }
-        for (id, version) in kept {
+        for layout in entity.layouts {
+            let id = schema.id(layout);
             tables.leases().remember_name(&id, &name);
-            tables.leases().keep(id, version, began);
+            match kept.iter().find(|relied| relied.id == id) {
+                Some(Relied { record, .. }) => drop(tables.leases().keep(id, record, began)),
+                None => tables.leases().forget(&id),
+            }
         }
         return Ok(());
     }
 }
 
-/// Reads the records that matter to an entity.
-async fn read_pages(tables: &Tables, schema: &Schema, entity: &Layout) -> Result<Vec<CatalogPage>> {
-    let mut pages = tables.catalog_pages(&tables_of(entity)).await?;
-    let id = LayoutId::of(entity, schema.was, &entity.layouts[0]);
-    let further = further_tables(&pages, &id);
-    if !further.is_empty() {
-        pages.extend(tables.catalog_pages(&further).await?);
+impl Looked {
+    /// Looks up what a comparison has to know.
+    async fn look(&mut self, look: Look, tables: &Tables, schema: Schema, catalog: &Catalog) -> Result<()> {
+        match look {
+            Look::ForEntities => self.has_no_entity = Some(has_no_entity(schema, tables).await?),
+            Look::AtFirst => self.first = first_entity(schema, tables, catalog).await?.into(),
+            Look::AtPlace => self.in_the_way = row_in_the_way(schema, tables, catalog).await?.into(),
+        }
+        Ok(())
     }
-    Ok(pages)
 }
 
 /// Creates the entity's tables, and returns those that did not exist.
@@ -236,38 +260,47 @@ async fn create_tables(tables: &Tables, entity: &Layout) -> Result<Vec<&'static 
     Ok(created)
 }
 
-/// Returns the records of tables that did not exist, and those of the entity if it is sliced and has no slice: the rows
-/// that they describe are gone.
+/// Returns the records whose rows are gone, as far as they matter to the entity: those of tables that did not exist, and if
+/// the entity is not recorded as it is, those of its table and of entities with its name.
 async fn forgettable(
     tables: &Tables,
-    entity: &Layout,
-    pages: &[CatalogPage],
+    compared: &Comparison<'_>,
     created: &[&'static str],
 ) -> Result<Vec<RecordVersion>> {
-    let of_new = |record: &&Stored<Record>| created.iter().any(|table| table.eq_ignore_ascii_case(&record.table));
-    let records = || pages.iter().flat_map(|page| &page.records);
-    let mut forgettable: Vec<_> = records().filter(of_new).map(version).collect();
-    if let Some(LayoutInfo { table, slice: Some(_), .. }) = entity.layouts.first() {
-        let own: Vec<_> = records().filter(|record| record.entity_table.eq_ignore_ascii_case(table)).collect();
-        let fits = own.iter().all(|record| record.entity == entity.entity && record.layout() == written(entity));
-        if !own.is_empty() && !fits && has_no_slice(tables, table).await? {
-            forgettable.extend(own.into_iter().map(version));
+    let is_new = |table: &str| created.iter().any(|created| created.eq_ignore_ascii_case(table));
+    let own = |table: &str| {
+        let mut unsliced = compared.entity.layouts.iter().filter(|layout| layout.slice.is_none());
+        unsliced.any(|layout| layout.table.eq_ignore_ascii_case(table))
+    };
+    let is_recorded = compared.recorded(&compared.entity.layouts[0]).is_some() && !compared.has_other_key();
+    let elsewhere = compared.elsewhere();
+    let mut forgettable = Vec::new();
+    for record in &compared.catalog.records {
+        let layout = record.layout();
+        let (table, is_sliced) = (layout["table"].as_str().unwrap_or(&record.table), !layout["slice"].is_null());
+        let is_gone = if !is_sliced && own(table) {
+            is_new(table)
+        } else if elsewhere.iter().any(|other| version(other) == version(record))
+            || !is_recorded && record.is_of_table(compared.entity.layouts[0].table)
+        {
+            !has_table(tables, table, is_sliced).await?
+        } else {
+            false
+        };
+        if is_gone {
+            forgettable.push(version(record));
         }
     }
     Ok(forgettable)
 }
 
-fn written(entity: &Layout) -> serde_json::Value {
-    crate::layout::written(entity, &entity.layouts[0])
-}
-
-/// Checks whether a sliced entity has no slice, of any unit.
-async fn has_no_slice(tables: &Tables, table: &str) -> Result<bool> {
-    let is_slice = |name: &String| {
+/// Checks whether the table of a recorded layout exists; of a sliced one, whether there is a slice of any unit.
+async fn has_table(tables: &Tables, table: &str, is_sliced: bool) -> Result<bool> {
+    let is_it = |name: &String| {
         let digits = name.get(table.len()..).unwrap_or_default();
-        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+        digits.is_empty() != is_sliced && digits.bytes().all(|byte| byte.is_ascii_digit())
     };
-    Ok(!tables.backend().list_tables(table).await?.iter().any(is_slice))
+    Ok(tables.backend().list_tables(table).await?.iter().any(is_it))
 }
 
 /// An index that a backfill builds, with the version of its record.
@@ -287,7 +320,7 @@ impl Tables {
         let mut waited: Option<RecordVersion> = None;
         let mut starts = None;
         loop {
-            let Some((pages, record)) = self.recorded_index(schema, layout).await? else {
+            let Some((catalog, record)) = self.recorded_index(schema, layout).await? else {
                 if starts.is_some() {
                     return Err(index_dropped(schema, layout));
                 }
@@ -304,19 +337,37 @@ impl Tables {
                     let mut record = record;
                     record.state = State::Building;
                     let change = CatalogChange { updated: vec![record], ..CatalogChange::default() };
-                    if self.change_catalog(&pages, change).await?.is_none() {
-                        self.pause_catalog(layout.table, &mut delays).await?;
+                    if self.change_catalog(&catalog, change).await?.is_none() {
+                        self.pause_catalog(&mut delays).await?;
                     }
                 }
                 State::Leaving => {
                     waited = Some(version(&record));
                     self.wait_for_leases().await;
                 }
-                State::Building | State::Ready => {
+                State::Building | State::Ready if self.require_index(schema, layout, &catalog).await? => {
                     return Ok(RecordedIndex { version: Stored::etag(&record).clone() });
                 }
+                State::Building | State::Ready => self.pause_catalog(&mut delays).await?,
             }
         }
+    }
+
+    /// Records that every writer of the entity has to know the index. A program that does not is refused when it renews its
+    /// lease of the entity. Returns false if the catalog has changed since it was read.
+    async fn require_index(&self, schema: Schema, layout: &'static LayoutInfo, catalog: &Catalog) -> Result<bool> {
+        let Some(mut primary) = catalog.primary(&schema.id(&schema.layouts[0])).cloned() else { return Ok(true) };
+        // A migration owns the version of the record of its target.
+        if primary.state != State::Ready {
+            return Ok(true);
+        }
+        let mut facts = primary.facts();
+        if !facts.required.insert(layout.name.to_owned()) {
+            return Ok(true);
+        }
+        primary.set_facts(&facts);
+        let change = CatalogChange { updated: vec![primary], ..CatalogChange::default() };
+        Ok(self.change_catalog(catalog, change).await?.is_some())
     }
 
     /// Records that an index is ready, if its record still has the version with which the backfill began.
@@ -334,8 +385,8 @@ impl Tables {
         loop {
             let read_at = self.backend().clock();
             let recorded = self.recorded_index(schema, layout).await?;
-            let (pages, mut record) = match recorded {
-                Some((pages, record)) if *Stored::etag(&record) == begun.version => (pages, record),
+            let (catalog, mut record) = match recorded {
+                Some((catalog, record)) if *Stored::etag(&record) == begun.version => (catalog, record),
                 Some((_, record)) if record.state == State::Ready => return Ok(()),
                 Some((_, record)) if record.state == State::Gone => return Err(index_dropped(schema, layout)),
                 _ => return Err(index_building(schema, layout)),
@@ -345,31 +396,30 @@ impl Tables {
             }
             record.state = State::Ready;
             let (id, name) = (schema.id(layout), record.entity.clone());
-            let change = CatalogChange { updated: vec![record], ..CatalogChange::default() };
-            if let Some(versions) = self.change_catalog(&pages, change).await? {
+            let change = CatalogChange { updated: vec![record.clone()], ..CatalogChange::default() };
+            if let Some(versions) = self.change_catalog(&catalog, change).await? {
                 if let Some(version) = versions.into_iter().next().flatten() {
                     self.leases().remember_name(&id, &name);
-                    self.leases().keep(id, version, read_at);
+                    self.leases().keep(id, &Stored::new(Stored::into_inner(record), version), read_at);
                 }
                 return Ok(());
             }
-            self.pause_catalog(layout.table, &mut delays).await?;
+            self.pause_catalog(&mut delays).await?;
         }
     }
 
-    /// Reads the record of an index, with the records of its table; `None` if the index is not recorded.
+    /// Reads the catalog and the record of an index in it; `None` if the index is not recorded.
     async fn recorded_index(
         &self,
         schema: Schema,
         layout: &'static LayoutInfo,
-    ) -> Result<Option<(Vec<CatalogPage>, Stored<Record>)>> {
-        let entity = schema.describe();
-        let pages = read_pages(self, &schema, &entity).await?;
-        let compared = Comparison::new(&entity, schema.was, &pages);
+    ) -> Result<Option<(Catalog, Stored<Record>)>> {
+        let (entity, catalog) = (schema.describe(), self.catalog().await?);
+        let compared = Comparison::new(schema, &entity, &catalog);
         let Some(record) = compared.recorded(layout) else { return Ok(None) };
         compared.check_index(layout, record)?;
         let record = record.clone();
-        Ok(Some((pages, record)))
+        Ok(Some((catalog, record)))
     }
 }
 
@@ -401,6 +451,34 @@ async fn has_no_entity(schema: Schema, tables: &Tables) -> Result<bool> {
         pacing::yield_now().await;
     }
     Ok(true)
+}
+
+/// Returns the first entity of the table, among the first rows that a request returns.
+async fn first_entity(schema: Schema, tables: &Tables, catalog: &Catalog) -> Result<Option<Row>> {
+    let others = catalog.constant_partitions(&schema.id(&schema.layouts[0]), &schema.layouts[0]);
+    let mut scan = LayoutScan::new(tables.backend().clone(), schema, "create", [0]);
+    let page = scan.next().await?;
+    Ok(page.and_then(|page| {
+        page.rows.iter().find(|row| schema.has_entity(*row) && !others.contains(row.partition_key)).map(RowRef::to_row)
+    }))
+}
+
+/// Returns a row that is located where the rows of the entity would be.
+async fn row_in_the_way(schema: Schema, tables: &Tables, catalog: &Catalog) -> Result<Option<String>> {
+    let others = catalog.constant_partitions(&schema.id(&schema.layouts[0]), &schema.layouts[0]);
+    let mut scan = LayoutScan::new(tables.backend().clone(), schema, "create", 0..schema.layouts.len());
+    while let Some(page) = scan.next().await? {
+        let pattern = KeyPattern::of(&schema.layouts[page.layout]);
+        let is_own = |row: &RowRef<'_>| {
+            let is_entity = || schema.has_entity(*row) && !others.contains(row.partition_key);
+            pattern.includes(row.partition_key, row.row_key) && (page.layout > 0 || is_entity())
+        };
+        if let Some(row) = page.rows.iter().find(is_own) {
+            return Ok(Some(row.id(&page.table).to_string()));
+        }
+        pacing::yield_now().await;
+    }
+    Ok(None)
 }
 
 #[cfg(all(test, feature = "embedded"))]

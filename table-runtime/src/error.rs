@@ -109,7 +109,8 @@ pub enum Error {
         index: String,
     },
 
-    /// [`create`](crate::Tables::create) found an index that is ready and that the struct does not have.
+    /// [`create`](crate::Tables::create) found an index that is ready and that the struct does not have; or a write found one
+    /// that another program [builds](crate::Tables::backfill) or has built. Nothing was written.
     #[error(transparent)]
     IndexMissing(#[from] Box<MissingIndexError>),
 
@@ -422,9 +423,9 @@ impl LayoutChangedError {
 /// An index that is recorded as ready, and that the program's struct does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the index `{index}` of {entity} in {table} is ready, and this program's struct does not have it, so that entities which \
-     it writes would be missing from the index: drop the index with `drop_index(\"{index}\")`, or, to roll back to this \
-     program, take it back to building with `demote_missing_indexes` on `create`"
+    "the index `{index}` of {entity} in {table} is ready or being built, and this program's struct does not have it, so that \
+     entities which it writes would be missing from the index: drop the index with `drop_index(\"{index}\")`, or, to roll \
+     back to this program, take it back to building with `demote_missing_indexes` on `create`"
 )]
 #[non_exhaustive]
 pub struct MissingIndexError {

@@ -43,12 +43,7 @@ pub use identify::{IdentifiedRow, KeyValue};
 pub use recorded::{LayoutState, RecordedEntity, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart};
 pub use verify::{RecordedFinding, Verified};
 
-use crate::{
-    Error, Result, Stored, TableEntity, Tables,
-    backend::{KeyRange, Partitions, Scan},
-    entity, limits,
-    tables::{FORMAT, Head, Record},
-};
+use crate::{Result, Stored, TableEntity, Tables, tables::Record};
 
 /// The tables of a store, and the entities that its catalog records.
 #[derive(Clone, Debug, Default)]
@@ -65,42 +60,13 @@ impl Tables {
     /// program has called [`create`](Self::create) are not recorded.
     ///
     /// # Errors
-    /// Returns [`Error::NewerCatalog`] if a newer version of this crate wrote the catalog, and the errors of the store.
+    /// Returns [`Error::NewerCatalog`](crate::Error::NewerCatalog) if a newer version of this crate wrote the catalog, and the errors of the store.
     pub async fn inventory(&self) -> Result<Inventory> {
         let mut tables = self.backend().list_tables("").await?;
         tables.sort_by_cached_key(|table| table.to_ascii_lowercase());
-        let entities = recorded::entities(self.records().await?);
+        let records = self.catalog().await?.records.into_iter().map(Stored::into_inner);
+        let entities = recorded::entities(records.collect());
         Ok(Inventory { tables, entities })
-    }
-
-    /// Reads all records of the catalog.
-    async fn records(&self) -> Result<Vec<Record>> {
-        let layout = &Record::LAYOUTS[0];
-        let partitions = Partitions::One(layout.partition_prefix.to_owned());
-        let (table, rows) = (layout.table.into(), KeyRange::ALL);
-        let scan = Scan { table, partitions, rows, filter: None, select: None, page: limits::PAGE };
-        let (mut records, mut from) = (Vec::new(), None);
-        loop {
-            let page = match self.backend().query(&scan, from.as_ref()).await {
-                Err(Error::TableNotFound(_)) => return Ok(records),
-                page => page?,
-            };
-            for row in page.rows.iter() {
-                // The row key of a head is the name of a table, and those of records continue with a space.
-                if row.row_key.contains(' ') {
-                    records.push(Stored::into_inner(entity::read::<Record>(layout.table, row)?));
-                } else {
-                    let found = entity::read::<Head>(layout.table, row)?.format;
-                    if found > FORMAT {
-                        return Err(Error::NewerCatalog { found, known: FORMAT });
-                    }
-                }
-            }
-            match page.next {
-                Some(next) => from = Some(next),
-                None => return Ok(records),
-            }
-        }
     }
 }
 

@@ -15,12 +15,12 @@ mod slice;
 mod time_part;
 
 pub(crate) use apart::told_apart;
-pub(crate) use change::{Fields, written, written_of};
+pub(crate) use change::{Fields, fields_of_properties, written, written_of};
 pub(crate) use collision::KeyPattern;
 pub(crate) use encoding::{Encoding, lossy_layouts};
 pub use group::{Collision, Member, Message, Misfit, member_misfit};
-pub(crate) use info::delimiter;
-pub use info::{Example, Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope, WhenInfo};
+pub use info::{Absent, Example, Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope, WhenInfo};
+pub(crate) use info::{ReadAbsent, delimiter};
 pub(crate) use lineage::{has_property, same_kind, same_primary_key, same_separator, same_table};
 pub use property_type::PropertyType;
 pub(crate) use property_type::{Reads, reads};

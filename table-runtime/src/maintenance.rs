@@ -16,5 +16,5 @@ pub use finding::Finding;
 pub use progress::Progress;
 pub(crate) use progress::ProgressCallback;
 pub use repair::{Repair, Repaired};
-pub(crate) use scan::{LayoutScan, ScannedPage, all_rows};
+pub(crate) use scan::{LayoutScan, ScannedPage};
 pub use verify::{Verified, Verify};

@@ -126,9 +126,10 @@ async fn run(Migrate { migration, scan, copy_only, mut on_progress }: Migrate) -
     let mut migrated = Migrated::default();
     let mut copier = Copier::new(&migration);
     copier.copy(scan, &mut switch, &mut on_progress).await?;
-    let mut refused = None;
+    let (mut refused, mut is_unclean) = (None, switch.is_repeated());
     for _ in 0..CATCH_UPS {
         let found = copier.catch_up(&mut switch, &mut migrated, &mut on_progress).await?;
+        is_unclean |= found.has_pending;
         refused = found.refused;
         if found.differences < MANY && refused.is_none() {
             break;
@@ -136,6 +137,9 @@ async fn run(Migrate { migration, scan, copy_only, mut on_progress }: Migrate) -
     }
     if let Some(refused) = refused {
         return Err(refused.into());
+    }
+    if is_unclean {
+        copier.repair(&mut switch).await?;
     }
     if copy_only {
         return Ok(migrated);
@@ -178,7 +182,9 @@ impl Tables {
     /// Properties of the old rows that neither struct knows are kept.
     ///
     /// `Old` is the struct as it was, and `New` has another table or another [name](derive@crate::TableEntity). In one
-    /// table, their rows must be distinguishable. Programs with `Old` read and write as ever while the entities are copied;
+    /// table, their rows must be distinguishable. The place of `New` must have no row. A place from which entities were
+    /// moved is free after [`drop_moved`](Self::drop_moved); so entities can be moved back, or to another key under the
+    /// same names by way of a third place. Programs with `Old` read and write as ever while the entities are copied;
     /// `create::<New>()` is refused until the migration has ended. What is written meanwhile is found by comparing both
     /// places, and written again.
     ///
@@ -238,7 +244,7 @@ impl Tables {
     ///
     /// # Errors
     /// Returns [`Error::Query`](crate::Error::Query) if both structs have one table and one name, if programs use the new
-    /// place already, if another run of this migration has begun, or if two entities get one key;
+    /// place already, or if it has rows, if another run of this migration has begun, or if two entities get one key;
     /// [`Error::Bulk`](crate::Error::Bulk) if entities cannot be written to the new place, for example because of a unique
     /// value; the errors of [`create`](Self::create); errors for rows that do not fit `Old`; and the errors of the store.
     pub fn migrate<Old: TableEntity, New: TableEntity + From<Old>>(&self) -> Migrate {

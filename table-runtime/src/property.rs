@@ -8,10 +8,11 @@ use serde::{Serialize, de::DeserializeOwned};
 
 pub use crate::error::PropertyProblem;
 use crate::{
-    Guid, Properties, PropertyType, Ticks, Value, ValueRef,
+    Guid, Properties, PropertyInfo, PropertyType, Ticks, Value, ValueRef,
     codec::{PropertyWriter, RowReader},
     error::{After, one_of},
     key::KeyReader,
+    layout::{Absent, ReadAbsent},
 };
 
 /// A type that can be stored as a property of one of the service's types.
@@ -138,7 +139,7 @@ pub type ReadPart<T> = fn(&mut KeyReader<'_>, bool) -> crate::Result<T>;
     note = "`#[property(text)]` needs `Display` and `FromStr`, `#[property(json)]` serde's `Serialize` and \
             `DeserializeOwned`, `#[property(default)]` also `Default`"
 )]
-pub trait Store<T> {
+pub trait Store<T>: Sized {
     /// Type of an argument of filters and patches.
     type Arg<'a>;
     /// Comparisons that a filter may make: [`ByOrder`], [`ByEquality`] or [`Opaque`].
@@ -149,6 +150,16 @@ pub trait Store<T> {
 
     #[doc(hidden)]
     const LOAD: Load<T> = Load::Property(Self::load);
+
+    /// Description of a property without its names.
+    #[doc(hidden)]
+    const INFO: PropertyInfo = PropertyInfo {
+        field: "",
+        name: "",
+        edm: Some(Self::TYPE),
+        is_native: false,
+        absent: Absent::new(absent::<T, Self>),
+    };
 
     #[doc(hidden)]
     #[inline]
@@ -179,6 +190,16 @@ pub trait Store<T> {
     /// # Errors
     /// Returns an error in the same cases as [`write`](Self::write).
     fn arg_value(arg: Self::Arg<'_>) -> Result<Option<Value>, PropertyProblem>;
+}
+
+/// Returns what a field is in a row without its property.
+fn absent<T, S: Store<T>>() -> ReadAbsent {
+    let Ok(value) = S::read(None) else { return ReadAbsent::Refused };
+    let mut properties = Properties::default();
+    // A default that cannot be stored is read all the same.
+    let written = S::write(&value, "", &mut properties);
+    let value = written.ok().and_then(|()| properties.get(""));
+    value.map_or(ReadAbsent::Nothing, |value| ReadAbsent::Value(value.to_value()))
 }
 
 /// A field that is a [`Property`] itself.

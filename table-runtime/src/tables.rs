@@ -11,13 +11,14 @@ use std::{fmt, sync::Arc, time::Duration};
 pub(crate) use self::{
     lease::Lease,
     record::{FORMAT, Facts, Head, KEY, LayoutId, Place, Record, State},
-    states::CatalogPage,
+    states::Catalog,
 };
 use self::{
     lease::Leases,
     turns::{Turn, Turns},
 };
 use crate::{
+    ETag,
     backend::{Backend, Observed, Prefixed},
     limits,
     observe::{self, Observer, Operation, Running},
@@ -435,6 +436,12 @@ impl Tables {
     /// Returns the leases that the handle holds.
     pub(crate) fn leases(&self) -> &Leases {
         &self.leases
+    }
+
+    /// Returns a handle for a run of a migration: it may write to a place that is not open yet, as long as the record of
+    /// its primary key has this version.
+    pub(crate) fn for_target(&self, id: LayoutId, version: ETag) -> Self {
+        Self { leases: Arc::new(self.leases.for_target(id, version)), ..self.clone() }
     }
 
     /// Waits for the turn of a task to read and change a row.

@@ -67,6 +67,20 @@ pub async fn shows(page: &str, tables: &Tables) {
     });
 }
 
+/// Checks that the page has this text between the comments `<!-- name: begin -->` and `<!-- name: end -->`.
+///
+/// # Panics
+/// Panics if the page has another text, and `TABLE_GUIDE` is not `overwrite`.
+pub fn has(page: &str, name: &str, shown: &str) {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../table-runtime/src/guide"));
+    let [begin, end] = ["begin", "end"].map(|edge| format!("<!-- {name}: {edge} -->"));
+    compare(&folder.join(format!("{page}.md")), |text| {
+        let (before, rest) = text.split_once(&begin).unwrap_or_else(|| panic!("{page}.md has no {begin}"));
+        let (_, after) = rest.split_once(&end).unwrap_or_else(|| panic!("{page}.md has no {end}"));
+        format!("{before}{begin}\n\n{shown}\n\n{end}{after}")
+    });
+}
+
 /// Compares a file with its right content, or writes it.
 fn compare(path: &PathBuf, right: impl FnOnce(&str) -> String) {
     let found = fs::read_to_string(path).unwrap_or_default();

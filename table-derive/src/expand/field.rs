@@ -6,7 +6,7 @@ use quote::quote_spanned;
 use super::{context::Context, types::strategy_type};
 use crate::{
     hygiene::{local, this},
-    model::{Field, Part, Property},
+    model::{Field, Part, Property, Strategy},
     runtime::Runtime,
 };
 
@@ -64,10 +64,17 @@ pub(super) fn store(context: &Context<'_>, field: &Field, property: &Property) -
     )
 }
 
-/// Returns the type of a field's property.
-pub(super) fn property_type(context: &Context<'_>, field: &Field, property: &Property) -> TokenStream {
+/// Returns the description of a field's property.
+pub(super) fn property_info(context: &Context<'_>, field: &Field, property: &Property) -> TokenStream {
     let ty = &field.ty;
     let strategy = strategy_type(property, ty, context.runtime);
     let t = context.runtime.at(ty.span());
-    quote_spanned!(ty.span()=> <#strategy as #t::Store<#ty>>::TYPE)
+    let (field, name) = (&field.name, &property.name.value);
+    let is_native = matches!(property.strategy, Strategy::Native);
+    quote_spanned!(ty.span()=> #t::PropertyInfo {
+        field: #field,
+        name: #name,
+        is_native: #is_native,
+        ..<#strategy as #t::Store<#ty>>::INFO
+    })
 }

@@ -8,13 +8,13 @@ use syn::spanned::Spanned as _;
 use super::{
     columns,
     context::Context,
-    field::{if_failed_return, load, or_return, property_type, read_part, skip_part, store},
+    field::{if_failed_return, load, or_return, property_info, read_part, skip_part, store},
     indexes,
     types::{self, option},
 };
 use crate::{
     hygiene::{at, local, this},
-    model::{Index, Key, Layout, Slice, Source, Storage, Strategy},
+    model::{Index, Key, Layout, Slice, Source, Storage},
 };
 
 /// Returns the traits that allow operations for some entities.
@@ -63,17 +63,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let (t, ident) = (context.runtime.here(), &entity.ident);
     let (parameters, arguments, _) = entity.generics.split_for_impl();
     let layouts = entity.layouts().map(|layout| self::layout(context, layout));
-    let properties = entity.properties().map(|(field, property)| {
-        let (name, ty, edm) = (&property.name.value, &field.ty, property_type(context, field, property));
-        let (field, t) = (&field.name, context.runtime.at(ty.span()));
-        let is_native = matches!(property.strategy, Strategy::Native);
-        quote_spanned!(ty.span()=> #t::PropertyInfo {
-            field: #field,
-            name: #name,
-            edm: #t::Some(#edm),
-            is_native: #is_native,
-        })
-    });
+    let properties = entity.properties().map(|(field, property)| property_info(context, field, property));
     let (name, kind) = (entity.name(), option(entity.kind.as_ref()));
     let was = option(entity.was.as_ref().map(|was| &was.value));
     let separator = option(types::separator(entity));

@@ -32,11 +32,11 @@ pub(super) fn info(context: &Context<'_>, layout: Layout<'_>, index: &Index) -> 
     let when = option(index.when.as_ref().map(|when| when_info(context, when)));
     let pointer = index.pointer.iter().map(|pointer| {
         let (field, name) = (&context.entity.fields[pointer.field].name, &pointer.name.value);
-        quote!(#t::PropertyInfo { field: #field, name: #name, edm: #t::None, is_native: false })
+        quote!(#t::PropertyInfo::of_index(#field, #name))
     });
     let included = included(context, index).map(|(field, property)| {
         let (field, name) = (&field.name, &property.name.value);
-        quote!(#t::PropertyInfo { field: #field, name: #name, edm: #t::None, is_native: false })
+        quote!(#t::PropertyInfo::of_index(#field, #name))
     });
     let values = values(context, layout).map(|Value { number, property, .. }| {
         let (number, name) = (Literal::usize_unsuffixed(number), &property.name.value);

@@ -6,9 +6,12 @@ use serde_json::Value;
 
 use super::CatalogChange;
 use crate::{
-    ETag, Error, Layout, LayoutChangedError, LayoutInfo, MissingIndexError, Result, RowsCollideError, Stored,
-    layout::{Fields, KeyPattern, Reads, reads, told_apart, written},
-    tables::{CatalogPage, Facts, KEY, LayoutId, Record, State},
+    ETag, Error, Layout, LayoutChangedError, LayoutInfo, MissingIndexError, PropertyInfo, QueryError, Result, Row,
+    RowsCollideError, Stored,
+    entity::{VERSION, version_value},
+    index::Schema,
+    layout::{Fields, Holds, KeyPattern, Reads, fields_of_properties, reads, told_apart, written},
+    tables::{Catalog, Facts, KEY, LayoutId, Record, State},
 };
 
 /// Options of a comparison.
@@ -30,31 +33,71 @@ pub(crate) struct RecordVersion {
     etag: ETag,
 }
 
-/// A program's entity beside the records of its tables.
+/// A program's entity beside the catalog.
 pub(crate) struct Comparison<'a> {
+    pub(crate) schema: Schema,
     pub(crate) entity: &'a Layout,
-    pub(crate) was: Option<&'static str>,
     pub(crate) options: Options,
-    pub(crate) pages: &'a [CatalogPage],
+    pub(crate) catalog: &'a Catalog,
     /// Tables that did not exist before.
     pub(crate) created: &'a [&'static str],
     /// Records whose rows are gone, because their table was deleted.
     pub(crate) forgettable: &'a [RecordVersion],
     /// Records in the state [`Leaving`](State::Leaving) since before every lease has expired.
     pub(crate) waited: &'a [RecordVersion],
-    /// Whether the table has no entity; `None` if that was not checked yet.
+    /// What was looked up in the entity's tables.
+    pub(crate) looked: &'a Looked,
+}
+
+/// What a comparison may have to know about the rows of the entity.
+#[derive(Clone, Debug)]
+pub(crate) struct Looked {
+    /// Whether the table has no entity; `None` before it was looked up.
     pub(crate) has_no_entity: Option<bool>,
+    /// The first entity of the table.
+    pub(crate) first: Found<Row>,
+    /// A row at the place to which a migration moves entities.
+    pub(crate) in_the_way: Found<String>,
+}
+
+/// The result of a look.
+#[derive(Clone, Debug)]
+pub(crate) enum Found<T> {
+    NotLooked,
+    Nothing,
+    One(T),
+}
+
+impl<T> From<Option<T>> for Found<T> {
+    fn from(found: Option<T>) -> Self {
+        found.map_or(Self::Nothing, Self::One)
+    }
+}
+
+/// What a comparison has to know first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    ForEntities,
+    AtFirst,
+    AtPlace,
+}
+
+/// A record on which the program relies, in the version that it has or will have.
+#[derive(Debug)]
+pub(crate) struct Relied {
+    pub(crate) id: LayoutId,
+    pub(crate) record: Stored<Record>,
 }
 
 /// Result of a comparison that refuses nothing.
 pub(crate) enum Decision {
-    /// The caller has to check whether the table has entities, and to compare again.
-    CheckForEntities,
+    /// The caller has to look, and to compare again.
+    Look(Look),
     /// The caller writes the change.
     Change {
         change: CatalogChange,
-        /// Records that the program relies on as they are, with their layouts and versions.
-        ready: Vec<(LayoutId, ETag)>,
+        /// Records that the program relies on as they are.
+        ready: Vec<Relied>,
         /// Name under which the entity is recorded.
         name: String,
         /// True if another layout is leaving: after the change is written, the caller waits until every lease has
@@ -69,41 +112,71 @@ pub(crate) fn version(record: &Stored<Record>) -> RecordVersion {
     RecordVersion { table, entity_table, entity, name, etag: Stored::etag(record).clone() }
 }
 
+impl Looked {
+    /// Before anything was looked up.
+    pub(crate) const NOTHING: &Self =
+        &Self { has_no_entity: None, first: Found::NotLooked, in_the_way: Found::NotLooked };
+}
+
 impl<'a> Comparison<'a> {
     /// Returns a comparison without options, with tables that have existed before.
-    pub(crate) fn new(entity: &'a Layout, was: Option<&'static str>, pages: &'a [CatalogPage]) -> Self {
+    pub(crate) fn new(schema: Schema, entity: &'a Layout, catalog: &'a Catalog) -> Self {
         let options = Options::default();
-        Self { entity, was, options, pages, created: &[], forgettable: &[], waited: &[], has_no_entity: None }
+        Self { schema, entity, options, catalog, created: &[], forgettable: &[], waited: &[], looked: Looked::NOTHING }
     }
 
     /// Returns the record of a layout of the entity.
     pub(crate) fn recorded(&self, layout: &LayoutInfo) -> Option<&'a Stored<Record>> {
-        let page = self.page(&self.entity.layouts[0].table.to_ascii_lowercase())?;
-        let name = page.primary(&self.own_id()).map_or(self.entity.entity, |record| &record.entity);
-        self.record(layout.table, name, layout.name)
+        let primary = self.primary();
+        if layout.index.is_none() {
+            return primary;
+        }
+        self.index(primary.map_or(self.entity.entity, |primary| &primary.entity), layout.name)
     }
 
     /// Returns the recorded indexes of the entity, in quotation marks.
     pub(crate) fn recorded_indexes(&self) -> Vec<String> {
-        let page = self.page(&self.entity.layouts[0].table.to_ascii_lowercase());
-        let facts = page.and_then(|page| page.primary(&self.own_id())).map(|primary| primary.facts());
-        facts.unwrap_or_default().indexes.into_keys().map(|index| format!("`{index}`")).collect()
-    }
-
-    /// Returns the record of an index of the entity.
-    pub(crate) fn recorded_index(&self, index: &str) -> Option<&'a Stored<Record>> {
-        let page = self.page(&self.entity.layouts[0].table.to_ascii_lowercase())?;
-        let primary = page.primary(&self.own_id())?;
-        self.record(primary.facts().indexes.get(index)?, &primary.entity, index)
+        let indexes = self.primary().into_iter().flat_map(|primary| self.catalog.indexes(primary));
+        indexes.map(|record| format!("`{}`", record.name)).collect()
     }
 
     /// Checks that the entity is not recorded as moved. The caller creates tables only after this check.
     ///
     /// # Errors
-    /// Returns an error if the entity was moved, or is the target of a migration.
+    /// Returns an error if the entity was moved, if it is the target of a migration, or if one of its tables is being
+    /// deleted.
     pub(crate) fn check_place(&self) -> Result<()> {
-        let page = self.page(&self.entity.layouts[0].table.to_ascii_lowercase());
-        page.and_then(|page| page.primary(&self.own_id())).map_or(Ok(()), |record| self.check_state(record))
+        if let Some(primary) = self.primary().filter(|primary| !self.is_left(primary)) {
+            self.check_state(primary)?;
+        }
+        for layout in self.entity.layouts {
+            let is_own = |table: &String| {
+                let rest = table.get(layout.table.len()..).unwrap_or_default();
+                let is_named =
+                    table.get(..layout.table.len()).is_some_and(|own| own.eq_ignore_ascii_case(layout.table));
+                is_named && rest.is_empty() != layout.slice.is_some() && rest.bytes().all(|byte| byte.is_ascii_digit())
+            };
+            let is_deleted = |record: &Stored<Record>| record.facts().dropping.iter().any(is_own);
+            if self.catalog.records.iter().any(is_deleted) {
+                return Err(Error::TableBeingDeleted(layout.table.to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the records of entities of this name in other tables, with those of their indexes.
+    pub(crate) fn elsewhere(&self) -> Vec<&'a Stored<Record>> {
+        if self.primary().is_some() || self.options.is_target {
+            return Vec::new();
+        }
+        let primaries: Vec<_> = self.catalog.records.iter().filter(|record| self.is_elsewhere(record)).collect();
+        let indexes = primaries.iter().flat_map(|primary| self.catalog.indexes(primary));
+        primaries.iter().copied().chain(indexes).collect()
+    }
+
+    /// Checks whether the record of the entity's primary key is that of another layout.
+    pub(crate) fn has_other_key(&self) -> bool {
+        self.primary().is_some_and(|primary| !self.changes(&self.entity.layouts[0], primary).is_empty())
     }
 
     /// Compares the entity with the records.
@@ -114,56 +187,64 @@ impl<'a> Comparison<'a> {
     pub(crate) fn decide(&self) -> Result<Decision> {
         let forgotten = self.forgotten();
         let kept = |record: &&Stored<Record>| !forgotten.contains(&version(record));
-        let own_table = self.id(&self.entity.layouts[0]).entity_table.to_ascii_lowercase();
-        let primary = self.page(&own_table).and_then(|page| page.primary(&self.own_id())).filter(|record| kept(record));
-        let name = primary.map_or(self.entity.entity, |record| &record.entity).to_owned();
-        match primary {
-            Some(primary) => self.check_primary(primary)?,
-            None => self.check_told_apart(&own_table, kept)?,
+        let left = self.primary().filter(|record| self.is_left(record));
+        let primary = self.primary().filter(kept).filter(|record| !self.is_left(record));
+        // A place that was left keeps its record, under its name.
+        let again = left.filter(|left| self.is_replaced(left));
+        let name = primary.or(again).map_or(self.entity.entity, |record| &record.entity).to_owned();
+        if let Some(primary) = primary {
+            self.check_primary(primary)?;
+        } else {
+            self.check_told_apart(kept)?;
+            self.check_names(kept)?;
         }
         for layout in self.entity.layouts {
-            let records = self.page(&layout.table.to_ascii_lowercase()).map(|page| page.records.as_slice());
-            for record in records.unwrap_or_default().iter().filter(kept).filter(|record| !self.is_own(record, &name)) {
+            let is_other = |record: &&Stored<Record>| {
+                record.table.eq_ignore_ascii_case(layout.table) && !self.is_own(record, &name)
+            };
+            for record in self.catalog.records.iter().filter(kept).filter(is_other) {
                 self.check_collision(layout, record)?;
             }
         }
+        if let Some(look) = self.check_rows(primary)? {
+            return Ok(Decision::Look(look));
+        }
 
+        let came = again.map_or(0, |left| left.facts().came.saturating_add(1));
+        let facts = primary.or(again).map(|primary| primary.facts()).unwrap_or_default();
+        let facts = match again {
+            // The names stay, so that programs with any of them find the record.
+            Some(_) => Facts { came, names: facts.names, structs: facts.structs, ..Facts::default() },
+            None => facts,
+        };
         let (mut change, mut ready) = (CatalogChange::default(), Vec::new());
         for layout in self.entity.layouts.iter().skip(1) {
-            let id = self.id(layout);
-            if let Some(record) = self.record(layout.table, &name, layout.name).filter(|record| kept(record)) {
+            let found = self.index(&name, layout.name).filter(|record| kept(record));
+            if let Some(record) = found {
                 self.check_index(layout, record)?;
-                match record.state {
-                    State::Ready => ready.push((id, Stored::etag(record).clone())),
-                    // There are no entities left to index.
-                    State::Building if self.created.contains(&self.entity.layouts[0].table) => {
-                        change.updated.push(with_state(record, State::Ready));
-                    }
-                    State::Building | State::Leaving => {}
-                    State::Gone => {
-                        let (table, index) = (id.entity_table.to_owned(), id.name.to_owned());
-                        return Err(Error::IndexDropped { table, index });
-                    }
+                self.check_defaults(layout, &facts, &name)?;
+            }
+            let Some(state) = self.state(layout, primary, found)? else {
+                return Ok(Decision::Look(Look::ForEntities));
+            };
+            match found {
+                None => change.inserted.push(self.new_record(layout, &name, state)),
+                Some(record) if record.state != state => change.updated.push(with_state(record, state)),
+                Some(record) if state == State::Ready => {
+                    ready.push(Relied { id: self.id(layout), record: record.clone() });
                 }
-            } else {
-                let state = match (primary, self.has_no_entity) {
-                    // A program without the index may be writing entities.
-                    (Some(_), _) => State::Building,
-                    _ if self.created.contains(&self.entity.layouts[0].table) => State::Ready,
-                    (None, Some(true)) => State::Ready,
-                    (None, Some(false)) => State::Building,
-                    (None, None) => return Ok(Decision::CheckForEntities),
-                };
-                change.inserted.push(self.new_record(layout, &name, state));
+                Some(_) => {}
             }
         }
-        let waits = self.add_missing_indexes(primary, &name, kept, &mut change)?;
+        let (waits, without) = self.add_missing_indexes(primary, kept, &mut change)?;
+        let lost = self.lost_indexes().into_iter().filter(|record| kept(record) && !self.is_own(record, &name));
+        change.updated.extend(lost.map(|record| with_state(record, State::Building)));
 
-        let facts = self.facts(primary, &forgotten);
+        let facts = self.facts(facts, &forgotten, &without, &change);
         match primary {
             Some(primary) if primary.facts() == facts => {
                 if primary.state == State::Ready {
-                    ready.push((self.own_id(), Stored::etag(primary).clone()));
+                    ready.push(Relied { id: self.own_id(), record: primary.clone() });
                 }
             }
             Some(primary) => {
@@ -178,12 +259,10 @@ impl<'a> Comparison<'a> {
                 change.inserted.push(record);
             }
         }
-        for record in self.pages.iter().flat_map(|page| &page.records).filter(|record| !kept(record)) {
+        for record in self.catalog.records.iter().filter(|record| !kept(record)) {
             // A record that is written again under its keys needs no removal.
-            let is_same = |new: &Record| {
-                (&new.table, &new.entity_table, &new.entity, &new.name)
-                    == (&record.table, &record.entity_table, &record.entity, &record.name)
-            };
+            let is_same =
+                |new: &Record| (&new.table, &new.name) == (&record.table, &record.name) && new.is_of_entity(record);
             match change.inserted.iter().position(is_same) {
                 None => change.removed.push(record.clone()),
                 Some(at) => {
@@ -197,32 +276,53 @@ impl<'a> Comparison<'a> {
     }
 
     fn id(&self, layout: &'static LayoutInfo) -> LayoutId {
-        LayoutId::of(self.entity, self.was, layout)
+        self.schema.id(layout)
     }
 
     fn own_id(&self) -> LayoutId {
         self.id(&self.entity.layouts[0])
     }
 
-    fn page(&self, table: &str) -> Option<&'a CatalogPage> {
-        self.pages.iter().find(|page| page.table == table)
+    fn primary(&self) -> Option<&'a Stored<Record>> {
+        self.catalog.primary(&self.own_id())
     }
 
     /// Checks whether a record belongs to the entity that is recorded under this name.
     fn is_own(&self, record: &Record, name: &str) -> bool {
-        record.entity_table.eq_ignore_ascii_case(self.entity.layouts[0].table) && record.entity == name
+        record.is_of_table(self.entity.layouts[0].table) && record.entity == name
     }
 
-    /// Returns the record of a layout of the entity, which is recorded under this name.
-    fn record(&self, table: &str, entity: &str, layout: &str) -> Option<&'a Stored<Record>> {
-        let page = self.page(&table.to_ascii_lowercase())?;
-        page.records.iter().find(|record| self.is_own(record, entity) && record.name == layout)
+    /// Returns the record of an index of the entity, which is recorded under this name. The index may have been moved to
+    /// another table.
+    fn index(&self, entity: &str, index: &str) -> Option<&'a Stored<Record>> {
+        let is_it =
+            |record: &&Stored<Record>| !record.is_primary() && self.is_own(record, entity) && record.name == index;
+        self.catalog.records.iter().find(is_it)
+    }
+
+    /// Checks whether the record is that of an entity of this name in another table.
+    fn is_elsewhere(&self, record: &Record) -> bool {
+        record.is_primary()
+            && !record.is_of_table(self.entity.layouts[0].table)
+            // Where its entities were moved to, there is another record.
+            && record.state != State::Gone
+            && record.facts().names.iter().any(|name| name == self.entity.entity || Some(&**name) == self.schema.was)
+    }
+
+    /// Checks whether a migration moves entities back to a place that they have left, and from which they are deleted.
+    fn is_left(&self, record: &Record) -> bool {
+        self.options.is_target && record.state == State::Gone && record.facts().dropped
+    }
+
+    /// Checks whether the record of a place that was left is replaced by that of the entity which comes there: it has the
+    /// same name. A record of another name stays, and refuses the programs that have that name.
+    fn is_replaced(&self, left: &Record) -> bool {
+        left.facts().names.iter().any(|name| name == self.entity.entity)
     }
 
     /// Returns the records that do not fit the entity and whose rows are gone.
     fn forgotten(&self) -> Vec<RecordVersion> {
-        let own = self.page(&self.entity.layouts[0].table.to_ascii_lowercase());
-        let primary = own.and_then(|page| page.primary(&self.own_id()));
+        let primary = self.primary();
         let name = primary.map_or(self.entity.entity, |record| &record.entity);
         let fits = |record: &Stored<Record>| {
             if self.is_own(record, name) {
@@ -235,18 +335,25 @@ impl<'a> Comparison<'a> {
                     && !matches!(record.state, State::Leaving | State::Gone);
             }
             let mut layouts = self.entity.layouts.iter();
-            layouts.all(|layout| {
-                !layout.table.eq_ignore_ascii_case(&record.table) || self.check_collision(layout, record).is_ok()
-            }) && (primary.is_some() || !record.is_primary() || self.is_told_apart(record))
+            // The record of a place that was left refuses old programs.
+            record.facts().dropped
+                || layouts.all(|layout| {
+                    !layout.table.eq_ignore_ascii_case(&record.table) || self.check_collision(layout, record).is_ok()
+                }) && (primary.is_some() || !record.is_primary() || self.is_told_apart(record))
         };
-        let records = self.pages.iter().flat_map(|page| &page.records);
-        let gone = records.filter(|record| self.forgettable.contains(&version(record)) && !fits(record));
-        gone.map(version).collect()
+        let elsewhere: Vec<_> = self.elsewhere().into_iter().map(version).collect();
+        let is_gone = |record: &&Stored<Record>| {
+            let version = version(record);
+            self.forgettable.contains(&version) && (elsewhere.contains(&version) || !fits(record))
+        };
+        let left = primary.filter(|primary| self.is_left(primary) && self.is_replaced(primary));
+        self.catalog.records.iter().filter(is_gone).chain(left).map(version).collect()
     }
 
     /// Returns the differences between a recorded layout and the program's.
     fn changes(&self, layout: &LayoutInfo, record: &Record) -> Vec<String> {
-        Fields::of(self.entity).changes(&record.layout(), &written(self.entity, layout))
+        let stored = self.primary().map(|primary| primary.facts().fields).unwrap_or_default();
+        Fields::of(self.entity, stored).changes(&record.layout(), &written(self.entity, layout))
     }
 
     fn changed(&self, layout: &'static str, entity: &str, changes: String, advice: String) -> Error {
@@ -262,6 +369,13 @@ impl<'a> Comparison<'a> {
             State::Ready => Ok(()),
             State::Building if self.options.is_target => Ok(()),
             State::Building => Err(Error::EntityMigrating { table, entity }),
+            State::Gone if self.options.is_target => {
+                let problem = format!(
+                    "`{entity}` was moved away from this place, and its old rows are still there; delete them with \
+                     `drop_moved` before entities are moved back"
+                );
+                Err(Box::new(QueryError { table, layout: KEY, problem }).into())
+            }
             State::Leaving | State::Gone => {
                 let moved = record.facts().moved;
                 let to = moved.map(|place| place.to_string()).unwrap_or_default();
@@ -290,18 +404,18 @@ impl<'a> Comparison<'a> {
                     format!("the property `{}` was {was} and is {edm}, which no stored row has", property.name);
                 let advice = "keep the type; or store the field as another property (`#[property(rename = \"…\")]`); or \
                               give the rows a version, with `#[table(version = …, from = …)]`";
-                return Err(self.changed("properties", &record.entity, change, advice.to_owned()));
+                return Err(self.changed(PROPERTIES, &record.entity, change, advice.to_owned()));
             }
         }
         Ok(())
     }
 
     /// Checks that no recorded entity of the table has rows that could be taken for those of this new one.
-    fn check_told_apart(&self, table: &str, kept: impl Fn(&&Stored<Record>) -> bool) -> Result<()> {
-        let records = self.page(table).map(|page| page.records.as_slice()).unwrap_or_default();
-        let of_table =
-            |record: &&Stored<Record>| record.is_primary() && record.entity_table == table && !record.facts().dropped;
-        let mut primaries = records.iter().filter(kept).filter(of_table);
+    fn check_told_apart(&self, kept: impl Fn(&&Stored<Record>) -> bool) -> Result<()> {
+        let of_table = |record: &&Stored<Record>| {
+            record.is_primary() && record.is_of_table(self.entity.layouts[0].table) && !record.facts().dropped
+        };
+        let mut primaries = self.catalog.records.iter().filter(kept).filter(of_table);
         let Some(record) = primaries.find(|record| !self.is_told_apart(record)) else { return Ok(()) };
         let (other, entity) = (&record.entity, self.entity.entity);
         let mut changes =
@@ -313,6 +427,41 @@ impl<'a> Comparison<'a> {
                  `#[row_key(prefix = \"…\")]`"
         );
         Err(self.changed(KEY, other, changes.join("; "), advice))
+    }
+
+    /// Checks that this new entity is not a recorded one whose table or kind was changed in the struct: none of its rows
+    /// would be found.
+    fn check_names(&self, kept: impl Fn(&&Stored<Record>) -> bool) -> Result<()> {
+        if self.options.is_target {
+            return Ok(());
+        }
+        let (entity, table) = (self.entity.entity, self.entity.layouts[0].table);
+        if let Some(record) = self.catalog.records.iter().filter(&kept).find(|record| self.is_elsewhere(record)) {
+            let Record { entity: other, entity_table: from, .. } = &**record;
+            let changes = format!("`{other}` is recorded in the table `{from}`, and this struct is in `{table}`");
+            let advice = format!(
+                "keep the table, with `#[table(name = \"…\")]`; or move the rows with `tables.migrate::<Old, New>()`; if \
+                 `{entity}` is another entity than `{other}` in `{from}`, give it a name of its own with \
+                 `#[table(entity = \"…\")]`, or with `kind = \"…\"` if it has a kind"
+            );
+            return Err(self.changed(KEY, other, changes, advice));
+        }
+        let name = self.schema.struct_name();
+        let has_struct = |record: &&Stored<Record>| {
+            let is_here = record.is_primary() && record.is_of_table(table) && record.state != State::Gone;
+            let facts = record.facts();
+            is_here && (facts.structs.contains(name) || facts.names.iter().any(|known| known == name))
+        };
+        if let Some(record) = self.catalog.records.iter().filter(&kept).find(has_struct) {
+            let other = &record.entity;
+            let changes = format!("the struct `{name}` is recorded as `{other}`, and its kind is now `{entity}`");
+            let advice = format!(
+                "keep the kind, or that it has none; or move the rows with `tables.migrate::<Old, New>()`; if `{other}` is \
+                 another entity, give this struct another name"
+            );
+            return Err(self.changed(KEY, other, changes, advice));
+        }
+        Ok(())
     }
 
     /// Checks whether a row shows to which of this entity and a recorded one it belongs.
@@ -337,6 +486,120 @@ impl<'a> Comparison<'a> {
         Err(Box::new(RowsCollideError { table, layout, entity, other_layout }).into())
     }
 
+    /// Checks that the program can read the rows that are there, as far as one of them shows it, and that no rows are at the
+    /// place to which a migration moves entities. Returns what has to be looked up for it.
+    fn check_rows(&self, primary: Option<&Stored<Record>>) -> Result<Option<Look>> {
+        if self.options.is_target {
+            // A run of the migration may have written to a place that is recorded.
+            return match (primary, &self.looked.in_the_way) {
+                (Some(_), _) | (None, Found::Nothing) => Ok(None),
+                (None, Found::NotLooked) => Ok(Some(Look::AtPlace)),
+                (None, Found::One(row)) => {
+                    let problem = format!(
+                        "the new place is not empty: it has {row}; delete the rows there, or give the new struct another \
+                         table"
+                    );
+                    let table = self.entity.layouts[0].table.to_owned();
+                    Err(Box::new(QueryError { table, layout: KEY, problem }).into())
+                }
+            };
+        }
+        let facts = primary.map(|primary| primary.facts()).unwrap_or_default();
+        let version = self.entity.version;
+        let (recorded, optional) = (facts.properties.get(&version), facts.optional.get(&version));
+        // Programs that always write the property were recorded, and none that does not.
+        let is_always = |name: &str| {
+            recorded.is_some_and(|recorded| recorded.contains_key(name))
+                && !optional.is_some_and(|optional| optional.contains(name))
+        };
+        let is_doubtful = |property: &&PropertyInfo| property.absent.is_refused() && !is_always(property.name);
+        let mut doubtful = self.entity.properties.iter().filter(is_doubtful).peekable();
+        let is_first_of_version = primary.is_some() && recorded.is_none();
+        // An entity that was never recorded has no slice, unless another program made it.
+        let is_new = match self.entity.layouts[0].slice {
+            None => self.is_new(self.entity.layouts[0].table),
+            Some(_) => primary.is_none(),
+        };
+        if is_new || doubtful.peek().is_none() && !is_first_of_version {
+            return Ok(None);
+        }
+        let row = match &self.looked.first {
+            Found::NotLooked => return Ok(Some(Look::AtFirst)),
+            Found::Nothing => return Ok(None),
+            Found::One(row) => row,
+        };
+        let entity = primary.map_or(self.entity.entity, |primary| &primary.entity);
+        if row.properties.get(VERSION) != version_value(version) {
+            // It is read as the struct of its version, and then converted.
+            return match self.schema.read(row.clone()) {
+                Err(Error::Property(problem)) => {
+                    let advice = "give the struct of that version, which `#[table(from = …)]` names, the properties that \
+                                  stored rows have, or move the rows with `tables.migrate::<Old, New>()`";
+                    Err(self.changed(PROPERTIES, entity, problem.to_string(), advice.to_owned()))
+                }
+                _ => Ok(None),
+            };
+        }
+        match doubtful.find(|property| row.properties.get(property.name).is_none()) {
+            None => Ok(None),
+            Some(property) => {
+                let (name, field) = (property.name, property.field);
+                let change = format!(
+                    "the property `{name}` is required, and the row (PartitionKey='{}',RowKey='{}') has none",
+                    row.partition_key, row.row_key
+                );
+                let advice = format!(
+                    "make the field `{field}` an `Option`, or give it `#[property(default)]`; if it was renamed, keep its \
+                     property with `#[property(rename = \"…\")]`; or give the rows a version, with `#[table(version = …, \
+                     from = …)]`"
+                );
+                Err(self.changed(PROPERTIES, entity, change, advice))
+            }
+        }
+    }
+
+    /// Checks whether the table did not exist before.
+    fn is_new(&self, table: &str) -> bool {
+        self.created.iter().any(|created| created.eq_ignore_ascii_case(table))
+    }
+
+    /// Returns the state in which an index of the struct is recorded; `None` if it depends on whether there are entities.
+    fn state(
+        &self,
+        layout: &'static LayoutInfo,
+        primary: Option<&Stored<Record>>,
+        found: Option<&Stored<Record>>,
+    ) -> Result<Option<State>> {
+        let [has_new_entities, has_new_rows] =
+            [self.entity.layouts[0].table, layout.table].map(|table| self.is_new(table));
+        let unless_entities = |state| match self.looked.has_no_entity {
+            None => None,
+            Some(true) => Some(State::Ready),
+            Some(false) => Some(state),
+        };
+        let Some(record) = found else {
+            return Ok(match primary {
+                // A program without the index may be writing entities.
+                Some(_) => Some(State::Building),
+                None if has_new_entities => Some(State::Ready),
+                None => unless_entities(State::Building),
+            });
+        };
+        Ok(match (record.state, has_new_entities, has_new_rows) {
+            (State::Gone, ..) => {
+                let (table, index) = (self.entity.layouts[0].table.to_owned(), layout.name.to_owned());
+                return Err(Error::IndexDropped { table, index });
+            }
+            // Neither has rows.
+            (State::Ready | State::Building, true, true) => Some(State::Ready),
+            // The table of the index was deleted.
+            (State::Ready, false, true) => unless_entities(State::Building),
+            // The table of the entities was deleted, and the index has rows of entities that do not exist.
+            (State::Ready, true, false) => Some(State::Building),
+            (state, ..) => Some(state),
+        })
+    }
+
     /// Checks the layout of a recorded index.
     pub(crate) fn check_index(&self, layout: &'static LayoutInfo, record: &Record) -> Result<()> {
         let changes = self.changes(layout, record);
@@ -348,28 +611,51 @@ impl<'a> Comparison<'a> {
         Err(self.changed(layout.name, &record.entity, changes.join("; "), advice.to_owned()))
     }
 
-    /// Decides about recorded indexes that the struct does not have. Returns true if one of them is leaving.
+    /// Checks that rows without a property are read as before, as far as the index depends on it.
+    fn check_defaults(&self, layout: &'static LayoutInfo, facts: &Facts, entity: &str) -> Result<()> {
+        let Some(recorded) = facts.defaults.get(layout.name) else { return Ok(()) };
+        let depends = |property: &str| depends_on(self.entity, layout, property);
+        for (property, value) in defaults(self.entity, layout) {
+            let Some(was) = recorded.get(&property).filter(|was| **was != value) else { continue };
+            // Index rows without the property are read with the new value, as the entities are.
+            if was.is_empty() && !depends(&property) {
+                continue;
+            }
+            let shown = |value: &str| if value.is_empty() { "nothing".to_owned() } else { format!("{value:?}") };
+            let change = format!(
+                "a row without the property `{property}` was read as {} and is read as {}",
+                shown(was),
+                shown(&value)
+            );
+            let advice = "keep the default; or, when no program has the index, drop it with `drop_index`, and `backfill` it \
+                          again";
+            return Err(self.changed(layout.name, entity, change, advice.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Decides about recorded indexes that the struct does not have. Returns true if one of them is leaving, and the
+    /// indexes without which this program writes entities from now on.
     fn add_missing_indexes(
         &self,
         primary: Option<&Stored<Record>>,
-        name: &str,
         kept: impl Fn(&&Stored<Record>) -> bool,
         change: &mut CatalogChange,
-    ) -> Result<bool> {
-        let mut waits = false;
-        let Some(primary) = primary else { return Ok(false) };
-        for (index, table) in primary.facts().indexes {
-            if self.entity.layouts.iter().any(|layout| layout.name == index) {
+    ) -> Result<(bool, BTreeSet<String>)> {
+        let (mut waits, mut without) = (false, BTreeSet::new());
+        let Some(primary) = primary else { return Ok((false, without)) };
+        for record in self.catalog.indexes(primary).filter(kept) {
+            if self.entity.layouts.iter().any(|layout| layout.name == record.name) {
                 continue;
             }
-            let Some(record) = self.record(&table, name, &index).filter(|record| kept(record)) else { continue };
             let next = match record.state {
                 State::Ready if self.options.demote => {
                     waits = true;
                     with_state(record, State::Leaving)
                 }
                 State::Ready => {
-                    let (table, entity) = (self.entity.layouts[0].table.to_owned(), name.to_owned());
+                    let (table, entity) = (self.entity.layouts[0].table.to_owned(), primary.entity.clone());
+                    let index = record.name.clone();
                     return Err(Box::new(MissingIndexError { table, entity, index }).into());
                 }
                 State::Leaving if self.waited.contains(&version(record)) => {
@@ -389,33 +675,93 @@ impl<'a> Comparison<'a> {
                 }
                 State::Gone => continue,
             };
+            if next.state == State::Building {
+                without.insert(next.name.clone());
+            }
             change.updated.push(next);
         }
-        Ok(waits)
+        Ok((waits, without))
     }
 
-    /// Returns the facts about the entity that have to be recorded.
-    fn facts(&self, primary: Option<&Stored<Record>>, forgotten: &[RecordVersion]) -> Facts {
-        let mut facts = primary.map(|primary| primary.facts()).unwrap_or_default();
-        if !facts.names.iter().any(|name| name == self.entity.entity) {
-            facts.names.push(self.entity.entity.to_owned());
+    /// Returns the change that takes the indexes back to building whose rows, or whose entities, are lost. A program that is
+    /// refused has made their tables anew all the same.
+    pub(crate) fn loss(&self) -> CatalogChange {
+        let lost = self.lost_indexes().into_iter().map(|record| with_state(record, State::Building));
+        CatalogChange { updated: lost.collect(), ..CatalogChange::default() }
+    }
+
+    /// Returns the ready indexes, of any entity, whose table, or that of whose entities, this program has made anew: it was
+    /// deleted.
+    fn lost_indexes(&self) -> Vec<&'a Stored<Record>> {
+        let is_lost = |record: &&Stored<Record>| {
+            let is_ready = !record.is_primary() && record.state == State::Ready;
+            is_ready && self.is_new(&record.table) != self.is_new(&record.entity_table)
+        };
+        self.catalog.records.iter().filter(is_lost).collect()
+    }
+
+    /// Returns the facts about the entity that have to be recorded, which add to those that are.
+    fn facts(
+        &self,
+        mut facts: Facts,
+        forgotten: &[RecordVersion],
+        without: &BTreeSet<String>,
+        change: &CatalogChange,
+    ) -> Facts {
+        let Layout { entity, layouts, properties, kind, version, .. } = self.entity;
+        if !facts.names.iter().any(|name| name == entity) {
+            facts.names.push((*entity).to_owned());
         }
-        let entity = primary.map_or(self.entity.entity, |record| &record.entity).to_owned();
-        facts.indexes.retain(|index, table| {
-            let is_forgotten =
-                |version: &RecordVersion| (&version.table, &version.entity, &version.name) == (table, &entity, index);
-            !forgotten.iter().any(is_forgotten)
-        });
-        for layout in self.entity.layouts.iter().skip(1) {
+        if kind.is_some() {
+            facts.structs.insert(self.schema.struct_name().to_owned());
+        }
+        let is_forgotten = |index: &str| {
+            forgotten.iter().any(|old| old.name == index && self.is_own_version(old, facts.names.as_slice()))
+        };
+        let lost: Vec<_> = facts.indexes.keys().filter(|index| is_forgotten(index)).cloned().collect();
+        for index in &lost {
+            facts.indexes.remove(index);
+            facts.defaults.remove(index);
+            facts.required.remove(index);
+        }
+        facts.required.retain(|index| !without.contains(index));
+        for layout in layouts.iter().skip(1) {
             facts.indexes.insert(layout.name.to_owned(), layout.table.to_ascii_lowercase());
-        }
-        let types: &mut BTreeMap<String, String> = facts.properties.entry(self.entity.version).or_default();
-        for property in self.entity.properties {
-            if let Some(edm) = property.edm {
-                types.entry(property.name.to_owned()).or_insert_with(|| edm.to_string());
+            if change.inserted.iter().any(|record| record.name == layout.name) {
+                facts.defaults.remove(layout.name);
+            }
+            let defaults = defaults(self.entity, layout);
+            if !defaults.is_empty() {
+                let recorded = facts.defaults.entry(layout.name.to_owned()).or_default();
+                for (property, value) in defaults {
+                    recorded.entry(property).or_insert(value);
+                }
             }
         }
+        let is_first = !facts.properties.contains_key(version);
+        let types: &mut BTreeMap<String, String> = facts.properties.entry(*version).or_default();
+        let mut optional = facts.optional.remove(version).unwrap_or_default();
+        // This program writes rows without the properties that its struct does not have.
+        let is_known = |name: &str| properties.iter().any(|property| property.name == name);
+        optional.extend(types.keys().filter(|name| !is_known(name)).cloned());
+        for property in *properties {
+            let Some(edm) = property.edm else { continue };
+            let is_new = !types.contains_key(property.name);
+            types.entry(property.name.to_owned()).or_insert_with(|| edm.to_string());
+            if is_new && !is_first || !property.absent.is_refused() {
+                optional.insert(property.name.to_owned());
+            }
+        }
+        if !optional.is_empty() {
+            facts.optional.insert(*version, optional);
+        }
+        let all = serde_json::to_value(self.entity).unwrap_or_default();
+        facts.fields.extend(fields_of_properties(&all));
         facts
+    }
+
+    fn is_own_version(&self, version: &RecordVersion, names: &[String]) -> bool {
+        version.entity_table.eq_ignore_ascii_case(self.entity.layouts[0].table) && names.contains(&version.entity)
     }
 
     fn new_record(&self, layout: &LayoutInfo, entity: &str, state: State) -> Record {
@@ -427,18 +773,39 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Returns the tables of an entity's layouts, in lower case.
-pub(crate) fn tables_of(entity: &Layout) -> Vec<String> {
-    let tables: BTreeSet<_> = entity.layouts.iter().map(|layout| layout.table.to_ascii_lowercase()).collect();
-    tables.into_iter().collect()
+/// Name of the properties in an error, beside those of layouts.
+const PROPERTIES: &str = "properties";
+
+/// Returns what a row without a property is read as, for each property that rows of the index depend on or hold: the type
+/// and the text of the value, or an empty text for nothing. Properties that every row has are left out.
+fn defaults(entity: &Layout, layout: &LayoutInfo) -> BTreeMap<String, String> {
+    let Some(index) = &layout.index else { return BTreeMap::new() };
+    let is_held = |property: &PropertyInfo| {
+        index.holds == Holds::Copy || index.included.iter().any(|included| included.name == property.name)
+    };
+    let of_index = |property: &&PropertyInfo| is_held(property) || depends_on(entity, layout, property.name);
+    let optional = entity.properties.iter().filter(|property| !property.absent.is_refused());
+    let constant = |property: &PropertyInfo| {
+        let value = value_of_absent(property);
+        // A default such as the present time is another one each time, and no struct has changed.
+        (value == value_of_absent(property)).then(|| (property.name.to_owned(), value))
+    };
+    optional.filter(of_index).filter_map(constant).collect()
 }
 
-/// Returns the tables of indexes that are recorded for the entity, as far as their records were not read.
-pub(crate) fn further_tables(pages: &[CatalogPage], id: &LayoutId) -> Vec<String> {
-    let table = id.entity_table.to_ascii_lowercase();
-    let own = pages.iter().find(|page| page.table == table).and_then(|page| page.primary(id));
-    let tables: BTreeSet<_> = own.map(|primary| primary.facts().indexes).unwrap_or_default().into_values().collect();
-    tables.into_iter().filter(|table| !pages.iter().any(|page| page.table == *table)).collect()
+/// Returns the type and the text of the value as which a row without the property is read; an empty text for nothing.
+fn value_of_absent(property: &PropertyInfo) -> String {
+    let value = property.absent.value();
+    value.map(|value| format!("{} {}", value.as_ref().edm_type(), value.as_ref().to_text())).unwrap_or_default()
+}
+
+/// Checks whether the keys of the index's rows, or whether there is a row, depend on a property.
+fn depends_on(entity: &Layout, layout: &LayoutInfo, property: &str) -> bool {
+    let when = layout.index.as_ref().and_then(|index| index.when.as_ref());
+    let parts = layout.partition.iter().chain(layout.row).map(|part| part.field);
+    let mut fields = parts.chain(when.into_iter().flat_map(|when| when.fields.iter().copied()));
+    let found = entity.properties.iter().find(|info| info.name == property);
+    found.is_some_and(|info| fields.any(|field| field == info.field))
 }
 
 /// Checks whether two primary keys without kinds have the same parts, and differ in the prefix `{field}-` of one of them.

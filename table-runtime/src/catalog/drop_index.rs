@@ -4,7 +4,7 @@ use std::{fmt, future::IntoFuture, ops::Bound};
 
 use serde_json::Value;
 
-use super::{CatalogChange, Comparison, delete_rows, further_tables, tables_of, version};
+use super::{CatalogChange, Comparison, delete_rows, version};
 use crate::{
     Error, QueryError, Result, RowRef, Stored, TableEntity, Tables,
     backend::{BoxFuture, KeyRange, Partitions, Scan},
@@ -15,7 +15,7 @@ use crate::{
     maintenance::{Progress, ProgressCallback},
     observe::observed,
     pacing,
-    tables::{CatalogPage, LayoutId, Record, State},
+    tables::{Catalog, Record, State},
 };
 
 /// The drop of an index, which runs when it is awaited: see [`Tables::drop_index`].
@@ -118,7 +118,7 @@ impl Dropper {
     async fn end(&self) -> Result<Value> {
         let (mut waited, mut delays) = (None, pacing::delays());
         loop {
-            let (pages, mut record) = self.read().await?;
+            let (catalog, mut record) = self.read().await?;
             let layout = record.layout();
             record.state = match record.state {
                 State::Gone => return Ok(layout),
@@ -132,8 +132,9 @@ impl Dropper {
                 // No handle holds a lease of it.
                 State::Building => State::Gone,
             };
-            self.write(&pages, CatalogChange { updated: vec![record], ..CatalogChange::default() }, &mut delays)
-                .await?;
+            let mut change = CatalogChange { updated: vec![record], ..CatalogChange::default() };
+            change.updated.extend(self.without_index(&catalog, false));
+            self.write(&catalog, change, &mut delays).await?;
         }
     }
 
@@ -141,47 +142,52 @@ impl Dropper {
     async fn forget(&self) -> Result<()> {
         let mut delays = pacing::delays();
         loop {
-            let (pages, record) = match self.read().await {
-                Ok((pages, record)) if record.state == State::Gone => (pages, record),
+            let (catalog, record) = match self.read().await {
+                Ok((catalog, record)) if record.state == State::Gone => (catalog, record),
                 // Another drop of the index has removed the record.
                 Ok(_) | Err(Error::Query(_)) => return Ok(()),
                 Err(error) => return Err(error),
             };
             let mut change = CatalogChange { removed: vec![record], ..CatalogChange::default() };
-            if let Some(primary) = pages.iter().find_map(|page| page.primary(&self.id())) {
-                let (mut primary, mut facts) = (primary.clone(), primary.facts());
-                facts.indexes.remove(&self.index);
-                primary.set_facts(&facts);
-                change.updated.push(primary);
-            }
-            if self.write(&pages, change, &mut delays).await? {
+            change.updated.extend(self.without_index(&catalog, true));
+            if self.write(&catalog, change, &mut delays).await? {
                 return Ok(());
             }
         }
     }
 
+    /// Returns the record of the primary key for an entity whose writers need not know the index any more, or that does not
+    /// have it; `None` if it is so recorded.
+    fn without_index(&self, catalog: &Catalog, is_forgotten: bool) -> Option<Stored<Record>> {
+        let mut primary = catalog.primary(&self.schema.id(&self.schema.layouts[0]))?.clone();
+        let recorded = primary.facts();
+        let mut facts = recorded.clone();
+        facts.required.remove(&self.index);
+        if is_forgotten {
+            facts.indexes.remove(&self.index);
+            facts.defaults.remove(&self.index);
+        }
+        primary.set_facts(&facts);
+        (facts != recorded).then_some(primary)
+    }
+
     /// Writes a change. Returns false, after a delay, if the records have changed since they were read.
-    async fn write(&self, pages: &[CatalogPage], change: CatalogChange, delays: &mut pacing::Delays) -> Result<bool> {
-        if self.tables.change_catalog(pages, change).await?.is_some() {
+    async fn write(&self, catalog: &Catalog, change: CatalogChange, delays: &mut pacing::Delays) -> Result<bool> {
+        if self.tables.change_catalog(catalog, change).await?.is_some() {
             return Ok(true);
         }
-        self.tables.pause_catalog(self.schema.table(), delays).await?;
+        self.tables.pause_catalog(delays).await?;
         Ok(false)
     }
 
-    fn id(&self) -> LayoutId {
-        self.schema.id(&self.schema.layouts[0])
-    }
-
-    /// Reads the record of the index, with the records of its table and of the entity's.
-    async fn read(&self) -> Result<(Vec<CatalogPage>, Stored<Record>)> {
-        let entity = self.schema.describe();
-        let mut pages = self.tables.catalog_pages(&tables_of(&entity)).await?;
-        pages.extend(self.tables.catalog_pages(&further_tables(&pages, &self.id())).await?);
-        let compared = Comparison::new(&entity, self.schema.was, &pages);
-        if let Some(record) = compared.recorded_index(&self.index) {
+    /// Reads the catalog, and the record of the index in it.
+    async fn read(&self) -> Result<(Catalog, Stored<Record>)> {
+        let (entity, catalog) = (self.schema.describe(), self.tables.catalog().await?);
+        let compared = Comparison::new(self.schema, &entity, &catalog);
+        let primary = catalog.primary(&self.schema.id(&self.schema.layouts[0]));
+        if let Some(record) = primary.and_then(|primary| catalog.index(primary, &self.index)) {
             let record = record.clone();
-            return Ok((pages, record));
+            return Ok((catalog, record));
         }
         let known = compared.recorded_indexes();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
@@ -197,12 +203,12 @@ impl Dropper {
             }
         };
         let includes = |row: RowRef<'_>| pattern.includes(row.partition_key, row.row_key);
-        delete_rows(&self.tables, &all_rows(layout), includes, report).await
+        delete_rows(&self.tables, &recorded_rows(layout), includes, report).await
     }
 }
 
 /// Returns a scan of the rows of a recorded layout. Rows of other layouts may be among them.
-fn all_rows(layout: &Value) -> Scan {
+pub(crate) fn recorded_rows(layout: &Value) -> Scan {
     let text = |name: &str| layout[name].as_str().unwrap_or_default().to_owned();
     let has_parts = |name: &str| layout[name].as_array().is_some_and(|parts| !parts.is_empty());
     let rows = if has_parts("row") {

@@ -16,6 +16,8 @@ use crate::{
 pub(crate) struct EntityInfo {
     /// Name in the catalog.
     pub(crate) name: &'static str,
+    /// Name of the struct, or of `#[table(entity = "…")]`, without regard to a kind.
+    pub(crate) struct_name: &'static str,
     /// Earlier name in the catalog.
     pub(crate) was: Option<&'static str>,
     pub(crate) layouts: &'static [LayoutInfo],
@@ -61,6 +63,7 @@ impl<E: TableEntity> Described for E {
             Some(kind) => kind,
             None => E::NAME,
         },
+        struct_name: E::NAME,
         was: E::WAS,
         layouts: E::LAYOUTS,
         properties: E::PROPERTIES,

@@ -13,6 +13,7 @@ use crate::{
     backend::{Action, IfMatch},
     entity::WRITE_ID,
     layout::Holds,
+    pacing,
     row::RowKeys,
 };
 
@@ -256,6 +257,31 @@ impl IndexRows<'_> {
             self.restore_included(&found, &mut rows).await;
             rows.extend(written_again);
         }
+    }
+
+    /// Deletes a row that its entity does not have, in the version in which it was found, after a fence. A row that was
+    /// written again meanwhile is left to its writer.
+    pub(crate) async fn remove_stale(&self, owner: &RowKeys, row: &WrittenRow) -> Result<()> {
+        let mut delays = pacing::delays();
+        loop {
+            let found = self.0.entity(owner).await?;
+            let now = self.0.get(self.0.schema.layouts[row.layout].table, &row.keys).await?;
+            let has = |found: &FoundEntity| found.encoded.keys(row.layout) == Some(&row.keys);
+            if now.is_none_or(|now| now.etag != row.etag) || found.as_ref().is_some_and(has) {
+                return Ok(());
+            }
+            match found {
+                None => break,
+                Some(found) => match self.0.fence(&found).await {
+                    Ok(_) => break,
+                    Err(error @ (Error::NotFound(_) | Error::ConditionNotMet(_) | Error::OutcomeUnknown(_))) => {
+                        self.0.pause(&mut delays, error).await?;
+                    }
+                    Err(error) => return Err(error),
+                },
+            }
+        }
+        self.0.delete_row(self.0.schema.layouts[row.layout].table.into(), &row.keys, &row.etag).await
     }
 
     /// Writes the entity's included properties into these rows, and keeps the rows that have to be read again. A row

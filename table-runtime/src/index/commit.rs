@@ -14,7 +14,7 @@ use hashbrown::{DefaultHashBuilder, HashTable, hash_table::Entry};
 
 use super::change::{IndexOperation, Planned, ReadRow, ReadRows};
 use crate::{
-    ETag, Error, LimitError, OutcomeUnknownError, Properties, Result, RowId, RowNow, ValueRef,
+    ETag, Error, LimitError, MissingIndexError, OutcomeUnknownError, Properties, Result, RowId, RowNow, ValueRef,
     backend::{Action, BoxFuture, FailedGroup, Group, IfMatch, Operation},
     entity::WRITE_ID,
     limits, pacing,
@@ -176,7 +176,8 @@ pub(crate) async fn commit(planned: &[Planned<'_>], in_the_way: InTheWay) -> Res
 /// call `create`.
 ///
 /// # Errors
-/// Returns an error if a migration has moved an entity.
+/// Returns an error if a migration has moved an entity, or if its struct lacks an index that another program builds or has
+/// built.
 async fn write_leases(planned: &[Planned<'_>]) -> Result<Vec<(LayoutId, Lease)>> {
     let mut leases: Vec<(LayoutId, Lease)> = Vec::new();
     for (at, one) in planned.iter().enumerate() {
@@ -186,10 +187,18 @@ async fn write_leases(planned: &[Planned<'_>]) -> Result<Vec<(LayoutId, Lease)>>
             continue;
         }
         let id = schema.id(&schema.layouts[0]);
-        if leases.iter().any(|(known, _)| *known == id) {
-            continue;
+        let known = leases.iter().find(|(known, _)| *known == id).map(|(_, lease)| lease.clone());
+        let is_new = known.is_none();
+        let lease = match known {
+            None => one.write.tables.write_lease(&id).await?,
+            known => known,
+        };
+        let Some(lease) = lease else { continue };
+        if let Some(index) = lease.lacks(|index| schema.layouts.iter().any(|layout| layout.name == index)) {
+            let (table, entity, index) = (schema.table().to_owned(), schema.name().to_owned(), index.to_owned());
+            return Err(Box::new(MissingIndexError { table, entity, index }).into());
         }
-        if let Some(lease) = one.write.tables.write_lease(&id).await? {
+        if is_new {
             leases.push((id, lease));
         }
     }

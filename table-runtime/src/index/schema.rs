@@ -1,7 +1,7 @@
 //! The rows of an entity in all of its layouts, without the entity's type.
 
 use crate::{
-    Error, Guid, Layout, LayoutInfo, Properties, Result, Row, RowRef, TableEntity, ValueRef,
+    Error, Guid, Layout, LayoutInfo, Properties, PropertiesRef, Result, Row, RowRef, TableEntity, Value, ValueRef,
     backend::Reach,
     codec::index_value,
     entity::{
@@ -195,6 +195,11 @@ impl Schema {
         self.info.name
     }
 
+    /// Returns the name of the struct, without regard to a kind.
+    pub(crate) fn struct_name(&self) -> &'static str {
+        self.info.struct_name
+    }
+
     /// Returns the identity of a layout in the catalog.
     pub(crate) fn id(&self, layout: &'static LayoutInfo) -> LayoutId {
         LayoutId::of(&self.describe(), self.was, layout)
@@ -262,9 +267,24 @@ impl Schema {
             || self.info.properties.iter().chain(pointer).any(|property| property.name == name)
     }
 
+    /// Returns the properties that the row of an index does not have, with the values as which they are read: the row is
+    /// older than a field with `#[property(default)]`.
+    fn defaults(&self, layout: usize, stored: PropertiesRef<'_>) -> Vec<(&'static str, Value)> {
+        let Some(index) = &self.layouts[layout].index else { return Vec::new() };
+        let is_held = |name: &str| match index.holds {
+            Holds::Copy => true,
+            Holds::Include => index.included.iter().any(|included| included.name == name),
+            Holds::Pointer | Holds::List => false,
+        };
+        let absent = self.info.properties.iter().filter(|info| is_held(info.name) && stored.get(info.name).is_none());
+        absent.filter_map(|info| Some((info.name, info.absent.value()?))).collect()
+    }
+
     /// Checks whether the row of an index has the properties that it should have.
     pub(crate) fn has_properties(&self, layout: usize, stored: &Properties, expected: &Properties) -> bool {
-        same_properties(stored, expected, |name| self.is_known(layout, name))
+        let defaults = self.defaults(layout, stored.as_ref());
+        let stored = stored.iter().chain(defaults.iter().map(|(name, value)| (*name, value.as_ref())));
+        same_properties(stored.filter(|(name, _)| self.is_known(layout, name)), expected)
     }
 
     /// Checks whether the row of an index has the properties that it should have. A copy of an older version is compared
@@ -306,6 +326,8 @@ impl Schema {
             && version_value(self.info.version).is_some_and(|version| row.properties.get(VERSION) != Some(version));
         let read = if is_older { self.copy(layout, row).ok() } else { None };
         let stored = read.as_ref().map_or(row.properties, Properties::as_ref);
+        let defaults = self.defaults(layout, stored);
+        let stored = stored.into_iter().chain(defaults.iter().map(|(name, value)| (*name, value.as_ref())));
         hasher.properties(stored.filter(|(name, _)| self.is_known(layout, name))).finish()
     }
 
@@ -365,10 +387,9 @@ fn begin_hash(hasher: &mut RowHasher, layout: usize, (partition_key, row_key): (
     hasher.number(layout).text(partition_key).text(row_key).text(&entity.partition_key).text(&entity.row_key);
 }
 
-/// Checks whether a stored row has the expected properties, apart from the write id and from properties that are not
-/// known, which another version of the program may have written.
-fn same_properties(stored: &Properties, expected: &Properties, is_known: impl Fn(&str) -> bool) -> bool {
-    let mut stored: Vec<_> = stored.iter().filter(|(name, _)| *name != WRITE_ID && is_known(name)).collect();
+/// Checks whether a row has the expected properties, apart from the write id.
+fn same_properties<'a>(stored: impl Iterator<Item = (&'a str, ValueRef<'a>)>, expected: &Properties) -> bool {
+    let mut stored: Vec<_> = stored.filter(|(name, _)| *name != WRITE_ID).collect();
     let mut expected: Vec<_> = expected.iter().collect();
     stored.sort_by_key(|(name, _)| *name);
     expected.sort_by_key(|(name, _)| *name);

@@ -1,24 +1,30 @@
 //! Differences between a recorded layout and the program's, as far as stored rows depend on them.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::info::{Layout, LayoutInfo, PropertyInfo};
 
-/// Names of an entity's present fields. If a recorded field is not among them, it was renamed; otherwise a different
-/// name in its place is another field.
-pub(crate) struct Fields(Vec<&'static str>);
+/// Names of an entity's fields, by which a renamed field is told from another one. Rows do not store them.
+pub(crate) struct Fields {
+    present: Vec<&'static str>,
+    /// Recorded fields that were stored as properties, and not in the primary key.
+    stored: BTreeSet<String>,
+}
 
 impl Fields {
-    pub(crate) fn of(layout: &Layout) -> Self {
+    pub(crate) fn of(layout: &Layout, stored: BTreeSet<String>) -> Self {
         let parts = layout.layouts.iter().flat_map(|layout| layout.partition.iter().chain(layout.row));
         let properties = layout.properties.iter().map(|PropertyInfo { field, .. }| *field);
-        Self(parts.map(|part| part.field).chain(properties).collect())
+        Self { present: parts.map(|part| part.field).chain(properties).collect(), stored }
     }
 
-    /// Checks whether a recorded field has only been renamed: no present field has its old name. Rows do not store the
-    /// names of fields.
-    fn renamed(&self, was: &Value) -> bool {
-        was.as_str().is_some_and(|was| !self.0.contains(&was))
+    /// Checks whether a recorded field has only been renamed: no present field has its old name, and no recorded property
+    /// was that of a field with the new one.
+    fn renamed(&self, was: &Value, is: Option<&Value>) -> bool {
+        let is_gone = was.as_str().is_some_and(|was| !self.present.contains(&was));
+        is_gone && !is.and_then(Value::as_str).is_some_and(|is| self.stored.contains(is))
     }
 
     /// Returns the differences: each place with its recorded and its present value. A field that is stored as a property is compared by
@@ -39,7 +45,12 @@ impl Fields {
                     let (was, is) = (was.get(name), is.get(name));
                     let is_skipped = match name.as_str() {
                         PROPERTY => !has_properties,
-                        "field" => has_properties || was.is_some_and(|was| self.renamed(was)),
+                        "field" => has_properties || was.is_some_and(|was| self.renamed(was, is)),
+                        // The service ignores case in the names of tables.
+                        "table" => {
+                            let [was, is] = [was, is].map(|table| table.and_then(Value::as_str).unwrap_or_default());
+                            was.eq_ignore_ascii_case(is)
+                        }
                         _ => false,
                     };
                     if is_skipped {
@@ -112,4 +123,14 @@ fn name_property(entity: &Value, described: &mut Value) {
     if let (false, Some(property)) = (is_in_key, find(&entity["properties"])) {
         described.insert(PROPERTY.to_owned(), property["name"].clone());
     }
+}
+
+/// Returns the fields of an entity that are stored as properties alone, and not in the primary key.
+pub(crate) fn fields_of_properties(entity: &Value) -> BTreeSet<String> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let primary = &entity["layouts"][0];
+    let in_key: Vec<_> = ["partition", "row"].iter().flat_map(|key| list(&primary[*key])).collect();
+    let properties = list(&entity["properties"]);
+    let alone = properties.iter().filter(|property| in_key.iter().all(|part| part["field"] != property["field"]));
+    alone.filter_map(|property| property["field"].as_str().map(str::to_owned)).collect()
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{const_str::same, property_type::PropertyType, slice::SliceInfo};
-use crate::{KeyError, error::KeyProblem};
+use crate::{KeyError, Value, error::KeyProblem};
 
 /// Location of the rows of one layout of an entity: a table and the parts of the two keys.
 #[derive(Debug, PartialEq, Eq, serde::Serialize)]
@@ -192,6 +192,65 @@ pub struct PropertyInfo {
     #[serde(skip)]
     #[doc(hidden)]
     pub is_native: bool,
+    /// What the field is in a row without the property.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub absent: Absent,
+}
+
+impl PropertyInfo {
+    /// Returns the description of a property of an index's rows.
+    #[doc(hidden)]
+    pub const fn of_index(field: &'static str, name: &'static str) -> Self {
+        Self { field, name, edm: None, is_native: false, absent: Absent(|| ReadAbsent::Refused) }
+    }
+}
+
+/// The function that returns what a field is in a row without its property.
+#[derive(Clone, Copy)]
+#[doc(hidden)]
+pub struct Absent(fn() -> ReadAbsent);
+
+/// What a field is in a row without its property.
+#[derive(Debug)]
+pub(crate) enum ReadAbsent {
+    /// Such a row cannot be read.
+    Refused,
+    /// The field is then written without a property.
+    Nothing,
+    /// The field is then written as this value.
+    Value(Value),
+}
+
+impl Absent {
+    pub(crate) const fn new(read: fn() -> ReadAbsent) -> Self {
+        Self(read)
+    }
+
+    /// Checks whether a row without the property cannot be read.
+    pub(crate) fn is_refused(self) -> bool {
+        matches!((self.0)(), ReadAbsent::Refused)
+    }
+
+    /// Returns the value as which a row without the property is read, and then written; `None` if there is none.
+    pub(crate) fn value(self) -> Option<Value> {
+        if let ReadAbsent::Value(value) = (self.0)() { Some(value) } else { None }
+    }
+}
+
+/// Layouts are compared by what they store.
+impl PartialEq for Absent {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Absent {}
+
+impl fmt::Debug for Absent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0().fmt(f)
+    }
 }
 
 /// Description of how an entity is stored: its layouts and its properties. It implements `Serialize`, and `Display` for a

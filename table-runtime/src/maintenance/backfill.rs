@@ -9,6 +9,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
+    compare::{Comparison, Suspect},
     fences,
     finding::Finding,
     hashes::{HashRange, Hashes, MEMORY},
@@ -16,12 +17,12 @@ use super::{
     progress::{Progress, ProgressCallback},
     repair::Repairer,
     scan::{LayoutScan, Position},
-    verify::Inspector,
+    verify::{Inspector, LocatedFinding},
 };
 use crate::{
     Error, ParseCursorError, QueryError, Result, RowRef, TableEntity, Tables,
     backend::{Action, BoxFuture, Group, Operation},
-    index::{EncodedRow, FoundEntity, IndexRows, Precondition, Schema, Write, WrittenRow},
+    index::{EncodedRow, FoundEntity, IndexRows, Lists, Precondition, Schema, Write, WrittenRow},
     layout::Holds,
     limits,
     observe::observed,
@@ -135,6 +136,8 @@ async fn run(mut backfill: Backfill) -> Result<Backfilled> {
         None => (1, HashRange::ALL, None),
     };
     let mut has_conflicts = false;
+    // The rows of entities before a cursor are not compared with them.
+    let mut has_stale = position.is_some() || pass > 1;
     loop {
         let mut scan = backfill.scan();
         if let Some(position) = &position {
@@ -177,16 +180,43 @@ async fn run(mut backfill: Backfill) -> Result<Backfilled> {
             pacing::yield_now().await;
         }
         has_conflicts = scan.has_conflicts();
+        has_stale |= present.has_stale();
         match present.next_range() {
             Some(next) => (pass, range, position) = (pass + 1, next, None),
             None => break,
         }
+    }
+    // Other rows are read together with their entities, and a repair deletes them.
+    if has_stale && !dry_run && matches!(schema.holds(layout), Holds::Copy | Holds::Include) {
+        remove_stale(&write, layout, memory).await?;
     }
     if let Some(begun) = begun.filter(|_| !has_conflicts) {
         tables.complete_index(schema, info, &begun).await?;
         filled.ready = true;
     }
     Ok(filled)
+}
+
+/// Deletes the rows of an index that no entity has: a program without the index has
+/// changed or deleted the entities. Readers of copies would return what these rows hold.
+async fn remove_stale(write: &Write, layout: usize, memory: usize) -> Result<()> {
+    let backend = write.tables.backend().clone();
+    let mut comparison = Comparison::new(backend, write.schema, "backfill", memory).of_index(layout);
+    while let Some(mut page) = comparison.next(write).await? {
+        // Pending inserts are those of writers that know the index.
+        page.suspects.retain(|suspect| matches!(suspect, Suspect::IndexRow(_) | Suspect::List { .. }));
+        for LocatedFinding { layout, entity, row, finding } in Inspector(write).findings(page).await? {
+            match (row, finding) {
+                (Some((keys, etag)), _) => {
+                    IndexRows(write).remove_stale(&entity, &WrittenRow { layout, keys, etag }).await?;
+                }
+                (None, Finding::StaleRow { row, .. }) => Lists(write).remove(layout, &entity, &row).await?,
+                (None, _) => {}
+            }
+        }
+        pacing::yield_now().await;
+    }
+    Ok(())
 }
 
 impl fmt::Debug for Backfill {
@@ -206,10 +236,18 @@ impl Tables {
     /// the version that was read; if the entity has changed, the backfill reads it again. A backfill can be stopped and
     /// continued from its [cursor](Backfill::from), and it can be run again; to drop its future stops it. Await it.
     ///
+    /// From its beginning, each program without the index whose handle has called `create` is refused with
+    /// [`Error::IndexMissing`] when it writes, as soon as it renews its [lease](Tables::with_lease) of the entity: after a
+    /// minute at the latest. What it writes before that may have no row in the index, so end such programs first.
+    ///
     /// # Requests and memory
     /// It reads the rows that the index has, and then the entities, in pages of up to 1000. An entity whose row is
     /// there and right costs no read. If the row is a pointer in another partition, the row gets a new version, in
     /// transactions of up to 100 rows of one partition, so that no writer that began before deletes it.
+    ///
+    /// If an index with copies or included properties has rows that no entity was found to have, or if the backfill continues
+    /// an earlier one, it compares all rows with the entities once more, and deletes those that no entity has. Such rows of
+    /// other indexes lead to no entity; a [repair](Tables::repair) deletes them.
     ///
     /// The hashes of the index's rows take 16 bytes each, up to a bound of 64 MiB. If the index has more than 4.2
     /// million rows, or with less [`memory`](Backfill::memory), it takes several passes, each of which reads all rows.

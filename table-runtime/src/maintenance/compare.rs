@@ -11,7 +11,7 @@
 //! index, the row, its entity and its content, so no other row can be found in its place. Changes meanwhile make
 //! suspects of healthy rows, which is why each is examined.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,8 @@ use crate::{
 pub(super) struct Comparison {
     backend: Arc<dyn Backend>,
     schema: Schema,
+    /// The indexes whose rows are compared.
+    indexes: Range<usize>,
     job: &'static str,
     memory: usize,
     /// Number of the pass, from 1.
@@ -93,10 +95,12 @@ pub(super) enum Suspect {
 impl Comparison {
     /// Returns a comparison whose cursors belong to `job`.
     pub(super) fn new(backend: Arc<dyn Backend>, schema: Schema, job: &'static str, memory: usize) -> Self {
+        let indexes = 1..schema.layouts.len();
         Self {
-            scan: scan(&backend, schema, job, Phase::Entities),
+            scan: scan(&backend, schema, job, Phase::Entities, &indexes),
             backend,
             schema,
+            indexes,
             job,
             memory,
             pass: 1,
@@ -106,6 +110,12 @@ impl Comparison {
             resumed: None,
             cursor: None,
         }
+    }
+
+    /// Compares the rows of this index alone.
+    pub(super) fn of_index(mut self, layout: usize) -> Self {
+        self.indexes = layout..layout + 1;
+        self
     }
 
     /// Sets the number of bytes for hashes.
@@ -118,14 +128,14 @@ impl Comparison {
     /// to collect and to compare their hashes, and are not examined.
     pub(super) fn resume(&mut self, cursor: &str) -> Result<(), ParseCursorError> {
         let ComparedUntil { pass, range, phase, position } = unseal(cursor)?;
-        scan(&self.backend, self.schema, self.job, phase).check(&position)?;
+        scan(&self.backend, self.schema, self.job, phase, &self.indexes).check(&position)?;
         // A cursor comes from outside of the program.
         if pass == 0 || !range.is_valid() {
             return Err(ParseCursorError::OtherQuery);
         }
         (self.pass, self.phase, self.cursor) = (pass, Phase::Entities, Some(cursor.to_owned()));
         self.hashes = Hashes::new(range, self.memory);
-        self.scan = scan(&self.backend, self.schema, self.job, self.phase);
+        self.scan = scan(&self.backend, self.schema, self.job, self.phase, &self.indexes);
         if self.schema.has_indexes() {
             self.resumed = Some((phase, position));
         } else {
@@ -178,7 +188,7 @@ impl Comparison {
                 Phase::Entities
             }
         };
-        self.scan = scan(&self.backend, self.schema, self.job, self.phase);
+        self.scan = scan(&self.backend, self.schema, self.job, self.phase, &self.indexes);
         // The third scan collects nothing, so it can begin in the middle.
         if self.phase == Phase::Missing
             && let Some((Phase::Missing, position)) = self.resumed.take()
@@ -231,7 +241,7 @@ impl Comparison {
                 Some(Suspect::Pending { keys: row.keys(), etag: found.row.etag })
             }
             Ok(Some(found)) => {
-                for layout in 1..self.schema.layouts.len() {
+                for layout in self.indexes.clone() {
                     if let Some(hash) = self.hash_expected(layout, &found.encoded) {
                         self.hashes.add(hash);
                     }
@@ -288,7 +298,7 @@ impl Comparison {
         // The first scan reported rows that cannot be read, and pending inserts.
         let found = self.schema.read(row.to_row()).ok().flatten().filter(|found| found.pending.is_none())?;
         let mut layouts = Vec::new();
-        for layout in 1..self.schema.layouts.len() {
+        for layout in self.indexes.clone() {
             if self.hash_expected(layout, &found.encoded).is_some_and(|hash| self.hashes.mark(hash)) {
                 layouts.push(layout);
             }
@@ -324,10 +334,10 @@ pub(super) const fn is_unreadable(error: &Error) -> bool {
 }
 
 /// Returns the scan of a phase.
-fn scan(backend: &Arc<dyn Backend>, schema: Schema, job: &str, phase: Phase) -> LayoutScan {
+fn scan(backend: &Arc<dyn Backend>, schema: Schema, job: &str, phase: Phase, indexes: &Range<usize>) -> LayoutScan {
     let layouts = match phase {
         Phase::Entities | Phase::Missing => 0..1,
-        Phase::IndexRows => 1..schema.layouts.len(),
+        Phase::IndexRows => indexes.clone(),
     };
     LayoutScan::new(backend.clone(), schema, job, layouts)
 }

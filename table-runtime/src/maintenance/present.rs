@@ -127,6 +127,11 @@ impl Present {
         self.hashes.passes_left()
     }
 
+    /// Checks whether there were rows that no entity was found to have.
+    pub(super) fn has_stale(&self) -> bool {
+        self.hashes.unmarked() > 0
+    }
+
     /// Returns the range of the next pass; `None` if there is none.
     pub(super) fn next_range(&self) -> Option<HashRange> {
         self.hashes.next_range()

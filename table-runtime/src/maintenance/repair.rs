@@ -132,7 +132,10 @@ impl Tables {
     /// # Errors
     /// The store's errors. Problems that were fixed before an error stay fixed.
     pub fn repair<E: TableEntity>(&self) -> Repair {
-        let schema = Schema::of::<E>();
+        self.repair_schema(Schema::of::<E>())
+    }
+
+    pub(crate) fn repair_schema(&self, schema: Schema) -> Repair {
         let comparison = Comparison::new(self.backend().clone(), schema, "repair", MEMORY);
         Repair { write: Write::new(self.clone(), schema), comparison, on_progress: None }
     }

@@ -25,6 +25,8 @@ pub(super) struct Differences {
     entities: usize,
     /// Number of rows that the new place should not have.
     superfluous: usize,
+    /// True if there are pending inserts, of a run that was stopped.
+    has_pending: bool,
 }
 
 impl Expected {
@@ -50,7 +52,7 @@ impl Expected {
 impl Differences {
     pub(super) fn new(expected: Expected) -> Self {
         let entities = expected.contents.len();
-        Self { missing: expected, entities, superfluous: 0 }
+        Self { missing: expected, entities, superfluous: 0, has_pending: false }
     }
 
     /// Compares a page of the new place. Returns the keys of the entities that it should not have, or not with these
@@ -60,6 +62,7 @@ impl Differences {
         for row in page.rows.iter().filter(|row| schema.has_entity(*row)) {
             // A pending insert is one of a run that was stopped. The entity counts as missing.
             if entity::is_pending(&page.table, row)? {
+                self.has_pending = true;
                 continue;
             }
             let Expected { contents, hasher } = &mut self.missing;
@@ -81,6 +84,10 @@ impl Differences {
     /// Returns the number of differences.
     pub(super) fn count(&self) -> usize {
         self.missing.contents.len() + self.superfluous
+    }
+
+    pub(super) fn has_pending(&self) -> bool {
+        self.has_pending
     }
 
     pub(super) fn superfluous(&self) -> usize {

@@ -8,7 +8,7 @@ use super::{
     switch::Switch,
 };
 use crate::{
-    BulkError, BulkFailure, Error, Progress, Result, RowRef,
+    BulkError, BulkFailure, Error, Progress, Result, RowRef, Tables,
     bulk::Item,
     entity,
     index::{Encoded, Schema},
@@ -31,6 +31,8 @@ pub(super) struct Found {
     /// Failures of writes because of a unique value. While writers write, the entity that has the value may have changed
     /// after it was read.
     pub(super) refused: Option<Box<BulkError>>,
+    /// True if the new place has pending inserts, of a run that was stopped.
+    pub(super) has_pending: bool,
 }
 
 impl<'a> Copier<'a> {
@@ -52,7 +54,7 @@ impl<'a> Copier<'a> {
             let items = self.inserts(&read, |_| true)?;
             self.progress.entities += items.len();
             // The next page is read while this one is written.
-            let (written, next) = join(self.write(items), scan.next()).await;
+            let (written, next) = join(self.write(&switch.writer(), items), scan.next()).await;
             self.progress.fixed += written?.0;
             self.progress.cursor = cursor;
             report(on_progress, &self.progress);
@@ -82,11 +84,13 @@ impl<'a> Copier<'a> {
             let removals = differences.compare(&self.migration.new, &page)?;
             if !removals.is_empty() {
                 switch.confirm().await?;
-                self.write(removals.into_iter().map(|keys| (keys, Verb::Remove(None))).collect()).await?;
+                self.write(&switch.writer(), removals.into_iter().map(|keys| (keys, Verb::Remove(None))).collect())
+                    .await?;
             }
             pacing::yield_now().await;
         }
-        let mut found = Found { differences: differences.count(), refused: None };
+        let (differences_found, has_pending) = (differences.count(), differences.has_pending());
+        let mut found = Found { differences: differences_found, refused: None, has_pending };
         migrated.removed += differences.superfluous();
         if differences.has_missing() {
             let mut scan = self.scan(self.migration.old);
@@ -94,7 +98,7 @@ impl<'a> Copier<'a> {
                 let items = self.inserts(&page, |keys| differences.is_missing(keys))?;
                 if !items.is_empty() {
                     switch.confirm().await?;
-                    let (written, refused) = self.write(items).await?;
+                    let (written, refused) = self.write(&switch.writer(), items).await?;
                     migrated.caught_up += written;
                     found.refused = found.refused.or(refused);
                 }
@@ -105,6 +109,12 @@ impl<'a> Copier<'a> {
         self.progress.findings = found.differences;
         report(on_progress, &self.progress);
         Ok(found)
+    }
+
+    /// Deletes what runs that were stopped have left: pending inserts, and index rows without their entities.
+    pub(super) async fn repair(&self, switch: &mut Switch<'_>) -> Result<()> {
+        switch.confirm().await?;
+        switch.writer().repair_schema(self.migration.new).await.map(drop)
     }
 
     fn scan(&self, schema: Schema) -> LayoutScan {
@@ -137,9 +147,9 @@ impl<'a> Copier<'a> {
 
     /// Writes to the new place. Returns the number of entities that were written, and the failures because of unique
     /// values. Entities that are already there are left to the comparison.
-    async fn write(&self, items: Vec<Item>) -> Result<(usize, Option<Box<BulkError>>)> {
+    async fn write(&self, writer: &Tables, items: Vec<Item>) -> Result<(usize, Option<Box<BulkError>>)> {
         let items = stream::iter(items.into_iter().map(Ok));
-        let mut error = match self.migration.tables.write_all(self.migration.new, "migrate", items).await {
+        let mut error = match writer.write_all(self.migration.new, "migrate", items).await {
             Ok(done) => return Ok((done.written, None)),
             Err(Error::Bulk(error)) => error,
             Err(error) => return Err(error),

@@ -1,17 +1,19 @@
 //! Deletion of the old rows after a migration.
 
-use std::{fmt, future::IntoFuture};
+use std::{collections::BTreeSet, fmt, future::IntoFuture};
+
+use serde_json::Value;
 
 use crate::{
     Error, Progress, QueryError, Result, RowRef, Stored, TableEntity, Tables,
-    backend::{BoxFuture, Scan},
-    catalog::{CatalogChange, delete_rows, further_tables, tables_of},
+    backend::{BoxFuture, KeyRange, Partitions, Scan},
+    catalog::{CatalogChange, delete_rows, recorded_rows},
     index::Schema,
     layout::KeyPattern,
-    maintenance::{ProgressCallback, all_rows},
+    maintenance::ProgressCallback,
     observe::observed,
-    pacing, slice_tables,
-    tables::{CatalogPage, Record, State},
+    pacing,
+    tables::{Catalog, Record, State},
 };
 
 /// The deletion of moved entities, which runs when it is awaited: see [`Tables::drop_moved`].
@@ -26,9 +28,9 @@ pub struct DropMoved {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DroppedEntity {
-    /// Number of rows that were deleted one by one, in tables that hold other rows too.
+    /// Number of rows that were deleted.
     pub rows: usize,
-    /// The tables that were deleted as a whole.
+    /// The tables that were deleted because no row was left in them, and no other entity is recorded there.
     pub tables: Vec<String>,
 }
 
@@ -57,11 +59,13 @@ impl fmt::Debug for DropMoved {
 }
 
 impl Tables {
-    /// Deletes the old rows of entities that [`migrate`](Self::migrate) has moved, and their index rows. Tables that hold
-    /// nothing else are deleted as a whole. Await it. It can be stopped and run again.
+    /// Deletes the old rows of entities that [`migrate`](Self::migrate) has moved, and their index rows, in transactions of
+    /// up to 100. Then it deletes the tables that have no row left, and in which no other entity is recorded. While it deletes
+    /// them, [`create`](Self::create) of another entity there is [`Error::TableBeingDeleted`]. Await it. It can be stopped
+    /// and run again.
     ///
     /// The catalog still records that the entity has moved, so that a program with the old struct is refused by
-    /// [`create`](Self::create).
+    /// [`create`](Self::create). From now on, entities can be moved back to the place.
     ///
     /// # Errors
     /// Returns [`Error::Query`] if the entity was not moved, and the errors of the store.
@@ -71,36 +75,25 @@ impl Tables {
 }
 
 async fn run(DropMoved { tables, schema, mut on_progress }: DropMoved) -> Result<DroppedEntity> {
-    let (pages, primary) = read(&tables, schema).await?;
+    let (catalog, primary) = read(&tables, schema).await?;
     let mut dropped = DroppedEntity::default();
-    for (number, layout) in schema.layouts.iter().enumerate() {
-        let table = layout.table.to_ascii_lowercase();
-        let is_other = |record: &Stored<Record>| {
-            !(record.entity_table == primary.entity_table && record.entity == primary.entity || record.facts().dropped)
+    // Others may use the place since.
+    if primary.facts().dropped {
+        return Ok(dropped);
+    }
+    let mut left = BTreeSet::new();
+    let others = catalog.constant_partitions(&schema.id(&schema.layouts[0]), &schema.layouts[0]);
+    for record in [&primary].into_iter().chain(catalog.indexes(&primary)) {
+        let layout = record.layout();
+        let pattern = KeyPattern::recorded(&layout);
+        let is_own = |row: RowRef<'_>| {
+            let is_entity = || schema.has_entity(row) && !others.contains(row.partition_key);
+            pattern.includes(row.partition_key, row.row_key) && (!record.is_primary() || is_entity())
         };
-        let is_shared = pages.iter().filter(|page| page.table == table).flat_map(|page| &page.records).any(is_other);
-        let names: Vec<String> = match &layout.slice {
-            Some(slice) => {
-                let slices = slice_tables::list(slice, &**tables.backend(), layout.table).await?;
-                slices.into_iter().map(|slice| slice.table).collect()
-            }
-            None => vec![layout.table.to_owned()],
-        };
-        for table in names {
-            if !is_shared {
-                match tables.backend().delete_table(&table).await {
-                    Ok(true) => dropped.tables.push(table),
-                    // It was deleted before.
-                    Ok(false) | Err(Error::TableBeingDeleted(_)) => {}
-                    Err(error) => return Err(error),
-                }
-                continue;
-            }
-            let scan = Scan { select: None, ..all_rows(layout, table.into()) };
-            let pattern = KeyPattern::of(layout);
-            let is_own = |row: RowRef<'_>| {
-                pattern.includes(row.partition_key, row.row_key) && (number > 0 || schema.has_entity(row))
-            };
+        // The kind of a row is one of its properties.
+        let select = if record.is_primary() { None } else { Some([].as_slice().into()) };
+        for table in tables_of(&tables, &layout).await? {
+            let scan = Scan { table: table.clone().into(), select: select.clone(), ..recorded_rows(&layout) };
             let before = dropped.rows;
             let report = |rows: usize| {
                 let progress = Progress { index_rows: before + rows, ..Progress::default() };
@@ -109,22 +102,98 @@ async fn run(DropMoved { tables, schema, mut on_progress }: DropMoved) -> Result
                 }
             };
             dropped.rows += delete_rows(&tables, &scan, is_own, report).await?;
+            left.insert(table);
+        }
+    }
+    for table in reserve(&tables, schema, left).await? {
+        if !is_empty(&tables, &table).await? {
+            continue;
+        }
+        match tables.backend().delete_table(&table).await {
+            Ok(true) => dropped.tables.push(table),
+            // It was deleted before.
+            Ok(false) | Err(Error::TableBeingDeleted(_)) => {}
+            Err(error) => return Err(error),
         }
     }
     forget(&tables, schema).await?;
     Ok(dropped)
 }
 
-/// Reads the records of the entity's tables, and that of its primary key.
-async fn read(tables: &Tables, schema: Schema) -> Result<(Vec<CatalogPage>, Stored<Record>)> {
-    let (entity, id) = (schema.describe(), schema.id(&schema.layouts[0]));
-    let mut pages = tables.catalog_pages(&tables_of(&entity)).await?;
-    pages.extend(tables.catalog_pages(&further_tables(&pages, &id)).await?);
-    let primary = pages.iter().find_map(|page| page.primary(&id)).cloned();
-    if let Some(primary) = primary.filter(|primary| primary.state == State::Gone) {
-        return Ok((pages, primary));
+/// Returns the tables of a recorded layout: one, or its slices.
+async fn tables_of(tables: &Tables, layout: &Value) -> Result<Vec<String>> {
+    let table = layout["table"].as_str().unwrap_or_default();
+    if layout["slice"].is_null() {
+        return Ok(vec![table.to_owned()]);
     }
-    let problem = format!("`{}` was not moved; `migrate` moves it", entity.entity);
+    let mut names = tables.backend().list_tables(table).await?;
+    names.retain(|name| is_slice(name, table));
+    names.sort();
+    Ok(names)
+}
+
+/// Checks whether a table is a slice of this name: the name and digits.
+fn is_slice(name: &str, table: &str) -> bool {
+    let is_named = name.get(..table.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(table));
+    let digits = name.get(table.len()..).unwrap_or_default();
+    is_named && !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Records which of these tables are being deleted, so that no program begins to use them, and returns them: those in
+/// which no other entity is recorded.
+async fn reserve(tables: &Tables, schema: Schema, mut names: BTreeSet<String>) -> Result<BTreeSet<String>> {
+    let mut delays = pacing::delays();
+    loop {
+        let (catalog, mut primary) = read(tables, schema).await?;
+        let is_other = |record: &&Stored<Record>| !record.is_of_entity(&primary) && !record.facts().dropped;
+        for record in catalog.records.iter().filter(is_other) {
+            let is_sliced = !record.layout()["slice"].is_null();
+            names.retain(|name| {
+                !if is_sliced { is_slice(name, &record.table) } else { name.eq_ignore_ascii_case(&record.table) }
+            });
+        }
+        let mut facts = primary.facts();
+        if names.is_empty() || names == facts.dropping {
+            return Ok(names);
+        }
+        facts.dropping.clone_from(&names);
+        primary.set_facts(&facts);
+        let change = CatalogChange { updated: vec![primary], ..CatalogChange::default() };
+        if tables.change_catalog(&catalog, change).await?.is_some() {
+            return Ok(names);
+        }
+        tables.pause_catalog(&mut delays).await?;
+    }
+}
+
+/// Checks whether a table has no row. A missing table has none.
+async fn is_empty(tables: &Tables, table: &str) -> Result<bool> {
+    let (partitions, rows) = (Partitions::ALL, KeyRange::ALL);
+    let scan = Scan { table: table.to_owned().into(), partitions, rows, filter: None, select: None, page: 1 };
+    let mut from = None;
+    loop {
+        let page = match tables.backend().query(&scan, from.as_ref()).await {
+            Err(Error::TableNotFound(_)) => return Ok(true),
+            page => page?,
+        };
+        if !page.rows.is_empty() {
+            return Ok(false);
+        }
+        match page.next {
+            Some(next) => from = Some(next),
+            None => return Ok(true),
+        }
+    }
+}
+
+/// Reads the catalog, and the record of the entity's primary key in it.
+async fn read(tables: &Tables, schema: Schema) -> Result<(Catalog, Stored<Record>)> {
+    let catalog = tables.catalog().await?;
+    let primary = catalog.primary(&schema.id(&schema.layouts[0])).filter(|primary| primary.state == State::Gone);
+    if let Some(primary) = primary.cloned() {
+        return Ok((catalog, primary));
+    }
+    let problem = format!("`{}` was not moved; `migrate` moves it", schema.name());
     Err(Box::new(QueryError { table: schema.table().to_owned(), layout: "key", problem }).into())
 }
 
@@ -132,21 +201,20 @@ async fn read(tables: &Tables, schema: Schema) -> Result<(Vec<CatalogPage>, Stor
 async fn forget(tables: &Tables, schema: Schema) -> Result<()> {
     let mut delays = pacing::delays();
     loop {
-        let (pages, mut primary) = read(tables, schema).await?;
+        let (catalog, mut primary) = read(tables, schema).await?;
         let mut facts = primary.facts();
         if facts.dropped {
             return Ok(());
         }
-        (facts.dropped, facts.indexes) = (true, [].into());
+        facts.dropped = true;
+        facts.indexes.clear();
+        facts.dropping.clear();
         primary.set_facts(&facts);
-        let is_index = |record: &&Stored<Record>| {
-            !record.is_primary() && record.entity_table == primary.entity_table && record.entity == primary.entity
-        };
-        let removed = pages.iter().flat_map(|page| &page.records).filter(is_index).cloned().collect();
+        let removed = catalog.indexes(&primary).cloned().collect();
         let change = CatalogChange { updated: vec![primary.clone()], removed, ..CatalogChange::default() };
-        if tables.change_catalog(&pages, change).await?.is_some() {
+        if tables.change_catalog(&catalog, change).await?.is_some() {
             return Ok(());
         }
-        tables.pause_catalog(schema.table(), &mut delays).await?;
+        tables.pause_catalog(&mut delays).await?;
     }
 }

@@ -2,24 +2,28 @@
 
 use super::Migration;
 use crate::{
-    ETag, Error, QueryError, Result, Stored,
+    ETag, Error, QueryError, Result, Stored, Tables,
     catalog::CatalogChange,
     index::Schema,
     pacing,
-    tables::{CatalogPage, LayoutId, Lease, Place, Record, State},
+    tables::{Catalog, LayoutId, Lease, Place, Record, State},
 };
 
 /// A run of a migration, and its right to write to the new place.
 pub(super) struct Switch<'a> {
     migration: &'a Migration,
+    /// The handle that may write to the new place, under the lease of this run.
+    writer: Tables,
     /// The version of the new primary key's record, which this run has written.
     version: ETag,
     lease: Lease,
+    /// True if an earlier run may have left rows.
+    is_repeated: bool,
 }
 
 /// The records of the two primary keys, with those of their tables.
 struct Records {
-    pages: Vec<CatalogPage>,
+    catalog: Catalog,
     old: Stored<Record>,
     new: Stored<Record>,
 }
@@ -50,7 +54,7 @@ impl<'a> Switch<'a> {
         let mut delays = pacing::delays();
         loop {
             let began = tables.backend().clock();
-            let Records { pages, old: old_record, new: mut new_record } = read(migration).await?;
+            let Records { catalog, old: old_record, new: mut new_record } = read(migration).await?;
             check_moved(migration, &old_record)?;
             if new_record.state != State::Building {
                 let problem = "programs use the new place already; migrate to a place that was not created yet";
@@ -58,23 +62,33 @@ impl<'a> Switch<'a> {
             }
             let is_first = new_record.starts == 0;
             new_record.starts = new_record.starts.saturating_add(1);
-            let change = CatalogChange { updated: vec![new_record], ..CatalogChange::default() };
-            let written = tables.change_catalog(&pages, change).await?;
+            let change = CatalogChange { updated: vec![new_record.clone()], ..CatalogChange::default() };
+            let written = tables.change_catalog(&catalog, change).await?;
             let Some(version) = written.and_then(|versions| versions.into_iter().next().flatten()) else {
-                pause(migration, &mut delays).await?;
+                tables.pause_catalog(&mut delays).await?;
                 continue;
             };
+            let writer = tables.for_target(new_id, version.clone());
+            writer.leases().remember_name(&new_id, &new_record.entity);
+            let new_record = Stored::new(Stored::into_inner(new_record), version.clone());
+            let lease = writer.leases().keep(new_id, &new_record, began);
+            let mut switch = Self { migration, writer, version, lease, is_repeated: !is_first };
             if !is_first {
                 tables.wait_for_leases().await;
-            }
-            let began = if is_first { began } else { tables.backend().clock() };
-            let lease = tables.leases().lease(version.clone(), began);
-            let mut switch = Self { migration, version, lease };
-            if !is_first {
                 switch.renew().await?;
             }
             return Ok(Some(switch));
         }
+    }
+
+    /// Checks whether an earlier run may have left rows in the new place.
+    pub(super) fn is_repeated(&self) -> bool {
+        self.is_repeated
+    }
+
+    /// Returns the handle that may write to the new place as long as no other run has begun.
+    pub(super) fn writer(&self) -> Tables {
+        self.writer.clone()
     }
 
     /// Checks that this run may write to the new place. Call it before each write.
@@ -89,12 +103,11 @@ impl<'a> Switch<'a> {
     async fn renew(&mut self) -> Result<()> {
         let Migration { tables, new, .. } = self.migration;
         let began = tables.backend().clock();
-        let page = tables.catalog_page(&new.table().to_ascii_lowercase()).await?;
-        let record = page.primary(&id(*new));
-        if record.is_none_or(|record| *Stored::etag(record) != self.version || record.state != State::Building) {
-            return Err(other_run(*new));
-        }
-        self.lease = tables.leases().lease(self.version.clone(), began);
+        let catalog = tables.catalog().await?;
+        let is_own =
+            |record: &&Stored<Record>| *Stored::etag(record) == self.version && record.state == State::Building;
+        let Some(record) = catalog.primary(&id(*new)).filter(is_own) else { return Err(other_run(*new)) };
+        self.lease = self.writer.leases().keep(id(*new), record, began);
         Ok(())
     }
 
@@ -103,7 +116,7 @@ impl<'a> Switch<'a> {
         let Migration { tables, new, .. } = self.migration;
         let mut delays = pacing::delays();
         loop {
-            let Records { pages, mut old, .. } = self.own_records().await?;
+            let Records { catalog, mut old, .. } = self.own_records().await?;
             check_moved(self.migration, &old)?;
             if old.state == State::Ready {
                 old.state = State::Leaving;
@@ -111,8 +124,8 @@ impl<'a> Switch<'a> {
                 facts.moved = Some(place(*new));
                 old.set_facts(&facts);
                 let change = CatalogChange { updated: vec![old], ..CatalogChange::default() };
-                if tables.change_catalog(&pages, change).await?.is_none() {
-                    pause(self.migration, &mut delays).await?;
+                if tables.change_catalog(&catalog, change).await?.is_none() {
+                    tables.pause_catalog(&mut delays).await?;
                     continue;
                 }
             }
@@ -126,17 +139,17 @@ impl<'a> Switch<'a> {
         let tables = &self.migration.tables;
         let mut delays = pacing::delays();
         loop {
-            let Records { pages, mut old, mut new } = match self.own_records().await {
+            let Records { catalog, mut old, mut new } = match self.own_records().await {
                 Ok(records) => records,
                 // The answer of the last attempt was lost.
                 Err(error) => return if is_done(self.migration).await? { Ok(()) } else { Err(error) },
             };
             (old.state, new.state) = (State::Gone, State::Ready);
             let change = CatalogChange { updated: vec![old, new], ..CatalogChange::default() };
-            if tables.change_catalog(&pages, change).await?.is_some() {
+            if tables.change_catalog(&catalog, change).await?.is_some() {
                 return Ok(());
             }
-            pause(self.migration, &mut delays).await?;
+            tables.pause_catalog(&mut delays).await?;
         }
     }
 
@@ -144,7 +157,7 @@ impl<'a> Switch<'a> {
     pub(super) async fn reopen(&self) {
         let tables = &self.migration.tables;
         let mut delays = pacing::delays();
-        while let Ok(Records { pages, mut old, .. }) = self.own_records().await {
+        while let Ok(Records { catalog, mut old, .. }) = self.own_records().await {
             if old.state != State::Leaving {
                 return;
             }
@@ -153,8 +166,8 @@ impl<'a> Switch<'a> {
             facts.moved = None;
             old.set_facts(&facts);
             let change = CatalogChange { updated: vec![old], ..CatalogChange::default() };
-            match tables.change_catalog(&pages, change).await {
-                Ok(None) if pause(self.migration, &mut delays).await.is_ok() => {}
+            match tables.change_catalog(&catalog, change).await {
+                Ok(None) if tables.pause_catalog(&mut delays).await.is_ok() => {}
                 _ => return,
             }
         }
@@ -172,10 +185,6 @@ impl<'a> Switch<'a> {
         let records = read(self.migration).await?;
         if *Stored::etag(&records.new) == self.version { Ok(records) } else { Err(other_run(self.migration.new)) }
     }
-}
-
-async fn pause(migration: &Migration, delays: &mut pacing::Delays) -> Result<()> {
-    migration.tables.pause_catalog(migration.new.table(), delays).await
 }
 
 fn id(schema: Schema) -> LayoutId {
@@ -197,22 +206,20 @@ fn other_run(new: Schema) -> Error {
 /// Reads the records of both places.
 async fn read(migration: &Migration) -> Result<Records> {
     let Migration { tables, old, new, .. } = migration;
-    let mut names: Vec<_> = [old, new].map(|schema| schema.table().to_ascii_lowercase()).into();
-    names.dedup();
-    let pages = tables.catalog_pages(&names).await?;
+    let catalog = tables.catalog().await?;
     let find = |schema: Schema| {
-        let record = pages.iter().find_map(|page| page.primary(&id(schema))).cloned();
+        let record = catalog.primary(&id(schema)).cloned();
         let (table, entity) = (schema.table().to_owned(), id(schema).entity);
         record.ok_or_else(|| refused(schema, format!("`{entity}` in {table} is not recorded any more")))
     };
     let (old, new) = (find(*old)?, find(*new)?);
-    Ok(Records { pages, old, new })
+    Ok(Records { catalog, old, new })
 }
 
 /// Checks whether the migration has ended.
 async fn is_done(migration: &Migration) -> Result<bool> {
-    let page = migration.tables.catalog_page(&migration.old.table().to_ascii_lowercase()).await?;
-    let Some(old) = page.primary(&id(migration.old)) else { return Ok(false) };
+    let catalog = migration.tables.catalog().await?;
+    let Some(old) = catalog.primary(&id(migration.old)) else { return Ok(false) };
     check_moved(migration, old)?;
     Ok(old.state == State::Gone)
 }

@@ -5,13 +5,15 @@
 //! and then waits until every lease that was read before has expired. No clock is compared with another one.
 
 use std::{
-    collections::{HashMap, HashSet},
-    sync::{Mutex, MutexGuard, PoisonError},
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use super::record::LayoutId;
-use crate::ETag;
+use twox_hash::XxHash3_64;
+
+use super::record::{Facts, KEY, LayoutId, Record};
+use crate::{ETag, Stored};
 
 /// Default length of a lease.
 pub(crate) const LENGTH: Duration = Duration::from_mins(1);
@@ -21,6 +23,10 @@ pub(crate) const LENGTH: Duration = Duration::from_mins(1);
 pub(crate) struct Lease {
     /// Version of the layout's record. Each change of the state changes it.
     pub(crate) version: ETag,
+    /// Hash of the recorded layout, and of how often others have left the place.
+    layout: u64,
+    /// Indexes that a writer of the entity has to know, if the layout is its primary key.
+    required: Arc<BTreeSet<String>>,
     /// Time at which the lease was begun, by the backend's clock.
     began: Duration,
     /// Time at which the lease expires.
@@ -30,6 +36,11 @@ pub(crate) struct Lease {
 impl Lease {
     pub(crate) fn is_valid(&self, now: Duration) -> bool {
         now < self.until
+    }
+
+    /// Returns an index that a writer of the entity has to know, and that is not among these.
+    pub(crate) fn lacks<'a>(&'a self, is_known: impl Fn(&str) -> bool) -> Option<&'a str> {
+        self.required.iter().map(String::as_str).find(|index| !is_known(index))
     }
 
     /// Returns the time until the lease expires; zero if it has expired.
@@ -86,6 +97,9 @@ pub(crate) struct Leases {
     names: Mutex<HashMap<(&'static str, &'static str), String>>,
     /// Entities that have indexes in the catalog, by the table and the present name of the entity.
     indexed: Mutex<HashSet<(&'static str, &'static str)>>,
+    /// The primary key to which a migration moves entities, and the version of its record in which this handle may write
+    /// to it.
+    target: Option<(LayoutId, ETag)>,
 }
 
 #[derive(Debug)]
@@ -103,12 +117,25 @@ impl Default for Leases {
 
 impl Leases {
     pub(crate) fn new(length: Duration) -> Self {
-        Self { length, held: Mutex::default(), names: Mutex::default(), indexed: Mutex::default() }
+        let (held, names, indexed) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { length, held, names, indexed, target: None }
     }
 
     /// Returns an empty set of leases of the same length.
     pub(crate) fn empty(&self) -> Self {
         Self::new(self.length)
+    }
+
+    /// Returns an empty set of leases of the same length, for a run of a migration.
+    pub(crate) fn for_target(&self, id: LayoutId, version: ETag) -> Self {
+        Self { target: Some((id, version)), ..self.empty() }
+    }
+
+    /// Returns, for the handle of a migration's run, whether it has written this version of the new place's record. `None`
+    /// if the layout is not that place.
+    pub(crate) fn is_target(&self, id: &LayoutId, version: &ETag) -> Option<bool> {
+        let (target, written) = self.target.as_ref()?;
+        (target == id).then(|| written == version)
     }
 
     /// Returns the time after which no other handle holds a lease that was read before now. It includes a tenth for
@@ -117,16 +144,32 @@ impl Leases {
         self.length + self.length / 10
     }
 
-    /// Keeps the lease of a layout whose state `Ready` was read in a request that began at this time.
-    pub(crate) fn keep(&self, id: LayoutId, version: ETag, began: Duration) -> Lease {
-        let lease = self.lease(version, began);
+    /// Keeps the lease of a layout whose record was read as ready in a request that began at this time.
+    pub(crate) fn keep(&self, id: LayoutId, record: &Stored<Record>, began: Duration) -> Lease {
+        self.keep_read(id, Stored::etag(record).clone(), (&record.layout, record.facts()), began)
+    }
+
+    /// Does the same with the parts of a record.
+    pub(super) fn keep_read(
+        &self,
+        id: LayoutId,
+        version: ETag,
+        (layout, facts): (&str, Facts),
+        began: Duration,
+    ) -> Lease {
+        if id.name == KEY {
+            self.remember_indexes(&id, !facts.indexes.is_empty());
+        }
+        let (layout, required) = (hash(layout, &facts), Arc::new(facts.required));
+        let lease = Lease { version, layout, required, began, until: began + self.length };
         lock(&self.held).insert(id, HeldLease { lease: lease.clone(), is_renewed: false });
         lease
     }
 
-    /// Returns a lease of a record that was read in this version, in a request that began at this time.
-    pub(crate) fn lease(&self, version: ETag, began: Duration) -> Lease {
-        Lease { version, began, until: began + self.length }
+    /// Checks whether the recorded layout is another one than that on which the handle has relied: entities were moved
+    /// away and others moved here, or the index was dropped and made anew.
+    pub(crate) fn is_replaced(&self, id: &LayoutId, layout: &str, facts: &Facts) -> bool {
+        lock(&self.held).get(id).is_some_and(|held| held.lease.layout != hash(layout, facts))
     }
 
     /// Gives up the lease of a layout.
@@ -153,7 +196,7 @@ impl Leases {
     }
 
     /// Remembers whether any program has indexes of the entity.
-    pub(crate) fn remember_indexes(&self, id: &LayoutId, has_indexes: bool) {
+    fn remember_indexes(&self, id: &LayoutId, has_indexes: bool) {
         let (mut indexed, entity) = (lock(&self.indexed), (id.entity_table, id.entity));
         if has_indexes {
             indexed.insert(entity);
@@ -172,10 +215,19 @@ impl Leases {
         lock(&self.names).get(&(id.entity_table, id.entity)).cloned()
     }
 
+    /// Checks whether the handle has read the record of any entity.
+    pub(crate) fn has_names(&self) -> bool {
+        !lock(&self.names).is_empty()
+    }
+
     /// Remembers the name under which an entity is recorded.
     pub(crate) fn remember_name(&self, id: &LayoutId, name: &str) {
         lock(&self.names).insert((id.entity_table, id.entity), name.to_owned());
     }
+}
+
+fn hash(layout: &str, facts: &Facts) -> u64 {
+    XxHash3_64::oneshot_with_seed(facts.came.into(), layout.as_bytes())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -185,13 +237,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Ticks;
+    use crate::{Ticks, tables::State};
 
     #[test]
     fn the_turn_to_renew_is_handed_on_when_it_is_dropped() {
         let leases = Leases::new(Duration::from_mins(1));
         let id = LayoutId { table: "Posts", entity_table: "Posts", entity: "Post", was: None, name: "key" };
-        leases.keep(id, Ticks::UNIX_EPOCH.into(), Duration::ZERO);
+        let [table, entity_table, entity, name, layout] = ["posts", "posts", "Post", "key", "{}"].map(str::to_owned);
+        let record = Record { table, entity_table, entity, name, layout, state: State::Ready, starts: 0, facts: None };
+        leases.keep(id, &Stored::new(record, Ticks::UNIX_EPOCH.into()), Duration::ZERO);
         let half = Duration::from_secs(30);
         assert!(matches!(leases.held(&id, Duration::from_secs(29)), Held::Valid(_)));
         let first = leases.held(&id, half);

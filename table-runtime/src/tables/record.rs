@@ -3,13 +3,16 @@
 //! `docs/catalog.md` describes the format. All rows are in one partition, so that one transaction can record all
 //! layouts of an entity, whatever their tables.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    KeyWriter, Layout, LayoutInfo, Property, Result, RowId, TableEntity,
+    KeyWriter, Layout, LayoutInfo, Property, Result, TableEntity,
     key::{PartSink, Plain, kind},
     row::RowKeys,
 };
@@ -94,14 +97,18 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Returns the identity of the row that every change of a table's records changes.
-    pub(crate) fn head_row(table: &str) -> RowId {
-        let (own, partition_key) = (Self::LAYOUTS[0].table.to_owned(), Self::LAYOUTS[0].partition_prefix.to_owned());
-        RowId { table: own, partition_key, row_key: table.to_ascii_lowercase() }
-    }
-
     pub(crate) fn is_primary(&self) -> bool {
         self.name == KEY
+    }
+
+    /// Checks whether the entity's table has this name. The service ignores case in the names of tables.
+    pub(crate) fn is_of_table(&self, entity_table: &str) -> bool {
+        self.entity_table.eq_ignore_ascii_case(entity_table)
+    }
+
+    /// Checks whether both are records of one entity.
+    pub(crate) fn is_of_entity(&self, other: &Self) -> bool {
+        self.entity_table == other.entity_table && self.entity == other.entity
     }
 
     /// Returns the recorded layout; null if it is damaged.
@@ -125,15 +132,41 @@ impl Record {
 pub(crate) struct Facts {
     /// Names that the entity has had: its kind, or the names of its structs.
     pub(crate) names: Vec<String>,
+    /// Names of the structs of an entity with a kind.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) structs: BTreeSet<String>,
     /// Tables of its recorded indexes, by their names.
     pub(crate) indexes: BTreeMap<String, String>,
+    /// Indexes that every writer has to know, because a backfill builds them or has built them.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) required: BTreeSet<String>,
+    /// Values as which rows without a property are read, by the index that depends on it and the name of the property.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) defaults: BTreeMap<String, BTreeMap<String, String>>,
     /// Types of the properties, by the version of the rows and the name of the property.
     pub(crate) properties: BTreeMap<u32, BTreeMap<String, String>>,
+    /// Properties that rows may lack, by the version of the rows.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) optional: BTreeMap<u32, BTreeSet<String>>,
+    /// Fields that are stored as properties alone, and not in the primary key.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) fields: BTreeSet<String>,
     /// Place to which the entities were moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) moved: Option<Place>,
+    /// How often entities were moved to this place after others had left it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) came: u32,
+    /// Tables that held only moved entities and are being deleted.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) dropping: BTreeSet<String>,
     /// True if the rows of moved entities are deleted.
     pub(crate) dropped: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Facts {
@@ -157,14 +190,21 @@ impl fmt::Display for Place {
     }
 }
 
-/// Head of the records of one table. Every change of these records also changes the head, under its version. So of two
-/// programs that record layouts in one table at the same time, one reads what the other has recorded.
+/// Head of the records. Every change of records also changes the head, under its version. So of two programs that record
+/// layouts at the same time, one reads what the other has recorded. Its row key comes before those of the records, which
+/// begin with the name of a table, so that it is read before them.
 #[derive(TableEntity, Clone, Debug)]
-#[table(name = "TableLayouts", partition = "layouts", crate = crate)]
+#[table(name = "TableLayouts", partition = "layouts", row = "!", crate = crate)]
 pub(crate) struct Head {
-    #[row_key]
-    pub(crate) table: String,
     pub(crate) format: i32,
     /// Number of changes.
     pub(crate) changes: i64,
+}
+
+impl Head {
+    /// Returns the keys of the one row.
+    pub(crate) fn keys_of() -> RowKeys {
+        let LayoutInfo { partition_prefix, row_prefix, .. } = Self::LAYOUTS[0];
+        RowKeys { partition_key: partition_prefix.to_owned(), row_key: row_prefix.to_owned() }
+    }
 }

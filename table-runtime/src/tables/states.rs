@@ -3,22 +3,22 @@
 use super::{
     Tables,
     lease::{Held, Lease},
-    record::{Facts, Head, KEY, LayoutId, Record, State},
+    record::{FORMAT, Facts, Head, LayoutId, Record, State},
 };
+use std::collections::BTreeSet;
+
 use crate::{
-    Error, PropertyType, Result, Row, TableEntity,
+    Error, LayoutInfo, PropertyType, Result, Row, TableEntity,
     backend::{KeyRange, Partitions, Scan},
     codec::RowReader,
     entity, limits,
     row::RowKeys,
 };
-use std::ops::Bound;
 
-/// The records of the layouts whose rows are stored in one table.
+/// The catalog as it was read.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct CatalogPage {
-    /// The table, in lower case.
-    pub(crate) table: String,
+pub(crate) struct Catalog {
+    /// `None` in a new catalog.
     pub(crate) head: Option<crate::Stored<Head>>,
     pub(crate) records: Vec<crate::Stored<Record>>,
 }
@@ -112,8 +112,12 @@ impl Tables {
 
     /// Returns the error for an entity that was moved.
     async fn moved(&self, id: &LayoutId) -> Result<Error> {
-        let page = self.catalog_page(&id.entity_table.to_ascii_lowercase()).await?;
-        let facts = page.primary(id).map(|record| record.facts()).unwrap_or_default();
+        let catalog = self.catalog().await?;
+        let primary = catalog.primary(id);
+        if primary.is_some_and(|record| record.state == State::Building) {
+            return Ok(Error::EntityMigrating { table: id.entity_table.to_owned(), entity: id.entity.to_owned() });
+        }
+        let facts = primary.map(|record| record.facts()).unwrap_or_default();
         let to = facts.moved.map(|place| place.to_string()).unwrap_or_default();
         Ok(Error::EntityMoved { table: id.entity_table.to_owned(), entity: id.entity.to_owned(), to })
     }
@@ -125,8 +129,8 @@ impl Tables {
         let mut row = self.record_row(id, known.as_deref().unwrap_or(id.entity)).await?;
         if row.is_none() && known.is_none() {
             // The entity may be recorded under an earlier name.
-            let page = self.catalog_page(&id.entity_table.to_ascii_lowercase()).await?;
-            if let Some(primary) = page.primary(id).filter(|primary| primary.entity != id.entity) {
+            let catalog = self.catalog().await?;
+            if let Some(primary) = catalog.primary(id).filter(|primary| primary.entity != id.entity) {
                 self.leases().remember_name(id, &primary.entity);
                 row = self.record_row(id, &primary.entity).await?;
             }
@@ -138,13 +142,19 @@ impl Tables {
         let row = row.as_ref();
         let mut reader = RowReader::new(Record::LAYOUTS[0].table, &row);
         let state = reader.property("State", PropertyType::String, <State as crate::Property>::from_value)?;
-        if id.name == KEY {
-            let facts =
-                reader.property("Facts", PropertyType::String, <Option<String> as crate::Property>::from_value)?;
-            self.leases().remember_indexes(id, !Facts::of(facts.as_deref()).indexes.is_empty());
+        let mut text =
+            |name| reader.property(name, PropertyType::String, <Option<String> as crate::Property>::from_value);
+        let (layout, facts) = (text("Layout")?.unwrap_or_default(), Facts::of(text("Facts")?.as_deref()));
+        if self.leases().is_replaced(id, &layout, &facts) {
+            return Ok(Some((State::Gone, None)));
         }
-        let lease = (state == State::Ready).then(|| self.leases().keep(*id, row.etag.clone(), began));
-        Ok(Some((state, lease)))
+        // A run that was overtaken must not write to the place that another one has opened.
+        if self.leases().is_target(id, row.etag).unwrap_or(state == State::Ready) {
+            let lease = self.leases().keep_read(*id, row.etag.clone(), (&layout, facts), began);
+            return Ok(Some((State::Ready, Some(lease))));
+        }
+        let is_overtaken = self.leases().is_target(id, row.etag).is_some() && state == State::Ready;
+        Ok(Some((if is_overtaken { State::Building } else { state }, None)))
     }
 
     async fn record_row(&self, id: &LayoutId, entity: &str) -> Result<Option<Row>> {
@@ -155,48 +165,90 @@ impl Tables {
         }
     }
 
-    /// Reads the records of the layouts whose rows are stored in a table, given its name in lower case. They are empty
-    /// if there is no catalog.
-    pub(crate) async fn catalog_page(&self, table: &str) -> Result<CatalogPage> {
-        let layout = &Record::LAYOUTS[0];
-        // The row key of the head is the table, and those of the records continue with the delimiter, a space.
-        let rows = KeyRange { from: Bound::Included(table.to_owned()), to: Bound::Excluded(format!("{table}!")) };
+    /// Reads the catalog: a request for each 1000 records. It is empty if there is none.
+    ///
+    /// # Errors
+    /// Returns [`Error::NewerCatalog`] if a newer version of this crate has written it.
+    pub(crate) async fn catalog(&self) -> Result<Catalog> {
+        let (layout, head_key) = (&Record::LAYOUTS[0], Head::LAYOUTS[0].row_prefix);
         let partitions = Partitions::One(layout.partition_prefix.to_owned());
-        let scan =
-            Scan { table: layout.table.into(), partitions, rows, filter: None, select: None, page: limits::PAGE };
-        let mut page = CatalogPage { table: table.to_owned(), ..CatalogPage::default() };
-        let mut from = None;
+        let (table, rows) = (layout.table.into(), KeyRange::ALL);
+        let scan = Scan { table, partitions, rows, filter: None, select: None, page: limits::PAGE };
+        let (mut catalog, mut from) = (Catalog::default(), None);
         loop {
-            let read = match self.backend().query(&scan, from.as_ref()).await {
-                Err(Error::TableNotFound(_)) => return Ok(page),
-                read => read?,
+            let page = match self.backend().query(&scan, from.as_ref()).await {
+                Err(Error::TableNotFound(_)) => return Ok(catalog),
+                page => page?,
             };
-            for row in read.rows.iter() {
-                if row.row_key == table {
-                    page.head = Some(entity::read::<Head>(layout.table, row)?);
+            for row in page.rows.iter() {
+                if row.row_key == head_key {
+                    let head = entity::read::<Head>(layout.table, row)?;
+                    if head.format > FORMAT {
+                        return Err(Error::NewerCatalog { found: head.format, known: FORMAT });
+                    }
+                    catalog.head = Some(head);
                 } else {
-                    page.records.push(entity::read::<Record>(layout.table, row)?);
+                    catalog.records.push(entity::read::<Record>(layout.table, row)?);
                 }
             }
-            match read.next {
+            match page.next {
                 Some(next) => from = Some(next),
-                None => return Ok(page),
+                None => return Ok(catalog),
             }
         }
     }
+
+    /// Checks that the catalog is as it was read.
+    pub(crate) async fn is_present(&self, catalog: &Catalog) -> Result<bool> {
+        let (layout, keys) = (&Head::LAYOUTS[0], Head::keys_of());
+        let head = self.backend().get(layout.table, &keys.partition_key, &keys.row_key, Some(&[])).await;
+        let head = match head {
+            Err(Error::TableNotFound(_)) => None,
+            head => head?,
+        };
+        Ok(head.map(|head| head.etag) == catalog.head.as_ref().map(|head| crate::Stored::etag(head).clone()))
+    }
 }
 
-impl CatalogPage {
+impl Catalog {
     /// Returns the record of the entity's primary key, under its present name or else under its earlier one.
     pub(crate) fn primary(&self, id: &LayoutId) -> Option<&crate::Stored<Record>> {
         let named = |name: &str| {
             let is_of = |record: &&crate::Stored<Record>| {
-                record.name == KEY
-                    && record.entity_table.eq_ignore_ascii_case(id.entity_table)
+                record.is_primary()
+                    && record.is_of_table(id.entity_table)
                     && record.facts().names.iter().any(|known| known == name)
             };
             self.records.iter().find(is_of)
         };
         named(id.entity).or_else(|| named(id.was?))
+    }
+
+    /// Returns the constant partition keys of other entities in the table. Their rows are told apart by them from those of an
+    /// entity whose partition key has parts.
+    pub(crate) fn constant_partitions(&self, id: &LayoutId, own: &LayoutInfo) -> BTreeSet<String> {
+        if own.partition.is_empty() {
+            return BTreeSet::new();
+        }
+        let own = self.primary(id).map(|record| record.entity.as_str());
+        let others = self.records.iter().filter(|record| {
+            record.is_primary() && record.is_of_table(id.entity_table) && Some(record.entity.as_str()) != own
+        });
+        let constant = |record: &crate::Stored<Record>| {
+            let layout = record.layout();
+            let is_constant = layout["partition"].as_array().is_some_and(Vec::is_empty);
+            is_constant.then(|| layout["partition_prefix"].as_str().unwrap_or_default().to_owned())
+        };
+        others.filter_map(constant).collect()
+    }
+
+    /// Returns the record of an index of the entity that has this primary key.
+    pub(crate) fn index<'a>(&'a self, primary: &'a Record, name: &str) -> Option<&'a crate::Stored<Record>> {
+        self.indexes(primary).find(|record| record.name == name)
+    }
+
+    /// Returns the records of the indexes of the entity that has this primary key.
+    pub(crate) fn indexes<'a>(&'a self, primary: &'a Record) -> impl Iterator<Item = &'a crate::Stored<Record>> {
+        self.records.iter().filter(|record| !record.is_primary() && record.is_of_entity(primary))
     }
 }

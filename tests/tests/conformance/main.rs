@@ -31,6 +31,7 @@ mod keys {
     mod shapes;
 }
 mod layouts {
+    mod accepted;
     mod changes;
     mod entities;
     mod index_states;

@@ -5,6 +5,7 @@
 
 mod broken_backends;
 mod bulk_faults;
+mod changes;
 mod damaged_files;
 mod deployments;
 mod differential;
