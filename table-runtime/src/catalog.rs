@@ -4,11 +4,14 @@
 
 mod change;
 mod compare;
+mod defaults;
 mod drop_index;
+mod look;
 mod rows;
 
 pub(crate) use change::CatalogChange;
-pub(crate) use compare::{Comparison, Decision, Look, Looked, Options, RecordVersion, Relied, version};
+pub(crate) use compare::{Comparison, Decided, Decision, Options, RecordVersion, Relied, version};
 pub(crate) use drop_index::recorded_rows;
 pub use drop_index::{DropIndex, DroppedIndex};
-pub(crate) use rows::delete_rows;
+pub(crate) use look::{AbsentTables, Looked, forgettable};
+pub(crate) use rows::{EntityRows, delete_rows, has_rows};

@@ -7,13 +7,14 @@ use std::{
 };
 
 use crate::{
-    ETag, Error, Layout, LayoutInfo, Result, Row, RowRef, Stored, TableEntity, Tables, Ticks,
+    ETag, Error, LayoutInfo, Result, Stored, TableEntity, Tables, Ticks,
     backend::BoxFuture,
-    catalog::{CatalogChange, Comparison, Decision, Look, Looked, Options, RecordVersion, Relied, version},
+    catalog::{
+        AbsentTables, CatalogChange, Comparison, Decided, Decision, Looked, Options, RecordVersion, Relied,
+        forgettable, version as version_of,
+    },
     index::Schema,
-    layout::KeyPattern,
     limits,
-    maintenance::LayoutScan,
     observe::{Operation, observed},
     pacing,
     tables::{Catalog, Record, State},
@@ -121,9 +122,10 @@ impl Tables {
     /// `#[table(was = "Person")]`. Fields may be renamed if their properties keep their names. Records of a deleted table
     /// are removed when the table is created again.
     ///
-    /// It takes a request for the catalog, one for its records, one for the creation of each table, and one that writes what
-    /// is new or checks that nobody else has; one or two more, which read rows, if an index or a required property is new.
-    /// To drop its future does no harm: what is recorded is recorded by one transaction.
+    /// It takes a request for the catalog, one for its records, one for each table, and one that writes what is new or checks
+    /// that nobody else has; one or two more, which read rows, if an index or a required property is new; and a few more if
+    /// a table was deleted.
+    /// To drop its future does no harm: one transaction records, and only then a deleted table is made anew.
     ///
     /// # Errors
     /// - [`Error::LayoutChanged`] if the primary key, an index or the type of a property is recorded differently; if the
@@ -149,79 +151,71 @@ impl Tables {
 }
 
 async fn create(tables: &Tables, schema: Schema, options: Options) -> Result<()> {
-    let entity = schema.describe();
+    let entity = &schema.describe();
     entity.layouts.iter().try_for_each(|layout| check_name(tables, layout))?;
     tables.check_table_name(Record::LAYOUTS[0].table)?;
     // A new catalog has no records to read.
     let mut is_empty = !tables.leases().has_names() && tables.create_catalog().await?;
-    let mut created: Option<(Vec<&'static str>, Vec<RecordVersion>)> = None;
-    let (mut waited, mut looked) = (Vec::new(), Looked::NOTHING.clone());
+    let (mut absent, mut waited, mut looked) = (AbsentTables::default(), Vec::new(), Looked::NOTHING.clone());
     let mut delays = pacing::delays();
-    'again: loop {
+    loop {
         let began = tables.backend().clock();
-        let catalog = if mem::take(&mut is_empty) { Catalog::default() } else { tables.catalog().await? };
-        let compared = Comparison { options, ..Comparison::new(schema, &entity, &catalog) };
+        let catalog = &if mem::take(&mut is_empty) { Catalog::default() } else { tables.catalog().await? };
+        let compared = Comparison { options, waited: &waited, ..Comparison::new(schema, entity, catalog) };
         compared.check_place()?;
-        if created.is_none() {
-            // The records are read before the tables are created: those that another program writes afterwards describe
-            // rows that exist.
-            let new = create_tables(tables, &entity).await?;
-            let forgettable = forgettable(tables, &compared, &new).await?;
-            created = Some((new, forgettable));
-        }
-        let (created, forgettable) = created.as_ref().map_or((&[][..], &[][..]), |(new, old)| (&new[..], &old[..]));
-        let (change, ready, name, waits) = loop {
-            let (waited, looked_up) = (&waited[..], &looked);
-            let catalog = &catalog;
-            let compared = Comparison {
-                schema,
-                entity: &entity,
-                options,
-                catalog,
-                created,
-                forgettable,
-                waited,
-                looked: looked_up,
-            };
-            match compared.decide() {
-                Ok(Decision::Look(look)) => looked.look(look, tables, schema, catalog).await?,
-                Ok(Decision::Change { change, ready, name, waits }) => break (change, ready, name, waits),
-                Err(refused) => {
-                    let loss = compared.loss();
-                    if !loss.is_empty() && tables.change_catalog(catalog, loss).await?.is_none() {
-                        tables.pause_catalog(&mut delays).await?;
-                        continue 'again;
-                    }
-                    return Err(refused);
-                }
+        absent.find(tables, entity, catalog).await?;
+        let compared = Comparison { absent: &absent, ..compared };
+        let forgettable = &forgettable(tables, &compared).await?;
+        let compared = Comparison { forgettable, ..compared };
+        let Decided { change, ready: mut kept, name, waits } = match decide(tables, &compared, &mut looked).await? {
+            Ok(decided) => decided,
+            Err(refused) if tables.is_present(catalog.version()).await? => return Err(refused),
+            // Another program may have made a table anew, and recorded another layout, since the catalog was read.
+            Err(_) => {
+                tables.pause_catalog(&mut delays).await?;
+                continue;
             }
         };
-        let mut kept = ready;
-        if !change.is_empty() {
+        if !(absent.missing.is_empty() && forgettable.is_empty() || catalog.is_looking()) {
+            if !tables.announce_look(catalog).await? {
+                tables.pause_catalog(&mut delays).await?;
+            }
+            continue;
+        }
+        let mut version = catalog.version().cloned();
+        let is_changed = !change.is_empty() || !absent.missing.is_empty() || catalog.is_looking();
+        if is_changed {
             if catalog.head.is_none() && tables.leases().has_names() {
                 // It was deleted since the handle has read it.
                 tables.create_catalog().await?;
             }
             let records = change.inserted.iter().chain(change.updated.iter().map(|record| &**record));
             let records: Vec<_> = records.cloned().collect();
-            let Some(versions) = tables.change_catalog(&catalog, change).await? else {
+            let Some(changed) = tables.change_catalog(catalog, change).await? else {
                 tables.pause_catalog(&mut delays).await?;
                 continue;
             };
-            let written = records.into_iter().zip(versions).filter(|(record, _)| record.state == State::Ready);
+            version = changed.head;
+            let written = records.into_iter().zip(changed.records).filter(|(record, _)| record.state == State::Ready);
             kept.extend(written.filter_map(|(record, version)| {
                 let layout = entity.layouts.iter().find(|layout| layout.name == record.name)?;
                 Some(Relied { id: schema.id(layout), record: Stored::new(record, version?) })
             }));
-        } else if !waits && !tables.is_present(&catalog).await? {
-            // Another program may have made a table anew, and recorded other layouts for it.
-            tables.pause_catalog(&mut delays).await?;
-            continue;
         }
         if waits {
             let records = tables.catalog().await?.records;
-            waited = records.iter().filter(|record| record.state == State::Leaving).map(version).collect();
+            waited = records.iter().filter(|record| record.state == State::Leaving).map(version_of).collect();
             tables.wait_for_leases().await;
+            continue;
+        }
+        // What is recorded is true of an empty table, also if this program ends here.
+        for table in &absent.missing {
+            tables.backend().create_table(table).await?;
+        }
+        let is_alone = is_changed && absent.missing.is_empty();
+        if !is_alone && !tables.is_present(version.as_ref()).await? {
+            // Another program may have found the table missing too, and recorded another layout for it.
+            tables.pause_catalog(&mut delays).await?;
             continue;
         }
         for layout in entity.layouts {
@@ -236,71 +230,15 @@ async fn create(tables: &Tables, schema: Schema, options: Options) -> Result<()>
     }
 }
 
-impl Looked {
-    /// Looks up what a comparison has to know.
-    async fn look(&mut self, look: Look, tables: &Tables, schema: Schema, catalog: &Catalog) -> Result<()> {
-        match look {
-            Look::ForEntities => self.has_no_entity = Some(has_no_entity(schema, tables).await?),
-            Look::AtFirst => self.first = first_entity(schema, tables, catalog).await?.into(),
-            Look::AtPlace => self.in_the_way = row_in_the_way(schema, tables, catalog).await?.into(),
-        }
-        Ok(())
-    }
-}
-
-/// Creates the entity's tables, and returns those that did not exist.
-async fn create_tables(tables: &Tables, entity: &Layout) -> Result<Vec<&'static str>> {
-    let mut created = Vec::new();
-    for (at, layout) in entity.layouts.iter().enumerate() {
-        let is_first = !entity.layouts[..at].iter().any(|before| before.table == layout.table);
-        if layout.slice.is_none() && is_first && tables.backend().create_table(layout.table).await? {
-            created.push(layout.table);
+/// Compares, and looks up what the comparison has to know. The inner error is that of a program that is refused.
+async fn decide(tables: &Tables, compared: &Comparison<'_>, looked: &mut Looked) -> Result<Result<Decided>> {
+    loop {
+        match (Comparison { looked, ..*compared }).decide() {
+            Ok(Decision::Look(look)) => looked.look(look, tables, compared).await?,
+            Ok(Decision::Change(decided)) => return Ok(Ok(decided)),
+            Err(refused) => return Ok(Err(refused)),
         }
     }
-    Ok(created)
-}
-
-/// Returns the records whose rows are gone, as far as they matter to the entity: those of tables that did not exist, and if
-/// the entity is not recorded as it is, those of its table and of entities with its name.
-async fn forgettable(
-    tables: &Tables,
-    compared: &Comparison<'_>,
-    created: &[&'static str],
-) -> Result<Vec<RecordVersion>> {
-    let is_new = |table: &str| created.iter().any(|created| created.eq_ignore_ascii_case(table));
-    let own = |table: &str| {
-        let mut unsliced = compared.entity.layouts.iter().filter(|layout| layout.slice.is_none());
-        unsliced.any(|layout| layout.table.eq_ignore_ascii_case(table))
-    };
-    let is_recorded = compared.recorded(&compared.entity.layouts[0]).is_some() && !compared.has_other_key();
-    let elsewhere = compared.elsewhere();
-    let mut forgettable = Vec::new();
-    for record in &compared.catalog.records {
-        let layout = record.layout();
-        let (table, is_sliced) = (layout["table"].as_str().unwrap_or(&record.table), !layout["slice"].is_null());
-        let is_gone = if !is_sliced && own(table) {
-            is_new(table)
-        } else if elsewhere.iter().any(|other| version(other) == version(record))
-            || !is_recorded && record.is_of_table(compared.entity.layouts[0].table)
-        {
-            !has_table(tables, table, is_sliced).await?
-        } else {
-            false
-        };
-        if is_gone {
-            forgettable.push(version(record));
-        }
-    }
-    Ok(forgettable)
-}
-
-/// Checks whether the table of a recorded layout exists; of a sliced one, whether there is a slice of any unit.
-async fn has_table(tables: &Tables, table: &str, is_sliced: bool) -> Result<bool> {
-    let is_it = |name: &String| {
-        let digits = name.get(table.len()..).unwrap_or_default();
-        digits.is_empty() != is_sliced && digits.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    Ok(tables.backend().list_tables(table).await?.iter().any(is_it))
 }
 
 /// An index that a backfill builds, with the version of its record.
@@ -333,7 +271,7 @@ impl Tables {
             }
             match record.state {
                 State::Gone => return Err(index_dropped(schema, layout)),
-                State::Leaving if waited.as_ref() == Some(&version(&record)) => {
+                State::Leaving if waited.as_ref() == Some(&version_of(&record)) => {
                     let mut record = record;
                     record.state = State::Building;
                     let change = CatalogChange { updated: vec![record], ..CatalogChange::default() };
@@ -342,7 +280,7 @@ impl Tables {
                     }
                 }
                 State::Leaving => {
-                    waited = Some(version(&record));
+                    waited = Some(version_of(&record));
                     self.wait_for_leases().await;
                 }
                 State::Building | State::Ready if self.require_index(schema, layout, &catalog).await? => {
@@ -397,8 +335,8 @@ impl Tables {
             record.state = State::Ready;
             let (id, name) = (schema.id(layout), record.entity.clone());
             let change = CatalogChange { updated: vec![record.clone()], ..CatalogChange::default() };
-            if let Some(versions) = self.change_catalog(&catalog, change).await? {
-                if let Some(version) = versions.into_iter().next().flatten() {
+            if let Some(changed) = self.change_catalog(&catalog, change).await? {
+                if let Some(version) = changed.records.into_iter().next().flatten() {
                     self.leases().remember_name(&id, &name);
                     self.leases().keep(id, &Stored::new(Stored::into_inner(record), version), read_at);
                 }
@@ -436,49 +374,6 @@ pub(crate) fn check_name(tables: &Tables, layout: &LayoutInfo) -> Result<()> {
     limits::check_not_reserved(layout.table)?;
     let name = layout.slice.as_ref().map(|slice| slice.at(layout.table, Ticks::UNIX_EPOCH).table);
     tables.check_table_name(name.as_deref().unwrap_or(layout.table))
-}
-
-/// Checks whether the entity's table has no entity of its kind. Entities of other kinds may share the table.
-async fn has_no_entity(schema: Schema, tables: &Tables) -> Result<bool> {
-    // Without a kind and a shape, every row is an entity.
-    let page = if schema.kind.is_some() || schema.shape.is_some() { limits::PAGE } else { 1 };
-    let mut scan = LayoutScan::new(tables.backend().clone(), schema, "create", [0]).with_page(page);
-    while let Some(page) = scan.next().await? {
-        // A row that does not fit the struct counts as an entity.
-        if page.rows.iter().any(|row| !matches!(schema.read(row.to_row()), Ok(None))) {
-            return Ok(false);
-        }
-        pacing::yield_now().await;
-    }
-    Ok(true)
-}
-
-/// Returns the first entity of the table, among the first rows that a request returns.
-async fn first_entity(schema: Schema, tables: &Tables, catalog: &Catalog) -> Result<Option<Row>> {
-    let others = catalog.constant_partitions(&schema.id(&schema.layouts[0]), &schema.layouts[0]);
-    let mut scan = LayoutScan::new(tables.backend().clone(), schema, "create", [0]);
-    let page = scan.next().await?;
-    Ok(page.and_then(|page| {
-        page.rows.iter().find(|row| schema.has_entity(*row) && !others.contains(row.partition_key)).map(RowRef::to_row)
-    }))
-}
-
-/// Returns a row that is located where the rows of the entity would be.
-async fn row_in_the_way(schema: Schema, tables: &Tables, catalog: &Catalog) -> Result<Option<String>> {
-    let others = catalog.constant_partitions(&schema.id(&schema.layouts[0]), &schema.layouts[0]);
-    let mut scan = LayoutScan::new(tables.backend().clone(), schema, "create", 0..schema.layouts.len());
-    while let Some(page) = scan.next().await? {
-        let pattern = KeyPattern::of(&schema.layouts[page.layout]);
-        let is_own = |row: &RowRef<'_>| {
-            let is_entity = || schema.has_entity(*row) && !others.contains(row.partition_key);
-            pattern.includes(row.partition_key, row.row_key) && (page.layout > 0 || is_entity())
-        };
-        if let Some(row) = page.rows.iter().find(is_own) {
-            return Ok(Some(row.id(&page.table).to_string()));
-        }
-        pacing::yield_now().await;
-    }
-    Ok(None)
 }
 
 #[cfg(all(test, feature = "embedded"))]

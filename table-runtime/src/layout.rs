@@ -25,5 +25,6 @@ pub(crate) use lineage::{has_property, same_kind, same_primary_key, same_separat
 pub use property_type::PropertyType;
 pub(crate) use property_type::{Reads, reads};
 pub(crate) use shape::Shape;
+pub(crate) use slice::is_table_of;
 pub use slice::{Slice, SliceBy, SliceInfo, SliceUnit};
 pub(crate) use time_part::TimePart;

@@ -124,7 +124,7 @@ async fn run(Migrate { migration, scan, copy_only, mut on_progress }: Migrate) -
         return Ok(Migrated { switched: true, ..Migrated::default() });
     };
     let mut migrated = Migrated::default();
-    let mut copier = Copier::new(&migration);
+    let mut copier = Copier::new(&migration, switch.places());
     copier.copy(scan, &mut switch, &mut on_progress).await?;
     let (mut refused, mut is_unclean) = (None, switch.is_repeated());
     for _ in 0..CATCH_UPS {

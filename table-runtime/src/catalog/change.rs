@@ -13,6 +13,14 @@ pub(crate) struct CatalogChange {
     pub(crate) removed: Vec<Stored<Record>>,
 }
 
+/// The versions that a change has given.
+#[derive(Debug)]
+pub(crate) struct Changed {
+    /// Those of the records that it inserted, and then of those that it updated.
+    pub(crate) records: Vec<Option<ETag>>,
+    pub(crate) head: Option<ETag>,
+}
+
 impl CatalogChange {
     pub(crate) fn is_empty(&self) -> bool {
         self.inserted.is_empty() && self.updated.is_empty() && self.removed.is_empty()
@@ -25,16 +33,32 @@ impl Tables {
         self.backend().create_table(Record::LAYOUTS[0].table).await
     }
 
-    /// Writes a change in one transaction, on the condition that the catalog has not changed since it was read. Returns the
-    /// versions of the records that it inserted and then of those that it updated; `None` if the condition was not met, or
-    /// the answer was lost: the caller reads the catalog again.
-    pub(crate) async fn change_catalog(
+    /// Writes a change in one transaction, on the condition that the catalog has not changed since it was read. Returns
+    /// `None` if the condition was not met, or the answer was lost: the caller reads the catalog again.
+    pub(crate) async fn change_catalog(&self, catalog: &Catalog, change: CatalogChange) -> Result<Option<Changed>> {
+        self.write_catalog(catalog, change, None).await
+    }
+
+    /// Changes nothing but the head, to say that this program looks for missing tables. Returns false if the catalog has
+    /// changed since it was read.
+    ///
+    /// A program concludes from a missing table that its rows are gone. Another program may be about to make this table
+    /// anew. So a program looks for missing tables only under a head that announces a look, and writes what it concludes
+    /// on the condition that the head is still this one. Whoever makes a recorded table anew has replaced that head before,
+    /// and begins only if nobody has changed the catalog since. Whoever begins under a head that announces a look replaces
+    /// it too. So what a program concludes is written only if no program has begun that made the table after the look.
+    pub(crate) async fn announce_look(&self, catalog: &Catalog) -> Result<bool> {
+        Ok(self.write_catalog(catalog, CatalogChange::default(), Some(true)).await?.is_some())
+    }
+
+    async fn write_catalog(
         &self,
         catalog: &Catalog,
         mut change: CatalogChange,
-    ) -> Result<Option<Vec<Option<ETag>>>> {
+        looking: Option<bool>,
+    ) -> Result<Option<Changed>> {
         let mut head = catalog.head.clone();
-        let new_head = Head { format: FORMAT, changes: 1 };
+        let new_head = Head { format: FORMAT, changes: 1, looking };
         let written = change.inserted.len() + change.updated.len();
         let mut transaction = self.transaction();
         for record in &change.inserted {
@@ -48,15 +72,16 @@ impl Tables {
         }
         transaction = match &mut head {
             Some(head) => {
-                head.changes += 1;
+                (head.changes, head.looking) = (head.changes.saturating_add(1), looking);
                 transaction.update(head)
             }
             None => transaction.insert(&new_head),
         };
         match transaction.commit().await {
-            Ok(mut versions) => {
-                versions.truncate(written);
-                Ok(Some(versions))
+            Ok(mut records) => {
+                let head = records.pop().flatten();
+                records.truncate(written);
+                Ok(Some(Changed { records, head }))
             }
             Err(
                 Error::AlreadyExists(_) | Error::ConditionNotMet(_) | Error::NotFound(_) | Error::OutcomeUnknown(_),

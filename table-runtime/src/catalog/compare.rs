@@ -4,13 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::CatalogChange;
+use super::{
+    CatalogChange,
+    defaults::{defaults, depends_on},
+    look::{AbsentTables, Found, Look, Looked},
+};
 use crate::{
-    ETag, Error, Layout, LayoutChangedError, LayoutInfo, MissingIndexError, PropertyInfo, QueryError, Result, Row,
+    ETag, Error, Layout, LayoutChangedError, LayoutInfo, MissingIndexError, PropertyInfo, QueryError, Result,
     RowsCollideError, Stored,
     entity::{VERSION, version_value},
     index::Schema,
-    layout::{Fields, Holds, KeyPattern, Reads, fields_of_properties, reads, told_apart, written},
+    layout::{Fields, KeyPattern, Reads, fields_of_properties, is_table_of, reads, told_apart, written},
     tables::{Catalog, Facts, KEY, LayoutId, Record, State},
 };
 
@@ -34,52 +38,20 @@ pub(crate) struct RecordVersion {
 }
 
 /// A program's entity beside the catalog.
+#[derive(Clone, Copy)]
 pub(crate) struct Comparison<'a> {
     pub(crate) schema: Schema,
     pub(crate) entity: &'a Layout,
     pub(crate) options: Options,
     pub(crate) catalog: &'a Catalog,
-    /// Tables that did not exist before.
-    pub(crate) created: &'a [&'static str],
+    /// The tables of the entity that the program has not found.
+    pub(crate) absent: &'a AbsentTables,
     /// Records whose rows are gone, because their table was deleted.
     pub(crate) forgettable: &'a [RecordVersion],
     /// Records in the state [`Leaving`](State::Leaving) since before every lease has expired.
     pub(crate) waited: &'a [RecordVersion],
     /// What was looked up in the entity's tables.
     pub(crate) looked: &'a Looked,
-}
-
-/// What a comparison may have to know about the rows of the entity.
-#[derive(Clone, Debug)]
-pub(crate) struct Looked {
-    /// Whether the table has no entity; `None` before it was looked up.
-    pub(crate) has_no_entity: Option<bool>,
-    /// The first entity of the table.
-    pub(crate) first: Found<Row>,
-    /// A row at the place to which a migration moves entities.
-    pub(crate) in_the_way: Found<String>,
-}
-
-/// The result of a look.
-#[derive(Clone, Debug)]
-pub(crate) enum Found<T> {
-    NotLooked,
-    Nothing,
-    One(T),
-}
-
-impl<T> From<Option<T>> for Found<T> {
-    fn from(found: Option<T>) -> Self {
-        found.map_or(Self::Nothing, Self::One)
-    }
-}
-
-/// What a comparison has to know first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
-    ForEntities,
-    AtFirst,
-    AtPlace,
 }
 
 /// A record on which the program relies, in the version that it has or will have.
@@ -94,16 +66,19 @@ pub(crate) enum Decision {
     /// The caller has to look, and to compare again.
     Look(Look),
     /// The caller writes the change.
-    Change {
-        change: CatalogChange,
-        /// Records that the program relies on as they are.
-        ready: Vec<Relied>,
-        /// Name under which the entity is recorded.
-        name: String,
-        /// True if another layout is leaving: after the change is written, the caller waits until every lease has
-        /// expired, and compares again.
-        waits: bool,
-    },
+    Change(Decided),
+}
+
+/// What a program records, and on which records it relies.
+pub(crate) struct Decided {
+    pub(crate) change: CatalogChange,
+    /// Records that the program relies on as they are.
+    pub(crate) ready: Vec<Relied>,
+    /// Name under which the entity is recorded.
+    pub(crate) name: String,
+    /// True if another layout is leaving: after the change is written, the caller waits until every lease has expired, and
+    /// compares again.
+    pub(crate) waits: bool,
 }
 
 /// Returns the version of a record.
@@ -112,17 +87,11 @@ pub(crate) fn version(record: &Stored<Record>) -> RecordVersion {
     RecordVersion { table, entity_table, entity, name, etag: Stored::etag(record).clone() }
 }
 
-impl Looked {
-    /// Before anything was looked up.
-    pub(crate) const NOTHING: &Self =
-        &Self { has_no_entity: None, first: Found::NotLooked, in_the_way: Found::NotLooked };
-}
-
 impl<'a> Comparison<'a> {
-    /// Returns a comparison without options, with tables that have existed before.
+    /// Returns a comparison without options.
     pub(crate) fn new(schema: Schema, entity: &'a Layout, catalog: &'a Catalog) -> Self {
-        let options = Options::default();
-        Self { schema, entity, options, catalog, created: &[], forgettable: &[], waited: &[], looked: Looked::NOTHING }
+        let (options, absent) = (Options::default(), AbsentTables::NONE);
+        Self { schema, entity, options, catalog, absent, forgettable: &[], waited: &[], looked: Looked::NOTHING }
     }
 
     /// Returns the record of a layout of the entity.
@@ -150,12 +119,7 @@ impl<'a> Comparison<'a> {
             self.check_state(primary)?;
         }
         for layout in self.entity.layouts {
-            let is_own = |table: &String| {
-                let rest = table.get(layout.table.len()..).unwrap_or_default();
-                let is_named =
-                    table.get(..layout.table.len()).is_some_and(|own| own.eq_ignore_ascii_case(layout.table));
-                is_named && rest.is_empty() != layout.slice.is_some() && rest.bytes().all(|byte| byte.is_ascii_digit())
-            };
+            let is_own = |table: &String| is_table_of(table, layout.table, layout.slice.is_some());
             let is_deleted = |record: &Stored<Record>| record.facts().dropping.iter().any(is_own);
             if self.catalog.records.iter().any(is_deleted) {
                 return Err(Error::TableBeingDeleted(layout.table.to_owned()));
@@ -272,7 +236,7 @@ impl<'a> Comparison<'a> {
                 }
             }
         }
-        Ok(Decision::Change { change, ready, name, waits })
+        Ok(Decision::Change(Decided { change, ready, name, waits }))
     }
 
     fn id(&self, layout: &'static LayoutInfo) -> LayoutId {
@@ -560,7 +524,7 @@ impl<'a> Comparison<'a> {
 
     /// Checks whether the table did not exist before.
     fn is_new(&self, table: &str) -> bool {
-        self.created.iter().any(|created| created.eq_ignore_ascii_case(table))
+        self.absent.is_made(table) || self.absent.is_missing(table)
     }
 
     /// Returns the state in which an index of the struct is recorded; `None` if it depends on whether there are entities.
@@ -570,8 +534,7 @@ impl<'a> Comparison<'a> {
         primary: Option<&Stored<Record>>,
         found: Option<&Stored<Record>>,
     ) -> Result<Option<State>> {
-        let [has_new_entities, has_new_rows] =
-            [self.entity.layouts[0].table, layout.table].map(|table| self.is_new(table));
+        let own_table = self.entity.layouts[0].table;
         let unless_entities = |state| match self.looked.has_no_entity {
             None => None,
             Some(true) => Some(State::Ready),
@@ -581,13 +544,13 @@ impl<'a> Comparison<'a> {
             return Ok(match primary {
                 // A program without the index may be writing entities.
                 Some(_) => Some(State::Building),
-                None if has_new_entities => Some(State::Ready),
+                None if self.is_new(own_table) => Some(State::Ready),
                 None => unless_entities(State::Building),
             });
         };
-        Ok(match (record.state, has_new_entities, has_new_rows) {
+        Ok(match (record.state, self.absent.is_missing(own_table), self.absent.is_missing(layout.table)) {
             (State::Gone, ..) => {
-                let (table, index) = (self.entity.layouts[0].table.to_owned(), layout.name.to_owned());
+                let (table, index) = (own_table.to_owned(), layout.name.to_owned());
                 return Err(Error::IndexDropped { table, index });
             }
             // Neither has rows.
@@ -683,19 +646,12 @@ impl<'a> Comparison<'a> {
         Ok((waits, without))
     }
 
-    /// Returns the change that takes the indexes back to building whose rows, or whose entities, are lost. A program that is
-    /// refused has made their tables anew all the same.
-    pub(crate) fn loss(&self) -> CatalogChange {
-        let lost = self.lost_indexes().into_iter().map(|record| with_state(record, State::Building));
-        CatalogChange { updated: lost.collect(), ..CatalogChange::default() }
-    }
-
-    /// Returns the ready indexes, of any entity, whose table, or that of whose entities, this program has made anew: it was
-    /// deleted.
+    /// Returns the ready indexes, of any entity, of which one table was deleted: their own, or that of their entities. This
+    /// program makes it anew.
     fn lost_indexes(&self) -> Vec<&'a Stored<Record>> {
         let is_lost = |record: &&Stored<Record>| {
             let is_ready = !record.is_primary() && record.state == State::Ready;
-            is_ready && self.is_new(&record.table) != self.is_new(&record.entity_table)
+            is_ready && self.absent.is_missing(&record.table) != self.absent.is_missing(&record.entity_table)
         };
         self.catalog.records.iter().filter(is_lost).collect()
     }
@@ -775,38 +731,6 @@ impl<'a> Comparison<'a> {
 
 /// Name of the properties in an error, beside those of layouts.
 const PROPERTIES: &str = "properties";
-
-/// Returns what a row without a property is read as, for each property that rows of the index depend on or hold: the type
-/// and the text of the value, or an empty text for nothing. Properties that every row has are left out.
-fn defaults(entity: &Layout, layout: &LayoutInfo) -> BTreeMap<String, String> {
-    let Some(index) = &layout.index else { return BTreeMap::new() };
-    let is_held = |property: &PropertyInfo| {
-        index.holds == Holds::Copy || index.included.iter().any(|included| included.name == property.name)
-    };
-    let of_index = |property: &&PropertyInfo| is_held(property) || depends_on(entity, layout, property.name);
-    let optional = entity.properties.iter().filter(|property| !property.absent.is_refused());
-    let constant = |property: &PropertyInfo| {
-        let value = value_of_absent(property);
-        // A default such as the present time is another one each time, and no struct has changed.
-        (value == value_of_absent(property)).then(|| (property.name.to_owned(), value))
-    };
-    optional.filter(of_index).filter_map(constant).collect()
-}
-
-/// Returns the type and the text of the value as which a row without the property is read; an empty text for nothing.
-fn value_of_absent(property: &PropertyInfo) -> String {
-    let value = property.absent.value();
-    value.map(|value| format!("{} {}", value.as_ref().edm_type(), value.as_ref().to_text())).unwrap_or_default()
-}
-
-/// Checks whether the keys of the index's rows, or whether there is a row, depend on a property.
-fn depends_on(entity: &Layout, layout: &LayoutInfo, property: &str) -> bool {
-    let when = layout.index.as_ref().and_then(|index| index.when.as_ref());
-    let parts = layout.partition.iter().chain(layout.row).map(|part| part.field);
-    let mut fields = parts.chain(when.into_iter().flat_map(|when| when.fields.iter().copied()));
-    let found = entity.properties.iter().find(|info| info.name == property);
-    found.is_some_and(|info| fields.any(|field| field == info.field))
-}
 
 /// Checks whether two primary keys without kinds have the same parts, and differ in the prefix `{field}-` of one of them.
 fn differ_in_implied_prefix(one: &Value, other: &Value) -> bool {

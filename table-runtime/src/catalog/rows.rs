@@ -1,12 +1,66 @@
-//! Deletion of the rows of a layout.
+//! Rows of tables: whether there are any, to which entity they belong, and their deletion.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Error, Result, RowRef, Tables,
-    backend::{Action, BoxFuture, Group, IfMatch, Operation, Scan},
+    backend::{Action, BoxFuture, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
+    entity,
+    index::Schema,
     limits, pacing,
+    tables::Catalog,
 };
+
+/// The rows of an entity in its table, which other entities may share.
+#[derive(Clone)]
+pub(crate) struct EntityRows {
+    schema: Schema,
+    /// Partition keys of others.
+    others: BTreeSet<String>,
+}
+
+impl EntityRows {
+    pub(crate) fn of(schema: Schema, catalog: &Catalog) -> Self {
+        let primary = &schema.layouts[0];
+        Self { schema, others: catalog.constant_partitions(&schema.id(primary), primary) }
+    }
+
+    /// Checks whether a row of the table has the shape and the kind of the entity, and is in no partition of another one.
+    pub(crate) fn has(&self, row: RowRef<'_>) -> bool {
+        let Schema { shape, kind, .. } = self.schema;
+        shape.is_none_or(|shape| shape.fits(row.row_key))
+            && kind.is_none_or(|kind| !matches!(entity::is_kind(self.schema.table(), row, kind), Ok(false)))
+            && !self.others.contains(row.partition_key)
+    }
+}
+
+/// Checks whether a table exists, by a read of its first row.
+pub(crate) async fn has_table(tables: &Tables, table: &str) -> Result<bool> {
+    match tables.backend().query(&first_row(table), None).await {
+        Err(Error::TableNotFound(_)) => Ok(false),
+        page => page.map(|_| true),
+    }
+}
+
+/// Checks whether a table has a row. A missing table has none.
+pub(crate) async fn has_rows(tables: &Tables, table: &str) -> Result<bool> {
+    let (scan, mut from) = (first_row(table), None);
+    loop {
+        let page = match tables.backend().query(&scan, from.as_ref()).await {
+            Err(Error::TableNotFound(_)) => return Ok(false),
+            page => page?,
+        };
+        if !page.rows.is_empty() || page.next.is_none() {
+            return Ok(!page.rows.is_empty());
+        }
+        from = page.next;
+    }
+}
+
+fn first_row(table: &str) -> Scan {
+    let (partitions, rows) = (Partitions::ALL, KeyRange::ALL);
+    Scan { table: table.to_owned().into(), partitions, rows, filter: None, select: Some([].as_slice().into()), page: 1 }
+}
 
 /// Deletes the rows of a scan for which the condition holds, in transactions, and returns their number. Calls `report`
 /// with the number after each page. A missing table has no rows.

@@ -53,6 +53,15 @@ pub struct Slice {
 )]
 pub trait SliceBy<T> {}
 
+/// Checks whether a table has the rows of a layout whose table, or the beginning of whose slices' names, is given: it has
+/// this name, or this name and digits. A slice may be of any unit. The service ignores case in the names of tables.
+pub(crate) fn is_table_of(name: &str, table: &str, is_sliced: bool) -> bool {
+    let Some((begin, digits)) = name.split_at_checked(table.len()) else { return false };
+    begin.eq_ignore_ascii_case(table)
+        && digits.is_empty() != is_sliced
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 impl SliceInfo {
     /// Returns the rule that slices by a field of the type `T`, whose kind is `K`.
     #[doc(hidden)]

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     Error, ParseCursorError, QueryError, Result, RowRef, TableEntity, Tables,
     backend::{Action, BoxFuture, Group, Operation},
-    index::{EncodedRow, FoundEntity, IndexRows, Lists, Precondition, Schema, Write, WrittenRow},
+    index::{EncodedRow, FoundEntity, IndexRows, Precondition, Schema, Write, WrittenRow},
     layout::Holds,
     limits,
     observe::observed,
@@ -197,21 +197,17 @@ async fn run(mut backfill: Backfill) -> Result<Backfilled> {
     Ok(filled)
 }
 
-/// Deletes the rows of an index that no entity has: a program without the index has
-/// changed or deleted the entities. Readers of copies would return what these rows hold.
+/// Deletes the rows of an index with copies that no entity has: a program without the index has changed or deleted the
+/// entities. Readers of copies would return what these rows hold.
 async fn remove_stale(write: &Write, layout: usize, memory: usize) -> Result<()> {
     let backend = write.tables.backend().clone();
     let mut comparison = Comparison::new(backend, write.schema, "backfill", memory).of_index(layout);
     while let Some(mut page) = comparison.next(write).await? {
         // Pending inserts are those of writers that know the index.
-        page.suspects.retain(|suspect| matches!(suspect, Suspect::IndexRow(_) | Suspect::List { .. }));
-        for LocatedFinding { layout, entity, row, finding } in Inspector(write).findings(page).await? {
-            match (row, finding) {
-                (Some((keys, etag)), _) => {
-                    IndexRows(write).remove_stale(&entity, &WrittenRow { layout, keys, etag }).await?;
-                }
-                (None, Finding::StaleRow { row, .. }) => Lists(write).remove(layout, &entity, &row).await?,
-                (None, _) => {}
+        page.suspects.retain(|suspect| matches!(suspect, Suspect::IndexRow(_)));
+        for LocatedFinding { layout, entity, row, .. } in Inspector(write).findings(page).await? {
+            if let Some((keys, etag)) = row {
+                IndexRows(write).remove_stale(&entity, &WrittenRow { layout, keys, etag }).await?;
             }
         }
         pacing::yield_now().await;

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use crate::{
-    QueryError, Result, RowRef, entity,
+    QueryError, Result, RowRef,
+    catalog::EntityRows,
+    entity,
     index::{EncodedRow, Schema},
     maintenance::ScannedPage,
     row::RowKeys,
@@ -57,9 +59,9 @@ impl Differences {
 
     /// Compares a page of the new place. Returns the keys of the entities that it should not have, or not with these
     /// contents.
-    pub(super) fn compare(&mut self, schema: &Schema, page: &ScannedPage) -> Result<Vec<RowKeys>> {
+    pub(super) fn compare(&mut self, entities: &EntityRows, page: &ScannedPage) -> Result<Vec<RowKeys>> {
         let mut removals = Vec::new();
-        for row in page.rows.iter().filter(|row| schema.has_entity(*row)) {
+        for row in page.rows.iter().filter(|row| entities.has(*row)) {
             // A pending insert is one of a run that was stopped. The entity counts as missing.
             if entity::is_pending(&page.table, row)? {
                 self.has_pending = true;

@@ -5,10 +5,10 @@ use futures_util::{future::join, stream};
 use super::{
     Migrated, Migration,
     compare::{Differences, Expected},
-    switch::Switch,
+    switch::{Places, Switch},
 };
 use crate::{
-    BulkError, BulkFailure, Error, Progress, Result, RowRef, Tables,
+    BulkError, BulkFailure, Error, Progress, Result, Tables,
     bulk::Item,
     entity,
     index::{Encoded, Schema},
@@ -21,6 +21,7 @@ use crate::{
 /// The writer of the new place.
 pub(super) struct Copier<'a> {
     migration: &'a Migration,
+    places: Places,
     progress: Progress,
 }
 
@@ -36,8 +37,8 @@ pub(super) struct Found {
 }
 
 impl<'a> Copier<'a> {
-    pub(super) fn new(migration: &'a Migration) -> Self {
-        Self { migration, progress: Progress::default() }
+    pub(super) fn new(migration: &'a Migration, places: Places) -> Self {
+        Self { migration, places, progress: Progress::default() }
     }
 
     /// Copies the entities that the scan finds and that are not in the new place.
@@ -81,7 +82,7 @@ impl<'a> Copier<'a> {
         let mut differences = Differences::new(expected);
         let mut scan = self.scan(self.migration.new);
         while let Some(page) = scan.next().await? {
-            let removals = differences.compare(&self.migration.new, &page)?;
+            let removals = differences.compare(&self.places.new, &page)?;
             if !removals.is_empty() {
                 switch.confirm().await?;
                 self.write(&switch.writer(), removals.into_iter().map(|keys| (keys, Verb::Remove(None))).collect())
@@ -123,7 +124,7 @@ impl<'a> Copier<'a> {
 
     /// Calls the function for each entity of a page of the old place, converted.
     fn each(&self, page: &ScannedPage, mut read: impl FnMut(Encoded) -> Result<()>) -> Result<()> {
-        for row in page.rows.iter().filter(|row| self.migration.old.has_entity(*row)) {
+        for row in page.rows.iter().filter(|row| self.places.old.has(*row)) {
             // The writer of a pending insert has not committed it.
             if !entity::is_pending(&page.table, row)? {
                 read((self.migration.convert)(&page.table, row)?)?;
@@ -167,13 +168,5 @@ impl<'a> Copier<'a> {
 fn report(on_progress: &mut ProgressCallback, progress: &Progress) {
     if let Some(report) = on_progress {
         report(progress);
-    }
-}
-
-impl Schema {
-    /// Checks whether a row of the entity's table has its shape and its kind.
-    pub(crate) fn has_entity(&self, row: RowRef<'_>) -> bool {
-        self.shape.is_none_or(|shape| shape.fits(row.row_key))
-            && self.kind.is_none_or(|kind| !matches!(entity::is_kind(self.table(), row, kind), Ok(false)))
     }
 }

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::{
     Error, Progress, QueryError, Result, RowRef, Stored, TableEntity, Tables,
-    backend::{BoxFuture, KeyRange, Partitions, Scan},
-    catalog::{CatalogChange, delete_rows, recorded_rows},
+    backend::{BoxFuture, Scan},
+    catalog::{CatalogChange, EntityRows, delete_rows, has_rows, recorded_rows},
     index::Schema,
-    layout::KeyPattern,
+    layout::{KeyPattern, is_table_of},
     maintenance::ProgressCallback,
     observe::observed,
     pacing,
@@ -82,13 +82,12 @@ async fn run(DropMoved { tables, schema, mut on_progress }: DropMoved) -> Result
         return Ok(dropped);
     }
     let mut left = BTreeSet::new();
-    let others = catalog.constant_partitions(&schema.id(&schema.layouts[0]), &schema.layouts[0]);
+    let entities = EntityRows::of(schema, &catalog);
     for record in [&primary].into_iter().chain(catalog.indexes(&primary)) {
         let layout = record.layout();
         let pattern = KeyPattern::recorded(&layout);
         let is_own = |row: RowRef<'_>| {
-            let is_entity = || schema.has_entity(row) && !others.contains(row.partition_key);
-            pattern.includes(row.partition_key, row.row_key) && (!record.is_primary() || is_entity())
+            pattern.includes(row.partition_key, row.row_key) && (!record.is_primary() || entities.has(row))
         };
         // The kind of a row is one of its properties.
         let select = if record.is_primary() { None } else { Some([].as_slice().into()) };
@@ -106,7 +105,7 @@ async fn run(DropMoved { tables, schema, mut on_progress }: DropMoved) -> Result
         }
     }
     for table in reserve(&tables, schema, left).await? {
-        if !is_empty(&tables, &table).await? {
+        if has_rows(&tables, &table).await? {
             continue;
         }
         match tables.backend().delete_table(&table).await {
@@ -127,16 +126,9 @@ async fn tables_of(tables: &Tables, layout: &Value) -> Result<Vec<String>> {
         return Ok(vec![table.to_owned()]);
     }
     let mut names = tables.backend().list_tables(table).await?;
-    names.retain(|name| is_slice(name, table));
+    names.retain(|name| is_table_of(name, table, true));
     names.sort();
     Ok(names)
-}
-
-/// Checks whether a table is a slice of this name: the name and digits.
-fn is_slice(name: &str, table: &str) -> bool {
-    let is_named = name.get(..table.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(table));
-    let digits = name.get(table.len()..).unwrap_or_default();
-    is_named && !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Records which of these tables are being deleted, so that no program begins to use them, and returns them: those in
@@ -148,9 +140,7 @@ async fn reserve(tables: &Tables, schema: Schema, mut names: BTreeSet<String>) -
         let is_other = |record: &&Stored<Record>| !record.is_of_entity(&primary) && !record.facts().dropped;
         for record in catalog.records.iter().filter(is_other) {
             let is_sliced = !record.layout()["slice"].is_null();
-            names.retain(|name| {
-                !if is_sliced { is_slice(name, &record.table) } else { name.eq_ignore_ascii_case(&record.table) }
-            });
+            names.retain(|name| !is_table_of(name, &record.table, is_sliced));
         }
         let mut facts = primary.facts();
         if names.is_empty() || names == facts.dropping {
@@ -163,26 +153,6 @@ async fn reserve(tables: &Tables, schema: Schema, mut names: BTreeSet<String>) -
             return Ok(names);
         }
         tables.pause_catalog(&mut delays).await?;
-    }
-}
-
-/// Checks whether a table has no row. A missing table has none.
-async fn is_empty(tables: &Tables, table: &str) -> Result<bool> {
-    let (partitions, rows) = (Partitions::ALL, KeyRange::ALL);
-    let scan = Scan { table: table.to_owned().into(), partitions, rows, filter: None, select: None, page: 1 };
-    let mut from = None;
-    loop {
-        let page = match tables.backend().query(&scan, from.as_ref()).await {
-            Err(Error::TableNotFound(_)) => return Ok(true),
-            page => page?,
-        };
-        if !page.rows.is_empty() {
-            return Ok(false);
-        }
-        match page.next {
-            Some(next) => from = Some(next),
-            None => return Ok(true),
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Migration;
 use crate::{
     ETag, Error, QueryError, Result, Stored, Tables,
-    catalog::CatalogChange,
+    catalog::{CatalogChange, EntityRows},
     index::Schema,
     pacing,
     tables::{Catalog, LayoutId, Lease, Place, Record, State},
@@ -19,6 +19,7 @@ pub(super) struct Switch<'a> {
     lease: Lease,
     /// True if an earlier run may have left rows.
     is_repeated: bool,
+    places: Places,
 }
 
 /// The records of the two primary keys, with those of their tables.
@@ -26,6 +27,13 @@ struct Records {
     catalog: Catalog,
     old: Stored<Record>,
     new: Stored<Record>,
+}
+
+/// The rows of the entities of both places.
+#[derive(Clone)]
+pub(super) struct Places {
+    pub(super) old: EntityRows,
+    pub(super) new: EntityRows,
 }
 
 impl<'a> Switch<'a> {
@@ -64,7 +72,7 @@ impl<'a> Switch<'a> {
             new_record.starts = new_record.starts.saturating_add(1);
             let change = CatalogChange { updated: vec![new_record.clone()], ..CatalogChange::default() };
             let written = tables.change_catalog(&catalog, change).await?;
-            let Some(version) = written.and_then(|versions| versions.into_iter().next().flatten()) else {
+            let Some(version) = written.and_then(|changed| changed.records.into_iter().next().flatten()) else {
                 tables.pause_catalog(&mut delays).await?;
                 continue;
             };
@@ -72,7 +80,8 @@ impl<'a> Switch<'a> {
             writer.leases().remember_name(&new_id, &new_record.entity);
             let new_record = Stored::new(Stored::into_inner(new_record), version.clone());
             let lease = writer.leases().keep(new_id, &new_record, began);
-            let mut switch = Self { migration, writer, version, lease, is_repeated: !is_first };
+            let places = Places { old: EntityRows::of(*old, &catalog), new: EntityRows::of(*new, &catalog) };
+            let mut switch = Self { migration, writer, version, lease, is_repeated: !is_first, places };
             if !is_first {
                 tables.wait_for_leases().await;
                 switch.renew().await?;
@@ -84,6 +93,10 @@ impl<'a> Switch<'a> {
     /// Checks whether an earlier run may have left rows in the new place.
     pub(super) fn is_repeated(&self) -> bool {
         self.is_repeated
+    }
+
+    pub(super) fn places(&self) -> Places {
+        self.places.clone()
     }
 
     /// Returns the handle that may write to the new place as long as no other run has begun.

@@ -199,6 +199,9 @@ pub(crate) struct Head {
     pub(crate) format: i32,
     /// Number of changes.
     pub(crate) changes: i64,
+    /// `Some(true)` if the last change recorded nothing: a program looks for missing tables. See
+    /// [`Tables::announce_look`].
+    pub(crate) looking: Option<bool>,
 }
 
 impl Head {

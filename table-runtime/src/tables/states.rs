@@ -3,12 +3,12 @@
 use super::{
     Tables,
     lease::{Held, Lease},
-    record::{FORMAT, Facts, Head, LayoutId, Record, State},
+    record::{FORMAT, Facts, Head, KEY, LayoutId, Record, State},
 };
 use std::collections::BTreeSet;
 
 use crate::{
-    Error, LayoutInfo, PropertyType, Result, Row, TableEntity,
+    ETag, Error, LayoutChangedError, LayoutInfo, PropertyType, Result, Row, TableEntity,
     backend::{KeyRange, Partitions, Scan},
     codec::RowReader,
     entity, limits,
@@ -79,21 +79,18 @@ impl Tables {
     /// `create`, and so knows nothing about the entity.
     ///
     /// # Errors
-    /// Returns an error if a migration has moved the entity.
+    /// Returns an error if a migration has moved the entity, and if the record was removed with its table.
     pub(crate) async fn write_lease(&self, id: &LayoutId) -> Result<Option<Lease>> {
         if !self.leases().has_held(id) {
             return Ok(None);
         }
         match self.state(id).await? {
             Some((State::Ready, lease)) => Ok(lease),
-            // The record was removed with its table.
-            None => Ok(None),
-            Some(_) => Err(self.moved(id).await?),
+            _ => Err(self.moved(id).await?),
         }
     }
 
-    /// Returns the lease of a write, or if it has ended one that begins now; `None` if the record was removed with its
-    /// table. A migration leaves the place for longer than a lease before it moves the entity, so whoever asks as soon as
+    /// Returns the lease of a write, or if it has ended one that begins now. A migration leaves the place for longer than a lease before it moves the entity, so whoever asks as soon as
     /// the lease has ended notices it.
     ///
     /// # Errors
@@ -104,22 +101,28 @@ impl Tables {
         }
         match self.renew(id).await {
             Ok(Some((State::Ready, lease))) => Ok(lease),
-            Ok(None) => Ok(None),
-            Ok(Some(_)) => Err("a migration may have moved the entity meanwhile".to_owned()),
+            Ok(_) => Err("a migration may have moved the entity meanwhile".to_owned()),
             Err(error) => Err(format!("a migration may have moved the entity meanwhile: {error}")),
         }
     }
 
-    /// Returns the error for an entity that was moved.
+    /// Returns the error for an entity on whose record the handle may not rely any more.
     async fn moved(&self, id: &LayoutId) -> Result<Error> {
         let catalog = self.catalog().await?;
-        let primary = catalog.primary(id);
-        if primary.is_some_and(|record| record.state == State::Building) {
-            return Ok(Error::EntityMigrating { table: id.entity_table.to_owned(), entity: id.entity.to_owned() });
+        let (table, entity) = (id.entity_table.to_owned(), id.entity.to_owned());
+        let Some(record) = catalog.primary(id) else {
+            let changes = "it is not recorded any more, because its table was deleted".to_owned();
+            let advice = "call `create` again, or end this program".to_owned();
+            return Ok(Box::new(LayoutChangedError { table, entity, layout: KEY, changes, advice }).into());
+        };
+        let facts = record.facts();
+        // A run of a migration that was overtaken finds its place open, or that of another run.
+        let is_target = self.leases().is_target(id, crate::Stored::etag(record)).is_some();
+        if record.state == State::Building || is_target {
+            return Ok(Error::EntityMigrating { table, entity });
         }
-        let facts = primary.map(|record| record.facts()).unwrap_or_default();
         let to = facts.moved.map(|place| place.to_string()).unwrap_or_default();
-        Ok(Error::EntityMoved { table: id.entity_table.to_owned(), entity: id.entity.to_owned(), to })
+        Ok(Error::EntityMoved { table, entity, to })
     }
 
     /// Reads the state of a layout, and keeps a lease of it if it is ready; `None` if the layout is not recorded.
@@ -127,18 +130,16 @@ impl Tables {
         let began = self.backend().clock();
         let known = self.leases().name(id);
         let mut row = self.record_row(id, known.as_deref().unwrap_or(id.entity)).await?;
-        if row.is_none() && known.is_none() {
-            // The entity may be recorded under an earlier name.
+        if row.is_none() {
+            // The entity may be recorded under another of its names.
             let catalog = self.catalog().await?;
-            if let Some(primary) = catalog.primary(id).filter(|primary| primary.entity != id.entity) {
-                self.leases().remember_name(id, &primary.entity);
-                row = self.record_row(id, &primary.entity).await?;
+            let name = catalog.primary(id).map(|primary| &primary.entity);
+            if let Some(name) = name.filter(|name| **name != known.as_deref().unwrap_or(id.entity)) {
+                self.leases().remember_name(id, name);
+                row = self.record_row(id, name).await?;
             }
         }
-        let Some(row) = row else {
-            self.leases().forget(id);
-            return Ok(None);
-        };
+        let Some(row) = row else { return Ok(None) };
         let row = row.as_ref();
         let mut reader = RowReader::new(Record::LAYOUTS[0].table, &row);
         let state = reader.property("State", PropertyType::String, <State as crate::Property>::from_value)?;
@@ -198,19 +199,29 @@ impl Tables {
         }
     }
 
-    /// Checks that the catalog is as it was read.
-    pub(crate) async fn is_present(&self, catalog: &Catalog) -> Result<bool> {
+    /// Checks that the catalog's head still has this version; `None` if there was no catalog.
+    pub(crate) async fn is_present(&self, version: Option<&ETag>) -> Result<bool> {
         let (layout, keys) = (&Head::LAYOUTS[0], Head::keys_of());
         let head = self.backend().get(layout.table, &keys.partition_key, &keys.row_key, Some(&[])).await;
         let head = match head {
             Err(Error::TableNotFound(_)) => None,
             head => head?,
         };
-        Ok(head.map(|head| head.etag) == catalog.head.as_ref().map(|head| crate::Stored::etag(head).clone()))
+        Ok(head.as_ref().map(|head| &head.etag) == version)
     }
 }
 
 impl Catalog {
+    /// Returns the version of the head; `None` in a new catalog.
+    pub(crate) fn version(&self) -> Option<&ETag> {
+        self.head.as_ref().map(crate::Stored::etag)
+    }
+
+    /// Checks whether the last change announced a look at the tables.
+    pub(crate) fn is_looking(&self) -> bool {
+        self.head.as_ref().is_some_and(|head| head.looking == Some(true))
+    }
+
     /// Returns the record of the entity's primary key, under its present name or else under its earlier one.
     pub(crate) fn primary(&self, id: &LayoutId) -> Option<&crate::Stored<Record>> {
         let named = |name: &str| {

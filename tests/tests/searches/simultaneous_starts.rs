@@ -1,5 +1,7 @@
 //! Every interleaving of programs that begin at once: of programs whose structs do not fit, `create` accepts one.
 
+use std::cell::Cell;
+
 use anyhow::{Context, Result, ensure};
 use futures_util::FutureExt;
 use table_runtime::{Error, TableEntity, Tables, backend::Backend};
@@ -94,8 +96,37 @@ fn structs_that_fit_are_all_accepted() -> Result<()> {
 }
 
 #[test]
-fn one_of_two_structs_is_accepted_if_the_table_of_a_third_was_deleted() -> Result<()> {
-    accepted(&deleted::<ReversedNut>()?, &[start::<Nut>(), start::<Bolt>()], 1)
+fn one_of_several_structs_is_accepted_if_the_table_was_deleted() -> Result<()> {
+    for store in [deleted::<ReversedNut>()?, deleted::<Nut>()?] {
+        accepted(&store, &[start::<Nut>(), start::<Bolt>()], 1)?;
+        accepted(&store, &[start::<Nut>(), start::<ReversedNut>()], 1)?;
+        accepted(&store, &[start::<Nut>(), start::<Nut>()], 2)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn an_index_whose_table_was_deleted_is_never_ready_and_empty() -> Result<()> {
+    let store = Plain::default();
+    let deleted = async {
+        let tables = store.tables();
+        tables.create::<IndexedNut>().await?;
+        tables.insert(&IndexedNut { shelf: "a".into(), id: 1, size: 1 }).await?;
+        store.delete_table("PartsBySize").await
+    };
+    deleted.now_or_never().context("a plain store does not wait")??;
+    let refused = Cell::new(0);
+    explore(&store, &[start::<IndexedNut>(), start::<IndexedNut>()], Crashes::Any, async |seen| {
+        match IndexedNut::by_size(1).all(&seen.tables).await {
+            Ok(found) => ensure!(found.len() == 1, "the index is ready, and has no row of the entity"),
+            Err(Error::IndexBuilding { .. }) => refused.set(refused.get() + 1),
+            Err(Error::TableNotFound(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    })?;
+    ensure!(refused.get() > 0, "the index was never building");
+    Ok(())
 }
 
 #[test]

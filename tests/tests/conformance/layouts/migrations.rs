@@ -1,9 +1,14 @@
 //! Migrations: moving entities to another place.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, future::IntoFuture, time::Duration};
 
 use anyhow::{Context, Result, ensure};
-use table_runtime::{Error, Stored, TableEntity, Tables, backend::Backend};
+use futures_util::poll;
+use table_runtime::{
+    Error, Guid, Row, Stored, TableEntity, Tables, ValueRef,
+    backend::{Action, Backend},
+    testing::{Request, Scheduled},
+};
 use tests::{
     depth::Depth,
     stores::{Kind, Store},
@@ -23,6 +28,8 @@ crate::conformance! {
     a_migration_to_the_same_place_is_refused
     only_moved_entities_are_dropped
     swapped_unique_values_are_caught_up_with
+    a_repeated_migration_deletes_what_a_stopped_run_has_left
+    a_run_that_was_overtaken_writes_nothing
 }
 
 fn program(store: &Store) -> Tables {
@@ -355,5 +362,63 @@ async fn swapped_unique_values_are_caught_up_with(store: &Store) -> Result<()> {
     let moved = program(store).migrate::<Old, New>().await?;
     assert_eq!((moved.entities, moved.caught_up), (9, 2));
     assert_eq!(check_moved(&program(store)).await?, 9);
+    Ok(())
+}
+
+async fn a_repeated_migration_deletes_what_a_stopped_run_has_left(store: &Store) -> Result<()> {
+    let tables = begin(store, 5).await?;
+    tables.migrate::<Old, New>().copy_only().await?;
+    // A run has ended in the middle of an insert, and a program has deleted the old entity since.
+    let is_fourth = |row: &Row| {
+        let team = row.properties.get("Team");
+        row.properties.get("Joined").is_some() && team == Some(ValueRef::String("team 4"))
+    };
+    let row = store.rows("People").await?.into_iter().find(is_fourth).context("it was copied")?;
+    let (keys, mut pending) = ((&*row.partition_key, &*row.row_key), row.properties.clone());
+    pending.push("IndexPending", ValueRef::Guid(Guid::from_bytes([7; 16])));
+    store.write("People", keys, Action::Upsert(pending)).await?;
+    assert!(tables.remove(Old::key("team 4", 4)).await?);
+
+    let moved = tables.migrate::<Old, New>().await?;
+    assert_eq!((moved.entities, moved.switched), (4, true));
+    assert_eq!(check_moved(&program(store)).await?, 4);
+    let kept = store.rows("People").await?;
+    ensure!(kept.iter().all(|row| row.properties.get("IndexPending").is_none()), "{kept:?}");
+    assert_eq!(store.rows("PeopleByEmail").await?.len(), 2, "the claims of the entities 1 and 2");
+    Ok(())
+}
+
+async fn a_run_that_was_overtaken_writes_nothing(store: &Store) -> Result<()> {
+    let tables = begin(store, 5).await?;
+    let (backend, schedule) = Scheduled::new(store.backend.clone());
+    let overtaken = Tables::new(backend).with_lease(Duration::from_millis(100));
+    let mut overtaken = overtaken.migrate::<Old, New>().into_future();
+    // The run stops where it is about to write. Where a write takes steps, its first step is under way.
+    let is_paused = |request: &Request| match request {
+        Request::Execute(groups) => groups.iter().any(|group| group.table == "People"),
+        Request::Query { scan, .. } => store.spans_partitions() && scan.table == "Members",
+        _ => false,
+    };
+    while !schedule.waiting().iter().any(|waiting| is_paused(&waiting.request)) {
+        ensure!(poll!(&mut overtaken).is_pending(), "it is stopped before it ends");
+        if schedule.waiting().iter().all(|waiting| !is_paused(&waiting.request)) {
+            schedule.grant(0);
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert!(tables.remove(Old::key("team 4", 4)).await?);
+    assert!(tables.migrate::<Old, New>().await?.switched);
+    let before = store.rows("People").await?;
+
+    let result = loop {
+        if let std::task::Poll::Ready(result) = poll!(&mut overtaken) {
+            break result;
+        }
+        schedule.grant(0);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    };
+    ensure!(matches!(&result, Err(Error::Query(_) | Error::Bulk(_) | Error::EntityMoved { .. })), "{result:?}");
+    assert_eq!(store.rows("People").await?, before);
+    assert_eq!(check_moved(&program(store)).await?, 4);
     Ok(())
 }
