@@ -34,10 +34,14 @@ impl EntityRows {
     }
 }
 
-/// Checks whether a table exists, by a read of its first row.
+/// Checks whether a table exists, by a read of its first row, and if it is not found, by the list of all tables.
 pub(crate) async fn has_table(tables: &Tables, table: &str) -> Result<bool> {
     match tables.backend().query(&first_row(table), None).await {
-        Err(Error::TableNotFound(_)) => Ok(false),
+        // Azurite does not find the rows of a table whose name has another case, and does not create a second table.
+        Err(Error::TableNotFound(_)) => {
+            let names = tables.backend().list_tables("").await?;
+            Ok(names.iter().any(|name| name.eq_ignore_ascii_case(table)))
+        }
         page => page.map(|_| true),
     }
 }
