@@ -2,11 +2,7 @@
 
 use std::{env, fmt::Write, fs, io, path::Path};
 
-use serde_json::Value;
-
-use crate::layout::{
-    Fields, Layout, PropertyInfo, PropertyType, Reads, fields_of_properties, reads, written, written_of,
-};
+use crate::layout::{Description, Fields, Layout, PropertyInfo, PropertyType, Reads, reads, written};
 
 /// Asserts that an entity is stored as a file describes. The file holds an earlier result of
 /// [`TableEntity::layout`](crate::TableEntity::layout). If a change of the struct would make stored rows unreachable or
@@ -76,9 +72,9 @@ fn compare(layout: &Layout, path: &Path, overwrite: bool) -> Result<(), String> 
         Err(error) => return Err(format!("{shown} cannot be read: {error}")),
         Ok(stored) => stored,
     };
-    let stored: Value = serde_json::from_str(&stored)
+    let stored = serde_json::from_str(&stored)
         .ok()
-        .filter(|stored: &Value| stored["layouts"].is_array())
+        .and_then(Description::read)
         .ok_or_else(|| format!("{shown} is no layout; delete it to have it written"))?;
     let changes = changes(layout, &stored);
     if changes.is_empty() {
@@ -97,22 +93,20 @@ fn compare(layout: &Layout, path: &Path, overwrite: bool) -> Result<(), String> 
 }
 
 /// Returns the differences from a recorded layout, each with its effect on stored rows.
-fn changes(layout: &Layout, stored: &Value) -> Vec<String> {
-    let (fields, entity) = (Fields::of(layout, fields_of_properties(stored)), layout.entity);
-    let empty = Vec::new();
-    let list = |name: &str| stored[name].as_array().unwrap_or(&empty);
-    let (layouts, properties) = (list("layouts"), list("properties"));
+fn changes(layout: &Layout, stored: &Description) -> Vec<String> {
+    let (fields, entity) = (Fields::of(layout, stored.fields_of_properties()), layout.entity);
+    let Description { layouts, properties, .. } = stored;
     let mut changes = Vec::new();
     for info in layout.layouts {
         let name = info.name;
-        let Some(was) = layouts.iter().find(|was| was["name"] == name) else {
+        let Some(was) = stored.written_as(name) else {
             changes.push(format!(
                 "the index `{name}` is new: rows that are stored have none in it until `tables.backfill::<{entity}>\
                  (\"{name}\")` has run"
             ));
             continue;
         };
-        let differs = fields.changes(&written_of(stored, was.clone()), &written(layout, info)).join("; ");
+        let differs = fields.changes(&was, &written(layout, info)).join("; ");
         if differs.is_empty() {
             continue;
         }
@@ -130,8 +124,8 @@ fn changes(layout: &Layout, stored: &Value) -> Vec<String> {
         }
     }
     for was in layouts {
-        let name = was["name"].as_str().unwrap_or_default();
-        if layout.layouts.iter().all(|info| info.name != name) {
+        let name = &was.name;
+        if layout.layouts.iter().all(|info| info.name != *name) {
             changes.push(format!(
                 "the index `{name}` is gone: no write keeps its rows, and `create` refuses that while the index is ready: \
                  run `tables.drop_index::<{entity}>(\"{name}\")`"
@@ -140,8 +134,8 @@ fn changes(layout: &Layout, stored: &Value) -> Vec<String> {
     }
     for property in layout.properties {
         let name = property.name;
-        match properties.iter().find(|was| was["name"] == name) {
-            Some(was) => changes.extend(change_of_type(property, was["edm"].as_str())),
+        match properties.iter().find(|was| was.name == name) {
+            Some(was) => changes.extend(change_of_type(property, was.edm.as_deref())),
             None if property.absent.is_refused() => changes.push(format!(
                 "the property `{name}` is new, and required: rows that are stored have none, and `create` refuses it: make \
                  the field an `Option`, or give it `#[property(default)]`; if it was renamed, keep its property with \
@@ -153,7 +147,7 @@ fn changes(layout: &Layout, stored: &Value) -> Vec<String> {
             )),
         }
     }
-    for name in properties.iter().filter_map(|was| was["name"].as_str()) {
+    for name in properties.iter().map(|was| &*was.name) {
         if layout.properties.iter().all(|property| property.name != name) {
             changes.push(format!(
                 "the property `{name}` is gone: updates keep what is stored in it, and upserts do not; an older program \
@@ -161,7 +155,7 @@ fn changes(layout: &Layout, stored: &Value) -> Vec<String> {
             ));
         }
     }
-    if stored["write_id"] != layout.write_id {
+    if stored.write_id != layout.write_id {
         let now = if layout.write_id { "is new" } else { "is gone" };
         changes.push(format!("the property `WriteId` {now}: rows that are stored are read as before"));
     }

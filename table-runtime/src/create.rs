@@ -17,7 +17,7 @@ use crate::{
     limits,
     observe::{Operation, observed},
     pacing,
-    tables::{Catalog, Record, State},
+    tables::{Catalog, ReadRecord, Record, State},
 };
 
 /// The creation of the tables of one or several entities, which runs when it is awaited: see [`Tables::create`].
@@ -204,7 +204,11 @@ async fn create(tables: &Tables, schema: Schema, options: Options) -> Result<()>
         }
         if waits {
             let records = tables.catalog().await?.records;
-            waited = records.iter().filter(|record| record.state == State::Leaving).map(version_of).collect();
+            waited = records
+                .iter()
+                .filter(|record| record.state == State::Leaving)
+                .map(|record| version_of(record))
+                .collect();
             tables.wait_for_leases().await;
             continue;
         }
@@ -294,7 +298,9 @@ impl Tables {
     /// Records that every writer of the entity has to know the index. A program that does not is refused when it renews its
     /// lease of the entity. Returns false if the catalog has changed since it was read.
     async fn require_index(&self, schema: Schema, layout: &'static LayoutInfo, catalog: &Catalog) -> Result<bool> {
-        let Some(mut primary) = catalog.primary(&schema.id(&schema.layouts[0])).cloned() else { return Ok(true) };
+        let Some(mut primary) = catalog.primary(&schema.id(&schema.layouts[0])).map(ReadRecord::to_stored) else {
+            return Ok(true);
+        };
         // A migration owns the version of the record of its target.
         if primary.state != State::Ready {
             return Ok(true);
@@ -356,7 +362,7 @@ impl Tables {
         let compared = Comparison::new(schema, &entity, &catalog);
         let Some(record) = compared.recorded(layout) else { return Ok(None) };
         compared.check_index(layout, record)?;
-        let record = record.clone();
+        let record = record.to_stored();
         Ok(Some((catalog, record)))
     }
 }

@@ -37,13 +37,15 @@ mod identify;
 mod recorded;
 mod verify;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 pub use identify::{IdentifiedRow, KeyValue};
-pub use recorded::{LayoutState, RecordedEntity, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart};
+pub use recorded::RecordedEntity;
+
+pub use crate::layout::{LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart};
 pub use verify::{RecordedFinding, Verified};
 
-use crate::{Result, Stored, TableEntity, Tables, tables::Record};
+use crate::{Result, TableEntity, Tables, tables::Record};
 
 /// The tables of a store, and the entities that its catalog records.
 #[derive(Clone, Debug, Default)]
@@ -64,8 +66,8 @@ impl Tables {
     pub async fn inventory(&self) -> Result<Inventory> {
         let mut tables = self.backend().list_tables("").await?;
         tables.sort_by_cached_key(|table| table.to_ascii_lowercase());
-        let records = self.catalog().await?.records.into_iter().map(Stored::into_inner);
-        let entities = recorded::entities(records.collect());
+        let records = self.catalog().await?.records;
+        let entities = recorded::entities(&records);
         Ok(Inventory { tables, entities })
     }
 }
@@ -94,9 +96,6 @@ impl Inventory {
         self.tables.iter().map(String::as_str).filter(|table| layout.has_table(table)).collect()
     }
 }
-
-/// Groups of records by the table and the name of their entity.
-type RecordsByEntity = BTreeMap<(String, String), Vec<Record>>;
 
 /// Names in order, each once.
 fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {

@@ -11,7 +11,7 @@ use std::{fmt, sync::Arc, time::Duration};
 pub(crate) use self::{
     lease::Lease,
     record::{FORMAT, Facts, Head, KEY, LayoutId, Place, Record, State},
-    states::Catalog,
+    states::{Catalog, ReadRecord},
 };
 use self::{
     lease::Leases,

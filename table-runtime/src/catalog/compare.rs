@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use super::{
     CatalogChange,
     defaults::{defaults, depends_on},
@@ -14,8 +12,10 @@ use crate::{
     RowsCollideError, Stored,
     entity::{VERSION, version_value},
     index::Schema,
-    layout::{Fields, KeyPattern, Reads, fields_of_properties, is_table_of, reads, told_apart, written},
-    tables::{Catalog, Facts, KEY, LayoutId, Record, State},
+    layout::{
+        Description, Fields, KeyPattern, Reads, RecordedLayout, is_table_of, reads, recorded, told_apart, written,
+    },
+    tables::{Catalog, Facts, KEY, LayoutId, ReadRecord, Record, State},
 };
 
 /// Options of a comparison.
@@ -95,7 +95,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Returns the record of a layout of the entity.
-    pub(crate) fn recorded(&self, layout: &LayoutInfo) -> Option<&'a Stored<Record>> {
+    pub(crate) fn recorded(&self, layout: &LayoutInfo) -> Option<&'a ReadRecord> {
         let primary = self.primary();
         if layout.index.is_none() {
             return primary;
@@ -120,7 +120,7 @@ impl<'a> Comparison<'a> {
         }
         for layout in self.entity.layouts {
             let is_own = |table: &String| is_table_of(table, layout.table, layout.slice.is_some());
-            let is_deleted = |record: &Stored<Record>| record.facts().dropping.iter().any(is_own);
+            let is_deleted = |record: &ReadRecord| record.facts.dropping.iter().any(is_own);
             if self.catalog.records.iter().any(is_deleted) {
                 return Err(Error::TableBeingDeleted(layout.table.to_owned()));
             }
@@ -129,7 +129,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Returns the records of entities of this name in other tables, with those of their indexes.
-    pub(crate) fn elsewhere(&self) -> Vec<&'a Stored<Record>> {
+    pub(crate) fn elsewhere(&self) -> Vec<&'a ReadRecord> {
         if self.primary().is_some() || self.options.is_target {
             return Vec::new();
         }
@@ -150,7 +150,7 @@ impl<'a> Comparison<'a> {
     /// entity, if it would write entities without rows in a ready index, and if the entity was moved.
     pub(crate) fn decide(&self) -> Result<Decision> {
         let forgotten = self.forgotten();
-        let kept = |record: &&Stored<Record>| !forgotten.contains(&version(record));
+        let kept = |record: &&ReadRecord| !forgotten.contains(&version(record));
         let left = self.primary().filter(|record| self.is_left(record));
         let primary = self.primary().filter(kept).filter(|record| !self.is_left(record));
         // A place that was left keeps its record, under its name.
@@ -163,9 +163,8 @@ impl<'a> Comparison<'a> {
             self.check_names(kept)?;
         }
         for layout in self.entity.layouts {
-            let is_other = |record: &&Stored<Record>| {
-                record.table.eq_ignore_ascii_case(layout.table) && !self.is_own(record, &name)
-            };
+            let is_other =
+                |record: &&ReadRecord| record.table.eq_ignore_ascii_case(layout.table) && !self.is_own(record, &name);
             for record in self.catalog.records.iter().filter(kept).filter(is_other) {
                 self.check_collision(layout, record)?;
             }
@@ -174,8 +173,8 @@ impl<'a> Comparison<'a> {
             return Ok(Decision::Look(look));
         }
 
-        let came = again.map_or(0, |left| left.facts().came.saturating_add(1));
-        let facts = primary.or(again).map(|primary| primary.facts()).unwrap_or_default();
+        let came = again.map_or(0, |left| left.facts.came.saturating_add(1));
+        let facts = primary.or(again).map(|primary| primary.facts.clone()).unwrap_or_default();
         let facts = match again {
             // The names stay, so that programs with any of them find the record.
             Some(_) => Facts { came, names: facts.names, structs: facts.structs, ..Facts::default() },
@@ -195,7 +194,7 @@ impl<'a> Comparison<'a> {
                 None => change.inserted.push(self.new_record(layout, &name, state)),
                 Some(record) if record.state != state => change.updated.push(with_state(record, state)),
                 Some(record) if state == State::Ready => {
-                    ready.push(Relied { id: self.id(layout), record: record.clone() });
+                    ready.push(Relied { id: self.id(layout), record: record.to_stored() });
                 }
                 Some(_) => {}
             }
@@ -206,13 +205,13 @@ impl<'a> Comparison<'a> {
 
         let facts = self.facts(facts, &forgotten, &without, &change);
         match primary {
-            Some(primary) if primary.facts() == facts => {
+            Some(primary) if primary.facts == facts => {
                 if primary.state == State::Ready {
-                    ready.push(Relied { id: self.own_id(), record: primary.clone() });
+                    ready.push(Relied { id: self.own_id(), record: primary.to_stored() });
                 }
             }
             Some(primary) => {
-                let mut primary = primary.clone();
+                let mut primary = primary.to_stored();
                 primary.set_facts(&facts);
                 change.updated.push(primary);
             }
@@ -228,9 +227,9 @@ impl<'a> Comparison<'a> {
             let is_same =
                 |new: &Record| (&new.table, &new.name) == (&record.table, &record.name) && new.is_of_entity(record);
             match change.inserted.iter().position(is_same) {
-                None => change.removed.push(record.clone()),
+                None => change.removed.push(record.to_stored()),
                 Some(at) => {
-                    let mut record = record.clone();
+                    let mut record = record.to_stored();
                     *record = change.inserted.remove(at);
                     change.updated.push(record);
                 }
@@ -247,7 +246,7 @@ impl<'a> Comparison<'a> {
         self.id(&self.entity.layouts[0])
     }
 
-    fn primary(&self) -> Option<&'a Stored<Record>> {
+    fn primary(&self) -> Option<&'a ReadRecord> {
         self.catalog.primary(&self.own_id())
     }
 
@@ -258,37 +257,36 @@ impl<'a> Comparison<'a> {
 
     /// Returns the record of an index of the entity, which is recorded under this name. The index may have been moved to
     /// another table.
-    fn index(&self, entity: &str, index: &str) -> Option<&'a Stored<Record>> {
-        let is_it =
-            |record: &&Stored<Record>| !record.is_primary() && self.is_own(record, entity) && record.name == index;
+    fn index(&self, entity: &str, index: &str) -> Option<&'a ReadRecord> {
+        let is_it = |record: &&ReadRecord| !record.is_primary() && self.is_own(record, entity) && record.name == index;
         self.catalog.records.iter().find(is_it)
     }
 
     /// Checks whether the record is that of an entity of this name in another table.
-    fn is_elsewhere(&self, record: &Record) -> bool {
+    fn is_elsewhere(&self, record: &ReadRecord) -> bool {
         record.is_primary()
             && !record.is_of_table(self.entity.layouts[0].table)
             // Where its entities were moved to, there is another record.
             && record.state != State::Gone
-            && record.facts().names.iter().any(|name| name == self.entity.entity || Some(&**name) == self.schema.was)
+            && record.facts.names.iter().any(|name| name == self.entity.entity || Some(&**name) == self.schema.was)
     }
 
     /// Checks whether a migration moves entities back to a place that they have left, and from which they are deleted.
-    fn is_left(&self, record: &Record) -> bool {
-        self.options.is_target && record.state == State::Gone && record.facts().dropped
+    fn is_left(&self, record: &ReadRecord) -> bool {
+        self.options.is_target && record.state == State::Gone && record.facts.dropped
     }
 
     /// Checks whether the record of a place that was left is replaced by that of the entity which comes there: it has the
     /// same name. A record of another name stays, and refuses the programs that have that name.
-    fn is_replaced(&self, left: &Record) -> bool {
-        left.facts().names.iter().any(|name| name == self.entity.entity)
+    fn is_replaced(&self, left: &ReadRecord) -> bool {
+        left.facts.names.iter().any(|name| name == self.entity.entity)
     }
 
     /// Returns the records that do not fit the entity and whose rows are gone.
     fn forgotten(&self) -> Vec<RecordVersion> {
         let primary = self.primary();
         let name = primary.map_or(self.entity.entity, |record| &record.entity);
-        let fits = |record: &Stored<Record>| {
+        let fits = |record: &ReadRecord| {
             if self.is_own(record, name) {
                 // A program with the old struct of a moved entity stays refused.
                 if record.is_primary() && record.state == State::Gone {
@@ -300,24 +298,24 @@ impl<'a> Comparison<'a> {
             }
             let mut layouts = self.entity.layouts.iter();
             // The record of a place that was left refuses old programs.
-            record.facts().dropped
+            record.facts.dropped
                 || layouts.all(|layout| {
                     !layout.table.eq_ignore_ascii_case(&record.table) || self.check_collision(layout, record).is_ok()
                 }) && (primary.is_some() || !record.is_primary() || self.is_told_apart(record))
         };
-        let elsewhere: Vec<_> = self.elsewhere().into_iter().map(version).collect();
-        let is_gone = |record: &&Stored<Record>| {
+        let elsewhere: Vec<_> = self.elsewhere().into_iter().map(|record| version(record)).collect();
+        let is_gone = |record: &&ReadRecord| {
             let version = version(record);
             self.forgettable.contains(&version) && (elsewhere.contains(&version) || !fits(record))
         };
         let left = primary.filter(|primary| self.is_left(primary) && self.is_replaced(primary));
-        self.catalog.records.iter().filter(is_gone).chain(left).map(version).collect()
+        self.catalog.records.iter().filter(is_gone).chain(left).map(|record| version(record)).collect()
     }
 
     /// Returns the differences between a recorded layout and the program's.
     fn changes(&self, layout: &LayoutInfo, record: &Record) -> Vec<String> {
-        let stored = self.primary().map(|primary| primary.facts().fields).unwrap_or_default();
-        Fields::of(self.entity, stored).changes(&record.layout(), &written(self.entity, layout))
+        let stored = self.primary().map(|primary| primary.facts.fields.clone()).unwrap_or_default();
+        Fields::of(self.entity, stored).changes(&record.layout_json(), &written(self.entity, layout))
     }
 
     fn changed(&self, layout: &'static str, entity: &str, changes: String, advice: String) -> Error {
@@ -326,7 +324,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Checks the state of the entity's primary key.
-    fn check_state(&self, record: &Record) -> Result<()> {
+    fn check_state(&self, record: &ReadRecord) -> Result<()> {
         let id = self.own_id();
         let (table, entity) = (id.entity_table.to_owned(), id.entity.to_owned());
         match record.state {
@@ -341,7 +339,7 @@ impl<'a> Comparison<'a> {
                 Err(Box::new(QueryError { table, layout: KEY, problem }).into())
             }
             State::Leaving | State::Gone => {
-                let moved = record.facts().moved;
+                let moved = record.facts.moved.as_ref();
                 let to = moved.map(|place| place.to_string()).unwrap_or_default();
                 Err(Error::EntityMoved { table, entity, to })
             }
@@ -349,8 +347,8 @@ impl<'a> Comparison<'a> {
     }
 
     /// Checks the record of the entity's primary key: its state, its layout, and the types of the properties.
-    fn check_primary(&self, record: &Stored<Record>) -> Result<()> {
-        let facts = record.facts();
+    fn check_primary(&self, record: &ReadRecord) -> Result<()> {
+        let facts = &record.facts;
         self.check_state(record)?;
         let changes = self.changes(&self.entity.layouts[0], record);
         if !changes.is_empty() {
@@ -375,9 +373,9 @@ impl<'a> Comparison<'a> {
     }
 
     /// Checks that no recorded entity of the table has rows that could be taken for those of this new one.
-    fn check_told_apart(&self, kept: impl Fn(&&Stored<Record>) -> bool) -> Result<()> {
-        let of_table = |record: &&Stored<Record>| {
-            record.is_primary() && record.is_of_table(self.entity.layouts[0].table) && !record.facts().dropped
+    fn check_told_apart(&self, kept: impl Fn(&&ReadRecord) -> bool) -> Result<()> {
+        let of_table = |record: &&ReadRecord| {
+            record.is_primary() && record.is_of_table(self.entity.layouts[0].table) && !record.facts.dropped
         };
         let mut primaries = self.catalog.records.iter().filter(kept).filter(of_table);
         let Some(record) = primaries.find(|record| !self.is_told_apart(record)) else { return Ok(()) };
@@ -395,13 +393,13 @@ impl<'a> Comparison<'a> {
 
     /// Checks that this new entity is not a recorded one whose table or kind was changed in the struct: none of its rows
     /// would be found.
-    fn check_names(&self, kept: impl Fn(&&Stored<Record>) -> bool) -> Result<()> {
+    fn check_names(&self, kept: impl Fn(&&ReadRecord) -> bool) -> Result<()> {
         if self.options.is_target {
             return Ok(());
         }
         let (entity, table) = (self.entity.entity, self.entity.layouts[0].table);
         if let Some(record) = self.catalog.records.iter().filter(&kept).find(|record| self.is_elsewhere(record)) {
-            let Record { entity: other, entity_table: from, .. } = &**record;
+            let Record { entity: other, entity_table: from, .. } = &***record;
             let changes = format!("`{other}` is recorded in the table `{from}`, and this struct is in `{table}`");
             let advice = format!(
                 "keep the table, with `#[table(name = \"…\")]`; or move the rows with `tables.migrate::<Old, New>()`; if \
@@ -411,9 +409,9 @@ impl<'a> Comparison<'a> {
             return Err(self.changed(KEY, other, changes, advice));
         }
         let name = self.schema.struct_name();
-        let has_struct = |record: &&Stored<Record>| {
+        let has_struct = |record: &&ReadRecord| {
             let is_here = record.is_primary() && record.is_of_table(table) && record.state != State::Gone;
-            let facts = record.facts();
+            let facts = &record.facts;
             is_here && (facts.structs.contains(name) || facts.names.iter().any(|known| known == name))
         };
         if let Some(record) = self.catalog.records.iter().filter(&kept).find(has_struct) {
@@ -432,17 +430,14 @@ impl<'a> Comparison<'a> {
     ///
     /// The prefix that an index in the own table gives to the row keys does not count: the struct may be the recorded one
     /// with another name and its first index.
-    fn is_told_apart(&self, record: &Record) -> bool {
-        let (now, was) = (written(self.entity, &self.entity.layouts[0]), record.layout());
-        told_apart(&now, &was) && !differ_in_implied_prefix(&now, &was)
+    fn is_told_apart(&self, record: &ReadRecord) -> bool {
+        let (own, was) = (recorded(self.entity, &self.entity.layouts[0]), &record.layout);
+        told_apart(&own, was) && !differ_in_implied_prefix(&own, was)
     }
 
     /// Checks that rows of the layout cannot have the keys of another entity's rows in the same table.
-    fn check_collision(&self, layout: &'static LayoutInfo, record: &Record) -> Result<()> {
-        let stored = record.layout();
-        if record.facts().dropped
-            || !KeyPattern::recorded(&stored).may_collide(KeyPattern::recorded(&written(self.entity, layout)))
-        {
+    fn check_collision(&self, layout: &'static LayoutInfo, record: &ReadRecord) -> Result<()> {
+        if record.facts.dropped || !KeyPattern::recorded(&record.layout).may_collide(KeyPattern::of(layout)) {
             return Ok(());
         }
         let (table, layout) = (layout.table.to_owned(), layout.name);
@@ -452,7 +447,7 @@ impl<'a> Comparison<'a> {
 
     /// Checks that the program can read the rows that are there, as far as one of them shows it, and that no rows are at the
     /// place to which a migration moves entities. Returns what has to be looked up for it.
-    fn check_rows(&self, primary: Option<&Stored<Record>>) -> Result<Option<Look>> {
+    fn check_rows(&self, primary: Option<&ReadRecord>) -> Result<Option<Look>> {
         if self.options.is_target {
             // A run of the migration may have written to a place that is recorded.
             return match (primary, &self.looked.in_the_way) {
@@ -468,7 +463,7 @@ impl<'a> Comparison<'a> {
                 }
             };
         }
-        let facts = primary.map(|primary| primary.facts()).unwrap_or_default();
+        let facts = primary.map(|primary| primary.facts.clone()).unwrap_or_default();
         let version = self.entity.version;
         let (recorded, optional) = (facts.properties.get(&version), facts.optional.get(&version));
         // Programs that always write the property were recorded, and none that does not.
@@ -531,8 +526,8 @@ impl<'a> Comparison<'a> {
     fn state(
         &self,
         layout: &'static LayoutInfo,
-        primary: Option<&Stored<Record>>,
-        found: Option<&Stored<Record>>,
+        primary: Option<&ReadRecord>,
+        found: Option<&ReadRecord>,
     ) -> Result<Option<State>> {
         let own_table = self.entity.layouts[0].table;
         let unless_entities = |state| match self.looked.has_no_entity {
@@ -601,8 +596,8 @@ impl<'a> Comparison<'a> {
     /// indexes without which this program writes entities from now on.
     fn add_missing_indexes(
         &self,
-        primary: Option<&Stored<Record>>,
-        kept: impl Fn(&&Stored<Record>) -> bool,
+        primary: Option<&ReadRecord>,
+        kept: impl Fn(&&ReadRecord) -> bool,
         change: &mut CatalogChange,
     ) -> Result<(bool, BTreeSet<String>)> {
         let (mut waits, mut without) = (false, BTreeSet::new());
@@ -632,7 +627,7 @@ impl<'a> Comparison<'a> {
                 }
                 // A backfill in progress must not end as complete: this program writes entities without a row.
                 State::Building => {
-                    let mut record = record.clone();
+                    let mut record = record.to_stored();
                     record.starts = record.starts.saturating_add(1);
                     record
                 }
@@ -648,8 +643,8 @@ impl<'a> Comparison<'a> {
 
     /// Returns the ready indexes, of any entity, of which one table was deleted: their own, or that of their entities. This
     /// program makes it anew.
-    fn lost_indexes(&self) -> Vec<&'a Stored<Record>> {
-        let is_lost = |record: &&Stored<Record>| {
+    fn lost_indexes(&self) -> Vec<&'a ReadRecord> {
+        let is_lost = |record: &&ReadRecord| {
             let is_ready = !record.is_primary() && record.state == State::Ready;
             is_ready && self.absent.is_missing(&record.table) != self.absent.is_missing(&record.entity_table)
         };
@@ -711,8 +706,7 @@ impl<'a> Comparison<'a> {
         if !optional.is_empty() {
             facts.optional.insert(*version, optional);
         }
-        let all = serde_json::to_value(self.entity).unwrap_or_default();
-        facts.fields.extend(fields_of_properties(&all));
+        facts.fields.extend(Description::of(self.entity).fields_of_properties());
         facts
     }
 
@@ -733,22 +727,24 @@ impl<'a> Comparison<'a> {
 const PROPERTIES: &str = "properties";
 
 /// Checks whether two primary keys without kinds have the same parts, and differ in the prefix `{field}-` of one of them.
-fn differ_in_implied_prefix(one: &Value, other: &Value) -> bool {
-    let implied = |key: &Value| key["row"][0]["field"].as_str().map(|field| format!("{field}-")).unwrap_or_default();
-    let kinds = |key: &Value| -> Vec<Value> {
-        let parts = ["partition", "row"].into_iter().flat_map(|name| key[name].as_array().into_iter().flatten());
-        parts.map(|part| part["kind"].clone()).collect()
+fn differ_in_implied_prefix(one: &RecordedLayout, other: &RecordedLayout) -> bool {
+    let implied =
+        |key: &RecordedLayout| key.row.parts.first().map(|part| format!("{}-", part.field)).unwrap_or_default();
+    let is_implied = |with: &RecordedLayout, without: &RecordedLayout| {
+        with.row.prefix == implied(with) && without.row.prefix.is_empty()
     };
-    let is_implied = |with: &Value, without: &Value| with["row_prefix"] == implied(with) && without["row_prefix"] == "";
-    one["kind"].is_null()
-        && other["kind"].is_null()
-        && one["partition_prefix"] == other["partition_prefix"]
+    let kinds = |key: &RecordedLayout| -> Vec<String> {
+        key.partition.parts.iter().chain(&key.row.parts).map(|part| part.kind.clone()).collect()
+    };
+    one.kind.is_none()
+        && other.kind.is_none()
+        && one.partition.prefix == other.partition.prefix
         && kinds(one) == kinds(other)
         && (is_implied(one, other) || is_implied(other, one))
 }
 
-fn with_state(record: &Stored<Record>, state: State) -> Stored<Record> {
-    let mut record = record.clone();
+fn with_state(record: &ReadRecord, state: State) -> Stored<Record> {
+    let mut record = record.to_stored();
     record.state = state;
     record
 }

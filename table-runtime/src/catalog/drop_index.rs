@@ -2,15 +2,13 @@
 
 use std::{fmt, future::IntoFuture, ops::Bound};
 
-use serde_json::Value;
-
 use super::{CatalogChange, Comparison, delete_rows, version};
 use crate::{
     Error, QueryError, Result, RowRef, Stored, TableEntity, Tables,
     backend::{BoxFuture, KeyRange, Partitions, Scan},
     index::Schema,
     key::order,
-    layout::KeyPattern,
+    layout::{KeyPattern, RecordedLayout},
     limits,
     maintenance::{Progress, ProgressCallback},
     observe::observed,
@@ -115,11 +113,11 @@ impl Dropper {
     }
 
     /// Records that the index is dropped, and waits until no handle relies on it. Returns its recorded layout.
-    async fn end(&self) -> Result<Value> {
+    async fn end(&self) -> Result<RecordedLayout> {
         let (mut waited, mut delays) = (None, pacing::delays());
         loop {
             let (catalog, mut record) = self.read().await?;
-            let layout = record.layout();
+            let layout = record.layout().unwrap_or_default();
             record.state = match record.state {
                 State::Gone => return Ok(layout),
                 State::Ready => State::Leaving,
@@ -159,7 +157,7 @@ impl Dropper {
     /// Returns the record of the primary key for an entity whose writers need not know the index any more, or that does not
     /// have it; `None` if it is so recorded.
     fn without_index(&self, catalog: &Catalog, is_forgotten: bool) -> Option<Stored<Record>> {
-        let mut primary = catalog.primary(&self.schema.id(&self.schema.layouts[0]))?.clone();
+        let mut primary = catalog.primary(&self.schema.id(&self.schema.layouts[0]))?.to_stored();
         let recorded = primary.facts();
         let mut facts = recorded.clone();
         facts.required.remove(&self.index);
@@ -186,7 +184,7 @@ impl Dropper {
         let compared = Comparison::new(self.schema, &entity, &catalog);
         let primary = catalog.primary(&self.schema.id(&self.schema.layouts[0]));
         if let Some(record) = primary.and_then(|primary| catalog.index(primary, &self.index)) {
-            let record = record.clone();
+            let record = record.to_stored();
             return Ok((catalog, record));
         }
         let known = compared.recorded_indexes();
@@ -195,7 +193,7 @@ impl Dropper {
     }
 
     /// Deletes all rows of the index, and returns their number.
-    async fn delete_rows(&self, layout: &Value, mut on_progress: ProgressCallback) -> Result<usize> {
+    async fn delete_rows(&self, layout: &RecordedLayout, mut on_progress: ProgressCallback) -> Result<usize> {
         let pattern = KeyPattern::recorded(layout);
         let report = |rows: usize| {
             if let Some(report) = &mut on_progress {
@@ -208,15 +206,15 @@ impl Dropper {
 }
 
 /// Returns a scan of the rows of a recorded layout. Rows of other layouts may be among them.
-pub(crate) fn recorded_rows(layout: &Value) -> Scan {
-    let text = |name: &str| layout[name].as_str().unwrap_or_default().to_owned();
-    let has_parts = |name: &str| layout[name].as_array().is_some_and(|parts| !parts.is_empty());
-    let rows = if has_parts("row") {
-        order::prefixed(&text("row_prefix"))
+pub(crate) fn recorded_rows(layout: &RecordedLayout) -> Scan {
+    let RecordedLayout { table, partition, row, .. } = layout;
+    let rows = if row.parts.is_empty() {
+        KeyRange { from: Bound::Included(row.prefix.clone()), to: Bound::Included(row.prefix.clone()) }
     } else {
-        KeyRange { from: Bound::Included(text("row_prefix")), to: Bound::Included(text("row_prefix")) }
+        order::prefixed(&row.prefix)
     };
-    let partitions = if has_parts("partition") { Partitions::ALL } else { Partitions::One(text("partition_prefix")) };
+    let partitions =
+        if partition.parts.is_empty() { Partitions::One(partition.prefix.clone()) } else { Partitions::ALL };
     let select = Some(std::borrow::Cow::Borrowed(&[][..]));
-    Scan { table: text("table").into(), partitions, rows, filter: None, select, page: limits::PAGE }
+    Scan { table: table.clone().into(), partitions, rows, filter: None, select, page: limits::PAGE }
 }

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     Layout, Result, Row, RowRef, Tables,
     index::Schema,
-    layout::{KeyPattern, is_table_of},
+    layout::{KeyPattern, RecordedLayout},
     limits,
     maintenance::LayoutScan,
     pacing,
@@ -119,14 +119,13 @@ pub(crate) async fn forgettable(tables: &Tables, compared: &Comparison<'_>) -> R
     let elsewhere = compared.elsewhere();
     let mut forgettable = Vec::new();
     for record in &compared.catalog.records {
-        let layout = record.layout();
-        let (table, is_sliced) = (layout["table"].as_str().unwrap_or(&record.table), !layout["slice"].is_null());
-        let is_gone = if !is_sliced && own(table) {
-            compared.absent.is_missing(table)
+        let layout = &record.layout;
+        let is_gone = if !layout.is_sliced() && own(&layout.table) {
+            compared.absent.is_missing(&layout.table)
         } else if elsewhere.iter().any(|other| version(other) == version(record))
             || !is_recorded && record.is_of_table(compared.entity.layouts[0].table)
         {
-            !has_any(tables, table, is_sliced).await?
+            !has_any(tables, layout).await?
         } else {
             false
         };
@@ -138,9 +137,9 @@ pub(crate) async fn forgettable(tables: &Tables, compared: &Comparison<'_>) -> R
 }
 
 /// Checks whether the table of a recorded layout exists; of a sliced one, whether there is a slice of any unit.
-async fn has_any(tables: &Tables, table: &str, is_sliced: bool) -> Result<bool> {
-    let names = tables.backend().list_tables(table).await?;
-    Ok(names.iter().any(|name| is_table_of(name, table, is_sliced)))
+async fn has_any(tables: &Tables, layout: &RecordedLayout) -> Result<bool> {
+    let names = tables.backend().list_tables(&layout.table).await?;
+    Ok(names.iter().any(|name| layout.has_table_of_any_unit(name)))
 }
 
 /// Checks whether the entity's table has no entity of its kind. Entities of other kinds may share the table.

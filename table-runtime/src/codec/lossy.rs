@@ -2,7 +2,7 @@
 
 use crate::{
     LayoutInfo, PartInfo, PropertyInfo, Result, RowRef,
-    key::{Escape, KeyBuffer, KeyProblem, recorded::RecordedEncoding},
+    key::{Escape, KeyBuffer, KeyProblem},
     layout::segments,
 };
 
@@ -60,6 +60,6 @@ fn written(
     // The derive accepts only ASCII punctuation.
     let escape = Escape { separator: separator.and_then(|separator| u8::try_from(separator).ok()), ..escape };
     let mut own = KeyBuffer::new();
-    RecordedEncoding::parse(part.encoding)?.encode(part.kind, value, escape, &mut own)?.ok()?;
+    part.parsed().encode(part.kind, value, escape, &mut own)?.ok()?;
     Some(own)
 }

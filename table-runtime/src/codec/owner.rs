@@ -7,7 +7,7 @@ use crate::{
     KeyPart, KeyWriter, LayoutInfo, PartInfo, Result, RowRef,
     error::PropertyProblem,
     key::{Decode, Escape, KeyProblem, Kind, Plain, copy_part, kind},
-    layout::{Encoding, segments},
+    layout::segments,
     row::RowKeys,
 };
 
@@ -45,7 +45,7 @@ impl OwnerOf {
         for (at, part) in parts.skip(if same_partition { partition_parts } else { 0 }) {
             let last = at + 1 == partition_parts || at + 1 == partition_parts + primary.row.len();
             // Index rows escape text even if the primary key is `raw`.
-            let written = if part.parsed() == Encoding::Raw { "plain" } else { part.encoding };
+            let written = if part.is_raw() { "plain" } else { part.encoding };
             let same = |segment: &&Segment<'_>| segment.part.field == part.field && segment.part.encoding == written;
             match segments.iter().find(same) {
                 Some(segment) => {

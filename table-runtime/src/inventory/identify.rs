@@ -132,7 +132,7 @@ fn decode(layout: &RecordedKey, key: &str, separator: Option<char>) -> Option<Ve
         let escape = Escape { last: is_last, separator: separator.and_then(|it| u8::try_from(it).ok()) };
         let encoding = part.parsed()?;
         let value = encoding.decode(&part.kind, text, escape).ok()?;
-        let (field, is_whole, is_number) = (part.field.clone(), encoding.is_lossless(), encoding.hash.is_some());
+        let (field, is_whole, is_number) = (part.field.clone(), !encoding.is_lossy(), encoding.hash.is_some());
         values.push(KeyValue { field, value, is_whole, encoding: part.encoding.clone(), is_number });
     }
     Some(values)

@@ -3,10 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Decode, Encode, Escape, KeyPart, KeyProblem, Kind, Plain, kind};
-use crate::{
-    LayoutInfo, PartInfo, Result, RowRef,
-    layout::{Encoding, segments},
-};
+use crate::{LayoutInfo, PartInfo, Result, RowRef, layout::segments};
 
 /// A reader of a stored key, part by part. It is small and passed by value, so that it stays in registers.
 #[derive(Clone, Copy)]
@@ -96,7 +93,7 @@ impl<'a> KeyReader<'a> {
             (text, Some(_)) => text,
             (_, None) => return Err(self.unended(delimiter)),
         };
-        if part.parsed() == Encoding::Raw {
+        if part.is_raw() {
             return Ok(Cow::Borrowed(text));
         }
         // The derive accepts only ASCII punctuation.

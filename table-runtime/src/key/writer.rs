@@ -1,12 +1,7 @@
 //! Writing the keys of a layout.
 
 use super::{Decode, Encode, Escape, KeyBuffer, KeyProblem, Kind, PartSink, Plain, Raw, kind};
-use crate::{
-    KeyError, LayoutInfo, PartInfo,
-    layout::{Encoding, segments},
-    limits,
-    row::RowKeys,
-};
+use crate::{KeyError, LayoutInfo, PartInfo, layout::segments, limits, row::RowKeys};
 
 /// A writer of an entity's two keys in one layout, or a comparer of them with stored keys.
 #[derive(Clone, Debug)]
@@ -96,9 +91,10 @@ pub(crate) fn copy_part(
     } else {
         let value = <Plain as Decode<kind::Text>>::read(text, Escape { last: was_last, separator })?;
         let escape = Escape { last, separator };
-        match part.parsed() {
-            Encoding::Raw => <Raw as Encode<kind::Text>>::write(&value, escape, out)?,
-            _ => <Plain as Encode<kind::Text>>::write(&value, escape, out)?,
+        if part.is_raw() {
+            <Raw as Encode<kind::Text>>::write(&value, escape, out)?;
+        } else {
+            <Plain as Encode<kind::Text>>::write(&value, escape, out)?;
         }
     }
     if !last {

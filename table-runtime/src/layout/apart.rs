@@ -1,8 +1,6 @@
 //! Rule that decides whether two entities can share a table: whether a row shows to which of them it belongs.
 
-use serde_json::Value;
-
-use super::{collision::KeyPattern, shape};
+use super::{collision::KeyPattern, recorded::RecordedLayout, shape};
 
 /// Checks whether no row of one entity can be read as a row of the other, if both are stored in one table. `one` and
 /// `other` are their recorded primary keys. Any of these distinguishes their rows:
@@ -12,9 +10,9 @@ use super::{collision::KeyPattern, shape};
 /// - a constant partition key of one entity, and parts in that of the other. Such a declaration means that no part has
 ///   the constant as its value; if one does, the entities share that partition all the same;
 /// - different numbers of parts in the row keys, if these parts can be counted.
-pub(crate) fn told_apart(one: &Value, other: &Value) -> bool {
-    let (kinds, patterns) = ([&one["kind"], &other["kind"]], [one, other].map(KeyPattern::recorded));
-    kinds.iter().all(|kind| kind.is_string()) && kinds[0] != kinds[1]
+pub(crate) fn told_apart(one: &RecordedLayout, other: &RecordedLayout) -> bool {
+    let patterns = [one, other].map(KeyPattern::recorded);
+    one.kind.is_some() && other.kind.is_some() && one.kind != other.kind
         || !patterns[0].may_equal(patterns[1])
         || patterns[0].only_one_partition_is_constant(patterns[1])
         || shape::differ(one, other)
@@ -22,38 +20,33 @@ pub(crate) fn told_apart(one: &Value, other: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::layout::{RecordedKey, RecordedPart};
 
-    fn part(kind: &str) -> Value {
-        json!({ "field": kind, "kind": kind, "encoding": "plain", "self_delimiting": kind != "text" })
+    fn part(kind: &&str) -> RecordedPart {
+        let (field, encoding, self_delimiting) = ((*kind).to_owned(), "plain".to_owned(), *kind != "text");
+        RecordedPart { kind: field.clone(), field, encoding, property: None, self_delimiting }
     }
 
     /// Returns a recorded primary key.
-    fn key(partition: (&str, &[&str]), row: (&str, &[&str])) -> Value {
-        let parts = |kinds: &[&str]| -> Vec<Value> { kinds.iter().map(|kind| part(kind)).collect() };
-        json!({
-            "index": null,
-            "partition_prefix": partition.0, "partition": parts(partition.1),
-            "row_prefix": row.0, "row": parts(row.1),
-        })
+    fn key(partition: (&str, &[&str]), row: (&str, &[&str])) -> RecordedLayout {
+        let key = |(prefix, kinds): (&str, &[&str])| RecordedKey {
+            prefix: prefix.to_owned(),
+            parts: kinds.iter().map(part).collect(),
+        };
+        RecordedLayout { partition: key(partition), row: key(row), ..RecordedLayout::default() }
     }
 
     #[track_caller]
-    fn check(one: &Value, other: &Value, expected: bool) {
-        assert_eq!(told_apart(one, other), expected, "{one} {other}");
-        assert_eq!(told_apart(other, one), expected, "{other} {one}");
+    fn check(one: &RecordedLayout, other: &RecordedLayout, expected: bool) {
+        assert_eq!(told_apart(one, other), expected, "{one:?} {other:?}");
+        assert_eq!(told_apart(other, one), expected, "{other:?} {one:?}");
     }
 
     #[test]
     fn kinds_distinguish_rows() {
         let plain = key(("", &["text"]), ("", &["text"]));
-        let of_kind = |kind: &str| {
-            let mut key = plain.clone();
-            key["kind"] = kind.into();
-            key
-        };
+        let of_kind = |kind: &str| RecordedLayout { kind: Some(kind.to_owned()), ..plain.clone() };
         check(&of_kind("A"), &of_kind("B"), true);
         check(&of_kind("A"), &of_kind("A"), false);
         // The entity without a kind reads the rows of every kind.
@@ -95,7 +88,7 @@ mod tests {
         check(&row(&["u32", "text"]), &row(&["u32", "u32"]), false);
         check(&row(&["u32"]), &row(&["kind of a newer release", "u32"]), false);
         let mut separated = row(&["u32", "u32"]);
-        separated["separator"] = "+".into();
+        separated.separator = Some('+');
         check(&row(&["u32"]), &separated, false);
     }
 }

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
-use super::info::{Layout, LayoutInfo, PropertyInfo};
+use super::{
+    info::{Layout, LayoutInfo, PropertyInfo},
+    recorded::{Description, RecordedLayout},
+};
 
 /// Names of an entity's fields, by which a renamed field is told from another one. Rows do not store them.
 pub(crate) struct Fields {
@@ -77,60 +80,64 @@ impl Fields {
 /// Name under which the record of an index holds the property that stores a field.
 const PROPERTY: &str = "property";
 
-/// Returns what is recorded of one layout: the layout itself and the settings of the whole entity that its rows depend
-/// on. The record of an index also holds the property of each of its fields.
-pub(crate) fn written(entity: &Layout, layout: &LayoutInfo) -> Value {
-    // Cannot fail: layouts hold only text, numbers and bools.
-    let json = |layout| serde_json::to_value(layout).unwrap_or_default();
-    written_of(&serde_json::to_value(entity).unwrap_or_default(), json(layout))
-}
-
-/// Returns the same as [`written`], from the JSON of the entity's whole layout and that of one of its layouts.
-pub(crate) fn written_of(entity: &Value, mut layout: Value) -> Value {
-    let is_index = !layout["index"].is_null();
-    if is_index {
-        let mut for_each = |place: &str, describe: &dyn Fn(&mut Value)| {
-            layout.pointer_mut(place).and_then(Value::as_array_mut).into_iter().flatten().for_each(describe);
-        };
-        for_each("/partition", &|part| name_property(entity, part));
-        for_each("/row", &|part| name_property(entity, part));
-        for_each("/index/when/fields", &|field| {
-            *field = json!({ "field": field.take() });
-            name_property(entity, field);
-        });
-    }
-    let mut add = |name: &str, value: &Value| {
-        if let Value::Object(layout) = &mut layout
-            && !value.is_null()
-        {
-            layout.insert(name.to_owned(), value.clone());
+impl Description {
+    /// Returns what is recorded of one layout: the layout itself and the settings of the whole entity that its rows depend
+    /// on. The record of an index also holds the property of each of its fields.
+    fn written(&self, layout: &Value) -> Value {
+        let Value::Object(mut layout) = layout.clone() else { return Value::Null };
+        let is_index = layout.get("index").is_some_and(|index| !index.is_null());
+        if is_index {
+            let name = |field: &mut Map<String, Value>| {
+                let property = field.get("field").and_then(Value::as_str).and_then(|field| self.property_of(field));
+                field.extend(property.map(|property| (PROPERTY.to_owned(), property.into())));
+            };
+            for key in ["partition", "row"] {
+                let parts = layout.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten();
+                parts.filter_map(Value::as_object_mut).for_each(name);
+            }
+            let when = layout.get_mut("index").and_then(|index| index.pointer_mut("/when/fields"));
+            for field in when.and_then(Value::as_array_mut).into_iter().flatten() {
+                let mut named = Map::from_iter([("field".to_owned(), field.take())]);
+                name(&mut named);
+                *field = named.into();
+            }
         }
-    };
-    add("separator", &entity["separator"]);
-    if !is_index {
-        add("kind", &entity["kind"]);
+        let separator = self.separator.map(|separator| ("separator".to_owned(), separator.to_string().into()));
+        let kind = self.kind.clone().filter(|_| !is_index).map(|kind| ("kind".to_owned(), kind.into()));
+        layout.extend(separator.into_iter().chain(kind));
+        layout.into()
     }
-    layout
+
+    /// Returns the property that stores a field of an index. A field of the primary key has none: it is read from the key,
+    /// and the comparison of the primary keys covers it.
+    fn property_of(&self, field: &str) -> Option<&str> {
+        let property = self.properties.iter().find(|property| property.field == field)?;
+        (!self.is_in_key(field)).then_some(&property.name)
+    }
+
+    fn is_in_key(&self, field: &str) -> bool {
+        self.key_fields.iter().any(|key| key == field)
+    }
+
+    /// Returns what is recorded of the layout with this name; `None` if there is none.
+    pub(crate) fn written_as(&self, name: &str) -> Option<Value> {
+        self.layouts.iter().find(|layout| layout.name == name).map(|layout| self.written(&layout.json))
+    }
+
+    /// Returns the fields that are stored as properties alone, and not in the primary key.
+    pub(crate) fn fields_of_properties(&self) -> BTreeSet<String> {
+        let fields = self.properties.iter().map(|property| &property.field);
+        fields.filter(|field| !self.is_in_key(field)).cloned().collect()
+    }
 }
 
-/// Adds to the description of a field of an index the name of the property that stores the field. A field of the primary
-/// key has none: it is read from the key, and the comparison of the primary keys covers it.
-fn name_property(entity: &Value, described: &mut Value) {
-    let Value::Object(described) = described else { return };
-    let (primary, field) = (&entity["layouts"][0], described.get("field"));
-    let find = |list: &'_ Value| list.as_array()?.iter().find(|other| other.get("field") == field).cloned();
-    let is_in_key = primary["index"].is_null() && ["partition", "row"].iter().any(|key| find(&primary[*key]).is_some());
-    if let (false, Some(property)) = (is_in_key, find(&entity["properties"])) {
-        described.insert(PROPERTY.to_owned(), property["name"].clone());
-    }
+/// Returns what is recorded of one layout of an entity, as JSON.
+pub(crate) fn written(entity: &Layout, layout: &LayoutInfo) -> Value {
+    Description::of(entity).written_as(layout.name).unwrap_or_default()
 }
 
-/// Returns the fields of an entity that are stored as properties alone, and not in the primary key.
-pub(crate) fn fields_of_properties(entity: &Value) -> BTreeSet<String> {
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let primary = &entity["layouts"][0];
-    let in_key: Vec<_> = ["partition", "row"].iter().flat_map(|key| list(&primary[*key])).collect();
-    let properties = list(&entity["properties"]);
-    let alone = properties.iter().filter(|property| in_key.iter().all(|part| part["field"] != property["field"]));
-    alone.filter_map(|property| property["field"].as_str().map(str::to_owned)).collect()
+/// Returns the same as a value.
+pub(crate) fn recorded(entity: &Layout, layout: &LayoutInfo) -> RecordedLayout {
+    // Cannot fail: it is what `Record::layout` reads.
+    serde_json::from_value(written(entity, layout)).unwrap_or_default()
 }

@@ -1,11 +1,10 @@
 //! Rule that decides whether rows of two layouts in one table can collide. It applies to the layouts of a group at
 //! compile time, and to recorded layouts.
 
-use serde_json::Value;
-
 use super::{
     const_str::{begins, same},
     info::{LayoutInfo, PartInfo, may_be_empty},
+    recorded::{RecordedKey, RecordedLayout},
 };
 
 /// Keys that the rows of a layout can have, as far as collisions in their table depend on them.
@@ -46,21 +45,9 @@ impl<'a> KeyPattern<'a> {
     }
 
     /// Returns the pattern of a recorded layout.
-    pub(crate) fn recorded(layout: &'a Value) -> Self {
-        let beginning = |key: &str, prefix: &str| {
-            let first = match layout[key].get(0) {
-                None => FirstPart::Nothing,
-                Some(part) => FirstPart::of(part["kind"].as_str().unwrap_or_default(), part["self_delimiting"] == true),
-            };
-            let may_be_all = match (first, layout[key].get(1)) {
-                (FirstPart::Nothing, _) => true,
-                (_, None) => layout[key][0]["kind"] == "text",
-                _ => false,
-            };
-            KeyStart { text: layout[prefix].as_str().unwrap_or_default(), first, may_be_all }
-        };
-        let (partition, row) = (beginning("partition", "partition_prefix"), beginning("row", "row_prefix"));
-        Self { is_index: !layout["index"].is_null(), partition, row }
+    pub(crate) fn recorded(layout: &'a RecordedLayout) -> Self {
+        let RecordedLayout { partition, row, index, .. } = layout;
+        Self { is_index: index.is_some(), partition: KeyStart::recorded(partition), row: KeyStart::recorded(row) }
     }
 
     /// Checks whether a row with these keys can belong to the layout. At most one of several layouts that cannot collide
@@ -119,6 +106,16 @@ impl<'a> KeyStart<'a> {
         Self { text, first, may_be_all: may_be_empty(parts) }
     }
 
+    fn recorded(key: &'a RecordedKey) -> Self {
+        let (first, may_be_all) = match &*key.parts {
+            [] => (FirstPart::Nothing, true),
+            [first, rest @ ..] => {
+                (FirstPart::of(&first.kind, first.self_delimiting), rest.is_empty() && first.kind == "text")
+            }
+        };
+        Self { text: &key.prefix, first, may_be_all }
+    }
+
     /// Checks whether the key can have this beginning.
     fn begins(self, key: &str) -> bool {
         let Some(rest) = key.strip_prefix(self.text) else { return false };
@@ -151,7 +148,7 @@ mod tests {
     use super::*;
     use crate::{
         Holds, IndexInfo, Layout, Scope,
-        layout::{Example, change::written},
+        layout::{Example, change::recorded},
     };
 
     const NONE: Example = Example::new(|_| String::new());
@@ -164,6 +161,16 @@ mod tests {
     const GUID: PartInfo =
         PartInfo { field: "guid", kind: "guid", encoding: "plain", self_delimiting: true, example: NONE };
 
+    const INDEX: IndexInfo = IndexInfo {
+        scope: Scope::SamePartition,
+        unique: false,
+        when: None,
+        holds: Holds::Pointer,
+        pointer: &[],
+        included: &[],
+        values: &[],
+    };
+
     /// Returns layouts of every shape that the rule distinguishes.
     fn layouts() -> Vec<&'static LayoutInfo> {
         let mut layouts = Vec::new();
@@ -172,15 +179,7 @@ mod tests {
                 for row_prefix in ["", "id-", "id-x", "name-", "bed-"] {
                     for row in [[].as_slice(), &[TEXT], &[NUMBER, TEXT], &[GUID]] {
                         for is_index in [false, true] {
-                            let index = is_index.then_some(IndexInfo {
-                                scope: Scope::SamePartition,
-                                unique: false,
-                                when: None,
-                                holds: Holds::Pointer,
-                                pointer: &[],
-                                included: &[],
-                                values: &[],
-                            });
+                            let index = is_index.then_some(INDEX);
                             let layout = LayoutInfo {
                                 name: "layout",
                                 table: "Table",
@@ -217,14 +216,14 @@ mod tests {
                     version: 1,
                     separator: None,
                 };
-                (KeyPattern::of(layout), written(&entity, layout))
+                (KeyPattern::of(layout), recorded(&entity, layout))
             })
             .collect();
         let mut collisions = 0;
-        for (one, written) in &patterns {
-            for (other, also_written) in &patterns {
+        for (one, recorded) in &patterns {
+            for (other, also_recorded) in &patterns {
                 let collide = one.may_collide(*other);
-                assert_eq!(collide, KeyPattern::recorded(written).may_collide(KeyPattern::recorded(also_written)));
+                assert_eq!(collide, KeyPattern::recorded(recorded).may_collide(KeyPattern::recorded(also_recorded)));
                 assert_eq!(collide, other.may_collide(*one), "{one:?} {other:?}");
                 collisions += usize::from(collide);
             }
@@ -234,16 +233,26 @@ mod tests {
 
     #[test]
     fn prefixes_prevent_collisions() {
-        let index = |prefix: &str| serde_json::json!({ "index": {}, "row_prefix": prefix, "row": [TEXT] });
-        let own = |prefix: &str, parts: &[PartInfo]| serde_json::json!({ "row_prefix": prefix, "row": parts });
-        let collide = |one: &Value, other: &Value| KeyPattern::recorded(one).may_collide(KeyPattern::recorded(other));
+        let layout = |prefix, row, index| LayoutInfo {
+            name: "layout",
+            table: "Table",
+            partition_prefix: "",
+            partition: &[],
+            row_prefix: prefix,
+            row,
+            index,
+            slice: None,
+        };
+        let index = |prefix| layout(prefix, &[TEXT], Some(INDEX));
+        let own = |prefix, parts| layout(prefix, parts, None);
+        let collide = |one: &LayoutInfo, other: &LayoutInfo| KeyPattern::of(one).may_collide(KeyPattern::of(other));
         assert!(collide(&index("name-"), &index("name-")));
         assert!(collide(&index("name-"), &index("na")));
         assert!(!collide(&index("name-"), &index("mail-")));
         assert!(collide(&index("name-"), &own("", &[TEXT])));
         assert!(!collide(&index("name-"), &own("id-", &[TEXT])));
         assert!(!collide(&index("name-"), &own("", &[])), "the only key is empty");
-        let whole = serde_json::json!({ "index": {}, "row_prefix": "", "row": [] });
+        let whole = layout("", &[], Some(INDEX));
         assert!(collide(&whole, &own("", &[])) && collide(&whole, &own("", &[TEXT])));
         assert!(
             !collide(&whole, &own("", &[NUMBER])) && !collide(&whole, &own("", &[TEXT, TEXT])),

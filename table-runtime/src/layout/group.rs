@@ -3,7 +3,6 @@
 use super::{
     collision::KeyPattern,
     const_str::{begins, same},
-    encoding::Encoding,
     info::{LayoutInfo, PartInfo},
     segments,
 };
@@ -343,7 +342,7 @@ const fn differ(one: &LayoutInfo, other: &LayoutInfo) -> bool {
 
 /// Checks whether the last part is a hash, which only distributes rows over partitions.
 const fn is_hashed(partition: &[PartInfo]) -> bool {
-    matches!(partition.last(), Some(last) if matches!(last.parsed(), Encoding::Hash))
+    matches!(partition.last(), Some(last) if last.parsed().hash.is_some())
 }
 
 const fn self_delimiting(parts: &[PartInfo], count: usize) -> bool {

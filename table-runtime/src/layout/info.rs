@@ -59,7 +59,7 @@ pub struct WhenInfo {
 }
 
 /// Location of an index's rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Scope {
     /// The entity's own partition: the rows are written in one transaction with the entity.
     SamePartition,
@@ -68,7 +68,7 @@ pub enum Scope {
 }
 
 /// Contents of an index's rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Holds {
     /// A pointer to the entity.
     Pointer,

@@ -1,10 +1,9 @@
 //! Shapes of row keys. They show to which entity a row belongs if several entities without kinds share a table.
 
-use serde_json::Value;
-
 use super::{
     encoding::Encoding,
     info::{LayoutInfo, PartInfo, may_be_empty},
+    recorded::{RecordedLayout, RecordedPart},
 };
 
 /// Shape of an entity's row keys. The number of their parts distinguishes them from those of other entities: a master's
@@ -82,16 +81,15 @@ fn are_digits(bytes: &[u8]) -> bool {
 /// Each of them must consist of characters that the other's part at the same place may have, because a shape takes any
 /// other character for a malformed key, which fits. A part of digits is shorter than a part of hexadecimal digits, which
 /// allows it, but not the other way round.
-pub(super) fn differ(one: &Value, other: &Value) -> bool {
-    let parts = |key: &Value| key["row"].as_array().cloned().unwrap_or_default();
-    let (own, others) = (parts(one), parts(other));
-    let has_same_beginning = one["row_prefix"] == other["row_prefix"] && one["separator"] == other["separator"];
-    let is_countable = |(own, others): (&Value, &Value)| match (Characters::of(own), Characters::of(others)) {
-        (Some(own), Some(others)) => own.fit(&others) && others.fit(&own),
-        _ => false,
+pub(super) fn differ(one: &RecordedLayout, other: &RecordedLayout) -> bool {
+    let (own, others) = (&one.row.parts, &other.row.parts);
+    let has_same_beginning = one.row.prefix == other.row.prefix && one.separator == other.separator;
+    let is_countable = |(own, others): (&RecordedPart, &RecordedPart)| {
+        let characters = Characters::of(own).zip(Characters::of(others));
+        characters.is_some_and(|(own, others)| own.fit(&others) && others.fit(&own))
     };
     // A constant row key has no shape: every row key may belong to its layout.
-    let can_be_counted = !own.is_empty() && !others.is_empty() && own.iter().zip(&others).all(is_countable);
+    let can_be_counted = !own.is_empty() && !others.is_empty() && own.iter().zip(others).all(is_countable);
     has_same_beginning && own.len() != others.len() && can_be_counted
 }
 
@@ -105,13 +103,12 @@ struct Characters {
 
 impl Characters {
     /// Returns the characters of a recorded part; `None` if it is not self-delimiting, or of an unknown kind.
-    fn of(part: &Value) -> Option<Self> {
-        let kind = part["kind"].as_str().filter(|_| part["self_delimiting"] == true)?;
-        let is_guid = kind == "guid";
-        if !is_guid && !DIGITS.contains(&kind) {
+    fn of(part: &RecordedPart) -> Option<Self> {
+        let is_guid = part.kind == "guid";
+        if !part.self_delimiting || !is_guid && !DIGITS.contains(&&*part.kind) {
             return None;
         }
-        let is_hash = Encoding::parse(part["encoding"].as_str()?) == Encoding::Hash;
+        let is_hash = Encoding::parse(&part.encoding).hash.is_some();
         Some(Self { writes_letters: is_guid && !is_hash, allows_letters: is_guid })
     }
 
@@ -130,7 +127,7 @@ mod tests {
     use super::*;
     use crate::{
         Layout,
-        layout::{Example, change::written},
+        layout::{Example, change::recorded},
     };
 
     /// Returns every key of one to three parts, with two prefixes.
@@ -206,22 +203,22 @@ mod tests {
                 let (entity, layouts) = ("Entity", std::slice::from_ref(layout));
                 let whole =
                     Layout { entity, layouts, properties: &[], kind: None, write_id: false, version: 1, separator };
-                (written(&whole, layout), Shape::of(layout, separator), keys(layout, separator))
+                (recorded(&whole, layout), Shape::of(layout, separator), keys(layout, separator))
             })
             .collect();
         let (mut differing, mut alike) = (0, 0);
         for (one, shape, own_keys) in &keyed {
             if let Some(shape) = shape {
-                assert!(own_keys.iter().all(|key| shape.fits(key)), "{one}");
+                assert!(own_keys.iter().all(|key| shape.fits(key)), "{one:?}");
             }
             for (other, _, keys) in &keyed {
                 let do_differ = differ(one, other);
-                assert_eq!(do_differ, differ(other, one), "{one} {other}");
+                assert_eq!(do_differ, differ(other, one), "{one:?} {other:?}");
                 differing += usize::from(do_differ);
                 alike += usize::from(!do_differ);
                 if do_differ {
                     let fitting = keys.iter().find(|key| shape.is_none_or(|shape| shape.fits(key)));
-                    assert_eq!(fitting, None, "{other} fits {one}");
+                    assert_eq!(fitting, None, "{other:?} fits {one:?}");
                 }
             }
         }

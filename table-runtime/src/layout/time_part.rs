@@ -14,10 +14,12 @@ impl SliceInfo {
     /// Returns the position of the time in the keys.
     pub(crate) fn place(&self, layout: &LayoutInfo) -> Option<TimePart> {
         let of = |parts: &[PartInfo]| {
-            let is_time =
-                |part: &PartInfo| matches!(part.parsed(), Encoding::Plain | Encoding::Time | Encoding::ReverseTime);
+            let is_time = |part: &PartInfo| {
+                let Encoding { is_time, is_reverse_time, .. } = part.parsed();
+                is_time || is_reverse_time || part.parsed() == Encoding::PLAIN
+            };
             let number = parts.iter().position(|part| part.field == self.field && is_time(part))?;
-            Some((number, parts[number].parsed() == Encoding::ReverseTime))
+            Some((number, parts[number].parsed().is_reverse_time))
         };
         let part = |in_partition| move |(number, descending)| TimePart { in_partition, number, descending };
         of(layout.partition).map(part(true)).or_else(|| of(layout.row).map(part(false)))

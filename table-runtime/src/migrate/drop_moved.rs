@@ -2,18 +2,16 @@
 
 use std::{collections::BTreeSet, fmt, future::IntoFuture};
 
-use serde_json::Value;
-
 use crate::{
-    Error, Progress, QueryError, Result, RowRef, Stored, TableEntity, Tables,
+    Error, Progress, QueryError, Result, RowRef, TableEntity, Tables,
     backend::{BoxFuture, Scan},
     catalog::{CatalogChange, EntityRows, delete_rows, has_rows, recorded_rows},
     index::Schema,
-    layout::{KeyPattern, is_table_of},
+    layout::{KeyPattern, RecordedLayout},
     maintenance::ProgressCallback,
     observe::observed,
     pacing,
-    tables::{Catalog, Record, State},
+    tables::{Catalog, ReadRecord, State},
 };
 
 /// The deletion of moved entities, which runs when it is awaited: see [`Tables::drop_moved`].
@@ -78,21 +76,21 @@ async fn run(DropMoved { tables, schema, mut on_progress }: DropMoved) -> Result
     let (catalog, primary) = read(&tables, schema).await?;
     let mut dropped = DroppedEntity::default();
     // Others may use the place since.
-    if primary.facts().dropped {
+    if primary.facts.dropped {
         return Ok(dropped);
     }
     let mut left = BTreeSet::new();
     let entities = EntityRows::of(schema, &catalog);
     for record in [&primary].into_iter().chain(catalog.indexes(&primary)) {
-        let layout = record.layout();
-        let pattern = KeyPattern::recorded(&layout);
+        let layout = &record.layout;
+        let pattern = KeyPattern::recorded(layout);
         let is_own = |row: RowRef<'_>| {
             pattern.includes(row.partition_key, row.row_key) && (!record.is_primary() || entities.has(row))
         };
         // The kind of a row is one of its properties.
         let select = if record.is_primary() { None } else { Some([].as_slice().into()) };
-        for table in tables_of(&tables, &layout).await? {
-            let scan = Scan { table: table.clone().into(), select: select.clone(), ..recorded_rows(&layout) };
+        for table in tables_of(&tables, layout).await? {
+            let scan = Scan { table: table.clone().into(), select: select.clone(), ..recorded_rows(layout) };
             let before = dropped.rows;
             let report = |rows: usize| {
                 let progress = Progress { index_rows: before + rows, ..Progress::default() };
@@ -120,13 +118,12 @@ async fn run(DropMoved { tables, schema, mut on_progress }: DropMoved) -> Result
 }
 
 /// Returns the tables of a recorded layout: one, or its slices.
-async fn tables_of(tables: &Tables, layout: &Value) -> Result<Vec<String>> {
-    let table = layout["table"].as_str().unwrap_or_default();
-    if layout["slice"].is_null() {
-        return Ok(vec![table.to_owned()]);
+async fn tables_of(tables: &Tables, layout: &RecordedLayout) -> Result<Vec<String>> {
+    if !layout.is_sliced() {
+        return Ok(vec![layout.table.clone()]);
     }
-    let mut names = tables.backend().list_tables(table).await?;
-    names.retain(|name| is_table_of(name, table, true));
+    let mut names = tables.backend().list_tables(&layout.table).await?;
+    names.retain(|name| layout.has_table_of_any_unit(name));
     names.sort();
     Ok(names)
 }
@@ -136,19 +133,19 @@ async fn tables_of(tables: &Tables, layout: &Value) -> Result<Vec<String>> {
 async fn reserve(tables: &Tables, schema: Schema, mut names: BTreeSet<String>) -> Result<BTreeSet<String>> {
     let mut delays = pacing::delays();
     loop {
-        let (catalog, mut primary) = read(tables, schema).await?;
-        let is_other = |record: &&Stored<Record>| !record.is_of_entity(&primary) && !record.facts().dropped;
+        let (catalog, primary) = read(tables, schema).await?;
+        let is_other = |record: &&ReadRecord| !record.is_of_entity(&primary) && !record.facts.dropped;
         for record in catalog.records.iter().filter(is_other) {
-            let is_sliced = !record.layout()["slice"].is_null();
-            names.retain(|name| !is_table_of(name, &record.table, is_sliced));
+            names.retain(|name| !record.layout.has_table_of_any_unit(name));
         }
-        let mut facts = primary.facts();
+        let mut facts = primary.facts.clone();
         if names.is_empty() || names == facts.dropping {
             return Ok(names);
         }
         facts.dropping.clone_from(&names);
-        primary.set_facts(&facts);
-        let change = CatalogChange { updated: vec![primary], ..CatalogChange::default() };
+        let mut record = primary.to_stored();
+        record.set_facts(&facts);
+        let change = CatalogChange { updated: vec![record], ..CatalogChange::default() };
         if tables.change_catalog(&catalog, change).await?.is_some() {
             return Ok(names);
         }
@@ -157,7 +154,7 @@ async fn reserve(tables: &Tables, schema: Schema, mut names: BTreeSet<String>) -
 }
 
 /// Reads the catalog, and the record of the entity's primary key in it.
-async fn read(tables: &Tables, schema: Schema) -> Result<(Catalog, Stored<Record>)> {
+async fn read(tables: &Tables, schema: Schema) -> Result<(Catalog, ReadRecord)> {
     let catalog = tables.catalog().await?;
     let primary = catalog.primary(&schema.id(&schema.layouts[0])).filter(|primary| primary.state == State::Gone);
     if let Some(primary) = primary.cloned() {
@@ -171,17 +168,18 @@ async fn read(tables: &Tables, schema: Schema) -> Result<(Catalog, Stored<Record
 async fn forget(tables: &Tables, schema: Schema) -> Result<()> {
     let mut delays = pacing::delays();
     loop {
-        let (catalog, mut primary) = read(tables, schema).await?;
-        let mut facts = primary.facts();
+        let (catalog, primary) = read(tables, schema).await?;
+        let mut facts = primary.facts.clone();
         if facts.dropped {
             return Ok(());
         }
         facts.dropped = true;
         facts.indexes.clear();
         facts.dropping.clear();
-        primary.set_facts(&facts);
-        let removed = catalog.indexes(&primary).cloned().collect();
-        let change = CatalogChange { updated: vec![primary.clone()], removed, ..CatalogChange::default() };
+        let mut record = primary.to_stored();
+        record.set_facts(&facts);
+        let removed = catalog.indexes(&primary).map(ReadRecord::to_stored).collect();
+        let change = CatalogChange { updated: vec![record], removed, ..CatalogChange::default() };
         if tables.change_catalog(&catalog, change).await?.is_some() {
             return Ok(());
         }

@@ -6,7 +6,7 @@ use crate::{
     catalog::{CatalogChange, EntityRows},
     index::Schema,
     pacing,
-    tables::{Catalog, LayoutId, Lease, Place, Record, State},
+    tables::{Catalog, LayoutId, Lease, Place, ReadRecord, Record, State},
 };
 
 /// A run of a migration, and its right to write to the new place.
@@ -117,8 +117,7 @@ impl<'a> Switch<'a> {
         let Migration { tables, new, .. } = self.migration;
         let began = tables.backend().clock();
         let catalog = tables.catalog().await?;
-        let is_own =
-            |record: &&Stored<Record>| *Stored::etag(record) == self.version && record.state == State::Building;
+        let is_own = |record: &&ReadRecord| *Stored::etag(record) == self.version && record.state == State::Building;
         let Some(record) = catalog.primary(&id(*new)).filter(is_own) else { return Err(other_run(*new)) };
         self.lease = self.writer.leases().keep(id(*new), record, began);
         Ok(())
@@ -221,7 +220,7 @@ async fn read(migration: &Migration) -> Result<Records> {
     let Migration { tables, old, new, .. } = migration;
     let catalog = tables.catalog().await?;
     let find = |schema: Schema| {
-        let record = catalog.primary(&id(schema)).cloned();
+        let record = catalog.primary(&id(schema)).map(ReadRecord::to_stored);
         let (table, entity) = (schema.table().to_owned(), id(schema).entity);
         record.ok_or_else(|| refused(schema, format!("`{entity}` in {table} is not recorded any more")))
     };

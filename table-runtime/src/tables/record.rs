@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::{
     KeyWriter, Layout, LayoutInfo, Property, Result, TableEntity,
     key::{PartSink, Plain, kind},
+    layout::RecordedLayout,
     row::RowKeys,
 };
 
@@ -111,8 +112,13 @@ impl Record {
         self.entity_table == other.entity_table && self.entity == other.entity
     }
 
-    /// Returns the recorded layout; null if it is damaged.
-    pub(crate) fn layout(&self) -> Value {
+    /// Returns the recorded layout; `None` if it is damaged.
+    pub(crate) fn layout(&self) -> Option<RecordedLayout> {
+        serde_json::from_str(&self.layout).ok()
+    }
+
+    /// Returns the recorded layout as it is stored; null if it is damaged.
+    pub(crate) fn layout_json(&self) -> Value {
         serde_json::from_str(&self.layout).unwrap_or_default()
     }
 

@@ -5,22 +5,55 @@ use super::{
     lease::{Held, Lease},
     record::{FORMAT, Facts, Head, KEY, LayoutId, Record, State},
 };
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::Deref};
 
 use crate::{
     ETag, Error, LayoutChangedError, LayoutInfo, PropertyType, Result, Row, TableEntity,
     backend::{KeyRange, Partitions, Scan},
     codec::RowReader,
-    entity, limits,
+    entity,
+    layout::RecordedLayout,
+    limits,
     row::RowKeys,
 };
+
+/// A record, with its layout and its facts as values.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadRecord {
+    stored: crate::Stored<Record>,
+    /// The layout; empty if it is damaged.
+    pub(crate) layout: RecordedLayout,
+    pub(crate) facts: Facts,
+}
+
+impl Deref for ReadRecord {
+    type Target = crate::Stored<Record>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.stored
+    }
+}
+
+impl ReadRecord {
+    /// Returns a copy of the stored record, to be changed.
+    pub(crate) fn to_stored(&self) -> crate::Stored<Record> {
+        self.stored.clone()
+    }
+}
+
+impl From<crate::Stored<Record>> for ReadRecord {
+    fn from(stored: crate::Stored<Record>) -> Self {
+        let (layout, facts) = (stored.layout().unwrap_or_default(), stored.facts());
+        Self { stored, layout, facts }
+    }
+}
 
 /// The catalog as it was read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Catalog {
     /// `None` in a new catalog.
     pub(crate) head: Option<crate::Stored<Head>>,
-    pub(crate) records: Vec<crate::Stored<Record>>,
+    pub(crate) records: Vec<ReadRecord>,
 }
 
 impl Tables {
@@ -115,7 +148,7 @@ impl Tables {
             let advice = "call `create` again, or end this program".to_owned();
             return Ok(Box::new(LayoutChangedError { table, entity, layout: KEY, changes, advice }).into());
         };
-        let facts = record.facts();
+        let facts = record.facts.clone();
         // A run of a migration that was overtaken finds its place open, or that of another run.
         let is_target = self.leases().is_target(id, crate::Stored::etag(record)).is_some();
         if record.state == State::Building || is_target {
@@ -189,7 +222,7 @@ impl Tables {
                     }
                     catalog.head = Some(head);
                 } else {
-                    catalog.records.push(entity::read::<Record>(layout.table, row)?);
+                    catalog.records.push(entity::read::<Record>(layout.table, row)?.into());
                 }
             }
             match page.next {
@@ -223,12 +256,12 @@ impl Catalog {
     }
 
     /// Returns the record of the entity's primary key, under its present name or else under its earlier one.
-    pub(crate) fn primary(&self, id: &LayoutId) -> Option<&crate::Stored<Record>> {
+    pub(crate) fn primary(&self, id: &LayoutId) -> Option<&ReadRecord> {
         let named = |name: &str| {
-            let is_of = |record: &&crate::Stored<Record>| {
+            let is_of = |record: &&ReadRecord| {
                 record.is_primary()
                     && record.is_of_table(id.entity_table)
-                    && record.facts().names.iter().any(|known| known == name)
+                    && record.facts.names.iter().any(|known| known == name)
             };
             self.records.iter().find(is_of)
         };
@@ -245,21 +278,17 @@ impl Catalog {
         let others = self.records.iter().filter(|record| {
             record.is_primary() && record.is_of_table(id.entity_table) && Some(record.entity.as_str()) != own
         });
-        let constant = |record: &crate::Stored<Record>| {
-            let layout = record.layout();
-            let is_constant = layout["partition"].as_array().is_some_and(Vec::is_empty);
-            is_constant.then(|| layout["partition_prefix"].as_str().unwrap_or_default().to_owned())
-        };
-        others.filter_map(constant).collect()
+        let partitions = others.map(|record| &record.layout.partition);
+        partitions.filter(|key| key.parts.is_empty()).map(|key| key.prefix.clone()).collect()
     }
 
     /// Returns the record of an index of the entity that has this primary key.
-    pub(crate) fn index<'a>(&'a self, primary: &'a Record, name: &str) -> Option<&'a crate::Stored<Record>> {
+    pub(crate) fn index<'a>(&'a self, primary: &'a Record, name: &str) -> Option<&'a ReadRecord> {
         self.indexes(primary).find(|record| record.name == name)
     }
 
     /// Returns the records of the indexes of the entity that has this primary key.
-    pub(crate) fn indexes<'a>(&'a self, primary: &'a Record) -> impl Iterator<Item = &'a crate::Stored<Record>> {
+    pub(crate) fn indexes<'a>(&'a self, primary: &'a Record) -> impl Iterator<Item = &'a ReadRecord> {
         self.records.iter().filter(|record| !record.is_primary() && record.is_of_entity(primary))
     }
 }
