@@ -27,13 +27,7 @@ pub(crate) fn table_entity(input: &DeriveInput) -> TokenStream {
                 Self: ::core::marker::Send + ::core::marker::Sync + 'static,
                 #predicates
             {
-                const LAYOUTS: &'static [#t::LayoutInfo] = &[];
-                const PROPERTIES: &'static [#t::PropertyInfo] = &[];
-                const NAME: &'static ::core::primitive::str = #name;
-                const WAS: ::core::option::Option<&'static ::core::primitive::str> = ::core::option::Option::None;
-                const KIND: ::core::option::Option<&'static ::core::primitive::str> = ::core::option::Option::None;
-                const WRITE_ID: ::core::primitive::bool = false;
-                const SEPARATOR: ::core::option::Option<::core::primitive::char> = ::core::option::Option::None;
+                const INFO: &'static #t::EntityInfo = &#t::EntityInfo::fallback(#name);
                 type Columns = ();
                 const COLUMNS: () = ();
                 type Scan = ();

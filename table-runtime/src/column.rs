@@ -108,13 +108,13 @@ impl<E, T, M, S> Column<E, T, M, S> {
 /// Reads a field from a part of the primary key, counted over both keys. It is apart from
 /// [`load`](Column::load), which is small enough to be inlined.
 fn load_from_key<E: TableEntity, T>(part: usize, read: ReadPart<T>, row: &mut RowReader<'_>) -> crate::Result<T> {
-    let layout = &E::LAYOUTS[0];
+    let layout = &E::INFO.layouts[0];
     let (mut key, at, count) = match part.checked_sub(layout.partition.len()) {
         None => (row.partition_key(layout)?, part, layout.partition.len()),
         Some(at) => (row.row_key(layout)?, at, layout.row.len()),
     };
     if at > 0 {
-        key.skip_to(at, E::SEPARATOR)?;
+        key.skip_to(at, E::INFO.separator)?;
     }
     read(&mut key, at + 1 == count)
 }

@@ -153,7 +153,7 @@ impl Tables {
 async fn create(tables: &Tables, schema: Schema, options: Options) -> Result<()> {
     let entity = &schema.describe();
     entity.layouts.iter().try_for_each(|layout| check_name(tables, layout))?;
-    tables.check_table_name(Record::LAYOUTS[0].table)?;
+    tables.check_table_name(Record::INFO.layouts[0].table)?;
     // A new catalog has no records to read.
     let mut is_empty = !tables.leases().has_names() && tables.create_catalog().await?;
     let (mut absent, mut waited, mut looked) = (AbsentTables::default(), Vec::new(), Looked::NOTHING.clone());

@@ -11,14 +11,15 @@ use std::{
 };
 
 use crate::{
-    ETag, Error, KeyError, KeyWriter, Layout, LayoutInfo, Properties, PropertyInfo, Result, RowRef, Ticks, ValueRef,
+    ETag, Error, KeyError, KeyWriter, Layout, Properties, Result, RowRef, Ticks, ValueRef,
     codec::{OwnerReader, PropertyWriter, RowReader, damaged},
     key::{KeyProblem, KeyReader},
     layout::{Holds, has_property},
     row::RowKeys,
 };
 
-pub(crate) use erased::{Described, EntityInfo, WriteEntity};
+pub use erased::EntityInfo;
+pub(crate) use erased::WriteEntity;
 pub use version::{FromOlder, OneVersion, ReadEntity, StoredRow, VersionMisfit, read_older, version_misfit};
 pub(crate) use version::{VERSION, check_unread, check_version, newer_version, version_value};
 pub use with_etag::WithETag;
@@ -42,30 +43,9 @@ pub use with_etag::WithETag;
     note = "of several entities: `create::<Post>().and::<Comment>()`, and a transaction or a query for each"
 )]
 pub trait TableEntity: Sized + Shared {
+    /// The facts about the entity.
     #[doc(hidden)]
-    const LAYOUTS: &'static [LayoutInfo];
-    #[doc(hidden)]
-    const PROPERTIES: &'static [PropertyInfo];
-    #[doc(hidden)]
-    const NAME: &'static str;
-    /// Earlier name in the catalog.
-    #[doc(hidden)]
-    const WAS: Option<&'static str>;
-    #[doc(hidden)]
-    const KIND: Option<&'static str>;
-    #[doc(hidden)]
-    const WRITE_ID: bool;
-    #[doc(hidden)]
-    const SEPARATOR: Option<char>;
-    /// Version of the rows that are written: `#[table(version = 2)]`.
-    #[doc(hidden)]
-    const VERSION: u32 = 1;
-    /// `true` if readers skip rows of a newer version: `#[table(skip_newer)]`.
-    #[doc(hidden)]
-    const SKIP_NEWER: bool = false;
-    /// `true` if a row with properties that the struct does not know cannot be read: `#[table(deny_unknown)]`.
-    #[doc(hidden)]
-    const DENY_UNKNOWN: bool = false;
+    const INFO: &'static EntityInfo;
     /// Columns of the properties, for filters and patches.
     type Columns: Copy;
     #[doc(hidden)]
@@ -184,7 +164,7 @@ pub(crate) fn check_keys<E: TableEntity>(
     row: &RowRef<'_>,
     all: bool,
 ) -> Result<()> {
-    let mut keys = KeyWriter::comparing(&E::LAYOUTS[layout], (row.partition_key, row.row_key), all);
+    let mut keys = KeyWriter::comparing(&E::INFO.layouts[layout], (row.partition_key, row.row_key), all);
     match entity.keys(layout, &mut keys) {
         Ok(_) => Ok(()),
         Err(problem) => Err(of_row(keys.error(problem), table, row)),
@@ -211,7 +191,7 @@ pub struct KeyEncoder(KeyWriter<'static>);
 impl KeyEncoder {
     /// Creates an encoder of the primary keys of `E`.
     pub fn new<E: TableEntity>() -> Self {
-        Self(KeyWriter::new(&E::LAYOUTS[0]))
+        Self(KeyWriter::new(&E::INFO.layouts[0]))
     }
 
     /// Writes the keys and returns the length of both.
@@ -527,7 +507,7 @@ pub(crate) fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Resul
         StoredRow::of_copy(E::INFO, &RowRef { partition_key: &keys.partition_key, row_key: &keys.row_key, ..row })
             .read()?
             .entity;
-    check_keys(&entity, layout, E::LAYOUTS[layout].table, &row, true)?;
+    check_keys(&entity, layout, E::INFO.layouts[layout].table, &row, true)?;
     Ok((keys, entity))
 }
 

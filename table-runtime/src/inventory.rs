@@ -76,7 +76,7 @@ impl Inventory {
     /// Returns the tables that belong to no recorded entity, besides the catalog itself.
     pub fn unrecorded(&self) -> impl Iterator<Item = &str> {
         let is_recorded = |table: &str| {
-            table.eq_ignore_ascii_case(Record::LAYOUTS[0].table)
+            table.eq_ignore_ascii_case(Record::INFO.layouts[0].table)
                 || self.entities.iter().flat_map(|entity| &entity.layouts).any(|layout| layout.has_table(table))
         };
         self.tables.iter().map(String::as_str).filter(move |table| !is_recorded(table))

@@ -24,7 +24,7 @@ pub use drop_moved::{DropMoved, DroppedEntity};
 use crate::{
     Progress, Result, RowRef, Stored, TableEntity, Tables,
     backend::BoxFuture,
-    entity::{self, Described as _},
+    entity,
     index::{Encoded, Schema},
     maintenance::{LayoutScan, ProgressCallback},
     observe::observed,
@@ -262,7 +262,7 @@ impl Tables {
         let (old, new) = (Schema::of::<Old>(), Schema::of::<New>());
         let convert: Convert = Arc::new(move |table, row| {
             let stored = entity::read::<Old>(table, row)?;
-            let unknown = if New::DENY_UNKNOWN { None } else { stored.unknown().clone() };
+            let unknown = if New::INFO.deny_unknown { None } else { stored.unknown().clone() };
             let mut converted = Encoded::of(&convert(Stored::into_inner(stored)))?;
             converted.keep(&unknown, |name| entity::is_known(New::INFO, name));
             Ok(converted)

@@ -177,7 +177,7 @@ async fn insert_absent(
 /// Returns an entity as a read returns it after an insert. `read` are the properties that the insert has read.
 fn as_stored<E: TableEntity>(new: &Encoded, read: Option<&Properties>, etag: &ETag) -> Result<Stored<E>> {
     let EncodedRow { keys, properties } = new.primary();
-    let table = E::LAYOUTS[0].table_of(&keys.partition_key, &keys.row_key)?;
+    let table = E::INFO.layouts[0].table_of(&keys.partition_key, &keys.row_key)?;
     let row = RowRef {
         partition_key: &keys.partition_key,
         row_key: &keys.row_key,

@@ -62,7 +62,7 @@ impl Tables {
     /// Returns the errors of the store.
     pub fn slices<E: Sliced>(&self) -> BoxFuture<'_, Result<Vec<Slice>>> {
         let running = self.begin_operation(|| Schema::of::<E>().operation("slices"));
-        Box::pin(observed(running, self.slices_of(&E::LAYOUTS[0])))
+        Box::pin(observed(running, self.slices_of(&E::INFO.layouts[0])))
     }
 
     async fn slices_of(&self, layout: &'static LayoutInfo) -> Result<Vec<Slice>> {
@@ -82,7 +82,7 @@ impl Tables {
     /// cannot be deleted, the later slices remain.
     #[allow(clippy::needless_pass_by_value, reason = "ranges are passed by value")]
     pub fn drop_slices<E: Sliced>(&self, before: RangeTo<impl SliceTime>) -> BoxFuture<'_, Result<Vec<Slice>>> {
-        let layout = &E::LAYOUTS[0];
+        let layout = &E::INFO.layouts[0];
         let field = layout.slice.as_ref().map_or("", |slice| slice.field);
         let before = before.end.to_value().ticks().map_err(|problem| layout.key_error(field, problem));
         let running = self.begin_operation(|| Schema::of::<E>().operation("drop_slices"));

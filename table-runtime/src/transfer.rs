@@ -98,13 +98,13 @@ pub enum TransferError {
 
 /// Checks whether the table has the name of a catalog: that of the handle.
 fn is_own_catalog(table: &str) -> bool {
-    table.eq_ignore_ascii_case(Record::LAYOUTS[0].table)
+    table.eq_ignore_ascii_case(Record::INFO.layouts[0].table)
 }
 
 /// Checks whether the table may be the catalog of a prefix. Another program's table may have such a name too, so its rows
 /// decide: see [`is_record`].
 fn may_be_catalog(table: &str) -> bool {
-    let name = Record::LAYOUTS[0].table;
+    let name = Record::INFO.layouts[0].table;
     let end = table.len().checked_sub(name.len()).and_then(|at| table.get(at..));
     end.is_some_and(|end| end.eq_ignore_ascii_case(name))
 }
@@ -112,5 +112,6 @@ fn may_be_catalog(table: &str) -> bool {
 /// Checks whether a row is one of a catalog: the head of a table's records, or a record.
 fn is_record(partition_key: &str, properties: PropertiesRef<'_>) -> bool {
     let has = |names: [&str; 2]| names.iter().all(|name| properties.get(name).is_some());
-    partition_key == Record::LAYOUTS[0].partition_prefix && (has(["Format", "Changes"]) || has(["Layout", "State"]))
+    partition_key == Record::INFO.layouts[0].partition_prefix
+        && (has(["Format", "Changes"]) || has(["Layout", "State"]))
 }

@@ -68,12 +68,8 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let was = option(entity.was.as_ref().map(|was| &was.value));
     let separator = option(types::separator(entity));
     let write_id = entity.write_id;
-    let version = version(context);
-    let deny_unknown = entity.deny_unknown.then(|| {
-        quote!(
-            const DENY_UNKNOWN: #t::bool = true;
-        )
-    });
+    let version = Literal::usize_unsuffixed(entity.version.unwrap_or(1));
+    let (skip_newer, deny_unknown) = (entity.skip_newer, entity.deny_unknown);
     let columns_value = columns::value(context);
     let (keys, write, read) = (keys(context), write(context), read(context));
     let (write_index, owner_part) = (indexes::write_index(context), indexes::owner_part(context));
@@ -82,15 +78,19 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl #parameters #t::TableEntity for #ident #arguments #bounds {
-            const LAYOUTS: &'static [#t::LayoutInfo] = &[#(#layouts),*];
-            const PROPERTIES: &'static [#t::PropertyInfo] = &[#(#properties),*];
-            const NAME: &'static #t::str = #name;
-            const WAS: #t::Option<&'static #t::str> = #was;
-            const KIND: #t::Option<&'static #t::str> = #kind;
-            const WRITE_ID: #t::bool = #write_id;
-            const SEPARATOR: #t::Option<#t::char> = #separator;
-            #deny_unknown
-            #version
+            const INFO: &'static #t::EntityInfo = &#t::EntityInfo {
+                struct_name: #name,
+                was: #was,
+                layouts: &[#(#layouts),*],
+                properties: &[#(#properties),*],
+                kind: #kind,
+                write_id: #write_id,
+                separator: #separator,
+                version: #version,
+                skip_newer: #skip_newer,
+                deny_unknown: #deny_unknown,
+                owner_part: Self::owner_part,
+            };
             type Columns = #columns #arguments;
             const COLUMNS: #columns #arguments = #columns_value;
             type Scan = #t::Rows<Self, #t::Done, #t::cost::TableScan>;
@@ -106,21 +106,6 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
             #read_older
         }
     }
-}
-
-/// Returns the constants of the version, if they differ from the defaults.
-fn version(context: &Context<'_>) -> TokenStream {
-    let (entity, t) = (context.entity, context.runtime.here());
-    let version = entity.version.map(|version| {
-        let version = Literal::usize_unsuffixed(version);
-        quote!(const VERSION: #t::u32 = #version;)
-    });
-    let skip_newer = entity.skip_newer.then(|| {
-        quote!(
-            const SKIP_NEWER: #t::bool = true;
-        )
-    });
-    quote!(#version #skip_newer)
 }
 
 /// Returns the function that reads a row of an older version.
@@ -361,7 +346,7 @@ fn read_key(context: &Context<'_>, name: &str, key: &Key, source: fn(usize) -> S
     let method = Ident::new(name, Span::call_site());
     if key.parts.is_empty() {
         // The method also checks the constant.
-        let read = or_return(Span::call_site(), &quote!(#row.#method(&Self::LAYOUTS[0])));
+        let read = or_return(Span::call_site(), &quote!(#row.#method(&Self::INFO.layouts[0])));
         return quote!(let _ = #read;);
     }
     let parts = key.parts.iter().enumerate().map(|(position, part)| {
@@ -374,7 +359,7 @@ fn read_key(context: &Context<'_>, name: &str, key: &Key, source: fn(usize) -> S
             skip_part(context, part, is_last, &reader)
         }
     });
-    let key = or_return(Span::call_site(), &quote!(#row.#method(&Self::LAYOUTS[0])));
+    let key = or_return(Span::call_site(), &quote!(#row.#method(&Self::INFO.layouts[0])));
     quote! {
         let mut #reader = #key;
         #(#parts)*

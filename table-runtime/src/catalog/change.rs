@@ -30,7 +30,7 @@ impl CatalogChange {
 impl Tables {
     /// Creates the table of the catalog. Returns true if it was missing.
     pub(crate) async fn create_catalog(&self) -> Result<bool> {
-        self.backend().create_table(Record::LAYOUTS[0].table).await
+        self.backend().create_table(Record::INFO.layouts[0].table).await
     }
 
     /// Writes a change in one transaction, on the condition that the catalog has not changed since it was read. Returns
@@ -95,7 +95,7 @@ impl Tables {
     /// # Errors
     /// Returns an error if no attempt is left.
     pub(crate) async fn pause_catalog(&self, delays: &mut pacing::Delays) -> Result<()> {
-        let (table, keys) = (Head::LAYOUTS[0].table, Head::keys_of());
+        let (table, keys) = (Head::INFO.layouts[0].table, Head::keys_of());
         let lost = Error::ConditionNotMet(Box::new(RowId::of(table, &keys)));
         pacing::wait(&**self.backend(), delays, lost).await
     }

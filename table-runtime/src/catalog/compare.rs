@@ -408,7 +408,7 @@ impl<'a> Comparison<'a> {
             );
             return Err(self.changed(KEY, other, changes, advice));
         }
-        let name = self.schema.struct_name();
+        let name = self.schema.struct_name;
         let has_struct = |record: &&ReadRecord| {
             let is_here = record.is_primary() && record.is_of_table(table) && record.state != State::Gone;
             let facts = &record.facts;
@@ -664,7 +664,7 @@ impl<'a> Comparison<'a> {
             facts.names.push((*entity).to_owned());
         }
         if kind.is_some() {
-            facts.structs.insert(self.schema.struct_name().to_owned());
+            facts.structs.insert(self.schema.struct_name.to_owned());
         }
         let is_forgotten = |index: &str| {
             forgotten.iter().any(|old| old.name == index && self.is_own_version(old, facts.names.as_slice()))

@@ -145,7 +145,7 @@ async fn has_any(tables: &Tables, layout: &RecordedLayout) -> Result<bool> {
 /// Checks whether the entity's table has no entity of its kind. Entities of other kinds may share the table.
 async fn has_no_entity(schema: Schema, tables: &Tables) -> Result<bool> {
     // Without a kind and a shape, every row is an entity.
-    let page = if schema.kind.is_some() || schema.shape.is_some() { limits::PAGE } else { 1 };
+    let page = if schema.kind.is_some() || schema.shape().is_some() { limits::PAGE } else { 1 };
     let mut scan = LayoutScan::new(tables.backend().clone(), schema, "create", [0]).with_page(page);
     while let Some(page) = scan.next().await? {
         // A row that does not fit the struct counts as an entity.

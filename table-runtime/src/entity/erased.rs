@@ -8,34 +8,72 @@ use crate::{
     Layout, LayoutInfo, PropertyInfo, Result, RowRef,
     codec::{OwnerOf, OwnerReader, PropertyWriter},
     key::{KeyProblem, KeyWriter},
+    layout::Shape,
     row::RowKeys,
 };
 
-/// Constants of an entity's type.
+/// What is known of an entity's type. The derive writes it.
 #[derive(Debug)]
-pub(crate) struct EntityInfo {
-    /// Name in the catalog.
-    pub(crate) name: &'static str,
+pub struct EntityInfo {
     /// Name of the struct, or of `#[table(entity = "…")]`, without regard to a kind.
-    pub(crate) struct_name: &'static str,
+    pub struct_name: &'static str,
     /// Earlier name in the catalog.
-    pub(crate) was: Option<&'static str>,
-    pub(crate) layouts: &'static [LayoutInfo],
-    pub(crate) properties: &'static [PropertyInfo],
-    pub(crate) kind: Option<&'static str>,
-    pub(crate) write_id: bool,
-    pub(crate) separator: Option<char>,
-    /// Version of the rows that are written.
-    pub(crate) version: u32,
-    pub(crate) deny_unknown: bool,
-    owner_part: fn(usize, &mut OwnerReader<'_>) -> Result<()>,
+    pub was: Option<&'static str>,
+    /// The primary key, and the indexes.
+    pub layouts: &'static [LayoutInfo],
+    /// The properties of the entity's rows.
+    pub properties: &'static [PropertyInfo],
+    /// Value of the property `EntityType`.
+    pub kind: Option<&'static str>,
+    /// `true` if the rows have a `WriteId`.
+    pub write_id: bool,
+    /// The only delimiter of the keys.
+    pub separator: Option<char>,
+    /// Version of the rows that are written: `#[table(version = 2)]`.
+    pub version: u32,
+    /// `true` if readers skip rows of a newer version: `#[table(skip_newer)]`.
+    pub skip_newer: bool,
+    /// `true` if a row with properties that the struct does not know cannot be read: `#[table(deny_unknown)]`.
+    pub deny_unknown: bool,
+    /// [`TableEntity::owner_part`].
+    pub owner_part: fn(usize, &mut OwnerReader<'_>) -> Result<()>,
 }
 
 impl EntityInfo {
+    /// Returns the description of a struct that the derive has refused.
+    pub const fn fallback(struct_name: &'static str) -> Self {
+        Self {
+            struct_name,
+            was: None,
+            layouts: &[],
+            properties: &[],
+            kind: None,
+            write_id: false,
+            separator: None,
+            version: 1,
+            skip_newer: false,
+            deny_unknown: false,
+            owner_part: |_, _| Ok(()),
+        }
+    }
+
+    /// Returns the entity's name in the catalog.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self.kind {
+            Some(kind) => kind,
+            None => self.struct_name,
+        }
+    }
+
+    /// Returns the shape of the entity's row keys, if the entity has no kind.
+    pub(crate) const fn shape(&self) -> Option<Shape> {
+        if self.kind.is_some() { None } else { Shape::of(&self.layouts[0], self.separator) }
+    }
+
     /// Returns the description that `create` records.
     pub(crate) const fn layout(&self) -> Layout {
         Layout {
-            entity: self.name,
+            entity: self.name(),
             layouts: self.layouts,
             properties: self.properties,
             kind: self.kind,
@@ -50,30 +88,6 @@ impl EntityInfo {
         let (primary, index) = (&self.layouts[0], &self.layouts[layout]);
         OwnerOf { primary, index, separator: self.separator, part: self.owner_part }.keys(row)
     }
-}
-
-/// An entity's type with its description. Every entity is one.
-pub(crate) trait Described {
-    const INFO: &'static EntityInfo;
-}
-
-impl<E: TableEntity> Described for E {
-    const INFO: &'static EntityInfo = &EntityInfo {
-        name: match E::KIND {
-            Some(kind) => kind,
-            None => E::NAME,
-        },
-        struct_name: E::NAME,
-        was: E::WAS,
-        layouts: E::LAYOUTS,
-        properties: E::PROPERTIES,
-        kind: E::KIND,
-        write_id: E::WRITE_ID,
-        separator: E::SEPARATOR,
-        version: E::VERSION,
-        deny_unknown: E::DENY_UNKNOWN,
-        owner_part: E::owner_part,
-    };
 }
 
 /// An entity whose rows are written. Its functions are those of [`TableEntity`].

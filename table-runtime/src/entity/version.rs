@@ -5,9 +5,7 @@
 
 use std::{cmp::Ordering, fmt::Display};
 
-use super::{
-    Described, EntityInfo, KIND, PENDING, Unknown, WRITE_ID, WriteEntity, all_keys, index_properties, is_known,
-};
+use super::{EntityInfo, KIND, PENDING, Unknown, WRITE_ID, WriteEntity, all_keys, index_properties, is_known};
 use crate::{
     Error, KeyError, LayoutInfo, Properties, PropertiesRef, PropertyError, Result, RowRef, TableEntity,
     UnknownPropertiesError, ValueRef, VersionError, VersionProblem,
@@ -88,7 +86,7 @@ impl<'a> StoredRow<'a> {
     /// Only this function is compiled for each entity. What most rows do not need is in functions that are not.
     #[inline]
     pub(crate) fn read_with<E: TableEntity, T>(self, give: impl FnOnce(E, Unknown, bool) -> T) -> Result<T> {
-        if const { E::VERSION > 1 }
+        if const { E::INFO.version > 1 }
             && let Some(older) = self.older(E::INFO)?
         {
             let ReadEntity { entity, unknown, is_pending } = E::read_older(self, older)?;
@@ -99,18 +97,18 @@ impl<'a> StoredRow<'a> {
             Ok(entity) => entity,
             Err(error) => return Err(self.unreadable(E::INFO, error)),
         };
-        if const { E::LAYOUTS[0].is_lossy() }
+        if const { E::INFO.layouts[0].is_lossy() }
             && let Err(error) = check_keys(&entity, 0, self.table, self.row, false)
         {
             return Err(self.unreadable(E::INFO, error));
         }
-        if const { E::VERSION > 1 } {
+        if const { E::INFO.version > 1 } {
             reader.skip(VERSION)?;
         }
-        if const { E::KIND.is_some() } {
+        if const { E::INFO.kind.is_some() } {
             reader.skip(KIND)?;
         }
-        if const { E::WRITE_ID } {
+        if const { E::INFO.write_id } {
             reader.skip(WRITE_ID)?;
         }
         let (unknown, is_pending) =
@@ -233,7 +231,7 @@ pub(crate) fn check_version<E: TableEntity>(table: &str, row: &RowRef<'_>) -> Re
 #[inline]
 pub(crate) fn check_unread<E: TableEntity>(table: &str, row: &RowRef<'_>, unread: PropertiesRef<'_>) -> Result<bool> {
     // A struct of another version has compared the version before.
-    let names: &[&str] = if E::VERSION == 1 { &[PENDING, VERSION] } else { &[PENDING] };
+    let names: &[&str] = if E::INFO.version == 1 { &[PENDING, VERSION] } else { &[PENDING] };
     let has_any = unread.has_any(names).map_err(|damage| damaged(table, *row, damage))?;
     if has_any { check_found::<E>(table, row, unread) } else { Ok(true) }
 }
@@ -290,16 +288,16 @@ pub fn read_older<E: TableEntity + FromOlder<O>, O: TableEntity>(
             "the struct of `from` must have a lower version, and the same kind, table and primary key"
         );
     }
-    if found > O::VERSION {
+    if found > O::INFO.version {
         return refuse_older(row, found);
     }
     let ReadEntity { entity: older, unknown, is_pending } = row.read::<O>()?;
-    let was = shared_rows(&older, E::LAYOUTS)?;
+    let was = shared_rows(&older, E::INFO.layouts)?;
     let entity = match E::from_older(older) {
         Ok(entity) => entity,
         Err(reason) => return Err(row.misversioned(E::INFO, found, VersionProblem::Failed(reason))),
     };
-    row.check_converted(&entity, found, O::LAYOUTS, &was)?;
+    row.check_converted(&entity, found, O::INFO.layouts, &was)?;
     let unknown = unknown.and_then(|unknown| without_known(E::INFO, &unknown));
     Ok(ReadEntity { entity, unknown, is_pending })
 }
@@ -370,15 +368,17 @@ pub enum VersionMisfit {
 
 /// Returns the reason why rows of `O` cannot be read as older versions of `E`; [`VersionMisfit::No`] if they can.
 pub const fn version_misfit<E: TableEntity, O: TableEntity>() -> VersionMisfit {
-    if O::VERSION >= E::VERSION {
+    if O::INFO.version >= E::INFO.version {
         VersionMisfit::Version
-    } else if !same_kind(E::KIND, O::KIND) {
+    } else if !same_kind(E::INFO.kind, O::INFO.kind) {
         VersionMisfit::Kind
-    } else if !same_table(&E::LAYOUTS[0], &O::LAYOUTS[0]) {
+    } else if !same_table(&E::INFO.layouts[0], &O::INFO.layouts[0]) {
         VersionMisfit::Table
-    } else if !same_separator(E::SEPARATOR, O::SEPARATOR) || !same_primary_key(&E::LAYOUTS[0], &O::LAYOUTS[0]) {
+    } else if !same_separator(E::INFO.separator, O::INFO.separator)
+        || !same_primary_key(&E::INFO.layouts[0], &O::INFO.layouts[0])
+    {
         VersionMisfit::Key
-    } else if has_property(O::PROPERTIES, VERSION) {
+    } else if has_property(O::INFO.properties, VERSION) {
         VersionMisfit::Property
     } else {
         VersionMisfit::No

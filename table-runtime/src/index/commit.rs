@@ -501,7 +501,7 @@ impl Planned<'_> {
 
     /// Checks whether the row has the write id afterwards.
     fn leaves_id(&self) -> bool {
-        self.write.schema.has_write_id && !matches!(self.action, Action::Delete(_))
+        self.write.schema.write_id && !matches!(self.action, Action::Delete(_))
     }
 
     /// Returns what the row, as it was read, proves about this write.

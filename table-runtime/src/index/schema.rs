@@ -1,14 +1,16 @@
 //! The rows of an entity in all of its layouts, without the entity's type.
 
+use std::ops::Deref;
+
 use crate::{
     Error, Guid, Layout, LayoutInfo, Properties, PropertiesRef, Result, Row, RowRef, TableEntity, Value, ValueRef,
     backend::Reach,
     codec::index_value,
     entity::{
-        self, Described as _, EntityInfo, Loaded, LoadedRow, LoadedRows, PENDING, ReadEntity, StoredRow, Unknown,
-        VERSION, WRITE_ID, WriteEntity, version_value,
+        self, EntityInfo, Loaded, LoadedRow, LoadedRows, PENDING, ReadEntity, StoredRow, Unknown, VERSION, WRITE_ID,
+        WriteEntity, version_value,
     },
-    layout::{Holds, Scope, Shape},
+    layout::{Holds, Scope},
     limits,
     observe::Operation,
     row::RowKeys,
@@ -16,27 +18,27 @@ use crate::{
     tables::LayoutId,
 };
 
-/// The parts of an entity's type that writes need. They are values, so that the code of writes is compiled once and not
-/// for each entity.
+/// The parts of an entity's type that writes need: its description, and a function. They are values, so that the code of
+/// writes is compiled once and not for each entity.
 #[derive(Clone, Copy)]
 pub(crate) struct Schema {
-    pub(crate) layouts: &'static [LayoutInfo],
-    /// Whether the entity's rows have a `WriteId`.
-    pub(crate) has_write_id: bool,
-    pub(crate) kind: Option<&'static str>,
-    /// The entity's earlier name in the catalog.
-    pub(crate) was: Option<&'static str>,
     info: &'static EntityInfo,
-    /// The shape of the entity's row keys, if the entity has no kind.
-    pub(crate) shape: Option<Shape>,
     /// Reads the entity in a row, and returns its rows and the properties that the struct does not know.
     rows: fn(StoredRow<'_>) -> Result<(Encoded, Unknown)>,
+}
+
+impl Deref for Schema {
+    type Target = EntityInfo;
+
+    fn deref(&self) -> &EntityInfo {
+        self.info
+    }
 }
 
 impl Schema {
     /// Returns a user's operation on the entity.
     pub(crate) fn operation(&self, verb: &'static str) -> Operation {
-        Operation { verb, entity: self.info.name, table: self.layouts[0].table, cost: None }
+        Operation { verb, entity: self.info.name(), table: self.layouts[0].table, cost: None }
     }
 }
 
@@ -162,22 +164,12 @@ impl FoundEntity {
 
 impl Schema {
     pub(crate) const fn of<E: TableEntity>() -> Self {
-        const {
-            Self {
-                layouts: E::LAYOUTS,
-                has_write_id: E::WRITE_ID,
-                kind: E::KIND,
-                was: E::WAS,
-                info: E::INFO,
-                shape: if E::KIND.is_some() { None } else { Shape::of(&E::LAYOUTS[0], E::SEPARATOR) },
-                rows: rows_of::<E>,
-            }
-        }
+        Self { info: E::INFO, rows: rows_of::<E> }
     }
 
     /// Checks whether the entity has rows besides its own.
     pub(crate) const fn has_indexes(&self) -> bool {
-        self.layouts.len() > 1
+        self.info.layouts.len() > 1
     }
 
     /// Checks whether an index holds lists. Writers in one partition contend for them.
@@ -188,16 +180,6 @@ impl Schema {
     /// Returns the description of the entity's layouts.
     pub(crate) fn describe(&self) -> Layout {
         self.info.layout()
-    }
-
-    /// Returns the entity's name in the catalog.
-    pub(crate) fn name(&self) -> &'static str {
-        self.info.name
-    }
-
-    /// Returns the name of the struct, without regard to a kind.
-    pub(crate) fn struct_name(&self) -> &'static str {
-        self.info.struct_name
     }
 
     /// Returns the identity of a layout in the catalog.
@@ -351,7 +333,7 @@ impl Schema {
 
     /// Reads the entity in a row of its table; `None` if the row belongs to another kind of entity.
     pub(crate) fn read(&self, row: Row) -> Result<Option<FoundEntity>> {
-        if self.shape.is_some_and(|shape| !shape.fits(&row.row_key)) {
+        if self.shape().is_some_and(|shape| !shape.fits(&row.row_key)) {
             return Ok(None);
         }
         // In a slice, the keys of another program's row may hold no time.

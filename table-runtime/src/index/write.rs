@@ -81,7 +81,7 @@ impl Write {
         new_id: impl FnOnce() -> Result<Guid, getrandom::Error>,
     ) -> Result<Self> {
         // Without a `WriteId` and without rows in other partitions, no row carries the id.
-        let has_id = schema.has_write_id || schema.before_commit().next().is_some();
+        let has_id = schema.write_id || schema.before_commit().next().is_some();
         let id = if has_id { new_id()? } else { Guid::default() };
         let reach = tables.backend().reach();
         Ok(Self { tables, schema, id, reach })
@@ -172,7 +172,7 @@ impl Write {
 
     /// Adds the write id if the entity has a `WriteId`.
     pub(crate) fn with_id(&self, mut properties: Properties) -> Properties {
-        if self.schema.has_write_id {
+        if self.schema.write_id {
             properties.push(WRITE_ID, ValueRef::Guid(self.id));
         }
         properties

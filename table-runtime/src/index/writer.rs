@@ -146,7 +146,7 @@ impl EntityWriter<'_> {
     /// Checks whether this write committed the entity. Only a `WriteId` can prove it.
     fn is_committed_by_this(&self, found: &FoundEntity) -> bool {
         let id = Some(ValueRef::Guid(self.0.id));
-        self.0.schema.has_write_id && found.pending.is_none() && found.row.properties.get(WRITE_ID) == id
+        self.0.schema.write_id && found.pending.is_none() && found.row.properties.get(WRITE_ID) == id
     }
 
     /// Deletes the pending entity and its index rows. A row that cannot be deleted is left to a repair.

@@ -124,10 +124,10 @@ impl Member {
     /// Returns the member for the entity of a variant.
     pub const fn of<V: Variant>() -> Self {
         Self::new(
-            <V::Entity as TableEntity>::LAYOUTS,
-            <V::Entity as TableEntity>::KIND,
-            <V::Entity as TableEntity>::SEPARATOR,
-            <V::Entity as TableEntity>::SKIP_NEWER,
+            <V::Entity as TableEntity>::INFO.layouts,
+            <V::Entity as TableEntity>::INFO.kind,
+            <V::Entity as TableEntity>::INFO.separator,
+            <V::Entity as TableEntity>::INFO.skip_newer,
         )
     }
 }

@@ -170,7 +170,7 @@ borrowed! {
 #[diagnostic::do_not_recommend]
 impl<'r, T: Lends<Of = str>, S> Borrowed<'r, T, InKey, S> for Cow<'r, str> {
     fn read<E: TableEntity>(_: &'static str, field: &str, row: &mut RowReader<'r>) -> Result<Self> {
-        row.key_text(&E::LAYOUTS[0], E::SEPARATOR, field)
+        row.key_text(&E::INFO.layouts[0], E::INFO.separator, field)
     }
 }
 
@@ -194,7 +194,7 @@ impl FoundRow<'_> {
         P: Projection<E>,
         F: FnOnce(P::Row<'_>),
     {
-        if const { E::LAYOUTS.len() > 1 } {
+        if const { E::INFO.layouts.len() > 1 } {
             if self.layout > 0 {
                 of_index::<E, P, F>(self.layout, *self.row, give)?;
                 return Ok(true);
@@ -204,7 +204,7 @@ impl FoundRow<'_> {
             }
         }
         let mut reader = RowReader::new(self.table, self.row);
-        let read = match E::VERSION {
+        let read = match E::INFO.version {
             1 => <P as Projection<E>>::read(&mut reader),
             _ => {
                 entity::check_version::<E>(self.table, self.row).and_then(|()| <P as Projection<E>>::read(&mut reader))
@@ -220,8 +220,14 @@ impl FoundRow<'_> {
         };
         let is_committed = entity::check_unread::<E>(self.table, self.row, reader.unread())?;
         if is_committed {
-            if const { E::LAYOUTS[0].is_lossy() } {
-                check_lossy_parts(&E::LAYOUTS[0], E::PROPERTIES, E::SEPARATOR, (self.table, self.row), false)?;
+            if const { E::INFO.layouts[0].is_lossy() } {
+                check_lossy_parts(
+                    &E::INFO.layouts[0],
+                    E::INFO.properties,
+                    E::INFO.separator,
+                    (self.table, self.row),
+                    false,
+                )?;
             }
             give(projected);
         }
@@ -236,9 +242,9 @@ fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(
     row: RowRef<'_>,
     give: F,
 ) -> Result<()> {
-    let info = &E::LAYOUTS[layout];
-    if info.is_copy() || const { lossy_layouts(E::LAYOUTS) } >> layout & 1 == 1 {
-        check_lossy_parts(info, E::PROPERTIES, E::SEPARATOR, (info.table, &row), info.is_copy())?;
+    let info = &E::INFO.layouts[layout];
+    if info.is_copy() || const { lossy_layouts(E::INFO.layouts) } >> layout & 1 == 1 {
+        check_lossy_parts(info, E::INFO.properties, E::INFO.separator, (info.table, &row), info.is_copy())?;
     }
     if info.is_copy() {
         entity::check_version::<E>(info.table, &row)?;
@@ -255,13 +261,13 @@ fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(
         let row_keys = row.keys();
         let properties = with_values.insert(row.properties.to_properties());
         for (part, _) in values {
-            let key = part_of(info, E::SEPARATOR, part, &row)?;
+            let key = part_of(info, E::INFO.separator, part, &row)?;
             E::index_value(layout, part, key, &mut PropertyWriter::new(info.table, &row_keys, properties))?;
         }
     }
     let properties = with_values.as_ref().map_or(row.properties, Properties::as_ref);
     let row = RowRef { partition_key: &keys.0, row_key: &keys.1, properties, ..row };
-    let mut reader = RowReader::new(E::LAYOUTS[0].table, &row);
+    let mut reader = RowReader::new(E::INFO.layouts[0].table, &row);
     let projected = <P as Projection<E>>::read(&mut reader)?;
     reader.finish()?;
     give(projected);

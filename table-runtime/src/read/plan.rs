@@ -7,7 +7,7 @@ use crate::{
     Condition, Error, Holds, KeyError, LayoutInfo, LimitError, QueryError, Result, RowRef, TableEntity,
     backend::{KeyRange, Partitions, Scan},
     column,
-    entity::{Described as _, EntityInfo, VERSION},
+    entity::{EntityInfo, VERSION},
     key::{Encode, Escape, KeyBuffer, KeyProblem, Kind, Ordered, check_length, hash, order, write_part},
     limits,
     observe::Operation,
@@ -102,11 +102,7 @@ impl IndexedEntity {
 
 impl Plan {
     pub(crate) fn new<E: TableEntity>(layout_number: usize) -> Self {
-        let visible = const {
-            let visible = Visible::new(E::LAYOUTS, E::KIND, E::SEPARATOR);
-            if E::SKIP_NEWER { visible.skip_newer(E::VERSION) } else { visible }
-        };
-        Self::of_layout(E::INFO, layout_number, visible)
+        Self::of_layout(E::INFO, layout_number, const { Visible::of(E::INFO) })
     }
 
     fn of_layout(info: &'static EntityInfo, layout_number: usize, visible: Visible) -> Self {
@@ -116,7 +112,7 @@ impl Plan {
             layout,
             layout_number,
             visible,
-            entity: info.name,
+            entity: info.name(),
             indexed_entity,
             partition: KeyBuffer::new(),
             row: KeyBuffer::new(),
@@ -139,7 +135,7 @@ impl Plan {
 
     /// Returns the plan for the rows of a group of which `E` is the master.
     pub(crate) fn of_group<E: TableEntity>(visible: Visible) -> Self {
-        let mut plan = Self { visible, group_delimiter: Some(E::SEPARATOR.unwrap_or('_')), ..Self::new::<E>(0) };
+        let mut plan = Self { visible, group_delimiter: Some(E::INFO.separator.unwrap_or('_')), ..Self::new::<E>(0) };
         if plan.is_full_key {
             // The items' row keys do not begin with a constant key of the master.
             plan.is_full_key = false;

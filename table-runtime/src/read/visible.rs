@@ -1,7 +1,11 @@
 //! Condition under which a row of a table is an entity that readers see.
 
-use crate::layout::Member;
-use crate::{Condition, LayoutInfo, Operator, Result, RowRef, Value, entity, layout::Shape, limits};
+use crate::{
+    Condition, Operator, Result, RowRef, Value,
+    entity::{self, EntityInfo},
+    layout::{Member, Shape},
+    limits,
+};
 
 /// Greatest number of kinds that a query's filter compares: three of its comparisons are for the keys.
 const FILTERED_KINDS: usize = limits::COMPARISONS - 3;
@@ -48,14 +52,9 @@ impl Kinds {
 }
 
 impl Visible {
-    pub(crate) const fn new(layouts: &[LayoutInfo], kind: Option<&'static str>, separator: Option<char>) -> Self {
-        let shape = if kind.is_some() { None } else { Shape::of(&layouts[0], separator) };
-        Self { table: layouts[0].table, kinds: Kinds::One(kind), shape, newest: None }
-    }
-
-    /// Returns the same condition without rows of a version newer than this one.
-    pub(crate) const fn skip_newer(self, newest: u32) -> Self {
-        Self { newest: Some(newest), ..self }
+    pub(crate) const fn of(info: &EntityInfo) -> Self {
+        let newest = if info.skip_newer { Some(info.version) } else { None };
+        Self { table: info.layouts[0].table, kinds: Kinds::One(info.kind), shape: info.shape(), newest }
     }
 
     /// Returns the condition under which a row is visible as an entity of a group.

@@ -60,7 +60,7 @@ impl LayoutId {
     /// Returns the keys of the record of this layout of an entity that is recorded under this name.
     pub(crate) fn record_keys(&self, entity: &str) -> Result<RowKeys> {
         let [table, entity_table] = [self.table, self.entity_table].map(str::to_ascii_lowercase);
-        let layout = &Record::LAYOUTS[0];
+        let layout = &Record::INFO.layouts[0];
         let mut keys = KeyWriter::new(layout);
         let pushed = keys
             .push_row::<kind::Text, Plain>(&table, false)
@@ -213,7 +213,7 @@ pub(crate) struct Head {
 impl Head {
     /// Returns the keys of the one row.
     pub(crate) fn keys_of() -> RowKeys {
-        let LayoutInfo { partition_prefix, row_prefix, .. } = Self::LAYOUTS[0];
+        let LayoutInfo { partition_prefix, row_prefix, .. } = Self::INFO.layouts[0];
         RowKeys { partition_key: partition_prefix.to_owned(), row_key: row_prefix.to_owned() }
     }
 }

@@ -174,7 +174,7 @@ impl Tables {
         }
         let Some(row) = row else { return Ok(None) };
         let row = row.as_ref();
-        let mut reader = RowReader::new(Record::LAYOUTS[0].table, &row);
+        let mut reader = RowReader::new(Record::INFO.layouts[0].table, &row);
         let state = reader.property("State", PropertyType::String, <State as crate::Property>::from_value)?;
         let mut text =
             |name| reader.property(name, PropertyType::String, <Option<String> as crate::Property>::from_value);
@@ -192,7 +192,7 @@ impl Tables {
     }
 
     async fn record_row(&self, id: &LayoutId, entity: &str) -> Result<Option<Row>> {
-        let (table, RowKeys { partition_key, row_key }) = (Record::LAYOUTS[0].table, id.record_keys(entity)?);
+        let (table, RowKeys { partition_key, row_key }) = (Record::INFO.layouts[0].table, id.record_keys(entity)?);
         match self.backend().get(table, &partition_key, &row_key, None).await {
             Err(Error::TableNotFound(_)) => Ok(None),
             row => row,
@@ -204,7 +204,7 @@ impl Tables {
     /// # Errors
     /// Returns [`Error::NewerCatalog`] if a newer version of this crate has written it.
     pub(crate) async fn catalog(&self) -> Result<Catalog> {
-        let (layout, head_key) = (&Record::LAYOUTS[0], Head::LAYOUTS[0].row_prefix);
+        let (layout, head_key) = (&Record::INFO.layouts[0], Head::INFO.layouts[0].row_prefix);
         let partitions = Partitions::One(layout.partition_prefix.to_owned());
         let (table, rows) = (layout.table.into(), KeyRange::ALL);
         let scan = Scan { table, partitions, rows, filter: None, select: None, page: limits::PAGE };
@@ -234,7 +234,7 @@ impl Tables {
 
     /// Checks that the catalog's head still has this version; `None` if there was no catalog.
     pub(crate) async fn is_present(&self, version: Option<&ETag>) -> Result<bool> {
-        let (layout, keys) = (&Head::LAYOUTS[0], Head::keys_of());
+        let (layout, keys) = (&Head::INFO.layouts[0], Head::keys_of());
         let head = self.backend().get(layout.table, &keys.partition_key, &keys.row_key, Some(&[])).await;
         let head = match head {
             Err(Error::TableNotFound(_)) => None,

@@ -244,7 +244,7 @@ impl RowReader {
 
     /// Checks whether a table with the name of a prefix's catalog is one, by its first rows.
     async fn has_records(&self, table: &str) -> Result<bool> {
-        let partitions = Partitions::One(Record::LAYOUTS[0].partition_prefix.to_owned());
+        let partitions = Partitions::One(Record::INFO.layouts[0].partition_prefix.to_owned());
         let table = table.to_owned().into();
         // Neither bounds nor the number of rows that the user has selected.
         let scan = Scan { table, partitions, rows: KeyRange::ALL, filter: None, select: None, page: limits::PAGE };

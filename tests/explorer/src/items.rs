@@ -195,7 +195,7 @@ struct KindOf<I>(PhantomData<fn() -> I>);
 
 impl<I: Item> ItemKind for KindOf<I> {
     fn layouts(&self) -> &'static [LayoutInfo] {
-        I::LAYOUTS
+        I::INFO.layouts
     }
 
     fn is_patched(&self) -> bool {

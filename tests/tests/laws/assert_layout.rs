@@ -300,7 +300,7 @@ fn a_layout_holds_types_predicates_and_the_name_of_the_entity() -> Result<()> {
     assert_eq!(index["pointer"], serde_json::json!([]));
     assert_eq!(serde_json::to_value(always::Case::layout())?["layouts"][1]["index"]["when"], serde_json::Value::Null);
     assert_eq!((open::Case::layout().entity, pinned::Case::layout().entity), ("Case", "Ticket"));
-    assert_eq!((<open::Case as TableEntity>::WAS, <pinned::Case as TableEntity>::WAS), (None, Some("Case")));
+    assert_eq!((<open::Case as TableEntity>::INFO.was, <pinned::Case as TableEntity>::INFO.was), (None, Some("Case")));
     Ok(())
 }
 

@@ -166,7 +166,7 @@ async fn line<E: Indexed>() -> Result<String> {
     counts.push(requests());
     // The only difference of a merge is that it always reads the entity.
     tables.merge(&E::new(2, "e")).await?;
-    let one_more = usize::from(E::LAYOUTS.len() == 1);
+    let one_more = usize::from(E::INFO.layouts.len() == 1);
     assert_eq!(requests(), counts[5] + one_more, "{}: merge", E::TITLE);
     let mut made = Stored::new(E::clone(&stored), Stored::etag(&stored).clone());
     made.change(Some("f"));

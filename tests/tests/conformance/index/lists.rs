@@ -133,10 +133,12 @@ async fn overflowing_lists_are_written_completely_or_not_at_all(store: &Store) -
     let text = serde_json::to_string(&full)?;
     for row_key in &full {
         let mut properties = Properties::default();
-        Listed::LAYOUTS[1..].iter().for_each(|list| properties.push(&list.name.to_uppercase(), ValueRef::Int32(1)));
+        Listed::INFO.layouts[1..]
+            .iter()
+            .for_each(|list| properties.push(&list.name.to_uppercase(), ValueRef::Int32(1)));
         store.write("Words", ("de", row_key), Action::Insert(properties)).await?;
     }
-    for layout in &Listed::LAYOUTS[1..] {
+    for layout in &Listed::INFO.layouts[1..] {
         let mut properties = Properties::default();
         properties.push("IndexedEntities", ValueRef::String(&text));
         let row_key = format!("{}-001", layout.name);

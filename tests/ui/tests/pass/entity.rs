@@ -106,6 +106,6 @@ async fn queries(tables: &Tables, post: &Post) -> table_runtime::Result<()> {
 }
 
 pub(crate) fn main() {
-    assert_eq!(Post::LAYOUTS[0].table, "Posts");
+    assert_eq!(Post::INFO.layouts[0].table, "Posts");
     assert_eq!(Post::COLUMNS.title.name(), "title");
 }

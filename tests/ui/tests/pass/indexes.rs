@@ -83,6 +83,6 @@ pub(crate) fn main() {
     let _: Rows<Employee, Done, cost::Lookups> = Employee::by_last_name("Sales").starts_with("S");
     let _: Rows<Copied<Employee>, Done> = Employee::by_newest("Sales").range(SystemTime::UNIX_EPOCH..);
     let _ = (found(), copied());
-    assert_eq!(Employee::LAYOUTS.len(), 14);
-    assert_eq!(Employee::LAYOUTS[0].row_prefix, "id-");
+    assert_eq!(Employee::INFO.layouts.len(), 14);
+    assert_eq!(Employee::INFO.layouts[0].row_prefix, "id-");
 }
