@@ -7,16 +7,15 @@ use futures_util::{StreamExt, future::join_all, stream};
 use crate::{
     BulkFailure, Error, OutcomeUnknownError, Result, RowId, RowNow,
     backend::BoxFuture,
-    index::{EntityWriter, Existing, InTheWay},
+    index::{BegunWrite, Existing, Failure, InTheWay, Verb, attempt, execute_one},
     pacing,
     row::RowKeys,
-    transaction::{EntityWrite, Verb, read, send},
 };
 
 /// A write and its position in the input.
 pub(super) struct PositionedWrite {
     pub(super) position: usize,
-    pub(super) write: EntityWrite<'static>,
+    pub(super) write: BegunWrite,
 }
 
 /// The outcome of a transaction.
@@ -33,13 +32,20 @@ pub(super) struct BatchOutcome {
 
 impl BatchOutcome {
     fn of(writes: &[PositionedWrite]) -> Self {
-        let partition_key = writes.first().map(|placed| placed.write.keys.partition_key.clone()).unwrap_or_default();
+        let partition_key =
+            writes.first().map(|placed| placed.write.entity.keys.partition_key.clone()).unwrap_or_default();
         let entities = writes.len();
         Self { partition_key, entities, written: Vec::new(), missing: Vec::new(), failed: Vec::new(), fatal: false }
     }
 }
 
 impl PositionedWrite {
+    /// Waits, and prepares the write to begin anew after a lost race.
+    async fn begin_anew(&mut self, delays: &mut pacing::Delays, error: Error) -> Result<()> {
+        self.write.write.pause(delays, error).await?;
+        self.write.begin_anew()
+    }
+
     fn failed(&self, error: &Arc<Error>) -> BulkFailure {
         BulkFailure { position: self.position, row: self.write.row_id().ok(), error: error.clone() }
     }
@@ -54,13 +60,13 @@ impl PositionedWrite {
 /// Writes entities with rows that are written in steps of their own, all at the same time.
 pub(super) async fn write_in_steps(writes: Vec<PositionedWrite>) -> BatchOutcome {
     let mut outcome = BatchOutcome::of(&writes);
-    let rows: HashSet<_> = writes.iter().map(|placed| placed.write.keys.clone()).collect();
+    let rows: HashSet<_> = writes.iter().map(|placed| placed.write.entity.keys.clone()).collect();
     let is_of_batch = |RowId { partition_key, row_key, .. }: &RowId| {
         rows.contains(&RowKeys { partition_key: partition_key.clone(), row_key: row_key.clone() })
     };
     let mut waiting = writes;
     while !waiting.is_empty() {
-        let written = join_all(waiting.iter().map(write_alone)).await;
+        let written = join_all(waiting.iter_mut().map(write_alone)).await;
         let mut failed = Vec::new();
         let tried = waiting.len();
         for (placed, written) in waiting.into_iter().zip(written) {
@@ -85,23 +91,12 @@ pub(super) async fn write_in_steps(writes: Vec<PositionedWrite>) -> BatchOutcome
     outcome
 }
 
-/// Writes an entity. Returns false if there was none to remove.
-async fn write_alone(placed: &PositionedWrite) -> Result<bool> {
-    let EntityWrite { write, keys, verb, .. } = &placed.write;
-    let entity = EntityWriter(write);
-    match verb {
-        Verb::Insert(new) => entity.insert(new).await.map(|_| true),
-        Verb::Upsert(new) => entity.upsert(new).await.map(|_| true),
-        Verb::Remove(Some((old, etag))) => match entity.delete(keys, &old.rows, etag).await {
-            Err(Error::ConditionNotMet(_)) => entity.remove(keys).await,
-            Err(Error::NotFound(_)) => Ok(false),
-            deleted => deleted.map(|()| true),
-        },
-        Verb::Delete(Some(old), etag) => match entity.delete(keys, &old.rows, etag).await {
-            Err(Error::NotFound(_)) => Ok(false),
-            deleted => deleted.map(|()| true),
-        },
-        _ => entity.remove(keys).await,
+/// Writes an entity. Returns false if there was none to delete.
+async fn write_alone(placed: &mut PositionedWrite) -> Result<bool> {
+    match execute_one(&mut placed.write).await.map_err(|failure| failure.error) {
+        Ok(_) => Ok(true),
+        Err(error) if is_missing(placed, &error) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -115,58 +110,48 @@ pub(super) async fn write_batch(writes: Vec<PositionedWrite>) -> BatchOutcome {
     let mut later: Vec<PositionedWrite> = Vec::new();
     let mut delays = pacing::delays();
     while let Some(part) = parts.pop().or_else(|| Some(mem::take(&mut later)).filter(|later| !later.is_empty())) {
-        let (positions, mut writes): (Vec<_>, Vec<_>) =
+        let (positions, writes): (Vec<_>, Vec<_>) =
             part.into_iter().map(|placed| (placed.position, placed.write)).unzip();
         if writes.is_empty() {
             continue;
         }
-        let (error, sent) = match read(&writes).await {
-            Ok(read) => match send(&writes, &read, InTheWay::Report).await {
-                Ok(_) => {
-                    outcome.written.extend(positions);
-                    continue;
-                }
-                Err(error) => (error, true),
-            },
-            Err(error) => (error, false),
-        };
-        let mut part: Vec<_> = positions
-            .into_iter()
-            .zip(writes.drain(..))
-            .map(|(position, write)| PositionedWrite { position, write })
-            .collect();
-        match failed_write(&part, &error) {
-            // The row has changed since it was read for this write.
-            Some((at, true)) if sent => match part[at].write.write.pause(&mut delays, error).await {
-                Ok(()) => parts.push(part),
-                Err(error) => {
-                    outcome.failed.push(part.remove(at).failed(&Arc::new(error)));
-                    parts.push(part);
-                }
-            },
-            // The entity has changed since it was loaded: it is read for the next attempt.
-            Some((at, _))
-                if matches!((&part[at].write.verb, &error), (Verb::Remove(Some(_)), Error::ConditionNotMet(_))) =>
-            {
-                part[at].write.verb = Verb::Remove(None);
-                parts.push(part);
+        let Failure { error, lost_race, .. } = match attempt(&writes, InTheWay::Report).await {
+            Ok(_) => {
+                outcome.written.extend(positions);
+                continue;
             }
+            Err(failure) => failure,
+        };
+        let placed = positions.into_iter().zip(writes);
+        let mut part: Vec<_> = placed.map(|(position, write)| PositionedWrite { position, write }).collect();
+        if let Some(at) = lost_race {
+            if let Err(error) = part[at].begin_anew(&mut delays, error).await {
+                outcome.failed.push(part.remove(at).failed(&Arc::new(error)));
+            }
+            parts.push(part);
+            continue;
+        }
+        match failed_write(&part, &error) {
             // If one row is missing, others may be missing too. The same holds for rows that already exist.
-            Some((at, _)) if is_missing(&part[at], &error) => {
+            Some(at) if is_missing(&part[at], &error) => {
                 let (missing, rest) = partition_existing(part, at).await;
                 outcome.missing.extend(missing.iter().map(|placed| placed.position));
                 parts.push(rest);
             }
-            Some((at, _)) if is_in_the_way(&part[at], &error) => {
-                let (there, rest) = partition_existing(part, at).await;
-                outcome.failed.extend(there.iter().map(PositionedWrite::exists));
+            Some(at) if is_in_the_way(&part[at], &error) => {
+                let known = part[at].position;
+                let (mut existing, mut rest) = partition_existing(part, at).await;
+                if existing.is_empty() && !delays.wait(rest[0].write.write.backend()).await {
+                    existing.extend(rest.extract_if(.., |placed| placed.position == known));
+                }
+                outcome.failed.extend(existing.iter().map(PositionedWrite::exists));
                 parts.push(rest);
             }
-            Some((at, _)) if wants_value_of_another(&part, &error) => {
+            Some(at) if wants_value_of_another(&part, &error) => {
                 later.push(part.remove(at));
                 parts.push(part);
             }
-            Some((at, _)) => {
+            Some(at) => {
                 outcome.failed.push(part.remove(at).failed(&Arc::new(error)));
                 parts.push(part);
             }
@@ -193,7 +178,7 @@ pub(super) async fn write_batch(writes: Vec<PositionedWrite>) -> BatchOutcome {
 fn wants_value_of_another(part: &[PositionedWrite], error: &Error) -> bool {
     let Error::UniqueViolation(violation) = error else { return false };
     let is_owner = |placed: &PositionedWrite| {
-        let RowKeys { partition_key, row_key } = &placed.write.keys;
+        let RowKeys { partition_key, row_key } = &placed.write.entity.keys;
         (partition_key, row_key) == (&violation.owner.partition_key, &violation.owner.row_key)
     };
     violation.owner != violation.entity && part.iter().any(is_owner)
@@ -201,12 +186,12 @@ fn wants_value_of_another(part: &[PositionedWrite], error: &Error) -> bool {
 
 /// Checks whether the write is a deletion of a missing row.
 fn is_missing(placed: &PositionedWrite, error: &Error) -> bool {
-    matches!((&placed.write.verb, error), (Verb::Remove(_) | Verb::Delete(..), Error::NotFound(_)))
+    placed.write.entity.verb.deletes() && matches!(error, Error::NotFound(_))
 }
 
 /// Checks whether the write is an insert of a row that already exists.
 fn is_in_the_way(placed: &PositionedWrite, error: &Error) -> bool {
-    matches!((&placed.write.verb, error), (Verb::Insert(_), Error::AlreadyExists(_)))
+    placed.write.entity.verb == Verb::Insert && matches!(error, Error::AlreadyExists(_))
 }
 
 /// Separates the inserts whose rows exist, or the deletions whose rows are missing, from the others. The write at `known`
@@ -215,26 +200,25 @@ fn is_in_the_way(placed: &PositionedWrite, error: &Error) -> bool {
 ///
 /// A pending insert is no row for readers. If it is in the way of an insert, it is deleted.
 async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<PositionedWrite>, Vec<PositionedWrite>) {
-    let is_insert = part.get(known).is_some_and(|placed| matches!(placed.write.verb, Verb::Insert(_)));
-    let looks = match part.first() {
+    let is_insert = part.get(known).is_some_and(|placed| placed.write.entity.verb == Verb::Insert);
+    let rows = match part.first() {
         Some(first) if part.len() > 1 || is_insert => {
-            let keys: Vec<_> = part.iter().map(|placed| &placed.write.keys).collect();
+            let keys: Vec<_> = part.iter().map(|placed| &placed.write.entity.keys).collect();
             first.write.write.existing(&keys).await.unwrap_or_default()
         }
         _ => Vec::new(),
     };
-    let mut looks = looks.into_iter();
+    let mut rows = rows.into_iter();
     let (mut parted, mut rest) = (Vec::new(), Vec::new());
     for (at, placed) in part.into_iter().enumerate() {
-        let look = looks.next();
-        let EntityWrite { write, keys, .. } = &placed.write;
-        let is_parted = match look {
-            Some(Existing::Pending(etag)) if is_insert => {
-                write.clear_pending(keys, &etag).await.is_err() && at == known
-            }
-            Some(Existing::Committed) if is_insert => true,
-            Some(Existing::None | Existing::Pending(_)) if !is_insert => true,
-            _ => at == known,
+        let BegunWrite { write, entity } = &placed.write;
+        let is_parted = match rows.next() {
+            Some(existing) if is_insert => match write.make_way(&entity.keys, existing).await {
+                Ok(has_way) => !has_way,
+                Err(_) => at == known,
+            },
+            Some(existing) => !matches!(existing, Existing::Committed) || at == known,
+            None => at == known,
         };
         if is_parted { parted.push(placed) } else { rest.push(placed) }
     }
@@ -250,9 +234,9 @@ async fn lost(part: &[PositionedWrite], error: OutcomeUnknownError) -> Vec<BulkF
     for placed in part {
         let OutcomeUnknownError { operation, row, reason, now } = &error;
         failures.push(Box::pin(async move {
-            let EntityWrite { write, keys, .. } = &placed.write;
-            let own = write.row_id(keys);
-            let now = if is_answered && own != *row { write.now(keys).await } else { now.clone() };
+            let BegunWrite { write, entity } = &placed.write;
+            let own = write.row_id(&entity.keys);
+            let now = if is_answered && own != *row { write.now(&entity.keys).await } else { now.clone() };
             let error = OutcomeUnknownError { operation, row: own, reason: reason.clone(), now };
             placed.failed(&Arc::new(Box::new(error).into()))
         }));
@@ -260,27 +244,23 @@ async fn lost(part: &[PositionedWrite], error: OutcomeUnknownError) -> Vec<BulkF
     stream::iter(failures).buffered(pacing::CONCURRENCY).collect().await
 }
 
-/// Returns the position of the write at which a transaction failed, and true if the write can be tried again unchanged.
-fn failed_write(part: &[PositionedWrite], error: &Error) -> Option<(usize, bool)> {
-    let by_row_key = |row: &RowId| part.iter().position(|placed| placed.write.keys.row_key == row.row_key);
-    match error {
-        Error::AlreadyExists(row) | Error::ConditionNotMet(row) | Error::NotFound(row) => {
-            let at = by_row_key(row)?;
-            let write = &part[at].write;
-            let read = write.reads() && !matches!((&write.verb, error), (Verb::Remove(_), Error::NotFound(_)));
-            Some((at, read))
+/// Returns the position of the write at which a transaction failed.
+fn failed_write(part: &[PositionedWrite], error: &Error) -> Option<usize> {
+    let row = match error {
+        Error::AlreadyExists(row) | Error::ConditionNotMet(row) | Error::NotFound(row) | Error::Damaged { row, .. } => {
+            row
         }
-        Error::UniqueViolation(violation) => Some((by_row_key(&violation.entity)?, false)),
+        Error::UniqueViolation(violation) => &violation.entity,
         // The stored row has another key than its fields.
-        Error::Key(error) => Some((by_row_key(error.row.as_ref()?)?, false)),
-        Error::Limit(limit) => Some((by_row_key(limit.row.as_ref()?)?, false)),
+        Error::Key(error) => error.row.as_ref()?,
+        Error::Limit(limit) => limit.row.as_ref()?,
         // The row that was read for the write.
-        Error::Version(version) => Some((by_row_key(&version.row)?, false)),
-        Error::Property(property) => Some((by_row_key(&property.row)?, false)),
-        Error::UnknownProperties(unknown) => Some((by_row_key(&unknown.row)?, false)),
-        Error::Damaged { row, .. } => Some((by_row_key(row)?, false)),
-        _ => None,
-    }
+        Error::Version(version) => &version.row,
+        Error::Property(property) => &property.row,
+        Error::UnknownProperties(unknown) => &unknown.row,
+        _ => return None,
+    };
+    part.iter().position(|placed| placed.write.entity.keys.row_key == row.row_key)
 }
 
 /// Checks whether an error concerns the entities that were written, and not the store.

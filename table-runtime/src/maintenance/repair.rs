@@ -12,10 +12,7 @@ use super::{
 use crate::{
     ETag, Error, Properties, Result, TableEntity, Tables,
     backend::{Action, BoxFuture, IfMatch},
-    index::{
-        Change, EntityWriter, FoundEntity, IndexRows, Lists, MAX_ATTEMPTS, Precondition, Propagation, Schema, Write,
-        WrittenRow,
-    },
+    index::{Change, FoundEntity, InTheWay, Planned, Precondition, Schema, Write, WrittenRow, commit},
     layout::{Holds, Scope},
     observe::observed,
     pacing,
@@ -154,9 +151,9 @@ impl Repairer<'_> {
             }
             (Finding::StaleRow { .. }, Some((keys, etag))) => {
                 let stale = WrittenRow { layout: *layout, keys: keys.clone(), etag: etag.clone() };
-                IndexRows(self.0).roll_back(entity, vec![stale], None).await;
+                self.0.roll_back(entity, vec![stale], &mut None).await;
             }
-            (Finding::StaleRow { row, .. }, None) => Lists(self.0).remove(*layout, entity, row).await?,
+            (Finding::StaleRow { row, .. }, None) => self.0.remove_from_list(*layout, entity, row).await?,
             (Finding::TwoOwners { .. } | Finding::Foreign { .. }, _) => return Ok(Some(finding.clone())),
             _ => match self.reindex(entity, *layout, Vec::new()).await {
                 Err(Error::UniqueViolation(violation)) => return Ok(Some(Finding::two_owners(*violation))),
@@ -175,7 +172,7 @@ impl Repairer<'_> {
         if row.is_none_or(|row| row.etag != *etag) {
             return Ok(false);
         }
-        Ok(layout == 0 || self.0.entity(entity).await?.is_none_or(|found| found.encoded.keys(layout) != Some(keys)))
+        Ok(layout == 0 || self.0.entity(entity).await?.is_none_or(|found| !found.encoded.has(layout, keys)))
     }
 
     /// Writes an entity's row in an index, as an update that changes nothing would, and returns whether the entity
@@ -189,7 +186,7 @@ impl Repairer<'_> {
         if reindexed.is_err() && !written.is_empty() {
             self.fence(keys).await;
         }
-        IndexRows(self.0).roll_back(keys, written, None).await;
+        self.0.roll_back(keys, written, &mut None).await;
         reindexed
     }
 
@@ -211,21 +208,20 @@ impl Repairer<'_> {
     /// Fences an entity, so that no writer that read it before can commit. If that fails, a repair finds the rows that
     /// are left.
     async fn fence(&self, keys: &RowKeys) {
-        for _ in 0..MAX_ATTEMPTS {
-            let Ok(Some(found)) = self.0.committed(keys).await else { return };
-            match self.0.fence(&found).await {
-                Err(Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => {}
-                _ => return,
-            }
-        }
+        let mut delays = pacing::delays();
+        while let Ok(Some(found)) = self.0.committed(keys).await
+            && self.0.fence(&found).await.is_ok_and(|answer| !answer.is_settled())
+            && delays.wait(self.0.backend()).await
+        {}
     }
 
     /// Adds the rows that it wrote to `unfenced`, unless the entity got its new version after them.
     async fn reindex_found(&self, found: &FoundEntity, layout: usize, unfenced: &mut Vec<WrittenRow>) -> Result<()> {
         let (schema, keys) = (&self.0.schema, &found.encoded.primary().keys);
-        let layouts: Vec<_> = schema.before_commit().filter(|other| *other == layout).collect();
+        let rows = schema.before_commit().filter(|other| *other == layout);
+        let rows: Vec<_> = rows.flat_map(|layout| found.encoded.rows_in(layout)).collect();
         let etag = found.row.etag.clone();
-        let written = match IndexRows(self.0).write(&found.encoded, &layouts, Precondition::Version(&etag)).await {
+        let written = match self.0.write_rows(&rows, keys, Precondition::Version(&etag)).await {
             Ok(written) => written,
             Err((error, written)) => {
                 unfenced.extend(written);
@@ -234,15 +230,13 @@ impl Repairer<'_> {
         };
         // For this index, the entity is a new one.
         let mut old = found.encoded.clone().into_loaded();
-        if let Some(row) = old.get_mut(layout) {
-            *row = None;
-        }
-        let change = Change { old: Some(&old), new: Some(&found.encoded) };
-        let fence = Action::Merge(Properties::default(), IfMatch::ETag(etag));
+        old.retain(|row| row.layout != layout);
+        let change = Change { old: &old, new: &found.encoded.rows };
+        let action = Action::Merge(Properties::default(), IfMatch::ETag(etag));
         let index = schema.layouts[layout].index.as_ref();
         let is_copy = index.is_some_and(|index| index.scope == Scope::CrossPartition && index.holds == Holds::Copy);
-        match EntityWriter(self.0).commit(&change, keys, fence).await {
-            Ok(_) if is_copy => Propagation(self.0).until_stable(keys, Vec::new()).await,
+        match commit(&[Planned { write: self.0, change, keys, action }], InTheWay::Look).await {
+            Ok(_) if is_copy => self.0.propagate_until_stable(keys, Vec::new()).await,
             Ok(_) => Ok(()),
             Err(error) => {
                 unfenced.extend(written);

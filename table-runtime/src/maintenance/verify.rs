@@ -21,7 +21,7 @@ use super::{
 use crate::{
     ETag, Result, Row, RowId, TableEntity, Tables,
     backend::BoxFuture,
-    index::{EncodedRow, FoundEntity, Lists, MAX_ATTEMPTS, Schema, Write},
+    index::{EncodedRow, FoundEntity, Schema, Write},
     layout::Holds,
     observe::{ObservedStream, observed},
     pacing,
@@ -79,13 +79,14 @@ impl Inspector<'_> {
     ) -> Result<Vec<LocatedFinding>> {
         let keys = found.row.as_ref().keys();
         // A writer may be active. An entity that it changes meanwhile is checked again.
-        for _ in 0..MAX_ATTEMPTS {
+        let mut delays = pacing::delays();
+        loop {
             if found.pending.is_some() {
                 return Ok(vec![pending(table, keys, found.row.etag)]);
             }
             let mut findings = Vec::new();
             for layout in layouts {
-                findings.extend(without_unreadable(self.missing(&found, *layout).await.map(Vec::from_iter))?);
+                findings.extend(without_unreadable(self.missing(&found, *layout).await)?);
             }
             if findings.is_empty() {
                 return Ok(findings);
@@ -95,16 +96,19 @@ impl Inspector<'_> {
                 Some(now) => found = now,
                 None => return Ok(Vec::new()),
             }
+            if !delays.wait(self.0.backend()).await {
+                return Ok(Vec::new());
+            }
         }
-        Ok(Vec::new())
     }
 
-    /// Returns the finding if the entity's row in the index is missing or wrong.
-    pub(super) async fn missing(&self, found: &FoundEntity, layout: usize) -> Result<Option<LocatedFinding>> {
-        match found.encoded.row(layout) {
-            Some(row) => self.check_row_of(layout, &found.encoded.primary().keys, row).await,
-            None => Ok(None),
+    /// Returns a finding for each of the entity's rows in the index that is missing or wrong.
+    pub(super) async fn missing(&self, found: &FoundEntity, layout: usize) -> Result<Vec<LocatedFinding>> {
+        let mut findings = Vec::new();
+        for row in found.encoded.rows_in(layout) {
+            findings.extend(self.check_row_of(layout, &found.encoded.primary().keys, row).await?);
         }
+        Ok(findings)
     }
 
     async fn check_row_of(&self, layout: usize, entity: &RowKeys, row: &EncodedRow) -> Result<Option<LocatedFinding>> {
@@ -118,7 +122,7 @@ impl Inspector<'_> {
             located(Finding::MissingRow { index, row, entity }, at)
         };
         if schema.holds(layout) == Holds::List {
-            let is_listed = Lists(self.0).contains(&row.keys, entity).await?;
+            let is_listed = self.0.is_listed(&row.keys, entity).await?;
             return Ok(if is_listed { None } else { missing(None) });
         }
         let Some(stored) = self.0.get(info.table, &row.keys).await? else { return Ok(missing(None)) };
@@ -160,7 +164,7 @@ impl Inspector<'_> {
     /// Checks whether an index row points to an entity that has it, committed or pending. A pending entity is a finding
     /// of its own.
     async fn points_to_any_entity(&self, layout: usize, keys: &RowKeys, entity: &RowKeys) -> Result<bool> {
-        Ok(self.0.entity(entity).await?.is_some_and(|found| found.encoded.keys(layout) == Some(keys)))
+        Ok(self.0.entity(entity).await?.is_some_and(|found| found.encoded.has(layout, keys)))
     }
 
     /// Returns a finding for each of these entities in a list that is missing or has another value.
@@ -184,7 +188,7 @@ impl Inspector<'_> {
     async fn is_listed_correctly(&self, layout: usize, list: &RowKeys, entity: &RowKeys) -> Result<bool> {
         Ok(self.points_to_any_entity(layout, list, entity).await?
             // If a writer was active, it has changed the list or the entity by now.
-            || !Lists(self.0).contains(list, entity).await?
+            || !self.0.is_listed(list, entity).await?
             || self.0.is_taken(layout, list, entity).await?)
     }
 }
