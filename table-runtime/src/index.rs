@@ -123,6 +123,6 @@ pub(crate) use change::{Change, Planned};
 pub(crate) use claim::Precondition;
 pub(crate) use commit::{InTheWay, commit};
 pub(crate) use entity_write::{BegunWrite, EntityWrite, Verb};
-pub(crate) use execute::{Failure, Written, attempt, check, execute, execute_one};
+pub(crate) use execute::{WriteFailure, Written, attempt, check, execute, execute_one};
 pub(crate) use schema::{Encoded, EncodedRow, FoundEntity, Schema};
-pub(crate) use write::{Existing, Occupant, Write, WrittenRow};
+pub(crate) use write::{EntityState, Occupant, Write, WrittenRow};

@@ -6,7 +6,7 @@ use crate::{
     codec,
     column::{Set, Sets},
     entity::{StoredState, WriteEntity},
-    index::{BegunWrite, EntityWrite, Failure, Schema, Verb, Write, execute_one},
+    index::{BegunWrite, EntityWrite, Schema, Verb, Write, WriteFailure, execute_one},
     observe::{Observed, observed},
     query::OwnKey,
     read::Plan,
@@ -236,8 +236,10 @@ impl Tables {
             let mut begun = begun?;
             let written = match execute_one(&mut begun).await {
                 Ok(written) => written,
-                Err(Failure { error, version, .. }) => {
-                    version.iter().for_each(|version| state.set_etag(version));
+                Err(WriteFailure { error, version, .. }) => {
+                    if let Some(version) = version {
+                        state.set_etag(&version);
+                    }
                     return Err(error);
                 }
             };
@@ -259,7 +261,7 @@ impl Tables {
         Box::pin(self.observed(schema, Verb::Remove.name(), async move {
             match execute_one(&mut begun?).await {
                 Ok(_) => Ok(true),
-                Err(Failure { error: Error::NotFound(_), .. }) => Ok(false),
+                Err(WriteFailure { error: Error::NotFound(_), .. }) => Ok(false),
                 Err(failure) => Err(failure.error),
             }
         }))

@@ -345,7 +345,7 @@ impl<'a> BulkWriter<'a> {
         (self.waiting, self.waiting_bytes) = (0, 0);
         let mut batches: Vec<_> = mem::take(&mut self.open).into_values().collect();
         // The order is that of the input. The order of the map differs in every run.
-        batches.sort_by_key(|batch| batch.writes.first().map(|placed| placed.position));
+        batches.sort_by_key(|batch| batch.writes.first().map(|entry| entry.position));
         self.packed.extend(batches);
     }
 
@@ -379,8 +379,8 @@ impl<'a> BulkWriter<'a> {
             let OpenBatch { writes, own_rows, .. } = batch;
             self.in_flight_entities += writes.len();
             self.in_flight_rows.extend(&own_rows);
-            if let Some(placed) = writes.first() {
-                *self.in_flight_partitions.entry(placed.write.entity.keys.partition_key.clone()).or_default() += 1;
+            if let Some(entry) = writes.first() {
+                *self.in_flight_partitions.entry(entry.write.entity.keys.partition_key.clone()).or_default() += 1;
             }
             let takes_steps = self.steps.is_some();
             self.in_flight.push(Box::pin(async move {
@@ -405,7 +405,7 @@ impl<'a> BulkWriter<'a> {
     /// Checks whether a transaction in flight has to complete before this batch is sent.
     fn conflicts_with_in_flight(&self, batch: &OpenBatch) -> bool {
         let has_partition =
-            |placed: &PositionedWrite| self.in_flight_partitions.contains_key(&placed.write.entity.keys.partition_key);
+            |entry: &PositionedWrite| self.in_flight_partitions.contains_key(&entry.write.entity.keys.partition_key);
         batch.own_rows.iter().any(|row| self.in_flight_rows.contains(row))
             || self.one_by_one && batch.writes.first().is_some_and(has_partition)
     }

@@ -7,7 +7,7 @@ use futures_util::{StreamExt, future::join_all, stream};
 use crate::{
     BulkFailure, Error, OutcomeUnknownError, Result, RowId, RowNow,
     backend::BoxFuture,
-    index::{BegunWrite, Existing, Failure, InTheWay, Verb, attempt, execute_one},
+    index::{BegunWrite, EntityState, InTheWay, Verb, WriteFailure, attempt, execute_one},
     pacing,
     row::RowKeys,
 };
@@ -33,7 +33,7 @@ pub(super) struct BatchOutcome {
 impl BatchOutcome {
     fn of(writes: &[PositionedWrite]) -> Self {
         let partition_key =
-            writes.first().map(|placed| placed.write.entity.keys.partition_key.clone()).unwrap_or_default();
+            writes.first().map(|entry| entry.write.entity.keys.partition_key.clone()).unwrap_or_default();
         let entities = writes.len();
         Self { partition_key, entities, written: Vec::new(), missing: Vec::new(), failed: Vec::new(), fatal: false }
     }
@@ -60,7 +60,7 @@ impl PositionedWrite {
 /// Writes entities with rows that are written in steps of their own, all at the same time.
 pub(super) async fn write_in_steps(writes: Vec<PositionedWrite>) -> BatchOutcome {
     let mut outcome = BatchOutcome::of(&writes);
-    let rows: HashSet<_> = writes.iter().map(|placed| placed.write.entity.keys.clone()).collect();
+    let rows: HashSet<_> = writes.iter().map(|entry| entry.write.entity.keys.clone()).collect();
     let is_of_batch = |RowId { partition_key, row_key, .. }: &RowId| {
         rows.contains(&RowKeys { partition_key: partition_key.clone(), row_key: row_key.clone() })
     };
@@ -69,22 +69,22 @@ pub(super) async fn write_in_steps(writes: Vec<PositionedWrite>) -> BatchOutcome
         let written = join_all(waiting.iter_mut().map(write_alone)).await;
         let mut failed = Vec::new();
         let tried = waiting.len();
-        for (placed, written) in waiting.into_iter().zip(written) {
+        for (entry, written) in waiting.into_iter().zip(written) {
             match written {
-                Ok(true) => outcome.written.push(placed.position),
-                Ok(false) => outcome.missing.push(placed.position),
-                Err(error) => failed.push((placed, error)),
+                Ok(true) => outcome.written.push(entry.position),
+                Ok(false) => outcome.missing.push(entry.position),
+                Err(error) => failed.push((entry, error)),
             }
         }
         // An entity that needs a unique value of another entity is tried again after that one was written.
         let may_succeed = failed.len() < tried;
         waiting = Vec::new();
-        for (placed, error) in failed {
+        for (entry, error) in failed {
             if may_succeed && matches!(&error, Error::UniqueViolation(violation) if is_of_batch(&violation.owner)) {
-                waiting.push(placed);
+                waiting.push(entry);
             } else {
                 outcome.fatal |= !is_of_entity(&error);
-                outcome.failed.push(placed.failed(&Arc::new(error)));
+                outcome.failed.push(entry.failed(&Arc::new(error)));
             }
         }
     }
@@ -92,106 +92,128 @@ pub(super) async fn write_in_steps(writes: Vec<PositionedWrite>) -> BatchOutcome
 }
 
 /// Writes an entity. Returns false if there was none to delete.
-async fn write_alone(placed: &mut PositionedWrite) -> Result<bool> {
-    match execute_one(&mut placed.write).await.map_err(|failure| failure.error) {
+async fn write_alone(entry: &mut PositionedWrite) -> Result<bool> {
+    match execute_one(&mut entry.write).await.map_err(|failure| failure.error) {
         Ok(_) => Ok(true),
-        Err(error) if is_missing(placed, &error) => Ok(false),
+        Err(error) if is_missing(entry, &error) => Ok(false),
         Err(error) => Err(error),
     }
 }
 
+/// A transaction that is written without the entities that fail.
+struct Batch {
+    outcome: BatchOutcome,
+    /// The transactions that are left. One that is too large is divided into halves.
+    parts: Vec<Vec<PositionedWrite>>,
+    /// Entities that need a unique value of another entity of the batch. They wait until that one is written or has
+    /// failed.
+    later: Vec<PositionedWrite>,
+    delays: pacing::Delays,
+}
+
 /// Writes a transaction without the entities that fail.
 pub(super) async fn write_batch(writes: Vec<PositionedWrite>) -> BatchOutcome {
-    let mut outcome = BatchOutcome::of(&writes);
-    // A part that is too large for one transaction is divided into halves.
-    let mut parts = vec![writes];
-    // An entity that needs a unique value of another entity of the batch waits until that entity is written or has
-    // failed.
-    let mut later: Vec<PositionedWrite> = Vec::new();
-    let mut delays = pacing::delays();
-    while let Some(part) = parts.pop().or_else(|| Some(mem::take(&mut later)).filter(|later| !later.is_empty())) {
-        let (positions, writes): (Vec<_>, Vec<_>) =
-            part.into_iter().map(|placed| (placed.position, placed.write)).unzip();
-        if writes.is_empty() {
+    let outcome = BatchOutcome::of(&writes);
+    let mut batch = Batch { outcome, parts: vec![writes], later: Vec::new(), delays: pacing::delays() };
+    while let Some(part) = batch.next_part() {
+        let (positions, writes): (Vec<_>, Vec<_>) = part.into_iter().map(|entry| (entry.position, entry.write)).unzip();
+        let Err(WriteFailure { error, lost_race, .. }) = attempt(&writes, InTheWay::Report).await else {
+            batch.outcome.written.extend(positions);
             continue;
-        }
-        let Failure { error, lost_race, .. } = match attempt(&writes, InTheWay::Report).await {
-            Ok(_) => {
-                outcome.written.extend(positions);
-                continue;
-            }
-            Err(failure) => failure,
         };
-        let placed = positions.into_iter().zip(writes);
-        let mut part: Vec<_> = placed.map(|(position, write)| PositionedWrite { position, write }).collect();
+        let entries = positions.into_iter().zip(writes);
+        let part: Vec<_> = entries.map(|(position, write)| PositionedWrite { position, write }).collect();
         if let Some(at) = lost_race {
-            if let Err(error) = part[at].begin_anew(&mut delays, error).await {
-                outcome.failed.push(part.remove(at).failed(&Arc::new(error)));
-            }
-            parts.push(part);
-            continue;
+            batch.begin_anew(part, at, error).await;
+        } else if let Some(at) = failed_write(&part, &error) {
+            batch.fail_at(part, at, error).await;
+        } else {
+            batch.fail(part, error).await;
         }
-        match failed_write(&part, &error) {
-            // If one row is missing, others may be missing too. The same holds for rows that already exist.
-            Some(at) if is_missing(&part[at], &error) => {
-                let (missing, rest) = partition_existing(part, at).await;
-                outcome.missing.extend(missing.iter().map(|placed| placed.position));
-                parts.push(rest);
+    }
+    batch.outcome
+}
+
+impl Batch {
+    fn next_part(&mut self) -> Option<Vec<PositionedWrite>> {
+        self.parts.retain(|part| !part.is_empty());
+        self.parts.pop().or_else(|| Some(mem::take(&mut self.later)).filter(|later| !later.is_empty()))
+    }
+
+    /// Handles a transaction in which this write lost a race.
+    async fn begin_anew(&mut self, mut part: Vec<PositionedWrite>, at: usize, error: Error) {
+        if let Err(error) = part[at].begin_anew(&mut self.delays, error).await {
+            self.outcome.failed.push(part.remove(at).failed(&Arc::new(error)));
+        }
+        self.parts.push(part);
+    }
+
+    /// Handles a transaction that failed at this write.
+    async fn fail_at(&mut self, mut part: Vec<PositionedWrite>, at: usize, error: Error) {
+        // If one row is missing, others may be missing too. The same holds for rows that already exist.
+        if is_missing(&part[at], &error) {
+            let (missing, rest) = partition_existing(part, at).await;
+            self.outcome.missing.extend(missing.iter().map(|entry| entry.position));
+            return self.parts.push(rest);
+        }
+        if is_in_the_way(&part[at], &error) {
+            let known = part[at].position;
+            let (mut existing, mut rest) = partition_existing(part, at).await;
+            if existing.is_empty() && !self.delays.wait(rest[0].write.write.backend()).await {
+                existing.extend(rest.extract_if(.., |entry| entry.position == known));
             }
-            Some(at) if is_in_the_way(&part[at], &error) => {
-                let known = part[at].position;
-                let (mut existing, mut rest) = partition_existing(part, at).await;
-                if existing.is_empty() && !delays.wait(rest[0].write.write.backend()).await {
-                    existing.extend(rest.extract_if(.., |placed| placed.position == known));
-                }
-                outcome.failed.extend(existing.iter().map(PositionedWrite::exists));
-                parts.push(rest);
-            }
-            Some(at) if wants_value_of_another(&part, &error) => {
-                later.push(part.remove(at));
-                parts.push(part);
-            }
-            Some(at) => {
-                outcome.failed.push(part.remove(at).failed(&Arc::new(error)));
-                parts.push(part);
-            }
-            None if matches!(error, Error::Limit(_)) && part.len() > 1 => {
+            self.outcome.failed.extend(existing.iter().map(PositionedWrite::exists));
+            return self.parts.push(rest);
+        }
+        let entry = part.remove(at);
+        if wants_value_of_another(&part, &error) {
+            self.later.push(entry);
+        } else {
+            self.outcome.failed.push(entry.failed(&Arc::new(error)));
+        }
+        self.parts.push(part);
+    }
+
+    /// Handles a transaction that failed as a whole.
+    async fn fail(&mut self, mut part: Vec<PositionedWrite>, error: Error) {
+        match error {
+            Error::Limit(_) if part.len() > 1 => {
                 let half = part.split_off(part.len() / 2);
-                parts.extend([half, part]);
+                self.parts.extend([half, part]);
             }
-            None if let Error::OutcomeUnknown(error) = error => outcome.failed.extend(lost(&part, *error).await),
-            None => {
-                outcome.fatal |= !is_of_entity(&error);
-                let error = Arc::new(error);
-                outcome.failed.extend(part.iter().map(|placed| placed.failed(&error)));
-                if outcome.fatal {
-                    outcome.failed.extend(parts.iter().flatten().chain(&later).map(|placed| placed.failed(&error)));
-                    break;
+            Error::OutcomeUnknown(error) => self.outcome.failed.extend(lost(&part, *error).await),
+            error => {
+                let is_fatal = !is_of_entity(&error);
+                if is_fatal {
+                    part.extend(self.parts.drain(..).flatten());
+                    part.append(&mut self.later);
                 }
+                self.outcome.fatal |= is_fatal;
+                let error = Arc::new(error);
+                self.outcome.failed.extend(part.iter().map(|entry| entry.failed(&error)));
             }
         }
     }
-    outcome
 }
 
 /// Checks whether the value that an entity wants belongs to another entity of the same transaction.
 fn wants_value_of_another(part: &[PositionedWrite], error: &Error) -> bool {
     let Error::UniqueViolation(violation) = error else { return false };
-    let is_owner = |placed: &PositionedWrite| {
-        let RowKeys { partition_key, row_key } = &placed.write.entity.keys;
+    let is_owner = |entry: &PositionedWrite| {
+        let RowKeys { partition_key, row_key } = &entry.write.entity.keys;
         (partition_key, row_key) == (&violation.owner.partition_key, &violation.owner.row_key)
     };
     violation.owner != violation.entity && part.iter().any(is_owner)
 }
 
 /// Checks whether the write is a deletion of a missing row.
-fn is_missing(placed: &PositionedWrite, error: &Error) -> bool {
-    placed.write.entity.verb.deletes() && matches!(error, Error::NotFound(_))
+fn is_missing(entry: &PositionedWrite, error: &Error) -> bool {
+    entry.write.entity.verb.deletes() && matches!(error, Error::NotFound(_))
 }
 
 /// Checks whether the write is an insert of a row that already exists.
-fn is_in_the_way(placed: &PositionedWrite, error: &Error) -> bool {
-    placed.write.entity.verb == Verb::Insert && matches!(error, Error::AlreadyExists(_))
+fn is_in_the_way(entry: &PositionedWrite, error: &Error) -> bool {
+    entry.write.entity.verb == Verb::Insert && matches!(error, Error::AlreadyExists(_))
 }
 
 /// Separates the inserts whose rows exist, or the deletions whose rows are missing, from the others. The write at `known`
@@ -200,27 +222,27 @@ fn is_in_the_way(placed: &PositionedWrite, error: &Error) -> bool {
 ///
 /// A pending insert is no row for readers. If it is in the way of an insert, it is deleted.
 async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<PositionedWrite>, Vec<PositionedWrite>) {
-    let is_insert = part.get(known).is_some_and(|placed| placed.write.entity.verb == Verb::Insert);
+    let is_insert = part.get(known).is_some_and(|entry| entry.write.entity.verb == Verb::Insert);
     let rows = match part.first() {
         Some(first) if part.len() > 1 || is_insert => {
-            let keys: Vec<_> = part.iter().map(|placed| &placed.write.entity.keys).collect();
+            let keys: Vec<_> = part.iter().map(|entry| &entry.write.entity.keys).collect();
             first.write.write.existing(&keys).await.unwrap_or_default()
         }
         _ => Vec::new(),
     };
     let mut rows = rows.into_iter();
     let (mut parted, mut rest) = (Vec::new(), Vec::new());
-    for (at, placed) in part.into_iter().enumerate() {
-        let BegunWrite { write, entity } = &placed.write;
+    for (at, entry) in part.into_iter().enumerate() {
+        let BegunWrite { write, entity } = &entry.write;
         let is_parted = match rows.next() {
             Some(existing) if is_insert => match write.make_way(&entity.keys, existing).await {
                 Ok(has_way) => !has_way,
                 Err(_) => at == known,
             },
-            Some(existing) => !matches!(existing, Existing::Committed) || at == known,
+            Some(existing) => !matches!(existing, EntityState::Committed) || at == known,
             None => at == known,
         };
-        if is_parted { parted.push(placed) } else { rest.push(placed) }
+        if is_parted { parted.push(entry) } else { rest.push(entry) }
     }
     (parted, rest)
 }
@@ -231,14 +253,14 @@ async fn lost(part: &[PositionedWrite], error: OutcomeUnknownError) -> Vec<BulkF
     // If the store does not answer, each read would wait for as long as the first one.
     let is_answered = !matches!(error.now, RowNow::Unread(_));
     let mut failures: Vec<BoxFuture<'_, BulkFailure>> = Vec::with_capacity(part.len());
-    for placed in part {
+    for entry in part {
         let OutcomeUnknownError { operation, row, reason, now } = &error;
         failures.push(Box::pin(async move {
-            let BegunWrite { write, entity } = &placed.write;
+            let BegunWrite { write, entity } = &entry.write;
             let own = write.row_id(&entity.keys);
-            let now = if is_answered && own != *row { write.now(&entity.keys).await } else { now.clone() };
+            let now = if is_answered && own != *row { write.row_now(&entity.keys).await } else { now.clone() };
             let error = OutcomeUnknownError { operation, row: own, reason: reason.clone(), now };
-            placed.failed(&Arc::new(Box::new(error).into()))
+            entry.failed(&Arc::new(Box::new(error).into()))
         }));
     }
     stream::iter(failures).buffered(pacing::CONCURRENCY).collect().await
@@ -260,7 +282,7 @@ fn failed_write(part: &[PositionedWrite], error: &Error) -> Option<usize> {
         Error::UnknownProperties(unknown) => &unknown.row,
         _ => return None,
     };
-    part.iter().position(|placed| placed.write.entity.keys.row_key == row.row_key)
+    part.iter().position(|entry| entry.write.entity.keys.row_key == row.row_key)
 }
 
 /// Checks whether an error concerns the entities that were written, and not the store.

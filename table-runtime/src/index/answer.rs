@@ -3,7 +3,7 @@
 use crate::{ETag, Error, OutcomeUnknownError, Result};
 
 /// The answer to a request that writes rows.
-pub(crate) enum Answer {
+pub(crate) enum WriteAnswer {
     /// The request was carried out, and gave its first row this version.
     Done(Option<ETag>),
     /// The condition of the request does not hold: another writer was faster. Nothing was written.
@@ -12,7 +12,7 @@ pub(crate) enum Answer {
     Lost(Box<OutcomeUnknownError>),
 }
 
-impl Answer {
+impl WriteAnswer {
     /// Returns the answer in the result of a request.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 
 use super::{
-    answer::Answer,
+    answer::WriteAnswer,
     schema::{EncodedRow, FoundEntity},
     write::{Write, WrittenRow, single},
 };
@@ -68,9 +68,9 @@ impl Write {
         let mut delays = pacing::delays();
         loop {
             match self.send(&group).await? {
-                Answer::Done(etag) => return etag.ok_or_else(|| self.no_etag("upsert", &row.keys)),
-                Answer::LostRace(error) => return Err(error),
-                Answer::Lost(error) => self.pause(&mut delays, self.no_answer(error.reason)).await?,
+                WriteAnswer::Done(etag) => return etag.ok_or_else(|| self.no_etag("upsert", &row.keys)),
+                WriteAnswer::LostRace(error) => return Err(error),
+                WriteAnswer::Lost(error) => self.pause(&mut delays, self.no_answer(error.reason)).await?,
             }
         }
     }
@@ -87,7 +87,7 @@ impl Write {
         loop {
             let mut answer = self.send(&insert).await?;
             // If the value is not reserved now, the claim shows who has it: also this write, if an answer was lost.
-            if !matches!(answer, Answer::Done(Some(_)))
+            if !matches!(answer, WriteAnswer::Done(Some(_)))
                 && let Some(claim) = self.get(table, &row.keys).await?
             {
                 let owner = self.schema.owner(row.layout, &claim)?;
@@ -102,7 +102,7 @@ impl Write {
                 let replace = Action::Replace(properties.clone(), IfMatch::ETag(claim.etag));
                 answer = self.send(&single(table, &row.keys, replace)?).await?;
             }
-            if let Answer::Done(Some(etag)) = answer {
+            if let WriteAnswer::Done(Some(etag)) = answer {
                 return Ok(etag);
             }
             let error = match answer.lost() {
@@ -195,7 +195,7 @@ impl Write {
         let has = |row: &WrittenRow| found.encoded.has(row.layout, &row.keys);
         let mut rewritten = Vec::new();
         if !rows.iter().all(has) {
-            let Answer::Done(fenced) = self.fence(found).await? else { return Ok(rows) };
+            let WriteAnswer::Done(fenced) = self.fence(found).await? else { return Ok(rows) };
             if fenced.is_some() && version.as_ref() == Some(&found.row.etag) {
                 *version = fenced;
             }
@@ -220,7 +220,7 @@ impl Write {
         }
         let replace = Action::Replace(self.index_properties(present), IfMatch::ETag(row.etag.clone()));
         match self.send(&single(table, &row.keys, replace).ok()?).await {
-            Ok(Answer::Done(Some(etag))) => Some(WrittenRow { etag, ..row }),
+            Ok(WriteAnswer::Done(Some(etag))) => Some(WrittenRow { etag, ..row }),
             _ => None,
         }
     }
@@ -239,9 +239,9 @@ impl Write {
             }
             let Some(found) = found else { break };
             match self.fence(&found).await? {
-                Answer::Done(_) => break,
-                Answer::LostRace(error) => self.pause(&mut delays, error).await?,
-                Answer::Lost(error) => self.pause(&mut delays, error.into()).await?,
+                WriteAnswer::Done(_) => break,
+                WriteAnswer::LostRace(error) => self.pause(&mut delays, error).await?,
+                WriteAnswer::Lost(error) => self.pause(&mut delays, error.into()).await?,
             }
         }
         self.delete_row(table.into(), &row.keys, &row.etag).await.map(drop)
@@ -278,8 +278,8 @@ impl Write {
             let WrittenRow { layout, keys, etag } = &row;
             let info = &self.schema.layouts[*layout];
             let deleted = match self.delete_row(info.table.into(), keys, etag).await {
-                Ok(Answer::LostRace(Error::ConditionNotMet(_))) => self.own_row(*layout, keys, owner).await,
-                Ok(Answer::Lost(error)) => Err(error.into()),
+                Ok(WriteAnswer::LostRace(Error::ConditionNotMet(_))) => self.own_row(*layout, keys, owner).await,
+                Ok(WriteAnswer::Lost(error)) => Err(error.into()),
                 deleted => deleted.map(|_| None),
             };
             deleted.unwrap_or_else(|error| {

@@ -103,7 +103,7 @@ impl EntityWrite {
 
     /// Returns the change of some properties, of the row in this version if there is one.
     pub(crate) fn patch(keys: RowKeys, set: Properties, expected: Option<ETag>) -> Self {
-        Self { set, expected, ..Self::new(Verb::Patch, keys) }
+        Self { expected, set, ..Self::new(Verb::Patch, keys) }
     }
 
     /// Returns the deletion of an entity in the version that was read.

@@ -20,7 +20,7 @@ pub(crate) struct Written {
 }
 
 /// The failure of entity writes. Nothing was written, unless the error is [`Error::OutcomeUnknown`].
-pub(crate) struct Failure {
+pub(crate) struct WriteFailure {
     pub(crate) error: Error,
     /// The version that the entity had to have, or another one that a roll back gave it.
     pub(crate) version: Option<ETag>,
@@ -28,7 +28,7 @@ pub(crate) struct Failure {
     pub(crate) lost_race: Option<usize>,
 }
 
-impl From<Error> for Failure {
+impl From<Error> for WriteFailure {
     fn from(error: Error) -> Self {
         Self { error, version: None, lost_race: None }
     }
@@ -45,18 +45,18 @@ pub(crate) fn check(writes: &[BegunWrite]) -> Result<()> {
 }
 
 /// Writes one entity.
-pub(crate) async fn execute_one(write: &mut BegunWrite) -> Result<Written, Failure> {
+pub(crate) async fn execute_one(write: &mut BegunWrite) -> Result<Written, WriteFailure> {
     let written = execute(slice::from_mut(write)).await?;
     written.into_iter().next().ok_or_else(|| unreachable!("one write has one result"))
 }
 
 /// Writes entities of one partition, all or none; a single one may take steps. If another writer changed a row that was
 /// read for a write, that write begins anew after a delay.
-pub(crate) async fn execute(writes: &mut [BegunWrite]) -> Result<Vec<Written>, Failure> {
+pub(crate) async fn execute(writes: &mut [BegunWrite]) -> Result<Vec<Written>, WriteFailure> {
     let mut delays = pacing::delays();
     loop {
         match attempt(writes, InTheWay::Look).await {
-            Err(Failure { error, lost_race: Some(at), .. }) => {
+            Err(WriteFailure { error, lost_race: Some(at), .. }) => {
                 writes[at].write.pause(&mut delays, error).await?;
                 writes[at].begin_anew()?;
             }
@@ -66,7 +66,7 @@ pub(crate) async fn execute(writes: &mut [BegunWrite]) -> Result<Vec<Written>, F
 }
 
 /// Writes entities as [`execute`] does, once.
-pub(crate) async fn attempt(writes: &[BegunWrite], in_the_way: InTheWay) -> Result<Vec<Written>, Failure> {
+pub(crate) async fn attempt(writes: &[BegunWrite], in_the_way: InTheWay) -> Result<Vec<Written>, WriteFailure> {
     let before = read(writes).await?;
     let planned: Vec<_> = writes.iter().zip(&before).map(|(write, before)| write.plan(before.as_ref())).collect();
     let committed = match planned.as_slice() {
@@ -78,7 +78,7 @@ pub(crate) async fn attempt(writes: &[BegunWrite], in_the_way: InTheWay) -> Resu
     };
     let committed: Vec<_> = committed.map_err(|failure| {
         let lost_race = writes.iter().position(|write| write.lost_race(&failure.error));
-        Failure { lost_race, ..failure }
+        WriteFailure { lost_race, ..failure }
     })?;
     let written = writes.iter().zip(before).zip(committed).map(|((write, before), Committed { etag, read })| Written {
         etag,
@@ -114,7 +114,7 @@ impl BegunWrite {
             return Ok(etag);
         }
         let (row, reason) = (self.write.row_id(&self.entity.keys), "its ETag is not known".to_owned());
-        let now = self.write.now(&self.entity.keys).await;
+        let now = self.write.row_now(&self.entity.keys).await;
         Err(Box::new(OutcomeUnknownError { operation: self.entity.verb.name(), row, reason, now }).into())
     }
 }

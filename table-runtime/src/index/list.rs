@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
 
-use super::{answer::Answer, change::Planned, write::Write};
+use super::{answer::WriteAnswer, change::Planned, write::Write};
 use crate::{
     ETag, LimitError, Result, RowId, RowRef,
     backend::{Action, IfMatch, Operation},
@@ -167,9 +167,9 @@ impl Write {
                 return Ok(());
             }
             match self.send(&self.transaction(&keys.partition_key, operations)?).await? {
-                Answer::Done(_) => return Ok(()),
-                Answer::LostRace(error) => self.pause(&mut delays, error).await?,
-                Answer::Lost(error) => self.pause(&mut delays, error.into()).await?,
+                WriteAnswer::Done(_) => return Ok(()),
+                WriteAnswer::LostRace(error) => self.pause(&mut delays, error).await?,
+                WriteAnswer::Lost(error) => self.pause(&mut delays, error.into()).await?,
             }
         }
     }

@@ -21,12 +21,12 @@ pub(super) async fn resolve(
     leases: &HeldLeases,
     reason: String,
 ) -> Result<Vec<Option<ETag>>> {
-    let now = first.write.now(first.keys).await;
+    let now = first.write.row_now(first.keys).await;
     let others = planned.get(1..).unwrap_or_default();
     let mut reads: Vec<BoxFuture<'_, Result<Proof>>> = Vec::with_capacity(others.len());
     for other in others {
         reads.push(Box::pin(async move {
-            let now = if other.leaves_id() { Some(other.write.now(other.keys).await) } else { None };
+            let now = if other.leaves_id() { Some(other.write.row_now(other.keys).await) } else { None };
             Ok(now.map_or(Proof::None, |now| other.proof(&now)))
         }));
     }

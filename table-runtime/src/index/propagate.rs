@@ -7,7 +7,7 @@
 use futures_util::future::{join, join_all};
 
 use super::{
-    answer::Answer,
+    answer::WriteAnswer,
     change::Change,
     schema::EncodedRow,
     write::{Write, WrittenRow, single},
@@ -69,9 +69,9 @@ impl Write {
         }
         let replace = Action::Replace(self.index_properties(row), IfMatch::ETag(claim.etag));
         match self.send(&single(table, &keys, replace)?).await? {
-            Answer::Done(etag) => Ok(etag.map(|etag| WrittenRow { layout, keys, etag })),
-            Answer::LostRace(_) => Ok(None),
-            Answer::Lost(error) => Err(error.into()),
+            WriteAnswer::Done(etag) => Ok(etag.map(|etag| WrittenRow { layout, keys, etag })),
+            WriteAnswer::LostRace(_) => Ok(None),
+            WriteAnswer::Lost(error) => Err(error.into()),
         }
     }
 
@@ -110,8 +110,8 @@ impl Write {
     async fn delete_copy(&self, layout: usize, keys: &RowKeys) -> Result<()> {
         let group = single(self.schema.layouts[layout].table, keys, Action::Delete(IfMatch::Any))?;
         match self.send(&group).await? {
-            Answer::Done(_) | Answer::LostRace(_) => Ok(()),
-            Answer::Lost(error) => Err(error.into()),
+            WriteAnswer::Done(_) | WriteAnswer::LostRace(_) => Ok(()),
+            WriteAnswer::Lost(error) => Err(error.into()),
         }
     }
 }

@@ -4,14 +4,14 @@
 use std::slice;
 
 use super::{
-    answer::Answer,
+    answer::WriteAnswer,
     change::Planned,
     claim::Precondition,
     commit::{InTheWay, commit},
-    execute::Failure,
+    execute::WriteFailure,
     lost::is_same,
     schema::{EncodedRow, FoundEntity},
-    write::{Existing, Write, WrittenRow, single},
+    write::{EntityState, Write, WrittenRow, single},
 };
 use crate::{
     ETag, Error, Properties, Result, ValueRef,
@@ -36,7 +36,7 @@ impl Planned<'_> {
     }
 
     /// Writes the entity in steps.
-    pub(super) async fn execute_steps(&self) -> Result<Committed, Failure> {
+    pub(super) async fn execute_steps(&self) -> Result<Committed, WriteFailure> {
         let Self { write, change, keys, action } = self;
         let added: Vec<_> = write.before_commit().flat_map(|layout| change.added(layout)).collect();
         let (committed, released) = match action {
@@ -63,7 +63,7 @@ impl Planned<'_> {
     }
 
     /// Writes the new index rows and commits. Returns also the rows to release.
-    async fn commit_over(&self, added: &[&EncodedRow]) -> Result<(Committed, Vec<WrittenRow>), Failure> {
+    async fn commit_over(&self, added: &[&EncodedRow]) -> Result<(Committed, Vec<WrittenRow>), WriteFailure> {
         let Self { write, change, keys, .. } = self;
         let removed: Vec<_> = write.before_commit().flat_map(|layout| change.removed(layout)).collect();
         let released = write.own_rows(&removed, keys).await?;
@@ -78,7 +78,7 @@ impl Planned<'_> {
             Err(failed) => failed,
         };
         write.roll_back(keys, written, &mut version).await;
-        Err(Failure { version, ..error.into() })
+        Err(WriteFailure { version, ..error.into() })
     }
 
     fn precondition(&self) -> Precondition<'_> {
@@ -148,13 +148,13 @@ impl Write {
         let mut delays = pacing::delays();
         loop {
             let error = match self.send(&group).await? {
-                Answer::Done(etag) => return etag.ok_or_else(|| self.no_etag("insert", keys)),
-                Answer::LostRace(exists) => exists,
-                Answer::Lost(error) => error.into(),
+                WriteAnswer::Done(etag) => return etag.ok_or_else(|| self.no_etag("insert", keys)),
+                WriteAnswer::LostRace(exists) => exists,
+                WriteAnswer::Lost(error) => error.into(),
             };
             match self.exists(keys).await? {
                 // An attempt was applied, and its answer lost.
-                Existing::Pending(id, etag) if id == self.id => return Ok(etag),
+                EntityState::Pending(id, etag) if id == self.id => return Ok(etag),
                 existing => {
                     if !self.make_way(keys, existing).await? {
                         let is_lost = matches!(error, Error::OutcomeUnknown(_));

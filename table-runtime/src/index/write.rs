@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{
-    answer::Answer,
+    answer::WriteAnswer,
     schema::{Encoded, EncodedRow, FoundEntity, Schema, pending},
 };
 use crate::{
@@ -48,7 +48,7 @@ pub(crate) enum Occupant {
 }
 
 /// Whether there is a row at an entity's keys.
-pub(crate) enum Existing {
+pub(crate) enum EntityState {
     None,
     /// The insert with this write id, which no reader sees, in this version.
     Pending(Guid, ETag),
@@ -56,7 +56,7 @@ pub(crate) enum Existing {
     Committed,
 }
 
-impl Existing {
+impl EntityState {
     fn of(row: Option<Row>) -> Self {
         match row {
             None => Self::None,
@@ -183,7 +183,7 @@ impl Write {
     }
 
     /// Reads the row at an entity's keys after a lost answer.
-    pub(crate) async fn now(&self, keys: &RowKeys) -> RowNow {
+    pub(crate) async fn row_now(&self, keys: &RowKeys) -> RowNow {
         match self.get(&self.row_id(keys).table, keys).await {
             Ok(Some(row)) => RowNow::Present(Box::new(row)),
             Ok(None) => RowNow::Absent,
@@ -223,14 +223,14 @@ impl Write {
     /// Makes way for an insert that found a row: deletes the row if it is a pending insert, whose writer is slow or dead.
     /// A program that does not know an index meets pending inserts of programs that do. Returns false if readers see the
     /// row.
-    pub(crate) async fn make_way(&self, keys: &RowKeys, existing: Existing) -> Result<bool> {
+    pub(crate) async fn make_way(&self, keys: &RowKeys, existing: EntityState) -> Result<bool> {
         match existing {
-            Existing::None => Ok(true),
-            Existing::Pending(_, etag) => {
+            EntityState::None => Ok(true),
+            EntityState::Pending(_, etag) => {
                 self.delete_row(self.table_of(keys)?, keys, &etag).await?;
                 Ok(true)
             }
-            Existing::Committed => Ok(false),
+            EntityState::Committed => Ok(false),
         }
     }
 
@@ -243,22 +243,22 @@ impl Write {
 
     /// Looks which of these rows of one partition exist. Costs one request if few other rows are located between them,
     /// and one more for each row that its page does not show.
-    pub(crate) async fn existing(&self, keys: &[&RowKeys]) -> Result<Vec<Existing>> {
+    pub(crate) async fn existing(&self, keys: &[&RowKeys]) -> Result<Vec<EntityState>> {
         let Some(first) = keys.first() else { return Ok(Vec::new()) };
         let row_keys: Vec<_> = keys.iter().map(|keys| &*keys.row_key).collect();
         let (table, select) = (self.table_of(first)?, Some(Cow::Borrowed(&[PENDING][..])));
         let shown = match several(self.backend(), table, &first.partition_key, &row_keys, select, limits::PAGE).await {
             Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => {
-                return Ok(keys.iter().map(|_| Existing::None).collect());
+                return Ok(keys.iter().map(|_| EntityState::None).collect());
             }
             shown => shown?,
         };
-        let mut reads: Vec<BoxFuture<'_, Result<Existing>>> = Vec::with_capacity(keys.len());
+        let mut reads: Vec<BoxFuture<'_, Result<EntityState>>> = Vec::with_capacity(keys.len());
         for (keys, shown) in keys.iter().zip(shown) {
             reads.push(Box::pin(async move {
                 match shown {
-                    Shown::Row(row) => Ok(Existing::of(Some(row))),
-                    Shown::Missing => Ok(Existing::None),
+                    Shown::Row(row) => Ok(EntityState::of(Some(row))),
+                    Shown::Missing => Ok(EntityState::None),
                     Shown::Not => self.exists(keys).await,
                 }
             }));
@@ -267,11 +267,11 @@ impl Write {
     }
 
     /// Looks whether a row exists.
-    pub(crate) async fn exists(&self, keys: &RowKeys) -> Result<Existing> {
+    pub(crate) async fn exists(&self, keys: &RowKeys) -> Result<EntityState> {
         let table = self.table_of(keys)?;
         match self.backend().get(&table, &keys.partition_key, &keys.row_key, Some(&[PENDING])).await {
-            Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => Ok(Existing::None),
-            row => Ok(Existing::of(row?)),
+            Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => Ok(EntityState::None),
+            row => Ok(EntityState::of(row?)),
         }
     }
 
@@ -290,19 +290,24 @@ impl Write {
     ///
     /// # Errors
     /// Nothing was written, and a repetition would not help.
-    pub(crate) async fn send(&self, group: &Group) -> Result<Answer> {
-        Answer::of(self.backend().execute(group).await)
+    pub(crate) async fn send(&self, group: &Group) -> Result<WriteAnswer> {
+        WriteAnswer::of(self.backend().execute(group).await)
     }
 
     /// Fences an entity: gives it a new version and changes nothing else. A writer that read it before cannot commit.
-    pub(crate) async fn fence(&self, found: &FoundEntity) -> Result<Answer> {
+    pub(crate) async fn fence(&self, found: &FoundEntity) -> Result<WriteAnswer> {
         let keys = &found.encoded.primary().keys;
         let merge = Action::Merge(Properties::default(), IfMatch::ETag(found.row.etag.clone()));
         self.send(&single(self.schema.table(), keys, merge)?).await
     }
 
     /// Deletes a row if it still has this version.
-    pub(crate) async fn delete_row(&self, table: Cow<'static, str>, keys: &RowKeys, etag: &ETag) -> Result<Answer> {
+    pub(crate) async fn delete_row(
+        &self,
+        table: Cow<'static, str>,
+        keys: &RowKeys,
+        etag: &ETag,
+    ) -> Result<WriteAnswer> {
         self.send(&deletion(table, keys, etag)).await
     }
 

@@ -15,9 +15,8 @@ use super::{
     hashes::{HashRange, Hashes, MEMORY},
     present::Present,
     progress::{Progress, ProgressCallback},
-    repair::Repairer,
     scan::{LayoutScan, Position},
-    verify::{Inspector, LocatedFinding},
+    verify::LocatedFinding,
 };
 use crate::{
     Error, ParseCursorError, QueryError, Result, RowRef, TableEntity, Tables,
@@ -161,9 +160,9 @@ async fn run(mut backfill: Backfill) -> Result<Backfilled> {
             filled.entities += if pass == 1 { found.len() } else { 0 };
             found.retain(|found| present.lacks(&write, found));
             if dry_run {
-                filled.written += Backfiller(&write).count_missing(layout, &found).await?;
+                filled.written += write.count_missing(layout, &found).await?;
             } else {
-                Backfiller(&write).fill(layout, found, &mut filled).await?;
+                write.fill(layout, found, &mut filled).await?;
                 if !filled.conflicts.is_empty() {
                     scan.note_conflict();
                 }
@@ -205,7 +204,7 @@ async fn remove_stale(write: &Write, layout: usize, memory: usize) -> Result<()>
     while let Some(mut page) = comparison.next(write).await? {
         // Pending inserts are those of writers that know the index.
         page.suspects.retain(|suspect| matches!(suspect, Suspect::IndexRow(_) | Suspect::List { .. }));
-        for LocatedFinding { layout, entity, row, finding } in Inspector(write).findings(page).await? {
+        for LocatedFinding { layout, entity, row, finding } in write.findings(page).await? {
             match (row, finding) {
                 (Some((keys, etag)), _) => {
                     write.remove_stale(&entity, &WrittenRow { layout, keys, etag }).await?;
@@ -292,14 +291,11 @@ type WrittenRows = HashMap<RowKeys, Vec<WrittenRow>>;
 type Unfilled = (FoundEntity, Vec<WrittenRow>);
 
 /// The writes of the rows of one index.
-struct Backfiller<'a>(&'a Write);
-
-impl Backfiller<'_> {
+impl Write {
     async fn count_missing(&self, layout: usize, found: &[FoundEntity]) -> Result<usize> {
-        let inspector = Inspector(self.0);
         let mut checks: Vec<BoxFuture<'_, _>> = Vec::with_capacity(found.len());
         for found in found {
-            checks.push(Box::pin(inspector.missing(found, layout)));
+            checks.push(Box::pin(self.missing_rows(found, layout)));
         }
         // One for each entity.
         Ok(pacing::concurrently(checks).await?.into_iter().filter(|findings| !findings.is_empty()).count())
@@ -307,9 +303,9 @@ impl Backfiller<'_> {
 
     /// Writes the rows of these entities in an index.
     async fn fill(&self, layout: usize, found: Vec<FoundEntity>, filled: &mut Backfilled) -> Result<()> {
-        let again = if self.0.schema.holds(layout) == Holds::List {
+        let again = if self.schema.holds(layout) == Holds::List {
             found.into_iter().map(|found| (found, Vec::new())).collect()
-        } else if self.0.schema.layouts[layout].is_same_partition() {
+        } else if self.schema.layouts[layout].is_same_partition() {
             self.fill_same_partition(layout, found, filled).await?
         } else {
             self.fill_cross_partition(layout, found, filled).await?
@@ -335,10 +331,10 @@ impl Backfiller<'_> {
         for (found, written) in found {
             let keys = &found.encoded.primary().keys;
             // An earlier run or a writer may have written the row.
-            if written.is_empty() && Inspector(self.0).missing(&found, layout).await?.is_empty() {
+            if written.is_empty() && self.missing_rows(&found, layout).await?.is_empty() {
                 continue;
             }
-            match Repairer(self.0).reindex(keys, layout, written).await {
+            match self.reindex(keys, layout, written).await {
                 Ok(written) => count += usize::from(written),
                 Err(Error::UniqueViolation(violation)) => {
                     conflicts.push(Finding::two_owners(*violation));
@@ -382,7 +378,7 @@ impl Backfiller<'_> {
         found: Vec<FoundEntity>,
         filled: &mut Backfilled,
     ) -> Result<Vec<Unfilled>> {
-        let mut rows = if self.0.schema.is_unique(layout) {
+        let mut rows = if self.schema.is_unique(layout) {
             self.claim_all(layout, &found).await?
         } else {
             self.fill_rows(layout, &found).await?
@@ -416,14 +412,14 @@ impl Backfiller<'_> {
     async fn claim_all(&self, layout: usize, found: &[FoundEntity]) -> Result<WrittenRows> {
         let mut claims: Vec<BoxFuture<'_, _>> = Vec::with_capacity(found.len());
         for found in found {
-            claims.push(Box::pin(self.claim(layout, found)));
+            claims.push(Box::pin(self.claim_values(layout, found)));
         }
         let written = pacing::concurrently(claims).await?;
         Ok(found.iter().map(|found| found.encoded.primary().keys.clone()).zip(written).collect())
     }
 
-    async fn claim(&self, layout: usize, found: &FoundEntity) -> Result<Vec<WrittenRow>> {
-        let (write, keys) = (self.0.with_new_id()?, &found.encoded.primary().keys);
+    async fn claim_values(&self, layout: usize, found: &FoundEntity) -> Result<Vec<WrittenRow>> {
+        let (write, keys) = (self.with_new_id()?, &found.encoded.primary().keys);
         let rows: Vec<_> = found.encoded.rows_in(layout).collect();
         match write.write_rows(&rows, keys, Precondition::Version(&found.row.etag)).await {
             Ok(written) | Err((Error::UniqueViolation(_) | Error::ConditionNotMet(_), written)) => Ok(written),
@@ -434,7 +430,7 @@ impl Backfiller<'_> {
     /// Writes the rows of an index that is not unique, and returns them by their entities. If an entity lacks one in the
     /// result, its transaction failed, or the outcome is unknown.
     async fn fill_rows(&self, layout: usize, found: &[FoundEntity]) -> Result<WrittenRows> {
-        let table = self.0.schema.layouts[layout].table;
+        let table = self.schema.layouts[layout].table;
         let mut partitions: BTreeMap<&str, Vec<(&FoundEntity, &EncodedRow)>> = BTreeMap::new();
         let rows = found.iter().flat_map(|found| found.encoded.rows_in(layout).map(move |row| (found, row)));
         for (found, row) in rows {
@@ -468,7 +464,7 @@ impl Backfiller<'_> {
         if group.check().is_err() {
             return Ok(Vec::new());
         }
-        let etags = match self.0.backend().execute(&group).await {
+        let etags = match self.backend().execute(&group).await {
             Ok(etags) => etags,
             Err(Error::Limit(_) | Error::OutcomeUnknown(_)) => return Ok(Vec::new()),
             Err(error) => return Err(error),
@@ -484,7 +480,7 @@ impl Backfiller<'_> {
     fn fill_operations(&self, layout: usize, found: &FoundEntity) -> Vec<Operation> {
         let rows = found.encoded.rows_in(layout).map(|row| {
             let properties = row.properties.clone();
-            let unique = self.0.schema.is_unique(layout);
+            let unique = self.schema.is_unique(layout);
             let action = if unique { Action::Insert(properties) } else { Action::Upsert(properties) };
             Operation { row_key: row.keys.row_key.clone(), action }
         });
@@ -499,7 +495,7 @@ impl Backfiller<'_> {
         operations: Vec<Operation>,
     ) -> Result<(Vec<FoundEntity>, bool)> {
         let partition_key = found.first().map_or("", |found| &found.row.partition_key);
-        let executed = fences::execute(self.0.backend(), self.0.schema.table(), partition_key, operations).await?;
+        let executed = fences::execute(self.backend(), self.schema.table(), partition_key, operations).await?;
         Ok((found, executed))
     }
 }

@@ -166,7 +166,9 @@ macro_rules! account {
     }};
     (@true $tables:ident, $verb:ident, $stored:ident) => {{
         let (mut stored, new) = ($stored, Self::new(1, NEW));
-        stored.iter_mut().for_each(|stored| stored.set(NEW));
+        if let Some(stored) = &mut stored {
+            stored.set(NEW);
+        }
         let transaction = $tables.transaction();
         let transaction = match ($verb, &mut stored) {
             (Verb::Insert, _) => transaction.insert(&new),
@@ -251,8 +253,8 @@ struct Run {
 impl Run {
     fn new(reach: Reach) -> Self {
         let store = Plain::default().with_reach(reach);
-        let (faulty, faults) = Faulty::new(store.clone());
-        let (scheduled, schedule) = Scheduled::new(faulty);
+        let (backend, faults) = Faulty::new(store.clone());
+        let (scheduled, schedule) = Scheduled::new(backend);
         Self { direct: store.tables(), tables: Tables::new(scheduled), store, schedule, faults }
     }
 
