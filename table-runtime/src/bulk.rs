@@ -14,11 +14,9 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use crate::{
     BulkProgress, Error, Point, Result, Stored, TableEntity, Tables,
     backend::BoxFuture,
-    index::{Encoded, Schema},
+    index::{EntityWrite, Schema, Verb},
     observe::observed,
     query::{OwnKey, Primary},
-    row::RowKeys,
-    transaction::{self, Verb},
     write,
 };
 use load::BulkWriter;
@@ -78,18 +76,18 @@ pub trait AsKey<E: TableEntity> {
 /// The removal of one entity, as a bulk write takes it.
 #[doc(hidden)]
 #[allow(missing_debug_implementations, reason = "no user has one")]
-pub struct Removal(Result<Item>);
+pub struct Removal(Result<EntityWrite>);
 
 impl<E: TableEntity> AsKey<E> for Point<E, Primary> {
     fn removal(&self) -> Removal {
-        Removal(write::point(self.plan()).map(|keys| (keys, Verb::Remove(None))))
+        Removal(write::point(self.plan()).map(EntityWrite::remove))
     }
 }
 
 impl<E: TableEntity> AsKey<E> for Stored<E> {
     fn removal(&self) -> Removal {
         let (entity, state) = self.parts();
-        Removal(transaction::removed(entity, state))
+        Removal(EntityWrite::remove_read(entity, state))
     }
 }
 
@@ -100,10 +98,7 @@ impl<E: TableEntity, K: AsKey<E>> AsKey<E> for &K {
 }
 
 /// The input: entities or keys, encoded as they arrive.
-type Input<'a> = Pin<Box<dyn Stream<Item = Result<Item>> + Send + 'a>>;
-
-/// The keys of an entity, and the verb, with the encoded entity if the verb writes one.
-pub(crate) type Item = (RowKeys, Verb);
+type Input<'a> = Pin<Box<dyn Stream<Item = Result<EntityWrite>> + Send + 'a>>;
 
 /// An error of a source of entities.
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -162,7 +157,7 @@ impl Tables {
         E: TableEntity,
         S: Stream<Item: AsEntity<E>> + Send + 'a,
     {
-        self.bulk_of::<E>("insert_all", entities.map(|entity| encoded(entity.as_entity(), Verb::Insert)))
+        self.bulk_of::<E>("insert_all", entities.map(|entity| EntityWrite::put(Verb::Insert, entity.as_entity())))
     }
 
     /// Writes new entities from a stream of results, such as the lines of a file or what another query reads, as
@@ -195,7 +190,10 @@ impl Tables {
         E: TableEntity,
         S: TryStream<Ok: AsEntity<E>, Error: Into<BoxError>> + Send + 'a,
     {
-        self.bulk_of::<E>("insert_all", given(entities).map(|entity| encoded(entity?.as_entity(), Verb::Insert)))
+        self.bulk_of::<E>(
+            "insert_all",
+            given(entities).map(|entity| EntityWrite::put(Verb::Insert, entity?.as_entity())),
+        )
     }
 
     /// Writes entities, new or in place of those with the same keys, as [`insert_all`](Self::insert_all) does. A
@@ -218,7 +216,7 @@ impl Tables {
         E: TableEntity,
         S: Stream<Item: AsEntity<E>> + Send + 'a,
     {
-        self.bulk_of::<E>("upsert_all", entities.map(|entity| encoded(entity.as_entity(), Verb::Upsert)))
+        self.bulk_of::<E>("upsert_all", entities.map(|entity| EntityWrite::put(Verb::Upsert, entity.as_entity())))
     }
 
     /// Writes entities from a stream of results as [`upsert_all`](Self::upsert_all) does. Its errors are those of
@@ -228,7 +226,10 @@ impl Tables {
         E: TableEntity,
         S: TryStream<Ok: AsEntity<E>, Error: Into<BoxError>> + Send + 'a,
     {
-        self.bulk_of::<E>("upsert_all", given(entities).map(|entity| encoded(entity?.as_entity(), Verb::Upsert)))
+        self.bulk_of::<E>(
+            "upsert_all",
+            given(entities).map(|entity| EntityWrite::put(Verb::Upsert, entity?.as_entity())),
+        )
     }
 
     /// Removes entities, given by their keys or as they were read, in any version. Their index rows are removed with
@@ -290,7 +291,7 @@ impl Tables {
     fn bulk_of<'a, E: TableEntity>(
         &self,
         verb: &'static str,
-        entities: impl Stream<Item = Result<Item>> + Send + 'a,
+        entities: impl Stream<Item = Result<EntityWrite>> + Send + 'a,
     ) -> Bulk<'a> {
         self.write_all(Schema::of::<E>(), verb, entities)
     }
@@ -300,7 +301,7 @@ impl Tables {
         &self,
         schema: Schema,
         verb: &'static str,
-        entities: impl Stream<Item = Result<Item>> + Send + 'a,
+        entities: impl Stream<Item = Result<EntityWrite>> + Send + 'a,
     ) -> Bulk<'a> {
         let (tables, side_by_side) = (self.clone(), self.backend().side_by_side());
         Bulk { tables, entities: Box::pin(entities), schema, verb, side_by_side, on_progress: None }
@@ -313,11 +314,6 @@ fn given<S: TryStream<Error: Into<BoxError>>>(items: S) -> impl Stream<Item = Re
         Ok(own) => *own,
         Err(other) => Error::Source(other),
     })
-}
-
-fn encoded<E: TableEntity>(entity: &E, verb: fn(Encoded) -> Verb) -> Result<Item> {
-    let encoded = Encoded::of(entity)?;
-    Ok((encoded.primary().keys.clone(), verb(encoded)))
 }
 
 impl<'a> Bulk<'a> {

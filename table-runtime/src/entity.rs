@@ -141,14 +141,17 @@ pub(crate) const WRITE_ID: &str = "WriteId";
 
 /// Returns the two keys of an entity's row in its table.
 pub(crate) fn keys(entity: &dyn WriteEntity) -> Result<RowKeys, Box<KeyError>> {
-    Ok(keys_in(entity, 0)?.unwrap_or_default())
+    Ok(keys_in(entity, 0)?.next().unwrap_or_default())
 }
 
-/// Returns the two keys of an entity's row in one of its layouts; `None` if it has no row there.
-pub(crate) fn keys_in(entity: &dyn WriteEntity, layout: usize) -> Result<Option<RowKeys>, Box<KeyError>> {
+/// Returns the two keys of each row that an entity has in one of its layouts.
+pub(crate) fn keys_in(
+    entity: &dyn WriteEntity,
+    layout: usize,
+) -> Result<impl Iterator<Item = RowKeys> + use<>, Box<KeyError>> {
     let mut keys = KeyWriter::new(&entity.info().layouts[layout]);
     let written = entity.write_keys(layout, &mut keys);
-    keys.finish(written)
+    Ok(keys.finish(written)?.into_iter())
 }
 
 /// Checks that the keys of a stored row in a layout are those of the entity that was read from the row. If `all` is false,
@@ -177,9 +180,19 @@ fn of_row(mut error: Box<KeyError>, table: &str, row: &RowRef<'_>) -> Error {
     error.into()
 }
 
-/// Returns the keys of an entity's rows, in the order of its layouts; `None` for a sparse index without a row.
-pub(crate) fn all_keys(entity: &dyn WriteEntity) -> Result<Vec<Option<RowKeys>>, Box<KeyError>> {
-    (0..entity.info().layouts.len()).map(|layout| keys_in(entity, layout)).collect()
+/// Returns an entity's rows with the parts that a later write needs, in the order of the layouts.
+pub(crate) fn loaded_rows(entity: &dyn WriteEntity) -> Result<LoadedRows, Box<KeyError>> {
+    let layouts = entity.info().layouts;
+    let mut rows = LoadedRows::with_capacity(layouts.len());
+    for (layout, info) in layouts.iter().enumerate() {
+        for keys in keys_in(entity, layout)? {
+            let is_include = info.index.as_ref().is_some_and(|index| index.holds == Holds::Include);
+            // Values that no property can hold are unknown here; writing them reports the error.
+            let included = is_include.then(|| index_properties(entity, layout, &keys, Properties::default()).ok());
+            rows.push(LoadedRow { layout, keys, included: included.flatten() });
+        }
+    }
+    Ok(rows)
 }
 
 /// A key encoder for measurements. It writes the primary keys of several entities into the same memory, one after the
@@ -230,13 +243,14 @@ pub(crate) fn index_properties(
 /// A row that an entity had when it was loaded, with the parts that a later write needs.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadedRow {
+    pub(crate) layout: usize,
     pub(crate) keys: RowKeys,
     /// Properties that the row of an index includes, if they are known.
     pub(crate) included: Option<Properties>,
 }
 
-/// Rows that an entity had when it was loaded, in the order of its layouts; `None` for a sparse index without a row.
-pub(crate) type LoadedRows = Vec<Option<LoadedRow>>;
+/// Rows that an entity had when it was loaded, in the order of its layouts: any number of rows in each index.
+pub(crate) type LoadedRows = Vec<LoadedRow>;
 
 /// Properties of a row that the struct does not know; `None` if there are none, so that a row without them costs only
 /// the pointer.
@@ -249,22 +263,6 @@ pub(crate) struct Loaded {
     pub(crate) rows: LoadedRows,
     /// Properties that the update writes back.
     pub(crate) unknown: Unknown,
-}
-
-/// Returns the rows of an entity as it was loaded.
-fn loaded_rows(entity: &dyn WriteEntity) -> Result<LoadedRows, Box<KeyError>> {
-    let rows = all_keys(entity)?.into_iter().zip(entity.info().layouts).enumerate().map(|(at, (keys, layout))| {
-        let keys = keys?;
-        // Values that no property can hold are unknown here; writing them reports the error.
-        let included = match &layout.index {
-            Some(index) if index.holds == Holds::Include => {
-                index_properties(entity, at, &keys, Properties::default()).ok()
-            }
-            _ => None,
-        };
-        Some(LoadedRow { keys, included })
-    });
-    Ok(rows.collect())
 }
 
 /// An entity as the table holds it, together with its version. It derefs to the entity.
@@ -392,10 +390,7 @@ impl StoredState {
     /// Returns the primary key that the entity was loaded with.
     pub(crate) fn loaded_key(&self, entity: &dyn WriteEntity) -> Result<RowKeys, Box<KeyError>> {
         match self.loaded.as_deref() {
-            Some(Ok(rows)) => {
-                let primary = rows.first().and_then(Option::as_ref);
-                Ok(primary.map(|row| row.keys.clone()).unwrap_or_default())
-            }
+            Some(Ok(rows)) => Ok(rows.first().map(|row| row.keys.clone()).unwrap_or_default()),
             Some(Err(error)) => Err(error.clone()),
             None => keys(entity),
         }

@@ -103,21 +103,26 @@
 //!
 //! [`repair`]: crate::Tables::repair
 
+mod answer;
 mod change;
 mod claim;
 mod commit;
+mod entity_write;
+mod execute;
+mod groups;
 pub(crate) mod indexable;
+mod leased;
 mod list;
+mod lost;
 mod propagate;
 mod schema;
+mod steps;
 mod write;
-mod writer;
 
 pub(crate) use change::{Change, Planned};
-pub(crate) use claim::{IndexRows, Precondition};
-pub(crate) use commit::{InTheWay, check, commit};
-pub(crate) use list::Lists;
-pub(crate) use propagate::Propagation;
+pub(crate) use claim::Precondition;
+pub(crate) use commit::{InTheWay, commit};
+pub(crate) use entity_write::{BegunWrite, EntityWrite, Verb};
+pub(crate) use execute::{WriteFailure, Written, attempt, check, execute, execute_one};
 pub(crate) use schema::{Encoded, EncodedRow, FoundEntity, Schema};
-pub(crate) use write::{Existing, MAX_ATTEMPTS, Occupant, Write, WrittenRow};
-pub(crate) use writer::EntityWriter;
+pub(crate) use write::{EntityState, Occupant, Write, WrittenRow};

@@ -4,7 +4,7 @@ use crate::{
     ETag, Error, Properties, Result, RowRef, Stored, TableEntity, Tables, Ticks,
     backend::BoxFuture,
     entity,
-    index::{Encoded, EncodedRow, EntityWriter, Occupant, Schema, Write},
+    index::{Encoded, EncodedRow, EntityWrite, Occupant, Schema, Verb, execute_one},
     pacing,
     query::{OwnKey, Point},
     read::Plan,
@@ -159,11 +159,11 @@ async fn insert_absent(
     new: &Encoded,
     delays: &mut pacing::Delays,
 ) -> Result<Option<(ETag, Option<Properties>)>> {
-    let write = Write::new(tables.clone(), schema)?;
-    let error = match EntityWriter(&write).insert_row(new).await {
-        Ok(inserted) => return Ok(Some(inserted)),
+    let mut insert = tables.begin_write(schema, Ok(EntityWrite::put_encoded(Verb::Insert, new.clone())))?;
+    let error = match execute_one(&mut insert).await.map_err(|failure| failure.error) {
+        Ok(written) => return Ok(Some((insert.version(written.etag).await?, written.read))),
         // Readers do not see an entity of another kind, so a repetition would find none again.
-        Err(error @ Error::AlreadyExists(_)) => match write.occupant(&new.primary().keys).await? {
+        Err(error @ Error::AlreadyExists(_)) => match insert.write.occupant(&insert.entity.keys).await? {
             Occupant::OtherKind => return Err(error),
             Occupant::Entity(_) | Occupant::None => error,
         },
@@ -176,7 +176,7 @@ async fn insert_absent(
 
 /// Returns an entity as a read returns it after an insert. `read` are the properties that the insert has read.
 fn as_stored<E: TableEntity>(new: &Encoded, read: Option<&Properties>, etag: &ETag) -> Result<Stored<E>> {
-    let EncodedRow { keys, properties } = new.primary();
+    let EncodedRow { keys, properties, .. } = new.primary();
     let table = E::INFO.layouts[0].table_of(&keys.partition_key, &keys.row_key)?;
     let row = RowRef {
         partition_key: &keys.partition_key,

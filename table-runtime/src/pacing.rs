@@ -27,24 +27,32 @@ const MAX_DELAY: Duration = Duration::from_millis(200);
 /// only. The multiples double, with jitter.
 #[derive(Debug)]
 pub(crate) struct Delays {
-    /// The multiples, in seconds.
-    multiples: ExponentialBackoff,
+    /// The multiples, in seconds; `None` before the first delay.
+    multiples: Option<ExponentialBackoff>,
     /// When the present attempt began.
     began: Instant,
 }
 
 /// Returns the delays of a write whose first attempt begins now.
 pub(crate) fn delays() -> Delays {
-    Delays { multiples: RetryPolicy::RACE.delays(), began: Instant::now() }
+    Delays { multiples: None, began: Instant::now() }
+}
+
+impl Delays {
+    /// Waits before the next attempt. Returns false if no attempt is left.
+    pub(crate) async fn wait(&mut self, backend: &dyn Backend) -> bool {
+        let multiples = self.multiples.get_or_insert_with(|| RetryPolicy::RACE.delays());
+        let Some(multiple) = multiples.next() else { return false };
+        let delay = self.began.elapsed().as_secs_f64() * multiple.as_secs_f64();
+        backend.pause(Duration::try_from_secs_f64(delay).unwrap_or(MAX_DELAY).min(MAX_DELAY)).await;
+        self.began = Instant::now();
+        true
+    }
 }
 
 /// Waits before the next attempt. Returns `error` if no attempt is left.
 pub(crate) async fn wait(backend: &dyn Backend, delays: &mut Delays, error: Error) -> Result<()> {
-    let Some(multiple) = delays.multiples.next() else { return Err(error) };
-    let delay = delays.began.elapsed().as_secs_f64() * multiple.as_secs_f64();
-    backend.pause(Duration::try_from_secs_f64(delay).unwrap_or(MAX_DELAY).min(MAX_DELAY)).await;
-    delays.began = Instant::now();
-    Ok(())
+    if delays.wait(backend).await { Ok(()) } else { Err(error) }
 }
 
 /// Runs the futures concurrently, at most [`CONCURRENCY`] at a time, and returns their results in order.

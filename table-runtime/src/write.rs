@@ -1,12 +1,12 @@
 //! Writes of one entity.
 
 use crate::{
-    ETag, KeyChangedError, OneVersion, Properties, PropertyProblem, Result, RowId, TableEntity, Tables, Value,
-    backend::{BoxFuture, IfMatch},
+    ETag, Error, OneVersion, Properties, PropertyProblem, Result, TableEntity, Tables, Value,
+    backend::BoxFuture,
     codec,
     column::{Set, Sets},
-    entity::{self, StoredState, WriteEntity},
-    index::{Encoded, EntityWriter, Schema, Write},
+    entity::{StoredState, WriteEntity},
+    index::{BegunWrite, EntityWrite, Schema, Verb, Write, WriteFailure, execute_one},
     observe::{Observed, observed},
     query::OwnKey,
     read::Plan,
@@ -26,7 +26,7 @@ impl Tables {
     /// [`Error::Aborted`](crate::Error::Aborted) if the insert took so long that another writer treated it as
     /// abandoned. If the key and a unique value are both taken, it is one of the two errors: expect both.
     pub fn insert<E: Writable + ?Sized>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
-        self.insert_erased(Schema::of::<E::Entity>(), entity.as_entity())
+        self.put_erased(Schema::of::<E::Entity>(), Verb::Insert, entity.as_entity())
     }
 
     /// Writes the row, new or in place of the one with this key, and returns its ETag, with one request. An entity with
@@ -39,7 +39,7 @@ impl Tables {
     /// # Errors
     /// Returns the errors of [`insert`](Self::insert), except [`Error::AlreadyExists`](crate::Error::AlreadyExists).
     pub fn upsert<E: Writable + ?Sized>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
-        self.upsert_erased(Schema::of::<E::Entity>(), entity.as_entity())
+        self.put_erased(Schema::of::<E::Entity>(), Verb::Upsert, entity.as_entity())
     }
 
     /// Inserts the entity, or writes it over the present one and keeps the properties of the row that the struct does
@@ -63,7 +63,7 @@ impl Tables {
     /// Returns [`Error::AlreadyExists`](crate::Error::AlreadyExists) if the row is an entity of another kind, the errors
     /// of [`insert`](Self::insert) otherwise, and those of a read if the present row does not fit the struct.
     pub fn merge<E: Writable + ?Sized>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
-        self.merge_erased(Schema::of::<E::Entity>(), entity.as_entity())
+        self.put_erased(Schema::of::<E::Entity>(), Verb::Merge, entity.as_entity())
     }
 
     /// Writes the changed entity back, if its row has not changed since it was read. Returns the new ETag and sets it
@@ -83,7 +83,7 @@ impl Tables {
     /// write to the row to roll back index rows.
     pub fn update<'a, S: Updatable>(&'a self, stored: &'a mut S) -> BoxFuture<'a, Result<ETag>> {
         let (entity, state) = stored.to_update().parts_mut();
-        self.update_erased(Schema::of::<S::Entity>(), entity, state)
+        self.update_erased(Schema::of::<S::Entity>(), EntityWrite::update(entity, state), state)
     }
 
     /// Sets some properties of the row, whatever its version, and keeps its other properties. Returns the new ETag,
@@ -117,7 +117,7 @@ impl Tables {
         K: OwnKey<Entity: TableEntity + OneVersion>,
         I: Sets<K::Entity>,
     {
-        self.patched(key.plan(), IfMatch::Any, sets(<K::Entity as TableEntity>::COLUMNS))
+        self.patched(key.plan(), None, sets(<K::Entity as TableEntity>::COLUMNS))
     }
 
     /// Sets some properties of the row, if it still has this version, and keeps its other properties. Returns the new
@@ -159,16 +159,16 @@ impl Tables {
         K: OwnKey<Entity: TableEntity + OneVersion>,
         I: Sets<K::Entity>,
     {
-        self.patched(key.plan(), IfMatch::ETag(etag.clone()), sets(<K::Entity as TableEntity>::COLUMNS))
+        self.patched(key.plan(), Some(etag.clone()), sets(<K::Entity as TableEntity>::COLUMNS))
     }
 
     fn patched<E: TableEntity>(
         &self,
         key: &Plan,
-        condition: IfMatch,
+        expected: Option<ETag>,
         sets: impl Sets<E>,
     ) -> BoxFuture<'static, Result<ETag>> {
-        self.patch_row(Schema::of::<E>(), patched(key, sets), condition)
+        self.write_version(Schema::of::<E>(), Verb::Patch, patched(key, expected, sets))
     }
 
     /// Deletes the row of the entity, if it has not changed since it was read, with one request. With k index rows in
@@ -181,7 +181,7 @@ impl Tables {
     #[allow(clippy::needless_pass_by_value, reason = "a reference")]
     pub fn delete<S: Deletable>(&self, stored: S) -> BoxFuture<'static, Result<()>> {
         let (entity, state) = stored.to_delete().parts();
-        self.delete_erased(Schema::of::<S::Entity>(), entity, state)
+        self.delete_erased(Schema::of::<S::Entity>(), EntityWrite::delete(entity, state))
     }
 
     /// Deletes the row with this key, whatever its version. Returns true if there was one. An entity with indexes is
@@ -200,128 +200,82 @@ impl Tables {
     where
         K: OwnKey<Entity: TableEntity>,
     {
-        self.remove_row(Schema::of::<K::Entity>(), key.plan())
+        self.remove_erased(Schema::of::<K::Entity>(), point(key.plan()).map(EntityWrite::remove))
     }
 }
 
 /// The verbs without the entity's type.
 impl Tables {
-    fn insert_erased(&self, schema: Schema, entity: &dyn WriteEntity) -> BoxFuture<'static, Result<ETag>> {
-        let begun = self.encoded(schema, entity);
-        Box::pin(self.observed(schema, "insert", async move {
-            let (write, new) = begun?;
-            EntityWriter(&write).insert(&new).await
-        }))
+    fn put_erased(&self, schema: Schema, verb: Verb, entity: &dyn WriteEntity) -> BoxFuture<'static, Result<ETag>> {
+        self.write_version(schema, verb, EntityWrite::put(verb, entity))
     }
 
-    fn upsert_erased(&self, schema: Schema, entity: &dyn WriteEntity) -> BoxFuture<'static, Result<ETag>> {
-        let begun = self.encoded(schema, entity);
-        Box::pin(self.observed(schema, "upsert", async move {
-            let (write, new) = begun?;
-            EntityWriter(&write).upsert(&new).await
-        }))
-    }
-
-    fn merge_erased(&self, schema: Schema, entity: &dyn WriteEntity) -> BoxFuture<'static, Result<ETag>> {
-        let begun = self.encoded(schema, entity);
-        Box::pin(self.observed(schema, "merge", async move {
-            let (write, new) = begun?;
-            EntityWriter(&write).merge(&new).await
+    /// Carries out a write after which the entity has a version.
+    fn write_version(
+        &self,
+        schema: Schema,
+        verb: Verb,
+        entity: Result<EntityWrite>,
+    ) -> BoxFuture<'static, Result<ETag>> {
+        let begun = self.begin_write(schema, entity);
+        Box::pin(self.observed(schema, verb.name(), async move {
+            let mut begun = begun?;
+            let written = execute_one(&mut begun).await.map_err(|failure| failure.error)?;
+            begun.version(written.etag).await
         }))
     }
 
     fn update_erased<'a>(
         &self,
         schema: Schema,
-        entity: &dyn WriteEntity,
+        entity: Result<EntityWrite>,
         state: &'a mut StoredState,
     ) -> BoxFuture<'a, Result<ETag>> {
-        let begun = unchanged_key(entity, state)
-            .and_then(|keys| Ok((keys, state.loaded(entity)?, self.encoded(schema, entity)?)));
-        Box::pin(self.observed(schema, "update", async move {
-            let (keys, old, (write, new)) = begun?;
-            let mut etag = state.etag().clone();
-            let old = match old {
-                Some(old) => old,
-                None => write.load(&keys, &etag).await?,
+        let begun = self.begin_write(schema, entity);
+        Box::pin(self.observed(schema, Verb::Update.name(), async move {
+            let mut begun = begun?;
+            let written = match execute_one(&mut begun).await {
+                Ok(written) => written,
+                Err(WriteFailure { error, version, .. }) => {
+                    if let Some(version) = version {
+                        state.set_etag(&version);
+                    }
+                    return Err(error);
+                }
             };
-            let updated = EntityWriter(&write).update(&old, &mut etag, &new).await;
-            match updated {
-                Ok(()) => state.written(etag.clone(), old.unknown),
-                Err(_) => state.set_etag(&etag),
+            let etag = begun.version(written.etag).await?;
+            state.written(etag.clone(), written.unknown);
+            Ok(etag)
+        }))
+    }
+
+    fn delete_erased(&self, schema: Schema, entity: Result<EntityWrite>) -> BoxFuture<'static, Result<()>> {
+        let begun = self.begin_write(schema, entity);
+        Box::pin(self.observed(schema, Verb::Delete.name(), async move {
+            execute_one(&mut begun?).await.map(drop).map_err(|failure| failure.error)
+        }))
+    }
+
+    fn remove_erased(&self, schema: Schema, entity: Result<EntityWrite>) -> BoxFuture<'static, Result<bool>> {
+        let begun = self.begin_write(schema, entity);
+        Box::pin(self.observed(schema, Verb::Remove.name(), async move {
+            match execute_one(&mut begun?).await {
+                Ok(_) => Ok(true),
+                Err(WriteFailure { error: Error::NotFound(_), .. }) => Ok(false),
+                Err(failure) => Err(failure.error),
             }
-            updated.map(|()| etag)
         }))
     }
 
-    fn patch_row(
-        &self,
-        schema: Schema,
-        patch: Result<(RowKeys, Properties)>,
-        condition: IfMatch,
-    ) -> BoxFuture<'static, Result<ETag>> {
-        let tables = self.clone();
-        Box::pin(self.observed(schema, "patch", async move {
-            let (keys, properties) = patch?;
-            EntityWriter(&Write::new(tables, schema)?).patch(&keys, properties, condition).await
-        }))
-    }
-
-    fn delete_erased(
-        &self,
-        schema: Schema,
-        entity: &dyn WriteEntity,
-        state: &StoredState,
-    ) -> BoxFuture<'static, Result<()>> {
-        let tables = self.clone();
-        let (keys, old, etag) = (state.loaded_key(entity), state.loaded_for_deletion(entity), state.etag().clone());
-        Box::pin(self.observed(schema, "delete", async move {
-            let (keys, write) = (keys?, Write::new(tables, schema)?);
-            let old = match old? {
-                Some(old) => old,
-                None => write.load(&keys, &etag).await?,
-            };
-            EntityWriter(&write).delete(&keys, &old.rows, &etag).await
-        }))
-    }
-
-    fn remove_row(&self, schema: Schema, key: &Plan) -> BoxFuture<'static, Result<bool>> {
-        let (tables, keys) = (self.clone(), point(key));
-        Box::pin(
-            self.observed(
-                schema,
-                "remove",
-                async move { EntityWriter(&Write::new(tables, schema)?).remove(&keys?).await },
-            ),
-        )
+    pub(crate) fn begin_write(&self, schema: Schema, entity: Result<EntityWrite>) -> Result<BegunWrite> {
+        let entity = entity?;
+        Ok(BegunWrite { write: Write::new(self.clone(), schema)?, entity })
     }
 
     /// Returns the future of a user's operation on an entity.
     pub(crate) fn observed<F>(&self, schema: Schema, verb: &'static str, future: F) -> Observed<F> {
         observed(self.begin_operation(|| schema.operation(verb)), future)
     }
-
-    /// Returns a write of an entity, and the entity's rows.
-    fn encoded(&self, schema: Schema, entity: &dyn WriteEntity) -> Result<(Write, Encoded)> {
-        let encoded = Encoded::of(entity)?;
-        Ok((Write::new(self.clone(), schema)?, encoded))
-    }
-}
-
-/// Returns the primary key of a changed entity.
-///
-/// # Errors
-/// The entity was loaded with another key.
-pub(crate) fn unchanged_key(entity: &dyn WriteEntity, state: &StoredState) -> Result<RowKeys> {
-    let (was, keys) = (state.loaded_key(entity)?, entity::keys(entity)?);
-    if was == keys {
-        return Ok(keys);
-    }
-    let RowKeys { partition_key, row_key } = was;
-    let table = entity.info().layouts[0].table_of(&partition_key, &row_key)?.into_owned();
-    let was = RowId { table, partition_key, row_key };
-    let RowKeys { partition_key, row_key } = keys;
-    Err(Box::new(KeyChangedError { was, partition_key, row_key }).into())
 }
 
 /// Returns the two keys of a point that is written.
@@ -330,13 +284,13 @@ pub(crate) fn point(key: &Plan) -> Result<RowKeys> {
     Ok(RowKeys { partition_key: partition_key.to_owned(), row_key: row_key.to_owned() })
 }
 
-/// Returns the keys of the row that a patch changes, and the properties that it sets.
-pub(crate) fn patched<E>(key: &Plan, sets: impl Sets<E>) -> Result<(RowKeys, Properties)> {
-    let (mut patch, keys) = (Properties::default(), point(key)?);
+/// Returns the patch of a row, which must have the expected version if there is one.
+pub(crate) fn patched<E>(key: &Plan, expected: Option<ETag>, sets: impl Sets<E>) -> Result<EntityWrite> {
+    let (mut properties, keys) = (Properties::default(), point(key)?);
     for Set { name, value, .. } in sets.into_sets() {
-        set(&mut patch, key.table(), &keys, name, value)?;
+        set(&mut properties, key.table(), &keys, name, value)?;
     }
-    Ok((keys, patch))
+    Ok(EntityWrite::patch(keys, properties, expected))
 }
 
 /// Sets a property of a patch.

@@ -41,8 +41,8 @@ pub(super) struct Batching {
 
 #[derive(Default)]
 struct Waiting {
-    writes: Queue<(String, String), Write>,
-    reads: Queue<Wanted, Read>,
+    writes: Queue<(String, String), WaitingWrite>,
+    reads: Queue<Wanted, WaitingRead>,
 }
 
 /// Requests by partition, in the order of their arrival.
@@ -52,13 +52,13 @@ struct Queue<K, T> {
 }
 
 /// A write, and the task that waits for its answer.
-struct Write {
+struct WaitingWrite {
     group: Group,
     answer: oneshot::Sender<Result<Vec<Option<ETag>>>>,
 }
 
 /// A read of a row, and the task that waits for its answer.
-struct Read {
+struct WaitingRead {
     row_key: String,
     answer: oneshot::Sender<Result<Option<Row>>>,
 }
@@ -128,8 +128,8 @@ impl Batching {
 }
 
 /// Packs writes of one partition into transactions, each of which has one operation at most for each row.
-fn packed(writes: Vec<Write>) -> Vec<Vec<Write>> {
-    let mut transactions: Vec<Vec<Write>> = Vec::new();
+fn packed(writes: Vec<WaitingWrite>) -> Vec<Vec<WaitingWrite>> {
+    let mut transactions: Vec<Vec<WaitingWrite>> = Vec::new();
     let (mut rows, mut bytes) = (HashSet::new(), 0);
     for write in writes {
         let operations = &write.group.operations;
@@ -157,7 +157,7 @@ fn estimated(operation: &Operation) -> usize {
 }
 
 /// Sends writes of one partition in one transaction, without those that fail.
-async fn write(backend: Arc<dyn Backend>, writes: Vec<Write>) {
+async fn write(backend: Arc<dyn Backend>, writes: Vec<WaitingWrite>) {
     let mut parts = vec![writes];
     let mut has_failed = false;
     while let Some(mut part) = parts.pop() {
@@ -172,7 +172,7 @@ async fn write(backend: Arc<dyn Backend>, writes: Vec<Write>) {
         let error = match backend.execute(&group).await {
             Ok(etags) => {
                 let mut etags = etags.into_iter();
-                for Write { group, answer } in part {
+                for WaitingWrite { group, answer } in part {
                     let _ = answer.send(Ok(etags.by_ref().take(group.operations.len()).collect()));
                 }
                 continue;
@@ -199,7 +199,7 @@ async fn write(backend: Arc<dyn Backend>, writes: Vec<Write>) {
 }
 
 /// Returns the position of the write whose row the error names.
-fn failed(part: &[Write], error: &Error) -> Option<usize> {
+fn failed(part: &[WaitingWrite], error: &Error) -> Option<usize> {
     let row = match error {
         Error::AlreadyExists(row) | Error::NotFound(row) | Error::ConditionNotMet(row) | Error::Damaged { row, .. } => {
             row
@@ -231,7 +231,7 @@ fn repeated(error: &Error, group: &Group) -> Option<Error> {
 }
 
 /// Reads rows of one partition with a query, as far as one page shows them, and the others one by one.
-async fn query(backend: Arc<dyn Backend>, wanted: Wanted, reads: Vec<Read>) {
+async fn query(backend: Arc<dyn Backend>, wanted: Wanted, reads: Vec<WaitingRead>) {
     let Wanted { table, partition_key, select } = wanted.clone();
     let row_keys: Vec<_> = reads.iter().map(|read| &*read.row_key).collect();
     let page = u32::try_from(reads.len() * ROWS).unwrap_or(limits::PAGE).min(limits::PAGE);
@@ -254,7 +254,7 @@ async fn query(backend: Arc<dyn Backend>, wanted: Wanted, reads: Vec<Read>) {
 }
 
 /// Reads a row.
-async fn get(backend: Arc<dyn Backend>, Wanted { table, partition_key, select }: Wanted, read: Read) {
+async fn get(backend: Arc<dyn Backend>, Wanted { table, partition_key, select }: Wanted, read: WaitingRead) {
     let row = backend.get(&table, &partition_key, &read.row_key, select.as_deref()).await;
     let _ = read.answer.send(row);
 }
@@ -278,14 +278,14 @@ impl Backend for Batching {
         Box::pin(self.ask(move |waiting, answer| {
             let (table, partition_key) = (table.to_owned(), partition_key.to_owned());
             let wanted = Wanted { table, partition_key, select: select.map(<[_]>::to_vec) };
-            waiting.reads.push(wanted, Read { row_key: row_key.to_owned(), answer });
+            waiting.reads.push(wanted, WaitingRead { row_key: row_key.to_owned(), answer });
         }))
     }
 
     fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
         Box::pin(self.ask(move |waiting, answer| {
             let partition = (group.table.to_string(), group.partition_key.clone());
-            waiting.writes.push(partition, Write { group: group.clone(), answer });
+            waiting.writes.push(partition, WaitingWrite { group: group.clone(), answer });
         }))
     }
 }

@@ -3,7 +3,7 @@
 use futures_util::StreamExt;
 
 use super::Bulk;
-use crate::{Opened, Rows, TableEntity, Tables, transaction};
+use crate::{Opened, Rows, TableEntity, Tables, index::EntityWrite};
 
 impl<E: TableEntity, P, A: Opened> Rows<E, P, A> {
     /// Deletes the entities that the query finds, with their index rows, while it reads them. Await it, as the result of
@@ -43,7 +43,7 @@ impl<E: TableEntity, P, A: Opened> Rows<E, P, A> {
     /// Returns [`Error::Bulk`](crate::Error::Bulk) with the entities that were not deleted, and with an error of the query
     /// as the last failure.
     pub fn delete_all<'a>(self, tables: &Tables) -> Bulk<'a> {
-        let delete = if self.finds_by_value() { transaction::deleted } else { transaction::removed };
+        let delete = if self.finds_by_value() { EntityWrite::delete } else { EntityWrite::remove_read };
         let entities = self.part_stream(&tables.of_primary()).map(move |stored| {
             let stored = stored?;
             let (entity, state) = stored.parts();

@@ -19,7 +19,7 @@ use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet};
 
 use super::{
-    BulkCallback, FAILURES, Input, Item,
+    BulkCallback, FAILURES, Input,
     batching::Batching,
     pace::Pace,
     send::{BatchOutcome, PositionedWrite, write_batch, write_in_steps},
@@ -28,10 +28,9 @@ use crate::{
     BulkError, BulkFailure, BulkProgress, Error, Result, Tables,
     backend::BoxFuture,
     guid::RandomGuids,
-    index::{Schema, Write},
+    index::{BegunWrite, EntityWrite, Schema, Verb, Write},
     limits, pacing,
     row::RowKeys,
-    transaction::{EntityWrite, Verb},
 };
 
 /// Maximum number of entities in open batches, and of entities in flight.
@@ -112,7 +111,7 @@ type Completed = (Vec<OwnRow>, BatchOutcome);
 /// The next event of a bulk write.
 enum Event {
     /// The input yielded an item.
-    Given(Result<Item>),
+    Given(Result<EntityWrite>),
     /// The input has ended.
     Ended,
     /// The input has no item ready, so that the packed batches wait for no others.
@@ -281,13 +280,13 @@ impl<'a> BulkWriter<'a> {
     }
 
     /// Takes the next entity of the input.
-    fn take(&mut self, item: Result<Item>) {
+    fn take(&mut self, item: Result<EntityWrite>) {
         let position = self.progress.read;
         self.progress.read += 1;
-        let begun = item.and_then(|(keys, verb)| {
+        let begun = item.and_then(|entity| {
             let write = Write::with_id_of(self.tables.clone(), self.schema, || self.ids.next())?;
-            let table = write.table_of(&keys)?;
-            Ok((table, EntityWrite { write, keys, verb, stored: None }))
+            let table = write.table_of(&entity.keys)?;
+            Ok((table, BegunWrite { write, entity }))
         });
         let (table, write) = match begun {
             Ok(begun) => begun,
@@ -297,7 +296,7 @@ impl<'a> BulkWriter<'a> {
             }
         };
         self.outstanding.insert(position);
-        let place = (table, write.keys.partition_key.clone());
+        let place = (table, write.entity.keys.partition_key.clone());
         let own_rows = self.own_rows(&write);
         let (rows, bytes) = (write.most_rows(), write.bytes());
         let full = self.open.get(&place).is_some_and(|open| {
@@ -346,18 +345,19 @@ impl<'a> BulkWriter<'a> {
         (self.waiting, self.waiting_bytes) = (0, 0);
         let mut batches: Vec<_> = mem::take(&mut self.open).into_values().collect();
         // The order is that of the input. The order of the map differs in every run.
-        batches.sort_by_key(|batch| batch.writes.first().map(|placed| placed.position));
+        batches.sort_by_key(|batch| batch.writes.first().map(|entry| entry.position));
         self.packed.extend(batches);
     }
 
     /// Returns the rows that no other write in flight may have. Two claims of one value that run side by side would abort
     /// each other.
-    fn own_rows(&self, write: &EntityWrite<'_>) -> Vec<OwnRow> {
+    fn own_rows(&self, write: &BegunWrite) -> Vec<OwnRow> {
         let hash = |layout: usize, keys: &RowKeys| self.hasher.hash_one((layout, keys));
-        let mut rows = vec![hash(0, &write.keys)];
-        if let (Some(_), Verb::Insert(new) | Verb::Upsert(new)) = (&self.steps, &write.verb) {
+        let mut rows = vec![hash(0, &write.entity.keys)];
+        if let (Some(_), Some(new)) = (&self.steps, &write.entity.new) {
             let claims = self.schema.before_commit().filter(|layout| self.schema.is_unique(*layout));
-            rows.extend(claims.filter_map(|layout| Some(hash(layout, new.keys(layout)?))));
+            let claims = claims.flat_map(|layout| new.rows_in(layout));
+            rows.extend(claims.map(|row| hash(row.layout, &row.keys)));
         }
         rows
     }
@@ -379,8 +379,8 @@ impl<'a> BulkWriter<'a> {
             let OpenBatch { writes, own_rows, .. } = batch;
             self.in_flight_entities += writes.len();
             self.in_flight_rows.extend(&own_rows);
-            if let Some(placed) = writes.first() {
-                *self.in_flight_partitions.entry(placed.write.keys.partition_key.clone()).or_default() += 1;
+            if let Some(entry) = writes.first() {
+                *self.in_flight_partitions.entry(entry.write.entity.keys.partition_key.clone()).or_default() += 1;
             }
             let takes_steps = self.steps.is_some();
             self.in_flight.push(Box::pin(async move {
@@ -405,7 +405,7 @@ impl<'a> BulkWriter<'a> {
     /// Checks whether a transaction in flight has to complete before this batch is sent.
     fn conflicts_with_in_flight(&self, batch: &OpenBatch) -> bool {
         let has_partition =
-            |placed: &PositionedWrite| self.in_flight_partitions.contains_key(&placed.write.keys.partition_key);
+            |entry: &PositionedWrite| self.in_flight_partitions.contains_key(&entry.write.entity.keys.partition_key);
         batch.own_rows.iter().any(|row| self.in_flight_rows.contains(row))
             || self.one_by_one && batch.writes.first().is_some_and(has_partition)
     }
@@ -456,11 +456,11 @@ impl<'a> BulkWriter<'a> {
     }
 }
 
-impl EntityWrite<'_> {
+impl BegunWrite {
     /// Returns the maximum number of rows that the write may change.
     fn most_rows(&self) -> usize {
-        let (each, lists) = match self.verb {
-            Verb::Insert(_) => (1, 2),
+        let (each, lists) = match self.entity.verb {
+            Verb::Insert => (1, 2),
             // An index row may be deleted and another one written.
             _ => (2, 4),
         };
@@ -470,12 +470,7 @@ impl EntityWrite<'_> {
 
     /// Returns the approximate size of the write in bytes, as it is sent.
     fn bytes(&self) -> usize {
-        let properties = match &self.verb {
-            Verb::Insert(new) | Verb::Upsert(new) => {
-                new.rows.iter().flatten().map(|row| row.properties.as_bytes().len() * 2).sum()
-            }
-            _ => 0,
-        };
-        LINES * self.most_rows() + properties
+        let rows = self.entity.new.iter().flat_map(|new| &new.rows);
+        LINES * self.most_rows() + rows.map(|row| row.properties.as_bytes().len() * 2).sum::<usize>()
     }
 }

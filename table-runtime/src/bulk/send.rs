@@ -7,16 +7,15 @@ use futures_util::{StreamExt, future::join_all, stream};
 use crate::{
     BulkFailure, Error, OutcomeUnknownError, Result, RowId, RowNow,
     backend::BoxFuture,
-    index::{EntityWriter, Existing, InTheWay},
+    index::{BegunWrite, EntityState, InTheWay, Verb, WriteFailure, attempt, execute_one},
     pacing,
     row::RowKeys,
-    transaction::{EntityWrite, Verb, read, send},
 };
 
 /// A write and its position in the input.
 pub(super) struct PositionedWrite {
     pub(super) position: usize,
-    pub(super) write: EntityWrite<'static>,
+    pub(super) write: BegunWrite,
 }
 
 /// The outcome of a transaction.
@@ -33,13 +32,20 @@ pub(super) struct BatchOutcome {
 
 impl BatchOutcome {
     fn of(writes: &[PositionedWrite]) -> Self {
-        let partition_key = writes.first().map(|placed| placed.write.keys.partition_key.clone()).unwrap_or_default();
+        let partition_key =
+            writes.first().map(|entry| entry.write.entity.keys.partition_key.clone()).unwrap_or_default();
         let entities = writes.len();
         Self { partition_key, entities, written: Vec::new(), missing: Vec::new(), failed: Vec::new(), fatal: false }
     }
 }
 
 impl PositionedWrite {
+    /// Waits, and prepares the write to begin anew after a lost race.
+    async fn begin_anew(&mut self, delays: &mut pacing::Delays, error: Error) -> Result<()> {
+        self.write.write.pause(delays, error).await?;
+        self.write.begin_anew()
+    }
+
     fn failed(&self, error: &Arc<Error>) -> BulkFailure {
         BulkFailure { position: self.position, row: self.write.row_id().ok(), error: error.clone() }
     }
@@ -54,159 +60,160 @@ impl PositionedWrite {
 /// Writes entities with rows that are written in steps of their own, all at the same time.
 pub(super) async fn write_in_steps(writes: Vec<PositionedWrite>) -> BatchOutcome {
     let mut outcome = BatchOutcome::of(&writes);
-    let rows: HashSet<_> = writes.iter().map(|placed| placed.write.keys.clone()).collect();
+    let rows: HashSet<_> = writes.iter().map(|entry| entry.write.entity.keys.clone()).collect();
     let is_of_batch = |RowId { partition_key, row_key, .. }: &RowId| {
         rows.contains(&RowKeys { partition_key: partition_key.clone(), row_key: row_key.clone() })
     };
     let mut waiting = writes;
     while !waiting.is_empty() {
-        let written = join_all(waiting.iter().map(write_alone)).await;
+        let written = join_all(waiting.iter_mut().map(write_alone)).await;
         let mut failed = Vec::new();
         let tried = waiting.len();
-        for (placed, written) in waiting.into_iter().zip(written) {
+        for (entry, written) in waiting.into_iter().zip(written) {
             match written {
-                Ok(true) => outcome.written.push(placed.position),
-                Ok(false) => outcome.missing.push(placed.position),
-                Err(error) => failed.push((placed, error)),
+                Ok(true) => outcome.written.push(entry.position),
+                Ok(false) => outcome.missing.push(entry.position),
+                Err(error) => failed.push((entry, error)),
             }
         }
         // An entity that needs a unique value of another entity is tried again after that one was written.
         let may_succeed = failed.len() < tried;
         waiting = Vec::new();
-        for (placed, error) in failed {
+        for (entry, error) in failed {
             if may_succeed && matches!(&error, Error::UniqueViolation(violation) if is_of_batch(&violation.owner)) {
-                waiting.push(placed);
+                waiting.push(entry);
             } else {
                 outcome.fatal |= !is_of_entity(&error);
-                outcome.failed.push(placed.failed(&Arc::new(error)));
+                outcome.failed.push(entry.failed(&Arc::new(error)));
             }
         }
     }
     outcome
 }
 
-/// Writes an entity. Returns false if there was none to remove.
-async fn write_alone(placed: &PositionedWrite) -> Result<bool> {
-    let EntityWrite { write, keys, verb, .. } = &placed.write;
-    let entity = EntityWriter(write);
-    match verb {
-        Verb::Insert(new) => entity.insert(new).await.map(|_| true),
-        Verb::Upsert(new) => entity.upsert(new).await.map(|_| true),
-        Verb::Remove(Some((old, etag))) => match entity.delete(keys, &old.rows, etag).await {
-            Err(Error::ConditionNotMet(_)) => entity.remove(keys).await,
-            Err(Error::NotFound(_)) => Ok(false),
-            deleted => deleted.map(|()| true),
-        },
-        Verb::Delete(Some(old), etag) => match entity.delete(keys, &old.rows, etag).await {
-            Err(Error::NotFound(_)) => Ok(false),
-            deleted => deleted.map(|()| true),
-        },
-        _ => entity.remove(keys).await,
+/// Writes an entity. Returns false if there was none to delete.
+async fn write_alone(entry: &mut PositionedWrite) -> Result<bool> {
+    match execute_one(&mut entry.write).await.map_err(|failure| failure.error) {
+        Ok(_) => Ok(true),
+        Err(error) if is_missing(entry, &error) => Ok(false),
+        Err(error) => Err(error),
     }
+}
+
+/// A transaction that is written without the entities that fail.
+struct Batch {
+    outcome: BatchOutcome,
+    /// The transactions that are left. One that is too large is divided into halves.
+    parts: Vec<Vec<PositionedWrite>>,
+    /// Entities that need a unique value of another entity of the batch. They wait until that one is written or has
+    /// failed.
+    later: Vec<PositionedWrite>,
+    delays: pacing::Delays,
 }
 
 /// Writes a transaction without the entities that fail.
 pub(super) async fn write_batch(writes: Vec<PositionedWrite>) -> BatchOutcome {
-    let mut outcome = BatchOutcome::of(&writes);
-    // A part that is too large for one transaction is divided into halves.
-    let mut parts = vec![writes];
-    // An entity that needs a unique value of another entity of the batch waits until that entity is written or has
-    // failed.
-    let mut later: Vec<PositionedWrite> = Vec::new();
-    let mut delays = pacing::delays();
-    while let Some(part) = parts.pop().or_else(|| Some(mem::take(&mut later)).filter(|later| !later.is_empty())) {
-        let (positions, mut writes): (Vec<_>, Vec<_>) =
-            part.into_iter().map(|placed| (placed.position, placed.write)).unzip();
-        if writes.is_empty() {
+    let outcome = BatchOutcome::of(&writes);
+    let mut batch = Batch { outcome, parts: vec![writes], later: Vec::new(), delays: pacing::delays() };
+    while let Some(part) = batch.next_part() {
+        let (positions, writes): (Vec<_>, Vec<_>) = part.into_iter().map(|entry| (entry.position, entry.write)).unzip();
+        let Err(WriteFailure { error, lost_race, .. }) = attempt(&writes, InTheWay::Report).await else {
+            batch.outcome.written.extend(positions);
             continue;
-        }
-        let (error, sent) = match read(&writes).await {
-            Ok(read) => match send(&writes, &read, InTheWay::Report).await {
-                Ok(_) => {
-                    outcome.written.extend(positions);
-                    continue;
-                }
-                Err(error) => (error, true),
-            },
-            Err(error) => (error, false),
         };
-        let mut part: Vec<_> = positions
-            .into_iter()
-            .zip(writes.drain(..))
-            .map(|(position, write)| PositionedWrite { position, write })
-            .collect();
-        match failed_write(&part, &error) {
-            // The row has changed since it was read for this write.
-            Some((at, true)) if sent => match part[at].write.write.pause(&mut delays, error).await {
-                Ok(()) => parts.push(part),
-                Err(error) => {
-                    outcome.failed.push(part.remove(at).failed(&Arc::new(error)));
-                    parts.push(part);
-                }
-            },
-            // The entity has changed since it was loaded: it is read for the next attempt.
-            Some((at, _))
-                if matches!((&part[at].write.verb, &error), (Verb::Remove(Some(_)), Error::ConditionNotMet(_))) =>
-            {
-                part[at].write.verb = Verb::Remove(None);
-                parts.push(part);
+        let entries = positions.into_iter().zip(writes);
+        let part: Vec<_> = entries.map(|(position, write)| PositionedWrite { position, write }).collect();
+        if let Some(at) = lost_race {
+            batch.begin_anew(part, at, error).await;
+        } else if let Some(at) = failed_write(&part, &error) {
+            batch.fail_at(part, at, error).await;
+        } else {
+            batch.fail(part, error).await;
+        }
+    }
+    batch.outcome
+}
+
+impl Batch {
+    fn next_part(&mut self) -> Option<Vec<PositionedWrite>> {
+        self.parts.retain(|part| !part.is_empty());
+        self.parts.pop().or_else(|| Some(mem::take(&mut self.later)).filter(|later| !later.is_empty()))
+    }
+
+    /// Handles a transaction in which this write lost a race.
+    async fn begin_anew(&mut self, mut part: Vec<PositionedWrite>, at: usize, error: Error) {
+        if let Err(error) = part[at].begin_anew(&mut self.delays, error).await {
+            self.outcome.failed.push(part.remove(at).failed(&Arc::new(error)));
+        }
+        self.parts.push(part);
+    }
+
+    /// Handles a transaction that failed at this write.
+    async fn fail_at(&mut self, mut part: Vec<PositionedWrite>, at: usize, error: Error) {
+        // If one row is missing, others may be missing too. The same holds for rows that already exist.
+        if is_missing(&part[at], &error) {
+            let (missing, rest) = partition_existing(part, at).await;
+            self.outcome.missing.extend(missing.iter().map(|entry| entry.position));
+            return self.parts.push(rest);
+        }
+        if is_in_the_way(&part[at], &error) {
+            let known = part[at].position;
+            let (mut existing, mut rest) = partition_existing(part, at).await;
+            if existing.is_empty() && !self.delays.wait(rest[0].write.write.backend()).await {
+                existing.extend(rest.extract_if(.., |entry| entry.position == known));
             }
-            // If one row is missing, others may be missing too. The same holds for rows that already exist.
-            Some((at, _)) if is_missing(&part[at], &error) => {
-                let (missing, rest) = partition_existing(part, at).await;
-                outcome.missing.extend(missing.iter().map(|placed| placed.position));
-                parts.push(rest);
-            }
-            Some((at, _)) if is_in_the_way(&part[at], &error) => {
-                let (there, rest) = partition_existing(part, at).await;
-                outcome.failed.extend(there.iter().map(PositionedWrite::exists));
-                parts.push(rest);
-            }
-            Some((at, _)) if wants_value_of_another(&part, &error) => {
-                later.push(part.remove(at));
-                parts.push(part);
-            }
-            Some((at, _)) => {
-                outcome.failed.push(part.remove(at).failed(&Arc::new(error)));
-                parts.push(part);
-            }
-            None if matches!(error, Error::Limit(_)) && part.len() > 1 => {
+            self.outcome.failed.extend(existing.iter().map(PositionedWrite::exists));
+            return self.parts.push(rest);
+        }
+        let entry = part.remove(at);
+        if wants_value_of_another(&part, &error) {
+            self.later.push(entry);
+        } else {
+            self.outcome.failed.push(entry.failed(&Arc::new(error)));
+        }
+        self.parts.push(part);
+    }
+
+    /// Handles a transaction that failed as a whole.
+    async fn fail(&mut self, mut part: Vec<PositionedWrite>, error: Error) {
+        match error {
+            Error::Limit(_) if part.len() > 1 => {
                 let half = part.split_off(part.len() / 2);
-                parts.extend([half, part]);
+                self.parts.extend([half, part]);
             }
-            None if let Error::OutcomeUnknown(error) = error => outcome.failed.extend(lost(&part, *error).await),
-            None => {
-                outcome.fatal |= !is_of_entity(&error);
-                let error = Arc::new(error);
-                outcome.failed.extend(part.iter().map(|placed| placed.failed(&error)));
-                if outcome.fatal {
-                    outcome.failed.extend(parts.iter().flatten().chain(&later).map(|placed| placed.failed(&error)));
-                    break;
+            Error::OutcomeUnknown(error) => self.outcome.failed.extend(lost(&part, *error).await),
+            error => {
+                let is_fatal = !is_of_entity(&error);
+                if is_fatal {
+                    part.extend(self.parts.drain(..).flatten());
+                    part.append(&mut self.later);
                 }
+                self.outcome.fatal |= is_fatal;
+                let error = Arc::new(error);
+                self.outcome.failed.extend(part.iter().map(|entry| entry.failed(&error)));
             }
         }
     }
-    outcome
 }
 
 /// Checks whether the value that an entity wants belongs to another entity of the same transaction.
 fn wants_value_of_another(part: &[PositionedWrite], error: &Error) -> bool {
     let Error::UniqueViolation(violation) = error else { return false };
-    let is_owner = |placed: &PositionedWrite| {
-        let RowKeys { partition_key, row_key } = &placed.write.keys;
+    let is_owner = |entry: &PositionedWrite| {
+        let RowKeys { partition_key, row_key } = &entry.write.entity.keys;
         (partition_key, row_key) == (&violation.owner.partition_key, &violation.owner.row_key)
     };
     violation.owner != violation.entity && part.iter().any(is_owner)
 }
 
 /// Checks whether the write is a deletion of a missing row.
-fn is_missing(placed: &PositionedWrite, error: &Error) -> bool {
-    matches!((&placed.write.verb, error), (Verb::Remove(_) | Verb::Delete(..), Error::NotFound(_)))
+fn is_missing(entry: &PositionedWrite, error: &Error) -> bool {
+    entry.write.entity.verb.deletes() && matches!(error, Error::NotFound(_))
 }
 
 /// Checks whether the write is an insert of a row that already exists.
-fn is_in_the_way(placed: &PositionedWrite, error: &Error) -> bool {
-    matches!((&placed.write.verb, error), (Verb::Insert(_), Error::AlreadyExists(_)))
+fn is_in_the_way(entry: &PositionedWrite, error: &Error) -> bool {
+    entry.write.entity.verb == Verb::Insert && matches!(error, Error::AlreadyExists(_))
 }
 
 /// Separates the inserts whose rows exist, or the deletions whose rows are missing, from the others. The write at `known`
@@ -215,28 +222,27 @@ fn is_in_the_way(placed: &PositionedWrite, error: &Error) -> bool {
 ///
 /// A pending insert is no row for readers. If it is in the way of an insert, it is deleted.
 async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<PositionedWrite>, Vec<PositionedWrite>) {
-    let is_insert = part.get(known).is_some_and(|placed| matches!(placed.write.verb, Verb::Insert(_)));
-    let looks = match part.first() {
+    let is_insert = part.get(known).is_some_and(|entry| entry.write.entity.verb == Verb::Insert);
+    let rows = match part.first() {
         Some(first) if part.len() > 1 || is_insert => {
-            let keys: Vec<_> = part.iter().map(|placed| &placed.write.keys).collect();
+            let keys: Vec<_> = part.iter().map(|entry| &entry.write.entity.keys).collect();
             first.write.write.existing(&keys).await.unwrap_or_default()
         }
         _ => Vec::new(),
     };
-    let mut looks = looks.into_iter();
+    let mut rows = rows.into_iter();
     let (mut parted, mut rest) = (Vec::new(), Vec::new());
-    for (at, placed) in part.into_iter().enumerate() {
-        let look = looks.next();
-        let EntityWrite { write, keys, .. } = &placed.write;
-        let is_parted = match look {
-            Some(Existing::Pending(etag)) if is_insert => {
-                write.clear_pending(keys, &etag).await.is_err() && at == known
-            }
-            Some(Existing::Committed) if is_insert => true,
-            Some(Existing::None | Existing::Pending(_)) if !is_insert => true,
-            _ => at == known,
+    for (at, entry) in part.into_iter().enumerate() {
+        let BegunWrite { write, entity } = &entry.write;
+        let is_parted = match rows.next() {
+            Some(existing) if is_insert => match write.make_way(&entity.keys, existing).await {
+                Ok(has_way) => !has_way,
+                Err(_) => at == known,
+            },
+            Some(existing) => !matches!(existing, EntityState::Committed) || at == known,
+            None => at == known,
         };
-        if is_parted { parted.push(placed) } else { rest.push(placed) }
+        if is_parted { parted.push(entry) } else { rest.push(entry) }
     }
     (parted, rest)
 }
@@ -247,40 +253,36 @@ async fn lost(part: &[PositionedWrite], error: OutcomeUnknownError) -> Vec<BulkF
     // If the store does not answer, each read would wait for as long as the first one.
     let is_answered = !matches!(error.now, RowNow::Unread(_));
     let mut failures: Vec<BoxFuture<'_, BulkFailure>> = Vec::with_capacity(part.len());
-    for placed in part {
+    for entry in part {
         let OutcomeUnknownError { operation, row, reason, now } = &error;
         failures.push(Box::pin(async move {
-            let EntityWrite { write, keys, .. } = &placed.write;
-            let own = write.row_id(keys);
-            let now = if is_answered && own != *row { write.now(keys).await } else { now.clone() };
+            let BegunWrite { write, entity } = &entry.write;
+            let own = write.row_id(&entity.keys);
+            let now = if is_answered && own != *row { write.row_now(&entity.keys).await } else { now.clone() };
             let error = OutcomeUnknownError { operation, row: own, reason: reason.clone(), now };
-            placed.failed(&Arc::new(Box::new(error).into()))
+            entry.failed(&Arc::new(Box::new(error).into()))
         }));
     }
     stream::iter(failures).buffered(pacing::CONCURRENCY).collect().await
 }
 
-/// Returns the position of the write at which a transaction failed, and true if the write can be tried again unchanged.
-fn failed_write(part: &[PositionedWrite], error: &Error) -> Option<(usize, bool)> {
-    let by_row_key = |row: &RowId| part.iter().position(|placed| placed.write.keys.row_key == row.row_key);
-    match error {
-        Error::AlreadyExists(row) | Error::ConditionNotMet(row) | Error::NotFound(row) => {
-            let at = by_row_key(row)?;
-            let write = &part[at].write;
-            let read = write.reads() && !matches!((&write.verb, error), (Verb::Remove(_), Error::NotFound(_)));
-            Some((at, read))
+/// Returns the position of the write at which a transaction failed.
+fn failed_write(part: &[PositionedWrite], error: &Error) -> Option<usize> {
+    let row = match error {
+        Error::AlreadyExists(row) | Error::ConditionNotMet(row) | Error::NotFound(row) | Error::Damaged { row, .. } => {
+            row
         }
-        Error::UniqueViolation(violation) => Some((by_row_key(&violation.entity)?, false)),
+        Error::UniqueViolation(violation) => &violation.entity,
         // The stored row has another key than its fields.
-        Error::Key(error) => Some((by_row_key(error.row.as_ref()?)?, false)),
-        Error::Limit(limit) => Some((by_row_key(limit.row.as_ref()?)?, false)),
+        Error::Key(error) => error.row.as_ref()?,
+        Error::Limit(limit) => limit.row.as_ref()?,
         // The row that was read for the write.
-        Error::Version(version) => Some((by_row_key(&version.row)?, false)),
-        Error::Property(property) => Some((by_row_key(&property.row)?, false)),
-        Error::UnknownProperties(unknown) => Some((by_row_key(&unknown.row)?, false)),
-        Error::Damaged { row, .. } => Some((by_row_key(row)?, false)),
-        _ => None,
-    }
+        Error::Version(version) => &version.row,
+        Error::Property(property) => &property.row,
+        Error::UnknownProperties(unknown) => &unknown.row,
+        _ => return None,
+    };
+    part.iter().position(|entry| entry.write.entity.keys.row_key == row.row_key)
 }
 
 /// Checks whether an error concerns the entities that were written, and not the store.

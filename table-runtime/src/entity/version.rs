@@ -5,13 +5,13 @@
 
 use std::{cmp::Ordering, fmt::Display};
 
-use super::{EntityInfo, KIND, PENDING, Unknown, WRITE_ID, WriteEntity, all_keys, index_properties, is_known};
+use super::{EntityInfo, KIND, PENDING, Unknown, WRITE_ID, WriteEntity, is_known, loaded_rows};
 use crate::{
     Error, KeyError, LayoutInfo, Properties, PropertiesRef, PropertyError, Result, RowRef, TableEntity,
     UnknownPropertiesError, ValueRef, VersionError, VersionProblem,
     codec::{RowReader, damaged},
     entity::check_keys,
-    layout::{Holds, has_property, same_kind, same_primary_key, same_separator, same_table},
+    layout::{has_property, same_kind, same_primary_key, same_separator, same_table},
     row::RowKeys,
 };
 
@@ -309,7 +309,7 @@ impl StoredRow<'_> {
         entity: &dyn WriteEntity,
         found: u32,
         older: &[LayoutInfo],
-        was: &[SharedRow],
+        was: &[SharedRows],
     ) -> Result<()> {
         let now = shared_rows(entity, older)?;
         for (layout, rows) in &now {
@@ -331,20 +331,17 @@ fn without_known(info: &EntityInfo, unknown: &Properties) -> Unknown {
     (!rest.is_empty()).then(|| Box::new(rest))
 }
 
-/// Name of a layout with the keys of an entity's row in it and the properties that the row includes.
-type SharedRow = (&'static str, Option<(RowKeys, Properties)>);
+/// Name of a layout with the keys of an entity's rows in it and the properties that the rows include.
+type SharedRows = (&'static str, Vec<(RowKeys, Properties)>);
 
 /// Returns the rows of an entity in the layouts that another struct has too.
-fn shared_rows(entity: &dyn WriteEntity, others: &[LayoutInfo]) -> Result<Vec<SharedRow>, Box<KeyError>> {
-    let rows = all_keys(entity)?.into_iter().zip(entity.info().layouts).enumerate();
-    let shared = rows.filter(|(_, (_, layout))| others.iter().any(|other| other.name == layout.name));
-    let shared = shared.map(|(at, (keys, layout))| {
-        let row = keys.map(|keys| {
-            let is_include = layout.index.as_ref().is_some_and(|index| index.holds == Holds::Include);
-            let included = is_include.then(|| index_properties(entity, at, &keys, Properties::default()).ok());
-            (keys, included.flatten().unwrap_or_default())
-        });
-        (layout.name, row)
+fn shared_rows(entity: &dyn WriteEntity, others: &[LayoutInfo]) -> Result<Vec<SharedRows>, Box<KeyError>> {
+    let rows = loaded_rows(entity)?;
+    let layouts = entity.info().layouts.iter().enumerate();
+    let shared = layouts.filter(|(_, layout)| others.iter().any(|other| other.name == layout.name));
+    let shared = shared.map(|(at, layout)| {
+        let of_layout = rows.iter().filter(|row| row.layout == at);
+        (layout.name, of_layout.map(|row| (row.keys.clone(), row.included.clone().unwrap_or_default())).collect())
     });
     Ok(shared.collect())
 }

@@ -3,25 +3,26 @@
 use std::{borrow::Cow, collections::HashMap};
 
 use super::{
-    schema::{Encoded, Schema},
+    schema::{EncodedRow, Schema},
     write::Write,
 };
 use crate::{
     ETag,
     backend::{Action, IfMatch},
-    entity::{LoadedRow, LoadedRows},
+    entity::LoadedRow,
     layout::Holds,
     row::RowKeys,
 };
 
-/// The rows of an entity before and after a write.
+/// The rows of an entity before and after a write, in any number for each index.
 #[derive(Clone, Copy)]
 pub(crate) struct Change<'a> {
-    pub(crate) old: Option<&'a LoadedRows>,
-    pub(crate) new: Option<&'a Encoded>,
+    pub(crate) old: &'a [LoadedRow],
+    pub(crate) new: &'a [EncodedRow],
 }
 
 /// The part of a transaction that concerns one entity.
+#[derive(Clone)]
 pub(crate) struct Planned<'a> {
     pub(crate) write: &'a Write,
     pub(crate) change: Change<'a>,
@@ -67,84 +68,98 @@ pub(crate) struct IndexOperation<'a> {
     pub(crate) action: Action,
 }
 
-impl Change<'_> {
-    /// A write that has no effect on index rows.
-    pub(crate) const NONE: Self = Self { old: None, new: None };
-
-    /// Checks whether the keys of the entity's row in a layout change.
-    pub(crate) fn moves(&self, layout: usize) -> bool {
-        self.old_keys(layout) != self.new.and_then(|new| new.keys(layout))
+impl<'a> Change<'a> {
+    /// Returns the rows that the entity has in an index and did not have.
+    pub(crate) fn added(self, layout: usize) -> impl Iterator<Item = &'a EncodedRow> {
+        self.new_rows(layout).filter(move |new| self.old_row(new).is_none())
     }
 
-    /// Checks whether a row that keeps its keys gets other properties.
-    pub(crate) fn alters(&self, schema: &Schema, layout: usize) -> bool {
-        match schema.holds(layout) {
-            // A pointer to the same entity has the same properties.
-            Holds::Pointer | Holds::List => false,
-            Holds::Include => {
-                let included = self.old_row(layout).and_then(|old| old.included.as_ref());
-                included.is_none() || included != self.new.and_then(|new| new.row(layout)).map(|new| &new.properties)
-            }
-            Holds::Copy => true,
-        }
+    /// Returns the rows that the entity had in an index and does not have any more.
+    pub(crate) fn removed(self, layout: usize) -> impl Iterator<Item = &'a LoadedRow> {
+        self.old.iter().filter(move |old| old.layout == layout && !self.has(layout, &old.keys))
     }
 
-    pub(crate) fn old_keys(&self, layout: usize) -> Option<&RowKeys> {
-        self.old_row(layout).map(|row| &row.keys)
+    /// Returns the rows that keep their keys and get other properties.
+    pub(crate) fn altered(self, schema: &Schema, layout: usize) -> impl Iterator<Item = &'a EncodedRow> {
+        let holds = schema.holds(layout);
+        let is_altered = move |new: &EncodedRow| self.old_row(new).is_some_and(|old| alters(holds, old, new));
+        self.new_rows(layout).filter(move |new| is_altered(new))
     }
 
-    fn old_row(&self, layout: usize) -> Option<&LoadedRow> {
-        self.old.and_then(|rows| rows.get(layout)).and_then(Option::as_ref)
+    fn new_rows(self, layout: usize) -> impl Iterator<Item = &'a EncodedRow> {
+        self.new.iter().filter(move |new| new.layout == layout)
+    }
+
+    /// Returns the row that the entity had with the keys of a new row.
+    fn old_row(self, new: &EncodedRow) -> Option<&'a LoadedRow> {
+        self.old.iter().find(|old| old.layout == new.layout && old.keys == new.keys)
+    }
+
+    /// Checks whether the entity has the row of an index after the write.
+    pub(crate) fn has(self, layout: usize, keys: &RowKeys) -> bool {
+        self.new_rows(layout).any(|new| new.keys == *keys)
+    }
+
+    /// Checks whether the row of an index becomes one of the entity's.
+    pub(crate) fn adds(self, layout: usize, keys: &RowKeys) -> bool {
+        self.added(layout).any(|new| new.keys == *keys)
     }
 
     /// Returns the rows of unique indexes that the entity had, and that its transaction deletes or writes over. They
     /// belong to the entity only if their index is ready.
-    pub(crate) fn unique_rows(&self, write: &Write) -> impl Iterator<Item = (usize, &RowKeys)> {
+    pub(crate) fn unique_rows(self, write: &'a Write) -> impl Iterator<Item = (usize, &'a RowKeys)> {
         let schema = &write.schema;
-        let unique = write.in_transaction().filter(|layout| schema.is_unique(*layout));
-        unique
-            .filter(|layout| self.moves(*layout) || self.alters(schema, *layout))
-            .filter_map(|layout| Some((layout, self.old_keys(layout)?)))
+        write.in_transaction().filter(|layout| schema.is_unique(*layout)).flat_map(move |layout| {
+            let removed = self.removed(layout).map(|old| &old.keys);
+            let written = self.altered(schema, layout).map(|new| &new.keys);
+            removed.chain(written).map(move |keys| (layout, keys))
+        })
     }
 
     /// Returns the operations on the index rows that are in the entity's transaction, without those on lists.
-    pub(crate) fn operations<'s>(
-        &'s self,
-        write: &Write,
-        entity: &RowKeys,
-        read: &ReadRows,
-    ) -> Vec<IndexOperation<'s>> {
+    pub(crate) fn operations(self, write: &Write, entity: &RowKeys, read: &ReadRows) -> Vec<IndexOperation<'a>> {
         let schema = &write.schema;
         let mut operations = Vec::with_capacity(schema.layouts.len());
         for layout in write.in_transaction().filter(|layout| schema.holds(*layout) != Holds::List) {
             let table = schema.layouts[layout].table;
-            let new = self.new.and_then(|new| new.row(layout));
-            let moves = self.moves(layout);
-            if let Some(keys) = self.old_keys(layout).filter(|_| moves)
-                && let Some(condition) = condition_of_owner(read.get(table, keys), entity)
-            {
-                operations.push(IndexOperation { layout, keys, action: Action::Delete(condition) });
+            for LoadedRow { keys, .. } in self.removed(layout) {
+                if let Some(condition) = condition_of_owner(read.get(table, keys), entity) {
+                    operations.push(IndexOperation { layout, keys, action: Action::Delete(condition) });
+                }
             }
-            if let Some(new) = new {
-                let keys = &new.keys;
-                let properties = || write.index_properties(layout, new);
-                let action = match (read.get(table, keys), moves) {
-                    (_, false) if !self.alters(schema, layout) => continue,
-                    (Some(ReadRow::Stale(etag)), true) => Action::Replace(properties(), IfMatch::ETag(etag.clone())),
-                    (_, true) if schema.is_unique(layout) => Action::Insert(properties()),
-                    (None, _) | (_, true) => Action::Upsert(properties()),
-                    (Some(ReadRow::Missing), false) => Action::Insert(properties()),
-                    (row, false) => match condition_of_owner(row, entity) {
-                        Some(condition) => Action::Replace(properties(), condition),
-                        // The row belongs to another entity. This one has no row until a backfill decides which of the
-                        // two has the value.
-                        None => continue,
-                    },
+            for new in self.added(layout) {
+                let properties = write.index_properties(new);
+                let action = match read.get(table, &new.keys) {
+                    Some(ReadRow::Stale(etag)) => Action::Replace(properties, IfMatch::ETag(etag.clone())),
+                    _ if schema.is_unique(layout) => Action::Insert(properties),
+                    _ => Action::Upsert(properties),
                 };
-                operations.push(IndexOperation { layout, keys, action });
+                operations.push(IndexOperation { layout, keys: &new.keys, action });
+            }
+            for new in self.altered(schema, layout) {
+                let row = read.get(table, &new.keys);
+                let action = match (row, condition_of_owner(row, entity)) {
+                    (None, _) => Action::Upsert(write.index_properties(new)),
+                    (Some(ReadRow::Missing), _) => Action::Insert(write.index_properties(new)),
+                    (Some(_), Some(condition)) => Action::Replace(write.index_properties(new), condition),
+                    // The row belongs to another entity. This one has no row until a backfill decides which of the
+                    // two has the value.
+                    (Some(_), None) => continue,
+                };
+                operations.push(IndexOperation { layout, keys: &new.keys, action });
             }
         }
         operations
+    }
+}
+
+/// Checks whether a row that keeps its keys gets other properties.
+fn alters(holds: Holds, old: &LoadedRow, new: &EncodedRow) -> bool {
+    match holds {
+        // A pointer to the same entity has the same properties.
+        Holds::Pointer | Holds::List => false,
+        Holds::Include => old.included.as_ref().is_none_or(|included| *included != new.properties),
+        Holds::Copy => true,
     }
 }
 

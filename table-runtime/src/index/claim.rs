@@ -1,24 +1,20 @@
-//! Rows of cross-partition indexes: claiming a unique value, rolling a write back, releasing rows after a commit.
-
-use std::mem;
+//! Index rows in other partitions: written before a commit, rolled back, released.
 
 use futures_util::future::join_all;
 
 use super::{
-    schema::{Encoded, EncodedRow, FoundEntity},
-    write::{MAX_ATTEMPTS, Write, WrittenRow, deletion, first, single},
+    answer::WriteAnswer,
+    schema::{EncodedRow, FoundEntity},
+    write::{Write, WrittenRow, single},
 };
 use crate::{
     ETag, Error, Result, Row, ValueRef,
     backend::{Action, IfMatch},
-    entity::WRITE_ID,
+    entity::{LoadedRow, WRITE_ID},
     layout::Holds,
     pacing,
     row::RowKeys,
 };
-
-/// The index rows that a write has in other partitions.
-pub(crate) struct IndexRows<'a>(pub(crate) &'a Write);
 
 /// The condition under which a writer may still commit its entity.
 #[derive(Clone, Copy)]
@@ -29,35 +25,27 @@ pub(crate) enum Precondition<'a> {
     Version(&'a ETag),
 }
 
-/// The outcome of an attempt to fence or delete the owner of a claim.
-enum Eviction {
-    /// The owner cannot commit the value any more.
-    Done,
-    /// The owner changed meanwhile.
-    Changed,
-}
-
-impl IndexRows<'_> {
-    /// Writes the entity's rows in these indexes concurrently.
+impl Write {
+    /// Writes these rows of an entity concurrently.
     ///
     /// # Errors
     /// The first error, with the rows that were written all the same. A unique violation takes precedence, because it
     /// says more than any other error.
-    pub(crate) async fn write(
+    pub(crate) async fn write_rows(
         &self,
-        new: &Encoded,
-        layouts: &[usize],
+        rows: &[&EncodedRow],
+        owner: &RowKeys,
         precondition: Precondition<'_>,
     ) -> Result<Vec<WrittenRow>, (Error, Vec<WrittenRow>)> {
-        let owner = &new.primary().keys;
-        let rows = layouts.iter().filter_map(|layout| Some((*layout, new.row(*layout)?)));
-        let writes = rows.map(|(layout, row)| async move {
-            let etag = if self.0.schema.is_unique(layout) {
-                self.claim(layout, row, owner, precondition).await?
+        // `join_all` knows the number of rows: it polls more than 30, or a number that it does not know, in a way that would
+        // make a bulk write send its requests too early.
+        let writes = rows.iter().map(|row| async move {
+            let etag = if self.schema.is_unique(row.layout) {
+                self.claim(row, owner, precondition).await?
             } else {
-                self.upsert(layout, row).await?
+                self.upsert_row(row).await?
             };
-            Ok(WrittenRow { layout, keys: row.keys.clone(), etag })
+            Ok(WrittenRow { layout: row.layout, keys: row.keys.clone(), etag })
         });
         let (mut written, mut failed) = (Vec::new(), None);
         for result in join_all(writes).await {
@@ -74,20 +62,15 @@ impl IndexRows<'_> {
     }
 
     /// Writes a row of an index that is not unique. A second write of the same row does no harm.
-    pub(super) async fn upsert(&self, layout: usize, row: &EncodedRow) -> Result<ETag> {
-        let table = self.0.schema.layouts[layout].table;
+    pub(super) async fn upsert_row(&self, row: &EncodedRow) -> Result<ETag> {
+        let table = self.schema.layouts[row.layout].table;
         let group = single(table, &row.keys, Action::Upsert(row.properties.clone()))?;
-        let mut lost = 0;
+        let mut delays = pacing::delays();
         loop {
-            match self.0.backend().execute(&group).await {
-                Ok(etags) => return first(etags).ok_or_else(|| self.0.no_etag("upsert", &row.keys)),
-                Err(Error::OutcomeUnknown(error)) => {
-                    lost += 1;
-                    if lost == MAX_ATTEMPTS {
-                        return Err(self.0.no_answer(error.reason));
-                    }
-                }
-                Err(error) => return Err(error),
+            match self.send(&group).await? {
+                WriteAnswer::Done(etag) => return etag.ok_or_else(|| self.no_etag("upsert", &row.keys)),
+                WriteAnswer::LostRace(error) => return Err(error),
+                WriteAnswer::Lost(error) => self.pause(&mut delays, self.no_answer(error.reason)).await?,
             }
         }
     }
@@ -96,70 +79,44 @@ impl IndexRows<'_> {
     ///
     /// A claim that already points to this entity is written again under a new version, so that no writer that read it
     /// before can delete it.
-    async fn claim(
-        &self,
-        layout: usize,
-        row: &EncodedRow,
-        entity: &RowKeys,
-        precondition: Precondition<'_>,
-    ) -> Result<ETag> {
-        let table = self.0.schema.layouts[layout].table;
-        let properties = self.0.index_properties(layout, row);
+    async fn claim(&self, row: &EncodedRow, entity: &RowKeys, precondition: Precondition<'_>) -> Result<ETag> {
+        let table = self.schema.layouts[row.layout].table;
+        let properties = self.index_properties(row);
         let insert = single(table, &row.keys, Action::Insert(properties.clone()))?;
-        let mut lost = None;
-        for _ in 0..MAX_ATTEMPTS {
-            match self.0.backend().execute(&insert).await {
-                Ok(etags) => {
-                    if let Some(etag) = first(etags) {
-                        return Ok(etag);
-                    }
+        let mut delays = pacing::delays();
+        loop {
+            let mut answer = self.send(&insert).await?;
+            // If the value is not reserved now, the claim shows who has it: also this write, if an answer was lost.
+            if !matches!(answer, WriteAnswer::Done(Some(_)))
+                && let Some(claim) = self.get(table, &row.keys).await?
+            {
+                let owner = self.schema.owner(row.layout, &claim)?;
+                if owner == *entity && self.has_own_id(&claim) {
+                    return Ok(claim.etag);
                 }
-                Err(Error::AlreadyExists(_)) => lost = None,
-                Err(Error::OutcomeUnknown(error)) => lost = Some(error.reason),
-                Err(error) => return Err(error),
-            }
-            let Some(claim) = self.0.get(table, &row.keys).await? else { continue };
-            let owner = self.0.schema.owner(layout, &claim)?;
-            if owner == *entity && self.has_own_id(&claim) {
-                return Ok(claim.etag);
-            }
-            if owner == *entity {
-                self.check(entity, precondition).await?;
-            } else {
-                self.evict(layout, &row.keys, entity, &owner, precondition).await?;
-            }
-            let replace = Action::Replace(properties.clone(), IfMatch::ETag(claim.etag));
-            match self.0.backend().execute(&single(table, &row.keys, replace)?).await {
-                Ok(etags) => {
-                    if let Some(etag) = first(etags) {
-                        return Ok(etag);
-                    }
+                if owner == *entity {
+                    self.check_precondition(entity, precondition).await?;
+                } else {
+                    self.evict(row, entity, &owner, precondition).await?;
                 }
-                // This write lost a race, or its answer was lost. The claim shows which.
-                Err(error @ (Error::ConditionNotMet(_) | Error::NotFound(_) | Error::OutcomeUnknown(_))) => {
-                    lost = match error {
-                        Error::OutcomeUnknown(error) => Some(error.reason),
-                        _ => None,
-                    };
-                    if let Some(claim) = self.0.get(table, &row.keys).await?.filter(|claim| self.has_own_id(claim))
-                        && self.0.schema.owner(layout, &claim)? == *entity
-                    {
-                        return Ok(claim.etag);
-                    }
-                }
-                Err(error) => return Err(error),
+                let replace = Action::Replace(properties.clone(), IfMatch::ETag(claim.etag));
+                answer = self.send(&single(table, &row.keys, replace)?).await?;
             }
-        }
-        match lost {
-            Some(reason) => Err(self.0.no_answer(reason)),
-            None => Err(self.lost_race(entity, precondition)),
+            if let WriteAnswer::Done(Some(etag)) = answer {
+                return Ok(etag);
+            }
+            let error = match answer.lost() {
+                Some(reason) => self.no_answer(reason),
+                None => self.lost_race(entity, precondition),
+            };
+            self.pause(&mut delays, error).await?;
         }
     }
 
     /// Returns the error of a write that lost too many races. It names the entity that the caller writes, never an index
     /// row.
     fn lost_race(&self, entity: &RowKeys, precondition: Precondition<'_>) -> Error {
-        let row = Box::new(self.0.row_id(entity));
+        let row = Box::new(self.row_id(entity));
         match precondition {
             Precondition::Pending => Error::Aborted(row),
             Precondition::Version(_) => Error::ConditionNotMet(row),
@@ -167,166 +124,166 @@ impl IndexRows<'_> {
     }
 
     /// Checks that this write may still commit its entity.
-    async fn check(&self, entity: &RowKeys, precondition: Precondition<'_>) -> Result<()> {
-        match (precondition, self.0.entity(entity).await?) {
-            (Precondition::Pending, Some(found)) if found.pending == Some(self.0.id) => Ok(()),
+    async fn check_precondition(&self, entity: &RowKeys, precondition: Precondition<'_>) -> Result<()> {
+        match (precondition, self.entity(entity).await?) {
+            (Precondition::Pending, Some(found)) if found.pending == Some(self.id) => Ok(()),
             (Precondition::Version(etag), Some(found)) if found.row.etag == *etag => Ok(()),
             _ => Err(self.lost_race(entity, precondition)),
         }
     }
 
-    /// Makes sure that the owner of a claim neither has its value nor can commit it later.
+    /// Makes sure that the owner of a claim neither has its value nor can commit it later: deletes a pending insert of
+    /// the value, whose writer is slow or dead, and fences an entity without the value.
     ///
     /// # Errors
     /// A committed owner with the value is a unique violation.
     async fn evict(
         &self,
-        layout: usize,
-        at: &RowKeys,
+        claim: &EncodedRow,
         entity: &RowKeys,
         owner: &RowKeys,
         precondition: Precondition<'_>,
     ) -> Result<()> {
-        for _ in 0..MAX_ATTEMPTS {
-            let Some(found) = self.0.entity(owner).await? else { return Ok(()) };
-            let has_value = found.encoded.keys(layout) == Some(at);
+        let mut delays = pacing::delays();
+        loop {
+            let Some(found) = self.entity(owner).await? else { return Ok(()) };
+            let has_value = found.encoded.has(claim.layout, &claim.keys);
             if has_value && found.pending.is_none() {
-                return Err(self.0.violation(layout, at, entity, owner));
+                return Err(self.violation(claim.layout, &claim.keys, entity, owner));
             }
-            let evicted =
-                if has_value { self.delete_pending(owner, &found).await? } else { self.fence(&found).await? };
-            if let Eviction::Done = evicted {
+            let answer = if has_value {
+                self.delete_row(self.schema.table().into(), owner, &found.row.etag).await?
+            } else {
+                self.fence(&found).await?
+            };
+            if answer.is_settled() {
                 return Ok(());
             }
-        }
-        Err(self.lost_race(entity, precondition))
-    }
-
-    /// Deletes a pending insert. Its writer is slow or dead, which looks alike; a slow one gets [`Error::Aborted`].
-    async fn delete_pending(&self, keys: &RowKeys, found: &FoundEntity) -> Result<Eviction> {
-        let delete = deletion(self.0.schema.table().into(), keys, &found.row.etag);
-        Self::eviction(self.0.backend().execute(&delete).await.map(drop))
-    }
-
-    async fn fence(&self, found: &FoundEntity) -> Result<Eviction> {
-        Self::eviction(self.0.fence(found).await.map(drop))
-    }
-
-    fn eviction(result: Result<()>) -> Result<Eviction> {
-        match result {
-            Ok(()) | Err(Error::NotFound(_)) => Ok(Eviction::Done),
-            Err(Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => Ok(Eviction::Changed),
-            Err(error) => Err(error),
+            self.pause(&mut delays, self.lost_race(entity, precondition)).await?;
         }
     }
 
     /// Rolls back rows that this write wrote for an entity that it did not commit: deletes those that the entity does
     /// not have. A row that cannot be deleted is left to a repair.
     ///
-    /// `etag` is the version of the entity that the caller holds. If the fence changes that version, the caller gets the
-    /// new one.
-    pub(crate) async fn roll_back(&self, owner: &RowKeys, mut rows: Vec<WrittenRow>, mut etag: Option<&mut ETag>) {
-        for _ in 0..MAX_ATTEMPTS {
-            if rows.is_empty() {
+    /// `version` is the version of the entity that the caller holds. If a fence changes that version, the caller gets
+    /// the new one.
+    pub(crate) async fn roll_back(&self, owner: &RowKeys, mut rows: Vec<WrittenRow>, version: &mut Option<ETag>) {
+        let mut delays = pacing::delays();
+        while !rows.is_empty() {
+            let Ok(found) = self.entity(owner).await else { return };
+            rows = match found {
+                None => self.delete_if_unchanged(owner, rows).await,
+                Some(found) => match self.roll_back_from(&found, rows, version).await {
+                    Ok(rows) => rows,
+                    Err(_) => return,
+                },
+            };
+            if !rows.is_empty() && !delays.wait(self.backend()).await {
                 return;
             }
-            let Ok(found) = self.0.entity(owner).await else { return };
-            let Some(found) = found else {
-                rows = self.delete_if_unchanged(owner, rows).await;
-                continue;
-            };
-            let has = |row: &WrittenRow| found.encoded.keys(row.layout) == Some(&row.keys);
-            let mut written_again = Vec::new();
-            if !rows.iter().all(has) {
-                match self.0.fence(&found).await {
-                    Ok(fenced) => {
-                        if let (Some(etag), Some(fenced)) = (&mut etag, fenced)
-                            && **etag == found.row.etag
-                        {
-                            **etag = fenced;
-                        }
-                        let stale = rows.extract_if(.., |row| !has(row)).collect();
-                        written_again = self.delete_if_unchanged(owner, stale).await;
-                    }
-                    Err(Error::NotFound(_) | Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => continue,
-                    Err(_) => return,
-                }
+        }
+    }
+
+    /// Rolls back the rows that this entity does not have. Returns the rows that have to be looked at again.
+    async fn roll_back_from(
+        &self,
+        found: &FoundEntity,
+        mut rows: Vec<WrittenRow>,
+        version: &mut Option<ETag>,
+    ) -> Result<Vec<WrittenRow>> {
+        let has = |row: &WrittenRow| found.encoded.has(row.layout, &row.keys);
+        let mut rewritten = Vec::new();
+        if !rows.iter().all(has) {
+            let WriteAnswer::Done(fenced) = self.fence(found).await? else { return Ok(rows) };
+            if fenced.is_some() && version.as_ref() == Some(&found.row.etag) {
+                *version = fenced;
             }
-            // The other rows belong to the entity, but their included properties may be those of the failed write.
-            rows.retain(|row| self.0.schema.holds(row.layout) == Holds::Include);
-            self.restore_included(&found, &mut rows).await;
-            rows.extend(written_again);
+            let stale = rows.extract_if(.., |row| !has(row)).collect();
+            rewritten = self.delete_if_unchanged(&found.encoded.primary().keys, stale).await;
+        }
+        // The other rows belong to the entity, but their included properties may be those of the failed write.
+        for row in rows.into_iter().filter(|row| self.schema.holds(row.layout) == Holds::Include) {
+            rewritten.extend(self.restore_included(found, row).await);
+        }
+        Ok(rewritten)
+    }
+
+    /// Writes the entity's included properties into a row, and returns the row if it has to be looked at again. A row that
+    /// another writer has written since is left alone.
+    async fn restore_included(&self, found: &FoundEntity, row: WrittenRow) -> Option<WrittenRow> {
+        let table = self.schema.layouts[row.layout].table;
+        let present = found.encoded.row(row.layout, &row.keys)?;
+        let stored = self.get(table, &row.keys).await.ok()??;
+        if stored.etag != row.etag || self.schema.has_properties(row.layout, &stored.properties, &present.properties) {
+            return None;
+        }
+        let replace = Action::Replace(self.index_properties(present), IfMatch::ETag(row.etag.clone()));
+        match self.send(&single(table, &row.keys, replace).ok()?).await {
+            Ok(WriteAnswer::Done(Some(etag))) => Some(WrittenRow { etag, ..row }),
+            _ => None,
         }
     }
 
     /// Deletes a row that its entity does not have, in the version in which it was found, after a fence. A row that was
     /// written again meanwhile is left to its writer.
     pub(crate) async fn remove_stale(&self, owner: &RowKeys, row: &WrittenRow) -> Result<()> {
+        let table = self.schema.layouts[row.layout].table;
         let mut delays = pacing::delays();
         loop {
-            let found = self.0.entity(owner).await?;
-            let now = self.0.get(self.0.schema.layouts[row.layout].table, &row.keys).await?;
-            let has = |found: &FoundEntity| found.encoded.keys(row.layout) == Some(&row.keys);
-            if now.is_none_or(|now| now.etag != row.etag) || found.as_ref().is_some_and(has) {
+            let found = self.entity(owner).await?;
+            let stored = self.get(table, &row.keys).await?;
+            let has = |found: &FoundEntity| found.encoded.has(row.layout, &row.keys);
+            if stored.is_none_or(|stored| stored.etag != row.etag) || found.as_ref().is_some_and(has) {
                 return Ok(());
             }
-            match found {
-                None => break,
-                Some(found) => match self.0.fence(&found).await {
-                    Ok(_) => break,
-                    Err(error @ (Error::NotFound(_) | Error::ConditionNotMet(_) | Error::OutcomeUnknown(_))) => {
-                        self.0.pause(&mut delays, error).await?;
-                    }
-                    Err(error) => return Err(error),
-                },
+            let Some(found) = found else { break };
+            match self.fence(&found).await? {
+                WriteAnswer::Done(_) => break,
+                WriteAnswer::LostRace(error) => self.pause(&mut delays, error).await?,
+                WriteAnswer::Lost(error) => self.pause(&mut delays, error.into()).await?,
             }
         }
-        self.0.delete_row(self.0.schema.layouts[row.layout].table.into(), &row.keys, &row.etag).await
+        self.delete_row(table.into(), &row.keys, &row.etag).await.map(drop)
     }
 
-    /// Writes the entity's included properties into these rows, and keeps the rows that have to be read again. A row
-    /// that another writer has written since is left alone.
-    async fn restore_included(&self, found: &FoundEntity, rows: &mut Vec<WrittenRow>) {
-        let mut restored = Vec::new();
-        for mut row in mem::take(rows) {
-            let Some(now) = found.encoded.row(row.layout) else { continue };
-            let table = self.0.schema.layouts[row.layout].table;
-            if let Ok(Some(stored)) = self.0.get(table, &row.keys).await
-                && stored.etag == row.etag
-                && !self.0.schema.has_properties(row.layout, &stored.properties, &now.properties)
-            {
-                let replace = Action::Replace(self.0.index_properties(row.layout, now), IfMatch::ETag(row.etag));
-                let Ok(group) = single(table, &row.keys, replace) else { continue };
-                if let Ok(Some(etag)) = self.0.backend().execute(&group).await.map(first) {
-                    row.etag = etag;
-                    restored.push(row);
-                }
-            }
-        }
-        *rows = restored;
+    /// Reads the rows that the entity has in the indexes, in their present versions. Leaves out those that point to
+    /// another entity.
+    pub(crate) async fn own_rows(&self, rows: &[&LoadedRow], owner: &RowKeys) -> Result<Vec<WrittenRow>> {
+        let reads = rows.iter().map(|row| self.own_row(row.layout, &row.keys, owner));
+        let rows: Result<Vec<_>> = join_all(reads).await.into_iter().collect();
+        Ok(rows?.into_iter().flatten().collect())
+    }
+
+    /// Reads a row of an index in its present version; `None` if it points to another entity.
+    async fn own_row(&self, layout: usize, keys: &RowKeys, owner: &RowKeys) -> Result<Option<WrittenRow>> {
+        let Some(row) = self.get(self.schema.layouts[layout].table, keys).await? else { return Ok(None) };
+        let is_own = self.schema.owner(layout, &row)? == *owner;
+        Ok(is_own.then_some(WrittenRow { layout, keys: keys.clone(), etag: row.etag }))
     }
 
     /// Releases rows that an entity had before a commit: deletes them in the versions that were read before it.
     ///
     /// A writer that failed may have written such a row again meanwhile, and left it because it belonged to the entity
     /// then. That row is rolled back like one of this write.
-    pub(crate) async fn release(&self, owner: &RowKeys, rows: Vec<WrittenRow>, etag: Option<&mut ETag>) {
-        let written_again = self.delete_if_unchanged(owner, rows).await;
-        self.roll_back(owner, written_again, etag).await;
+    pub(crate) async fn release(&self, owner: &RowKeys, rows: Vec<WrittenRow>, version: &mut Option<ETag>) {
+        let rewritten = self.delete_if_unchanged(owner, rows).await;
+        self.roll_back(owner, rewritten, version).await;
     }
 
     /// Deletes rows in their known versions, concurrently. Returns the rows that were written again since for the same
     /// entity, in their present versions. A row that stays for another reason is left to a repair.
     async fn delete_if_unchanged(&self, owner: &RowKeys, rows: Vec<WrittenRow>) -> Vec<WrittenRow> {
         let deletions = rows.into_iter().map(|row| async move {
-            let table = self.0.schema.layouts[row.layout].table;
-            let deleted = match self.0.backend().execute(&deletion(table.into(), &row.keys, &row.etag)).await {
-                Ok(_) | Err(Error::NotFound(_)) => Ok(None),
-                Err(Error::ConditionNotMet(_)) => self.0.own_row(row.layout, &row.keys, owner).await,
-                Err(error) => Err(error),
+            let WrittenRow { layout, keys, etag } = &row;
+            let info = &self.schema.layouts[*layout];
+            let deleted = match self.delete_row(info.table.into(), keys, etag).await {
+                Ok(WriteAnswer::LostRace(Error::ConditionNotMet(_))) => self.own_row(*layout, keys, owner).await,
+                Ok(WriteAnswer::Lost(error)) => Err(error.into()),
+                deleted => deleted.map(|_| None),
             };
             deleted.unwrap_or_else(|error| {
-                tracing::warn!(table, index = self.0.schema.layouts[row.layout].name, %error, "an index row was left");
+                tracing::warn!(table = info.table, index = info.name, %error, "an index row was left");
                 None
             })
         });
@@ -334,6 +291,6 @@ impl IndexRows<'_> {
     }
 
     fn has_own_id(&self, claim: &Row) -> bool {
-        claim.properties.get(WRITE_ID) == Some(ValueRef::Guid(self.0.id))
+        claim.properties.get(WRITE_ID) == Some(ValueRef::Guid(self.id))
     }
 }

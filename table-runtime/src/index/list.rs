@@ -7,18 +7,15 @@ use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
 
-use super::{change::Planned, write::Write};
+use super::{answer::WriteAnswer, change::Planned, write::Write};
 use crate::{
-    ETag, Error, LimitError, Result, RowId, RowRef,
+    ETag, LimitError, Result, RowId, RowRef,
     backend::{Action, IfMatch, Operation},
     layout::Holds,
     limits, pacing,
     read::list,
     row::RowKeys,
 };
-
-/// The lists of an entity's table.
-pub(crate) struct Lists<'a>(pub(crate) &'a Write);
 
 /// A list that was read: the row keys in each of its rows.
 struct StoredList {
@@ -35,43 +32,47 @@ struct ListMember<'a> {
     is_added: bool,
 }
 
-/// The changed lists, by their keys.
-type ChangedLists<'a> = BTreeMap<&'a RowKeys, (&'a Write, Vec<ListMember<'a>>)>;
+/// The lists that a transaction adds entities to or removes entities from, by their keys.
+#[derive(Default)]
+pub(super) struct ChangedLists<'a>(BTreeMap<&'a RowKeys, (&'a Write, Vec<ListMember<'a>>)>);
 
-/// Returns the operations on the lists that the changes add entities to or remove entities from. Reads each list once.
-pub(super) async fn operations(planned: &[Planned<'_>]) -> Result<Vec<Operation>> {
-    let mut operations = Vec::new();
-    for (list, (write, members)) in changed_lists(planned) {
-        operations.extend(Lists(write).operations(list, &members).await?);
-    }
-    Ok(operations)
-}
-
-/// Returns the minimum number of these operations: a list that an entity is added to has its first row written.
-pub(super) fn min_operations(planned: &[Planned<'_>]) -> usize {
-    changed_lists(planned).values().filter(|(_, members)| members.iter().any(|member| member.is_added)).count()
-}
-
-fn changed_lists<'a>(planned: &'a [Planned<'_>]) -> ChangedLists<'a> {
-    let mut lists = ChangedLists::new();
-    for Planned { write, change, keys, .. } in planned {
-        let schema = &write.schema;
-        let layouts = schema.same_partition().filter(|layout| schema.holds(*layout) == Holds::List);
-        for layout in layouts.filter(|layout| change.moves(*layout)) {
-            let old = change.old_keys(layout).map(|list| (list, false));
-            let new = change.new.and_then(|new| new.keys(layout)).map(|list| (list, true));
-            for (list, is_added) in old.into_iter().chain(new) {
-                lists.entry(list).or_insert_with(|| (write, Vec::new())).1.push(ListMember { entity: keys, is_added });
+impl<'a> ChangedLists<'a> {
+    /// Returns the lists that the writes of these entities change.
+    pub(super) fn of(planned: &'a [Planned<'_>]) -> Self {
+        let mut lists = Self::default();
+        for Planned { write, change, keys, .. } in planned {
+            let schema = &write.schema;
+            for layout in schema.same_partition().filter(|layout| schema.holds(*layout) == Holds::List) {
+                let removed = change.removed(layout).map(|old| (&old.keys, false));
+                let added = change.added(layout).map(|new| (&new.keys, true));
+                for (list, is_added) in removed.chain(added) {
+                    let (_, members) = lists.0.entry(list).or_insert_with(|| (write, Vec::new()));
+                    members.push(ListMember { entity: keys, is_added });
+                }
             }
         }
+        lists
     }
-    lists
+
+    /// Returns the minimum number of operations on the lists: one that an entity is added to has its first row written.
+    pub(super) fn min_operations(&self) -> usize {
+        self.0.values().filter(|(_, members)| members.iter().any(|member| member.is_added)).count()
+    }
+
+    /// Reads each list once, and returns the operations that change it.
+    pub(super) async fn operations(&self) -> Result<Vec<Operation>> {
+        let mut operations = Vec::new();
+        for (list, (write, members)) in &self.0 {
+            operations.extend(write.list_operations(list, members).await?);
+        }
+        Ok(operations)
+    }
 }
 
-impl Lists<'_> {
+impl Write {
     /// Returns the operations that change the members of a list.
-    async fn operations(&self, keys: &RowKeys, members: &[ListMember<'_>]) -> Result<Vec<Operation>> {
-        let stored = self.read(keys).await?;
+    async fn list_operations(&self, keys: &RowKeys, members: &[ListMember<'_>]) -> Result<Vec<Operation>> {
+        let stored = self.read_list(keys).await?;
         let mut rows = stored.rows.clone();
         let mut writes = false;
         for ListMember { entity, is_added } in members {
@@ -83,7 +84,7 @@ impl Lists<'_> {
             return Ok(Vec::new());
         }
         if rows.len() > limits::OPERATIONS {
-            let row = self.0.row_id(keys);
+            let row = self.row_id(keys);
             let found = format!("{} rows", rows.len());
             let (table, what) = (row.table.clone(), "a list has".to_owned());
             return Err(Box::new(LimitError { table, row: Some(row), what, found, limit: "100 rows" }).into());
@@ -108,20 +109,25 @@ impl Lists<'_> {
         Ok(operations)
     }
 
-    async fn read(&self, RowKeys { partition_key, row_key }: &RowKeys) -> Result<StoredList> {
-        let (backend, table) = (self.0.backend(), self.0.schema.table());
+    async fn read_list(&self, RowKeys { partition_key, row_key }: &RowKeys) -> Result<StoredList> {
+        let (backend, table) = (self.backend(), self.schema.table());
         let Some(first) = backend.get(table, partition_key, row_key, None).await? else {
             return Ok(StoredList { etag: None, rows: Vec::new(), exists: Vec::new() });
         };
         let begun = list::read(table, first.as_ref())?;
-        let others = self.read_further(partition_key, row_key, begun.rows).await?;
+        let others = self.read_further_rows(partition_key, row_key, begun.rows).await?;
         let (rows, exists) = [(begun.entities, true)].into_iter().chain(others).unzip();
         Ok(StoredList { etag: Some(first.etag), rows, exists })
     }
 
     /// Reads the rows of a list after the first, and whether each of them exists.
-    async fn read_further(&self, partition_key: &str, row_key: &str, rows: usize) -> Result<Vec<(Vec<String>, bool)>> {
-        let (backend, table) = (self.0.backend(), self.0.schema.table());
+    async fn read_further_rows(
+        &self,
+        partition_key: &str,
+        row_key: &str,
+        rows: usize,
+    ) -> Result<Vec<(Vec<String>, bool)>> {
+        let (backend, table) = (self.backend(), self.schema.table());
         let others = (2..=rows).map(|n| async move {
             let key = list::nth_key(row_key, n);
             match backend.get(table, partition_key, &key, None).await? {
@@ -133,42 +139,37 @@ impl Lists<'_> {
     }
 
     /// Returns the row keys of the entities in a list whose first row was read. Reads the further rows.
-    pub(crate) async fn members_from(&self, first: RowRef<'_>) -> Result<Vec<String>> {
-        let list::List { mut entities, rows } = list::read(self.0.schema.table(), first)?;
-        let others = self.read_further(first.partition_key, first.row_key, rows).await?;
+    pub(crate) async fn list_members_from(&self, first: RowRef<'_>) -> Result<Vec<String>> {
+        let list::List { mut entities, rows } = list::read(self.schema.table(), first)?;
+        let others = self.read_further_rows(first.partition_key, first.row_key, rows).await?;
         entities.extend(others.into_iter().flat_map(|(entities, _)| entities));
         Ok(entities)
     }
 
     /// Returns the row keys of the entities in the list with these keys.
-    pub(crate) async fn members(&self, keys: &RowKeys) -> Result<Vec<String>> {
-        Ok(self.read(keys).await?.rows.into_iter().flatten().collect())
+    pub(crate) async fn list_members(&self, keys: &RowKeys) -> Result<Vec<String>> {
+        Ok(self.read_list(keys).await?.rows.into_iter().flatten().collect())
     }
 
     /// Checks whether the list with these keys has the entity.
-    pub(crate) async fn contains(&self, keys: &RowKeys, entity: &RowKeys) -> Result<bool> {
-        Ok(self.members(keys).await?.contains(&entity.row_key))
+    pub(crate) async fn is_listed(&self, keys: &RowKeys, entity: &RowKeys) -> Result<bool> {
+        Ok(self.list_members(keys).await?.contains(&entity.row_key))
     }
 
     /// Removes an entity from a list that it does not belong to.
-    pub(crate) async fn remove(&self, layout: usize, entity: &RowKeys, row: &RowId) -> Result<()> {
+    pub(crate) async fn remove_from_list(&self, layout: usize, entity: &RowKeys, row: &RowId) -> Result<()> {
         let keys = RowKeys { partition_key: row.partition_key.clone(), row_key: row.row_key.clone() };
         let mut delays = pacing::delays();
         loop {
-            let operations = self.operations(&keys, &[ListMember { entity, is_added: false }]).await?;
+            let operations = self.list_operations(&keys, &[ListMember { entity, is_added: false }]).await?;
             // A writer that gives the entity the value later writes the list again.
-            if operations.is_empty() || self.0.is_taken(layout, &keys, entity).await? {
+            if operations.is_empty() || self.is_taken(layout, &keys, entity).await? {
                 return Ok(());
             }
-            match self.0.backend().execute(&self.0.transaction(&keys.partition_key, operations)?).await {
-                Ok(_) => return Ok(()),
-                Err(
-                    error @ (Error::AlreadyExists(_)
-                    | Error::ConditionNotMet(_)
-                    | Error::NotFound(_)
-                    | Error::OutcomeUnknown(_)),
-                ) => self.0.pause(&mut delays, error).await?,
-                Err(error) => return Err(error),
+            match self.send(&self.transaction(&keys.partition_key, operations)?).await? {
+                WriteAnswer::Done(_) => return Ok(()),
+                WriteAnswer::LostRace(error) => self.pause(&mut delays, error).await?,
+                WriteAnswer::Lost(error) => self.pause(&mut delays, error.into()).await?,
             }
         }
     }

@@ -7,52 +7,45 @@
 use futures_util::future::{join, join_all};
 
 use super::{
+    answer::WriteAnswer,
     change::Change,
-    claim::IndexRows,
     schema::EncodedRow,
-    write::{MAX_ATTEMPTS, Write, WrittenRow, first, single},
+    write::{Write, WrittenRow, single},
 };
 use crate::{
     ETag, Error, Result,
     backend::{Action, IfMatch},
     layout::Holds,
+    pacing,
     row::RowKeys,
 };
 
-/// The propagation of an entity's properties.
-pub(crate) struct Propagation<'a>(pub(crate) &'a Write);
-
-impl Propagation<'_> {
+impl Write {
     /// Writes the properties of a commit to the entity's copies. A failure is left to a repair: the commit stays valid.
-    pub(crate) async fn run(&self, change: &Change<'_>, keys: &RowKeys, committed: Option<&ETag>) {
-        let schema = &self.0.schema;
+    pub(super) async fn propagate(&self, change: Change<'_>, keys: &RowKeys, committed: Option<&ETag>) {
+        let schema = &self.schema;
         let (mut copies, mut includes, mut stale) = (Vec::new(), Vec::new(), Vec::new());
-        for layout in self.0.propagated() {
-            let (old, new) = (change.old_keys(layout), change.new.and_then(|new| new.row(layout)));
-            let moves = change.moves(layout);
-            match schema.holds(layout) {
+        for layout in self.propagated() {
+            if schema.holds(layout) == Holds::Include {
                 // A row that moves was written before the commit. A writer that changed the included properties before
                 // this one propagates its change, or a repair does.
-                Holds::Include if moves || !change.alters(schema, layout) => {}
-                Holds::Include => includes.extend(new.map(|new| (layout, new))),
-                _ => {
-                    copies.extend(new.map(|new| (layout, new)));
-                    stale.extend(old.filter(|_| moves).map(|old| (layout, old.clone())));
-                }
+                includes.extend(change.altered(schema, layout));
+            } else {
+                copies.extend(change.altered(schema, layout).chain(change.added(layout)));
+                stale.extend(change.removed(layout).map(|old| (layout, old.keys.clone())));
             }
         }
         if copies.is_empty() && includes.is_empty() && stale.is_empty() {
             return;
         }
         let propagated = async {
-            let includes = includes.iter().map(|(layout, row)| self.include(*layout, row, keys));
+            let includes = includes.iter().map(|row| self.propagate_included(row, keys));
             let (whole, parts) = join(self.write_copies(&copies, &stale), join_all(includes)).await;
             whole?;
             let parts: Result<Vec<_>> = parts.into_iter().collect();
-            if self.0.committed_version(keys).await?.as_ref() != committed {
-                let wrote = copies.iter().map(|(layout, row)| (*layout, row.keys.clone())).collect();
-                self.until_stable(keys, wrote).await?;
-                IndexRows(self.0).roll_back(keys, parts?.into_iter().flatten().collect(), None).await;
+            if self.committed_version(keys).await?.as_ref() != committed {
+                self.propagate_until_stable(keys, written_keys(&copies)).await?;
+                self.roll_back(keys, parts?.into_iter().flatten().collect(), &mut None).await;
             }
             Ok::<_, Error>(())
         };
@@ -63,58 +56,66 @@ impl Propagation<'_> {
 
     /// Writes the included properties of a row. A claim is written under its version, and only if it still points to this
     /// entity.
-    async fn include(&self, layout: usize, row: &EncodedRow, owner: &RowKeys) -> Result<Option<WrittenRow>> {
-        let (schema, keys) = (&self.0.schema, row.keys.clone());
+    async fn propagate_included(&self, row: &EncodedRow, owner: &RowKeys) -> Result<Option<WrittenRow>> {
+        let (schema, layout, keys) = (&self.schema, row.layout, row.keys.clone());
         if !schema.is_unique(layout) {
-            let etag = IndexRows(self.0).upsert(layout, row).await?;
+            let etag = self.upsert_row(row).await?;
             return Ok(Some(WrittenRow { layout, keys, etag }));
         }
         let table = schema.layouts[layout].table;
-        let Some(claim) = self.0.get(table, &keys).await? else { return Ok(None) };
+        let Some(claim) = self.get(table, &keys).await? else { return Ok(None) };
         if schema.owner(layout, &claim)? != *owner {
             return Ok(None);
         }
-        let replace = Action::Replace(self.0.index_properties(layout, row), IfMatch::ETag(claim.etag));
-        match self.0.backend().execute(&single(table, &keys, replace)?).await {
-            Ok(etags) => Ok(first(etags).map(|etag| WrittenRow { layout, keys, etag })),
-            Err(Error::ConditionNotMet(_) | Error::NotFound(_)) => Ok(None),
-            Err(error) => Err(error),
+        let replace = Action::Replace(self.index_properties(row), IfMatch::ETag(claim.etag));
+        match self.send(&single(table, &keys, replace)?).await? {
+            WriteAnswer::Done(etag) => Ok(etag.map(|etag| WrittenRow { layout, keys, etag })),
+            WriteAnswer::LostRace(_) => Ok(None),
+            WriteAnswer::Lost(error) => Err(error.into()),
         }
     }
 
     /// Writes the copies of the present entity until its version stays the same, and deletes those of `wrote` that the
     /// entity does not have.
-    pub(crate) async fn until_stable(&self, keys: &RowKeys, mut wrote: Vec<(usize, RowKeys)>) -> Result<()> {
-        let schema = &self.0.schema;
-        for _ in 0..MAX_ATTEMPTS {
-            let found = self.0.committed(keys).await?;
-            let row = |layout| found.as_ref().and_then(|found| found.encoded.row(layout));
+    pub(crate) async fn propagate_until_stable(&self, keys: &RowKeys, mut wrote: Vec<(usize, RowKeys)>) -> Result<()> {
+        let schema = &self.schema;
+        let mut delays = pacing::delays();
+        loop {
+            let found = self.committed(keys).await?;
+            let (rows, version) = match found {
+                Some(found) => (found.encoded.rows, Some(found.row.etag)),
+                None => (Vec::new(), None),
+            };
             let copies = schema.propagated().filter(|layout| schema.holds(*layout) == Holds::Copy);
-            let writes: Vec<_> = copies.filter_map(|layout| Some((layout, row(layout)?))).collect();
-            wrote.retain(|(layout, keys)| row(*layout).map(|row| &row.keys) != Some(keys));
-            self.write_copies(&writes, &wrote).await?;
-            if self.0.committed_version(keys).await? == found.as_ref().map(|found| found.row.etag.clone()) {
+            let copies =
+                copies.flat_map(|layout| rows.iter().filter(move |row| row.layout == layout)).collect::<Vec<_>>();
+            wrote.retain(|(layout, keys)| !copies.iter().any(|copy| copy.layout == *layout && copy.keys == *keys));
+            self.write_copies(&copies, &wrote).await?;
+            if self.committed_version(keys).await? == version {
                 return Ok(());
             }
-            wrote = writes.into_iter().map(|(layout, row)| (layout, row.keys.clone())).collect();
+            wrote = written_keys(&copies);
+            self.pause(&mut delays, Error::ConditionNotMet(Box::new(self.row_id(keys)))).await?;
         }
-        Err(Error::ConditionNotMet(Box::new(self.0.row_id(keys))))
     }
 
-    async fn write_copies(&self, writes: &[(usize, &EncodedRow)], deletions: &[(usize, RowKeys)]) -> Result<()> {
-        let rows = IndexRows(self.0);
-        let writes = writes.iter().map(|(layout, row)| rows.upsert(*layout, row));
-        let deletions = deletions.iter().map(|(layout, keys)| self.delete_copy(*layout, keys));
+    async fn write_copies(&self, copies: &[&EncodedRow], stale: &[(usize, RowKeys)]) -> Result<()> {
+        let writes = copies.iter().map(|row| self.upsert_row(row));
+        let deletions = stale.iter().map(|(layout, keys)| self.delete_copy(*layout, keys));
         let (written, deleted) = join(join_all(writes), join_all(deletions)).await;
         written.into_iter().try_for_each(|written| written.map(drop))?;
         deleted.into_iter().collect()
     }
 
     async fn delete_copy(&self, layout: usize, keys: &RowKeys) -> Result<()> {
-        let group = single(self.0.schema.layouts[layout].table, keys, Action::Delete(IfMatch::Any))?;
-        match self.0.backend().execute(&group).await {
-            Ok(_) | Err(Error::NotFound(_)) => Ok(()),
-            Err(error) => Err(error),
+        let group = single(self.schema.layouts[layout].table, keys, Action::Delete(IfMatch::Any))?;
+        match self.send(&group).await? {
+            WriteAnswer::Done(_) | WriteAnswer::LostRace(_) => Ok(()),
+            WriteAnswer::Lost(error) => Err(error.into()),
         }
     }
+}
+
+fn written_keys(rows: &[&EncodedRow]) -> Vec<(usize, RowKeys)> {
+    rows.iter().map(|row| (row.layout, row.keys.clone())).collect()
 }

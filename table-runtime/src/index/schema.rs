@@ -42,15 +42,16 @@ impl Schema {
     }
 }
 
-/// The rows of an entity: the primary row, then one for each index; `None` if the entity has no row in the index.
+/// The rows of an entity: the primary row, then those of its indexes. An entity has any number of rows in an index.
 #[derive(Clone, Debug)]
 pub(crate) struct Encoded {
-    pub(crate) rows: Vec<Option<EncodedRow>>,
+    pub(crate) rows: Vec<EncodedRow>,
 }
 
 /// A row as it is written.
 #[derive(Clone, Debug)]
 pub(crate) struct EncodedRow {
+    pub(crate) layout: usize,
     pub(crate) keys: RowKeys,
     pub(crate) properties: Properties,
 }
@@ -74,10 +75,7 @@ impl Encoded {
         let encoded = Self::unchecked(entity)?;
         let layouts = entity.info().layouts;
         if layouts.len() > 1 {
-            let rows = encoded.rows.iter().zip(layouts);
-            for (row, layout) in rows.filter_map(|(row, layout)| Some((row.as_ref()?, layout))) {
-                check(layout, row)?;
-            }
+            encoded.rows.iter().try_for_each(|row| check(&layouts[row.layout], row))?;
         }
         Ok(encoded)
     }
@@ -93,40 +91,41 @@ impl Encoded {
             properties.push(entity::KIND, ValueRef::String(kind));
         }
         let mut rows = Vec::with_capacity(layouts.len());
-        rows.push(Some(EncodedRow { keys: primary, properties }));
+        rows.push(EncodedRow { layout: 0, keys: primary, properties });
         for (layout, info) in layouts.iter().enumerate().skip(1) {
-            let row = entity::keys_in(entity, layout)?.map(|keys| {
+            for keys in entity::keys_in(entity, layout)? {
                 let begun = if info.is_copy() { stored.clone() } else { Properties::with_capacity(64) };
                 let properties = entity::index_properties(entity, layout, &keys, begun)?;
-                Ok::<_, Error>(EncodedRow { keys, properties })
-            });
-            rows.push(row.transpose()?);
+                rows.push(EncodedRow { layout, keys, properties });
+            }
         }
         Ok(Self { rows })
-    }
-
-    /// Returns the properties of the entity's row in a layout.
-    fn into_properties(mut self, layout: usize) -> Properties {
-        self.rows.get_mut(layout).and_then(Option::take).map(|row| row.properties).unwrap_or_default()
     }
 
     /// Returns the entity's own row.
     pub(crate) fn primary(&self) -> &EncodedRow {
         // `unchecked` writes it first.
-        self.rows.first().and_then(Option::as_ref).unwrap_or_else(|| unreachable!("an entity has a primary key"))
+        self.rows.first().unwrap_or_else(|| unreachable!("an entity has a primary key"))
     }
 
-    pub(crate) fn row(&self, layout: usize) -> Option<&EncodedRow> {
-        self.rows.get(layout).and_then(Option::as_ref)
+    /// Returns the entity's rows in a layout.
+    pub(crate) fn rows_in(&self, layout: usize) -> impl Iterator<Item = &EncodedRow> {
+        self.rows.iter().filter(move |row| row.layout == layout)
     }
 
-    pub(crate) fn keys(&self, layout: usize) -> Option<&RowKeys> {
-        self.row(layout).map(|row| &row.keys)
+    /// Returns the entity's row in a layout that has these keys.
+    pub(crate) fn row(&self, layout: usize, keys: &RowKeys) -> Option<&EncodedRow> {
+        self.rows_in(layout).find(|row| row.keys == *keys)
+    }
+
+    /// Checks whether the entity has the row with these keys in a layout: whether it has the value of an index row.
+    pub(crate) fn has(&self, layout: usize, keys: &RowKeys) -> bool {
+        self.row(layout, keys).is_some()
     }
 
     /// Adds properties to the entity's own row that its struct does not know.
     pub(crate) fn keep(&mut self, unknown: &Unknown, is_known: impl Fn(&str) -> bool) {
-        let Some(Some(primary)) = self.rows.first_mut() else { return };
+        let Some(primary) = self.rows.first_mut() else { return };
         for (name, value) in unknown.iter().flat_map(|unknown| unknown.iter()).filter(|(name, _)| !is_known(name)) {
             primary.properties.push(name, value);
         }
@@ -134,13 +133,13 @@ impl Encoded {
 
     /// Returns the rows in the form that a write compares with the new rows.
     pub(crate) fn into_loaded(self) -> LoadedRows {
-        let loaded = |EncodedRow { keys, properties }| LoadedRow { keys, included: Some(properties) };
-        self.rows.into_iter().map(|row| row.map(loaded)).collect()
+        let loaded = |row: EncodedRow| LoadedRow { layout: row.layout, keys: row.keys, included: Some(row.properties) };
+        self.rows.into_iter().map(loaded).collect()
     }
 }
 
 /// Checks a row against the service's limits. The error of an index row names the index.
-fn check(layout: &LayoutInfo, EncodedRow { keys, properties }: &EncodedRow) -> Result<()> {
+fn check(layout: &LayoutInfo, EncodedRow { keys, properties, .. }: &EncodedRow) -> Result<()> {
     let RowKeys { partition_key, row_key } = keys;
     let checked = limits::check_key(layout.table, "PartitionKey", partition_key)
         .and_then(|()| limits::check_key(layout.table, "RowKey", row_key))
@@ -281,16 +280,10 @@ impl Schema {
 
     /// Returns the hash of a row that an entity should have in an index. It equals the hash of the
     /// [stored row](Self::hash_stored) if that row leads to the entity and [is up to date](Self::is_up_to_date).
-    pub(crate) fn hash_expected(
-        &self,
-        hasher: &mut RowHasher,
-        layout: usize,
-        row: &EncodedRow,
-        entity: &RowKeys,
-    ) -> u128 {
+    pub(crate) fn hash_expected(&self, hasher: &mut RowHasher, row: &EncodedRow, entity: &RowKeys) -> u128 {
         let RowKeys { partition_key, row_key } = &row.keys;
-        begin_hash(hasher, layout, (partition_key, row_key), entity);
-        match self.holds(layout) {
+        begin_hash(hasher, row.layout, (partition_key, row_key), entity);
+        match self.holds(row.layout) {
             Holds::Pointer | Holds::List => hasher.finish(),
             Holds::Include | Holds::Copy => hasher.properties(row.properties.iter()).finish(),
         }
@@ -326,9 +319,9 @@ impl Schema {
     /// Returns the properties of a copy as the entity in it is written now.
     fn copy(&self, layout: usize, row: RowRef<'_>) -> Result<Properties> {
         let RowKeys { partition_key, row_key } = &self.owner_of(layout, row)?;
-        let row = RowRef { partition_key, row_key, ..row };
-        let (encoded, _) = (self.rows)(StoredRow::of_copy(self.info, &row))?;
-        Ok(encoded.into_properties(layout))
+        let own = RowRef { partition_key, row_key, ..row };
+        let (encoded, _) = (self.rows)(StoredRow::of_copy(self.info, &own))?;
+        Ok(encoded.row(layout, &row.keys()).map(|row| row.properties.clone()).unwrap_or_default())
     }
 
     /// Reads the entity in a row of its table; `None` if the row belongs to another kind of entity.

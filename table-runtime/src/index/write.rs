@@ -1,15 +1,16 @@
-//! One write of an entity: its id, and its reads of the entity and of index rows.
+//! One write of an entity: its id, its reads of the entity and of index rows, and its writes of single rows.
 
 use std::borrow::Cow;
 
-use futures_util::future::join_all;
-
-use super::schema::{Encoded, EncodedRow, FoundEntity, Schema, pending};
+use super::{
+    answer::WriteAnswer,
+    schema::{Encoded, EncodedRow, FoundEntity, Schema, pending},
+};
 use crate::{
     ETag, Error, Guid, OutcomeUnknownError, Properties, Result, Row, RowId, RowNow, Tables, UniqueViolationError,
     ValueRef,
     backend::{Action, Backend, BoxFuture, Group, IfMatch, Operation, Reach},
-    entity::{Loaded, PENDING, Unknown, WRITE_ID},
+    entity::{PENDING, WRITE_ID},
     layout::Holds,
     limits,
     observe::Running,
@@ -17,9 +18,6 @@ use crate::{
     read::several::{Shown, several},
     row::RowKeys,
 };
-
-/// Maximum number of attempts of a step whose answer was lost, or that lost a race to another writer.
-pub(crate) const MAX_ATTEMPTS: usize = 100;
 
 /// A write of one entity and of its index rows.
 pub(crate) struct Write {
@@ -50,20 +48,22 @@ pub(crate) enum Occupant {
 }
 
 /// Whether there is a row at an entity's keys.
-pub(crate) enum Existing {
+pub(crate) enum EntityState {
     None,
-    /// A pending insert, which no reader sees, in this version.
-    Pending(ETag),
+    /// The insert with this write id, which no reader sees, in this version.
+    Pending(Guid, ETag),
     /// An entity that readers see, of this kind or another one.
     Committed,
 }
 
-impl Existing {
+impl EntityState {
     fn of(row: Option<Row>) -> Self {
         match row {
             None => Self::None,
-            Some(row) if pending(&row).is_some() => Self::Pending(row.etag),
-            Some(_) => Self::Committed,
+            Some(row) => match pending(&row) {
+                Some(id) => Self::Pending(id, row.etag),
+                None => Self::Committed,
+            },
         }
     }
 }
@@ -136,8 +136,8 @@ impl Write {
     }
 
     /// Returns the properties of an index row. A claim in another partition also has the write id.
-    pub(crate) fn index_properties(&self, layout: usize, row: &EncodedRow) -> Properties {
-        if !self.schema.is_unique(layout) || self.schema.layouts[layout].is_same_partition() {
+    pub(crate) fn index_properties(&self, row: &EncodedRow) -> Properties {
+        if !self.schema.is_unique(row.layout) || self.schema.layouts[row.layout].is_same_partition() {
             return row.properties.clone();
         }
         let mut properties = row.properties.clone_with_room(32);
@@ -162,9 +162,9 @@ impl Write {
 
     /// Returns the entity's properties for a write over a stored row, with the row's properties that the struct does not
     /// know.
-    pub(crate) fn properties_over(&self, unknown: &Unknown, encoded: &Encoded) -> Properties {
+    pub(crate) fn properties_over(&self, unknown: Option<&Properties>, encoded: &Encoded) -> Properties {
         let mut properties = encoded.primary().properties.clone();
-        for (name, value) in unknown.iter().flat_map(|unknown| unknown.iter()) {
+        for (name, value) in unknown.into_iter().flat_map(Properties::iter) {
             properties.push(name, value);
         }
         self.with_id(properties)
@@ -183,7 +183,7 @@ impl Write {
     }
 
     /// Reads the row at an entity's keys after a lost answer.
-    pub(crate) async fn now(&self, keys: &RowKeys) -> RowNow {
+    pub(crate) async fn row_now(&self, keys: &RowKeys) -> RowNow {
         match self.get(&self.row_id(keys).table, keys).await {
             Ok(Some(row)) => RowNow::Present(Box::new(row)),
             Ok(None) => RowNow::Absent,
@@ -220,16 +220,18 @@ impl Write {
         Ok(self.entity(keys).await?.filter(|found| found.pending.is_none()))
     }
 
-    /// Returns the ETag of the row if it is a pending insert.
-    pub(crate) async fn pending_version(&self, keys: &RowKeys) -> Result<Option<ETag>> {
-        let table = self.table_of(keys)?;
-        let row = self.backend().get(&table, &keys.partition_key, &keys.row_key, Some(&[PENDING])).await?;
-        Ok(row.filter(|row| pending(row).is_some()).map(|row| row.etag))
-    }
-
-    /// Deletes a pending insert in the way of an insert. Its writer is slow or dead.
-    pub(crate) async fn clear_pending(&self, keys: &RowKeys, etag: &ETag) -> Result<()> {
-        self.delete_row(self.table_of(keys)?, keys, etag).await
+    /// Makes way for an insert that found a row: deletes the row if it is a pending insert, whose writer is slow or dead.
+    /// A program that does not know an index meets pending inserts of programs that do. Returns false if readers see the
+    /// row.
+    pub(crate) async fn make_way(&self, keys: &RowKeys, existing: EntityState) -> Result<bool> {
+        match existing {
+            EntityState::None => Ok(true),
+            EntityState::Pending(_, etag) => {
+                self.delete_row(self.table_of(keys)?, keys, &etag).await?;
+                Ok(true)
+            }
+            EntityState::Committed => Ok(false),
+        }
     }
 
     /// Returns the version of the committed entity.
@@ -239,36 +241,24 @@ impl Write {
         Ok(row.filter(|row| pending(row).is_none()).map(|row| row.etag))
     }
 
-    /// Reads an entity of which the caller knows only the version.
-    ///
-    /// # Errors
-    /// The entity is missing, or has another version.
-    pub(crate) async fn load(&self, keys: &RowKeys, etag: &ETag) -> Result<Loaded> {
-        match self.committed(keys).await? {
-            Some(found) if found.row.etag == *etag => Ok(found.into_loaded()),
-            Some(_) => Err(Error::ConditionNotMet(Box::new(self.row_id(keys)))),
-            None => Err(Error::NotFound(Box::new(self.row_id(keys)))),
-        }
-    }
-
     /// Looks which of these rows of one partition exist. Costs one request if few other rows are located between them,
     /// and one more for each row that its page does not show.
-    pub(crate) async fn existing(&self, keys: &[&RowKeys]) -> Result<Vec<Existing>> {
+    pub(crate) async fn existing(&self, keys: &[&RowKeys]) -> Result<Vec<EntityState>> {
         let Some(first) = keys.first() else { return Ok(Vec::new()) };
         let row_keys: Vec<_> = keys.iter().map(|keys| &*keys.row_key).collect();
         let (table, select) = (self.table_of(first)?, Some(Cow::Borrowed(&[PENDING][..])));
         let shown = match several(self.backend(), table, &first.partition_key, &row_keys, select, limits::PAGE).await {
             Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => {
-                return Ok(keys.iter().map(|_| Existing::None).collect());
+                return Ok(keys.iter().map(|_| EntityState::None).collect());
             }
             shown => shown?,
         };
-        let mut reads: Vec<BoxFuture<'_, Result<Existing>>> = Vec::with_capacity(keys.len());
+        let mut reads: Vec<BoxFuture<'_, Result<EntityState>>> = Vec::with_capacity(keys.len());
         for (keys, shown) in keys.iter().zip(shown) {
             reads.push(Box::pin(async move {
                 match shown {
-                    Shown::Row(row) => Ok(Existing::of(Some(row))),
-                    Shown::Missing => Ok(Existing::None),
+                    Shown::Row(row) => Ok(EntityState::of(Some(row))),
+                    Shown::Missing => Ok(EntityState::None),
                     Shown::Not => self.exists(keys).await,
                 }
             }));
@@ -276,35 +266,18 @@ impl Write {
         pacing::concurrently(reads).await
     }
 
-    async fn exists(&self, keys: &RowKeys) -> Result<Existing> {
+    /// Looks whether a row exists.
+    pub(crate) async fn exists(&self, keys: &RowKeys) -> Result<EntityState> {
         let table = self.table_of(keys)?;
         match self.backend().get(&table, &keys.partition_key, &keys.row_key, Some(&[PENDING])).await {
-            Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => Ok(Existing::None),
-            row => Ok(Existing::of(row?)),
+            Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => Ok(EntityState::None),
+            row => Ok(EntityState::of(row?)),
         }
     }
 
     /// Checks whether a committed entity has this row in the index.
     pub(crate) async fn is_taken(&self, layout: usize, at: &RowKeys, owner: &RowKeys) -> Result<bool> {
-        Ok(self.committed(owner).await?.is_some_and(|found| found.encoded.keys(layout) == Some(at)))
-    }
-
-    /// Reads the rows that the entity has in these indexes, in their present versions.
-    pub(crate) async fn own_rows(
-        &self,
-        rows: impl Iterator<Item = (usize, &RowKeys)>,
-        owner: &RowKeys,
-    ) -> Result<Vec<WrittenRow>> {
-        let reads = rows.map(|(layout, keys)| self.own_row(layout, keys, owner));
-        let rows: Result<Vec<_>> = join_all(reads).await.into_iter().collect();
-        Ok(rows?.into_iter().flatten().collect())
-    }
-
-    /// Reads a row of an index in its present version; `None` if it points to another entity.
-    pub(crate) async fn own_row(&self, layout: usize, keys: &RowKeys, owner: &RowKeys) -> Result<Option<WrittenRow>> {
-        let Some(row) = self.get(self.schema.layouts[layout].table, keys).await? else { return Ok(None) };
-        let is_own = self.schema.owner(layout, &row)? == *owner;
-        Ok(is_own.then_some(WrittenRow { layout, keys: keys.clone(), etag: row.etag }))
+        Ok(self.committed(owner).await?.is_some_and(|found| found.encoded.has(layout, at)))
     }
 
     /// Checks whether the index is known to be ready. The row of an entity that was loaded is then its own. While an
@@ -313,19 +286,29 @@ impl Write {
         self.tables.has_ready_index(&self.schema.id(&self.schema.layouts[layout])).await
     }
 
+    /// Sends a request that writes rows.
+    ///
+    /// # Errors
+    /// Nothing was written, and a repetition would not help.
+    pub(crate) async fn send(&self, group: &Group) -> Result<WriteAnswer> {
+        WriteAnswer::of(self.backend().execute(group).await)
+    }
+
     /// Fences an entity: gives it a new version and changes nothing else. A writer that read it before cannot commit.
-    pub(crate) async fn fence(&self, found: &FoundEntity) -> Result<Option<ETag>> {
+    pub(crate) async fn fence(&self, found: &FoundEntity) -> Result<WriteAnswer> {
         let keys = &found.encoded.primary().keys;
         let merge = Action::Merge(Properties::default(), IfMatch::ETag(found.row.etag.clone()));
-        Ok(first(self.backend().execute(&single(self.schema.table(), keys, merge)?).await?))
+        self.send(&single(self.schema.table(), keys, merge)?).await
     }
 
     /// Deletes a row if it still has this version.
-    pub(crate) async fn delete_row(&self, table: Cow<'static, str>, keys: &RowKeys, etag: &ETag) -> Result<()> {
-        match self.backend().execute(&deletion(table, keys, etag)).await {
-            Ok(_) | Err(Error::NotFound(_) | Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => Ok(()),
-            Err(error) => Err(error),
-        }
+    pub(crate) async fn delete_row(
+        &self,
+        table: Cow<'static, str>,
+        keys: &RowKeys,
+        etag: &ETag,
+    ) -> Result<WriteAnswer> {
+        self.send(&deletion(table, keys, etag)).await
     }
 
     /// Returns a transaction in a partition of the entity's table.
@@ -369,12 +352,8 @@ pub(crate) fn single(table: &'static str, keys: &RowKeys, action: Action) -> Res
 }
 
 /// Returns the deletion of a row in this version.
-pub(crate) fn deletion(table: Cow<'static, str>, keys: &RowKeys, etag: &ETag) -> Group {
+fn deletion(table: Cow<'static, str>, keys: &RowKeys, etag: &ETag) -> Group {
     let action = Action::Delete(IfMatch::ETag(etag.clone()));
     let operations = vec![Operation { row_key: keys.row_key.clone(), action }];
     Group { table, partition_key: keys.partition_key.clone(), operations }
-}
-
-pub(crate) fn first(etags: Vec<Option<ETag>>) -> Option<ETag> {
-    etags.into_iter().next().flatten()
 }

@@ -15,14 +15,13 @@ use super::{
     hashes::{HashRange, Hashes, MEMORY},
     present::Present,
     progress::{Progress, ProgressCallback},
-    repair::Repairer,
     scan::{LayoutScan, Position},
-    verify::{Inspector, LocatedFinding},
+    verify::LocatedFinding,
 };
 use crate::{
     Error, ParseCursorError, QueryError, Result, RowRef, TableEntity, Tables,
     backend::{Action, BoxFuture, Group, Operation},
-    index::{EncodedRow, FoundEntity, IndexRows, Precondition, Schema, Write, WrittenRow},
+    index::{EncodedRow, FoundEntity, Precondition, Schema, Write, WrittenRow},
     layout::Holds,
     limits,
     observe::observed,
@@ -161,9 +160,9 @@ async fn run(mut backfill: Backfill) -> Result<Backfilled> {
             filled.entities += if pass == 1 { found.len() } else { 0 };
             found.retain(|found| present.lacks(&write, found));
             if dry_run {
-                filled.written += Backfiller(&write).count_missing(layout, &found).await?;
+                filled.written += write.count_missing(layout, &found).await?;
             } else {
-                Backfiller(&write).fill(layout, found, &mut filled).await?;
+                write.fill(layout, found, &mut filled).await?;
                 if !filled.conflicts.is_empty() {
                     scan.note_conflict();
                 }
@@ -205,9 +204,9 @@ async fn remove_stale(write: &Write, layout: usize, memory: usize) -> Result<()>
     while let Some(mut page) = comparison.next(write).await? {
         // Pending inserts are those of writers that know the index.
         page.suspects.retain(|suspect| matches!(suspect, Suspect::IndexRow(_)));
-        for LocatedFinding { layout, entity, row, .. } in Inspector(write).findings(page).await? {
+        for LocatedFinding { layout, entity, row, .. } in write.findings(page).await? {
             if let Some((keys, etag)) = row {
-                IndexRows(write).remove_stale(&entity, &WrittenRow { layout, keys, etag }).await?;
+                write.remove_stale(&entity, &WrittenRow { layout, keys, etag }).await?;
             }
         }
         pacing::yield_now().await;
@@ -281,24 +280,28 @@ impl Tables {
 /// Maximum number of operations of one transaction.
 const OPERATIONS: usize = limits::OPERATIONS;
 
-/// The writes of the rows of one index.
-struct Backfiller<'a>(&'a Write);
+/// Rows that were written, by the keys of their entities.
+type WrittenRows = HashMap<RowKeys, Vec<WrittenRow>>;
 
-impl Backfiller<'_> {
+/// An entity whose rows are not all written, or that got no new version after them, with the rows that were written.
+type Unfilled = (FoundEntity, Vec<WrittenRow>);
+
+/// The writes of the rows of one index.
+impl Write {
     async fn count_missing(&self, layout: usize, found: &[FoundEntity]) -> Result<usize> {
-        let inspector = Inspector(self.0);
         let mut checks: Vec<BoxFuture<'_, _>> = Vec::with_capacity(found.len());
         for found in found {
-            checks.push(Box::pin(inspector.missing(found, layout)));
+            checks.push(Box::pin(self.missing_rows(found, layout)));
         }
-        Ok(pacing::concurrently(checks).await?.into_iter().flatten().count())
+        // One for each entity.
+        Ok(pacing::concurrently(checks).await?.into_iter().filter(|findings| !findings.is_empty()).count())
     }
 
     /// Writes the rows of these entities in an index.
     async fn fill(&self, layout: usize, found: Vec<FoundEntity>, filled: &mut Backfilled) -> Result<()> {
-        let again = if self.0.schema.holds(layout) == Holds::List {
-            found.into_iter().map(|found| (found, None)).collect()
-        } else if self.0.schema.layouts[layout].is_same_partition() {
+        let again = if self.schema.holds(layout) == Holds::List {
+            found.into_iter().map(|found| (found, Vec::new())).collect()
+        } else if self.schema.layouts[layout].is_same_partition() {
             self.fill_same_partition(layout, found, filled).await?
         } else {
             self.fill_cross_partition(layout, found, filled).await?
@@ -319,19 +322,15 @@ impl Backfiller<'_> {
         Ok(())
     }
 
-    async fn fill_one_by_one(
-        &self,
-        layout: usize,
-        found: Vec<(FoundEntity, Option<WrittenRow>)>,
-    ) -> Result<(usize, Vec<Finding>)> {
+    async fn fill_one_by_one(&self, layout: usize, found: Vec<Unfilled>) -> Result<(usize, Vec<Finding>)> {
         let (mut count, mut conflicts) = (0, Vec::new());
         for (found, written) in found {
             let keys = &found.encoded.primary().keys;
             // An earlier run or a writer may have written the row.
-            if written.is_none() && Inspector(self.0).missing(&found, layout).await?.is_none() {
+            if written.is_empty() && self.missing_rows(&found, layout).await?.is_empty() {
                 continue;
             }
-            match Repairer(self.0).reindex(keys, layout, written.into_iter().collect()).await {
+            match self.reindex(keys, layout, written).await {
                 Ok(written) => count += usize::from(written),
                 Err(Error::UniqueViolation(violation)) => {
                     conflicts.push(Finding::two_owners(*violation));
@@ -349,9 +348,10 @@ impl Backfiller<'_> {
         layout: usize,
         found: Vec<FoundEntity>,
         filled: &mut Backfilled,
-    ) -> Result<Vec<(FoundEntity, Option<WrittenRow>)>> {
+    ) -> Result<Vec<Unfilled>> {
         let mut groups: Vec<BoxFuture<'_, _>> = Vec::new();
-        for found in chunks(found, OPERATIONS / 2) {
+        let most = found.iter().map(|found| found.encoded.rows_in(layout).count()).max().unwrap_or_default();
+        for found in chunks(found, OPERATIONS / (1 + most)) {
             let operations = found.iter().flat_map(|found| self.fill_operations(layout, found)).collect();
             groups.push(Box::pin(self.execute_for(found, operations)));
         }
@@ -360,31 +360,32 @@ impl Backfiller<'_> {
             if written {
                 filled.written += found.len();
             } else {
-                again.extend(found.into_iter().map(|found| (found, None)));
+                again.extend(found.into_iter().map(|found| (found, Vec::new())));
             }
         }
         Ok(again)
     }
 
     /// Writes index rows in other partitions, then gives each entity a new version. Returns the entities that changed
-    /// meanwhile, with the row that was written.
+    /// meanwhile, with the rows that were written.
     async fn fill_cross_partition(
         &self,
         layout: usize,
         found: Vec<FoundEntity>,
         filled: &mut Backfilled,
-    ) -> Result<Vec<(FoundEntity, Option<WrittenRow>)>> {
-        let mut again = Vec::new();
-        let mut rows = if self.0.schema.is_unique(layout) {
+    ) -> Result<Vec<Unfilled>> {
+        let mut rows = if self.schema.is_unique(layout) {
             self.claim_all(layout, &found).await?
         } else {
             self.fill_rows(layout, &found).await?
         };
-        let (kept, conflicting): (Vec<_>, Vec<_>) =
-            found.into_iter().partition(|found| rows.contains_key(&found.encoded.primary().keys));
-        again.extend(conflicting.into_iter().map(|found| (found, None)));
+        let has_all = |found: &FoundEntity| {
+            let written = rows.get(&found.encoded.primary().keys).map_or(0, Vec::len);
+            written == found.encoded.rows_in(layout).count()
+        };
+        let (whole, mut again): (Vec<_>, Vec<_>) = found.into_iter().partition(has_all);
         let mut groups: Vec<BoxFuture<'_, _>> = Vec::new();
-        for found in chunks(kept, OPERATIONS) {
+        for found in chunks(whole, OPERATIONS) {
             let operations = found.iter().map(fence).collect();
             groups.push(Box::pin(self.execute_for(found, operations)));
         }
@@ -392,47 +393,54 @@ impl Backfiller<'_> {
             if fenced {
                 filled.written += found.len();
             } else {
-                again.extend(found.into_iter().map(|found| {
-                    let written = rows.remove(&found.encoded.primary().keys);
-                    (found, written)
-                }));
+                again.extend(found);
             }
         }
-        Ok(again)
+        let written = |found: FoundEntity| {
+            let written = rows.remove(&found.encoded.primary().keys).unwrap_or_default();
+            (found, written)
+        };
+        Ok(again.into_iter().map(written).collect())
     }
 
-    /// Writes the rows of a unique index, and returns them by their entities. An entity without one has a value that
+    /// Writes the rows of a unique index, and returns them by their entities. An entity that lacks one has a value that
     /// belongs to another entity, or has changed.
-    async fn claim_all(&self, layout: usize, found: &[FoundEntity]) -> Result<HashMap<RowKeys, WrittenRow>> {
+    async fn claim_all(&self, layout: usize, found: &[FoundEntity]) -> Result<WrittenRows> {
         let mut claims: Vec<BoxFuture<'_, _>> = Vec::with_capacity(found.len());
         for found in found {
-            claims.push(Box::pin(self.claim(layout, found)));
+            claims.push(Box::pin(self.claim_values(layout, found)));
         }
-        Ok(pacing::concurrently(claims).await?.into_iter().flatten().collect())
+        let written = pacing::concurrently(claims).await?;
+        Ok(found.iter().map(|found| found.encoded.primary().keys.clone()).zip(written).collect())
     }
 
-    async fn claim(&self, layout: usize, found: &FoundEntity) -> Result<Option<(RowKeys, WrittenRow)>> {
-        let write = self.0.with_new_id()?;
-        match IndexRows(&write).write(&found.encoded, &[layout], Precondition::Version(&found.row.etag)).await {
-            Ok(mut written) => Ok(written.pop().map(|row| (found.encoded.primary().keys.clone(), row))),
-            Err((Error::UniqueViolation(_) | Error::ConditionNotMet(_), _)) => Ok(None),
+    async fn claim_values(&self, layout: usize, found: &FoundEntity) -> Result<Vec<WrittenRow>> {
+        let (write, keys) = (self.with_new_id()?, &found.encoded.primary().keys);
+        let rows: Vec<_> = found.encoded.rows_in(layout).collect();
+        match write.write_rows(&rows, keys, Precondition::Version(&found.row.etag)).await {
+            Ok(written) | Err((Error::UniqueViolation(_) | Error::ConditionNotMet(_), written)) => Ok(written),
             Err((error, _)) => Err(error),
         }
     }
 
-    /// Writes the rows of an index that is not unique, and returns them by their entities. If an entity has none in the
+    /// Writes the rows of an index that is not unique, and returns them by their entities. If an entity lacks one in the
     /// result, its transaction failed, or the outcome is unknown.
-    async fn fill_rows(&self, layout: usize, found: &[FoundEntity]) -> Result<HashMap<RowKeys, WrittenRow>> {
-        let table = self.0.schema.layouts[layout].table;
+    async fn fill_rows(&self, layout: usize, found: &[FoundEntity]) -> Result<WrittenRows> {
+        let table = self.schema.layouts[layout].table;
         let mut partitions: BTreeMap<&str, Vec<(&FoundEntity, &EncodedRow)>> = BTreeMap::new();
-        for (found, row) in found.iter().filter_map(|found| Some((found, found.encoded.row(layout)?))) {
+        let rows = found.iter().flat_map(|found| found.encoded.rows_in(layout).map(move |row| (found, row)));
+        for (found, row) in rows {
             partitions.entry(&row.keys.partition_key).or_default().push((found, row));
         }
         let mut groups: Vec<BoxFuture<'_, _>> = Vec::new();
         for rows in partitions.values().flat_map(|rows| rows.chunks(OPERATIONS)) {
             groups.push(Box::pin(self.fill_row_group(layout, table, rows)));
         }
-        Ok(pacing::concurrently(groups).await?.into_iter().flatten().collect())
+        let mut written = WrittenRows::new();
+        for (entity, row) in pacing::concurrently(groups).await?.into_iter().flatten() {
+            written.entry(entity).or_default().push(row);
+        }
+        Ok(written)
     }
 
     /// Writes rows of one partition in one transaction. Returns no rows if the transaction can be tried in parts.
@@ -452,7 +460,7 @@ impl Backfiller<'_> {
         if group.check().is_err() {
             return Ok(Vec::new());
         }
-        let etags = match self.0.backend().execute(&group).await {
+        let etags = match self.backend().execute(&group).await {
             Ok(etags) => etags,
             Err(Error::Limit(_) | Error::OutcomeUnknown(_)) => return Ok(Vec::new()),
             Err(error) => return Err(error),
@@ -466,13 +474,13 @@ impl Backfiller<'_> {
 
     /// Returns the operations that give an entity a new version and write its row in an index.
     fn fill_operations(&self, layout: usize, found: &FoundEntity) -> Vec<Operation> {
-        let row = found.encoded.row(layout).map(|row| {
+        let rows = found.encoded.rows_in(layout).map(|row| {
             let properties = row.properties.clone();
-            let unique = self.0.schema.is_unique(layout);
+            let unique = self.schema.is_unique(layout);
             let action = if unique { Action::Insert(properties) } else { Action::Upsert(properties) };
             Operation { row_key: row.keys.row_key.clone(), action }
         });
-        [fence(found)].into_iter().chain(row).collect()
+        [fence(found)].into_iter().chain(rows).collect()
     }
 
     /// Executes a transaction on the partition of these entities. Returns false if it was not applied as a whole and
@@ -483,7 +491,7 @@ impl Backfiller<'_> {
         operations: Vec<Operation>,
     ) -> Result<(Vec<FoundEntity>, bool)> {
         let partition_key = found.first().map_or("", |found| &found.row.partition_key);
-        let executed = fences::execute(self.0.backend(), self.0.schema.table(), partition_key, operations).await?;
+        let executed = fences::execute(self.backend(), self.schema.table(), partition_key, operations).await?;
         Ok((found, executed))
     }
 }

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     ETag, Error, ParseCursorError, Result, Row, RowRef,
     backend::{Backend, BoxFuture},
-    index::{Encoded, FoundEntity, Lists, Schema, Write},
+    index::{Encoded, EncodedRow, FoundEntity, Schema, Write},
     layout::Holds,
     pacing,
     read::cursor::{seal, unseal},
@@ -241,20 +241,23 @@ impl Comparison {
                 Some(Suspect::Pending { keys: row.keys(), etag: found.row.etag })
             }
             Ok(Some(found)) => {
-                for layout in self.indexes.clone() {
-                    if let Some(hash) = self.hash_expected(layout, &found.encoded) {
-                        self.hashes.add(hash);
-                    }
+                for row in self.expected_rows(&found.encoded) {
+                    let hash = self.hash_expected(row, &found.encoded);
+                    self.hashes.add(hash);
                 }
                 None
             }
         }
     }
 
-    /// Returns the hash of the row that an entity should have in an index, if it should have one.
-    fn hash_expected(&mut self, layout: usize, encoded: &Encoded) -> Option<u128> {
-        let row = encoded.row(layout)?;
-        Some(self.schema.hash_expected(&mut self.hasher, layout, row, &encoded.primary().keys))
+    /// Returns the rows that an entity should have in the indexes that are compared.
+    fn expected_rows<'e>(&self, encoded: &'e Encoded) -> impl Iterator<Item = &'e EncodedRow> + use<'e> {
+        let indexes = self.indexes.clone();
+        encoded.rows.iter().filter(move |row| indexes.contains(&row.layout))
+    }
+
+    fn hash_expected(&mut self, row: &EncodedRow, encoded: &Encoded) -> u128 {
+        self.schema.hash_expected(&mut self.hasher, row, &encoded.primary().keys)
     }
 
     fn compare_row(&mut self, layout: usize, row: RowRef<'_>) -> Option<Suspect> {
@@ -298,11 +301,13 @@ impl Comparison {
         // The first scan reported rows that cannot be read, and pending inserts.
         let found = self.schema.read(row.to_row()).ok().flatten().filter(|found| found.pending.is_none())?;
         let mut layouts = Vec::new();
-        for layout in self.indexes.clone() {
-            if self.hash_expected(layout, &found.encoded).is_some_and(|hash| self.hashes.mark(hash)) {
-                layouts.push(layout);
+        for row in self.expected_rows(&found.encoded) {
+            let hash = self.hash_expected(row, &found.encoded);
+            if self.hashes.mark(hash) {
+                layouts.push(row.layout);
             }
         }
+        layouts.dedup();
         (!layouts.is_empty()).then_some(Suspect::Entity { found, layouts })
     }
 }
@@ -316,7 +321,7 @@ pub(super) async fn read_lists(write: &Write, page: &ScannedPage) -> Result<Vec<
     let mut reads: Vec<BoxFuture<'_, _>> = Vec::with_capacity(page.rows.len());
     for row in page.rows.iter() {
         reads.push(Box::pin(async move {
-            match Lists(write).members_from(row).await {
+            match write.list_members_from(row).await {
                 Err(problem) if is_unreadable(&problem) => Ok(Err(problem.to_string())),
                 members => members.map(Ok),
             }

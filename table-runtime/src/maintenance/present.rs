@@ -109,12 +109,15 @@ impl Present {
         Ok(())
     }
 
-    /// Checks whether the entity should have a row, which this pass has to write.
+    /// Checks whether the entity should have rows that this pass has to write.
     pub(super) fn lacks(&mut self, write: &Write, found: &FoundEntity) -> bool {
-        let Some(row) = found.encoded.row(self.layout) else { return false };
         let entity = &found.encoded.primary().keys;
-        let hash = write.schema.hash_expected(&mut self.hasher, self.layout, row, entity);
-        self.hashes.covers(hash) && !self.hashes.mark(hash)
+        let mut lacks = false;
+        for row in found.encoded.rows_in(self.layout) {
+            let hash = write.schema.hash_expected(&mut self.hasher, row, entity);
+            lacks |= self.hashes.covers(hash) && !self.hashes.mark(hash);
+        }
+        lacks
     }
 
     /// Returns the range of hashes of this pass.

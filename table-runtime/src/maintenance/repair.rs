@@ -7,15 +7,12 @@ use super::{
     finding::Finding,
     hashes::MEMORY,
     progress::{Progress, ProgressCallback},
-    verify::{Inspector, LocatedFinding},
+    verify::LocatedFinding,
 };
 use crate::{
     ETag, Error, Properties, Result, TableEntity, Tables,
     backend::{Action, BoxFuture, IfMatch},
-    index::{
-        Change, EntityWriter, FoundEntity, IndexRows, Lists, MAX_ATTEMPTS, Precondition, Propagation, Schema, Write,
-        WrittenRow,
-    },
+    index::{Change, FoundEntity, InTheWay, Planned, Precondition, Schema, Write, WrittenRow, commit},
     layout::{Holds, Scope},
     observe::observed,
     pacing,
@@ -85,8 +82,8 @@ async fn run(Repair { write, mut comparison, mut on_progress }: Repair) -> Resul
     let (mut repaired, mut progress) = (Repaired::default(), Progress::default());
     while let Some(page) = comparison.next(&write).await? {
         progress.add(page.layout, page.rows, &comparison);
-        for located in Inspector(&write).findings(page).await? {
-            match Repairer(&write).fix(&located).await? {
+        for located in write.findings(page).await? {
+            match write.fix(&located).await? {
                 None => repaired.fixed.push(located.finding),
                 Some(left) => repaired.left.push(left),
             }
@@ -142,21 +139,19 @@ impl Tables {
 }
 
 /// The fixes of an entity's rows.
-pub(super) struct Repairer<'a>(pub(super) &'a Write);
-
-impl Repairer<'_> {
+impl Write {
     /// Fixes a finding. Returns the finding that is left if it needs a decision, or if a row could not be deleted. A fix
     /// of an earlier row can reveal two owners of a value.
     async fn fix(&self, LocatedFinding { finding, layout, entity, row }: &LocatedFinding) -> Result<Option<Finding>> {
         match (finding, row) {
             (Finding::Pending { .. }, Some((keys, etag))) => {
-                self.0.delete_row(self.0.schema.table().into(), keys, etag).await?;
+                self.delete_row(self.schema.table().into(), keys, etag).await?;
             }
             (Finding::StaleRow { .. }, Some((keys, etag))) => {
                 let stale = WrittenRow { layout: *layout, keys: keys.clone(), etag: etag.clone() };
-                IndexRows(self.0).roll_back(entity, vec![stale], None).await;
+                self.roll_back(entity, vec![stale], &mut None).await;
             }
-            (Finding::StaleRow { row, .. }, None) => Lists(self.0).remove(*layout, entity, row).await?,
+            (Finding::StaleRow { row, .. }, None) => self.remove_from_list(*layout, entity, row).await?,
             (Finding::TwoOwners { .. } | Finding::Foreign { .. }, _) => return Ok(Some(finding.clone())),
             _ => match self.reindex(entity, *layout, Vec::new()).await {
                 Err(Error::UniqueViolation(violation)) => return Ok(Some(Finding::two_owners(*violation))),
@@ -171,11 +166,11 @@ impl Repairer<'_> {
 
     /// Checks whether a row still has the version in which it was found, and the entity does not have the row.
     async fn is_left(&self, layout: usize, entity: &RowKeys, keys: &RowKeys, etag: &ETag) -> Result<bool> {
-        let row = self.0.get(self.0.schema.layouts[layout].table, keys).await?;
+        let row = self.get(self.schema.layouts[layout].table, keys).await?;
         if row.is_none_or(|row| row.etag != *etag) {
             return Ok(false);
         }
-        Ok(layout == 0 || self.0.entity(entity).await?.is_none_or(|found| found.encoded.keys(layout) != Some(keys)))
+        Ok(layout == 0 || self.entity(entity).await?.is_none_or(|found| !found.encoded.has(layout, keys)))
     }
 
     /// Writes an entity's row in an index, as an update that changes nothing would, and returns whether the entity
@@ -187,21 +182,21 @@ impl Repairer<'_> {
     pub(super) async fn reindex(&self, keys: &RowKeys, layout: usize, mut written: Vec<WrittenRow>) -> Result<bool> {
         let reindexed = self.reindex_until_fenced(keys, layout, &mut written).await;
         if reindexed.is_err() && !written.is_empty() {
-            self.fence(keys).await;
+            self.fence_present(keys).await;
         }
-        IndexRows(self.0).roll_back(keys, written, None).await;
+        self.roll_back(keys, written, &mut None).await;
         reindexed
     }
 
     async fn reindex_until_fenced(&self, keys: &RowKeys, layout: usize, written: &mut Vec<WrittenRow>) -> Result<bool> {
         let mut delays = pacing::delays();
         loop {
-            let Some(found) = self.0.committed(keys).await? else { return Ok(false) };
-            let write = self.0.with_new_id()?;
-            match Repairer(&write).reindex_found(&found, layout, written).await {
+            let Some(found) = self.committed(keys).await? else { return Ok(false) };
+            let write = self.with_new_id()?;
+            match write.reindex_found(&found, layout, written).await {
                 Err(Error::NotFound(_)) => return Ok(false),
                 Err(error @ (Error::ConditionNotMet(_) | Error::OutcomeUnknown(_))) => {
-                    self.0.pause(&mut delays, error).await?;
+                    self.pause(&mut delays, error).await?;
                 }
                 reindexed => return reindexed.map(|()| true),
             }
@@ -210,22 +205,21 @@ impl Repairer<'_> {
 
     /// Fences an entity, so that no writer that read it before can commit. If that fails, a repair finds the rows that
     /// are left.
-    async fn fence(&self, keys: &RowKeys) {
-        for _ in 0..MAX_ATTEMPTS {
-            let Ok(Some(found)) = self.0.committed(keys).await else { return };
-            match self.0.fence(&found).await {
-                Err(Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => {}
-                _ => return,
-            }
-        }
+    async fn fence_present(&self, keys: &RowKeys) {
+        let mut delays = pacing::delays();
+        while let Ok(Some(found)) = self.committed(keys).await
+            && self.fence(&found).await.is_ok_and(|answer| !answer.is_settled())
+            && delays.wait(self.backend()).await
+        {}
     }
 
     /// Adds the rows that it wrote to `unfenced`, unless the entity got its new version after them.
     async fn reindex_found(&self, found: &FoundEntity, layout: usize, unfenced: &mut Vec<WrittenRow>) -> Result<()> {
-        let (schema, keys) = (&self.0.schema, &found.encoded.primary().keys);
-        let layouts: Vec<_> = schema.before_commit().filter(|other| *other == layout).collect();
+        let (schema, keys) = (&self.schema, &found.encoded.primary().keys);
+        let rows = schema.before_commit().filter(|other| *other == layout);
+        let rows: Vec<_> = rows.flat_map(|layout| found.encoded.rows_in(layout)).collect();
         let etag = found.row.etag.clone();
-        let written = match IndexRows(self.0).write(&found.encoded, &layouts, Precondition::Version(&etag)).await {
+        let written = match self.write_rows(&rows, keys, Precondition::Version(&etag)).await {
             Ok(written) => written,
             Err((error, written)) => {
                 unfenced.extend(written);
@@ -234,15 +228,13 @@ impl Repairer<'_> {
         };
         // For this index, the entity is a new one.
         let mut old = found.encoded.clone().into_loaded();
-        if let Some(row) = old.get_mut(layout) {
-            *row = None;
-        }
-        let change = Change { old: Some(&old), new: Some(&found.encoded) };
-        let fence = Action::Merge(Properties::default(), IfMatch::ETag(etag));
+        old.retain(|row| row.layout != layout);
+        let change = Change { old: &old, new: &found.encoded.rows };
+        let action = Action::Merge(Properties::default(), IfMatch::ETag(etag));
         let index = schema.layouts[layout].index.as_ref();
         let is_copy = index.is_some_and(|index| index.scope == Scope::CrossPartition && index.holds == Holds::Copy);
-        match EntityWriter(self.0).commit(&change, keys, fence).await {
-            Ok(_) if is_copy => Propagation(self.0).until_stable(keys, Vec::new()).await,
+        match commit(&[Planned { write: self, change, keys, action }], InTheWay::Look).await {
+            Ok(_) if is_copy => self.propagate_until_stable(keys, Vec::new()).await,
             Ok(_) => Ok(()),
             Err(error) => {
                 unfenced.extend(written);

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     ETag, Result, Row, RowId, TableEntity, Tables,
     backend::BoxFuture,
-    index::{EncodedRow, FoundEntity, Lists, MAX_ATTEMPTS, Schema, Write},
+    index::{EncodedRow, FoundEntity, Schema, Write},
     layout::Holds,
     observe::{ObservedStream, observed},
     pacing,
@@ -39,22 +39,20 @@ pub(super) struct LocatedFinding {
 }
 
 /// The checks of an entity's rows.
-pub(super) struct Inspector<'a>(pub(super) &'a Write);
-
-impl Inspector<'_> {
+impl Write {
     /// Examines the suspects of a page and returns the findings.
     pub(super) async fn findings(&self, page: ComparedPage) -> Result<Vec<LocatedFinding>> {
         let ComparedPage { layout, table, suspects, .. } = page;
         let mut checks: Vec<BoxFuture<'_, _>> = Vec::with_capacity(suspects.len());
         for suspect in suspects {
-            checks.push(Box::pin(self.check(layout, &table, suspect)));
+            checks.push(Box::pin(self.check_suspect(layout, &table, suspect)));
         }
         Ok(pacing::concurrently(checks).await?.into_iter().flatten().collect())
     }
 
-    async fn check(&self, layout: usize, table: &str, suspect: Suspect) -> Result<Vec<LocatedFinding>> {
+    async fn check_suspect(&self, layout: usize, table: &str, suspect: Suspect) -> Result<Vec<LocatedFinding>> {
         let findings = match suspect {
-            Suspect::Foreign { keys, problem } => Ok(vec![self.foreign(layout, table, keys, problem)]),
+            Suspect::Foreign { keys, problem } => Ok(vec![self.foreign_row(layout, table, keys, problem)]),
             Suspect::Pending { keys, etag } => Ok(vec![pending(table, keys, etag)]),
             Suspect::Entity { found, layouts } => self.check_entity(table, found, &layouts).await,
             Suspect::IndexRow(row) => self.check_index_row(layout, row).await.map(Vec::from_iter),
@@ -64,8 +62,8 @@ impl Inspector<'_> {
     }
 
     /// Returns the finding for a row that does not belong to the layout, or cannot be read.
-    fn foreign(&self, layout: usize, table: &str, keys: RowKeys, problem: String) -> LocatedFinding {
-        let info = &self.0.schema.layouts[layout];
+    fn foreign_row(&self, layout: usize, table: &str, keys: RowKeys, problem: String) -> LocatedFinding {
+        let info = &self.schema.layouts[layout];
         let (index, row) = (info.index.as_ref().map(|_| info.name), RowId::of(table, &keys));
         LocatedFinding { finding: Finding::Foreign { index, row, problem }, layout, entity: keys, row: None }
     }
@@ -79,56 +77,60 @@ impl Inspector<'_> {
     ) -> Result<Vec<LocatedFinding>> {
         let keys = found.row.as_ref().keys();
         // A writer may be active. An entity that it changes meanwhile is checked again.
-        for _ in 0..MAX_ATTEMPTS {
+        let mut delays = pacing::delays();
+        loop {
             if found.pending.is_some() {
                 return Ok(vec![pending(table, keys, found.row.etag)]);
             }
             let mut findings = Vec::new();
             for layout in layouts {
-                findings.extend(without_unreadable(self.missing(&found, *layout).await.map(Vec::from_iter))?);
+                findings.extend(without_unreadable(self.missing_rows(&found, *layout).await)?);
             }
             if findings.is_empty() {
                 return Ok(findings);
             }
-            match self.0.entity(&keys).await? {
+            match self.entity(&keys).await? {
                 Some(now) if now.row.etag == found.row.etag => return Ok(findings),
                 Some(now) => found = now,
                 None => return Ok(Vec::new()),
             }
+            if !delays.wait(self.backend()).await {
+                return Ok(Vec::new());
+            }
         }
-        Ok(Vec::new())
     }
 
-    /// Returns the finding if the entity's row in the index is missing or wrong.
-    pub(super) async fn missing(&self, found: &FoundEntity, layout: usize) -> Result<Option<LocatedFinding>> {
-        match found.encoded.row(layout) {
-            Some(row) => self.check_row_of(layout, &found.encoded.primary().keys, row).await,
-            None => Ok(None),
+    /// Returns a finding for each of the entity's rows in the index that is missing or wrong.
+    pub(super) async fn missing_rows(&self, found: &FoundEntity, layout: usize) -> Result<Vec<LocatedFinding>> {
+        let mut findings = Vec::new();
+        for row in found.encoded.rows_in(layout) {
+            findings.extend(self.check_row_of(layout, &found.encoded.primary().keys, row).await?);
         }
+        Ok(findings)
     }
 
     async fn check_row_of(&self, layout: usize, entity: &RowKeys, row: &EncodedRow) -> Result<Option<LocatedFinding>> {
-        let schema = &self.0.schema;
+        let schema = &self.schema;
         let info = &schema.layouts[layout];
         let index = info.name;
-        let ids = || (RowId::of(info.table, &row.keys), self.0.row_id(entity));
+        let ids = || (RowId::of(info.table, &row.keys), self.row_id(entity));
         let located = |finding, row| Some(LocatedFinding { finding, layout, entity: entity.clone(), row });
         let missing = |at| {
             let (row, entity) = ids();
             located(Finding::MissingRow { index, row, entity }, at)
         };
         if schema.holds(layout) == Holds::List {
-            let is_listed = Lists(self.0).contains(&row.keys, entity).await?;
+            let is_listed = self.is_listed(&row.keys, entity).await?;
             return Ok(if is_listed { None } else { missing(None) });
         }
-        let Some(stored) = self.0.get(info.table, &row.keys).await? else { return Ok(missing(None)) };
+        let Some(stored) = self.get(info.table, &row.keys).await? else { return Ok(missing(None)) };
         let at = Some((row.keys.clone(), stored.etag.clone()));
         let owner = schema.owner(layout, &stored)?;
         if owner != *entity {
-            if !self.0.is_taken(layout, &row.keys, &owner).await? {
+            if !self.is_taken(layout, &row.keys, &owner).await? {
                 return Ok(missing(at));
             }
-            let ((row, entity), owner) = (ids(), self.0.row_id(&owner));
+            let ((row, entity), owner) = (ids(), self.row_id(&owner));
             return Ok(located(Finding::TwoOwners { index, row, entity, owner }, at));
         }
         if schema.holds(layout) != Holds::Pointer && !schema.is_up_to_date(layout, &stored, &row.properties)? {
@@ -140,19 +142,19 @@ impl Inspector<'_> {
 
     /// Checks whether an index row points to an entity that has it.
     async fn check_index_row(&self, layout: usize, row: Row) -> Result<Option<LocatedFinding>> {
-        let info = &self.0.schema.layouts[layout];
+        let info = &self.schema.layouts[layout];
         let keys = row.as_ref().keys();
-        let owner = self.0.schema.owner(layout, &row)?;
+        let owner = self.schema.owner(layout, &row)?;
         if self.points_to_any_entity(layout, &keys, &owner).await? {
             return Ok(None);
         }
         // If a writer was active, it has changed the row or the entity by now.
-        let now = self.0.get(info.table, &keys).await?;
+        let now = self.get(info.table, &keys).await?;
         let Some(now) = now.filter(|now| now.etag == row.etag) else { return Ok(None) };
         if self.points_to_any_entity(layout, &keys, &owner).await? {
             return Ok(None);
         }
-        let (row, entity) = (RowId::of(info.table, &keys), self.0.row_id(&owner));
+        let (row, entity) = (RowId::of(info.table, &keys), self.row_id(&owner));
         let finding = Finding::StaleRow { index: info.name, row, entity };
         Ok(Some(LocatedFinding { finding, layout, entity: owner, row: Some((keys, now.etag)) }))
     }
@@ -160,12 +162,12 @@ impl Inspector<'_> {
     /// Checks whether an index row points to an entity that has it, committed or pending. A pending entity is a finding
     /// of its own.
     async fn points_to_any_entity(&self, layout: usize, keys: &RowKeys, entity: &RowKeys) -> Result<bool> {
-        Ok(self.0.entity(entity).await?.is_some_and(|found| found.encoded.keys(layout) == Some(keys)))
+        Ok(self.entity(entity).await?.is_some_and(|found| found.encoded.has(layout, keys)))
     }
 
     /// Returns a finding for each of these entities in a list that is missing or has another value.
     async fn check_list(&self, layout: usize, keys: &RowKeys, members: Vec<RowKeys>) -> Result<Vec<LocatedFinding>> {
-        let info = &self.0.schema.layouts[layout];
+        let info = &self.schema.layouts[layout];
         let mut findings = Vec::new();
         for entity in members {
             match self.is_listed_correctly(layout, keys, &entity).await {
@@ -174,7 +176,7 @@ impl Inspector<'_> {
                 Err(error) if is_unreadable(&error) => continue,
                 checked => checked?,
             };
-            let (row, id) = (RowId::of(info.table, keys), self.0.row_id(&entity));
+            let (row, id) = (RowId::of(info.table, keys), self.row_id(&entity));
             let finding = Finding::StaleRow { index: info.name, row, entity: id };
             findings.push(LocatedFinding { finding, layout, entity, row: None });
         }
@@ -184,8 +186,8 @@ impl Inspector<'_> {
     async fn is_listed_correctly(&self, layout: usize, list: &RowKeys, entity: &RowKeys) -> Result<bool> {
         Ok(self.points_to_any_entity(layout, list, entity).await?
             // If a writer was active, it has changed the list or the entity by now.
-            || !Lists(self.0).contains(list, entity).await?
-            || self.0.is_taken(layout, list, entity).await?)
+            || !self.is_listed(list, entity).await?
+            || self.is_taken(layout, list, entity).await?)
     }
 }
 
@@ -292,7 +294,7 @@ async fn next_page(write: Result<Write>, mut comparison: Comparison, mut progres
     pacing::yield_now().await;
     let Some(page) = comparison.next(&write).await? else { return Ok(None) };
     progress.add(page.layout, page.rows, &comparison);
-    let findings = Inspector(&write).findings(page).await?;
+    let findings = write.findings(page).await?;
     let findings: Vec<_> = findings.into_iter().map(|located| located.finding).collect();
     progress.findings += findings.len();
     Ok(Some((findings, progress, write, comparison)))

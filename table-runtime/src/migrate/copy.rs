@@ -8,14 +8,11 @@ use super::{
     switch::{Places, Switch},
 };
 use crate::{
-    BulkError, BulkFailure, Error, Progress, Result, Tables,
-    bulk::Item,
-    entity,
-    index::{Encoded, Schema},
+    BulkError, BulkFailure, Error, Progress, Result, Tables, entity,
+    index::{Encoded, EntityWrite, Schema, Verb},
     maintenance::{LayoutScan, ProgressCallback, ScannedPage},
     pacing,
     row::RowKeys,
-    transaction::Verb,
 };
 
 /// The writer of the new place.
@@ -85,8 +82,7 @@ impl<'a> Copier<'a> {
             let removals = differences.compare(&self.places.new, &page)?;
             if !removals.is_empty() {
                 switch.confirm().await?;
-                self.write(&switch.writer(), removals.into_iter().map(|keys| (keys, Verb::Remove(None))).collect())
-                    .await?;
+                self.write(&switch.writer(), removals.into_iter().map(EntityWrite::remove).collect()).await?;
             }
             pacing::yield_now().await;
         }
@@ -134,12 +130,11 @@ impl<'a> Copier<'a> {
     }
 
     /// Returns the inserts of the converted entities of a page whose new keys are wanted.
-    fn inserts(&self, page: &ScannedPage, is_wanted: impl Fn(&RowKeys) -> bool) -> Result<Vec<Item>> {
+    fn inserts(&self, page: &ScannedPage, is_wanted: impl Fn(&RowKeys) -> bool) -> Result<Vec<EntityWrite>> {
         let mut items = Vec::with_capacity(page.rows.len());
         self.each(page, |converted| {
-            let keys = converted.primary().keys.clone();
-            if is_wanted(&keys) {
-                items.push((keys, Verb::Insert(converted)));
+            if is_wanted(&converted.primary().keys) {
+                items.push(EntityWrite::put_encoded(Verb::Insert, converted));
             }
             Ok(())
         })?;
@@ -148,7 +143,7 @@ impl<'a> Copier<'a> {
 
     /// Writes to the new place. Returns the number of entities that were written, and the failures because of unique
     /// values. Entities that are already there are left to the comparison.
-    async fn write(&self, writer: &Tables, items: Vec<Item>) -> Result<(usize, Option<Box<BulkError>>)> {
+    async fn write(&self, writer: &Tables, items: Vec<EntityWrite>) -> Result<(usize, Option<Box<BulkError>>)> {
         let items = stream::iter(items.into_iter().map(Ok));
         let mut error = match writer.write_all(self.migration.new, "migrate", items).await {
             Ok(done) => return Ok((done.written, None)),

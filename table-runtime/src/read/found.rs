@@ -3,6 +3,7 @@
 use crate::{
     Result, RowRef, Stored, TableEntity,
     entity::{self, WriteEntity},
+    row::RowKeys,
 };
 
 /// Row that a query found.
@@ -64,10 +65,10 @@ impl<'a> FoundRow<'a> {
 }
 
 impl IndexRowRef<'_> {
-    /// Checks whether this is the entity's row in the index.
+    /// Checks whether this is one of the entity's rows in the index.
     fn points_to(self, entity: &dyn WriteEntity) -> bool {
         // An entity whose value no key can hold has no row in the index.
-        let keys = entity::keys_in(entity, self.layout).ok().flatten();
-        keys.is_some_and(|keys| keys.partition_key == self.partition_key && keys.row_key == self.row_key)
+        let is_row = |keys: RowKeys| keys.partition_key == self.partition_key && keys.row_key == self.row_key;
+        entity::keys_in(entity, self.layout).is_ok_and(|mut rows| rows.any(is_row))
     }
 }

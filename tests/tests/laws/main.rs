@@ -1,5 +1,5 @@
 //! The stored form of keys and rows, the laws of keys, and texts that must agree with them: recorded layouts, examples in
-//! the documentation, and the table of requests.
+//! the documentation, the table of requests, and the table of answers.
 
 mod assert_layout;
 mod documented_keys;
@@ -8,3 +8,4 @@ mod golden_rows;
 mod index_requests;
 mod keys;
 mod prefixes;
+mod write_answers;
