@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     ETag, Error, Layout, LayoutInfo, Result, Row, RowRef, Stored, TableEntity, Tables, Ticks,
-    backend::BoxFuture,
+    backend::{BackendExt, BoxFuture},
     catalog::{CatalogChange, Comparison, Decision, Look, Looked, Options, RecordVersion, Relied, version},
     index::Schema,
     layout::KeyPattern,

@@ -43,7 +43,7 @@ pub use identify::{IdentifiedRow, KeyValue};
 pub use recorded::{LayoutState, RecordedEntity, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart};
 pub use verify::{RecordedFinding, Verified};
 
-use crate::{Result, Stored, TableEntity, Tables, tables::Record};
+use crate::{Result, Stored, TableEntity, Tables, backend::BackendExt, tables::Record};
 
 /// The tables of a store, and the entities that its catalog records.
 #[derive(Clone, Debug, Default)]

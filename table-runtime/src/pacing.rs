@@ -11,7 +11,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::{
     Error, Result,
-    backend::{Backend, BoxFuture},
+    backend::{BoxFuture, Client},
     retry::RetryPolicy,
 };
 
@@ -39,7 +39,7 @@ pub(crate) fn delays() -> Delays {
 }
 
 /// Waits before the next attempt. Returns `error` if no attempt is left.
-pub(crate) async fn wait(backend: &dyn Backend, delays: &mut Delays, error: Error) -> Result<()> {
+pub(crate) async fn wait(backend: &Client, delays: &mut Delays, error: Error) -> Result<()> {
     let Some(multiple) = delays.multiples.next() else { return Err(error) };
     let delay = delays.began.elapsed().as_secs_f64() * multiple.as_secs_f64();
     backend.pause(Duration::try_from_secs_f64(delay).unwrap_or(MAX_DELAY).min(MAX_DELAY)).await;

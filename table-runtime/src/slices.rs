@@ -4,7 +4,7 @@ use std::ops::RangeTo;
 
 use crate::{
     Error, LayoutInfo, Result, Slice, TableEntity, Tables, Ticks,
-    backend::BoxFuture,
+    backend::{BackendExt, BoxFuture},
     index::Schema,
     key::{KeyPart, kind},
     observe::observed,

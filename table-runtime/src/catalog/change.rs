@@ -1,7 +1,9 @@
 //! Changes of the catalog.
 
 use crate::{
-    ETag, Error, Result, RowId, Stored, TableEntity, Tables, pacing,
+    ETag, Error, Result, RowId, Stored, TableEntity, Tables,
+    backend::BackendExt,
+    pacing,
     tables::{Catalog, FORMAT, Head, Record},
 };
 

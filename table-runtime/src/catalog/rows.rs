@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     Error, Result, RowRef, Tables,
-    backend::{Action, BoxFuture, Group, IfMatch, Operation, Scan},
+    backend::{Action, BackendExt, BoxFuture, Group, IfMatch, Operation, Scan},
     limits, pacing,
 };
 

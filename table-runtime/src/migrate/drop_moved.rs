@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     Error, Progress, QueryError, Result, RowRef, Stored, TableEntity, Tables,
-    backend::{BoxFuture, KeyRange, Partitions, Scan},
+    backend::{BackendExt, BoxFuture, KeyRange, Partitions, Scan},
     catalog::{CatalogChange, delete_rows, recorded_rows},
     index::Schema,
     layout::KeyPattern,

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     Error, LayoutInfo, PropertyType, Result, Row, TableEntity,
-    backend::{KeyRange, Partitions, Scan},
+    backend::{BackendExt, KeyRange, Partitions, Scan},
     codec::RowReader,
     entity, limits,
     row::RowKeys,

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use futures_util::FutureExt;
-use table_runtime::{Error, TableEntity, Tables, backend::Backend};
+use table_runtime::{Error, TableEntity, Tables, backend::BackendExt};
 use tests::{
     explore::{Crashes, Explored, Op, Progress, explore, op},
     plain::Plain,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::{Context, Result, ensure};
-use table_runtime::{Error, Stored, TableEntity, Tables, backend::Backend};
+use table_runtime::{Error, Stored, TableEntity, Tables, backend::BackendExt};
 use tests::{
     depth::Depth,
     stores::{Kind, Store},
