@@ -288,7 +288,7 @@ impl<'a> Transaction<'a> {
                 Err(error @ (Error::ConditionNotMet(_) | Error::AlreadyExists(_) | Error::NotFound(_)))
                     if is_of_read(&writes, &error) =>
                 {
-                    pacing::wait(&**tables.backend(), &mut delays, error).await?;
+                    pacing::wait(tables.backend(), &mut delays, error).await?;
                 }
                 committed => break (committed?, read),
             }

@@ -94,7 +94,7 @@ impl Client {
         if store.may_lose_answers {
             store.clock.sleep(time, Sleep::Answer).await;
         } else {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 
@@ -124,7 +124,7 @@ impl Client {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(prefix) = &self.prefix else { return self.backend.fmt(f) };
-        f.debug_struct("Prefixed").field("prefix", prefix).field("inner", &self.backend).finish()
+        f.debug_struct("Prefixed").field("prefix", prefix).field("inner", &self.backend).finish_non_exhaustive()
     }
 }
 

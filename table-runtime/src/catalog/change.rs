@@ -74,7 +74,7 @@ impl Tables {
     pub(crate) async fn pause_catalog(&self, delays: &mut pacing::Delays) -> Result<()> {
         let (table, keys) = (Head::LAYOUTS[0].table, Head::keys_of());
         let lost = Error::ConditionNotMet(Box::new(RowId::of(table, &keys)));
-        pacing::wait(&**self.backend(), delays, lost).await
+        pacing::wait(self.backend(), delays, lost).await
     }
 
     /// Waits until no other handle holds a lease that was read before now.

@@ -61,7 +61,7 @@ async fn delete(tables: &Tables, table: &str, partition_key: &str, row_keys: &[S
         loop {
             match tables.backend().execute(&group(std::slice::from_ref(row_key))).await {
                 Ok(_) | Err(Error::NotFound(_)) => break,
-                Err(lost @ Error::OutcomeUnknown(_)) => pacing::wait(&**tables.backend(), &mut delays, lost).await?,
+                Err(lost @ Error::OutcomeUnknown(_)) => pacing::wait(tables.backend(), &mut delays, lost).await?,
                 Err(error) => return Err(error),
             }
         }

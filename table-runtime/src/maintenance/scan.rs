@@ -173,7 +173,7 @@ impl LayoutScan {
         let info = &self.schema.layouts[layout];
         let mut tables: VecDeque<Cow<'static, str>> = match &info.slice {
             Some(slice) => {
-                let slices = slice_tables::list(slice, &*self.backend, info.table).await?;
+                let slices = slice_tables::list(slice, &self.backend, info.table).await?;
                 slices.into_iter().map(|slice| slice.table.into()).collect()
             }
             None => VecDeque::from([info.table.into()]),

@@ -85,7 +85,7 @@ impl Slices {
     pub(crate) async fn tables(&self, backend: &Arc<Client>) -> Result<Vec<String>> {
         let mut slices = match self.named() {
             Some(slices) => slices,
-            None => slice_tables::list(self.info, &**backend, self.table).await?,
+            None => slice_tables::list(self.info, backend, self.table).await?,
         };
         let after = |slice: &Slice| self.to.is_none_or(|to| slice.start <= to);
         let before = |slice: &Slice| self.from.is_none_or(|from| slice.end.is_none_or(|end| end > from));

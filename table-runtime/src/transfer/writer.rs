@@ -139,7 +139,7 @@ impl RowWriter {
     pub async fn flush(&mut self) -> Result<(), TransferError> {
         let mut writes: Vec<BoxFuture<'_, Result<()>>> = Vec::with_capacity(self.groups.len());
         for group in &self.groups {
-            writes.push(Box::pin(write_group(&*self.backend, group.clone())));
+            writes.push(Box::pin(write_group(&self.backend, group.clone())));
         }
         stream::iter(writes).buffer_unordered(self.backend.side_by_side().max(1)).try_collect::<()>().await?;
         self.groups.clear();
