@@ -26,8 +26,8 @@ use anyhow::{Context as _, Result};
 use table_runtime::{
     Copied, Explain, Stored, TableEntity, Tables,
     backend::{
-        Backend, BoxFuture, Continuation, Description, Group, InMemoryBackend, Reach, ReadRequest, Reader,
-        TableRequest, View, Written,
+        Backend, BoxFuture, Continuation, Description, Group, InMemoryBackend, Reach, ReadRequest, Reader, StoreView,
+        TableRequest, Written,
     },
 };
 use time::{Duration, OffsetDateTime, macros::datetime};
@@ -219,7 +219,7 @@ impl Backend for Counting {
         self.inner().execute(groups)
     }
 
-    fn view(&self, _: View) -> table_runtime::Result<Option<Arc<dyn Backend>>> {
+    fn view(&self, _: StoreView) -> table_runtime::Result<Option<Arc<dyn Backend>>> {
         Ok(None)
     }
 }

@@ -74,7 +74,7 @@ pub type Reader<'a> = &'a mut (dyn FnMut(RowRef<'_>) -> Result<()> + Send);
 /// use table_runtime::{
 ///     Result,
 ///     backend::{
-///         Backend, BoxFuture, Continuation, Description, Group, ReadRequest, Reader, TableRequest, View, Written,
+///         Backend, BoxFuture, Continuation, Description, Group, ReadRequest, Reader, TableRequest, StoreView, Written,
 ///     },
 /// };
 ///
@@ -96,7 +96,7 @@ pub type Reader<'a> = &'a mut (dyn FnMut(RowRef<'_>) -> Result<()> + Send);
 ///         self.1.fetch_add(1, Relaxed);
 ///         self.0.execute(groups)
 ///     }
-///     fn view(&self, view: View) -> Result<Option<Arc<dyn Backend>>> {
+///     fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
 ///         Ok(self.0.view(view)?.map(|inner| Arc::new(Counted(inner, self.1.clone())) as _))
 ///     }
 /// }
@@ -129,7 +129,7 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns the errors of a store that cannot be read.
-    fn view(&self, view: View) -> Result<Option<Arc<dyn Backend>>>;
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>>;
 }
 
 /// The properties of a store.
@@ -189,7 +189,7 @@ pub enum Reach {
 
 /// A view of a store that only reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum View {
+pub enum StoreView {
     /// The store as it is now. Its reads see no later write, and writes to it are errors. The service has no snapshots.
     Snapshot,
     /// The store, or a copy of it, such as that in another region, if the store does not answer. What is read may be out of
@@ -224,14 +224,14 @@ impl TableRequest<'_> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReadRequest<'a> {
     /// Rows to read.
-    pub target: Target<'a>,
+    pub target: ReadTarget<'a>,
     /// Party that detects damage.
     pub checks: Checks,
 }
 
 /// The rows that a [`ReadRequest`] asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Target<'a> {
+pub enum ReadTarget<'a> {
     /// The row with these keys, if it exists.
     Row {
         /// The table.
@@ -252,7 +252,7 @@ pub enum Target<'a> {
     },
 }
 
-impl<'a> Target<'a> {
+impl<'a> ReadTarget<'a> {
     /// Returns the table.
     pub fn table(&self) -> &'a str {
         match self {
@@ -536,7 +536,7 @@ impl<B: Backend + ?Sized> Backend for Arc<B> {
         (**self).execute(groups)
     }
 
-    fn view(&self, view: View) -> Result<Option<Arc<dyn Backend>>> {
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
         (**self).view(view)
     }
 }

@@ -12,8 +12,8 @@ use std::{
 use table_runtime::{
     Result,
     backend::{
-        Backend, BoxFuture, Continuation, Description, Group, ReadRequest, Reader, Scan, SystemClock, TableRequest,
-        Target, View, Written,
+        Backend, BoxFuture, Continuation, Description, Group, ReadRequest, ReadTarget, Reader, Scan, StoreView,
+        SystemClock, TableRequest, Written,
     },
 };
 
@@ -61,12 +61,12 @@ impl Backend for Isolated {
             let table = self.name(request.target.table());
             let scan;
             let target = match request.target {
-                Target::Row { partition_key, row_key, select, .. } => {
-                    Target::Row { table: &table, partition_key, row_key, select }
+                ReadTarget::Row { partition_key, row_key, select, .. } => {
+                    ReadTarget::Row { table: &table, partition_key, row_key, select }
                 }
-                Target::Page { scan: own, from } => {
+                ReadTarget::Page { scan: own, from } => {
                     scan = Scan { table: table.into(), ..own.clone() };
-                    Target::Page { scan: &scan, from }
+                    ReadTarget::Page { scan: &scan, from }
                 }
             };
             self.inner.read(ReadRequest { target, ..request }, reader).await
@@ -80,7 +80,7 @@ impl Backend for Isolated {
         })
     }
 
-    fn view(&self, view: View) -> Result<Option<Arc<dyn Backend>>> {
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
         let prefix = self.prefix.clone();
         Ok(self.inner.view(view)?.map(|inner| Arc::new(Self { inner, prefix }) as _))
     }

@@ -14,8 +14,8 @@ use std::{
 use table_runtime::{
     Error, OutcomeUnknownError, Result, RowId, Ticks,
     backend::{
-        Backend, BoxFuture, Clock, Continuation, Description, Group, ReadRequest, Reader, Sleep, TableRequest, Target,
-        View, Written,
+        Backend, BoxFuture, Clock, Continuation, Description, Group, ReadRequest, ReadTarget, Reader, Sleep, StoreView,
+        TableRequest, Written,
     },
 };
 
@@ -277,10 +277,10 @@ fn first_row(Group { table, partition_key, operations }: &Group) -> RowId {
     RowId { table: table.to_string(), partition_key: partition_key.clone(), row_key }
 }
 
-fn text(target: Target<'_>) -> String {
+fn text(target: ReadTarget<'_>) -> String {
     match target {
-        Target::Row { table, partition_key, row_key, .. } => format!("get {table}('{partition_key}','{row_key}')"),
-        Target::Page { scan, from } => {
+        ReadTarget::Row { table, partition_key, row_key, .. } => format!("get {table}('{partition_key}','{row_key}')"),
+        ReadTarget::Page { scan, from } => {
             let on = if from.is_some() { " …" } else { "" };
             format!("query {} {} by {}{on}", scan.table, scan.odata(), scan.page)
         }
@@ -313,7 +313,7 @@ impl<B: Backend> Backend for Turns<B> {
         })
     }
 
-    fn view(&self, _: View) -> Result<Option<Arc<dyn Backend>>> {
+    fn view(&self, _: StoreView) -> Result<Option<Arc<dyn Backend>>> {
         Ok(None)
     }
 }

@@ -48,8 +48,8 @@ use self::{
     secondary::{Region, Secondary},
 };
 use super::{
-    Backend, BoxFuture, Continuation, Description, Group, Operation, Page, ReadRequest, Reader, Scan, TableRequest,
-    Target, View, Written,
+    Backend, BoxFuture, Continuation, Description, Group, Operation, Page, ReadRequest, ReadTarget, Reader, Scan,
+    StoreView, TableRequest, Written,
 };
 use crate::{ETag, Result, Row, ValueRef, key::order, observe};
 
@@ -527,12 +527,12 @@ impl Backend for AzureBackend {
     fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>> {
         Box::pin(async move {
             match request.target {
-                Target::Row { table, partition_key, row_key, select } => {
+                ReadTarget::Row { table, partition_key, row_key, select } => {
                     let row = self.read_row(table, partition_key, row_key, select).await?;
                     row.iter().try_for_each(|row| reader(row.as_ref()))?;
                     Ok(None)
                 }
-                Target::Page { scan, from } => {
+                ReadTarget::Page { scan, from } => {
                     let Page { rows, next } = self.read_page(scan, from).await?;
                     rows.iter().try_for_each(reader)?;
                     Ok(next)
@@ -545,12 +545,12 @@ impl Backend for AzureBackend {
         Box::pin(async move { Ok(self.write(Group::only(groups)?).await?) })
     }
 
-    fn view(&self, view: View) -> Result<Option<Arc<dyn Backend>>> {
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
         Ok(match (view, &self.secondary) {
-            (View::SecondaryReads, Some(fallback)) => {
+            (StoreView::SecondaryReads, Some(fallback)) => {
                 Some(Arc::new(Self { fallback: Some(Arc::clone(fallback)), ..self.clone() }))
             }
-            (View::SecondaryReads, None) | (View::Snapshot, _) => None,
+            (StoreView::SecondaryReads, None) | (StoreView::Snapshot, _) => None,
         })
     }
 }

@@ -3,8 +3,8 @@
 use std::{fmt, slice, sync::Arc, time::Duration};
 
 use super::{
-    Backend, BoxFuture, Continuation, Description, Group, Reach, ReadRequest, Reader, Scan, Sleep, TableRequest,
-    Target, View, Written, prefix::Prefix,
+    Backend, BoxFuture, Continuation, Description, Group, Reach, ReadRequest, ReadTarget, Reader, Scan, Sleep,
+    StoreView, TableRequest, Written, prefix::Prefix,
 };
 use crate::{ETag, Result, RowRef, limits, observe};
 
@@ -100,15 +100,15 @@ impl Client {
 
     /// Returns the store as it is now; `None` if it has no snapshots.
     pub(crate) fn snapshot(&self) -> Result<Option<Arc<Self>>> {
-        self.viewed(View::Snapshot)
+        self.viewed(StoreView::Snapshot)
     }
 
     /// Returns a client whose reads a copy of the store answers if the store does not; `None` if there is no copy.
     pub(crate) fn secondary_reads(&self) -> Option<Arc<Self>> {
-        self.viewed(View::SecondaryReads).ok().flatten()
+        self.viewed(StoreView::SecondaryReads).ok().flatten()
     }
 
-    fn viewed(&self, view: View) -> Result<Option<Arc<Self>>> {
+    fn viewed(&self, view: StoreView) -> Result<Option<Arc<Self>>> {
         let viewed = |backend| Arc::new(Self { backend, prefix: self.prefix.clone(), is_counted: self.is_counted });
         Ok(self.backend.view(view)?.map(viewed))
     }
@@ -161,13 +161,13 @@ impl Backend for Client {
         Box::pin(async move {
             let (name, scan);
             let target = match (&self.prefix, request.target) {
-                (Some(prefix), Target::Row { table, partition_key, row_key, select }) => {
+                (Some(prefix), ReadTarget::Row { table, partition_key, row_key, select }) => {
                     name = prefix.name(table)?;
-                    Target::Row { table: &name, partition_key, row_key, select }
+                    ReadTarget::Row { table: &name, partition_key, row_key, select }
                 }
-                (Some(prefix), Target::Page { scan: own, from }) => {
+                (Some(prefix), ReadTarget::Page { scan: own, from }) => {
                     scan = Scan { table: prefix.name(&own.table)?.into(), ..own.clone() };
-                    Target::Page { scan: &scan, from }
+                    ReadTarget::Page { scan: &scan, from }
                 }
                 (None, target) => target,
             };
@@ -199,7 +199,7 @@ impl Backend for Client {
         })
     }
 
-    fn view(&self, view: View) -> Result<Option<Arc<dyn Backend>>> {
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
         Ok(self.viewed(view)?.map(|client| client as _))
     }
 }

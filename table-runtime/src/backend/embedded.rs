@@ -31,8 +31,8 @@ use self::{
     snapshot::{Names, Published, Snapshot},
 };
 use super::{
-    Action, Backend, BoxFuture, Continuation, Description, FailedGroup, Group, Reach, ReadRequest, Reader,
-    TableRequest, Target, View, Written,
+    Action, Backend, BoxFuture, Continuation, Description, FailedGroup, Group, Reach, ReadRequest, ReadTarget, Reader,
+    StoreView, TableRequest, Written,
 };
 use crate::{ETag, Error, OutcomeUnknownError, Result, RowId, RowNow};
 
@@ -140,7 +140,7 @@ enum Writer {
     Committer(Arc<Committer>),
     /// Refuses writes to a file that was opened for reading.
     ReadOnly(PathBuf),
-    /// Refuses writes to a [snapshot](View::Snapshot), and keeps its store open.
+    /// Refuses writes to a [snapshot](StoreView::Snapshot), and keeps its store open.
     Snapshot {
         _store: Arc<Committer>,
     },
@@ -218,10 +218,10 @@ impl Store {
         let snapshot = self.published.take()?;
         let rows = snapshot.rows(request.target.table());
         self.closing(rows.and_then(|rows| match request.target {
-            Target::Row { table, partition_key, row_key, select } => {
+            ReadTarget::Row { table, partition_key, row_key, select } => {
                 read::get(rows, table, partition_key, row_key, select, request.checks, reader).map(|()| None)
             }
-            Target::Page { scan, from } => read::page(rows, scan, from, request.checks, reader),
+            ReadTarget::Page { scan, from } => read::page(rows, scan, from, request.checks, reader),
         }))
     }
 
@@ -308,10 +308,10 @@ macro_rules! delegate_to_store {
                 Box::pin(self.store.execute(groups))
             }
 
-            fn view(&self, view: View) -> Result<Option<Arc<dyn Backend>>> {
+            fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
                 match view {
-                    View::Snapshot => self.store.snapshot().map(Some),
-                    View::SecondaryReads => Ok(None),
+                    StoreView::Snapshot => self.store.snapshot().map(Some),
+                    StoreView::SecondaryReads => Ok(None),
                 }
             }
         }

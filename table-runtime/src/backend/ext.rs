@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use super::{Backend, Checks, Continuation, Group, Page, ReadRequest, Reader, Scan, TableRequest, Target};
+use super::{Backend, Checks, Continuation, Group, Page, ReadRequest, ReadTarget, Reader, Scan, TableRequest};
 use crate::{ETag, Result, Row, RowRef, RowSet};
 
 /// The requests to a [`Backend`] as functions with arguments and owned answers. Every backend has them.
@@ -31,7 +31,7 @@ pub trait BackendExt: Backend {
         select: Option<&'a [&'static str]>,
     ) -> impl Future<Output = Result<Option<Row>>> + Send + 'a {
         async move {
-            let target = Target::Row { table, partition_key, row_key, select };
+            let target = ReadTarget::Row { table, partition_key, row_key, select };
             let mut found = None;
             let mut keep = |row: RowRef<'_>| {
                 found = Some(row.to_row());
@@ -53,7 +53,7 @@ pub trait BackendExt: Backend {
         reader: Reader<'a>,
     ) -> impl Future<Output = Result<bool>> + Send + 'a {
         async move {
-            let target = Target::Row { table, partition_key, row_key, select };
+            let target = ReadTarget::Row { table, partition_key, row_key, select };
             let mut exists = false;
             let mut note = |row: RowRef<'_>| {
                 exists = true;
@@ -77,7 +77,7 @@ pub trait BackendExt: Backend {
                 rows.push(row);
                 Ok(())
             };
-            let request = ReadRequest { target: Target::Page { scan, from }, checks: Checks::Store };
+            let request = ReadRequest { target: ReadTarget::Page { scan, from }, checks: Checks::Store };
             let next = self.read(request, &mut keep).await?;
             Ok(Page { rows, next })
         }
@@ -91,7 +91,7 @@ pub trait BackendExt: Backend {
         from: Option<&'a Continuation>,
         reader: Reader<'a>,
     ) -> impl Future<Output = Result<Option<Continuation>>> + Send + 'a {
-        self.read(ReadRequest { target: Target::Page { scan, from }, checks: Checks::Reader }, reader)
+        self.read(ReadRequest { target: ReadTarget::Page { scan, from }, checks: Checks::Reader }, reader)
     }
 
     /// Executes all of the operations of one group or none, and returns each row's new ETag; `None` for a deleted row.

@@ -24,7 +24,7 @@ use crate::{
     ETag, Error, OutcomeUnknownError, Result, Row, RowId,
     backend::{
         Backend, BackendExt, BoxFuture, Client, Continuation, Description, Group, Operation, Reach, ReadRequest,
-        Reader, TableRequest, Target, View, Written,
+        ReadTarget, Reader, StoreView, TableRequest, Written,
     },
     limits, pacing,
     read::several::{Shown, several},
@@ -278,7 +278,7 @@ impl Backend for Batching {
     }
 
     fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>> {
-        let Target::Row { table, partition_key, row_key, select } = request.target else {
+        let ReadTarget::Row { table, partition_key, row_key, select } = request.target else {
             return self.inner.read(request, reader);
         };
         Box::pin(async move {
@@ -304,7 +304,7 @@ impl Backend for Batching {
         })
     }
 
-    fn view(&self, _: View) -> Result<Option<Arc<dyn Backend>>> {
+    fn view(&self, _: StoreView) -> Result<Option<Arc<dyn Backend>>> {
         Ok(None)
     }
 }

@@ -130,7 +130,7 @@ struct Verification<'i, F> {
 
 impl Inventory {
     /// Compares recorded entities with the rows of their indexes, without their types: this one, or all of them.
-    /// `on_finding` receives each problem. Reads a [snapshot](crate::backend::View::Snapshot) if the store has them;
+    /// `on_finding` receives each problem. Reads a [snapshot](crate::backend::StoreView::Snapshot) if the store has them;
     /// on the service, a row that a program writes meanwhile can be reported wrongly, so run it again.
     ///
     /// It computes the keys that an entity should have in each index from the recorded parts and the stored properties.

@@ -8,7 +8,8 @@ use std::{
 use crate::{
     Result,
     backend::{
-        Backend, BoxFuture, Continuation, Description, Group, ReadRequest, Reader, TableRequest, Target, View, Written,
+        Backend, BoxFuture, Continuation, Description, Group, ReadRequest, ReadTarget, Reader, StoreView, TableRequest,
+        Written,
     },
 };
 
@@ -87,8 +88,8 @@ impl<B: Backend> Backend for Counting<B> {
 
     fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>> {
         match request.target {
-            Target::Row { .. } => self.requests.lock().gets += 1,
-            Target::Page { .. } => self.requests.lock().queries += 1,
+            ReadTarget::Row { .. } => self.requests.lock().gets += 1,
+            ReadTarget::Page { .. } => self.requests.lock().queries += 1,
         }
         self.inner.read(request, reader)
     }
@@ -98,7 +99,7 @@ impl<B: Backend> Backend for Counting<B> {
         self.inner.execute(groups)
     }
 
-    fn view(&self, view: View) -> Result<Option<Arc<dyn Backend>>> {
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
         let requests = self.requests.clone();
         Ok(self.inner.view(view)?.map(|inner| Arc::new(Counting { inner, requests }) as _))
     }

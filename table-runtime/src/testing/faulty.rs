@@ -13,8 +13,8 @@ use super::{
 use crate::{
     Error, OutcomeUnknownError, Result, Tables, Ticks,
     backend::{
-        Backend, BoxFuture, Clock, Continuation, Description, Group, ReadRequest, Reader, Sleep, TableRequest, View,
-        Written,
+        Backend, BoxFuture, Clock, Continuation, Description, Group, ReadRequest, Reader, Sleep, StoreView,
+        TableRequest, Written,
     },
 };
 
@@ -246,7 +246,7 @@ impl<B: Backend> Backend for Faulty<B> {
         })
     }
 
-    fn view(&self, view: View) -> Result<Option<Arc<dyn Backend>>> {
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
         let faults = self.faults.clone();
         Ok(self.inner.view(view)?.map(|inner| Arc::new(Faulty { inner, faults }) as _))
     }

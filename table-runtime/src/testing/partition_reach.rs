@@ -5,7 +5,8 @@ use std::{future::ready, sync::Arc};
 use crate::{
     Result,
     backend::{
-        Backend, BoxFuture, Continuation, Description, Group, Reach, ReadRequest, Reader, TableRequest, View, Written,
+        Backend, BoxFuture, Continuation, Description, Group, Reach, ReadRequest, Reader, StoreView, TableRequest,
+        Written,
     },
 };
 
@@ -73,7 +74,7 @@ impl<B: Backend> Backend for PartitionReach<B> {
         }
     }
 
-    fn view(&self, view: View) -> Result<Option<Arc<dyn Backend>>> {
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
         Ok(self.0.view(view)?.map(|inner| Arc::new(PartitionReach(inner)) as _))
     }
 }

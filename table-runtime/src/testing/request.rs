@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use crate::{
     ETag, Error, Result, Row, RowId,
-    backend::{Backend, BackendExt, Continuation, FailedGroup, Group, Page, Scan, Sleep, TableRequest, Target},
+    backend::{Backend, BackendExt, Continuation, FailedGroup, Group, Page, ReadTarget, Scan, Sleep, TableRequest},
 };
 
 /// A request to a [`Backend`].
@@ -16,7 +16,7 @@ pub enum Request {
     DeleteTable(String),
     /// [`TableRequest::List`], with the prefix.
     ListTables(String),
-    /// A read of [`Target::Row`].
+    /// A read of [`ReadTarget::Row`].
     Get {
         /// The table.
         table: String,
@@ -27,7 +27,7 @@ pub enum Request {
         /// The properties that are wanted; `None` for all of them.
         select: Option<Vec<&'static str>>,
     },
-    /// A read of [`Target::Page`].
+    /// A read of [`ReadTarget::Page`].
     Query {
         /// The scan.
         scan: Scan,
@@ -50,15 +50,15 @@ impl Request {
         }
     }
 
-    pub(super) fn read(target: Target<'_>) -> Self {
+    pub(super) fn read(target: ReadTarget<'_>) -> Self {
         match target {
-            Target::Row { table, partition_key, row_key, select } => Self::Get {
+            ReadTarget::Row { table, partition_key, row_key, select } => Self::Get {
                 table: table.to_owned(),
                 partition_key: partition_key.to_owned(),
                 row_key: row_key.to_owned(),
                 select: select.map(<[_]>::to_vec),
             },
-            Target::Page { scan, from } => Self::Query { scan: scan.clone(), from: from.cloned() },
+            ReadTarget::Page { scan, from } => Self::Query { scan: scan.clone(), from: from.cloned() },
         }
     }
 

@@ -15,8 +15,8 @@ use super::{
 use crate::{
     Result, Ticks,
     backend::{
-        Backend, BackendExt, BoxFuture, Clock, Continuation, Description, Group, Page, ReadRequest, Reader, Sleep,
-        TableRequest, Target, View, Written,
+        Backend, BackendExt, BoxFuture, Clock, Continuation, Description, Group, Page, ReadRequest, ReadTarget, Reader,
+        Sleep, StoreView, TableRequest, Written,
     },
 };
 
@@ -246,12 +246,12 @@ where
         Box::pin(async move {
             let asked = Request::read(request.target);
             match request.target {
-                Target::Row { table, partition_key, row_key, select } => {
+                ReadTarget::Row { table, partition_key, row_key, select } => {
                     let row = self.ask(asked, self.inner.get(table, partition_key, row_key, select)).await?;
                     row.iter().try_for_each(|row| reader(row.as_ref()))?;
                     Ok(None)
                 }
-                Target::Page { scan, from } => {
+                ReadTarget::Page { scan, from } => {
                     let Page { rows, next } = self.ask(asked, self.inner.query(scan, from)).await?;
                     rows.iter().try_for_each(reader)?;
                     Ok(next)
@@ -264,7 +264,7 @@ where
         Box::pin(self.ask(Request::Execute(groups.to_vec()), self.inner.execute(groups)))
     }
 
-    fn view(&self, view: View) -> Result<Option<Arc<dyn Backend>>> {
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
         Ok(self.inner.view(view)?.map(|inner| self.reader(inner)))
     }
 }

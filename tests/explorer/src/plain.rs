@@ -13,7 +13,7 @@ use table_runtime::{
     ETag, Error, Properties, PropertiesRef, Result, Row, RowId, RowRef, Tables, Ticks,
     backend::{
         Action, Backend, BoxFuture, Clock, Continuation, Description, FailedGroup, Group, IfMatch, Operation, Page,
-        Partitions, Reach, ReadRequest, Reader, Scan, Sleep, TableRequest, Target, View, Written,
+        Partitions, Reach, ReadRequest, ReadTarget, Reader, Scan, Sleep, StoreView, TableRequest, Written,
     },
     limits,
 };
@@ -312,13 +312,13 @@ impl Backend for Plain {
     fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>> {
         Box::pin(async move {
             match request.target {
-                Target::Row { table, partition_key, row_key, select } => {
+                ReadTarget::Row { table, partition_key, row_key, select } => {
                     let keys = (Key::from(partition_key), Key::from(row_key));
                     let row = self.lock().table(table)?.rows.get(&keys).map(|stored| stored.row(&keys, select));
                     row.iter().try_for_each(|row| reader(row.as_ref()))?;
                     Ok(None)
                 }
-                Target::Page { scan, from } => {
+                ReadTarget::Page { scan, from } => {
                     let Page { rows, next } = self.lock().query(scan, from)?;
                     rows.iter().try_for_each(reader)?;
                     Ok(next)
@@ -331,7 +331,7 @@ impl Backend for Plain {
         Box::pin(async move { self.lock().execute(groups) })
     }
 
-    fn view(&self, _: View) -> Result<Option<Arc<dyn Backend>>> {
+    fn view(&self, _: StoreView) -> Result<Option<Arc<dyn Backend>>> {
         Ok(None)
     }
 }

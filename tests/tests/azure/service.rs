@@ -12,7 +12,7 @@ use table_runtime::{
     Condition, ETag, Error, Guid, Operator, Properties, RowId, Ticks, Value, ValueRef,
     backend::{
         Action, AzureBackend, AzureBuilder, Backend, BackendExt, Group, IfMatch, KeyRange, Operation, Partitions, Scan,
-        View,
+        StoreView,
     },
 };
 use tests::azurite;
@@ -108,7 +108,7 @@ async fn the_secondary_region_is_read_with_the_same_credential() -> Result<()> {
         .secondary_endpoint(secondary)
         .max_attempts(1)
         .build()?
-        .view(View::SecondaryReads)?
+        .view(StoreView::SecondaryReads)?
         .context("a reader")?;
     let row = reader.get(&table, "p", "r'1 %", None).await?.context("the row")?;
     assert_eq!((row.properties, row.etag), (number(1), etag));

@@ -17,7 +17,7 @@ use table_runtime::{
     BulkProgress, Error, TableEntity, Tables,
     backend::{
         Action, AzureBackend, Backend, BackendExt, BoxFuture, Continuation, Description, Group, KeyRange, Operation,
-        Partitions, Reach, ReadRequest, Reader, Scan, TableRequest, View, Written,
+        Partitions, Reach, ReadRequest, Reader, Scan, StoreView, TableRequest, Written,
     },
 };
 use tests::{
@@ -135,7 +135,7 @@ impl Backend for Rounds {
         })
     }
 
-    fn view(&self, _: View) -> Result<Option<Arc<dyn Backend>>, Error> {
+    fn view(&self, _: StoreView) -> Result<Option<Arc<dyn Backend>>, Error> {
         Ok(None)
     }
 }

@@ -6,7 +6,8 @@ use table_runtime::{
     ETag, Error, Properties, Result, Row, RowRef, Ticks, ValueRef,
     backend::{
         Action, Backend, BackendExt, BoxFuture, Checks, Continuation, Description, FailedGroup, Group, IfMatch,
-        KeyRange, Operation, Page, Partitions, Reach, ReadRequest, Reader, Scan, TableRequest, Target, View, Written,
+        KeyRange, Operation, Page, Partitions, Reach, ReadRequest, ReadTarget, Reader, Scan, StoreView, TableRequest,
+        Written,
     },
     testing::conformance,
 };
@@ -202,7 +203,7 @@ impl Backend for Broken {
     fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>> {
         Box::pin(async move {
             let (rows, next) = match request.target {
-                Target::Row { table, partition_key, row_key, select } => {
+                ReadTarget::Row { table, partition_key, row_key, select } => {
                     let select = if self.is(Bug::IgnoresTheSelect) { None } else { select };
                     let mut row = self.seen(self.inner.get(table, partition_key, row_key, select).await)?;
                     if let Some(row) = row.as_mut().filter(|_| self.is(Bug::KeepsTheETag)) {
@@ -210,7 +211,7 @@ impl Backend for Broken {
                     }
                     (row.into_iter().collect(), None)
                 }
-                Target::Page { scan, from } => self.page(scan, from).await?,
+                ReadTarget::Page { scan, from } => self.page(scan, from).await?,
             };
             if request.checks == Checks::Store || !self.is(Bug::PassesNoRows) {
                 rows.iter().map(Row::as_ref).try_for_each(reader)?;
@@ -239,8 +240,8 @@ impl Backend for Broken {
         })
     }
 
-    fn view(&self, view: View) -> Result<Option<Arc<dyn Backend>>> {
-        let shows_later_writes = view == View::Snapshot && self.is(Bug::SeesLaterWritesInSnapshots);
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
+        let shows_later_writes = view == StoreView::Snapshot && self.is(Bug::SeesLaterWritesInSnapshots);
         Ok(shows_later_writes.then(|| Arc::new(self.clone()) as _))
     }
 }

@@ -11,7 +11,7 @@ use table_runtime::{
     Result as TableResult, RowRef, TableEntity, Tables, Value,
     backend::{
         Action, Backend, BackendExt, BoxFuture, Continuation, Description, Group, InMemoryBackend, Operation,
-        Partitions, Reach, ReadRequest, Reader, Scan, TableRequest, Target, View, Written,
+        Partitions, Reach, ReadRequest, ReadTarget, Reader, Scan, StoreView, TableRequest, Written,
     },
 };
 use tests::depth::Depth;
@@ -71,7 +71,7 @@ impl Backend for Pages {
         reader: Reader<'a>,
     ) -> BoxFuture<'a, TableResult<Option<Continuation>>> {
         Box::pin(async move {
-            let Target::Page { scan, from } = request.target else { return self.inner.read(request, reader).await };
+            let ReadTarget::Page { scan, from } = request.target else { return self.inner.read(request, reader).await };
             let Partitions::One(partition_key) = &scan.partitions else {
                 unreachable!("no query is over all partitions")
             };
@@ -88,7 +88,7 @@ impl Backend for Pages {
                 requested.rows += 1;
                 reader(row)
             };
-            let target = Target::Page { scan: &scan, from };
+            let target = ReadTarget::Page { scan: &scan, from };
             let next = self.inner.read(ReadRequest { target, ..request }, &mut counted).await?;
             self.requested.lock().unwrap().push(requested);
             Ok(next)
@@ -99,7 +99,7 @@ impl Backend for Pages {
         self.inner.execute(groups)
     }
 
-    fn view(&self, _: View) -> TableResult<Option<Arc<dyn Backend>>> {
+    fn view(&self, _: StoreView) -> TableResult<Option<Arc<dyn Backend>>> {
         Ok(None)
     }
 }

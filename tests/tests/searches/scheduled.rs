@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use futures_util::{FutureExt, future::join, poll};
 use table_runtime::{
     TableEntity, Tables,
-    backend::{AzureBackend, Backend, BackendExt, Clock, InMemoryBackend, Sleep, View},
+    backend::{AzureBackend, Backend, BackendExt, Clock, InMemoryBackend, Sleep, StoreView},
     testing::{Request, Schedule, Scheduled},
 };
 use tests::plain::Plain;
@@ -135,7 +135,7 @@ async fn reads_of_a_snapshot_and_of_the_secondary_region_wait_too() -> Result<()
     let store = Arc::new(InMemoryBackend::new()?);
     store.create_table("Posts").await?;
     let (scheduled, schedule) = Scheduled::new(store);
-    let snapshot = scheduled.view(View::Snapshot)?.context("a store in memory has snapshots")?;
+    let snapshot = scheduled.view(StoreView::Snapshot)?.context("a store in memory has snapshots")?;
     let mut get = Box::pin(snapshot.get("Posts", "a", "1", None));
     assert!(poll!(&mut get).is_pending());
     assert_eq!(waiting(&schedule), ["get of Posts(PartitionKey='a',RowKey='1')"]);
@@ -143,7 +143,7 @@ async fn reads_of_a_snapshot_and_of_the_secondary_region_wait_too() -> Result<()
     assert!(get.await?.is_none());
 
     let (scheduled, schedule) = Scheduled::new(AzureBackend::builder("acc").access_key("c2VjcmV0").build()?);
-    let secondary = scheduled.view(View::SecondaryReads)?.context("an account has a secondary region")?;
+    let secondary = scheduled.view(StoreView::SecondaryReads)?.context("an account has a secondary region")?;
     let mut get = Box::pin(secondary.get("Posts", "a", "1", None));
     assert!(poll!(&mut get).is_pending());
     // It is not granted, so it is not sent.

@@ -745,7 +745,7 @@ proptest! {
 fn a_snapshot_sees_no_later_write_and_refuses_its_own() {
     let (folder, store) = file();
     write(&store, "1", Action::Insert(likes(1))).expect("a new row");
-    let snapshot = store.view(View::Snapshot).expect("a snapshot").expect("this store has them");
+    let snapshot = store.view(StoreView::Snapshot).expect("a snapshot").expect("this store has them");
     write(&store, "2", Action::Insert(likes(2))).expect("a new row");
     block_on(store.delete_table("Posts")).expect("a deletion");
     let of = |snapshot: &Arc<dyn Backend>| {
@@ -753,7 +753,7 @@ fn a_snapshot_sees_no_later_write_and_refuses_its_own() {
         rows.iter().map(|row| row.row_key.to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(of(&snapshot), ["1"]);
-    assert_eq!(of(&snapshot.view(View::Snapshot).expect("a snapshot").expect("of a snapshot")), ["1"]);
+    assert_eq!(of(&snapshot.view(StoreView::Snapshot).expect("a snapshot").expect("of a snapshot")), ["1"]);
     for refused in [block_on(snapshot.create_table("Others")), block_on(snapshot.delete_table("Posts"))] {
         assert!(matches!(refused, Err(Error::Store(_))), "{refused:?}");
     }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Error, RowRef, Ticks,
-    backend::{Action, BackendExt, IfMatch, KeyRange, Partitions, Scan, View},
+    backend::{Action, BackendExt, IfMatch, KeyRange, Partitions, Scan, StoreView},
 };
 
 contract! { "reads":
@@ -33,7 +33,7 @@ contract! { "reads":
 
 async fn a_snapshot_sees_no_later_write(table: &Table<'_>) -> Checked {
     table.write("r", Action::Insert(number(1))).await?;
-    let Some(snapshot) = table.backend.view(View::Snapshot)? else { return Ok(()) };
+    let Some(snapshot) = table.backend.view(StoreView::Snapshot)? else { return Ok(()) };
     table.write("r", Action::Upsert(number(2))).await?;
     table.write("s", Action::Insert(number(3))).await?;
     let before = Table { backend: &*snapshot, name: table.name.clone() };

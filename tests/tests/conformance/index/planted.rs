@@ -8,7 +8,7 @@ use table_runtime::{
     Holds, LayoutInfo, PartInfo, TableEntity, Value,
     backend::{
         Action, Backend, BackendExt, BoxFuture, Continuation, Description, Group, Operation, Reach, ReadRequest,
-        Reader, TableRequest, Target, View, Written,
+        ReadTarget, Reader, StoreView, TableRequest, Written,
     },
 };
 use tests::{isolated::Isolated, stores::Store};
@@ -268,7 +268,7 @@ impl Backend for Meddling {
         reader: Reader<'a>,
     ) -> BoxFuture<'a, table_runtime::Result<Option<Continuation>>> {
         Box::pin(async move {
-            if matches!(request.target, Target::Row { row_key, .. } if row_key == self.row_key) {
+            if matches!(request.target, ReadTarget::Row { row_key, .. } if row_key == self.row_key) {
                 let writes = self.writes.lock().map(|mut writes| std::mem::take(&mut *writes)).unwrap_or_default();
                 for write in writes {
                     self.inner.execute_group(&write).await?;
@@ -282,7 +282,7 @@ impl Backend for Meddling {
         self.inner.execute(groups)
     }
 
-    fn view(&self, _: View) -> table_runtime::Result<Option<Arc<dyn Backend>>> {
+    fn view(&self, _: StoreView) -> table_runtime::Result<Option<Arc<dyn Backend>>> {
         Ok(None)
     }
 }

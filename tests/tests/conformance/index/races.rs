@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 use table_runtime::{
     Error, RowId, Stored, TableEntity, Tables,
     backend::{
-        Action, Backend, BoxFuture, Continuation, Description, Group, Operation, Reach, ReadRequest, Reader,
-        TableRequest, View, Written,
+        Action, Backend, BoxFuture, Continuation, Description, Group, Operation, Reach, ReadRequest, Reader, StoreView,
+        TableRequest, Written,
     },
 };
 use tests::stores::{Kind, Store};
@@ -298,7 +298,7 @@ impl<B: Backend> Backend for Contested<B> {
         }
     }
 
-    fn view(&self, _: View) -> table_runtime::Result<Option<Arc<dyn Backend>>> {
+    fn view(&self, _: StoreView) -> table_runtime::Result<Option<Arc<dyn Backend>>> {
         Ok(None)
     }
 }

@@ -7,8 +7,8 @@ use futures_util::TryStreamExt as _;
 use table_runtime::{
     Projection, TableEntity, Tables,
     backend::{
-        Backend, BackendExt, BoxFuture, Continuation, Description, Group, Reach, ReadRequest, Reader, TableRequest,
-        Target, View, Written,
+        Backend, BackendExt, BoxFuture, Continuation, Description, Group, Reach, ReadRequest, ReadTarget, Reader,
+        StoreView, TableRequest, Written,
     },
 };
 use tests::{isolated::Isolated, stores::Store};
@@ -71,8 +71,8 @@ impl Backend for Recording {
         reader: Reader<'a>,
     ) -> BoxFuture<'a, table_runtime::Result<Option<Continuation>>> {
         self.record(match request.target {
-            Target::Row { select, .. } => select,
-            Target::Page { scan, .. } => scan.select.as_deref(),
+            ReadTarget::Row { select, .. } => select,
+            ReadTarget::Page { scan, .. } => scan.select.as_deref(),
         });
         self.inner.read(request, reader)
     }
@@ -81,7 +81,7 @@ impl Backend for Recording {
         self.inner.execute(groups)
     }
 
-    fn view(&self, _: View) -> table_runtime::Result<Option<Arc<dyn Backend>>> {
+    fn view(&self, _: StoreView) -> table_runtime::Result<Option<Arc<dyn Backend>>> {
         Ok(None)
     }
 }

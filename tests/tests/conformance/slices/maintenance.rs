@@ -11,7 +11,7 @@ use table_runtime::{
     Error, Finding, Properties, Result as TableResult, TableEntity, Tables,
     backend::{
         Action, Backend, BackendExt, BoxFuture, Continuation, Description, Group, Reach, ReadRequest, Reader,
-        TableRequest, View, Written,
+        StoreView, TableRequest, Written,
     },
 };
 use tests::{isolated::Isolated, stores::Store};
@@ -114,7 +114,7 @@ impl Backend for Deleting {
         })
     }
 
-    fn view(&self, _: View) -> TableResult<Option<Arc<dyn Backend>>> {
+    fn view(&self, _: StoreView) -> TableResult<Option<Arc<dyn Backend>>> {
         Ok(None)
     }
 }

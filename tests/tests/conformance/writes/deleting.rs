@@ -10,7 +10,8 @@ use futures_util::stream;
 use table_runtime::{
     Error, Stored, TableEntity, Tables,
     backend::{
-        Action, Backend, BoxFuture, Continuation, Description, Group, ReadRequest, Reader, TableRequest, View, Written,
+        Action, Backend, BoxFuture, Continuation, Description, Group, ReadRequest, Reader, StoreView, TableRequest,
+        Written,
     },
 };
 use tests::{isolated::Isolated, stores::Store};
@@ -192,7 +193,7 @@ impl Backend for Overtaken {
         })
     }
 
-    fn view(&self, _: View) -> table_runtime::Result<Option<Arc<dyn Backend>>> {
+    fn view(&self, _: StoreView) -> table_runtime::Result<Option<Arc<dyn Backend>>> {
         Ok(None)
     }
 }
