@@ -18,7 +18,7 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 #[cfg(feature = "azure")]
-use table_runtime::backend::{AzureBackend, Backend as _};
+use table_runtime::backend::{AzureBackend, BackendExt as _};
 use table_runtime::{Error, TableEntity, Tables};
 
 #[derive(Parser)]

@@ -24,8 +24,11 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use table_runtime::{
-    Copied, ETag, Explain, Row, Stored, TableEntity, Tables,
-    backend::{Backend, BoxFuture, Continuation, Group, InMemoryBackend, Page, Scan},
+    Copied, Explain, Stored, TableEntity, Tables,
+    backend::{
+        Backend, BoxFuture, Continuation, Description, Group, InMemoryBackend, Reach, ReadRequest, Reader, StoreView,
+        TableRequest, Written,
+    },
 };
 use time::{Duration, OffsetDateTime, macros::datetime};
 
@@ -196,37 +199,27 @@ impl Debug for Counting {
 }
 
 impl Backend for Counting {
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
-        self.inner().create_table(table)
+    fn describe(&self) -> Description<'_> {
+        Description { reach: Reach::Partition, ..self.inner.describe() }
     }
 
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
-        self.inner().delete_table(table)
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, table_runtime::Result<Vec<String>>> {
+        self.inner().tables(request)
     }
 
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, table_runtime::Result<Vec<String>>> {
-        self.inner().list_tables(prefix)
-    }
-
-    fn get<'a>(
+    fn read<'a>(
         &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, table_runtime::Result<Option<Row>>> {
-        self.inner().get(table, partition_key, row_key, select)
+        request: ReadRequest<'a>,
+        reader: Reader<'a>,
+    ) -> BoxFuture<'a, table_runtime::Result<Option<Continuation>>> {
+        self.inner().read(request, reader)
     }
 
-    fn query<'a>(
-        &'a self,
-        scan: &'a Scan,
-        from: Option<&'a Continuation>,
-    ) -> BoxFuture<'a, table_runtime::Result<Page>> {
-        self.inner().query(scan, from)
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
+        self.inner().execute(groups)
     }
 
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, table_runtime::Result<Vec<Option<ETag>>>> {
-        self.inner().execute(group)
+    fn view(&self, _: StoreView) -> table_runtime::Result<Option<Arc<dyn Backend>>> {
+        Ok(None)
     }
 }

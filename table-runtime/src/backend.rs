@@ -29,35 +29,28 @@
 //! others, so no choice of features avoids them. The feature `entra` adds `azure_core` 1.x, which does not depend on
 //! these crates.
 
-use std::{
-    borrow::Cow,
-    fmt,
-    future::Future,
-    ops::Bound,
-    pin::Pin,
-    sync::{Arc, LazyLock},
-    time::{Duration, Instant},
-};
-
-use backon::{FuturesTimerSleeper, Sleeper};
+use std::{borrow::Cow, fmt, future::Future, ops::Bound, pin::Pin, sync::Arc};
 
 pub use crate::key::KeyRange;
-use crate::{Condition, ETag, Error, LimitError, Properties, Result, Row, RowRef, RowSet, ValueRef};
+use crate::{Condition, ETag, Error, LimitError, Properties, Result, RowRef, RowSet, ValueRef};
 
 #[cfg(feature = "azure")]
 mod azure;
 mod check;
+mod client;
+mod clock;
 #[cfg(feature = "embedded")]
 mod embedded;
-mod observed;
-mod prefixed;
+mod ext;
+mod prefix;
 
 #[cfg(feature = "azure")]
 pub use azure::{AccessToken, AzureBackend, AzureBuilder};
+pub(crate) use client::Client;
+pub use clock::{Clock, Sleep, SystemClock};
 #[cfg(feature = "embedded")]
 pub use embedded::{EmbeddedBackend, InMemoryBackend};
-pub(crate) use observed::Observed;
-pub(crate) use prefixed::Prefixed;
+pub use ext::BackendExt;
 
 /// Boxed future, as methods of a trait object return it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -69,149 +62,119 @@ pub type Reader<'a> = &'a mut (dyn FnMut(RowRef<'_>) -> Result<()> + Send);
 ///
 /// Rows are ordered by their partition keys, then by their row keys, both by UTF-16 unit.
 ///
-/// # Errors
-/// A write returns [`Error::OutcomeUnknown`], with the row unread, if it may have been
-/// applied although its answer was lost. Any other error means that nothing was written.
+/// A request is a value, and no method has a default: a backend placed before another one states for each of them what it
+/// does, mostly by passing the request on. [`BackendExt`] has the requests with arguments, for callers.
+///
+/// ```
+/// use std::sync::{
+///     Arc,
+///     atomic::{AtomicUsize, Ordering::Relaxed},
+/// };
+///
+/// use table_runtime::{
+///     Result,
+///     backend::{
+///         Backend, BoxFuture, Continuation, Description, Group, ReadRequest, Reader, TableRequest, StoreView, Written,
+///     },
+/// };
+///
+/// /// A backend that counts the transactions.
+/// #[derive(Debug)]
+/// struct Counted<B>(B, Arc<AtomicUsize>);
+///
+/// impl<B: Backend> Backend for Counted<B> {
+///     fn describe(&self) -> Description<'_> {
+///         self.0.describe()
+///     }
+///     fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>>> {
+///         self.0.tables(request)
+///     }
+///     fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>> {
+///         self.0.read(request, reader)
+///     }
+///     fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
+///         self.1.fetch_add(1, Relaxed);
+///         self.0.execute(groups)
+///     }
+///     fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
+///         Ok(self.0.view(view)?.map(|inner| Arc::new(Counted(inner, self.1.clone())) as _))
+///     }
+/// }
+/// ```
 pub trait Backend: fmt::Debug + Send + Sync + 'static {
-    /// Creates the table, and returns `false` if it already existed.
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>>;
+    /// Describes the store as it is now. This sends no request.
+    fn describe(&self) -> Description<'_>;
 
-    /// Deletes the table with its rows, and returns `false` if it did not exist.
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>>;
+    /// Creates, deletes or lists tables. Returns the names of the tables that were created, deleted or found, in order:
+    /// none if the table to create exists, or the one to delete does not.
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>>>;
 
-    /// Returns the names of the tables that begin with `prefix`, in order.
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>>;
-
-    /// Returns the row with these keys. With `select`, the row has only these of its own properties.
-    fn get<'a>(
-        &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, Result<Option<Row>>>;
-
-    /// Returns one page of a scan, either the first or the one at the continuation of the page before. A page may be
-    /// empty and still have a continuation.
-    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>>;
-
-    /// Calls `read` with a reference to the row that [`get`](Self::get) would return, and returns whether the row
-    /// exists. A store that holds its rows in memory need not copy them.
+    /// Calls `reader` with each row that the request asks for, by reference: a store that holds its rows in memory need
+    /// not copy them. Returns the continuation of a page; `None` at the end of the scan, and for a single row.
     ///
-    /// The row may have more properties than were selected. Their bytes may be unchecked: `read` must detect damage, as
-    /// reading an entity does.
-    fn get_with<'a>(
-        &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-        read: Reader<'a>,
-    ) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(async move {
-            let row = self.get(table, partition_key, row_key, select).await?;
-            row.as_ref().map(|row| read(row.as_ref())).transpose().map(|read| read.is_some())
-        })
-    }
+    /// A page may be empty and still have a continuation. For a row that does not exist, `reader` is not called.
+    fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>>;
 
-    /// Calls `read` for each row of the page that [`query`](Self::query) would return, by reference as
-    /// [`get_with`](Self::get_with) does, and returns the page's continuation.
-    fn query_with<'a>(
-        &'a self,
-        scan: &'a Scan,
-        from: Option<&'a Continuation>,
-        read: Reader<'a>,
-    ) -> BoxFuture<'a, Result<Option<Continuation>>> {
-        Box::pin(async move {
-            let page = self.query(scan, from).await?;
-            page.rows.iter().try_for_each(read)?;
-            Ok(page.next)
-        })
-    }
+    /// Executes all of the operations of all groups or none, and returns each row's new ETag in the order of the groups
+    /// and their operations; `None` for a deleted row. Each group has another partition than the others. A store whose
+    /// transactions span a partition receives one group.
+    ///
+    /// # Errors
+    /// Returns [`Error::OutcomeUnknown`], with the row unread, if the transaction may have been applied although its answer
+    /// was lost. Any other error means that nothing was written.
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written>;
 
-    /// Executes all of the operations or none, and returns each row's new ETag; `None` for a deleted row.
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>>;
+    /// Returns a backend of the same store that only reads, as `view` describes it; `None` if the store has no such view.
+    /// This sends no request.
+    ///
+    /// # Errors
+    /// Returns the errors of a store that cannot be read.
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>>;
+}
 
-    /// Returns the rows that one transaction can span: those of a partition, or those of the whole store.
+/// The properties of a store.
+///
+/// A store states what differs from the [default](Self::new), and a backend before another one what differs from the other
+/// one: `Description { reach: Reach::Partition, ..self.inner.describe() }`.
+#[derive(Clone, Copy)]
+pub struct Description<'a> {
+    /// Name of the kind of store, which spans and events of `tracing` have as `db.system.name`.
+    pub system: &'static str,
+    /// Rows that one transaction can span.
     ///
     /// If transactions span the store, the index rows of an entity are written in the entity's own transaction, in
     /// whatever partition they are. All handles of a store must agree on this.
-    fn reach(&self) -> Reach {
-        Reach::Partition
-    }
+    pub reach: Reach,
+    /// Number of transactions with which a bulk write begins, and the default of the most that it has in flight.
+    pub side_by_side: usize,
+    /// Number of answers since the backend was created that showed an overload: answers that asked to slow down, and slow
+    /// ones. It never falls. Bulk writes have fewer transactions in flight when it grows. A store that slows down its
+    /// callers by itself, such as one in the same process, need not count.
+    pub overloads: u64,
+    /// False if each request is answered, as in a store in the same process. Otherwise a caller gives up a write that is not
+    /// answered in time.
+    pub may_lose_answers: bool,
+    /// Clock by which callers wait and measure how long they may rely on what they read.
+    pub clock: &'a dyn Clock,
+}
 
-    /// Executes all of the operations of all groups or none, and returns each row's new ETag in the order of the groups
-    /// and their operations; `None` for a deleted row. Each group has another partition than the others.
-    ///
-    /// A store whose transactions span a partition receives one group.
-    fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
-        Box::pin(async move {
-            let executed = match groups {
-                [group] => self.execute(group).await,
-                groups => Err(too_wide(groups)),
-            };
-            executed.map_err(|error| FailedGroup { group: 0, error })
-        })
+impl Description<'_> {
+    /// Returns the description of a store like the service, of this kind, with the [clock of the system](SystemClock).
+    pub const fn new(system: &'static str) -> Self {
+        let (reach, clock) = (Reach::Partition, &SystemClock);
+        Self { system, reach, side_by_side: 16, overloads: 0, may_lose_answers: true, clock }
     }
+}
 
-    /// Returns the name of the kind of store, which spans and events of `tracing` have as `db.system.name`.
-    fn system(&self) -> &'static str {
-        "table_store"
-    }
-
-    /// Returns a backend of the same store whose reads are answered by a copy of the store, such as that in another
-    /// region, if the store does not answer; `None` if there is no copy. What such a backend reads may be out of date.
-    /// [`Tables::with_secondary_reads`](crate::Tables::with_secondary_reads) uses it for queries, and for nothing that
-    /// a write, a job or the catalog relies on.
-    fn secondary_reads(&self) -> Option<Arc<dyn Backend>> {
-        None
-    }
-
-    /// Returns the number of transactions with which a bulk write begins, and the default of the most that it has in
-    /// flight.
-    fn side_by_side(&self) -> usize {
-        16
-    }
-
-    /// Returns how many answers since the backend was created have shown that the store is overloaded: answers that
-    /// asked to slow down, and slow ones. The number never falls. Bulk writes have fewer transactions in flight when it
-    /// grows. A store that slows down its callers by itself, such as one in the same process, need not count.
-    fn overloads(&self) -> u64 {
-        0
-    }
-
-    /// Returns the store as it is now, for reads that see no later write; `None` if the store has no snapshots, like
-    /// the service. Writes to a snapshot are errors.
-    ///
-    /// # Errors
-    /// Returns the errors of the store.
-    fn snapshot(&self) -> Result<Option<Arc<dyn Backend>>> {
-        Ok(None)
-    }
-
-    /// Waits before retrying an operation that lost a race to another writer. A test backend may wait for less time, or
-    /// not at all.
-    fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(FuturesTimerSleeper.sleep(delay))
-    }
-
-    /// Waits for this time, as [`clock`](Self::clock) measures it. The caller relies on it: other handles must not rely
-    /// any more on what they read before.
-    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(FuturesTimerSleeper.sleep(time))
-    }
-
-    /// Waits for this time, after which its caller gives up a write that was not answered. A store in the same process,
-    /// whose answers are never lost, need not let its callers give up: it waits for ever.
-    fn deadline(&self, time: Duration) -> BoxFuture<'_, ()> {
-        self.sleep(time)
-    }
-
-    /// Returns the time of a monotonic clock, since any fixed moment. It measures how long a handle may rely on what it
-    /// read. A test backend with a simulated clock overrides this together with [`sleep`](Self::sleep).
-    fn clock(&self) -> Duration {
-        static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
-        BEGAN.elapsed()
+impl fmt::Debug for Description<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Description")
+            .field("system", &self.system)
+            .field("reach", &self.reach)
+            .field("side_by_side", &self.side_by_side)
+            .field("overloads", &self.overloads)
+            .field("may_lose_answers", &self.may_lose_answers)
+            .finish_non_exhaustive()
     }
 }
 
@@ -224,8 +187,103 @@ pub enum Reach {
     Store,
 }
 
-/// The failure of a transaction that spans several partitions: nothing was written, unless the error is
-/// [`Error::OutcomeUnknown`].
+/// A view of a store that only reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreView {
+    /// The store as it is now. Its reads see no later write, and writes to it are errors. The service has no snapshots.
+    Snapshot,
+    /// The store, or a copy of it, such as that in another region, if the store does not answer. What is read may be out of
+    /// date. [`Tables::with_secondary_reads`](crate::Tables::with_secondary_reads) uses it for queries, and for nothing
+    /// that a write, a job or the catalog relies on.
+    SecondaryReads,
+}
+
+/// A request for the tables of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableRequest<'a> {
+    /// Creates the table.
+    Create(&'a str),
+    /// Deletes the table with its rows.
+    Delete(&'a str),
+    /// Lists the tables whose names begin with this prefix.
+    List(&'a str),
+}
+
+impl TableRequest<'_> {
+    /// Returns the operation's name in errors and traces.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Create(_) => "create table",
+            Self::Delete(_) => "delete table",
+            Self::List(_) => "list tables",
+        }
+    }
+}
+
+/// A request for rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReadRequest<'a> {
+    /// Rows to read.
+    pub target: ReadTarget<'a>,
+    /// Party that detects damage.
+    pub checks: Checks,
+}
+
+/// The rows that a [`ReadRequest`] asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ReadTarget<'a> {
+    /// The row with these keys, if it exists.
+    Row {
+        /// The table.
+        table: &'a str,
+        /// The partition key.
+        partition_key: &'a str,
+        /// The row key.
+        row_key: &'a str,
+        /// Properties to return besides the keys; `None` for all of them.
+        select: Option<&'a [&'static str]>,
+    },
+    /// One page of a scan.
+    Page {
+        /// The scan.
+        scan: &'a Scan,
+        /// The continuation of the page before; `None` for the first page.
+        from: Option<&'a Continuation>,
+    },
+}
+
+impl<'a> ReadTarget<'a> {
+    /// Returns the table.
+    pub fn table(&self) -> &'a str {
+        match self {
+            Self::Row { table, .. } => table,
+            Self::Page { scan, .. } => &scan.table,
+        }
+    }
+
+    /// Returns the operation's name in errors and traces.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Row { .. } => "get",
+            Self::Page { .. } => "query",
+        }
+    }
+}
+
+/// The party that detects damage to the properties of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checks {
+    /// The store, before it passes the row on. The row has the selected properties and no others.
+    Store,
+    /// The reader, as when it reads an entity. The row may have more properties than were selected, and their bytes may be
+    /// unchecked. A store that checks its rows anyway need not distinguish this.
+    Reader,
+}
+
+/// The answer to [`Backend::execute`].
+pub type Written = Result<Vec<Option<ETag>>, FailedGroup>;
+
+/// The failure of a transaction: nothing was written, unless the error is [`Error::OutcomeUnknown`].
 #[derive(Debug)]
 pub struct FailedGroup {
     /// Position of the group that the error concerns.
@@ -234,12 +292,17 @@ pub struct FailedGroup {
     pub error: Error,
 }
 
-/// Returns the error of a transaction that spans several partitions, in a store that has no such transactions.
-#[cold]
-fn too_wide(groups: &[Group]) -> Error {
-    let table = groups.first().map_or_else(String::new, |group| group.table.to_string());
-    let (what, found) = ("the transaction has".to_owned(), format!("{} partitions", groups.len()));
-    Box::new(LimitError { table, row: None, what, found, limit: "one partition of one table" }).into()
+/// The failure of a transaction whose first group, or only one, the error concerns.
+impl From<Error> for FailedGroup {
+    fn from(error: Error) -> Self {
+        Self { group: 0, error }
+    }
+}
+
+impl From<FailedGroup> for Error {
+    fn from(failed: FailedGroup) -> Self {
+        failed.error
+    }
 }
 
 /// A read of rows in key order.
@@ -366,6 +429,19 @@ pub enum IfMatch {
 }
 
 impl Group {
+    /// Returns the group of a transaction, for a store whose transactions span one partition.
+    ///
+    /// # Errors
+    /// Returns [`Error::Limit`] if there is not exactly one.
+    pub fn only(groups: &[Self]) -> Result<&Self> {
+        if let [group] = groups {
+            return Ok(group);
+        }
+        let table = groups.first().map_or_else(String::new, |group| group.table.to_string());
+        let (what, found) = ("the transaction has".to_owned(), format!("{} partitions", groups.len()));
+        Err(Box::new(LimitError { table, row: None, what, found, limit: "one partition of one table" }).into())
+    }
+
     /// Checks the keys, the operations and the size of the request.
     ///
     /// # Errors
@@ -442,135 +518,25 @@ impl Scan {
     }
 }
 
-/// Implements the requests of a [`Backend`] by those of another one, by kind: tables, points (reads and writes of rows by
-/// their keys), queries, time (with the overloads and the name).
-macro_rules! forward_requests {
-    ($this:ident => $inner:expr; $($kind:ident),+) => {
-        $(forward_requests!(@$kind $this, $inner);)+
-    };
-    (@tables $this:ident, $inner:expr) => {
-        fn create_table<'a>(&'a self, table: &'a str) -> $crate::backend::BoxFuture<'a, $crate::Result<bool>> {
-            let $this = self;
-            $inner.create_table(table)
-        }
-
-        fn delete_table<'a>(&'a self, table: &'a str) -> $crate::backend::BoxFuture<'a, $crate::Result<bool>> {
-            let $this = self;
-            $inner.delete_table(table)
-        }
-
-        fn list_tables<'a>(&'a self, prefix: &'a str) -> $crate::backend::BoxFuture<'a, $crate::Result<Vec<String>>> {
-            let $this = self;
-            $inner.list_tables(prefix)
-        }
-    };
-    (@points $this:ident, $inner:expr) => {
-        fn get<'a>(
-            &'a self,
-            table: &'a str,
-            partition_key: &'a str,
-            row_key: &'a str,
-            select: Option<&'a [&'static str]>,
-        ) -> $crate::backend::BoxFuture<'a, $crate::Result<Option<$crate::Row>>> {
-            let $this = self;
-            $inner.get(table, partition_key, row_key, select)
-        }
-
-        fn get_with<'a>(
-            &'a self,
-            table: &'a str,
-            partition_key: &'a str,
-            row_key: &'a str,
-            select: Option<&'a [&'static str]>,
-            read: $crate::backend::Reader<'a>,
-        ) -> $crate::backend::BoxFuture<'a, $crate::Result<bool>> {
-            let $this = self;
-            $inner.get_with(table, partition_key, row_key, select, read)
-        }
-
-        fn execute<'a>(
-            &'a self,
-            group: &'a $crate::backend::Group,
-        ) -> $crate::backend::BoxFuture<'a, $crate::Result<Vec<Option<$crate::ETag>>>> {
-            let $this = self;
-            $inner.execute(group)
-        }
-    };
-    (@queries $this:ident, $inner:expr) => {
-        fn query<'a>(
-            &'a self,
-            scan: &'a $crate::backend::Scan,
-            from: Option<&'a $crate::backend::Continuation>,
-        ) -> $crate::backend::BoxFuture<'a, $crate::Result<$crate::backend::Page>> {
-            let $this = self;
-            $inner.query(scan, from)
-        }
-
-        fn query_with<'a>(
-            &'a self,
-            scan: &'a $crate::backend::Scan,
-            from: Option<&'a $crate::backend::Continuation>,
-            read: $crate::backend::Reader<'a>,
-        ) -> $crate::backend::BoxFuture<'a, $crate::Result<Option<$crate::backend::Continuation>>> {
-            let $this = self;
-            $inner.query_with(scan, from, read)
-        }
-    };
-    (@time $this:ident, $inner:expr) => {
-        fn pause(&self, delay: std::time::Duration) -> $crate::backend::BoxFuture<'_, ()> {
-            let $this = self;
-            $inner.pause(delay)
-        }
-
-        fn sleep(&self, time: std::time::Duration) -> $crate::backend::BoxFuture<'_, ()> {
-            let $this = self;
-            $inner.sleep(time)
-        }
-
-        fn deadline(&self, time: std::time::Duration) -> $crate::backend::BoxFuture<'_, ()> {
-            let $this = self;
-            $inner.deadline(time)
-        }
-
-        fn clock(&self) -> std::time::Duration {
-            let $this = self;
-            $inner.clock()
-        }
-
-        fn system(&self) -> &'static str {
-            let $this = self;
-            $inner.system()
-        }
-
-        fn overloads(&self) -> u64 {
-            let $this = self;
-            $inner.overloads()
-        }
-    };
-}
-pub(crate) use forward_requests;
-
 /// A shared backend.
 impl<B: Backend + ?Sized> Backend for Arc<B> {
-    forward_requests!(this => (**this); tables, points, queries, time);
-
-    fn reach(&self) -> Reach {
-        (**self).reach()
+    fn describe(&self) -> Description<'_> {
+        (**self).describe()
     }
 
-    fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
-        (**self).execute_all(groups)
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>>> {
+        (**self).tables(request)
     }
 
-    fn secondary_reads(&self) -> Option<Arc<dyn Backend>> {
-        (**self).secondary_reads()
+    fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>> {
+        (**self).read(request, reader)
     }
 
-    fn side_by_side(&self) -> usize {
-        (**self).side_by_side()
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
+        (**self).execute(groups)
     }
 
-    fn snapshot(&self) -> Result<Option<Arc<dyn Backend>>> {
-        (**self).snapshot()
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
+        (**self).view(view)
     }
 }

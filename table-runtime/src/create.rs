@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     ETag, Error, LayoutInfo, Result, Stored, TableEntity, Tables, Ticks,
-    backend::BoxFuture,
+    backend::{BackendExt, BoxFuture},
     catalog::{
         AbsentTables, CatalogChange, Comparison, Decided, Decision, Looked, Options, RecordVersion, Relied,
         forgettable, version as version_of,

@@ -45,7 +45,7 @@ pub use recorded::RecordedEntity;
 pub use crate::layout::{LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart};
 pub use verify::{RecordedFinding, Verified};
 
-use crate::{Result, TableEntity, Tables, tables::Record};
+use crate::{Result, TableEntity, Tables, backend::BackendExt, tables::Record};
 
 /// The tables of a store, and the entities that its catalog records.
 #[derive(Clone, Debug, Default)]

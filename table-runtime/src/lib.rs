@@ -162,8 +162,8 @@ pub mod types {
         index::indexable::Indexable,
         property::{Bytes, Defaulted, Json, Native, OptionText, Present, SkippedField, Store, Text},
         query::{
-            Access, Borrowed, Complete, HasPart, Keyed, OneEntity, OwnKey, Part, PartitionOrder, PointKey,
-            PrefixAccess, Reach, Rest, SameAs, Sorted, Spread, Unopened,
+            Access, AnyAccess, Borrowed, Complete, HasPart, Keyed, OneEntity, OwnKey, Part, PartitionOrder, PointKey,
+            PrefixAccess, Rest, SameAs, Sorted, Spread, Unopened,
         },
         writable::{Deletable, Updatable, Writable},
     };

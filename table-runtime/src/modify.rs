@@ -145,7 +145,7 @@ async fn modify_present<E: TableEntity>(
         match tables.update(&mut stored).await {
             Ok(_) => return Ok(Some(stored)),
             Err(Error::NotFound(_)) => return Ok(None),
-            Err(error @ Error::ConditionNotMet(_)) => pacing::wait(&**tables.backend(), delays, error).await?,
+            Err(error @ Error::ConditionNotMet(_)) => pacing::wait(tables.backend(), delays, error).await?,
             Err(error) => return Err(error),
         }
     }
@@ -170,7 +170,7 @@ async fn insert_absent(
         Err(error @ Error::Aborted(_)) => error,
         Err(error) => return Err(error),
     };
-    pacing::wait(&**tables.backend(), delays, error).await?;
+    pacing::wait(tables.backend(), delays, error).await?;
     Ok(None)
 }
 

@@ -11,7 +11,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::{
     Error, Result,
-    backend::{Backend, BoxFuture},
+    backend::{BoxFuture, Client},
     retry::RetryPolicy,
 };
 
@@ -40,7 +40,7 @@ pub(crate) fn delays() -> Delays {
 
 impl Delays {
     /// Waits before the next attempt. Returns false if no attempt is left.
-    pub(crate) async fn wait(&mut self, backend: &dyn Backend) -> bool {
+    pub(crate) async fn wait(&mut self, backend: &Client) -> bool {
         let multiples = self.multiples.get_or_insert_with(|| RetryPolicy::RACE.delays());
         let Some(multiple) = multiples.next() else { return false };
         let delay = self.began.elapsed().as_secs_f64() * multiple.as_secs_f64();
@@ -51,7 +51,7 @@ impl Delays {
 }
 
 /// Waits before the next attempt. Returns `error` if no attempt is left.
-pub(crate) async fn wait(backend: &dyn Backend, delays: &mut Delays, error: Error) -> Result<()> {
+pub(crate) async fn wait(backend: &Client, delays: &mut Delays, error: Error) -> Result<()> {
     if delays.wait(backend).await { Ok(()) } else { Err(error) }
 }
 

@@ -21,7 +21,7 @@ mod projection;
 mod rows;
 mod view;
 
-pub use access::{Access, Complete, Opened, PrefixAccess, Reach, Spread, Unopened};
+pub use access::{Access, AnyAccess, Complete, Opened, PrefixAccess, Spread, Unopened};
 pub use bounds::Bounds;
 pub use boxed::BoxedRows;
 pub use builder::QueryBuilder;

@@ -2,11 +2,11 @@
 
 use crate::{
     ETag, Error, LayoutInfo, Result, RowId, Slice, SliceInfo,
-    backend::{Action, Backend, Group},
+    backend::{Action, BackendExt, Client, Group},
 };
 
 /// Returns the existing slices of the table, oldest first.
-pub(crate) async fn list(info: &SliceInfo, backend: &dyn Backend, table: &str) -> Result<Vec<Slice>> {
+pub(crate) async fn list(info: &SliceInfo, backend: &Client, table: &str) -> Result<Vec<Slice>> {
     let names = backend.list_tables(table).await?;
     let mut slices: Vec<_> = names.iter().filter_map(|name| info.named(table, name)).collect();
     slices.sort_by_key(|slice| slice.start);
@@ -15,7 +15,7 @@ pub(crate) async fn list(info: &SliceInfo, backend: &dyn Backend, table: &str) -
 
 /// Executes a write of entities of this layout. If their slice is missing and all of them may be new, creates the
 /// slice.
-pub(crate) async fn execute(backend: &dyn Backend, layout: &LayoutInfo, group: &Group) -> Result<Vec<Option<ETag>>> {
+pub(crate) async fn execute(backend: &Client, layout: &LayoutInfo, group: &Group) -> Result<Vec<Option<ETag>>> {
     let executed = backend.execute(group).await;
     if layout.slice.is_none() || !matches!(executed, Err(Error::TableNotFound(_))) {
         return executed;

@@ -4,7 +4,7 @@ use std::ops::RangeTo;
 
 use crate::{
     Error, LayoutInfo, Result, Slice, TableEntity, Tables, Ticks,
-    backend::BoxFuture,
+    backend::{BackendExt, BoxFuture},
     index::Schema,
     key::{KeyPart, kind},
     observe::observed,
@@ -67,7 +67,7 @@ impl Tables {
 
     async fn slices_of(&self, layout: &'static LayoutInfo) -> Result<Vec<Slice>> {
         match &layout.slice {
-            Some(slice) => slice_tables::list(slice, &**self.backend(), layout.table).await,
+            Some(slice) => slice_tables::list(slice, self.backend(), layout.table).await,
             None => Ok(Vec::new()),
         }
     }

@@ -19,8 +19,7 @@ use self::{
 };
 use crate::{
     ETag,
-    backend::{Backend, Observed, Prefixed},
-    limits,
+    backend::{Backend, Client},
     observe::{self, Observer, Operation, Running},
     row::RowKeys,
 };
@@ -73,11 +72,9 @@ use crate::{
 /// ```
 #[derive(Clone)]
 pub struct Tables {
-    backend: Arc<dyn Backend>,
-    /// The backend, if the names of the tables have a prefix.
-    prefixed: Option<Arc<Prefixed>>,
-    /// The backend of queries, if they may read a copy of the store.
-    reader: Option<Arc<dyn Backend>>,
+    backend: Arc<Client>,
+    /// The client of queries, if they may read a copy of the store.
+    reader: Option<Arc<Client>>,
     /// States of layouts that were read from the catalog.
     leases: Arc<Leases>,
     /// Rows that tasks read and change, also through handles with other prefixes.
@@ -89,15 +86,8 @@ pub struct Tables {
 impl Tables {
     /// Creates a handle to the tables of this backend.
     pub fn new(backend: impl Backend) -> Self {
-        let backend = Arc::new(Observed(Arc::new(backend)));
-        Self {
-            backend,
-            prefixed: None,
-            reader: None,
-            leases: Arc::default(),
-            turns: Arc::default(),
-            slow: observe::SLOW,
-        }
+        let backend = Arc::new(Client::new(Arc::new(backend)));
+        Self { backend, reader: None, leases: Arc::default(), turns: Arc::default(), slow: observe::SLOW }
     }
 
     /// Returns a handle whose tables all have names that begin with `prefix`: the tables of entities, of indexes and of
@@ -132,7 +122,7 @@ impl Tables {
     ///
     /// use table_runtime::{
     ///     Tables,
-    ///     backend::{Backend, InMemoryBackend},
+    ///     backend::{BackendExt, InMemoryBackend},
     /// };
     /// # #[derive(TableEntity)]
     /// # struct Post { #[partition_key] author: String, #[row_key] id: u32 }
@@ -155,15 +145,9 @@ impl Tables {
     /// ```
     #[must_use]
     pub fn with_prefix(&self, prefix: &str) -> Self {
-        let prefixed = match &self.prefixed {
-            Some(prefixed) => prefixed.longer(prefix),
-            None => Prefixed::new(Arc::clone(&self.backend), prefix),
-        };
-        let prefixed = Arc::new(prefixed);
-        let leases = Arc::new(self.leases.empty());
-        let reader = self.reader.as_ref().and_then(|_| prefixed.secondary_reads());
-        let (backend, turns) = (Arc::<Prefixed>::clone(&prefixed), Arc::clone(&self.turns));
-        Self { backend, prefixed: Some(prefixed), reader, leases, turns, slow: self.slow }
+        let prefixed = |client: &Arc<Client>| Arc::new(client.with_prefix(prefix));
+        let (backend, reader) = (prefixed(&self.backend), self.reader.as_ref().map(prefixed));
+        Self { backend, reader, leases: Arc::new(self.leases.empty()), turns: Arc::clone(&self.turns), slow: self.slow }
     }
 
     /// Returns a handle whose queries read the secondary region of the account if the primary region fails. The account
@@ -409,17 +393,17 @@ impl Tables {
 
     /// Begins an operation of a user; `None` if nobody observes it, or if it is a part of another one.
     pub(crate) fn begin_operation(&self, operation: impl FnOnce() -> Operation) -> Option<Box<Running>> {
-        let begin = || Observer { system: self.backend.system(), slow: self.slow }.begin(operation());
+        let begin = || Observer { system: self.backend.describe().system, slow: self.slow }.begin(operation());
         observe::is_observed().then(begin)
     }
 
-    /// Returns the backend.
-    pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
+    /// Returns the client of the store.
+    pub(crate) fn backend(&self) -> &Arc<Client> {
         &self.backend
     }
 
-    /// Returns the backend of queries. Nothing else may read with it, because what it returns may be out of date.
-    pub(crate) fn reader(&self) -> &Arc<dyn Backend> {
+    /// Returns the client of queries. Nothing else may read with it, because what it returns may be out of date.
+    pub(crate) fn reader(&self) -> &Arc<Client> {
         self.reader.as_ref().unwrap_or(&self.backend)
     }
 
@@ -428,9 +412,9 @@ impl Tables {
         Self { reader: None, ..self.clone() }
     }
 
-    /// Returns a handle to the same tables that sends its requests to this backend.
+    /// Returns a handle to the same tables that sends its requests to this backend, which sends them through the client.
     pub(crate) fn with_backend(&self, backend: Arc<dyn Backend>) -> Self {
-        Self { backend, ..self.clone() }
+        Self { backend: Arc::new(Client::uncounted(backend)), ..self.clone() }
     }
 
     /// Returns the leases that the handle holds.
@@ -446,16 +430,13 @@ impl Tables {
 
     /// Waits for the turn of a task to read and change a row.
     pub(crate) async fn turn(&self, table: &str, keys: &RowKeys) -> Turn<'_> {
-        let whole = self.prefixed.as_ref().and_then(|prefixed| prefixed.name(table).ok());
-        self.turns.wait(&*self.backend, (whole.unwrap_or_else(|| table.to_owned()), keys.clone())).await
+        let whole = self.backend.table_name(table).unwrap_or_else(|_| table.to_owned());
+        self.turns.wait(&self.backend, (whole, keys.clone())).await
     }
 
     /// Checks that a table of this name, with the prefix of this handle before it, can exist.
     pub(crate) fn check_table_name(&self, table: &str) -> crate::Result<()> {
-        match &self.prefixed {
-            Some(prefixed) => prefixed.name(table).map(drop),
-            None => limits::check_table_name(table),
-        }
+        self.backend.table_name(table).map(drop)
     }
 }
 

@@ -19,7 +19,7 @@
 //!
 //! # Consistency
 //!
-//! A store with [snapshots](crate::backend::Backend::snapshot), such as the embedded one, is read as of one moment. The
+//! A store with [snapshots](crate::backend::StoreView::Snapshot), such as the embedded one, is read as of one moment. The
 //! service has no snapshots: each page is read at another moment, in key order. Rows that are written meanwhile may be in
 //! the dump or not, so an entity may be there without its row in another partition, or the other way round.
 //! [`verify`](crate::Tables::verify) reports this in the copy, and [`repair`](crate::Tables::repair) fixes it.

@@ -10,7 +10,7 @@ use std::{
 
 use table_runtime::{
     Guid, Properties, TableEntity, Tables, Ticks, Value, ValueRef,
-    backend::{Action, Backend as _, EmbeddedBackend, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
+    backend::{Action, BackendExt as _, EmbeddedBackend, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
     transfer::{Line, RowWriter, TableRow},
 };
 use tests::azurite;
@@ -388,7 +388,7 @@ async fn an_import_and_a_copy_continue_at_their_own_cursors() {
     let backend = EmbeddedBackend::open(&other).unwrap();
     let operations = vec![Operation { row_key: "!".into(), action: Action::Delete(IfMatch::Any) }];
     let group = Group { table: "TableLayouts".into(), partition_key: "layouts".into(), operations };
-    backend.execute(&group).await.unwrap();
+    backend.execute_group(&group).await.unwrap();
     drop(backend);
     printed(&["copy", &file, &other, "--cursor", &cursor]);
     assert_eq!(dump_of(&other).await, expected);
@@ -653,7 +653,10 @@ async fn index_rows_are_verified_without_the_entity() {
     // What crashes and other programs leave.
     let execute = async |table: &'static str, partition: &str, row_key: &str, action: Action| {
         let operations = vec![Operation { row_key: row_key.into(), action }];
-        backend.execute(&Group { table: table.into(), partition_key: partition.into(), operations }).await.unwrap();
+        backend
+            .execute_group(&Group { table: table.into(), partition_key: partition.into(), operations })
+            .await
+            .unwrap();
     };
     let set = |name: &'static str, value: Value| -> Properties { [(name, value)].into_iter().collect() };
     let text = |name: &'static str, text: &str| set(name, Value::String(text.to_owned()));

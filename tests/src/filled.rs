@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use table_runtime::{
     Properties, Result, TableEntity, Tables, ValueRef,
-    backend::{Action, Backend, EmbeddedBackend, Group, Operation},
+    backend::{Action, BackendExt, EmbeddedBackend, Group, Operation},
 };
 
 /// Number of entities in a partition.
@@ -67,7 +67,7 @@ pub async fn load(path: &Path, count: u32) -> Result<()> {
     let mut loads = tokio::task::JoinSet::new();
     for numbers in numbers.chunks(100).map(<[u32]>::to_vec) {
         let backend = backend.clone();
-        loads.spawn(async move { backend.execute(&group(&numbers)).await });
+        loads.spawn(async move { backend.execute_group(&group(&numbers)).await });
     }
     for loaded in loads.join_all().await {
         loaded?;

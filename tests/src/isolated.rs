@@ -10,8 +10,11 @@ use std::{
 };
 
 use table_runtime::{
-    ETag, Result, Row,
-    backend::{Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Reader, Scan},
+    Result,
+    backend::{
+        Backend, BoxFuture, Continuation, Description, Group, ReadRequest, ReadTarget, Reader, Scan, StoreView,
+        SystemClock, TableRequest, Written,
+    },
 };
 
 /// Backend that puts a unique prefix before the name of each table.
@@ -25,9 +28,9 @@ impl Isolated {
     /// Returns a backend with its own tables. Clones share them.
     pub fn new(inner: impl Backend) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_nanos());
+        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_nanos());
         let (process, next) = (process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        Self { inner: Arc::new(inner), prefix: format!("t{now:x}x{process:x}x{next:x}x") }
+        Self { inner: Arc::new(inner), prefix: format!("t{time:x}x{process:x}x{next:x}x") }
     }
 
     fn name(&self, table: &str) -> String {
@@ -36,93 +39,49 @@ impl Isolated {
 }
 
 impl Backend for Isolated {
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(async move { self.inner.create_table(&self.name(table)).await })
+    fn describe(&self) -> Description<'_> {
+        Description { clock: &SystemClock, ..self.inner.describe() }
     }
 
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(async move { self.inner.delete_table(&self.name(table)).await })
-    }
-
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>>> {
         Box::pin(async move {
-            let names = self.inner.list_tables(&self.name(prefix)).await?;
-            Ok(names.iter().map(|name| name[self.prefix.len()..].to_owned()).collect())
+            let (TableRequest::Create(name) | TableRequest::Delete(name) | TableRequest::List(name)) = request;
+            let name = self.name(name);
+            let names = self.inner.tables(match request {
+                TableRequest::Create(_) => TableRequest::Create(&name),
+                TableRequest::Delete(_) => TableRequest::Delete(&name),
+                TableRequest::List(_) => TableRequest::List(&name),
+            });
+            Ok(names.await?.iter().map(|name| name[self.prefix.len()..].to_owned()).collect())
         })
     }
 
-    fn get<'a>(
-        &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, Result<Option<Row>>> {
-        Box::pin(async move { self.inner.get(&self.name(table), partition_key, row_key, select).await })
-    }
-
-    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
+    fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>> {
         Box::pin(async move {
-            let scan = Scan { table: self.name(&scan.table).into(), ..scan.clone() };
-            self.inner.query(&scan, from).await
+            let table = self.name(request.target.table());
+            let scan;
+            let target = match request.target {
+                ReadTarget::Row { partition_key, row_key, select, .. } => {
+                    ReadTarget::Row { table: &table, partition_key, row_key, select }
+                }
+                ReadTarget::Page { scan: own, from } => {
+                    scan = Scan { table: table.into(), ..own.clone() };
+                    ReadTarget::Page { scan: &scan, from }
+                }
+            };
+            self.inner.read(ReadRequest { target, ..request }, reader).await
         })
     }
 
-    fn get_with<'a>(
-        &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-        read: Reader<'a>,
-    ) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(async move { self.inner.get_with(&self.name(table), partition_key, row_key, select, read).await })
-    }
-
-    fn query_with<'a>(
-        &'a self,
-        scan: &'a Scan,
-        from: Option<&'a Continuation>,
-        read: Reader<'a>,
-    ) -> BoxFuture<'a, Result<Option<Continuation>>> {
-        Box::pin(async move {
-            let scan = Scan { table: self.name(&scan.table).into(), ..scan.clone() };
-            self.inner.query_with(&scan, from, read).await
-        })
-    }
-
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
-        Box::pin(async move {
-            let group = Group { table: self.name(&group.table).into(), ..group.clone() };
-            self.inner.execute(&group).await
-        })
-    }
-
-    fn reach(&self) -> Reach {
-        self.inner.reach()
-    }
-
-    fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
         Box::pin(async move {
             let named = |group: &Group| Group { table: self.name(&group.table).into(), ..group.clone() };
-            self.inner.execute_all(&groups.iter().map(named).collect::<Vec<_>>()).await
+            self.inner.execute(&groups.iter().map(named).collect::<Vec<_>>()).await
         })
     }
 
-    fn snapshot(&self) -> Result<Option<Arc<dyn Backend>>> {
-        let snapshot = self.inner.snapshot()?;
-        Ok(snapshot.map(|inner| -> Arc<dyn Backend> { Arc::new(Self { inner, prefix: self.prefix.clone() }) }))
-    }
-
-    fn system(&self) -> &'static str {
-        self.inner.system()
-    }
-
-    fn side_by_side(&self) -> usize {
-        self.inner.side_by_side()
-    }
-
-    fn overloads(&self) -> u64 {
-        self.inner.overloads()
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
+        let prefix = self.prefix.clone();
+        Ok(self.inner.view(view)?.map(|inner| Arc::new(Self { inner, prefix }) as _))
     }
 }

@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 use table_runtime::{
     Row, RowRef, Tables, Ticks,
     backend::{
-        Action, AzureBackend, Backend, EmbeddedBackend, Group, InMemoryBackend, KeyRange, Operation, Partitions, Reach,
-        Scan,
+        Action, AzureBackend, Backend, BackendExt, EmbeddedBackend, Group, InMemoryBackend, KeyRange, Operation,
+        Partitions, Reach, Scan,
     },
 };
 
@@ -96,7 +96,7 @@ impl Store {
 
     /// Checks whether an entity and its index rows in other partitions are written in one transaction.
     pub fn spans_partitions(&self) -> bool {
-        self.backend.reach() == Reach::Store
+        self.backend.describe().reach == Reach::Store
     }
 
     /// Returns the store as another program has it, which has read nothing yet.
@@ -129,7 +129,7 @@ impl Store {
     pub async fn write(&self, table: &str, keys: (&str, &str), action: Action) -> table_runtime::Result<()> {
         let operations = vec![Operation { row_key: keys.1.to_owned(), action }];
         let group = Group { table: table.to_owned().into(), partition_key: keys.0.to_owned(), operations };
-        self.backend.execute(&group).await.map(drop)
+        self.backend.execute_group(&group).await.map(drop)
     }
 
     /// Deletes the test's tables, so that a live account is left as it was.

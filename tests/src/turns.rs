@@ -4,7 +4,7 @@
 //! the store between two grants is well defined on every backend, and the order of the grants decides what happens.
 
 use std::{
-    future::poll_fn,
+    future::{poll_fn, ready},
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
@@ -12,8 +12,11 @@ use std::{
 };
 
 use table_runtime::{
-    ETag, Error, OutcomeUnknownError, Result, Row, RowId,
-    backend::{Backend, BoxFuture, Continuation, Group, Page, Reader, Scan},
+    Error, OutcomeUnknownError, Result, RowId, Ticks,
+    backend::{
+        Backend, BoxFuture, Clock, Continuation, Description, Group, ReadRequest, ReadTarget, Reader, Sleep, StoreView,
+        TableRequest, Written,
+    },
 };
 
 /// Backend of one task.
@@ -229,12 +232,12 @@ impl<B: Backend> Turns<B> {
         Self { inner, gate, task }
     }
 
-    async fn ask<'a, T>(
+    async fn ask<'a, T, E: From<Error>>(
         &'a self,
         text: String,
         write: Option<Group>,
-        request: impl FnOnce(&'a B) -> BoxFuture<'a, Result<T>>,
-    ) -> Result<T> {
+        request: impl FnOnce(&'a B) -> BoxFuture<'a, Result<T, E>>,
+    ) -> Result<T, E> {
         let (is_write, row) = (write.is_some(), write.as_ref().map(first_row));
         let mut turn = Turn { gate: &self.gate, task: self.task, request: Some((text, write)), id: None };
         (&mut turn).await;
@@ -262,9 +265,9 @@ impl<B: Backend> Turns<B> {
         match (fate, answer, row) {
             (Fate::Answered, Some(answer), _) => answer,
             (Fate::AnswerLost | Fate::RequestLost, _, Some(row)) => {
-                Err(Box::new(OutcomeUnknownError::new("transaction", row, reason)).into())
+                Err(Error::from(Box::new(OutcomeUnknownError::new("transaction", row, reason))).into())
             }
-            _ => Err(Error::NoAnswer { table: String::new(), operation: "request", reason }),
+            _ => Err(Error::NoAnswer { table: String::new(), operation: "request", reason }.into()),
         }
     }
 }
@@ -274,13 +277,14 @@ fn first_row(Group { table, partition_key, operations }: &Group) -> RowId {
     RowId { table: table.to_string(), partition_key: partition_key.clone(), row_key }
 }
 
-fn point(table: &str, partition_key: &str, row_key: &str) -> String {
-    format!("get {table}('{partition_key}','{row_key}')")
-}
-
-fn scanned(scan: &Scan, from: Option<&Continuation>) -> String {
-    let on = if from.is_some() { " …" } else { "" };
-    format!("query {} {} by {}{on}", scan.table, scan.odata(), scan.page)
+fn text(target: ReadTarget<'_>) -> String {
+    match target {
+        ReadTarget::Row { table, partition_key, row_key, .. } => format!("get {table}('{partition_key}','{row_key}')"),
+        ReadTarget::Page { scan, from } => {
+            let on = if from.is_some() { " …" } else { "" };
+            format!("query {} {} by {}{on}", scan.table, scan.odata(), scan.page)
+        }
+    }
 }
 
 fn written(group: &Group) -> String {
@@ -289,84 +293,59 @@ fn written(group: &Group) -> String {
 }
 
 impl<B: Backend> Backend for Turns<B> {
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(self.ask(format!("create table {table}"), None, move |inner| inner.create_table(table)))
+    fn describe(&self) -> Description<'_> {
+        Description { clock: self, ..Description::new("turns") }
     }
 
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(self.ask(format!("delete table {table}"), None, move |inner| inner.delete_table(table)))
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>>> {
+        let (TableRequest::Create(name) | TableRequest::Delete(name) | TableRequest::List(name)) = request;
+        Box::pin(self.ask(format!("{} {name}", request.name()), None, move |inner| inner.tables(request)))
     }
 
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
-        Box::pin(self.ask(format!("list tables {prefix}"), None, move |inner| inner.list_tables(prefix)))
+    fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>> {
+        Box::pin(self.ask(text(request.target), None, move |inner| inner.read(request, reader)))
     }
 
-    fn get<'a>(
-        &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, Result<Option<Row>>> {
-        let text = point(table, partition_key, row_key);
-        Box::pin(self.ask(text, None, move |inner| inner.get(table, partition_key, row_key, select)))
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
+        Box::pin(async move {
+            let group = Group::only(groups)?;
+            self.ask(written(group), Some(group.clone()), move |inner| inner.execute(groups)).await
+        })
     }
 
-    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
-        Box::pin(self.ask(scanned(scan, from), None, move |inner| inner.query(scan, from)))
+    fn view(&self, _: StoreView) -> Result<Option<Arc<dyn Backend>>> {
+        Ok(None)
+    }
+}
+
+impl<B: Backend> Clock for Turns<B> {
+    fn monotonic(&self) -> Duration {
+        self.inner.describe().clock.monotonic() + self.gate.lock().passed
     }
 
-    fn get_with<'a>(
-        &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-        read: Reader<'a>,
-    ) -> BoxFuture<'a, Result<bool>> {
-        let text = point(table, partition_key, row_key);
-        Box::pin(self.ask(text, None, move |inner| inner.get_with(table, partition_key, row_key, select, read)))
+    fn wall(&self) -> Ticks {
+        self.inner.describe().clock.wall()
     }
 
-    fn query_with<'a>(
-        &'a self,
-        scan: &'a Scan,
-        from: Option<&'a Continuation>,
-        read: Reader<'a>,
-    ) -> BoxFuture<'a, Result<Option<Continuation>>> {
-        Box::pin(self.ask(scanned(scan, from), None, move |inner| inner.query_with(scan, from, read)))
-    }
-
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
-        Box::pin(self.ask(written(group), Some(group.clone()), move |inner| inner.execute(group)))
-    }
-
-    /// Returns at once, since the following request waits for its turn anyway.
-    fn pause(&self, _: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
-
-    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
-        self.inner.sleep(time)
-    }
-
-    /// Ends when the driver has let so much time pass. Time of the store's own clock is no step.
-    fn deadline(&self, time: Duration) -> BoxFuture<'_, ()> {
-        let until = self.gate.lock().passed + time;
-        Box::pin(poll_fn(move |context| {
-            let mut state = self.gate.lock();
-            // A request that was granted is carried out and answered in one step.
-            let is_granted = state.granted.is_some_and(|(_, task)| task == self.task);
-            if state.passed >= until && !is_granted {
-                return Poll::Ready(());
+    /// A retry takes no time, since the following request waits for its turn anyway. The wait for an answer ends when the
+    /// driver has let so much time pass; time of the store's own clock is no step.
+    fn sleep(&self, time: Duration, purpose: Sleep) -> BoxFuture<'_, ()> {
+        match purpose {
+            Sleep::Retry => Box::pin(ready(())),
+            Sleep::Whole => self.inner.describe().clock.sleep(time, purpose),
+            Sleep::Answer => {
+                let until = self.gate.lock().passed + time;
+                Box::pin(poll_fn(move |context| {
+                    let mut state = self.gate.lock();
+                    // A request that was granted is carried out and answered in one step.
+                    let is_granted = state.granted.is_some_and(|(_, task)| task == self.task);
+                    if state.passed >= until && !is_granted {
+                        return Poll::Ready(());
+                    }
+                    state.sleepers.push(context.waker().clone());
+                    Poll::Pending
+                }))
             }
-            state.sleepers.push(context.waker().clone());
-            Poll::Pending
-        }))
-    }
-
-    fn clock(&self) -> Duration {
-        let passed = self.gate.lock().passed;
-        self.inner.clock() + passed
+        }
     }
 }

@@ -18,7 +18,8 @@ use anyhow::Result;
 use table_runtime::{
     ETag, Properties, Ticks, Value,
     backend::{
-        AccessToken, Action, AzureBackend, AzureBuilder, Backend, Group, IfMatch, KeyRange, Operation, Partitions, Scan,
+        AccessToken, Action, AzureBackend, AzureBuilder, BackendExt, Group, IfMatch, KeyRange, Operation, Partitions,
+        Scan,
     },
 };
 use tests::scripted::{Answer, Scripted, Step};
@@ -149,7 +150,7 @@ async fn use_it(server: &Scripted, builder: AzureBuilder, step: &Step) -> Result
     for operations in &groups {
         again();
         let group = Group { table: "Posts".into(), partition_key: "p".to_owned(), operations: operations.clone() };
-        let answer = service.execute(&group).await;
+        let answer = service.execute_group(&group).await;
         // An error may name the row, which its writer knows.
         write!(shown, "{answer:?} {}", answer.as_ref().err().map(ToString::to_string).unwrap_or_default())?;
     }

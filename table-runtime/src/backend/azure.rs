@@ -47,7 +47,10 @@ use self::{
     retry::{Repeat, Retry},
     secondary::{Region, Secondary},
 };
-use super::{Backend, BoxFuture, Continuation, Group, Operation, Page, Scan};
+use super::{
+    Backend, BoxFuture, Continuation, Description, Group, Operation, Page, ReadRequest, ReadTarget, Reader, Scan,
+    StoreView, TableRequest, Written,
+};
 use crate::{ETag, Result, Row, ValueRef, key::order, observe};
 
 mod azurite;
@@ -179,7 +182,7 @@ impl AzureBackend {
 
     /// Sends a read to the primary region and, if it fails there and reads may be sent to the secondary region, to that
     /// one. Returns the answer with its region. A read that continues another one is sent to the region of that one.
-    async fn read<'a>(
+    async fn answer<'a>(
         &self,
         from: Option<Region>,
         call: impl Fn(&Endpoint) -> Result<Call<'a>, RequestFailure>,
@@ -344,7 +347,7 @@ impl AzureBackend {
                 let url = address(endpoint, next.as_deref())?;
                 Ok(Call { table, operation, method: Method::Get, url, headers, body: Bytes::new() })
             };
-            let answer = self.read(region, call).await;
+            let answer = self.answer(region, call).await;
             let (answer, read_in) = answer.map_err(|failure| failure.into_error(table, operation))?;
             region = Some(read_in);
             let read: Tables = serde_json::from_slice(answer.body())
@@ -375,7 +378,7 @@ impl AzureBackend {
             select.map(selection).append_to_url_query(&mut url);
             Ok(Call { table, operation, method: Method::Get, url, headers: reading(MINIMAL), body: Bytes::new() })
         };
-        let answer = absent(self.read(None, call).await);
+        let answer = absent(self.answer(None, call).await);
         let Some((answer, _)) = answer.map_err(|failure| failure.into_error(table, operation))? else {
             return Ok(None);
         };
@@ -403,7 +406,7 @@ impl AzureBackend {
             }
             Ok(Call { table, operation, method: Method::Get, url, headers: reading(MINIMAL), body: Bytes::new() })
         };
-        let answer = self.read(continued.map(|(region, _)| region), call).await;
+        let answer = self.answer(continued.map(|(region, _)| region), call).await;
         let (answer, region) = answer.map_err(|failure| failure.into_error(table, operation))?;
         let rows = entity::read_page(answer.body())
             .map_err(|problem| unreadable(table, operation, u16::from(*answer.status()), problem))?;
@@ -419,33 +422,33 @@ impl AzureBackend {
     async fn write(&self, group: &Group) -> Result<Vec<Option<ETag>>> {
         let answer = match group.operations.as_slice() {
             [] => return Ok(Vec::new()),
-            [one] => self.write_one(group, one).await,
+            [operation] => self.write_single(group, operation).await,
             _ => self.write_batch(group, Batch::write(&self.endpoint, group)?).await,
         };
         answer.map_err(|failure| {
-            let row = |n: usize| group.operations.get(n).map(|one| one.row_key.as_str());
+            let row = |n: usize| group.operations.get(n).map(|operation| operation.row_key.as_str());
             failure.into_write_error(&group.table, group.name(), row, &group.partition_key)
         })
     }
 
-    async fn write_one(&self, group: &Group, one: &Operation) -> Result<Vec<Option<ETag>>, RequestFailure> {
+    async fn write_single(&self, group: &Group, operation: &Operation) -> Result<Vec<Option<ETag>>, RequestFailure> {
         let texts = self.endpoint.texts();
         let mut body = Vec::new();
-        if let Some(properties) = one.action.properties() {
-            entity::write(&mut body, texts, &group.partition_key, &one.row_key, properties);
+        if let Some(properties) = operation.action.properties() {
+            entity::write(&mut body, texts, &group.partition_key, &operation.row_key, properties);
         }
         let call = Call {
             table: &group.table,
             operation: group.name(),
-            method: operation::method(&one.action),
-            url: parse(&match operation::address(&one.action) {
+            method: operation::method(&operation.action),
+            url: parse(&match operation::address(&operation.action) {
                 Address::Table => self.endpoint.table(&group.table),
-                Address::Row => self.endpoint.row(&group.table, &group.partition_key, &one.row_key),
+                Address::Row => self.endpoint.row(&group.table, &group.partition_key, &operation.row_key),
             })?,
-            headers: operation::headers(&one.action),
+            headers: operation::headers(&operation.action),
             body: body.into(),
         };
-        let deleted = one.action.properties().is_none();
+        let deleted = operation.action.properties().is_none();
         self.send(Repeat::Harmful, &call, |answer| match answer.headers().get_optional_str(&headers::ETAG) {
             _ if deleted => Ok(vec![None]),
             Some(etag) => match etag.parse() {
@@ -506,46 +509,48 @@ fn parse(url: &str) -> Result<Url, RequestFailure> {
 }
 
 impl Backend for AzureBackend {
-    fn system(&self) -> &'static str {
-        "azure.tables"
+    fn describe(&self) -> Description<'_> {
+        Description { overloads: self.overloads.load(Ordering::Relaxed), ..Description::new("azure.tables") }
     }
 
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(self.create(table))
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>>> {
+        Box::pin(async move {
+            let (table, is_changed) = match request {
+                TableRequest::Create(table) => (table, self.create(table).await?),
+                TableRequest::Delete(table) => (table, self.delete(table).await?),
+                TableRequest::List(prefix) => return self.list(prefix).await,
+            };
+            Ok(if is_changed { vec![table.to_owned()] } else { Vec::new() })
+        })
     }
 
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(self.delete(table))
+    fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>> {
+        Box::pin(async move {
+            match request.target {
+                ReadTarget::Row { table, partition_key, row_key, select } => {
+                    let row = self.read_row(table, partition_key, row_key, select).await?;
+                    row.iter().try_for_each(|row| reader(row.as_ref()))?;
+                    Ok(None)
+                }
+                ReadTarget::Page { scan, from } => {
+                    let Page { rows, next } = self.read_page(scan, from).await?;
+                    rows.iter().try_for_each(reader)?;
+                    Ok(next)
+                }
+            }
+        })
     }
 
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
-        Box::pin(self.list(prefix))
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
+        Box::pin(async move { Ok(self.write(Group::only(groups)?).await?) })
     }
 
-    fn get<'a>(
-        &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, Result<Option<Row>>> {
-        Box::pin(self.read_row(table, partition_key, row_key, select))
-    }
-
-    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
-        Box::pin(self.read_page(scan, from))
-    }
-
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
-        Box::pin(self.write(group))
-    }
-
-    fn secondary_reads(&self) -> Option<Arc<dyn Backend>> {
-        let fallback = Some(Arc::clone(self.secondary.as_ref()?));
-        Some(Arc::new(Self { fallback, ..self.clone() }))
-    }
-
-    fn overloads(&self) -> u64 {
-        self.overloads.load(Ordering::Relaxed)
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
+        Ok(match (view, &self.secondary) {
+            (StoreView::SecondaryReads, Some(fallback)) => {
+                Some(Arc::new(Self { fallback: Some(Arc::clone(fallback)), ..self.clone() }))
+            }
+            (StoreView::SecondaryReads, None) | (StoreView::Snapshot, _) => None,
+        })
     }
 }

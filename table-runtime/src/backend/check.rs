@@ -42,10 +42,15 @@ pub(super) fn group(group: &Group) -> Result<()> {
 fn request(group: &Group) -> Result<()> {
     /// Bytes of the lines around each row.
     const LINES: usize = 150;
-    let properties = |operation: &Operation| operation.action.properties().map_or(0, |it| it.as_bytes().len());
+    let properties =
+        |operation: &Operation| operation.action.properties().map_or(0, |properties| properties.as_bytes().len());
     // Most requests are small enough by this upper bound, whatever they hold: a UTF-16 unit takes no more than `\u20AC`
     // for each of its bytes.
-    let most = group.operations.iter().map(|it| 2048 + 7 * (properties(it) + it.row_key.len())).sum::<usize>();
+    let most = group
+        .operations
+        .iter()
+        .map(|operation| 2048 + 7 * (properties(operation) + operation.row_key.len()))
+        .sum::<usize>();
     if group.operations.len() == 1 || most + 7 * group.partition_key.len() * group.operations.len() < TRANSACTION_BYTES
     {
         return Ok(());

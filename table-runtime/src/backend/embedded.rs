@@ -28,11 +28,13 @@ use self::{
     committer::{Committer, Task, TaskDone, TaskResult},
     failure::{Reason, StoreError, StoreFailure, StoreRefusal},
     prepared::Prepared,
-    read::Checks,
     snapshot::{Names, Published, Snapshot},
 };
-use super::{Action, Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Reader, Scan};
-use crate::{ETag, Error, OutcomeUnknownError, Result, Row, RowId, RowNow, RowSet};
+use super::{
+    Action, Backend, BoxFuture, Continuation, Description, FailedGroup, Group, Reach, ReadRequest, ReadTarget, Reader,
+    StoreView, TableRequest, Written,
+};
+use crate::{ETag, Error, OutcomeUnknownError, Result, RowId, RowNow};
 
 /// Number of transactions that a bulk write has in flight: while one commit reaches the disk, those of the next one
 /// queue up.
@@ -138,7 +140,7 @@ enum Writer {
     Committer(Arc<Committer>),
     /// Refuses writes to a file that was opened for reading.
     ReadOnly(PathBuf),
-    /// Refuses writes to a [snapshot](Backend::snapshot), and keeps its store open.
+    /// Refuses writes to a [snapshot](StoreView::Snapshot), and keeps its store open.
     Snapshot {
         _store: Arc<Committer>,
     },
@@ -188,24 +190,17 @@ impl Store {
         Ok(Arc::new(StoreSnapshot { store: Self { published, writer: self.writer.of_snapshot() } }))
     }
 
-    async fn create_table(&self, table: &str) -> Result<bool> {
-        self.change_table(table, "create", Task::CreateTable(table.to_owned())).await
-    }
-
-    async fn delete_table(&self, table: &str) -> Result<bool> {
-        self.change_table(table, "delete", Task::DeleteTable(table.to_owned())).await
-    }
-
-    async fn change_table(&self, table: &str, operation: &'static str, task: Task) -> Result<bool> {
+    async fn tables(&self, request: TableRequest<'_>) -> Result<Vec<String>> {
+        let (table, operation, task) = match request {
+            TableRequest::Create(table) => (table, "create", Task::CreateTable(table.to_owned())),
+            TableRequest::Delete(table) => (table, "delete", Task::DeleteTable(table.to_owned())),
+            TableRequest::List(prefix) => return Ok(self.published.take()?.names().beginning_with(prefix)),
+        };
         match self.writer.ask(task).await? {
-            Ok(TaskDone::Table(changed)) => Ok(changed),
-            Ok(TaskDone::Written(_)) => Ok(true),
+            Ok(TaskDone::Table(false)) => Ok(Vec::new()),
+            Ok(TaskDone::Table(true) | TaskDone::Written(_)) => Ok(vec![table.to_owned()]),
             Err(failure) => Err(failure.into_error(table, operation, ("", ""))),
         }
-    }
-
-    fn list_tables(&self, prefix: &str) -> Result<Vec<String>> {
-        Ok(self.published.take()?.names().beginning_with(prefix))
     }
 
     /// Closes the store if `result` is a panic of `redb`, whose later answers would not be reliable. Returns `result`.
@@ -219,39 +214,19 @@ impl Store {
         result
     }
 
-    fn get(
-        &self,
-        table: &str,
-        partition_key: &str,
-        row_key: &str,
-        select: Option<&[&str]>,
-        checks: Checks,
-        read: Reader<'_>,
-    ) -> Result<bool> {
+    fn read(&self, request: ReadRequest<'_>, reader: Reader<'_>) -> Result<Option<Continuation>> {
         let snapshot = self.published.take()?;
-        let rows = snapshot.rows(table);
-        self.closing(rows.and_then(|rows| read::get(rows, table, partition_key, row_key, select, checks, read)))
+        let rows = snapshot.rows(request.target.table());
+        self.closing(rows.and_then(|rows| match request.target {
+            ReadTarget::Row { table, partition_key, row_key, select } => {
+                read::get(rows, table, partition_key, row_key, select, request.checks, reader).map(|()| None)
+            }
+            ReadTarget::Page { scan, from } => read::page(rows, scan, from, request.checks, reader),
+        }))
     }
 
-    fn query(
-        &self,
-        scan: &Scan,
-        from: Option<&Continuation>,
-        checks: Checks,
-        read: Reader<'_>,
-    ) -> Result<Option<Continuation>> {
-        let snapshot = self.published.take()?;
-        let rows = snapshot.rows(&scan.table);
-        self.closing(rows.and_then(|rows| read::page(rows, scan, from, checks, read)))
-    }
-
-    async fn execute(&self, group: &Group) -> Result<Vec<Option<ETag>>> {
-        self.execute_all(std::slice::from_ref(group)).await.map_err(|failed| failed.error)
-    }
-
-    async fn execute_all(&self, groups: &[Group]) -> Result<Vec<Option<ETag>>, FailedGroup> {
-        let of_first = |error| FailedGroup { group: 0, error };
-        match self.writer.ask(Task::Write(Prepared::of(groups))).await.map_err(of_first)? {
+    async fn execute(&self, groups: &[Group]) -> Written {
+        match self.writer.ask(Task::Write(Prepared::of(groups))).await? {
             Ok(TaskDone::Written(timestamp)) => {
                 let etag = |action: &Action| (!matches!(action, Action::Delete(_))).then(|| ETag::from(timestamp));
                 let operations = groups.iter().flat_map(|group| &group.operations);
@@ -263,7 +238,7 @@ impl Store {
                     group.operations.iter().map(move |operation| (position, group, &*operation.row_key))
                 });
                 let Some((group, failed, row_key)) = positions.nth(failure.at()) else {
-                    return Err(of_first(failure.into_error("", "transaction", ("", ""))));
+                    return Err(failure.into_error("", "transaction", ("", "")).into());
                 };
                 let operation = if groups.len() == 1 { failed.name() } else { "transaction" };
                 let error = failure.into_error(&failed.table, operation, (&failed.partition_key, row_key));
@@ -311,93 +286,33 @@ impl StoreFailure {
 macro_rules! delegate_to_store {
     ($backend:ty) => {
         impl Backend for $backend {
-            fn system(&self) -> &'static str {
-                "redb"
+            fn describe(&self) -> Description<'_> {
+                let (reach, side_by_side) = (Reach::Store, TRANSACTIONS);
+                // The committer answers every request.
+                Description { reach, side_by_side, may_lose_answers: false, ..Description::new("redb") }
             }
 
-            fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-                Box::pin(self.store.create_table(table))
+            fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>>> {
+                Box::pin(self.store.tables(request))
             }
 
-            fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-                Box::pin(self.store.delete_table(table))
-            }
-
-            fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
-                Box::pin(async move { self.store.list_tables(prefix) })
-            }
-
-            fn get<'a>(
+            fn read<'a>(
                 &'a self,
-                table: &'a str,
-                partition_key: &'a str,
-                row_key: &'a str,
-                select: Option<&'a [&'static str]>,
-            ) -> BoxFuture<'a, Result<Option<Row>>> {
-                Box::pin(async move {
-                    let mut found = None;
-                    self.store.get(table, partition_key, row_key, select, Checks::Store, &mut |row| {
-                        found = Some(row.to_row());
-                        Ok(())
-                    })?;
-                    Ok(found)
-                })
-            }
-
-            fn get_with<'a>(
-                &'a self,
-                table: &'a str,
-                partition_key: &'a str,
-                row_key: &'a str,
-                select: Option<&'a [&'static str]>,
-                read: Reader<'a>,
-            ) -> BoxFuture<'a, Result<bool>> {
-                Box::pin(async move { self.store.get(table, partition_key, row_key, select, Checks::Reader, read) })
-            }
-
-            fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
-                Box::pin(async move {
-                    let mut rows = RowSet::default();
-                    let next = self.store.query(scan, from, Checks::Store, &mut |row| {
-                        rows.push(row);
-                        Ok(())
-                    })?;
-                    Ok(Page { rows, next })
-                })
-            }
-
-            fn query_with<'a>(
-                &'a self,
-                scan: &'a Scan,
-                from: Option<&'a Continuation>,
-                read: Reader<'a>,
+                request: ReadRequest<'a>,
+                reader: Reader<'a>,
             ) -> BoxFuture<'a, Result<Option<Continuation>>> {
-                Box::pin(async move { self.store.query(scan, from, Checks::Reader, read) })
+                Box::pin(async move { self.store.read(request, reader) })
             }
 
-            fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
-                Box::pin(self.store.execute(group))
+            fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
+                Box::pin(self.store.execute(groups))
             }
 
-            fn reach(&self) -> Reach {
-                Reach::Store
-            }
-
-            fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
-                Box::pin(self.store.execute_all(groups))
-            }
-
-            /// Never ends: the committer answers every request.
-            fn deadline(&self, _: std::time::Duration) -> BoxFuture<'_, ()> {
-                Box::pin(std::future::pending())
-            }
-
-            fn side_by_side(&self) -> usize {
-                TRANSACTIONS
-            }
-
-            fn snapshot(&self) -> Result<Option<Arc<dyn Backend>>> {
-                self.store.snapshot().map(Some)
+            fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
+                match view {
+                    StoreView::Snapshot => self.store.snapshot().map(Some),
+                    StoreView::SecondaryReads => Ok(None),
+                }
             }
         }
     };

@@ -22,7 +22,10 @@ use futures_util::{StreamExt, stream};
 use super::load::{LINES, TRANSACTION_BYTES};
 use crate::{
     ETag, Error, OutcomeUnknownError, Result, Row, RowId,
-    backend::{Backend, BoxFuture, Group, Operation, forward_requests},
+    backend::{
+        Backend, BackendExt, BoxFuture, Client, Continuation, Description, Group, Operation, Reach, ReadRequest,
+        ReadTarget, Reader, StoreView, TableRequest, Written,
+    },
     limits, pacing,
     read::several::{Shown, several},
 };
@@ -35,7 +38,7 @@ const ROWS: usize = 4;
 
 /// A backend whose writes, and whose reads of single rows, wait until they are [taken](Self::take) and sent.
 pub(super) struct Batching {
-    inner: Arc<dyn Backend>,
+    inner: Arc<Client>,
     waiting: Mutex<Waiting>,
 }
 
@@ -89,7 +92,7 @@ impl<K: Clone + Eq + Hash, T> Queue<K, T> {
 }
 
 impl Batching {
-    pub(super) fn new(inner: Arc<dyn Backend>) -> Self {
+    pub(super) fn new(inner: Arc<Client>) -> Self {
         Self { inner, waiting: Mutex::default() }
     }
 
@@ -157,7 +160,7 @@ fn estimated(operation: &Operation) -> usize {
 }
 
 /// Sends writes of one partition in one transaction, without those that fail.
-async fn write(backend: Arc<dyn Backend>, writes: Vec<WaitingWrite>) {
+async fn write(backend: Arc<Client>, writes: Vec<WaitingWrite>) {
     let mut parts = vec![writes];
     let mut has_failed = false;
     while let Some(mut part) = parts.pop() {
@@ -169,7 +172,7 @@ async fn write(backend: Arc<dyn Backend>, writes: Vec<WaitingWrite>) {
             partition_key: first.group.partition_key.clone(),
             operations: part.iter().flat_map(|write| write.group.operations.iter().cloned()).collect(),
         };
-        let error = match backend.execute(&group).await {
+        let error = match backend.execute_group(&group).await {
             Ok(etags) => {
                 let mut etags = etags.into_iter();
                 for WaitingWrite { group, answer } in part {
@@ -231,11 +234,11 @@ fn repeated(error: &Error, group: &Group) -> Option<Error> {
 }
 
 /// Reads rows of one partition with a query, as far as one page shows them, and the others one by one.
-async fn query(backend: Arc<dyn Backend>, wanted: Wanted, reads: Vec<WaitingRead>) {
+async fn query(backend: Arc<Client>, wanted: Wanted, reads: Vec<WaitingRead>) {
     let Wanted { table, partition_key, select } = wanted.clone();
     let row_keys: Vec<_> = reads.iter().map(|read| &*read.row_key).collect();
     let page = u32::try_from(reads.len() * ROWS).unwrap_or(limits::PAGE).min(limits::PAGE);
-    let shown = several(&*backend, table.into(), &partition_key, &row_keys, select.map(Into::into), page).await;
+    let shown = several(&backend, table.into(), &partition_key, &row_keys, select.map(Into::into), page).await;
     // If the query fails, the error of a read has to concern its own row.
     let mut shown = shown.unwrap_or_default().into_iter();
     let mut others = Vec::new();
@@ -254,7 +257,7 @@ async fn query(backend: Arc<dyn Backend>, wanted: Wanted, reads: Vec<WaitingRead
 }
 
 /// Reads a row.
-async fn get(backend: Arc<dyn Backend>, Wanted { table, partition_key, select }: Wanted, read: WaitingRead) {
+async fn get(backend: Arc<Client>, Wanted { table, partition_key, select }: Wanted, read: WaitingRead) {
     let row = backend.get(&table, &partition_key, &read.row_key, select.as_deref()).await;
     let _ = read.answer.send(row);
 }
@@ -266,27 +269,43 @@ impl fmt::Debug for Batching {
 }
 
 impl Backend for Batching {
-    forward_requests!(this => this.inner; tables, queries, time);
-
-    fn get<'a>(
-        &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, Result<Option<Row>>> {
-        Box::pin(self.ask(move |waiting, answer| {
-            let (table, partition_key) = (table.to_owned(), partition_key.to_owned());
-            let wanted = Wanted { table, partition_key, select: select.map(<[_]>::to_vec) };
-            waiting.reads.push(wanted, WaitingRead { row_key: row_key.to_owned(), answer });
-        }))
+    fn describe(&self) -> Description<'_> {
+        Description { reach: Reach::Partition, ..self.inner.describe() }
     }
 
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
-        Box::pin(self.ask(move |waiting, answer| {
-            let partition = (group.table.to_string(), group.partition_key.clone());
-            waiting.writes.push(partition, WaitingWrite { group: group.clone(), answer });
-        }))
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>>> {
+        self.inner.tables(request)
+    }
+
+    fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>> {
+        let ReadTarget::Row { table, partition_key, row_key, select } = request.target else {
+            return self.inner.read(request, reader);
+        };
+        Box::pin(async move {
+            let add = move |waiting: &mut Waiting, answer| {
+                let (table, partition_key) = (table.to_owned(), partition_key.to_owned());
+                let wanted = Wanted { table, partition_key, select: select.map(<[_]>::to_vec) };
+                waiting.reads.push(wanted, WaitingRead { row_key: row_key.to_owned(), answer });
+            };
+            let row = self.ask(add).await?;
+            row.iter().try_for_each(|row| reader(row.as_ref()))?;
+            Ok(None)
+        })
+    }
+
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
+        Box::pin(async move {
+            let group = Group::only(groups)?;
+            let add = move |waiting: &mut Waiting, answer| {
+                let partition = (group.table.to_string(), group.partition_key.clone());
+                waiting.writes.push(partition, WaitingWrite { group: group.clone(), answer });
+            };
+            Ok(self.ask(add).await?)
+        })
+    }
+
+    fn view(&self, _: StoreView) -> Result<Option<Arc<dyn Backend>>> {
+        Ok(None)
     }
 }
 
@@ -302,7 +321,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_write_that_its_task_gave_up_is_not_sent() -> Result<()> {
-        let store: Arc<dyn Backend> = Arc::new(InMemoryBackend::new()?);
+        let store = Arc::new(Client::new(Arc::new(InMemoryBackend::new()?)));
         store.create_table("Posts").await?;
         let batching = Batching::new(Arc::clone(&store));
         let group = |row_key: &str| {
@@ -311,9 +330,9 @@ mod tests {
             Group { table: "Posts".into(), partition_key: "a".to_owned(), operations }
         };
         let (kept, given_up) = (group("kept"), group("given up"));
-        let mut kept = batching.execute(&kept);
+        let mut kept = Box::pin(batching.execute_group(&kept));
         assert!((&mut kept).now_or_never().is_none());
-        assert!(batching.execute(&given_up).now_or_never().is_none(), "it waits, and is dropped");
+        assert!(batching.execute_group(&given_up).now_or_never().is_none(), "it waits, and is dropped");
         join_all(batching.take()).await;
         kept.await?;
         assert!(store.get("Posts", "a", "kept", None).await?.is_some());

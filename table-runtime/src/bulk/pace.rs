@@ -1,7 +1,7 @@
 //! The number of transactions that a bulk write has in flight: additive increase, multiplicative decrease.
 //!
-//! The store counts the answers that show an overload ([`Backend::overloads`](crate::backend::Backend::overloads)). If
-//! there were any when a transaction completes, the limit is halved. The transactions in flight at that moment were
+//! The store counts the answers that show an overload
+//! ([`Description::overloads`](crate::backend::Description::overloads)). If there were any when a transaction completes, the limit is halved. The transactions in flight at that moment were
 //! sent under the old limit, so their overloads are the same one, and nothing changes until they have completed. As
 //! long as there is no overload, the limit grows by one after each window, which is as many transactions as the limit.
 //! Before the first overload it doubles.

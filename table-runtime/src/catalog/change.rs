@@ -1,7 +1,9 @@
 //! Changes of the catalog.
 
 use crate::{
-    ETag, Error, Result, RowId, Stored, TableEntity, Tables, pacing,
+    ETag, Error, Result, RowId, Stored, TableEntity, Tables,
+    backend::BackendExt,
+    pacing,
     tables::{Catalog, FORMAT, Head, Record},
 };
 
@@ -97,7 +99,7 @@ impl Tables {
     pub(crate) async fn pause_catalog(&self, delays: &mut pacing::Delays) -> Result<()> {
         let (table, keys) = (Head::INFO.layouts[0].table, Head::keys_of());
         let lost = Error::ConditionNotMet(Box::new(RowId::of(table, &keys)));
-        pacing::wait(&**self.backend(), delays, lost).await
+        pacing::wait(self.backend(), delays, lost).await
     }
 
     /// Waits until no other handle holds a lease that was read before now.

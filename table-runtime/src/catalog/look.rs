@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     Layout, Result, Row, RowRef, Tables,
+    backend::BackendExt,
     index::Schema,
     layout::{KeyPattern, RecordedLayout},
     limits,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Error, Result, RowRef, Tables,
-    backend::{Action, BoxFuture, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
+    backend::{Action, BackendExt, BoxFuture, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
     entity,
     index::Schema,
     limits, pacing,
@@ -119,7 +119,7 @@ async fn delete(tables: &Tables, table: &str, partition_key: &str, row_keys: &[S
         loop {
             match tables.backend().execute(&group(std::slice::from_ref(row_key))).await {
                 Ok(_) | Err(Error::NotFound(_)) => break,
-                Err(lost @ Error::OutcomeUnknown(_)) => pacing::wait(&**tables.backend(), &mut delays, lost).await?,
+                Err(lost @ Error::OutcomeUnknown(_)) => pacing::wait(tables.backend(), &mut delays, lost).await?,
                 Err(error) => return Err(error),
             }
         }

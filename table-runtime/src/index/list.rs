@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use super::{answer::WriteAnswer, change::Planned, write::Write};
 use crate::{
     ETag, LimitError, Result, RowId, RowRef,
-    backend::{Action, IfMatch, Operation},
+    backend::{Action, BackendExt, IfMatch, Operation},
     layout::Holds,
     limits, pacing,
     read::list,

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     ETag, Error, Guid, OutcomeUnknownError, Properties, Result, Row, RowId, RowNow, Tables, UniqueViolationError,
     ValueRef,
-    backend::{Action, Backend, BoxFuture, Group, IfMatch, Operation, Reach},
+    backend::{Action, BackendExt, BoxFuture, Client, Group, IfMatch, Operation, Reach},
     entity::{PENDING, WRITE_ID},
     layout::Holds,
     limits,
@@ -104,8 +104,8 @@ impl Write {
         self.tables.begin_operation(|| self.schema.operation(verb))
     }
 
-    pub(crate) fn backend(&self) -> &dyn Backend {
-        &**self.tables.backend()
+    pub(crate) fn backend(&self) -> &Client {
+        self.tables.backend()
     }
 
     /// Returns the table of the row with these keys; of a sliced entity, the slice.

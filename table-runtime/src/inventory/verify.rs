@@ -9,7 +9,7 @@ use std::{
 use super::{IdentifiedRow, Inventory, LayoutState, RecordedEntity, RecordedLayout, expected, expected::Keys};
 use crate::{
     Error, Holds, PropertiesRef, Result, RowId, RowRef, Tables,
-    backend::{Backend, KeyRange, Partitions, Scan},
+    backend::{BackendExt, Client, KeyRange, Partitions, Scan},
     entity::PENDING,
     limits,
     read::list,
@@ -114,7 +114,7 @@ type Identity = u128;
 struct Verification<'i, F> {
     inventory: &'i Inventory,
     entities: Vec<&'i RecordedEntity>,
-    backend: Arc<dyn Backend>,
+    backend: Arc<Client>,
     on_finding: F,
     hasher: RowHasher,
     /// The rows that entities should have and that were not found yet, with the hashes of their properties.
@@ -130,7 +130,7 @@ struct Verification<'i, F> {
 
 impl Inventory {
     /// Compares recorded entities with the rows of their indexes, without their types: this one, or all of them.
-    /// `on_finding` receives each problem. Reads a [snapshot](crate::backend::Backend::snapshot) if the store has them;
+    /// `on_finding` receives each problem. Reads a [snapshot](crate::backend::StoreView::Snapshot) if the store has them;
     /// on the service, a row that a program writes meanwhile can be reported wrongly, so run it again.
     ///
     /// It computes the keys that an entity should have in each index from the recorded parts and the stored properties.

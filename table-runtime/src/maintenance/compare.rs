@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     ETag, Error, ParseCursorError, Result, Row, RowRef,
-    backend::{Backend, BoxFuture},
+    backend::{BoxFuture, Client},
     index::{Encoded, EncodedRow, FoundEntity, Schema, Write},
     layout::Holds,
     pacing,
@@ -32,7 +32,7 @@ use crate::{
 
 /// A comparison in progress, page by page.
 pub(super) struct Comparison {
-    backend: Arc<dyn Backend>,
+    backend: Arc<Client>,
     schema: Schema,
     /// The indexes whose rows are compared.
     indexes: Range<usize>,
@@ -94,7 +94,7 @@ pub(super) enum Suspect {
 
 impl Comparison {
     /// Returns a comparison whose cursors belong to `job`.
-    pub(super) fn new(backend: Arc<dyn Backend>, schema: Schema, job: &'static str, memory: usize) -> Self {
+    pub(super) fn new(backend: Arc<Client>, schema: Schema, job: &'static str, memory: usize) -> Self {
         let indexes = 1..schema.layouts.len();
         Self {
             scan: scan(&backend, schema, job, Phase::Entities, &indexes),
@@ -339,7 +339,7 @@ pub(super) const fn is_unreadable(error: &Error) -> bool {
 }
 
 /// Returns the scan of a phase.
-fn scan(backend: &Arc<dyn Backend>, schema: Schema, job: &str, phase: Phase, indexes: &Range<usize>) -> LayoutScan {
+fn scan(backend: &Arc<Client>, schema: Schema, job: &str, phase: Phase, indexes: &Range<usize>) -> LayoutScan {
     let layouts = match phase {
         Phase::Entities | Phase::Missing => 0..1,
         Phase::IndexRows => indexes.clone(),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::{
     ETag, Error, Properties, Result,
-    backend::{Action, Backend, Group, IfMatch, Operation},
+    backend::{Action, Client, Group, IfMatch, Operation},
 };
 
 /// Returns the operation that gives a row a new version and changes nothing else.
@@ -15,7 +15,7 @@ pub(super) fn fence(row_key: &str, etag: &ETag) -> Operation {
 
 /// Executes a transaction. Returns false if it was not applied as a whole and can be tried in parts.
 pub(super) async fn execute(
-    backend: &dyn Backend,
+    backend: &Client,
     table: &'static str,
     partition_key: &str,
     operations: Vec<Operation>,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ETag, Error, LayoutInfo, ParseCursorError, Result, RowSet,
-    backend::{Backend, Continuation, KeyRange, Page, Partitions, Scan},
+    backend::{BackendExt, Client, Continuation, KeyRange, Page, Partitions, Scan},
     index::Schema,
     key::order,
     limits,
@@ -16,7 +16,7 @@ use crate::{
 
 /// A scan of all rows of some layouts, page by page.
 pub(crate) struct LayoutScan {
-    backend: Arc<dyn Backend>,
+    backend: Arc<Client>,
     schema: Schema,
     /// The hash that binds cursors to this job and to the layouts.
     job_hash: u64,
@@ -73,7 +73,7 @@ impl LayoutScan {
     /// Returns a scan of these layouts. Its cursors belong to `job`, such as `repair`, and to the entity's layouts as
     /// they are now: after an index is added or changed, a cursor from before would skip rows.
     pub(crate) fn new(
-        backend: Arc<dyn Backend>,
+        backend: Arc<Client>,
         schema: Schema,
         job: &str,
         layouts: impl IntoIterator<Item = usize>,
@@ -173,7 +173,7 @@ impl LayoutScan {
         let info = &self.schema.layouts[layout];
         let mut tables: VecDeque<Cow<'static, str>> = match &info.slice {
             Some(slice) => {
-                let slices = slice_tables::list(slice, &*self.backend, info.table).await?;
+                let slices = slice_tables::list(slice, &self.backend, info.table).await?;
                 slices.into_iter().map(|slice| slice.table.into()).collect()
             }
             None => VecDeque::from([info.table.into()]),

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt, future::IntoFuture};
 
 use crate::{
     Error, Progress, QueryError, Result, RowRef, TableEntity, Tables,
-    backend::{BoxFuture, Scan},
+    backend::{BackendExt, BoxFuture, Scan},
     catalog::{CatalogChange, EntityRows, delete_rows, has_rows, recorded_rows},
     index::Schema,
     layout::{KeyPattern, RecordedLayout},

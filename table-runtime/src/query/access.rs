@@ -25,7 +25,7 @@ pub struct Spread<const N: usize, H, To = Range>(PhantomData<(H, To)>);
 ///
 /// Every access implements this trait, also one that allows neither. Without these types the compiler would not know
 /// the type that a method returns, and would not report which other bound is missing.
-pub trait Reach {
+pub trait AnyAccess {
     /// Access after a prefix of the next part.
     type AfterPrefix;
     /// Access with a filter.
@@ -39,7 +39,7 @@ pub trait Reach {
     note = "the partition of this key is computed from the value of its row key: write `.eq(…)` before this call, or \
             `.starts_with(\"…\")` where it is made of the first characters"
 )]
-pub trait Opened: Reach {
+pub trait Opened: AnyAccess {
     /// Cost of the query.
     type Cost: Cost;
 
@@ -62,7 +62,7 @@ pub trait Access<K: Kind> {
     label = "this partition is computed from the whole value",
     note = "give the value with `eq`; `#[partition_key(first = N)]` makes partitions that a prefix determines"
 )]
-pub trait PrefixAccess: Reach {
+pub trait PrefixAccess: AnyAccess {
     #[doc(hidden)]
     fn open_prefix(prefix: &str, plan: &mut Plan);
 }
@@ -144,7 +144,7 @@ impl<const N: usize> Complete for FanOut<N> {
 
 macro_rules! stays {
     ($($access:ty: $filtered:ty, [$($n:tt)*];)*) => {$(
-        impl<$($n)*> Reach for $access {
+        impl<$($n)*> AnyAccess for $access {
             type AfterPrefix = Self;
             type Filtered = $filtered;
         }
@@ -171,12 +171,12 @@ stays! {
     FanOut<N>: Self, [const N: usize];
 }
 
-impl<N, To> Reach for Unopened<N, To> {
+impl<N, To> AnyAccess for Unopened<N, To> {
     type AfterPrefix = To;
     type Filtered = PartitionScan;
 }
 
-impl<const N: usize, H, To> Reach for Spread<N, H, To> {
+impl<const N: usize, H, To> AnyAccess for Spread<N, H, To> {
     type AfterPrefix = FanOut<N>;
     type Filtered = FanOut<N>;
 }

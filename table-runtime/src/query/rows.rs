@@ -3,8 +3,8 @@
 use std::{fmt, marker::PhantomData};
 
 use super::{
-    Access, Bounds, BoxedRows, Complete, Done, Entities, Explain, HasPart, Opened, OwnedView, PageOf, Part,
-    PrefixAccess, Projection, Query, Reach, Rest, Sorted, View, pages::give, view::is_match,
+    Access, AnyAccess, Bounds, BoxedRows, Complete, Done, Entities, Explain, HasPart, Opened, OwnedView, PageOf, Part,
+    PrefixAccess, Projection, Query, Rest, Sorted, View, pages::give, view::is_match,
 };
 use crate::{
     OneVersion, Result, TableEntity, Tables,
@@ -87,7 +87,7 @@ impl<V, T: KeyPart, N, R: Rest, A> Rows<V, (Part<T, N>, R), A> {
     where
         T::Kind: Textual,
         N: Prefixed,
-        A: Reach + PrefixAccess,
+        A: AnyAccess + PrefixAccess,
     {
         A::open_prefix(prefix, &mut self.plan);
         self.plan.push_prefix::<N>(prefix, R::LAST);
@@ -182,7 +182,7 @@ impl<V, P, A> Rows<V, P, A> {
     pub fn filter<F>(mut self, filter: impl FnOnce(Columns<V>) -> F) -> Rows<V, Done, A::Filtered>
     where
         V: View<Entity: OneEntity + OneVersion>,
-        A: Reach + Opened,
+        A: AnyAccess + Opened,
         F: IntoFilter<V::Entity>,
     {
         if let Some(filter) = filter(V::Entity::COLUMNS).into_filter() {

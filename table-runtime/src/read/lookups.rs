@@ -14,8 +14,13 @@ use super::{
     visible::Visible,
 };
 use crate::{
-    Condition, Error, Holds, LayoutInfo, Result, Row, RowRef, Tables, backend::BoxFuture, codec::misfit, key::order,
-    pacing::CONCURRENCY, property::PropertyProblem, row::RowKeys,
+    Condition, Error, Holds, LayoutInfo, Result, Row, RowRef, Tables,
+    backend::{BackendExt, BoxFuture},
+    codec::misfit,
+    key::order,
+    pacing::CONCURRENCY,
+    property::PropertyProblem,
+    row::RowKeys,
 };
 
 /// Entities that index rows point to. Each is read when the caller asks for it, or a few entities ahead.

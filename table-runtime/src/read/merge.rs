@@ -5,7 +5,7 @@ use std::{cmp::Ordering, collections::BinaryHeap, sync::Arc};
 use super::stages::{OnTableRow, PageDemand};
 use crate::{
     Result, RowRef, RowSet,
-    backend::{Backend, BoxFuture, Continuation, Page, Scan},
+    backend::{BackendExt, BoxFuture, Client, Continuation, Page, Scan},
     key::order,
     pacing,
 };
@@ -49,7 +49,7 @@ impl Merge {
     /// Calls `read` for some of the next rows, at most as many as are wanted. Returns true if no rows are left.
     pub(super) async fn next(
         &mut self,
-        backend: &Arc<dyn Backend>,
+        backend: &Arc<Client>,
         demand: PageDemand,
         read: OnTableRow<'_>,
     ) -> Result<bool> {
@@ -76,7 +76,7 @@ impl Merge {
     }
 
     /// Reads the next page of every scan whose next row is not known.
-    async fn fill(&mut self, backend: &Arc<dyn Backend>, demand: PageDemand) -> Result<()> {
+    async fn fill(&mut self, backend: &Arc<Client>, demand: PageDemand) -> Result<()> {
         let empty: Vec<_> = (0..self.lanes.len()).filter(|lane| self.lanes[*lane].is_empty()).collect();
         if empty.is_empty() {
             return Ok(());
@@ -124,7 +124,7 @@ impl Lane {
     }
 
     /// Reads the next page that is not empty: the service may return an empty page with a continuation.
-    async fn fill(&mut self, backend: &Arc<dyn Backend>, demand: PageDemand, max_page: u32) -> Result<()> {
+    async fn fill(&mut self, backend: &Arc<Client>, demand: PageDemand, max_page: u32) -> Result<()> {
         while !self.ended && self.ahead.is_empty() {
             self.scan.page = demand.page(&self.scan).min(max_page);
             let page = backend.query(&self.scan, self.from.as_ref()).await;

@@ -6,7 +6,7 @@ use super::{
     ready::ReadyIndex,
     source::OnRow,
 };
-use crate::{Error, Result, RowRef, Tables, observe};
+use crate::{Error, Result, RowRef, Tables, backend::BackendExt, observe};
 
 /// Calls `read` for the row of a point, if the row is visible to readers.
 pub(crate) async fn find(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>, read: OnRow<'_>) -> Result<()> {

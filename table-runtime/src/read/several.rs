@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::HashMap, ops::Bound};
 
 use crate::{
     Result, Row, RowRef,
-    backend::{Backend, KeyRange, Partitions, Scan},
+    backend::{BackendExt, Client, KeyRange, Partitions, Scan},
     key::order,
 };
 
@@ -20,7 +20,7 @@ pub(crate) enum Shown {
 /// Reads the rows with these row keys, and those between them, as far as a page of this size goes. Returns what it shows
 /// of each row key.
 pub(crate) async fn several(
-    backend: &dyn Backend,
+    backend: &Client,
     table: Cow<'static, str>,
     partition_key: &str,
     row_keys: &[&str],

@@ -5,7 +5,7 @@ use std::{ops::Bound, sync::Arc};
 use super::plan::{Plan, Reached};
 use crate::{
     Result, Ticks,
-    backend::{Backend, KeyRange, Scan},
+    backend::{Client, KeyRange, Scan},
     layout::{Slice, SliceInfo, TimePart},
     pacing::CONCURRENCY,
     slice_tables,
@@ -82,10 +82,10 @@ impl Slices {
 
     /// Returns the tables in the order of their rows: those of the [named](Self::named) slices, whether they exist or
     /// not. If the slices are not named, lists the existing tables, which takes one request.
-    pub(crate) async fn tables(&self, backend: &Arc<dyn Backend>) -> Result<Vec<String>> {
+    pub(crate) async fn tables(&self, backend: &Arc<Client>) -> Result<Vec<String>> {
         let mut slices = match self.named() {
             Some(slices) => slices,
-            None => slice_tables::list(self.info, &**backend, self.table).await?,
+            None => slice_tables::list(self.info, backend, self.table).await?,
         };
         let after = |slice: &Slice| self.to.is_none_or(|to| slice.start <= to);
         let before = |slice: &Slice| self.from.is_none_or(|from| slice.end.is_none_or(|end| end > from));

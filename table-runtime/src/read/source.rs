@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Error, LayoutInfo, Result, RowRef, Tables,
-    backend::{Backend, Scan},
+    backend::{Client, Scan},
     observe,
     row::RowKeys,
     tables::LayoutId,
@@ -55,7 +55,7 @@ struct Start {
 
 /// Rows of a query, page by page.
 pub(crate) struct RowPages {
-    backend: Arc<dyn Backend>,
+    backend: Arc<Client>,
     stages: Stages,
     /// The index, if the rows are those of one.
     index: Option<ReadyIndex>,

@@ -5,7 +5,7 @@ use std::{cmp::Ordering, collections::VecDeque, ops::Bound, sync::Arc};
 use super::{cursor::Cursor, merge::Merge};
 use crate::{
     Error, Result, RowRef,
-    backend::{Backend, Continuation, KeyRange, Partitions, Scan},
+    backend::{BackendExt, Client, Continuation, KeyRange, Partitions, Scan},
     key::order,
     limits,
 };
@@ -74,7 +74,7 @@ impl Stages {
     /// not merged may return more rows than were asked for.
     pub(super) async fn next(
         &mut self,
-        backend: &Arc<dyn Backend>,
+        backend: &Arc<Client>,
         demand: PageDemand,
         read: OnTableRow<'_>,
     ) -> Result<bool> {

@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, ops::Deref};
 
 use crate::{
     ETag, Error, LayoutChangedError, LayoutInfo, PropertyType, Result, Row, TableEntity,
-    backend::{KeyRange, Partitions, Scan},
+    backend::{BackendExt, KeyRange, Partitions, Scan},
     codec::RowReader,
     entity,
     layout::RecordedLayout,

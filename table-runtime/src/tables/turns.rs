@@ -13,7 +13,7 @@ use std::{
 use futures_util::future::{Either, select};
 use tokio::sync::{Mutex as Lock, OwnedMutexGuard};
 
-use crate::{backend::Backend, row::RowKeys};
+use crate::{backend::Client, row::RowKeys};
 
 /// Time after which a task goes on without its turn. A task that has a turn may be waiting for this one, or may not be
 /// polled.
@@ -49,7 +49,7 @@ impl Turns {
     }
 
     /// Waits until all tasks that asked before have read and changed this row, and returns the turn of this one.
-    pub(crate) async fn wait(&self, backend: &dyn Backend, row: Row) -> Turn<'_> {
+    pub(crate) async fn wait(&self, backend: &Client, row: Row) -> Turn<'_> {
         let place = self.place(row);
         let Some(lock) = place.lock.clone() else { return Turn { _guard: None, _place: place } };
         let mut guard = Arc::clone(&lock).try_lock_owned().ok();

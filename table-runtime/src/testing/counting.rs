@@ -6,8 +6,11 @@ use std::{
 };
 
 use crate::{
-    ETag, Result, Row,
-    backend::{Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Reader, Scan, forward_requests},
+    Result,
+    backend::{
+        Backend, BoxFuture, Continuation, Description, Group, ReadRequest, ReadTarget, Reader, StoreView, TableRequest,
+        Written,
+    },
 };
 
 /// A backend that counts the requests to another one.
@@ -74,85 +77,30 @@ impl<B: Backend> Counting<B> {
 }
 
 impl<B: Backend> Backend for Counting<B> {
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+    fn describe(&self) -> Description<'_> {
+        self.inner.describe()
+    }
+
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>>> {
         self.requests.lock().tables += 1;
-        self.inner.create_table(table)
+        self.inner.tables(request)
     }
 
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        self.requests.lock().tables += 1;
-        self.inner.delete_table(table)
+    fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>> {
+        match request.target {
+            ReadTarget::Row { .. } => self.requests.lock().gets += 1,
+            ReadTarget::Page { .. } => self.requests.lock().queries += 1,
+        }
+        self.inner.read(request, reader)
     }
 
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
-        self.requests.lock().tables += 1;
-        self.inner.list_tables(prefix)
-    }
-
-    fn get<'a>(
-        &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, Result<Option<Row>>> {
-        self.requests.lock().gets += 1;
-        self.inner.get(table, partition_key, row_key, select)
-    }
-
-    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
-        self.requests.lock().queries += 1;
-        self.inner.query(scan, from)
-    }
-
-    fn get_with<'a>(
-        &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-        read: Reader<'a>,
-    ) -> BoxFuture<'a, Result<bool>> {
-        self.requests.lock().gets += 1;
-        self.inner.get_with(table, partition_key, row_key, select, read)
-    }
-
-    fn query_with<'a>(
-        &'a self,
-        scan: &'a Scan,
-        from: Option<&'a Continuation>,
-        read: Reader<'a>,
-    ) -> BoxFuture<'a, Result<Option<Continuation>>> {
-        self.requests.lock().queries += 1;
-        self.inner.query_with(scan, from, read)
-    }
-
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
-        self.requests.count_write(std::slice::from_ref(group));
-        self.inner.execute(group)
-    }
-
-    fn reach(&self) -> Reach {
-        self.inner.reach()
-    }
-
-    fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
         self.requests.count_write(groups);
-        self.inner.execute_all(groups)
+        self.inner.execute(groups)
     }
 
-    fn snapshot(&self) -> Result<Option<Arc<dyn Backend>>> {
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
         let requests = self.requests.clone();
-        Ok(self.inner.snapshot()?.map(|inner| -> Arc<dyn Backend> { Arc::new(Counting { inner, requests }) }))
+        Ok(self.inner.view(view)?.map(|inner| Arc::new(Counting { inner, requests }) as _))
     }
-
-    fn secondary_reads(&self) -> Option<Arc<dyn Backend>> {
-        Some(Arc::new(Counting { inner: self.inner.secondary_reads()?, requests: self.requests.clone() }))
-    }
-
-    fn side_by_side(&self) -> usize {
-        self.inner.side_by_side()
-    }
-
-    forward_requests!(this => this.inner; time);
 }

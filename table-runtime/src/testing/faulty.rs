@@ -11,8 +11,11 @@ use super::{
     request::{first_row, name},
 };
 use crate::{
-    ETag, Error, OutcomeUnknownError, Result, Row, Tables,
-    backend::{Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Reader, Scan},
+    Error, OutcomeUnknownError, Result, Tables, Ticks,
+    backend::{
+        Backend, BoxFuture, Clock, Continuation, Description, Group, ReadRequest, Reader, Sleep, StoreView,
+        TableRequest, Written,
+    },
 };
 
 /// A way in which a request fails.
@@ -188,54 +191,6 @@ impl<B: Backend> Faulty<B> {
         let faults = Faults::default();
         (Self { inner, faults: faults.clone() }, faults)
     }
-
-    /// Sends a read, unless it fails. A read that fails is not sent: its answer would be lost.
-    async fn read<T>(
-        &self,
-        (table, operation): (&str, &'static str),
-        request: impl FnOnce() -> Request,
-        answer: impl Future<Output = Result<T>>,
-    ) -> Result<T> {
-        match self.faults.next(table, false, request) {
-            Effect::Fails { .. } => Err(no_answer(table, operation)),
-            Effect::None | Effect::Late => answer.await,
-        }
-    }
-
-    /// Sends a request that creates or deletes a table, unless it fails.
-    async fn change<T>(
-        &self,
-        (table, operation): (&str, &'static str),
-        request: impl FnOnce() -> Request,
-        answer: impl Future<Output = Result<T>>,
-    ) -> Result<T> {
-        let Effect::Fails { is_applied, .. } = self.faults.next(table, false, request) else { return answer.await };
-        if is_applied {
-            // A refusal is an answer as well and is lost with it.
-            let _ = answer.await;
-        }
-        Err(no_answer(table, operation))
-    }
-
-    /// Sends a transaction, unless it fails.
-    async fn write<T, E>(
-        &self,
-        groups: &[Group],
-        answer: impl Future<Output = Result<T, E>>,
-        failed: fn(Error) -> E,
-    ) -> Result<T, E> {
-        let row = first_row(groups);
-        let effect = self.faults.next(&row.table, true, || Request::Execute(groups.to_vec()));
-        let Effect::Fails { is_applied, is_doubtful } = effect else { return answer.await };
-        if is_applied {
-            let _ = answer.await;
-        }
-        Err(failed(if is_doubtful {
-            Box::new(OutcomeUnknownError::new(name(groups), row, "the test lost it")).into()
-        } else {
-            no_answer(&row.table, name(groups))
-        }))
-    }
 }
 
 fn no_answer(table: &str, operation: &'static str) -> Error {
@@ -243,106 +198,75 @@ fn no_answer(table: &str, operation: &'static str) -> Error {
 }
 
 impl<B: Backend> Backend for Faulty<B> {
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        let request = || Request::CreateTable(table.to_owned());
-        Box::pin(self.change((table, "create table"), request, self.inner.create_table(table)))
+    fn describe(&self) -> Description<'_> {
+        Description { clock: self, ..self.inner.describe() }
     }
 
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        let request = || Request::DeleteTable(table.to_owned());
-        Box::pin(self.change((table, "delete table"), request, self.inner.delete_table(table)))
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>>> {
+        Box::pin(async move {
+            let (table, is_read) = match request {
+                TableRequest::Create(table) | TableRequest::Delete(table) => (table, false),
+                TableRequest::List(_) => ("Tables", true),
+            };
+            let effect = self.faults.next(table, false, || Request::tables(request));
+            let Effect::Fails { is_applied, .. } = effect else { return self.inner.tables(request).await };
+            if is_applied && !is_read {
+                // A refusal is an answer as well and is lost with it.
+                let _ = self.inner.tables(request).await;
+            }
+            Err(no_answer(table, request.name()))
+        })
     }
 
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
-        let request = || Request::ListTables(prefix.to_owned());
-        Box::pin(self.read(("Tables", "list tables"), request, self.inner.list_tables(prefix)))
+    /// Sends a read, unless it fails. A read that fails is not sent: its answer would be lost.
+    fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>> {
+        Box::pin(async move {
+            let target = request.target;
+            match self.faults.next(target.table(), false, || Request::read(target)) {
+                Effect::Fails { .. } => Err(no_answer(target.table(), target.name())),
+                Effect::None | Effect::Late => self.inner.read(request, reader).await,
+            }
+        })
     }
 
-    fn get<'a>(
-        &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, Result<Option<Row>>> {
-        let request = move || Request::get(table, partition_key, row_key, select);
-        Box::pin(self.read((table, "get"), request, self.inner.get(table, partition_key, row_key, select)))
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
+        Box::pin(async move {
+            let row = first_row(groups);
+            let effect = self.faults.next(&row.table, true, || Request::Execute(groups.to_vec()));
+            let Effect::Fails { is_applied, is_doubtful } = effect else { return self.inner.execute(groups).await };
+            if is_applied {
+                let _ = self.inner.execute(groups).await;
+            }
+            let error = if is_doubtful {
+                Box::new(OutcomeUnknownError::new(name(groups), row, "the test lost it")).into()
+            } else {
+                no_answer(&row.table, name(groups))
+            };
+            Err(error.into())
+        })
     }
 
-    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
-        Box::pin(self.read((&scan.table, "query"), move || Request::query(scan, from), self.inner.query(scan, from)))
-    }
-
-    fn get_with<'a>(
-        &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-        read: Reader<'a>,
-    ) -> BoxFuture<'a, Result<bool>> {
-        let request = move || Request::get(table, partition_key, row_key, select);
-        Box::pin(self.read((table, "get"), request, self.inner.get_with(table, partition_key, row_key, select, read)))
-    }
-
-    fn query_with<'a>(
-        &'a self,
-        scan: &'a Scan,
-        from: Option<&'a Continuation>,
-        read: Reader<'a>,
-    ) -> BoxFuture<'a, Result<Option<Continuation>>> {
-        let answer = self.inner.query_with(scan, from, read);
-        Box::pin(self.read((&scan.table, "query"), move || Request::query(scan, from), answer))
-    }
-
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
-        Box::pin(self.write(std::slice::from_ref(group), self.inner.execute(group), |error| error))
-    }
-
-    fn reach(&self) -> Reach {
-        self.inner.reach()
-    }
-
-    fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
-        Box::pin(self.write(groups, self.inner.execute_all(groups), |error| FailedGroup { group: 0, error }))
-    }
-
-    fn snapshot(&self) -> Result<Option<Arc<dyn Backend>>> {
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
         let faults = self.faults.clone();
-        Ok(self.inner.snapshot()?.map(|inner| -> Arc<dyn Backend> { Arc::new(Faulty { inner, faults }) }))
+        Ok(self.inner.view(view)?.map(|inner| Arc::new(Faulty { inner, faults }) as _))
+    }
+}
+
+/// The clock of the inner backend, on which the time of late answers has passed.
+impl<B: Backend> Clock for Faulty<B> {
+    fn monotonic(&self) -> Duration {
+        self.inner.describe().clock.monotonic() + self.faults.lock().passed
     }
 
-    fn secondary_reads(&self) -> Option<Arc<dyn Backend>> {
-        Some(Arc::new(Faulty { inner: self.inner.secondary_reads()?, faults: self.faults.clone() }))
+    fn wall(&self) -> Ticks {
+        let (time, passed) = (self.inner.describe().clock.wall(), self.faults.lock().passed);
+        // A tick is 100 ns.
+        let ticks = u64::try_from(passed.as_nanos() / 100).unwrap_or(u64::MAX);
+        Ticks::new(time.get().saturating_add(ticks)).unwrap_or(Ticks::MAX)
     }
 
-    fn side_by_side(&self) -> usize {
-        self.inner.side_by_side()
-    }
-
-    fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
-        self.inner.pause(delay)
-    }
-
-    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
-        self.inner.sleep(time)
-    }
-
-    fn deadline(&self, time: Duration) -> BoxFuture<'_, ()> {
-        self.inner.deadline(time)
-    }
-
-    fn clock(&self) -> Duration {
-        let passed = self.faults.lock().passed;
-        self.inner.clock() + passed
-    }
-
-    fn system(&self) -> &'static str {
-        self.inner.system()
-    }
-
-    fn overloads(&self) -> u64 {
-        self.inner.overloads()
+    fn sleep(&self, time: Duration, purpose: Sleep) -> BoxFuture<'_, ()> {
+        self.inner.describe().clock.sleep(time, purpose)
     }
 }
 

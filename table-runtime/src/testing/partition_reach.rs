@@ -1,8 +1,14 @@
 //! A backend whose transactions span one partition, whatever those of the store span.
 
-use std::sync::Arc;
+use std::{future::ready, sync::Arc};
 
-use crate::backend::{Backend, forward_requests};
+use crate::{
+    Result,
+    backend::{
+        Backend, BoxFuture, Continuation, Description, Group, Reach, ReadRequest, Reader, StoreView, TableRequest,
+        Written,
+    },
+};
 
 /// A backend whose transactions span one partition, as those of the service do.
 ///
@@ -49,13 +55,26 @@ use crate::backend::{Backend, forward_requests};
 pub struct PartitionReach<B>(pub B);
 
 impl<B: Backend> Backend for PartitionReach<B> {
-    forward_requests!(this => this.0; tables, points, queries, time);
-
-    fn snapshot(&self) -> crate::Result<Option<Arc<dyn Backend>>> {
-        Ok(self.0.snapshot()?.map(|inner| -> Arc<dyn Backend> { Arc::new(PartitionReach(inner)) }))
+    fn describe(&self) -> Description<'_> {
+        Description { reach: Reach::Partition, ..self.0.describe() }
     }
 
-    fn secondary_reads(&self) -> Option<Arc<dyn Backend>> {
-        Some(Arc::new(PartitionReach(self.0.secondary_reads()?)))
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>>> {
+        self.0.tables(request)
+    }
+
+    fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>> {
+        self.0.read(request, reader)
+    }
+
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
+        match Group::only(groups) {
+            Ok(_) => self.0.execute(groups),
+            Err(error) => Box::pin(ready(Err(error.into()))),
+        }
+    }
+
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
+        Ok(self.0.view(view)?.map(|inner| Arc::new(PartitionReach(inner)) as _))
     }
 }

@@ -4,19 +4,19 @@ use std::{fmt, time::Duration};
 
 use crate::{
     ETag, Error, Result, Row, RowId,
-    backend::{Backend, Continuation, Group, Page, Scan},
+    backend::{Backend, BackendExt, Continuation, FailedGroup, Group, Page, ReadTarget, Scan, Sleep, TableRequest},
 };
 
 /// A request to a [`Backend`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
-    /// [`Backend::create_table`].
+    /// [`TableRequest::Create`].
     CreateTable(String),
-    /// [`Backend::delete_table`].
+    /// [`TableRequest::Delete`].
     DeleteTable(String),
-    /// [`Backend::list_tables`], with the prefix.
+    /// [`TableRequest::List`], with the prefix.
     ListTables(String),
-    /// [`Backend::get`].
+    /// A read of [`ReadTarget::Row`].
     Get {
         /// The table.
         table: String,
@@ -27,27 +27,39 @@ pub enum Request {
         /// The properties that are wanted; `None` for all of them.
         select: Option<Vec<&'static str>>,
     },
-    /// [`Backend::query`].
+    /// A read of [`ReadTarget::Page`].
     Query {
         /// The scan.
         scan: Scan,
         /// The continuation of the page before; `None` for the first page.
         from: Option<Continuation>,
     },
-    /// [`Backend::execute`] of one group, or [`Backend::execute_all`] of several.
+    /// [`Backend::execute`].
     Execute(Vec<Group>),
-    /// [`Backend::sleep`], with the time of the backend's clock at which it ends.
+    /// [`Clock::sleep`](crate::backend::Clock::sleep) for the [whole time](Sleep::Whole), with the time of the backend's
+    /// clock at which it ends.
     Sleep(Duration),
 }
 
 impl Request {
-    pub(super) fn get(table: &str, partition_key: &str, row_key: &str, select: Option<&[&'static str]>) -> Self {
-        let (table, partition_key, row_key) = (table.to_owned(), partition_key.to_owned(), row_key.to_owned());
-        Self::Get { table, partition_key, row_key, select: select.map(<[_]>::to_vec) }
+    pub(super) fn tables(request: TableRequest<'_>) -> Self {
+        match request {
+            TableRequest::Create(table) => Self::CreateTable(table.to_owned()),
+            TableRequest::Delete(table) => Self::DeleteTable(table.to_owned()),
+            TableRequest::List(prefix) => Self::ListTables(prefix.to_owned()),
+        }
     }
 
-    pub(super) fn query(scan: &Scan, from: Option<&Continuation>) -> Self {
-        Self::Query { scan: scan.clone(), from: from.cloned() }
+    pub(super) fn read(target: ReadTarget<'_>) -> Self {
+        match target {
+            ReadTarget::Row { table, partition_key, row_key, select } => Self::Get {
+                table: table.to_owned(),
+                partition_key: partition_key.to_owned(),
+                row_key: row_key.to_owned(),
+                select: select.map(<[_]>::to_vec),
+            },
+            ReadTarget::Page { scan, from } => Self::Query { scan: scan.clone(), from: from.cloned() },
+        }
     }
 
     /// Checks whether the request writes rows.
@@ -60,32 +72,33 @@ impl Request {
     /// A test sends in this way what a task has dropped (see [`Schedule::grant`](super::Schedule::grant)); a test that
     /// does not look at the answer passes `&()`.
     pub async fn send<B: Backend + ?Sized, O: Observer<B>>(&self, backend: &B, observer: &O) {
+        let tables = async |request| self.observe(backend, observer, &backend.tables(request).await);
         match self {
-            Self::CreateTable(table) => self.observe(backend, observer, &backend.create_table(table).await),
-            Self::DeleteTable(table) => self.observe(backend, observer, &backend.delete_table(table).await),
-            Self::ListTables(prefix) => self.observe(backend, observer, &backend.list_tables(prefix).await),
+            Self::CreateTable(table) => tables(TableRequest::Create(table)).await,
+            Self::DeleteTable(table) => tables(TableRequest::Delete(table)).await,
+            Self::ListTables(prefix) => tables(TableRequest::List(prefix)).await,
             Self::Get { table, partition_key, row_key, select } => {
                 let answer = backend.get(table, partition_key, row_key, select.as_deref()).await;
                 self.observe(backend, observer, &answer);
             }
             Self::Query { scan, from } => self.observe(backend, observer, &backend.query(scan, from.as_ref()).await),
-            Self::Execute(groups) => {
-                let answer = match groups.as_slice() {
-                    [group] => backend.execute(group).await,
-                    groups => backend.execute_all(groups).await.map_err(|failed| failed.error),
-                };
-                self.observe(backend, observer, &answer);
-            }
+            Self::Execute(groups) => self.observe(backend, observer, &backend.execute(groups).await),
             Self::Sleep(until) => {
-                backend.sleep(until.saturating_sub(backend.clock())).await;
-                self.observe(backend, observer, &Ok(()));
+                let clock = backend.describe().clock;
+                clock.sleep(until.saturating_sub(clock.monotonic()), Sleep::Whole).await;
+                self.observe::<_, _, Error>(backend, observer, &Ok(()));
             }
         }
     }
 
     /// Passes the answer to `observer`.
-    pub(super) fn observe<B: ?Sized, O: Observer<B>>(&self, backend: &B, observer: &O, answer: &Result<impl Reply>) {
-        observer.answered(backend, self, answer.as_ref().map(Reply::as_answer));
+    pub(super) fn observe<B: ?Sized, O: Observer<B>, E: Failure>(
+        &self,
+        backend: &B,
+        observer: &O,
+        answer: &Result<impl Reply, E>,
+    ) {
+        observer.answered(backend, self, answer.as_ref().map(Reply::as_answer).map_err(Failure::error));
     }
 }
 
@@ -137,9 +150,7 @@ pub(super) fn first_row(groups: &[Group]) -> RowId {
 /// A backend's answer to a [`Request`], by reference.
 #[derive(Clone, Copy, Debug)]
 pub enum Answer<'a> {
-    /// True if a table was created or deleted.
-    Changed(bool),
-    /// The names of tables.
+    /// The names of the tables that were created, deleted or found.
     Tables(&'a [String]),
     /// The row of a [`Request::Get`].
     Row(Option<&'a Row>),
@@ -158,9 +169,9 @@ pub trait Observer<B: ?Sized> {
     /// Records a request that the backend has answered.
     fn answered(&self, backend: &B, request: &Request, answer: Result<Answer<'_>, &Error>);
 
-    /// Records that the task has read the backend's [clock](Backend::clock), which showed this time. A reading takes no
+    /// Records that the task has read the backend's [clock](crate::backend::Clock::monotonic), which showed this time. A reading takes no
     /// request and does not wait.
-    fn read_clock(&self, _now: Duration) {}
+    fn read_clock(&self, _time: Duration) {}
 }
 
 impl<B: ?Sized> Observer<B> for () {
@@ -176,12 +187,6 @@ pub(super) trait Reply {
 impl Reply for () {
     fn as_answer(&self) -> Answer<'_> {
         Answer::Awake
-    }
-}
-
-impl Reply for bool {
-    fn as_answer(&self) -> Answer<'_> {
-        Answer::Changed(*self)
     }
 }
 
@@ -206,5 +211,23 @@ impl Reply for Page {
 impl Reply for Vec<Option<ETag>> {
     fn as_answer(&self) -> Answer<'_> {
         Answer::ETags(self)
+    }
+}
+
+/// The type of a failed answer.
+pub(super) trait Failure {
+    /// The error by reference.
+    fn error(&self) -> &Error;
+}
+
+impl Failure for Error {
+    fn error(&self) -> &Error {
+        self
+    }
+}
+
+impl Failure for FailedGroup {
+    fn error(&self) -> &Error {
+        &self.error
     }
 }

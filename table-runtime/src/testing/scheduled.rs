@@ -8,17 +8,24 @@ use std::{
     time::Duration,
 };
 
-use super::{Observer, Request, request::Reply};
+use super::{
+    Observer, Request,
+    request::{Failure, Reply},
+};
 use crate::{
-    ETag, Result, Row,
-    backend::{Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Scan},
+    Result, Ticks,
+    backend::{
+        Backend, BackendExt, BoxFuture, Clock, Continuation, Description, Group, Page, ReadRequest, ReadTarget, Reader,
+        Sleep, StoreView, TableRequest, Written,
+    },
 };
 
 /// A backend whose requests wait, each until the test grants it.
 ///
 /// Give each task a `Scheduled` of its own before a store that they share. The order of the grants is then the order of
 /// the requests at the store. A request waits from its first poll on; once granted, it is carried out as a whole when its
-/// task is polled next. A [sleep](Backend::sleep) waits in the same way, and a [pause](Backend::pause) takes no time.
+/// task is polled next. A [sleep](Sleep::Whole) waits in the same way, and the wait before a [retry](Sleep::Retry) takes
+/// no time.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -120,7 +127,11 @@ impl<B: Backend, O: Observer<B>> Scheduled<B, O> {
         Arc::new(Scheduled { inner, schedule: self.schedule.clone(), observer: () })
     }
 
-    async fn ask<T: Reply>(&self, request: Request, answer: impl Future<Output = Result<T>>) -> Result<T> {
+    async fn ask<T: Reply, E: Failure>(
+        &self,
+        request: Request,
+        answer: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
         let request = Turn { schedule: &self.schedule, request: Some(request), id: None }.await;
         let answer = answer.await;
         request.observe(&self.inner, &self.observer, &answer);
@@ -222,100 +233,68 @@ where
     B: Backend,
     O: Observer<B> + fmt::Debug + Send + Sync + 'static,
 {
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(self.ask(Request::CreateTable(table.to_owned()), self.inner.create_table(table)))
+    fn describe(&self) -> Description<'_> {
+        Description { clock: self, ..self.inner.describe() }
     }
 
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(self.ask(Request::DeleteTable(table.to_owned()), self.inner.delete_table(table)))
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>>> {
+        Box::pin(self.ask(Request::tables(request), self.inner.tables(request)))
     }
 
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
-        Box::pin(self.ask(Request::ListTables(prefix.to_owned()), self.inner.list_tables(prefix)))
-    }
-
-    fn get<'a>(
-        &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, Result<Option<Row>>> {
-        let request = Request::get(table, partition_key, row_key, select);
-        Box::pin(self.ask(request, self.inner.get(table, partition_key, row_key, select)))
-    }
-
-    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
-        Box::pin(self.ask(Request::query(scan, from), self.inner.query(scan, from)))
-    }
-
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
-        Box::pin(self.ask(Request::Execute(vec![group.clone()]), self.inner.execute(group)))
-    }
-
-    fn reach(&self) -> Reach {
-        self.inner.reach()
-    }
-
-    fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
+    fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>> {
+        // The observer sees whole answers, so they are read before `reader` gets them.
         Box::pin(async move {
-            let mut position = 0;
-            let answer = async {
-                let executed = self.inner.execute_all(groups).await;
-                executed.map_err(|FailedGroup { group, error }| {
-                    position = group;
-                    error
-                })
-            };
-            let answer = self.ask(Request::Execute(groups.to_vec()), answer).await;
-            answer.map_err(|error| FailedGroup { group: position, error })
+            let asked = Request::read(request.target);
+            match request.target {
+                ReadTarget::Row { table, partition_key, row_key, select } => {
+                    let row = self.ask(asked, self.inner.get(table, partition_key, row_key, select)).await?;
+                    row.iter().try_for_each(|row| reader(row.as_ref()))?;
+                    Ok(None)
+                }
+                ReadTarget::Page { scan, from } => {
+                    let Page { rows, next } = self.ask(asked, self.inner.query(scan, from)).await?;
+                    rows.iter().try_for_each(reader)?;
+                    Ok(next)
+                }
+            }
         })
     }
 
-    fn snapshot(&self) -> Result<Option<Arc<dyn Backend>>> {
-        Ok(self.inner.snapshot()?.map(|inner| self.reader(inner)))
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
+        Box::pin(self.ask(Request::Execute(groups.to_vec()), self.inner.execute(groups)))
     }
 
-    fn secondary_reads(&self) -> Option<Arc<dyn Backend>> {
-        Some(self.reader(self.inner.secondary_reads()?))
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
+        Ok(self.inner.view(view)?.map(|inner| self.reader(inner)))
+    }
+}
+
+/// The clock of the inner backend, whose readings the observer records.
+impl<B: Backend, O: Observer<B> + Send + Sync> Clock for Scheduled<B, O> {
+    fn monotonic(&self) -> Duration {
+        let time = self.inner.describe().clock.monotonic();
+        self.observer.read_clock(time);
+        time
     }
 
-    fn system(&self) -> &'static str {
-        self.inner.system()
+    fn wall(&self) -> Ticks {
+        self.inner.describe().clock.wall()
     }
 
-    fn side_by_side(&self) -> usize {
-        self.inner.side_by_side()
-    }
-
-    fn overloads(&self) -> u64 {
-        self.inner.overloads()
-    }
-
-    /// Takes no time: the request that is tried again waits until the test grants it.
-    fn pause(&self, _: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
-
-    /// Waits until the test grants it, and then until the time has passed since its first poll. So if the clock of the
+    /// A retry takes no time: the request that is tried again waits until the test grants it. The wait for an answer never
+    /// ends: the test decides which request is answered.
+    ///
+    /// Any other wait ends when the test has granted it and the time has passed since its first poll. So if the clock of the
     /// inner backend is simulated, time passes only when a test grants it.
-    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            let until = self.clock().saturating_add(time);
-            let request = Turn { schedule: &self.schedule, request: Some(Request::Sleep(until)), id: None }.await;
-            request.send(&self.inner, &self.observer).await;
-        })
-    }
-
-    /// Never ends: the test decides which request is answered.
-    fn deadline(&self, _: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::pending())
-    }
-
-    /// Returns the time of the inner backend's clock. The observer records it.
-    fn clock(&self) -> Duration {
-        let now = self.inner.clock();
-        self.observer.read_clock(now);
-        now
+    fn sleep(&self, time: Duration, purpose: Sleep) -> BoxFuture<'_, ()> {
+        match purpose {
+            Sleep::Retry => Box::pin(std::future::ready(())),
+            Sleep::Answer => Box::pin(std::future::pending()),
+            Sleep::Whole => Box::pin(async move {
+                let until = self.monotonic().saturating_add(time);
+                let request = Turn { schedule: &self.schedule, request: Some(Request::Sleep(until)), id: None }.await;
+                request.send(&self.inner, &self.observer).await;
+            }),
+        }
     }
 }

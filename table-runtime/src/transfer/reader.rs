@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{TransferError, is_own_catalog, is_record, line, may_be_catalog};
 use crate::{
     Error, Result, RowSet, TableEntity, Tables,
-    backend::{Backend, Continuation, KeyRange, Page, Partitions, Scan},
+    backend::{BackendExt, Client, Continuation, KeyRange, Page, Partitions, Scan},
     limits,
     row_hash::RowHasher,
     tables::Record,
@@ -79,7 +79,7 @@ impl Selection {
 #[derive(Debug)]
 pub struct RowReader {
     /// A snapshot, if the store has them.
-    backend: Arc<dyn Backend>,
+    backend: Arc<Client>,
     tables: VecDeque<String>,
     selection: Selection,
     /// True if the table at the front was begun.
@@ -274,6 +274,6 @@ impl RowReader {
 }
 
 /// Returns a snapshot of the tables' store, or the store itself if it has none.
-fn snapshot(tables: &Tables) -> Result<Arc<dyn Backend>> {
+fn snapshot(tables: &Tables) -> Result<Arc<Client>> {
     Ok(tables.backend().snapshot()?.unwrap_or_else(|| Arc::clone(tables.backend())))
 }

@@ -7,7 +7,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use super::{ReadPart, TableRow, TransferError, is_own_catalog, is_record, may_be_catalog};
 use crate::{
     Error, Result, Tables,
-    backend::{Action, Backend, BoxFuture, Group, Operation},
+    backend::{Action, BackendExt, BoxFuture, Client, Group, Operation},
     limits,
     row_hash::RowHasher,
 };
@@ -25,7 +25,7 @@ const ATTEMPTS: usize = 5;
 /// Rows are packed into transactions, which are written concurrently. To write a row again does no harm, so a transfer
 /// that was interrupted can be repeated from a cursor that it had after a [`flush`](Self::flush).
 pub struct RowWriter {
-    backend: Arc<dyn Backend>,
+    backend: Arc<Client>,
     /// Names of tables that exist, in lower case.
     tables: HashSet<String>,
     groups: Vec<Group>,
@@ -139,7 +139,7 @@ impl RowWriter {
     pub async fn flush(&mut self) -> Result<(), TransferError> {
         let mut writes: Vec<BoxFuture<'_, Result<()>>> = Vec::with_capacity(self.groups.len());
         for group in &self.groups {
-            writes.push(Box::pin(write_group(&*self.backend, group.clone())));
+            writes.push(Box::pin(write_group(&self.backend, group.clone())));
         }
         stream::iter(writes).buffer_unordered(self.backend.side_by_side().max(1)).try_collect::<()>().await?;
         self.groups.clear();
@@ -171,7 +171,7 @@ impl fmt::Debug for RowWriter {
 }
 
 /// Writes a transaction, in parts if it is too large for one.
-async fn write_group(backend: &dyn Backend, group: Group) -> Result<()> {
+async fn write_group(backend: &Client, group: Group) -> Result<()> {
     let mut parts = vec![group];
     while let Some(mut part) = parts.pop() {
         let mut lost = Vec::new();

@@ -51,7 +51,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use table_runtime::{
     Tables,
-    backend::Backend,
+    backend::{Clock, Sleep},
     testing::{Faults, Faulty, Request, Schedule, Scheduled, Waiting},
 };
 
@@ -102,12 +102,12 @@ impl Stage {
 
     /// Waits for this time, in one step. No time at all is a step too: the operation goes on at any later moment.
     pub async fn wait(&self, time: Duration) {
-        self.backend.sleep(time).await;
+        self.backend.sleep(time, Sleep::Whole).await;
     }
 
     /// Returns the time of the store's clock.
     pub fn now(&self) -> Duration {
-        self.backend.clock()
+        self.backend.monotonic()
     }
 
     /// Looks at the store as it is between two steps, without a request: for what a test notes or compares, and no program
@@ -480,7 +480,7 @@ impl Run {
         let mut steps = Vec::new();
         let waiting: Vec<_> = self.tasks.iter().map(|task| task.schedule.waiting()).collect();
         let is_urgent = waiting.iter().flatten().any(|waiting| !waiting.is_dropped && is_prompt(&waiting.request));
-        let now = self.store.clock();
+        let now = self.store.monotonic();
         let must_wait = |request: &Request| is_urgent && matches!(request, Request::Sleep(until) if *until > now);
         for (op, waiting) in waiting.iter().enumerate() {
             let may = waiting.iter().enumerate().filter(|(_, waiting)| !must_wait(&waiting.request));
@@ -549,7 +549,7 @@ impl Run {
         let mut alike = Alike::default();
         let mut tables = Form::default();
         alike.seal(&tables.text(store.names().join(" ")).seal());
-        alike.time(store.clock());
+        alike.time(store.monotonic());
         let epoch = store.epoch().get();
         store.for_each_row(|table, row| {
             alike.number(ROW);

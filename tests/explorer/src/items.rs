@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use table_runtime::{
     Backfilled, BulkProgress, ETag, Error, Finding, Holds, LayoutInfo, Repaired, Scope, Stored, TableEntity, Tables,
-    backend::{Backend, Reach},
+    backend::{BackendExt, Reach},
 };
 
 use crate::plain::Plain;

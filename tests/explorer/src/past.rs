@@ -180,7 +180,6 @@ fn put_group(form: &mut Form, store: &Plain, group: &Group) {
 fn answer_form(store: &Plain, answer: Result<Answer<'_>, &Error>) -> Form {
     let mut form = Form::default();
     match answer {
-        Ok(Answer::Changed(is_changed)) => drop(form.word(if is_changed { "yes" } else { "no" })),
         Ok(Answer::Tables(names)) => drop(form.text(names.join(" "))),
         Ok(Answer::Row(Some(row))) => put_row(&mut form, store, row.as_ref()),
         Ok(Answer::Row(None)) => drop(form.word("none")),

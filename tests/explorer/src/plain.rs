@@ -5,7 +5,6 @@ use std::{
     collections::BTreeMap,
     fmt,
     ops::RangeBounds,
-    slice,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -13,7 +12,8 @@ use std::{
 use table_runtime::{
     ETag, Error, Properties, PropertiesRef, Result, Row, RowId, RowRef, Tables, Ticks,
     backend::{
-        Action, Backend, BoxFuture, Continuation, FailedGroup, Group, IfMatch, Operation, Page, Partitions, Reach, Scan,
+        Action, Backend, BoxFuture, Clock, Continuation, Description, FailedGroup, Group, IfMatch, Operation, Page,
+        Partitions, Reach, ReadRequest, ReadTarget, Reader, Scan, Sleep, StoreView, TableRequest, Written,
     },
     limits,
 };
@@ -23,7 +23,7 @@ use table_runtime::{
 /// The writes are numbered. The time stamp and the ETag of a row are as many ticks after the epoch of the store as the
 /// number of the write. Clones share the store; a [`copy`](Self::copy) is another store.
 ///
-/// Its clock starts at 0 and is part of its state. Only [`sleep`](Backend::sleep) advances it, and takes no real time.
+/// Its clock starts at 0 and is part of its state. Only a [sleep](Clock::sleep) advances it, and takes no real time.
 #[derive(Clone)]
 pub struct Plain(Arc<Mutex<State>>);
 
@@ -293,56 +293,67 @@ fn selected(properties: PropertiesRef<'_>, select: &[&'static str]) -> Propertie
 }
 
 impl Backend for Plain {
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(async move { Ok(self.lock().create_table(table)) })
+    fn describe(&self) -> Description<'_> {
+        Description { reach: self.lock().reach, clock: self, ..Description::new("plain") }
     }
 
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(async move { Ok(self.lock().tables.remove(&table.to_ascii_lowercase()).is_some()) })
-    }
-
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
-        Box::pin(async move { Ok(self.lock().list_tables(prefix)) })
-    }
-
-    fn get<'a>(
-        &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, Result<Option<Row>>> {
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>>> {
         Box::pin(async move {
-            let keys = (Key::from(partition_key), Key::from(row_key));
-            Ok(self.lock().table(table)?.rows.get(&keys).map(|stored| stored.row(&keys, select)))
+            let mut state = self.lock();
+            let (table, is_changed) = match request {
+                TableRequest::Create(table) => (table, state.create_table(table)),
+                TableRequest::Delete(table) => (table, state.tables.remove(&table.to_ascii_lowercase()).is_some()),
+                TableRequest::List(prefix) => return Ok(state.list_tables(prefix)),
+            };
+            Ok(if is_changed { vec![table.to_owned()] } else { Vec::new() })
         })
     }
 
-    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
-        Box::pin(async move { self.lock().query(scan, from) })
+    fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>> {
+        Box::pin(async move {
+            match request.target {
+                ReadTarget::Row { table, partition_key, row_key, select } => {
+                    let keys = (Key::from(partition_key), Key::from(row_key));
+                    let row = self.lock().table(table)?.rows.get(&keys).map(|stored| stored.row(&keys, select));
+                    row.iter().try_for_each(|row| reader(row.as_ref()))?;
+                    Ok(None)
+                }
+                ReadTarget::Page { scan, from } => {
+                    let Page { rows, next } = self.lock().query(scan, from)?;
+                    rows.iter().try_for_each(reader)?;
+                    Ok(next)
+                }
+            }
+        })
     }
 
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
-        Box::pin(async move { self.lock().execute(slice::from_ref(group)).map_err(|failed| failed.error) })
-    }
-
-    fn reach(&self) -> Reach {
-        self.lock().reach
-    }
-
-    fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
         Box::pin(async move { self.lock().execute(groups) })
     }
 
-    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
-        let until = self.clock().saturating_add(time);
+    fn view(&self, _: StoreView) -> Result<Option<Arc<dyn Backend>>> {
+        Ok(None)
+    }
+}
+
+impl Clock for Plain {
+    fn monotonic(&self) -> Duration {
+        self.lock().clock
+    }
+
+    /// Returns the epoch of the store and the time that sleeps have simulated.
+    fn wall(&self) -> Ticks {
+        let state = self.lock();
+        // A tick is 100 ns.
+        let ticks = u64::try_from(state.clock.as_nanos() / 100).unwrap_or(u64::MAX);
+        Ticks::new(state.epoch.get().saturating_add(ticks)).unwrap_or(Ticks::MAX)
+    }
+
+    fn sleep(&self, time: Duration, _: Sleep) -> BoxFuture<'_, ()> {
+        let until = self.monotonic().saturating_add(time);
         Box::pin(async move {
             let clock = &mut self.lock().clock;
             *clock = until.max(*clock);
         })
-    }
-
-    fn clock(&self) -> Duration {
-        self.lock().clock
     }
 }

@@ -10,7 +10,10 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use table_runtime::{
     Condition, ETag, Error, Guid, Operator, Properties, RowId, Ticks, Value, ValueRef,
-    backend::{Action, AzureBackend, AzureBuilder, Backend, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
+    backend::{
+        Action, AzureBackend, AzureBuilder, Backend, BackendExt, Group, IfMatch, KeyRange, Operation, Partitions, Scan,
+        StoreView,
+    },
 };
 use tests::azurite;
 
@@ -46,7 +49,7 @@ fn number(value: i32) -> Properties {
 }
 
 async fn one(service: &AzureBackend, table: &str, row_key: &str, action: Action) -> Result<Option<ETag>, Error> {
-    let mut etags = service.execute(&group(table, vec![(row_key, action)])).await?;
+    let mut etags = service.execute_group(&group(table, vec![(row_key, action)])).await?;
     assert_eq!(etags.len(), 1);
     Ok(etags.remove(0))
 }
@@ -101,8 +104,12 @@ async fn the_secondary_region_is_read_with_the_same_credential() -> Result<()> {
     // Nobody listens at the address of the primary region.
     let unused = std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?;
     let builder = AzureBuilder::from_connection_string(&connection_string)?.endpoint(format!("http://{unused}/acc"));
-    let reader =
-        builder.secondary_endpoint(secondary).max_attempts(1).build()?.secondary_reads().context("a reader")?;
+    let reader = builder
+        .secondary_endpoint(secondary)
+        .max_attempts(1)
+        .build()?
+        .view(StoreView::SecondaryReads)?
+        .context("a reader")?;
     let row = reader.get(&table, "p", "r'1 %", None).await?.context("the row")?;
     assert_eq!((row.properties, row.etag), (number(1), etag));
     assert_eq!(reader.query(&everything(&table), None).await?.rows.len(), 1);
@@ -156,7 +163,7 @@ async fn writes_to_missing_rows_fail_and_write_nothing() -> Result<()> {
                 assert!(matches!(&error, Error::NotFound(row) if row.row_key == "r"), "{action:?}: {error:?}");
                 // In a transaction, the service would treat an update without a condition as an upsert.
                 let group = group(table, vec![("other", Action::Upsert(number(1))), ("r", action.clone())]);
-                let error = service.execute(&group).await.unwrap_err();
+                let error = service.execute_group(&group).await.unwrap_err();
                 assert!(matches!(&error, Error::NotFound(row) if row.row_key == "r"), "{action:?}: {error:?}");
                 assert_eq!(row_keys(service, &everything(table)).await?, [""; 0], "{action:?}");
             }
@@ -181,7 +188,7 @@ async fn conditional_writes_need_the_current_etag() -> Result<()> {
             let error = one(service, table, "r", action.clone()).await.unwrap_err();
             assert!(matches!(&error, Error::ConditionNotMet(row) if row.row_key == "r"), "{action:?}: {error:?}");
             let group = group(table, vec![("other", Action::Upsert(number(3))), ("r", action.clone())]);
-            let error = service.execute(&group).await.unwrap_err();
+            let error = service.execute_group(&group).await.unwrap_err();
             assert!(matches!(&error, Error::ConditionNotMet(row) if row.row_key == "r"), "{action:?}: {error:?}");
         }
         assert_eq!(read(service, table, "r").await?, Some(2));
@@ -223,7 +230,7 @@ async fn a_transaction_writes_all_rows_and_returns_the_new_etags() -> Result<()>
         }
         let version = service.get(table, "p", "deleted", None).await?.context("the row")?.etag;
         let etags = service
-            .execute(&group(
+            .execute_group(&group(
                 table,
                 vec![
                     ("inserted", Action::Insert(number(2))),
@@ -254,7 +261,7 @@ async fn a_failed_transaction_names_the_row_and_writes_nothing() -> Result<()> {
             let names: Vec<_> = (0..10).map(|n| format!("r{n}")).collect();
             let mut operations: Vec<_> = names.iter().map(|name| (name.as_str(), Action::Insert(number(2)))).collect();
             operations[at].0 = "taken";
-            let error = service.execute(&group(table, operations)).await.unwrap_err();
+            let error = service.execute_group(&group(table, operations)).await.unwrap_err();
             assert!(matches!(&error, Error::AlreadyExists(_)), "{error:?}");
             assert_eq!(id(&error).map(|row| row.row_key.as_str()), Some("taken"), "{at}");
             assert_eq!(row_keys(service, &everything(table)).await?, ["taken"]);
@@ -269,7 +276,7 @@ async fn a_transaction_may_have_a_hundred_operations() -> Result<()> {
     on_services(async |service, table| {
         let names: Vec<_> = (0..100).map(|n| format!("r{n:03}")).collect();
         let operations = names.iter().map(|name| (name.as_str(), Action::Insert(number(1)))).collect();
-        let etags = service.execute(&group(table, operations)).await?;
+        let etags = service.execute_group(&group(table, operations)).await?;
         assert_eq!(etags.iter().filter(|etag| etag.is_some()).count(), 100);
         assert_eq!(row_keys(service, &everything(table)).await?, names);
         Ok(())
@@ -291,11 +298,14 @@ async fn keys_with_special_characters_are_found() -> Result<()> {
                 operations: vec![Operation { row_key: key.to_owned(), action }],
             };
             let get = async || service.get(table, key, key, None).await;
-            service.execute(&write(Action::Upsert(number(n)))).await.with_context(|| key)?;
+            service.execute_group(&write(Action::Upsert(number(n)))).await.with_context(|| key)?;
             let row = get().await?.with_context(|| format!("the row {key:?}"))?;
             assert_eq!((row.partition_key.as_str(), row.row_key.as_str()), (key, key));
             assert_eq!(row.properties, number(n));
-            service.execute(&write(Action::Merge(number(-n), IfMatch::ETag(row.etag)))).await.with_context(|| key)?;
+            service
+                .execute_group(&write(Action::Merge(number(-n), IfMatch::ETag(row.etag))))
+                .await
+                .with_context(|| key)?;
             assert_eq!(get().await?.map(|row| row.properties), Some(number(-n)), "{key:?}");
             let scan = Scan {
                 partitions: Partitions::One(key.to_owned()),
@@ -303,7 +313,7 @@ async fn keys_with_special_characters_are_found() -> Result<()> {
                 ..everything(table)
             };
             assert_eq!(row_keys(service, &scan).await?, [key]);
-            service.execute(&write(Action::Delete(IfMatch::Any))).await.with_context(|| key)?;
+            service.execute_group(&write(Action::Delete(IfMatch::Any))).await.with_context(|| key)?;
             assert_eq!(get().await?, None, "{key:?}");
         }
         Ok(())
@@ -319,14 +329,14 @@ async fn keys_with_special_characters_are_written_in_one_transaction() -> Result
             partition_key: "it's 50%+ä".to_owned(),
             operations: KEYS.map(|key| Operation { row_key: key.to_owned(), action: action() }).to_vec(),
         };
-        service.execute(&all(&|| Action::Insert(number(1)))).await?;
-        service.execute(&all(&|| Action::Merge(number(2), IfMatch::Any))).await?;
+        service.execute_group(&all(&|| Action::Insert(number(1)))).await?;
+        service.execute_group(&all(&|| Action::Merge(number(2), IfMatch::Any))).await?;
         for key in KEYS {
             let row = service.get(table, "it's 50%+ä", key, None).await?.with_context(|| format!("the row {key:?}"))?;
             assert_eq!(row.properties, number(2), "{key:?}");
         }
-        service.execute(&all(&|| Action::Upsert(number(3)))).await?;
-        service.execute(&all(&|| Action::Delete(IfMatch::Any))).await?;
+        service.execute_group(&all(&|| Action::Upsert(number(3)))).await?;
+        service.execute_group(&all(&|| Action::Delete(IfMatch::Any))).await?;
         assert_eq!(row_keys(service, &everything(table)).await?, [""; 0]);
         Ok(())
     })
@@ -375,9 +385,9 @@ async fn values_of_all_types_are_read_back() -> Result<()> {
     written.push("NotANumber", ValueRef::Double(f64::NAN));
     on_services(async |service, table| {
         let whole = group(table, vec![("alone", Action::Insert(written.clone()))]);
-        service.execute(&whole).await?;
+        service.execute_group(&whole).await?;
         let actions = ["in", "a", "transaction"].map(|row_key| (row_key, Action::Upsert(written.clone())));
-        service.execute(&group(table, actions.to_vec())).await?;
+        service.execute_group(&group(table, actions.to_vec())).await?;
         let page = service.query(&everything(table), None).await?;
         assert_eq!(page.rows.len(), 4);
         let alone = service.get(table, "p", "alone", None).await?.context("the row")?;
@@ -426,7 +436,7 @@ async fn scans_return_pages_in_key_order() -> Result<()> {
         let mut names: Vec<_> = (0..25).map(|n| format!("r{n:02} '%+ä")).collect();
         names.extend(["z\u{1D11E}".to_owned(), "z\u{FF41}".to_owned()]);
         let operations = names.iter().rev().map(|name| (name.as_str(), Action::Insert(number(1)))).collect();
-        service.execute(&group(table, operations)).await?;
+        service.execute_group(&group(table, operations)).await?;
         for page in [1, 4, 27, 1000] {
             assert_eq!(row_keys(service, &Scan { page, ..everything(table) }).await?, names, "pages of {page}");
         }
@@ -446,7 +456,7 @@ async fn filters_are_applied_by_the_service() -> Result<()> {
         let mut text = number(1);
         text.push("Text", ValueRef::String("it's 100% a+b & c #1"));
         let operations = vec![("one", Action::Insert(text)), ("two", Action::Insert(number(2)))];
-        service.execute(&group(table, operations)).await?;
+        service.execute_group(&group(table, operations)).await?;
         let compare = |property, operator, value| Condition::Compare { property, operator, value };
         for (condition, expected) in [
             (compare("Number", Operator::Gt, Value::Int32(1)), vec!["two"]),
@@ -494,7 +504,7 @@ async fn a_missing_table_and_a_missing_row_give_different_errors() -> Result<()>
         for action in [Action::Insert(number(1)), Action::Upsert(number(1)), Action::Merge(number(1), IfMatch::Any)] {
             missing(one(service, &none, "r", action.clone()).await.unwrap_err());
             let both = vec![("other", Action::Insert(number(1))), ("r", action)];
-            missing(service.execute(&group(&none, both)).await.unwrap_err());
+            missing(service.execute_group(&group(&none, both)).await.unwrap_err());
         }
         assert!(!service.delete_table(&none).await?, "there was nothing to drop");
         Ok(())
@@ -539,7 +549,7 @@ async fn write_in_transaction(
         let operations =
             operations.map(|(row_key, action)| Operation { row_key: row_key.to_owned(), action }).collect();
         let (table, partition_key) = (table.to_owned().into(), partition_key.to_owned());
-        service.execute(&Group { table, partition_key, operations }).await
+        service.execute_group(&Group { table, partition_key, operations }).await
     };
     let zero = || Action::Upsert(number(0));
     // A single write is not sent as a `$batch`.

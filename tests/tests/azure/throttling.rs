@@ -14,9 +14,10 @@ use std::{
 
 use anyhow::{Result, ensure};
 use table_runtime::{
-    BulkProgress, ETag, Error, Row, TableEntity, Tables,
+    BulkProgress, Error, TableEntity, Tables,
     backend::{
-        Action, AzureBackend, Backend, BoxFuture, Continuation, Group, KeyRange, Operation, Page, Partitions, Scan,
+        Action, AzureBackend, Backend, BackendExt, BoxFuture, Continuation, Description, Group, KeyRange, Operation,
+        Partitions, Reach, ReadRequest, Reader, Scan, StoreView, TableRequest, Written,
     },
 };
 use tests::{
@@ -91,39 +92,31 @@ impl Rounds {
 }
 
 impl Backend for Rounds {
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool, Error>> {
-        self.inner.create_table(table)
+    fn describe(&self) -> Description<'_> {
+        Description { reach: Reach::Partition, overloads: self.lock().overloads, ..self.inner.describe() }
     }
 
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool, Error>> {
-        self.inner.delete_table(table)
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>, Error>> {
+        Backend::tables(&self.inner, request)
     }
 
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>, Error>> {
-        self.inner.list_tables(prefix)
-    }
-
-    fn get<'a>(
+    fn read<'a>(
         &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, Result<Option<Row>, Error>> {
-        self.inner.get(table, partition_key, row_key, select)
+        request: ReadRequest<'a>,
+        reader: Reader<'a>,
+    ) -> BoxFuture<'a, Result<Option<Continuation>, Error>> {
+        self.inner.read(request, reader)
     }
 
-    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page, Error>> {
-        self.inner.query(scan, from)
-    }
-
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>, Error>> {
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
         Box::pin(async move {
             let round = {
                 let mut state = self.lock();
-                for Operation { row_key, action } in &group.operations {
-                    let row = format!("{}({},{row_key})", group.table, group.partition_key);
-                    *state.sent.entry((row, action.name())).or_default() += 1;
+                for group in groups {
+                    for Operation { row_key, action } in &group.operations {
+                        let row = format!("{}({},{row_key})", group.table, group.partition_key);
+                        *state.sent.entry((row, action.name())).or_default() += 1;
+                    }
                 }
                 state.round
             };
@@ -138,12 +131,12 @@ impl Backend for Rounds {
                 Poll::Pending
             })
             .await;
-            self.inner.execute(group).await
+            self.inner.execute(groups).await
         })
     }
 
-    fn overloads(&self) -> u64 {
-        self.lock().overloads
+    fn view(&self, _: StoreView) -> Result<Option<Arc<dyn Backend>>, Error> {
+        Ok(None)
     }
 }
 
@@ -259,28 +252,28 @@ async fn refusals_and_slow_answers_of_the_service_are_overloads() -> Result<()> 
     let operations = vec![Operation { row_key: "r".to_owned(), action: Action::Upsert([].into_iter().collect()) }];
     let write = Group { table: "Posts".into(), partition_key: "p".to_owned(), operations };
     server.then(Answer::new(429)).then(busy()).then(written());
-    service.execute(&write).await?;
-    assert_eq!(service.overloads(), 2);
+    service.execute_group(&write).await?;
+    assert_eq!(service.describe().overloads, 2);
 
     server.then(Answer::new(500).json(r#"{"odata.error":{"code":"OperationTimedOut"}}"#));
-    assert!(matches!(service.execute(&write).await, Err(Error::OutcomeUnknown(_))));
-    assert_eq!(service.overloads(), 3);
+    assert!(matches!(service.execute_group(&write).await, Err(Error::OutcomeUnknown(_))));
+    assert_eq!(service.describe().overloads, 3);
 
     server.then(written().after(Duration::from_millis(250)));
-    service.execute(&write).await?;
-    assert_eq!(service.overloads(), 4);
+    service.execute_group(&write).await?;
+    assert_eq!(service.describe().overloads, 4);
     // Clones share the count.
-    assert_eq!(service.clone().overloads(), 4);
+    assert_eq!(service.clone().describe().overloads, 4);
 
     for status in [400, 403, 404, 409, 412] {
         server.then(Answer::new(status));
-        assert!(service.execute(&write).await.is_err());
+        assert!(service.execute_group(&write).await.is_err());
     }
     // A query may take seconds although the service is not overloaded.
     server.then(Answer::new(200).json(r#"{"value":[]}"#).after(Duration::from_millis(250)));
     let (table, partitions, rows) = ("Posts".into(), Partitions::ALL, KeyRange::ALL);
     service.query(&Scan { table, partitions, rows, filter: None, select: None, page: 1000 }, None).await?;
-    assert_eq!(service.overloads(), 4);
+    assert_eq!(service.describe().overloads, 4);
     Ok(())
 }
 
@@ -295,7 +288,7 @@ async fn on_a_busy_service_every_entity_is_written_once() -> Result<()> {
         server.then(written());
     }
     let progress = tables.insert_all(readings(12)).side_by_side(4).await?;
-    assert_eq!((progress.written, progress.failed, server.left(), service.overloads()), (12, 0, 0, 4));
+    assert_eq!((progress.written, progress.failed, server.left(), service.describe().overloads), (12, 0, 0, 4));
     let mut bodies: Vec<_> = server.requests().into_iter().map(|request| request.body).collect();
     assert_eq!(bodies.len(), 16);
     // The first four were refused, and were sent once more.

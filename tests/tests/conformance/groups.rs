@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use futures_util::TryStreamExt as _;
-use table_runtime::{EntityGroup, Error, KeyPart, Property, Stored, TableEntity, Value, backend};
+use table_runtime::{EntityGroup, Error, KeyPart, Property, Stored, TableEntity, Value, backend, backend::BackendExt};
 use tests::stores::Store;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -438,7 +438,7 @@ async fn pending_members_are_not_returned(store: &Store) -> Result<()> {
     );
     let operations = vec![backend::Operation { row_key: "id-0000000001_0000000002".into(), action: mark }];
     let group = backend::Group { table: "Owners".into(), partition_key: "Bern".into(), operations };
-    backend::Backend::execute(&store.backend, &group).await?;
+    store.backend.execute_group(&group).await?;
     let expected = [Household::Owner(owner), Household::Dog(dog(1)), Household::Dog(dog(3))];
     // The rows of the index are not among them either.
     assert_eq!(Household::by_key("Bern").all(tables).await?, expected);
@@ -474,7 +474,7 @@ async fn a_row_that_fits_no_variant_is_an_error(store: &Store) -> Result<()> {
     let action = backend::Action::Insert(table_runtime::Properties::default());
     let operations = vec![backend::Operation { row_key: "9".into(), action }];
     let group = backend::Group { table: "Expenses".into(), partition_key: "u".into(), operations };
-    backend::Backend::execute(&store.backend, &group).await?;
+    store.backend.execute_group(&group).await?;
     let error = Report::by_key("u").all(&store.tables).await.expect_err("no key of the group");
     assert!(matches!(error, Error::Key(_)) && error.to_string().contains("Expenses"), "{error}");
     Ok(())

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
-use table_runtime::{Error, Progress, RowNow, Sliced, Stored, TableEntity, Tables, backend::Backend};
+use table_runtime::{Error, Progress, RowNow, Sliced, Stored, TableEntity, Tables, backend::BackendExt};
 use tests::stores::Store;
 use time::{OffsetDateTime, macros::datetime};
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use anyhow::Result;
 use table_runtime::{
     Error, Properties, Value,
-    backend::{Action, Backend, Group, IfMatch, Operation},
+    backend::{Action, BackendExt, Group, IfMatch, Operation},
 };
 use tests::stores::Store;
 use time::macros::datetime;
@@ -175,7 +175,7 @@ async fn write(store: &Store, id: u32, properties: impl IntoIterator<Item = (&'s
     let row_key = explain.row_key().expect("a point").to_owned();
     let action = Action::Upsert(properties.into_iter().collect());
     let operations = vec![Operation { row_key, action }];
-    store.backend.execute(&Group { table: "Posts".into(), partition_key: "Marcus".into(), operations }).await?;
+    store.backend.execute_group(&Group { table: "Posts".into(), partition_key: "Marcus".into(), operations }).await?;
     Ok(())
 }
 
@@ -227,7 +227,7 @@ async fn the_error_names_the_row_that_does_not_fit(store: &Store) -> Result<()> 
 
     let stray = Operation { row_key: "stray".into(), action: Action::Upsert(Properties::default()) };
     let group = Group { table: "Posts".into(), partition_key: "Marcus".into(), operations: vec![stray] };
-    store.backend.execute(&group).await?;
+    store.backend.execute_group(&group).await?;
     store.tables.remove(Post::key("Marcus", at(1), 1)).await?;
     unfit(list().await, &["Posts(PartitionKey='Marcus',RowKey='stray')", "`posted`", "stray"]);
     Ok(())
@@ -242,7 +242,7 @@ async fn a_property_added_later_has_its_default(store: &Store) -> Result<()> {
     let old: Properties = old.into_iter().map(|(name, value)| (name, value.to_value())).collect();
     let operations = vec![Operation { row_key: row_key.into(), action: Action::Upsert(old) }];
     let group = Group { table: "Everything".into(), partition_key: partition_key.into(), operations };
-    store.backend.execute(&group).await?;
+    store.backend.execute_group(&group).await?;
     let found = Everything::key(user(), Standing::LockedOut).get(&store.tables).await?.expect("the row");
     assert_eq!(found.added_later, 0);
     Ok(())

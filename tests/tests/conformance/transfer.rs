@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow};
 use futures_util::TryStreamExt;
 use table_runtime::{
     Properties, TableEntity, Tables, Value, ValueRef,
-    backend::Backend,
+    backend::{Backend, StoreView},
     inventory::LayoutState,
     transfer::{ReadPart, RowReader, RowWriter, Selection, TableRow, TransferError},
 };
@@ -152,7 +152,7 @@ async fn a_dump_reads_one_moment_or_ends_if_the_catalog_changes(store: &Store) -
     let mut reader = new_reader().await?;
     tables.create::<Other>().await?;
     let ended = row_keys(&mut reader).await;
-    if store.backend.snapshot()?.is_some() {
+    if store.backend.view(StoreView::Snapshot)?.is_some() {
         assert_eq!(ended?, before);
         assert_ne!(row_keys(&mut new_reader().await?).await?, before, "the catalog has other rows");
         return Ok(());

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use futures_util::TryStreamExt;
 use table_runtime::{
     EntityGroup, Error, Finding, Projection, Properties, Stored, TableEntity, ValueRef, VersionError, VersionProblem,
-    backend::{Action, Backend, IfMatch},
+    backend::{Action, BackendExt, IfMatch},
 };
 use tests::stores::Store;
 use time::macros::datetime;

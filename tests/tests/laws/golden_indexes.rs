@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 use table_runtime::{
     TableEntity, Value, ValueRef,
-    backend::{Backend as _, KeyRange, Partitions, Scan},
+    backend::{BackendExt as _, KeyRange, Partitions, Scan},
 };
 use tests::stores::{Kind, Store};
 use time::OffsetDateTime;

@@ -42,7 +42,7 @@ fn store() -> Store {
 
 /// Returns the properties of a stored row as text.
 async fn stored(store: &Store, table: &str, keys: (&str, &str)) -> Option<String> {
-    use table_runtime::backend::Backend;
+    use table_runtime::backend::BackendExt;
 
     let row = store.backend.get(table, keys.0, keys.1, None).await.unwrap()?;
     let properties = row.properties.as_ref();

@@ -17,7 +17,7 @@ use anyhow::{Context, Result};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use table_runtime::{
     ETag, Finding, Progress, Stored, TableEntity, Tables,
-    backend::{Action, Backend, BoxFuture, Group, IfMatch, InMemoryBackend, Operation},
+    backend::{Action, Backend, BackendExt, BoxFuture, Group, IfMatch, InMemoryBackend, Operation},
     testing::{Counting, Requests},
 };
 use tests::stores::{Kind, Store};
@@ -383,7 +383,7 @@ async fn the_jobs_read_healthy_rows_in_pages() -> Result<()> {
     // A missing row is found by one more scan of the entities. It costs the steps of a fix.
     let (row_key, action) = ("name-n1999 0000001999".to_owned(), Action::Delete(IfMatch::Any));
     let operations = vec![Operation { row_key, action }];
-    store.execute(&Group { table: "Customers".into(), partition_key: "0000000003".into(), operations }).await?;
+    store.execute_group(&Group { table: "Customers".into(), partition_key: "0000000003".into(), operations }).await?;
     let repaired = tables.repair::<Customer>().await?;
     assert!(matches!(&*repaired.fixed, [Finding::MissingRow { index: "name", .. }]), "{repaired:?}");
     let (read, wrote) = reads_and_writes(&requests);

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use futures_util::poll;
 use table_runtime::{
     BulkProgress, Error, Guid, Point, Stored, TableEntity, Tables, ValueRef,
-    backend::{Action, Backend, Group, IfMatch, Operation, Reach},
+    backend::{Action, BackendExt, Group, IfMatch, Operation, Reach},
     testing::{Fault, Faults, Faulty, Request, Schedule, Scheduled},
 };
 use tests::plain::Plain;
@@ -288,7 +288,7 @@ impl Run {
             self.direct.insert(&E::new(2, NEW)).await?;
         }
         if event == Event::Pending {
-            self.store_pending(E::LAYOUTS[0].table).await?;
+            self.store_pending(E::INFO.layouts[0].table).await?;
         }
         Ok(stored)
     }
@@ -302,7 +302,7 @@ impl Run {
         for action in [Action::Delete(IfMatch::Any), Action::Insert(properties)] {
             let operations = vec![Operation { row_key: row.row_key.clone(), action }];
             let group = Group { table: table.into(), partition_key: row.partition_key.clone(), operations };
-            self.store.execute(&group).await?;
+            self.store.execute_group(&group).await?;
         }
         Ok(())
     }
@@ -350,7 +350,7 @@ async fn told<E: Account>(reach: Reach, event: Event, entrance: Entrance, verb: 
     let (mut has_happened, mut before) = (false, run.seen::<E>().await?);
     let told = run
         .drive(write(&run.tables, entrance, verb, stored), async |request| {
-            if !has_happened && is_commit(E::LAYOUTS[0].table, request) {
+            if !has_happened && is_commit(E::INFO.layouts[0].table, request) {
                 has_happened = true;
                 run.happen::<E>(event).await;
                 before = run.seen::<E>().await.expect("the store answers");
@@ -388,7 +388,7 @@ async fn check<E: Account>(reach: Reach, event: Event, verb: Verb, cell: &str) -
             (Entrance::Transaction, "absent") => "NotFound",
             (_, cell) => cell,
         };
-        let case = || format!("{event:?}, {entrance:?} {verb:?} of {}, {reach:?}", E::LAYOUTS[0].table);
+        let case = || format!("{event:?}, {entrance:?} {verb:?} of {}, {reach:?}", E::INFO.layouts[0].table);
         let told = told::<E>(reach, event, entrance, verb).await.with_context(case)?;
         ensure!(told == expected, "{}: told {told:?}, documented {expected:?}", case());
     }

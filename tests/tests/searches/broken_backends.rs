@@ -3,10 +3,11 @@
 use std::{collections::BTreeSet, ops::Bound, sync::Arc};
 
 use table_runtime::{
-    ETag, Error, Properties, Result, Row, RowRef, RowSet, Ticks, ValueRef,
+    ETag, Error, Properties, Result, Row, RowRef, Ticks, ValueRef,
     backend::{
-        Action, Backend, BoxFuture, Continuation, FailedGroup, Group, IfMatch, KeyRange, Operation, Page, Partitions,
-        Reach, Reader, Scan,
+        Action, Backend, BackendExt, BoxFuture, Checks, Continuation, Description, FailedGroup, Group, IfMatch,
+        KeyRange, Operation, Page, Partitions, Reach, ReadRequest, ReadTarget, Reader, Scan, StoreView, TableRequest,
+        Written,
     },
     testing::conformance,
 };
@@ -108,6 +109,67 @@ impl Broken {
     }
 }
 
+impl Broken {
+    /// Returns the answer with the bug in it, if the table is missing.
+    fn seen<T: Default>(&self, answer: Result<T>) -> Result<T> {
+        match answer {
+            Err(Error::TableNotFound(_)) if self.is(Bug::SeesMissingTablesAsEmpty) => Ok(T::default()),
+            answer => answer,
+        }
+    }
+
+    /// Returns a page of a scan with the bug in it.
+    async fn page(&self, scan: &Scan, from: Option<&Continuation>) -> Result<(Vec<Row>, Option<Continuation>)> {
+        let scan = self.broken_scan(scan);
+        if self.is(Bug::EndsAtAnEmptyPage)
+            && let Some(filter) = &scan.filter
+        {
+            // The filter applies to each page after it was read, so a page may be empty.
+            let page = self.inner.query(&Scan { filter: None, ..scan.clone() }, from).await?;
+            let rows: Vec<_> =
+                page.rows.iter().filter(|row| filter.holds(row.properties)).map(RowRef::to_row).collect();
+            let next = if rows.is_empty() { None } else { page.next };
+            return Ok((rows, next));
+        }
+        let from = from.filter(|_| !self.is(Bug::RepeatsTheFirstPage));
+        let Page { rows, next } = self.seen(self.inner.query(&scan, from).await)?;
+        let mut rows: Vec<_> = rows.iter().map(RowRef::to_row).collect();
+        if self.is(Bug::OrdersByCharacter) {
+            rows.sort_by(|left, right| {
+                (&left.partition_key, &left.row_key).cmp(&(&right.partition_key, &right.row_key))
+            });
+        }
+        Ok((rows, next.filter(|_| !self.is(Bug::LosesTheContinuation))))
+    }
+
+    /// Executes one group with the bug in it.
+    async fn execute_one(&self, group: &Group) -> Result<Vec<Option<ETag>>> {
+        let mut broken = group.clone();
+        for operation in &mut broken.operations {
+            operation.action = self.broken_action(group, operation).await?;
+        }
+        if self.is(Bug::AppliesHalfAGroup) {
+            let mut etags = Vec::new();
+            for operation in broken.operations {
+                let half = Group { operations: vec![operation], ..group.clone() };
+                etags.extend(self.inner.execute_group(&half).await?);
+            }
+            return Ok(etags);
+        }
+        match self.inner.execute_group(&broken).await {
+            Ok(etags) if self.is(Bug::ReturnsNoETags) => Ok(vec![None; etags.len()]),
+            Ok(etags) if self.is(Bug::KeepsTheETag) => {
+                Ok(etags.into_iter().map(|etag| etag.map(|_| Ticks::MAX.into())).collect())
+            }
+            Err(Error::AlreadyExists(mut row)) if self.is(Bug::NamesTheFirstOperation) => {
+                row.row_key.clone_from(&group.operations[0].row_key);
+                Err(Error::AlreadyExists(row))
+            }
+            answer => answer,
+        }
+    }
+}
+
 /// Returns the properties with texts that have no space at their ends.
 fn trimmed(properties: &Properties) -> Properties {
     let mut trimmed = Properties::default();
@@ -120,147 +182,67 @@ fn trimmed(properties: &Properties) -> Properties {
     trimmed
 }
 
-fn page(rows: &[Row], next: Option<Continuation>) -> Page {
-    let mut set = RowSet::default();
-    set.extend(rows.iter().map(Row::as_ref));
-    Page { rows: set, next }
-}
-
 impl Backend for Broken {
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
+    fn describe(&self) -> Description<'_> {
+        self.inner.describe()
+    }
+
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>>> {
         Box::pin(async move {
-            if self.is(Bug::CreatesTablesTwice) {
-                self.inner.delete_table(table).await?;
-            }
-            self.inner.create_table(table).await
-        })
-    }
-
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
-        self.inner.delete_table(table)
-    }
-
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
-        self.inner.list_tables(if self.is(Bug::ListsEachTable) { "" } else { prefix })
-    }
-
-    fn get<'a>(
-        &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, Result<Option<Row>>> {
-        let select = if self.is(Bug::IgnoresTheSelect) { None } else { select };
-        Box::pin(async move {
-            match self.inner.get(table, partition_key, row_key, select).await {
-                Err(Error::TableNotFound(_)) if self.is(Bug::SeesMissingTablesAsEmpty) => Ok(None),
-                Ok(Some(row)) if self.is(Bug::KeepsTheETag) => Ok(Some(Row { etag: Ticks::MAX.into(), ..row })),
-                answer => answer,
-            }
-        })
-    }
-
-    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, Result<Page>> {
-        Box::pin(async move {
-            let scan = self.broken_scan(scan);
-            let found = match self.bug {
-                Bug::RepeatsTheFirstPage => self.inner.query(&scan, None).await,
-                Bug::EndsAtAnEmptyPage => {
-                    // The filter applies to each page after it was read, so a page may be empty.
-                    let Some(filter) = &scan.filter else { return self.inner.query(&scan, from).await };
-                    let page = self.inner.query(&Scan { filter: None, ..scan.clone() }, from).await?;
-                    let rows: Vec<_> =
-                        page.rows.iter().filter(|row| filter.holds(row.properties)).map(RowRef::to_row).collect();
-                    let next = if rows.is_empty() { None } else { page.next };
-                    return Ok(self::page(&rows, next));
+            match request {
+                TableRequest::Create(table) if self.is(Bug::CreatesTablesTwice) => {
+                    self.inner.delete_table(table).await?;
+                    Backend::tables(&self.inner, request).await
                 }
-                _ => self.inner.query(&scan, from).await,
+                TableRequest::List(_) if self.is(Bug::ListsEachTable) => self.inner.list_tables("").await,
+                request => Backend::tables(&self.inner, request).await,
+            }
+        })
+    }
+
+    fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>> {
+        Box::pin(async move {
+            let (rows, next) = match request.target {
+                ReadTarget::Row { table, partition_key, row_key, select } => {
+                    let select = if self.is(Bug::IgnoresTheSelect) { None } else { select };
+                    let mut row = self.seen(self.inner.get(table, partition_key, row_key, select).await)?;
+                    if let Some(row) = row.as_mut().filter(|_| self.is(Bug::KeepsTheETag)) {
+                        row.etag = Ticks::MAX.into();
+                    }
+                    (row.into_iter().collect(), None)
+                }
+                ReadTarget::Page { scan, from } => self.page(scan, from).await?,
             };
-            let mut found = match found {
-                Err(Error::TableNotFound(_)) if self.is(Bug::SeesMissingTablesAsEmpty) => return Ok(Page::default()),
-                found => found?,
-            };
-            if self.is(Bug::LosesTheContinuation) {
-                found.next = None;
+            if request.checks == Checks::Store || !self.is(Bug::PassesNoRows) {
+                rows.iter().map(Row::as_ref).try_for_each(reader)?;
             }
-            if self.is(Bug::OrdersByCharacter) {
-                let mut rows: Vec<_> = found.rows.iter().map(RowRef::to_row).collect();
-                rows.sort_by(|left, right| {
-                    (&left.partition_key, &left.row_key).cmp(&(&right.partition_key, &right.row_key))
-                });
-                return Ok(page(&rows, found.next));
-            }
-            Ok(found)
+            Ok(next)
         })
     }
 
-    fn query_with<'a>(
-        &'a self,
-        scan: &'a Scan,
-        from: Option<&'a Continuation>,
-        read: Reader<'a>,
-    ) -> BoxFuture<'a, Result<Option<Continuation>>> {
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
         Box::pin(async move {
-            let page = self.query(scan, from).await?;
-            if !self.is(Bug::PassesNoRows) {
-                page.rows.iter().try_for_each(read)?;
+            if let [group] = groups {
+                return Ok(self.execute_one(group).await?);
             }
-            Ok(page.next)
-        })
-    }
-
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, Result<Vec<Option<ETag>>>> {
-        Box::pin(async move {
-            let mut broken = group.clone();
-            for operation in &mut broken.operations {
-                operation.action = self.broken_action(group, operation).await?;
-            }
-            if self.is(Bug::AppliesHalfAGroup) {
-                let mut etags = Vec::new();
-                for operation in broken.operations {
-                    let one = Group { operations: vec![operation], ..group.clone() };
-                    etags.extend(self.inner.execute(&one).await?);
-                }
-                return Ok(etags);
-            }
-            match self.inner.execute(&broken).await {
-                Ok(etags) if self.is(Bug::ReturnsNoETags) => Ok(vec![None; etags.len()]),
-                Ok(etags) if self.is(Bug::KeepsTheETag) => {
-                    Ok(etags.into_iter().map(|etag| etag.map(|_| Ticks::MAX.into())).collect())
-                }
-                Err(Error::AlreadyExists(mut row)) if self.is(Bug::NamesTheFirstOperation) => {
-                    row.row_key.clone_from(&group.operations[0].row_key);
-                    Err(Error::AlreadyExists(row))
-                }
-                answer => answer,
-            }
-        })
-    }
-
-    fn snapshot(&self) -> Result<Option<Arc<dyn Backend>>> {
-        Ok(self.is(Bug::SeesLaterWritesInSnapshots).then(|| Arc::new(self.clone()) as Arc<dyn Backend>))
-    }
-
-    fn reach(&self) -> Reach {
-        self.inner.reach()
-    }
-
-    fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
-        Box::pin(async move {
             if self.is(Bug::ExecutesGroupsInTurn) {
                 let mut etags = Vec::new();
                 for (group, operations) in groups.iter().enumerate() {
-                    let executed = self.inner.execute(operations).await;
+                    let executed = self.inner.execute_group(operations).await;
                     etags.extend(executed.map_err(|error| FailedGroup { group, error })?);
                 }
                 return Ok(etags);
             }
-            self.inner.execute_all(groups).await.map_err(|failed| match self.bug {
+            self.inner.execute(groups).await.map_err(|failed| match self.bug {
                 Bug::NamesTheFirstGroup => FailedGroup { group: 0, ..failed },
                 _ => failed,
             })
         })
+    }
+
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
+        let shows_later_writes = view == StoreView::Snapshot && self.is(Bug::SeesLaterWritesInSnapshots);
+        Ok(shows_later_writes.then(|| Arc::new(self.clone()) as _))
     }
 }
 

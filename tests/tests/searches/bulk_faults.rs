@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use futures_util::poll;
 use table_runtime::{
     Error, TableEntity, Tables,
-    backend::{Backend, Reach},
+    backend::{BackendExt, Reach},
     testing::{Fault, Faults, Faulty, Request, Schedule, Scheduled},
     transfer::TransferError,
 };

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use futures_util::{TryStreamExt, future::BoxFuture};
 use table_runtime::{
     Error, LayoutInfo, Property, TableEntity, Tables,
-    backend::{Backend, Reach},
+    backend::{Clock, Reach, Sleep},
 };
 use tests::{depth::Depth, plain::Plain};
 use time::OffsetDateTime;
@@ -596,7 +596,7 @@ impl Pair {
         ensure!(self.finds(*new, &all).await?, "the index is built");
         self.is_clean(*new).await?;
         // The old program runs on, and does not know the index.
-        store.sleep(Duration::from_mins(2)).await;
+        store.sleep(Duration::from_mins(2), Sleep::Whole).await;
         let late = old.program.insert(first, 6, 6).await;
         ensure!(matches!(late, Err(Error::IndexMissing(_))), "the old program writes without the index: {late:?}");
         let again = old.program.create(&store.tables(), false).await;
@@ -643,7 +643,7 @@ impl Pair {
         self.sees(*new, &all).await?;
         ensure!(self.finds(*new, &all).await?, "the index is ready after the move");
         self.is_clean(*new).await?;
-        store.sleep(Duration::from_mins(2)).await;
+        store.sleep(Duration::from_mins(2), Sleep::Whole).await;
         let late = old.program.insert(first, 6, 6).await;
         ensure!(late.is_err(), "the old program writes to the place that was left");
         // It may fit what is there now.

@@ -19,7 +19,7 @@ use anyhow::{Context, Result, ensure};
 use futures_util::FutureExt;
 use table_runtime::{
     Error, Properties, TableEntity, Tables, ValueRef,
-    backend::{Action, Backend, Group, Operation},
+    backend::{Action, BackendExt, Group, Operation},
 };
 use tests::{
     depth::Depth,
@@ -216,7 +216,7 @@ fn note_running(store: &Plain, program: Running, number: usize, is_running: bool
     properties.push("Running", ValueRef::Boolean(is_running));
     let operations = vec![Operation { row_key: number.to_string(), action: Action::Upsert(properties) }];
     let group = Group { table: "Running".into(), partition_key: format!("{program:?}"), operations };
-    let noted = store.execute(&group).now_or_never().expect("a plain store does not wait");
+    let noted = store.execute_group(&group).now_or_never().expect("a plain store does not wait");
     noted.expect("the table exists");
 }
 

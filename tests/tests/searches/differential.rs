@@ -17,7 +17,7 @@ use anyhow::{Result, anyhow, ensure};
 use futures_util::FutureExt;
 use table_runtime::{
     Tables,
-    backend::{Backend, Reach},
+    backend::{Backend, BackendExt, Reach},
 };
 use tests::{
     programs::{Act, GROUPS, Kept, Outcome, Writer, prepare},
@@ -212,7 +212,7 @@ fn part(text: &str, other: &str) -> String {
 async fn compare<P: Program>(kind: Kind, seed: u64) -> Result<usize> {
     let program = P::new(&mut Random::new(seed));
     let store = kind.open()?;
-    let reach = store.backend.reach();
+    let reach = store.backend.describe().reach;
     let [answers, rows] = run(&program, Store::plain(reach)).await?;
     let [other_answers, other_rows] = run(&program, store).await?;
     if reach == Reach::Store {

@@ -15,7 +15,10 @@ use futures_util::{
     future::{join, select},
 };
 use proptest::{collection::vec, prelude::*};
-use table_runtime::{Error, Stored, TableEntity, Tables, backend::Backend};
+use table_runtime::{
+    Error, Stored, TableEntity, Tables,
+    backend::{BackendExt, Clock},
+};
 use tests::{
     explore::{Crashes, Explored, Explorer, Op, Progress, Seen, explore, op, staged},
     plain::Plain,
@@ -263,7 +266,7 @@ fn time_passes_only_in_the_steps_of_sleeps() -> Result<()> {
     let visited = RefCell::new(BTreeSet::new());
     let explored = explore(&Plain::default(), &[clock(), sleeps], Crashes::None, async |seen| {
         if let Progress::Ended(times) = seen.ops[0] {
-            visited.borrow_mut().insert((*times, seen.store.clock().as_secs()));
+            visited.borrow_mut().insert((*times, seen.store.monotonic().as_secs()));
         }
         Ok(())
     })?;
@@ -307,7 +310,7 @@ fn preparations_are_no_steps() -> Result<()> {
         stage.wait(Duration::from_secs(1)).await;
     });
     let explored = explore(&start(&[]), &[counts], Crashes::Any, async |seen| {
-        assert_eq!(seen.store.clock(), Duration::from_secs(1));
+        assert_eq!(seen.store.monotonic(), Duration::from_secs(1));
         assert!(!matches!(seen.ops[0], Progress::Ended(count) if *count != Some(3)));
         Ok(())
     })?;

@@ -8,8 +8,11 @@ use std::{
 use anyhow::{Context, Result};
 use proptest::prelude::*;
 use table_runtime::{
-    ETag, Result as TableResult, Row, RowSet, TableEntity, Tables, Value,
-    backend::{Action, Backend, BoxFuture, Continuation, Group, InMemoryBackend, Operation, Page, Partitions, Scan},
+    Result as TableResult, RowRef, TableEntity, Tables, Value,
+    backend::{
+        Action, Backend, BackendExt, BoxFuture, Continuation, Description, Group, InMemoryBackend, Operation,
+        Partitions, Reach, ReadRequest, ReadTarget, Reader, Scan, StoreView, TableRequest, Written,
+    },
 };
 use tests::depth::Depth;
 
@@ -54,30 +57,21 @@ impl Pages {
 }
 
 impl Backend for Pages {
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, TableResult<bool>> {
-        self.inner.create_table(table)
+    fn describe(&self) -> Description<'_> {
+        Description { reach: Reach::Partition, ..self.inner.describe() }
     }
 
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, TableResult<bool>> {
-        self.inner.delete_table(table)
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, TableResult<Vec<String>>> {
+        self.inner.tables(request)
     }
 
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, TableResult<Vec<String>>> {
-        self.inner.list_tables(prefix)
-    }
-
-    fn get<'a>(
+    fn read<'a>(
         &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, TableResult<Option<Row>>> {
-        self.inner.get(table, partition_key, row_key, select)
-    }
-
-    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, TableResult<Page>> {
+        request: ReadRequest<'a>,
+        reader: Reader<'a>,
+    ) -> BoxFuture<'a, TableResult<Option<Continuation>>> {
         Box::pin(async move {
+            let ReadTarget::Page { scan, from } = request.target else { return self.inner.read(request, reader).await };
             let Partitions::One(partition_key) = &scan.partitions else {
                 unreachable!("no query is over all partitions")
             };
@@ -87,17 +81,26 @@ impl Backend for Pages {
                 && self.requested.lock().unwrap().last().is_some_and(|before| before.rows > 0)
             {
                 self.requested.lock().unwrap().push(requested);
-                return Ok(Page { rows: RowSet::default(), next: Some(from.clone()) });
+                return Ok(Some(from.clone()));
             }
-            let page = self.inner.query(&Scan { page: scan.page.min(self.most), ..scan.clone() }, from).await?;
-            requested.rows = page.rows.len();
+            let scan = Scan { page: scan.page.min(self.most), ..scan.clone() };
+            let mut counted = |row: RowRef<'_>| {
+                requested.rows += 1;
+                reader(row)
+            };
+            let target = ReadTarget::Page { scan: &scan, from };
+            let next = self.inner.read(ReadRequest { target, ..request }, &mut counted).await?;
             self.requested.lock().unwrap().push(requested);
-            Ok(page)
+            Ok(next)
         })
     }
 
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, TableResult<Vec<Option<ETag>>>> {
-        self.inner.execute(group)
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
+        self.inner.execute(groups)
+    }
+
+    fn view(&self, _: StoreView) -> TableResult<Option<Arc<dyn Backend>>> {
+        Ok(None)
     }
 }
 
@@ -123,7 +126,7 @@ async fn fill(backend: &Pages, rows: u32) -> Result<()> {
                 Operation { row_key: format!("{number:010}"), action: Action::Insert(properties.into_iter().collect()) }
             });
             let (table, partition_key) = ("Lines".into(), format!("{bucket:02}"));
-            backend.execute(&Group { table, partition_key, operations: operations.collect() }).await?;
+            backend.execute_group(&Group { table, partition_key, operations: operations.collect() }).await?;
         }
         anyhow::Ok(())
     });

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use anyhow::{Context, Result, ensure};
 use table_runtime::{
     Error, RowNow, TableEntity, Tables,
-    backend::{AzureBackend, Backend, InMemoryBackend},
+    backend::{AzureBackend, Backend, BackendExt, InMemoryBackend, StoreView},
     testing::{Counting, Counts, Fault, Faulty, Run, for_each_fault},
 };
 use tests::plain::Plain;
@@ -148,14 +148,14 @@ async fn the_error_of_a_check_names_the_faulty_request() -> Result<()> {
 async fn reads_of_a_snapshot_and_of_the_secondary_region_fail_too() -> Result<()> {
     let (store, faults) = Faulty::new(InMemoryBackend::new()?);
     store.create_table("Posts").await?;
-    let snapshot = store.snapshot()?.context("a store in memory has snapshots")?;
+    let snapshot = store.view(StoreView::Snapshot)?.context("a store in memory has snapshots")?;
     assert!(snapshot.get("Posts", "a", "1", None).await?.is_none());
     faults.arm(Fault::Refused, 0);
     let error = snapshot.get("Posts", "a", "1", None).await.expect_err("the fault");
     assert!(error.to_string().contains("the test made it fail"), "{error}");
 
     let (service, faults) = Faulty::new(AzureBackend::builder("acc").access_key("c2VjcmV0").build()?);
-    let secondary = service.secondary_reads().context("an account has a secondary region")?;
+    let secondary = service.view(StoreView::SecondaryReads)?.context("an account has a secondary region")?;
     // The request is not sent.
     faults.arm(Fault::Refused, 0);
     let error = secondary.get("Posts", "a", "1", None).await.expect_err("the fault");

@@ -6,7 +6,7 @@ use std::{cell::RefCell, collections::BTreeMap};
 use anyhow::{Context, Result, ensure};
 use table_runtime::{
     Error, LayoutInfo, TableEntity, Tables, Value,
-    backend::{Action, Backend, Group, IfMatch, Operation, Reach},
+    backend::{Action, BackendExt, Group, IfMatch, Operation, Reach},
 };
 use tests::{
     depth::Depth,
@@ -305,7 +305,7 @@ async fn strip(kind: &dyn ItemKind, store: &Plain) -> Result<()> {
             table == entities && row.partition_key.starts_with(partition_prefix) && row.row_key.starts_with(row_prefix);
         if !is_entity {
             let operations = vec![Operation { row_key: row.row_key, action: Action::Delete(IfMatch::Any) }];
-            store.execute(&Group { table: table.into(), partition_key: row.partition_key, operations }).await?;
+            store.execute_group(&Group { table: table.into(), partition_key: row.partition_key, operations }).await?;
         }
     }
     kind.create(&store.tables()).await?;
@@ -380,7 +380,7 @@ async fn an_insert_that_a_migration_overtook_is_unknown() -> Result<()> {
             let action = Action::Merge(state, IfMatch::Any);
             let operations = vec![Operation { row_key: "signed signed Signed key".to_owned(), action }];
             let (table, partition_key) = ("TableLayouts".into(), "layouts".to_owned());
-            store.execute(&Group { table, partition_key, operations }).await?;
+            store.execute_group(&Group { table, partition_key, operations }).await?;
         }
         // After the pending insert and the claim.
         faults.arm_late(2, false);

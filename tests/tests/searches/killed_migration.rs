@@ -3,7 +3,7 @@
 use std::{path::Path, process::Command};
 
 use anyhow::{Result, ensure};
-use table_runtime::{Error, Tables, backend::Backend};
+use table_runtime::{Error, Tables, backend::BackendExt};
 use tests::{
     depth::Depth,
     moved::{self, Account, LEASE, Writers},

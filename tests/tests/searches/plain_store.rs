@@ -10,7 +10,10 @@ use proptest::{
 };
 use table_runtime::{
     Condition, ETag, Error, Operator, Properties, Row, RowRef, Value,
-    backend::{Action, Backend, Continuation, Group, IfMatch, InMemoryBackend, KeyRange, Operation, Partitions, Scan},
+    backend::{
+        Action, Backend, BackendExt, Continuation, Group, IfMatch, InMemoryBackend, KeyRange, Operation, Partitions,
+        Scan,
+    },
 };
 use tests::plain::Plain;
 
@@ -128,7 +131,7 @@ async fn group(script: &Script, backend: &dyn Backend, stale: &ETag) -> Group {
 
 /// Returns which rows of a group have an ETag, after comparing it with the stored one, or the error.
 async fn answer(backend: &dyn Backend, group: &Group) -> Result<Vec<bool>, String> {
-    let etags = backend.execute(group).await.map_err(|error| {
+    let etags = backend.execute_group(group).await.map_err(|error| {
         assert!(!matches!(error, Error::OutcomeUnknown(_)), "{error}");
         error.to_string()
     })?;
@@ -222,14 +225,14 @@ async fn a_copy_has_its_own_rows_and_a_clone_shares_them() -> Result<()> {
         partition_key: "a".into(),
         operations: vec![Operation { row_key: row_key.to_owned(), action: Action::Insert(Properties::default()) }],
     };
-    let etags = plain.execute(&insert("1")).await?;
+    let etags = plain.execute_group(&insert("1")).await?;
     assert_eq!(etags[0].as_ref().and_then(|etag| plain.version(etag)), Some(1));
     let (copy, clone) = (plain.copy(), plain.clone());
-    plain.execute(&insert("2")).await?;
+    plain.execute_group(&insert("2")).await?;
     assert_eq!((copy.rows().len(), clone.rows().len()), (1, 2));
     assert_eq!(clone.to_string(), "Words('a','1') v1 {}\nWords('a','2') v2 {}\n");
     // A copy continues with the same version numbers.
-    let etags = copy.execute(&insert("3")).await?;
+    let etags = copy.execute_group(&insert("3")).await?;
     assert_eq!(etags[0].as_ref().and_then(|etag| copy.version(etag)), Some(2));
     Ok(())
 }

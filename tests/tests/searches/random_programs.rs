@@ -19,7 +19,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use futures_util::{FutureExt, future::LocalBoxFuture};
-use table_runtime::{Tables, backend::Backend};
+use table_runtime::{Tables, backend::BackendExt};
 use tests::{
     history::{History, State},
     programs::{Act, GROUPS, Kept, Outcome, Writer, prepare},
@@ -154,7 +154,7 @@ impl<S: Subject> Driver<'_, S> {
                     self.shared.log(format!("  {of} (dropped): {} never arrives", next.text));
                 }
                 Some(group) if next.is_dropped() => {
-                    let answer = self.store.backend.execute(group).await;
+                    let answer = self.store.backend.execute_group(group).await;
                     let answer = if answer.is_ok() { "done" } else { "refused" };
                     self.shared.log(format!("  {of} (dropped): {} → {answer}", next.text));
                     self.look(operation).await?;

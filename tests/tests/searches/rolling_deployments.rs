@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use futures_util::future::BoxFuture;
-use table_runtime::{Tables, ValueRef, backend::Backend};
+use table_runtime::{Tables, ValueRef, backend::BackendExt};
 use tests::{
     azurite,
     deployed::{Rows, Version},

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use futures_util::{FutureExt, future::join, poll};
 use table_runtime::{
     TableEntity, Tables,
-    backend::{AzureBackend, Backend, InMemoryBackend},
+    backend::{AzureBackend, Backend, BackendExt, Clock, InMemoryBackend, Sleep, StoreView},
     testing::{Request, Schedule, Scheduled},
 };
 use tests::plain::Plain;
@@ -106,7 +106,7 @@ async fn a_shared_backend_keeps_its_own_pause() -> Result<()> {
     let (scheduled, _) = Scheduled::new(Plain::default());
     let shared: Arc<dyn Backend> = Arc::new(scheduled);
     // The pause of a scheduled backend takes no time.
-    assert!(Backend::pause(&shared, Duration::from_hours(1)).now_or_never().is_some());
+    assert!(shared.describe().clock.sleep(Duration::from_hours(1), Sleep::Retry).now_or_never().is_some());
     Ok(())
 }
 
@@ -115,18 +115,18 @@ async fn a_sleep_waits_until_it_is_granted() -> Result<()> {
     let store = Plain::default();
     let (scheduled, schedule) = Scheduled::new(store.clone());
     let [short, long] = [5, 20].map(Duration::from_secs);
-    let (mut one, mut other) = (scheduled.sleep(short), scheduled.sleep(long));
+    let (mut one, mut other) = (scheduled.sleep(short, Sleep::Whole), scheduled.sleep(long, Sleep::Whole));
     assert!(poll!(&mut one).is_pending() && poll!(&mut other).is_pending());
     assert_eq!(waiting(&schedule), ["sleep until 5s", "sleep until 20s"]);
     assert!(!schedule.waiting()[0].request.is_write());
 
     schedule.grant(1);
     other.await;
-    assert_eq!((store.clock(), scheduled.clock()), (long, long));
+    assert_eq!((store.monotonic(), scheduled.monotonic()), (long, long));
     // It began before time passed, and so it has ended.
     schedule.grant(0);
     one.await;
-    assert_eq!(store.clock(), long);
+    assert_eq!(store.monotonic(), long);
     Ok(())
 }
 
@@ -135,16 +135,16 @@ async fn reads_of_a_snapshot_and_of_the_secondary_region_wait_too() -> Result<()
     let store = Arc::new(InMemoryBackend::new()?);
     store.create_table("Posts").await?;
     let (scheduled, schedule) = Scheduled::new(store);
-    let snapshot = scheduled.snapshot()?.context("a store in memory has snapshots")?;
-    let mut get = snapshot.get("Posts", "a", "1", None);
+    let snapshot = scheduled.view(StoreView::Snapshot)?.context("a store in memory has snapshots")?;
+    let mut get = Box::pin(snapshot.get("Posts", "a", "1", None));
     assert!(poll!(&mut get).is_pending());
     assert_eq!(waiting(&schedule), ["get of Posts(PartitionKey='a',RowKey='1')"]);
     schedule.grant(0);
     assert!(get.await?.is_none());
 
     let (scheduled, schedule) = Scheduled::new(AzureBackend::builder("acc").access_key("c2VjcmV0").build()?);
-    let secondary = scheduled.secondary_reads().context("an account has a secondary region")?;
-    let mut get = secondary.get("Posts", "a", "1", None);
+    let secondary = scheduled.view(StoreView::SecondaryReads)?.context("an account has a secondary region")?;
+    let mut get = Box::pin(secondary.get("Posts", "a", "1", None));
     assert!(poll!(&mut get).is_pending());
     // It is not granted, so it is not sent.
     assert_eq!(waiting(&schedule), ["get of Posts(PartitionKey='a',RowKey='1')"]);

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use anyhow::{Context, Result, ensure};
 use futures_util::FutureExt;
-use table_runtime::{Error, TableEntity, Tables, backend::Backend};
+use table_runtime::{Error, TableEntity, Tables, backend::BackendExt};
 use tests::{
     explore::{Crashes, Explored, Op, Progress, explore, op},
     plain::Plain,

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     DamagedProperties, ETag, Error, PropertiesRef, Result, RowId, RowRef,
-    backend::{Continuation, KeyRange, Partitions, Reader, Scan},
+    backend::{Checks, Continuation, KeyRange, Partitions, Reader, Scan},
 };
 
 /// Maximum number of rows that a page examines, so that a filter that holds for few rows cannot occupy a thread for
@@ -25,16 +25,7 @@ const BYTES: usize = 16 * 1024 * 1024;
 /// A position among the rows of a table.
 type StoredRows<'r> = Cursor<'r, &'static [u8], &'static [u8]>;
 
-/// The party that detects damage to a row's properties.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Checks {
-    /// The store, before it passes the row to the caller.
-    Store,
-    /// The caller's `read`, which gets the row by reference.
-    Reader,
-}
-
-/// Calls `read` with the row at these keys. Returns false if there is no such row.
+/// Calls `read` with the row at these keys, if it exists.
 pub(super) fn get(
     rows: &RowTable,
     table: &str,
@@ -43,7 +34,7 @@ pub(super) fn get(
     select: Option<&[&str]>,
     checks: Checks,
     read: Reader<'_>,
-) -> Result<bool> {
+) -> Result<()> {
     let is_reading = Cell::new(false);
     engine_and_caller(&is_reading, || {
         let mut space = KeySpace::new();
@@ -55,8 +46,8 @@ pub(super) fn get(
                 // A damaged key may have led the search to a wrong position. If the range search found the key, but the
                 // search for the key did not, the row is damaged.
                 Some((next, _)) if next.value() <= key => Err(damaged_at(table, next.value())),
-                Some((next, value)) => read_stored(table, next.value(), value.value()).map(|_| false),
-                None => Ok(false),
+                Some((next, value)) => read_stored(table, next.value(), value.value()).map(drop),
+                None => Ok(()),
             };
         };
         let damaged = |damage| damaged(table, partition_key, row_key, damage);
@@ -67,7 +58,7 @@ pub(super) fn get(
         is_reading.set(true);
         let done = read(RowRef { partition_key, row_key, properties, etag, timestamp });
         is_reading.set(false);
-        done.map(|()| true)
+        done
     })?
 }
 

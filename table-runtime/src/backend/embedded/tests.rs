@@ -16,8 +16,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    Condition, Operator, Properties, PropertiesRef, RowRef, Ticks, Value, ValueRef,
-    backend::{IfMatch, KeyRange, Operation, Partitions},
+    Condition, Operator, Properties, PropertiesRef, Row, RowRef, Ticks, Value, ValueRef,
+    backend::{BackendExt, IfMatch, KeyRange, Operation, Partitions, Scan},
 };
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -64,7 +64,7 @@ fn scan(partitions: Partitions, rows: KeyRange, page: u32) -> Scan {
 
 /// Writes one row of the partition `Marcus`.
 fn write(store: &dyn Backend, row_key: &'static str, action: Action) -> Result<Option<ETag>> {
-    let etags = block_on(store.execute(&group("Marcus", [(row_key, action)])))?;
+    let etags = block_on(store.execute_group(&group("Marcus", [(row_key, action)])))?;
     assert_eq!(etags.len(), 1);
     Ok(etags.into_iter().next().flatten())
 }
@@ -194,7 +194,7 @@ fn a_page_examines_a_limited_number_of_rows() {
         let operation =
             |n: i32| Operation { row_key: format!("{hundred:03}{n:02}"), action: Action::Insert(likes(hundred)) };
         let group = Group { operations: (0..100).map(operation).collect(), ..group("Marcus", []) };
-        block_on(store.execute(&group)).expect("new rows");
+        block_on(store.execute_group(&group)).expect("new rows");
     }
     let mut scan = scan(Partitions::ALL, KeyRange::ALL, 1000);
     scan.filter = Some(Condition::Compare { property: "Likes", operator: Operator::Eq, value: Value::Int32(205) });
@@ -264,7 +264,8 @@ async fn concurrent_writes_are_all_stored() {
                 for n in 0..20 {
                     let row_key = format!("{writer}-{n}");
                     let operations = vec![Operation { row_key: row_key.clone(), action: Action::Insert(likes(n)) }];
-                    let etag = store.execute(&Group { operations, ..group("Marcus", []) }).await.expect("a new row");
+                    let etag =
+                        store.execute_group(&Group { operations, ..group("Marcus", []) }).await.expect("a new row");
                     let row = store.get("Posts", "Marcus", &row_key, None).await.expect("a read");
                     let row = row.expect("a writer reads what it wrote");
                     assert_eq!((row.properties, Some(&Some(row.etag))), (likes(n), etag.first()));
@@ -289,13 +290,14 @@ async fn concurrent_writes_are_all_stored() {
 async fn only_one_of_the_writers_with_the_same_etag_wins() {
     let store = Arc::new(InMemoryBackend::new().expect("memory"));
     store.create_table("Posts").await.expect("a table");
-    let mut etag = store.execute(&group("", [("", Action::Insert(likes(0)))])).await.expect("a new row").remove(0);
+    let mut etag =
+        store.execute_group(&group("", [("", Action::Insert(likes(0)))])).await.expect("a new row").remove(0);
     for round in 1..20 {
         let writers: Vec<_> = (0..8)
             .map(|_| {
                 let (store, condition) = (Arc::clone(&store), IfMatch::ETag(etag.clone().expect("an ETag")));
                 tokio::spawn(async move {
-                    store.execute(&group("", [("", Action::Replace(likes(round), condition))])).await
+                    store.execute_group(&group("", [("", Action::Replace(likes(round), condition))])).await
                 })
             })
             .collect();
@@ -316,13 +318,13 @@ async fn a_dropped_future_does_not_stop_the_committer() {
     let store = InMemoryBackend::new().expect("memory");
     store.create_table("Posts").await.expect("a table");
     let insert = group("", [("", Action::Insert(likes(0)))]);
-    drop(store.execute(&insert));
+    drop(store.execute_group(&insert));
     assert_eq!(store.get("Posts", "", "", None).await.expect("a read"), None, "it was never polled");
-    let mut started = store.execute(&insert);
+    let mut started = Box::pin(store.execute_group(&insert));
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     let _ = started.as_mut().poll(&mut context);
     drop(started);
-    store.execute(&group("", [("1", Action::Insert(likes(1)))])).await.expect("another write");
+    store.execute_group(&group("", [("1", Action::Insert(likes(1)))])).await.expect("another write");
     assert!(store.get("Posts", "", "", None).await.expect("a read").is_some(), "it was queued before");
 }
 
@@ -340,7 +342,7 @@ fn a_waker_that_panics_does_not_stop_writes() {
     let waker = std::task::Waker::from(Arc::new(Panics));
     for row_key in ["1", "2", "3"] {
         let insert = group("Marcus", [(row_key, Action::Insert(likes(1)))]);
-        let mut begun = store.execute(&insert);
+        let mut begun = Box::pin(store.execute_group(&insert));
         // Usually the committer wakes the task. If it is faster than the poll, it wakes nobody.
         let _ = begun.as_mut().poll(&mut std::task::Context::from_waker(&waker));
         write(&store, "0", Action::Upsert(likes(0))).expect("a write of another task");
@@ -684,7 +686,7 @@ fn check_model<B: Backend>(mut store: B, reopen: impl Fn(B) -> B, steps: Vec<Ste
             Step::Group(partition_key, operations) => {
                 let operations = operations.iter().map(|it| model.operation(&partition_key, it)).collect();
                 let group = Group { table: "Posts".into(), partition_key, operations };
-                let problem = match block_on(store.execute(&group)) {
+                let problem = match block_on(store.execute_group(&group)) {
                     Ok(etags) => {
                         prop_assert_eq!(model.refusal(&group), None);
                         model.apply(&group, &etags);
@@ -743,7 +745,7 @@ proptest! {
 fn a_snapshot_sees_no_later_write_and_refuses_its_own() {
     let (folder, store) = file();
     write(&store, "1", Action::Insert(likes(1))).expect("a new row");
-    let snapshot = store.snapshot().expect("a snapshot").expect("this store has them");
+    let snapshot = store.view(StoreView::Snapshot).expect("a snapshot").expect("this store has them");
     write(&store, "2", Action::Insert(likes(2))).expect("a new row");
     block_on(store.delete_table("Posts")).expect("a deletion");
     let of = |snapshot: &Arc<dyn Backend>| {
@@ -751,7 +753,7 @@ fn a_snapshot_sees_no_later_write_and_refuses_its_own() {
         rows.iter().map(|row| row.row_key.to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(of(&snapshot), ["1"]);
-    assert_eq!(of(&snapshot.snapshot().expect("a snapshot").expect("of a snapshot")), ["1"]);
+    assert_eq!(of(&snapshot.view(StoreView::Snapshot).expect("a snapshot").expect("of a snapshot")), ["1"]);
     for refused in [block_on(snapshot.create_table("Others")), block_on(snapshot.delete_table("Posts"))] {
         assert!(matches!(refused, Err(Error::Store(_))), "{refused:?}");
     }

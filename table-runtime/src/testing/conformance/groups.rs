@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     Properties, ValueRef,
-    backend::{Action, IfMatch},
+    backend::{Action, BackendExt, IfMatch},
 };
 
 contract! { "groups":
@@ -169,7 +169,7 @@ async fn a_group_may_have_keys_of_all_kinds(table: &Table<'_>) -> Checked {
     const PARTITION: &str = "it's 50%+ä";
     let write = async |action: fn() -> Action| {
         let group = table.group(PARTITION, KEYS.map(|key| (key, action())));
-        table.backend.execute(&group).await
+        table.backend.execute_group(&group).await
     };
     write(|| Action::Insert(number(1))).await?;
     write(|| Action::Merge(number(2), IfMatch::Any)).await?;

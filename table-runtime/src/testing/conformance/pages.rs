@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Condition, Operator, RowRef, Value,
-    backend::{Action, Continuation, IfMatch, KeyRange, Page, Partitions, Scan},
+    backend::{Action, BackendExt, Continuation, IfMatch, KeyRange, Page, Partitions, Scan},
 };
 
 contract! { "pages":

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Error, RowRef, Ticks,
-    backend::{Action, IfMatch, KeyRange, Partitions, Scan},
+    backend::{Action, BackendExt, IfMatch, KeyRange, Partitions, Scan, StoreView},
 };
 
 contract! { "reads":
@@ -33,7 +33,7 @@ contract! { "reads":
 
 async fn a_snapshot_sees_no_later_write(table: &Table<'_>) -> Checked {
     table.write("r", Action::Insert(number(1))).await?;
-    let Some(snapshot) = table.backend.snapshot()? else { return Ok(()) };
+    let Some(snapshot) = table.backend.view(StoreView::Snapshot)? else { return Ok(()) };
     table.write("r", Action::Upsert(number(2))).await?;
     table.write("s", Action::Insert(number(3))).await?;
     let before = Table { backend: &*snapshot, name: table.name.clone() };
@@ -103,7 +103,7 @@ const KEYS: [&str; 14] = [
 
 async fn keys_of_all_kinds_are_found(table: &Table<'_>) -> Checked {
     for key in KEYS {
-        let write = async |action| table.backend.execute(&table.group(key, [(key, action)])).await;
+        let write = async |action| table.backend.execute_group(&table.group(key, [(key, action)])).await;
         let get = async || table.backend.get(&table.name, key, key, None).await;
         write(Action::Upsert(number(1))).await?;
         let row = some(format!("the row {key:?}"), get().await?)?;

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     ETag,
-    backend::{Action, FailedGroup, IfMatch, Reach},
+    backend::{Action, BackendExt, FailedGroup, IfMatch, Reach},
 };
 
 contract! { "spanning":
@@ -19,7 +19,7 @@ contract! { "spanning":
 
 /// Returns true if the transactions of the backend span one partition.
 fn spans_a_partition(table: &Table<'_>) -> bool {
-    table.backend.reach() == Reach::Partition
+    table.backend.describe().reach == Reach::Partition
 }
 
 /// Returns the position of the group that failed, and the outcome.
@@ -49,7 +49,7 @@ async fn a_transaction_may_span_partitions_and_tables(table: &Table<'_>) -> Chec
             other.group("p", [("new", Action::Upsert(number(3)))]),
             table.group("q", [("merged", Action::Merge(number(4), IfMatch::Any))]),
         ];
-        let etags = table.backend.execute_all(&groups).await.map_err(|failed| Failure::from(failed.error))?;
+        let etags = table.backend.execute(&groups).await.map_err(|failed| Failure::from(failed.error))?;
         let mut expected = vec![None];
         for (table, partition_key, row_key, left) in
             [(table, "p", "new", 2), (other, "p", "new", 3), (table, "q", "merged", 4)]
@@ -81,7 +81,7 @@ async fn a_spanning_transaction_that_fails_writes_nothing(table: &Table<'_>) -> 
             groups.insert(at, table.group("q", [("taken", Action::Insert(number(4)))]));
             let expected = (at, Outcome::AlreadyExists(table.id("q", "taken")));
             let what = format!("a transaction whose group {at} fails");
-            expect(&what, failure(table.backend.execute_all(&groups).await), expected)?;
+            expect(&what, failure(table.backend.execute(&groups).await), expected)?;
             expect(format!("the rows after {what}"), table.rows(&table.scan()).await?, before.clone())?;
             expect(format!("the rows of the other table after {what}"), other.rows(&other.scan()).await?, Vec::new())?;
         }
@@ -104,13 +104,13 @@ async fn a_spanning_transaction_names_the_group_that_failed(table: &Table<'_>) -
             other.group("p", [("r", Action::Replace(number(2), IfMatch::ETag(old)))]),
         ];
         let expected = (1, Outcome::ConditionNotMet(other.id("p", "r")));
-        expect("a condition of the second group", failure(table.backend.execute_all(&groups).await), expected)?;
+        expect("a condition of the second group", failure(table.backend.execute(&groups).await), expected)?;
         let groups = [
             other.group("p", [("missing", Action::Delete(IfMatch::Any))]),
             table.group("p", [("missing", Action::Delete(IfMatch::Any))]),
         ];
         let expected = (0, Outcome::NotFound(other.id("p", "missing")));
-        expect("the first of two groups that fail", failure(table.backend.execute_all(&groups).await), expected)
+        expect("the first of two groups that fail", failure(table.backend.execute(&groups).await), expected)
     })
     .await
 }
@@ -125,6 +125,6 @@ async fn a_spanning_transaction_on_a_missing_table_writes_nothing(table: &Table<
         missing.group("p", [("new", Action::Insert(number(1)))]),
     ];
     let expected = (1, Outcome::TableNotFound(missing.name.clone()));
-    expect("a transaction on a missing table", failure(table.backend.execute_all(&groups).await), expected)?;
+    expect("a transaction on a missing table", failure(table.backend.execute(&groups).await), expected)?;
     expect("the row of the other group", table.get("new").await?, None)
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::expect::{Checked, Contents, Failure, Outcome, contents, some};
 use crate::{
     ETag, Properties, Result, Row, RowId, RowRef, ValueRef,
-    backend::{Action, Backend, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
+    backend::{Action, Backend, BackendExt, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
 };
 
 /// The partition that a case writes if it needs only one.
@@ -70,7 +70,7 @@ impl<'a> Table<'a> {
         operations: impl IntoIterator<Item = (K, Action)>,
     ) -> Result<Vec<Option<ETag>>> {
         let group = self.group(PARTITION, operations);
-        self.backend.execute(&group).await
+        self.backend.execute_group(&group).await
     }
 
     /// Executes one operation. Returns the new ETag.
@@ -96,7 +96,7 @@ impl<'a> Table<'a> {
             let partition_key = rows[0].1.0.as_ref();
             for rows in rows.chunks(100) {
                 let insert = |(n, keys): &(i32, &(P, K))| (keys.1.as_ref().to_owned(), Action::Insert(number(*n)));
-                self.backend.execute(&self.group(partition_key, rows.iter().map(insert))).await?;
+                self.backend.execute_group(&self.group(partition_key, rows.iter().map(insert))).await?;
             }
         }
         Ok(())

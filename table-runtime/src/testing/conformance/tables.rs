@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     Error,
-    backend::{Action, IfMatch},
+    backend::{Action, BackendExt, IfMatch},
 };
 
 contract! { "tables":

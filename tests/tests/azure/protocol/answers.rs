@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use anyhow::{Context, Result};
 use table_runtime::{
     Error, Guid, Properties, TableEntity, Tables, Ticks, Value, ValueRef,
-    backend::{Backend, Continuation, Partitions, Scan},
+    backend::{BackendExt, Continuation, Partitions, Scan},
     property::Always,
 };
 use tests::scripted::{Answer, Scripted, Step};
@@ -328,7 +328,7 @@ async fn an_answer_that_is_too_large_is_an_error() -> Result<()> {
     }
     // A write may have been applied.
     server.then(Answer::new(202).header("Content-Type", "multipart/mixed; boundary=b").body(vec![b' '; BODY + 1]));
-    let error = service.execute(&transaction()).await.unwrap_err();
+    let error = service.execute_group(&transaction()).await.unwrap_err();
     assert!(matches!(&error, Error::OutcomeUnknown(_)), "{error:?}");
     Ok(())
 }
@@ -341,7 +341,7 @@ async fn only_the_beginning_of_an_errors_body_is_read() -> Result<()> {
     // The cut may split a character.
     answer.extend("\u{20AC}".repeat(1024 * 1024).into_bytes());
     server.then(Step::ReadAndSend(answer));
-    let error = service.execute(&insert()).await.unwrap_err();
+    let error = service.execute_group(&insert()).await.unwrap_err();
     let Error::Service(answer) = &error else { panic!("{error:?}") };
     assert_eq!((answer.status, answer.code.as_str()), (400, "InvalidInput"));
     assert!(answer.message.len() <= 64 * 1024, "{} bytes", answer.message.len());

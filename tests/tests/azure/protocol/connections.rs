@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use table_runtime::{
     Error,
-    backend::{AzureBackend, AzureBuilder, Backend},
+    backend::{AzureBackend, AzureBuilder, BackendExt},
 };
 use tests::scripted::{Answer, Scripted};
 
@@ -17,7 +17,7 @@ async fn connections_are_reused() -> Result<()> {
     for _ in 0..20 {
         server.then(Answer::new(200).json(ROW)).then(written()).then(error(404, "ResourceNotFound"));
         service.get("Posts", "p", "r", None).await?;
-        service.execute(&insert()).await?;
+        service.execute_group(&insert()).await?;
         service.get("Posts", "p", "r", None).await?;
     }
     assert_eq!((server.requests().len(), server.connections()), (60, 1));
@@ -47,7 +47,7 @@ async fn the_timeout_applies_to_a_given_client() -> Result<()> {
     assert!(!shown.contains("s3cr3t"), "{shown}");
     let service = builder(&server).http_client(client).timeout(Duration::from_millis(100)).max_attempts(1).build()?;
     server.then(written().after(Duration::from_mins(1)));
-    let error = service.execute(&insert()).await.unwrap_err();
+    let error = service.execute_group(&insert()).await.unwrap_err();
     assert!(matches!(error, Error::OutcomeUnknown(_)), "{error:?}");
     assert!(!format!("{service:?} {error:?}").contains("s3cr3t"));
     Ok(())

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use anyhow::{Context, Result};
 use table_runtime::{
     Error, Properties, Value, ValueRef,
-    backend::{Action, Backend, Group, IfMatch, Operation},
+    backend::{Action, BackendExt, Group, IfMatch, Operation},
 };
 use tests::scripted::Answer;
 
@@ -15,14 +15,14 @@ use crate::protocol::{ETAG, ROW, batch, busy, error, etag, fixture, group, numbe
 async fn quotes_are_doubled_in_addresses_and_not_in_bodies() -> Result<()> {
     let (server, service) = scripted().await?;
     server.then(written());
-    service.execute(&group([("a'b 50%+é", Action::Upsert(number()))])).await?;
+    service.execute_group(&group([("a'b 50%+é", Action::Upsert(number()))])).await?;
     let request = only(&server);
     assert_eq!(request.target, "/acc/Posts(PartitionKey='p',RowKey='a%27%27b%2050%25%2B%C3%A9')");
     let body: serde_json::Value = serde_json::from_str(&request.body)?;
     assert_eq!(body["RowKey"], "a'b 50%+é");
     server.then(batch(fixture!("transaction_done.http")));
     let two = [("a'b", Action::Upsert(number())), ("c'd", Action::Delete(IfMatch::Any))];
-    service.execute(&group(two)).await?;
+    service.execute_group(&group(two)).await?;
     let body = &server.requests()[1].body;
     assert!(body.contains("/acc/Posts(PartitionKey='p',RowKey='a%27%27b') HTTP/1.1"), "{body}");
     assert!(body.contains("/acc/Posts(PartitionKey='p',RowKey='c%27%27d') HTTP/1.1"), "{body}");
@@ -35,7 +35,7 @@ async fn a_tab_in_a_key_is_not_dropped() -> Result<()> {
     // Limits are checked before the backend. A control character that reaches it must not change the key.
     let (server, service) = scripted().await?;
     server.then(error(400, "OutOfRangeInput"));
-    service.execute(&group([("a\tb\nc", Action::Upsert(number()))])).await.unwrap_err();
+    service.execute_group(&group([("a\tb\nc", Action::Upsert(number()))])).await.unwrap_err();
     assert_eq!(only(&server).target, "/acc/Posts(PartitionKey='p',RowKey='a%09b%0Ac')");
     Ok(())
 }
@@ -56,7 +56,7 @@ async fn each_write_sends_the_documented_request() -> Result<()> {
         (Action::Delete(version()), "DELETE", row, Some(ETAG)),
     ] {
         server.then(written());
-        let etags = service.execute(&group([("r", action.clone())])).await?;
+        let etags = service.execute_group(&group([("r", action.clone())])).await?;
         assert_eq!(etags, [action.properties().map(|_| etag())]);
         let request = server.requests().pop().context("a request")?;
         assert_eq!((request.method.as_str(), request.target.as_str()), (method, target));
@@ -80,7 +80,7 @@ async fn a_transaction_has_the_format_that_the_service_reads() -> Result<()> {
         ("r5", Action::Delete(IfMatch::Any)),
     ]);
     server.then(error(400, "InvalidInput"));
-    service.execute(&five).await.unwrap_err();
+    service.execute_group(&five).await.unwrap_err();
     let request = only(&server);
     assert_eq!((request.method.as_str(), request.target.as_str()), ("POST", "/acc/$batch"));
     assert!(request.body.split("\r\n").all(|line| !line.contains(['\r', '\n'])), "line ends: {:?}", request.body);
@@ -114,7 +114,7 @@ async fn values_are_sent_with_their_types() -> Result<()> {
     server.then(written());
     let mut values = Properties::from_iter([("Whole", Value::Double(5.0)), ("Large", Value::Int64(i64::MAX))]);
     values.push("NotANumber", ValueRef::Double(f64::NAN));
-    service.execute(&group([("r", Action::Insert(values))])).await?;
+    service.execute_group(&group([("r", Action::Insert(values))])).await?;
     let body: serde_json::Value = serde_json::from_str(&only(&server).body)?;
     assert_eq!(
         (&body["Whole@odata.type"], &body["NotANumber@odata.type"]),
@@ -142,11 +142,11 @@ async fn a_transaction_of_too_many_bytes_is_not_sent() -> Result<()> {
             })
             .collect(),
     };
-    let error = service.execute(&large(32)).await.unwrap_err();
+    let error = service.execute_group(&large(32)).await.unwrap_err();
     assert!(matches!(&error, Error::Limit(limit) if limit.limit == "4194304 bytes"), "{error:?}");
     assert_eq!(server.connections(), 0);
     server.then(busy()).then(busy()).then(busy());
-    let error = service.execute(&large(31)).await.unwrap_err();
+    let error = service.execute_group(&large(31)).await.unwrap_err();
     assert!(matches!(error, Error::Service(_)), "{error:?}");
     Ok(())
 }
@@ -157,7 +157,7 @@ async fn an_answer_with_a_malformed_etag_is_an_error() -> Result<()> {
     let write = group([("r", Action::Upsert(number()))]);
     for malformed in ["*", "none", "W/*", "\"a\", \"b\""] {
         server.then(Answer::new(204).header("ETag", malformed));
-        let error = service.execute(&write).await.unwrap_err();
+        let error = service.execute_group(&write).await.unwrap_err();
         assert!(matches!(&error, Error::OutcomeUnknown(_)) && error.to_string().contains("ETag"), "{error:?}");
 
         let escaped = malformed.replace('"', "\\\"");

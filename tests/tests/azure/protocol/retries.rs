@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result};
 use table_runtime::{
     Error, RowNow, TableEntity, Tables,
-    backend::{Action, AzureBackend, Backend, IfMatch},
+    backend::{Action, AzureBackend, BackendExt, IfMatch},
 };
 use tests::scripted::{Answer, Scripted, Step};
 use tracing::{Level, instrument::WithSubscriber};
@@ -42,7 +42,7 @@ async fn a_write_with_a_lost_answer_is_not_repeated_and_its_outcome_is_unknown()
             let (server, service) = scripted().await?;
             // A repeated request would get this valid answer.
             server.then(step.clone()).then(written());
-            let error = service.execute(&write).await.unwrap_err();
+            let error = service.execute_group(&write).await.unwrap_err();
             let Error::OutcomeUnknown(unknown) = &error else { panic!("{what}, {}: {error:?}", write.name()) };
             assert_eq!(unknown.operation, write.name(), "{what}");
             assert_eq!(unknown.row.row_key, write.operations[0].row_key);
@@ -69,7 +69,7 @@ async fn the_outcome_of_a_transaction_with_an_unreadable_answer_is_unknown() -> 
     ] {
         let (server, service) = scripted().await?;
         server.then(answer).then(batch(done));
-        let error = service.execute(&transaction()).await.unwrap_err();
+        let error = service.execute_group(&transaction()).await.unwrap_err();
         assert!(matches!(&error, Error::OutcomeUnknown(_)), "{what}: {error:?}");
         assert_eq!(server.left(), 1, "{what}: it was sent again");
     }
@@ -78,7 +78,7 @@ async fn the_outcome_of_a_transaction_with_an_unreadable_answer_is_unknown() -> 
     server.then(batch(done));
     let three =
         group([("a", Action::Upsert(number())), ("b", Action::Delete(IfMatch::Any)), ("c", Action::Upsert(number()))]);
-    let error = service.execute(&three).await.unwrap_err();
+    let error = service.execute_group(&three).await.unwrap_err();
     assert!(matches!(&error, Error::OutcomeUnknown(_)), "{error:?}");
     Ok(())
 }
@@ -93,11 +93,11 @@ async fn a_write_that_was_refused_before_it_was_read_is_repeated() -> Result<()>
         if write.operations.len() > 1 {
             let service = builder(&server).max_attempts(4).build()?;
             server.then(batch(&inner)).then(batch(fixture!("transaction_done.http")));
-            service.execute(&write).await?;
+            service.execute_group(&write).await?;
             assert_eq!(server.requests().len(), 4);
         } else {
             server.then(written());
-            service.execute(&write).await?;
+            service.execute_group(&write).await?;
             assert_eq!(server.requests().len(), 3, "{}", write.name());
         }
     }
@@ -156,7 +156,7 @@ async fn the_number_of_attempts_is_limited() -> Result<()> {
     for _ in 0..4 {
         server.then(busy());
     }
-    let error = service.execute(&insert()).await.unwrap_err();
+    let error = service.execute_group(&insert()).await.unwrap_err();
     let Error::Service(answer) = &error else { panic!("{error:?}") };
     assert_eq!(
         (answer.status, answer.code.as_str(), answer.message.as_str()),
@@ -171,29 +171,29 @@ async fn the_wait_is_as_long_as_the_service_asks() -> Result<()> {
     let (server, service) = scripted().await?;
     let begin = Instant::now();
     server.then(busy().header("Retry-After", "1")).then(written());
-    service.execute(&insert()).await?;
+    service.execute_group(&insert()).await?;
     assert!(begin.elapsed() >= Duration::from_secs(1), "{:?}", begin.elapsed());
 
     let begin = Instant::now();
     server.then(Answer::new(429).header("x-ms-retry-after-ms", "700")).then(written());
-    service.execute(&insert()).await?;
+    service.execute_group(&insert()).await?;
     assert!(begin.elapsed() >= Duration::from_millis(700), "{:?}", begin.elapsed());
 
     // The header may also hold a time, in whole seconds, at which the request may be sent again.
     let begin = Instant::now();
     let at = azure_core::date::to_rfc1123(&(time::OffsetDateTime::now_utc() + Duration::from_secs(2)));
     server.then(busy().header("Retry-After", &at)).then(written());
-    service.execute(&insert()).await?;
+    service.execute_group(&insert()).await?;
     assert!(begin.elapsed() >= Duration::from_millis(900), "{at}: {:?}", begin.elapsed());
     for past_or_unclear in ["Sun, 06 Nov 1994 08:49:37 GMT", "soon"] {
         server.then(busy().header("Retry-After", past_or_unclear)).then(written());
-        service.execute(&insert()).await?;
+        service.execute_group(&insert()).await?;
     }
 
     // The time is longer than allowed, so there is neither a wait nor an early attempt.
     let begin = Instant::now();
     server.then(busy().header("Retry-After", "3600")).then(written());
-    let error = service.execute(&insert()).await.unwrap_err();
+    let error = service.execute_group(&insert()).await.unwrap_err();
     assert!(matches!(&error, Error::Service(answer) if answer.code == "ServerBusy"), "{error:?}");
     assert!(begin.elapsed() < Duration::from_secs(1));
     assert_eq!(server.left(), 1);
@@ -253,7 +253,7 @@ async fn a_write_without_a_connection_is_repeated() -> Result<()> {
         anyhow::Ok(server)
     };
     let group = insert();
-    let (etags, server) = tokio::join!(service.execute(&group), later);
+    let (etags, server) = tokio::join!(service.execute_group(&group), later);
     assert_eq!(etags?, [Some(etag())]);
     only(&server?);
     Ok(())
@@ -264,7 +264,7 @@ async fn a_write_that_never_got_a_connection_wrote_nothing() -> Result<()> {
     let endpoint = format!("http://{}/acc", unused_address()?);
     let service = AzureBackend::builder("acc").access_key(KEY).endpoint(endpoint).max_attempts(2).build()?;
     for write in writes() {
-        let error = service.execute(&write).await.unwrap_err();
+        let error = service.execute_group(&write).await.unwrap_err();
         let Error::NoAnswer { reason, .. } = &error else { panic!("{error:?}") };
         assert!(reason.starts_with("no connection"), "{reason}");
     }

@@ -5,7 +5,7 @@ use std::{net::TcpListener, sync::Arc, time::Duration};
 use anyhow::{Context, Result};
 use table_runtime::{
     Error, Stored, TableEntity, Tables,
-    backend::{AzureBackend, AzureBuilder, Backend},
+    backend::{AzureBackend, AzureBuilder, Backend, BackendExt, StoreView},
 };
 use tests::scripted::{Answer, Request, Scripted, Step};
 
@@ -56,7 +56,7 @@ impl Regions {
     }
 
     fn reader(&self) -> Result<Arc<dyn Backend>> {
-        self.builder().build()?.secondary_reads().context("the address of the secondary region")
+        self.builder().build()?.view(StoreView::SecondaryReads)?.context("the address of the secondary region")
     }
 
     fn tables(&self) -> Result<Tables> {
@@ -106,7 +106,8 @@ async fn without_a_connection_the_secondary_region_is_read() -> Result<()> {
     let secondary = Scripted::start().await?;
     let unused = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?;
     let builder = AzureBackend::builder("acc").access_key(KEY).endpoint(format!("http://{unused}/acc"));
-    let reader = builder.secondary_endpoint(secondary.endpoint()).max_attempts(1).build()?.secondary_reads();
+    let reader =
+        builder.secondary_endpoint(secondary.endpoint()).max_attempts(1).build()?.view(StoreView::SecondaryReads)?;
     secondary.then(row());
     assert!(reader.context("an address")?.get("Posts", "p", "r", None).await?.is_some());
     Ok(())
@@ -134,7 +135,7 @@ async fn writes_and_other_handles_never_use_the_secondary_region() -> Result<()>
     let (service, reader) = (regions.builder().build()?, regions.reader()?);
     for write in writes() {
         regions.primary.then(busy());
-        reader.execute(&write).await.unwrap_err();
+        reader.execute_group(&write).await.unwrap_err();
     }
     regions.primary.then(busy()).then(busy()).then(busy()).then(busy());
     reader.create_table("Posts").await.unwrap_err();
@@ -148,7 +149,7 @@ async fn writes_and_other_handles_never_use_the_secondary_region() -> Result<()>
 #[tokio::test]
 async fn the_primary_region_is_tried_again_with_retries_only_if_it_did_not_fail_shortly_before() -> Result<()> {
     let regions = Regions::start().await?;
-    let reader = regions.builder().max_attempts(3).build()?.secondary_reads().context("an address")?;
+    let reader = regions.builder().max_attempts(3).build()?.view(StoreView::SecondaryReads)?.context("an address")?;
     let read = async || reader.get("Posts", "p", "r", None).await;
     regions.primary.then(busy()).then(busy()).then(busy()).then(busy());
     regions.secondary.then(row()).then(row());

@@ -15,7 +15,7 @@ use azure_core_1::credentials::{self, TokenCredential, TokenRequestOptions};
 use futures_util::future::join_all;
 use table_runtime::{
     Error,
-    backend::{AccessToken, AzureBackend, Backend},
+    backend::{AccessToken, AzureBackend, BackendExt},
 };
 use tests::scripted::{Answer, Scripted};
 use tokio::sync::watch;
@@ -88,7 +88,7 @@ async fn a_token_is_requested_once_and_sent_with_every_request() -> Result<()> {
     for write in writes() {
         let answer = if write.operations.len() > 1 { batch(fixture!("transaction_done.http")) } else { written() };
         server.then(answer);
-        service.execute(&write).await?;
+        service.execute_group(&write).await?;
     }
     server.then(row()).then(Answer::new(201).json("{}")).then(Answer::new(204));
     service.get("Posts", "p", "r", None).await?;
@@ -215,7 +215,7 @@ async fn a_source_that_fails_is_an_error_and_nothing_is_sent() -> Result<()> {
         // The call that takes so long is ended, and the next request begins another one.
         "the token source gave no token within 50ms",
     ] {
-        let error = service.execute(&insert()).await.unwrap_err();
+        let error = service.execute_group(&insert()).await.unwrap_err();
         let Error::NoAnswer { reason, .. } = &error else { panic!("{error:?}") };
         assert!(reason.contains(expected), "{reason}");
         assert!(!format!("{error:?}").contains("t0k3n"), "{error:?}");
@@ -231,7 +231,7 @@ async fn a_request_whose_token_is_refused_is_sent_once_more_with_another_one() -
         let (server, source) = (Scripted::start().await?, Source::default());
         let service = service(&server, source.answers(async |n| Ok(token(n, HOUR))))?;
         server.then(refused()).then(if write.operations.len() > 1 { done() } else { written() });
-        service.execute(&write).await?;
+        service.execute_group(&write).await?;
         assert_eq!(authorizations(&server), ["Bearer t0k3n-1", "Bearer t0k3n-2"], "{}", write.name());
         let bodies: Vec<_> = server.requests().into_iter().map(|request| (request.target, request.body)).collect();
         assert_eq!(bodies[0], bodies[1]);
@@ -278,14 +278,14 @@ async fn a_second_401_is_an_error() -> Result<()> {
     let (server, source) = (Scripted::start().await?, Source::default());
     let twice = service(&server, source.answers(async |n| Ok(token(n, HOUR))))?;
     server.then(refused()).then(refused()).then(batch(fixture!("transaction_done.http")));
-    let error = twice.execute(&transaction()).await.unwrap_err();
+    let error = twice.execute_group(&transaction()).await.unwrap_err();
     assert_eq!((status(&error), server.left()), (expected.clone(), 1));
 
     // The source has no other token.
     let (server, source) = (Scripted::start().await?, Source::default());
     let same = service(&server, source.answers(async |_| Ok(token(1, HOUR))))?;
     server.then(refused()).then(written());
-    let error = same.execute(&insert()).await.unwrap_err();
+    let error = same.execute_group(&insert()).await.unwrap_err();
     assert_eq!((status(&error), server.left(), source.calls()), (expected.clone(), 1, 2));
 
     // The source fails. The error has the service's answer and the reason.
@@ -293,7 +293,7 @@ async fn a_second_401_is_an_error() -> Result<()> {
     let answer = |n| async move { if n == 1 { Ok(token(n, HOUR)) } else { Err("the login has expired".into()) } };
     let failing = service(&server, source.answers(answer))?;
     server.then(refused()).then(written());
-    let error = failing.execute(&insert()).await.unwrap_err();
+    let error = failing.execute_group(&insert()).await.unwrap_err();
     assert_eq!((status(&error), server.left()), (expected, 1));
     assert!(error.to_string().contains("no other token: the token source failed: the login has expired"), "{error}");
     assert!(!format!("{error:?}").contains("t0k3n"), "{error:?}");
@@ -304,7 +304,7 @@ async fn a_second_401_is_an_error() -> Result<()> {
 async fn other_credentials_are_not_tried_again_after_a_401() -> Result<()> {
     let (server, service) = scripted().await?;
     server.then(refused()).then(written());
-    let error = service.execute(&insert()).await.unwrap_err();
+    let error = service.execute_group(&insert()).await.unwrap_err();
     assert!(matches!(&error, Error::Service(answer) if answer.status == 401), "{error:?}");
     only(&server);
     Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use table_runtime::{
     Error, Finding, Progress, Row, Stored, TableEntity,
-    backend::{Action, Backend, IfMatch},
+    backend::{Action, BackendExt, IfMatch},
 };
 use tests::{
     depth::Depth,

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use futures_util::TryStreamExt;
 use table_runtime::{
     Error, Finding, Properties, TableEntity, ValueRef,
-    backend::{Action, Backend, Group, Operation},
+    backend::{Action, BackendExt, Group, Operation},
 };
 use tests::stores::{Kind, Store};
 use tokio::sync::mpsc;
@@ -48,7 +48,7 @@ async fn load_chairs(store: &Store, count: u32) -> Result<Vec<Finding>> {
             }
         }
         let group = Group { table: "Chairs".into(), partition_key: "Sales".into(), operations };
-        store.backend.execute(&group).await?;
+        store.backend.execute_group(&group).await?;
     }
     Ok(missing)
 }

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use anyhow::{Context, Result};
 use table_runtime::{
     Error, Properties, TableEntity, Tables, ValueRef,
-    backend::{Action, Backend, Group, IfMatch, Operation},
+    backend::{Action, BackendExt, Group, IfMatch, Operation},
 };
 use tests::stores::Store;
 
@@ -63,7 +63,7 @@ async fn all_rows_of_a_long_list_are_read(store: &Store) -> Result<()> {
     assert_eq!((ids(&page.entities), page.next), (vec![14, 15], None));
 
     let delete = Action::Delete(IfMatch::Any);
-    store.backend.execute(&group("Employees", ("Sales", "~2~book-smith"), delete)).await?;
+    store.backend.execute_group(&group("Employees", ("Sales", "~2~book-smith"), delete)).await?;
     let error = query().all(tables).await.expect_err("a row is missing");
     assert!(error.to_string().contains("`IndexedRows`: expected as many rows of the list"), "{error}");
     Ok(())
@@ -178,7 +178,7 @@ async fn a_list_with_a_missing_row_can_be_written(store: &Store) -> Result<()> {
     let row_key = format!("namesakes-{}", first.last_name.to_lowercase());
     let operations = vec![Operation { row_key, action: Action::Merge(rows, IfMatch::Any) }];
     let group = Group { table: "People".into(), partition_key: first.team.clone(), operations };
-    store.backend.execute(&group).await?;
+    store.backend.execute_group(&group).await?;
     let mut stored = Person::key(&first.team, first.id).get(tables).await?.expect("it was inserted");
     stored.last_name = "Other".into();
     tables.update(&mut stored).await?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use table_runtime::{
     Error, Finding, Guid, Projection, Properties, RowId, TableEntity, ValueRef,
-    backend::{Action, Backend, IfMatch},
+    backend::{Action, BackendExt, IfMatch},
 };
 use tests::stores::Store;
 

@@ -1,12 +1,15 @@
 //! Employees with an index of every scope and content. The rows are written with the backend, so that a case can store
 //! rows that no completed write leaves.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
 use table_runtime::{
-    ETag, Holds, LayoutInfo, PartInfo, Row, TableEntity, Value,
-    backend::{Action, Backend, BoxFuture, Continuation, Group, Operation, Page, Scan},
+    Holds, LayoutInfo, PartInfo, TableEntity, Value,
+    backend::{
+        Action, Backend, BackendExt, BoxFuture, Continuation, Description, Group, Operation, Reach, ReadRequest,
+        ReadTarget, Reader, StoreView, TableRequest, Written,
+    },
 };
 use tests::{isolated::Isolated, stores::Store};
 
@@ -110,7 +113,7 @@ pub(crate) async fn put(
     properties: Vec<(&'static str, Value)>,
 ) -> Result<()> {
     let action = Action::Upsert(properties.into_iter().collect());
-    Ok(backend.execute(&group(table, (partition_key, row_key), action)).await.map(drop)?)
+    Ok(backend.execute_group(&group(table, (partition_key, row_key), action)).await.map(drop)?)
 }
 
 pub(crate) fn group(table: &'static str, (partition_key, row_key): (&str, &str), action: Action) -> Group {
@@ -251,45 +254,35 @@ pub(crate) struct Meddling {
 }
 
 impl Backend for Meddling {
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
-        self.inner.create_table(table)
+    fn describe(&self) -> Description<'_> {
+        Description { reach: Reach::Partition, ..self.inner.describe() }
     }
 
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
-        self.inner.delete_table(table)
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, table_runtime::Result<Vec<String>>> {
+        self.inner.tables(request)
     }
 
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, table_runtime::Result<Vec<String>>> {
-        self.inner.list_tables(prefix)
-    }
-
-    fn get<'a>(
+    fn read<'a>(
         &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, table_runtime::Result<Option<Row>>> {
+        request: ReadRequest<'a>,
+        reader: Reader<'a>,
+    ) -> BoxFuture<'a, table_runtime::Result<Option<Continuation>>> {
         Box::pin(async move {
-            if row_key == self.row_key {
+            if matches!(request.target, ReadTarget::Row { row_key, .. } if row_key == self.row_key) {
                 let writes = self.writes.lock().map(|mut writes| std::mem::take(&mut *writes)).unwrap_or_default();
                 for write in writes {
-                    self.inner.execute(&write).await?;
+                    self.inner.execute_group(&write).await?;
                 }
             }
-            self.inner.get(table, partition_key, row_key, select).await
+            self.inner.read(request, reader).await
         })
     }
 
-    fn query<'a>(
-        &'a self,
-        scan: &'a Scan,
-        from: Option<&'a Continuation>,
-    ) -> BoxFuture<'a, table_runtime::Result<Page>> {
-        self.inner.query(scan, from)
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
+        self.inner.execute(groups)
     }
 
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, table_runtime::Result<Vec<Option<ETag>>>> {
-        self.inner.execute(group)
+    fn view(&self, _: StoreView) -> table_runtime::Result<Option<Arc<dyn Backend>>> {
+        Ok(None)
     }
 }

@@ -1,11 +1,14 @@
 //! Races: many writers that want one value.
 
-use std::future::Future;
+use std::{future::Future, sync::Arc};
 
 use anyhow::{Result, ensure};
 use table_runtime::{
-    ETag, Error, Row, RowId, Stored, TableEntity, Tables,
-    backend::{Action, Backend, BoxFuture, Continuation, Group, Page, Scan},
+    Error, RowId, Stored, TableEntity, Tables,
+    backend::{
+        Action, Backend, BoxFuture, Continuation, Description, Group, Operation, Reach, ReadRequest, Reader, StoreView,
+        TableRequest, Written,
+    },
 };
 use tests::stores::{Kind, Store};
 use tokio::task::JoinSet;
@@ -265,45 +268,38 @@ async fn a_list_takes_concurrent_inserts(store: &Store) -> Result<()> {
 struct Contested<B>(B);
 
 impl<B: Backend> Backend for Contested<B> {
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
-        self.0.create_table(table)
+    fn describe(&self) -> Description<'_> {
+        Description { reach: Reach::Partition, ..self.0.describe() }
     }
 
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
-        self.0.delete_table(table)
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, table_runtime::Result<Vec<String>>> {
+        self.0.tables(request)
     }
 
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, table_runtime::Result<Vec<String>>> {
-        self.0.list_tables(prefix)
-    }
-
-    fn get<'a>(
+    fn read<'a>(
         &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, table_runtime::Result<Option<Row>>> {
-        self.0.get(table, partition_key, row_key, select)
+        request: ReadRequest<'a>,
+        reader: Reader<'a>,
+    ) -> BoxFuture<'a, table_runtime::Result<Option<Continuation>>> {
+        self.0.read(request, reader)
     }
 
-    fn query<'a>(
-        &'a self,
-        scan: &'a Scan,
-        from: Option<&'a Continuation>,
-    ) -> BoxFuture<'a, table_runtime::Result<Page>> {
-        self.0.query(scan, from)
-    }
-
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, table_runtime::Result<Vec<Option<ETag>>>> {
-        match &*group.operations {
-            [claim] if group.table == "GuestsByName" && matches!(claim.action, Action::Insert(_)) => {
-                let (partition_key, row_key) = (group.partition_key.clone(), claim.row_key.clone());
-                let row = RowId { table: group.table.to_string(), partition_key, row_key };
-                Box::pin(async move { Err(Error::AlreadyExists(Box::new(row))) })
-            }
-            _ => self.0.execute(group),
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
+        match groups {
+            [Group { table, partition_key, operations }] if table == "GuestsByName" => match &**operations {
+                [Operation { row_key, action: Action::Insert(_) }] => {
+                    let (partition_key, row_key) = (partition_key.clone(), row_key.clone());
+                    let row = RowId { table: table.to_string(), partition_key, row_key };
+                    Box::pin(async move { Err(Error::AlreadyExists(Box::new(row)).into()) })
+                }
+                _ => self.0.execute(groups),
+            },
+            _ => self.0.execute(groups),
         }
+    }
+
+    fn view(&self, _: StoreView) -> table_runtime::Result<Option<Arc<dyn Backend>>> {
+        Ok(None)
     }
 }
 

@@ -11,7 +11,7 @@ use proptest::{
 };
 use table_runtime::{
     Copied, Error, Properties, Stored, Tables, ValueRef,
-    backend::{Action, Backend, IfMatch},
+    backend::{Action, BackendExt, IfMatch},
 };
 use tests::stores::{Kind, Store};
 use tokio::{runtime::Handle, task::block_in_place};

@@ -6,7 +6,7 @@
 use anyhow::{Context, Result, ensure};
 use table_runtime::{
     Error, Finding, Projection, Properties, TableEntity, Tables, ValueRef,
-    backend::{Action, Backend},
+    backend::{Action, BackendExt},
 };
 use tests::stores::Store;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use table_runtime::{
     Error, KeyPart, Properties, Property, TableEntity, Tables, ValueRef,
-    backend::{Action, Backend, IfMatch},
+    backend::{Action, BackendExt, IfMatch},
 };
 use tests::stores::{Kind, Store};
 

@@ -1,7 +1,7 @@
 //! Recorded layouts: a program that would not find the stored rows is refused.
 
 use anyhow::{Result, ensure};
-use table_runtime::{Error, TableEntity, backend::Backend};
+use table_runtime::{Error, TableEntity, backend::BackendExt};
 use tests::stores::{Kind, Store};
 use time::OffsetDateTime;
 

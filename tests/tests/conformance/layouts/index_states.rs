@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use table_runtime::{Error, TableEntity, Tables, backend::Backend};
+use table_runtime::{Error, TableEntity, Tables, backend::BackendExt};
 use tests::stores::Store;
 
 crate::conformance! {

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use futures_util::poll;
 use table_runtime::{
     Error, Guid, Row, Stored, TableEntity, Tables, ValueRef,
-    backend::{Action, Backend},
+    backend::{Action, BackendExt},
     testing::{Request, Scheduled},
 };
 use tests::{

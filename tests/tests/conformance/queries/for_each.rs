@@ -7,7 +7,7 @@ use std::{borrow::Cow, sync::Arc};
 use anyhow::Result;
 use table_runtime::{
     EntityGroup, Error, Projection, Stored, TableEntity, Value,
-    backend::{Action, Backend as _, Group, IfMatch, Operation},
+    backend::{Action, BackendExt as _, Group, IfMatch, Operation},
 };
 use tests::stores::Store;
 
@@ -365,7 +365,7 @@ async fn rows_before_a_damaged_one_are_passed(store: &Store) -> Result<()> {
     let action = Action::Merge([("Cover", Value::Int32(1))].into_iter().collect(), IfMatch::Any);
     let operations = vec![Operation { row_key: third.row_key.clone(), action }];
     let partition_key = "A".to_owned();
-    store.backend.execute(&Group { table: "Books".into(), partition_key, operations }).await?;
+    store.backend.execute_group(&Group { table: "Books".into(), partition_key, operations }).await?;
     let mut numbers = Vec::new();
     let query = Book::by_key("A").select::<Whole<'_>>();
     let Err(Error::Property(error)) = query.for_each(tables, |book| numbers.push(book.number)).await else {
@@ -384,7 +384,7 @@ async fn rows_that_no_reader_sees_are_not_passed(store: &Store) -> Result<()> {
     let pending = [("IndexPending", Value::String("x".into()))].into_iter().collect();
     let operations = vec![Operation { row_key: first.row_key.clone(), action: Action::Merge(pending, IfMatch::Any) }];
     let partition_key = "A".to_owned();
-    store.backend.execute(&Group { table: "Books".into(), partition_key, operations }).await?;
+    store.backend.execute_group(&Group { table: "Books".into(), partition_key, operations }).await?;
     macro_rules! numbers {
         ($query:expr) => {{
             let (mut whole, mut borrowed) = (Vec::new(), Vec::new());

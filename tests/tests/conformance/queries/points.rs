@@ -1,7 +1,7 @@
 //! Reading one row.
 
 use anyhow::Result;
-use table_runtime::{Error, Point, Stored};
+use table_runtime::{Error, Point, Stored, backend::BackendExt};
 use tests::stores::Store;
 
 use crate::fixtures::{Article, Detail, Flag, Post, Sensor, Word, at};
@@ -67,7 +67,7 @@ async fn a_constant_key_is_a_point(store: &Store) -> Result<()> {
         partition_key: "u".into(),
         operations: vec![neighbour],
     };
-    table_runtime::backend::Backend::execute(&store.backend, &group).await?;
+    store.backend.execute_group(&group).await?;
     assert_eq!(Detail::scan().all(&store.tables).await?.len(), 1);
 
     let flag = Flag { name: "Beta".into(), on: true };

@@ -5,8 +5,11 @@ use std::sync::{Arc, Mutex};
 use anyhow::Result;
 use futures_util::TryStreamExt as _;
 use table_runtime::{
-    ETag, Projection, TableEntity, Tables,
-    backend::{Backend, BoxFuture, Continuation, Group, Page, Scan},
+    Projection, TableEntity, Tables,
+    backend::{
+        Backend, BackendExt, BoxFuture, Continuation, Description, Group, Reach, ReadRequest, ReadTarget, Reader,
+        StoreView, TableRequest, Written,
+    },
 };
 use tests::{isolated::Isolated, stores::Store};
 use time::OffsetDateTime;
@@ -54,40 +57,32 @@ impl Recording {
 }
 
 impl Backend for Recording {
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
-        self.inner.create_table(table)
+    fn describe(&self) -> Description<'_> {
+        Description { reach: Reach::Partition, ..self.inner.describe() }
     }
 
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
-        self.inner.delete_table(table)
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, table_runtime::Result<Vec<String>>> {
+        self.inner.tables(request)
     }
 
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, table_runtime::Result<Vec<String>>> {
-        self.inner.list_tables(prefix)
-    }
-
-    fn get<'a>(
+    fn read<'a>(
         &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, table_runtime::Result<Option<table_runtime::Row>>> {
-        self.record(select);
-        self.inner.get(table, partition_key, row_key, select)
+        request: ReadRequest<'a>,
+        reader: Reader<'a>,
+    ) -> BoxFuture<'a, table_runtime::Result<Option<Continuation>>> {
+        self.record(match request.target {
+            ReadTarget::Row { select, .. } => select,
+            ReadTarget::Page { scan, .. } => scan.select.as_deref(),
+        });
+        self.inner.read(request, reader)
     }
 
-    fn query<'a>(
-        &'a self,
-        scan: &'a Scan,
-        from: Option<&'a Continuation>,
-    ) -> BoxFuture<'a, table_runtime::Result<Page>> {
-        self.record(scan.select.as_deref());
-        self.inner.query(scan, from)
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
+        self.inner.execute(groups)
     }
 
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, table_runtime::Result<Vec<Option<ETag>>>> {
-        self.inner.execute(group)
+    fn view(&self, _: StoreView) -> table_runtime::Result<Option<Arc<dyn Backend>>> {
+        Ok(None)
     }
 }
 
@@ -370,8 +365,8 @@ async fn projections_skip_other_kinds_and_pending_entities(store: &Store) -> Res
         let operations = vec![Operation { row_key: format!("id-{id:010}"), action }];
         Group { table: "Employees".into(), partition_key: "Sales".to_owned(), operations }
     };
-    store.backend.execute(&patch(1, "IndexPending", table_runtime::Value::String("x".into()))).await?;
-    store.backend.execute(&patch(2, "EntityType", table_runtime::Value::String("Other".into()))).await?;
+    store.backend.execute_group(&patch(1, "IndexPending", table_runtime::Value::String("x".into()))).await?;
+    store.backend.execute_group(&patch(2, "EntityType", table_runtime::Value::String("Other".into()))).await?;
     let query = || Employee::by_key("Sales").select::<Pay>();
     assert_eq!(query().all(tables).await?, [employee(3).into()]);
     assert_eq!((query().count(tables).await?, query().take(1).count(tables).await?), (1, 1));
@@ -483,7 +478,7 @@ async fn cross_partition_index_rows_are_returned_unchecked_on_request(store: &St
             action: table_runtime::backend::Action::Delete(table_runtime::backend::IfMatch::Any),
         }],
     };
-    store.backend.execute(&removed).await?;
+    store.backend.execute_group(&removed).await?;
     assert_eq!(Employee::by_city("Bern").select::<Pay>().all(tables).await?.len(), 2);
     assert_eq!(Employee::by_city("Bern").select_unchecked::<Pay>().all(tables).await?.len(), 3);
     Ok(())

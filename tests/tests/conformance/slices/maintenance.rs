@@ -8,8 +8,11 @@ use std::{
 use anyhow::{Context, Result};
 use futures_util::StreamExt;
 use table_runtime::{
-    ETag, Error, Finding, Properties, Result as TableResult, Row, TableEntity, Tables,
-    backend::{Action, Backend, BoxFuture, Continuation, Group, Page, Scan},
+    Error, Finding, Properties, Result as TableResult, TableEntity, Tables,
+    backend::{
+        Action, Backend, BackendExt, BoxFuture, Continuation, Description, Group, Reach, ReadRequest, Reader,
+        StoreView, TableRequest, Written,
+    },
 };
 use tests::{isolated::Isolated, stores::Store};
 use time::macros::datetime;
@@ -77,52 +80,42 @@ impl Deleting {
 }
 
 impl Backend for Deleting {
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, TableResult<bool>> {
+    fn describe(&self) -> Description<'_> {
+        Description { reach: Reach::Partition, ..self.inner.describe() }
+    }
+
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, TableResult<Vec<String>>> {
         Box::pin(async move {
-            self.refuse(table)?;
-            self.inner.create_table(table).await
+            if let TableRequest::Create(table) | TableRequest::Delete(table) = request {
+                self.refuse(table)?;
+            }
+            self.inner.tables(request).await
         })
     }
 
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, TableResult<bool>> {
-        Box::pin(async move {
-            self.refuse(table)?;
-            self.inner.delete_table(table).await
-        })
-    }
-
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, TableResult<Vec<String>>> {
-        self.inner.list_tables(prefix)
-    }
-
-    fn get<'a>(
+    fn read<'a>(
         &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, TableResult<Option<Row>>> {
+        request: ReadRequest<'a>,
+        reader: Reader<'a>,
+    ) -> BoxFuture<'a, TableResult<Option<Continuation>>> {
         Box::pin(async move {
-            self.refuse(table)?;
-            self.inner.get(table, partition_key, row_key, select).await
+            self.refuse(request.target.table())?;
+            self.inner.read(request, reader).await
         })
     }
 
-    fn query<'a>(&'a self, scan: &'a Scan, from: Option<&'a Continuation>) -> BoxFuture<'a, TableResult<Page>> {
-        Box::pin(async move {
-            self.refuse(&scan.table)?;
-            self.inner.query(scan, from).await
-        })
-    }
-
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, TableResult<Vec<Option<ETag>>>> {
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
         Box::pin(async move {
             // The service answers a write as if the table were missing.
-            if self.refuse(&group.table).is_err() {
-                return Err(Error::TableNotFound(group.table.to_string()));
+            match groups.iter().find(|group| self.refuse(&group.table).is_err()) {
+                Some(group) => Err(Error::TableNotFound(group.table.to_string()).into()),
+                None => self.inner.execute(groups).await,
             }
-            self.inner.execute(group).await
         })
+    }
+
+    fn view(&self, _: StoreView) -> TableResult<Option<Arc<dyn Backend>>> {
+        Ok(None)
     }
 }
 

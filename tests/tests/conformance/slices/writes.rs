@@ -1,7 +1,7 @@
 //! Writes to slices: an entity is stored in the table of its year, month or day.
 
 use anyhow::Result;
-use table_runtime::{Error, Stored, TableEntity, backend::Backend};
+use table_runtime::{Error, Stored, TableEntity, backend::BackendExt};
 use tests::stores::Store;
 use time::{Duration, OffsetDateTime, macros::datetime};
 

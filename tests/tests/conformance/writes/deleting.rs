@@ -8,8 +8,11 @@ use std::{
 use anyhow::Result;
 use futures_util::stream;
 use table_runtime::{
-    ETag, Error, Row, Stored, TableEntity, Tables,
-    backend::{Action, Backend, BoxFuture, Continuation, FailedGroup, Group, Page, Reach, Scan},
+    Error, Stored, TableEntity, Tables,
+    backend::{
+        Action, Backend, BoxFuture, Continuation, Description, Group, ReadRequest, Reader, StoreView, TableRequest,
+        Written,
+    },
 };
 use tests::{isolated::Isolated, stores::Store};
 
@@ -167,52 +170,31 @@ impl Overtaken {
 }
 
 impl Backend for Overtaken {
-    fn create_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
-        self.store.create_table(table)
+    fn describe(&self) -> Description<'_> {
+        self.store.describe()
     }
 
-    fn delete_table<'a>(&'a self, table: &'a str) -> BoxFuture<'a, table_runtime::Result<bool>> {
-        self.store.delete_table(table)
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, table_runtime::Result<Vec<String>>> {
+        self.store.tables(request)
     }
 
-    fn list_tables<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, table_runtime::Result<Vec<String>>> {
-        self.store.list_tables(prefix)
-    }
-
-    fn get<'a>(
+    fn read<'a>(
         &'a self,
-        table: &'a str,
-        partition_key: &'a str,
-        row_key: &'a str,
-        select: Option<&'a [&'static str]>,
-    ) -> BoxFuture<'a, table_runtime::Result<Option<Row>>> {
-        self.store.get(table, partition_key, row_key, select)
+        request: ReadRequest<'a>,
+        reader: Reader<'a>,
+    ) -> BoxFuture<'a, table_runtime::Result<Option<Continuation>>> {
+        self.store.read(request, reader)
     }
 
-    fn query<'a>(
-        &'a self,
-        scan: &'a Scan,
-        from: Option<&'a Continuation>,
-    ) -> BoxFuture<'a, table_runtime::Result<Page>> {
-        self.store.query(scan, from)
-    }
-
-    fn execute<'a>(&'a self, group: &'a Group) -> BoxFuture<'a, table_runtime::Result<Vec<Option<ETag>>>> {
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
         Box::pin(async move {
-            self.overtake(std::slice::from_ref(group)).await?;
-            self.store.execute(group).await
+            self.overtake(groups).await?;
+            self.store.execute(groups).await
         })
     }
 
-    fn reach(&self) -> Reach {
-        self.store.reach()
-    }
-
-    fn execute_all<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Result<Vec<Option<ETag>>, FailedGroup>> {
-        Box::pin(async move {
-            self.overtake(groups).await.map_err(|error| FailedGroup { group: 0, error })?;
-            self.store.execute_all(groups).await
-        })
+    fn view(&self, _: StoreView) -> table_runtime::Result<Option<Arc<dyn Backend>>> {
+        Ok(None)
     }
 }
 

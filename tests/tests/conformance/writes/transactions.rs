@@ -3,7 +3,7 @@
 use anyhow::Result;
 use table_runtime::{
     Error, Stored, TableEntity,
-    backend::{Action, Backend, Group, IfMatch, Operation},
+    backend::{Action, BackendExt, Group, IfMatch, Operation},
 };
 use tests::stores::Store;
 
@@ -188,7 +188,7 @@ async fn a_transaction_succeeds_despite_a_missing_index_row(store: &Store) -> Re
     let [mut alice, mut bob] = members(store, &["Alice", "Bob"]).await?.try_into().expect("two");
     let action = Action::Delete(IfMatch::Any);
     let operations = vec![Operation { row_key: "name-alice".into(), action }];
-    store.backend.execute(&Group { table: "Members".into(), partition_key: "chess".into(), operations }).await?;
+    store.backend.execute_group(&Group { table: "Members".into(), partition_key: "chess".into(), operations }).await?;
     alice.name = "Bob".into();
     bob.name = "Alice".into();
     tables.transaction().update(&mut alice).update(&mut bob).commit().await?;

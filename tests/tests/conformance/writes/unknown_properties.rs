@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 use table_runtime::{
     Error, Point, Properties, Stored, TableEntity, Tables, Ticks, Value, ValueRef,
-    backend::{Action, Backend, BoxFuture, IfMatch},
+    backend::{Action, BackendExt, BoxFuture, IfMatch},
 };
 use tests::stores::{Kind, Store};
 use time::macros::datetime;
