@@ -185,22 +185,12 @@ async fn create(tables: &Tables, schema: Schema, options: Options) -> Result<()>
         let mut version = catalog.version().cloned();
         let is_changed = !change.is_empty() || !absent.missing.is_empty() || catalog.is_looking();
         if is_changed {
-            if catalog.head.is_none() && tables.leases().has_names() {
-                // It was deleted since the handle has read it.
-                tables.create_catalog().await?;
-            }
-            let records = change.inserted.iter().chain(change.updated.iter().map(|record| &**record));
-            let records: Vec<_> = records.cloned().collect();
-            let Some(changed) = tables.change_catalog(catalog, change).await? else {
+            let Some((head, written)) = write_change(tables, schema, catalog, change).await? else {
                 tables.pause_catalog(&mut delays).await?;
                 continue;
             };
-            version = changed.head;
-            let written = records.into_iter().zip(changed.records).filter(|(record, _)| record.state == State::Ready);
-            kept.extend(written.filter_map(|(record, version)| {
-                let layout = entity.layouts.iter().find(|layout| layout.name == record.name)?;
-                Some(Relied { id: schema.id(layout), record: Stored::new(record, version?) })
-            }));
+            version = head;
+            kept.extend(written);
         }
         if waits {
             let records = tables.catalog().await?.records;
@@ -232,6 +222,29 @@ async fn create(tables: &Tables, schema: Schema, options: Options) -> Result<()>
         }
         return Ok(());
     }
+}
+
+/// Writes the change. Returns the head's new version, and the written records of the entity that are ready; `None` if the
+/// catalog has changed since it was read.
+async fn write_change(
+    tables: &Tables,
+    schema: Schema,
+    catalog: &Catalog,
+    change: CatalogChange,
+) -> Result<Option<(Option<ETag>, Vec<Relied>)>> {
+    if catalog.head.is_none() && tables.leases().has_names() {
+        // It was deleted since the handle has read it.
+        tables.create_catalog().await?;
+    }
+    let records = change.inserted.iter().chain(change.updated.iter().map(|record| &**record));
+    let records: Vec<_> = records.cloned().collect();
+    let Some(changed) = tables.change_catalog(catalog, change).await? else { return Ok(None) };
+    let written = records.into_iter().zip(changed.records).filter(|(record, _)| record.state == State::Ready);
+    let relied = written.filter_map(|(record, version)| {
+        let layout = schema.layouts.iter().find(|layout| layout.name == record.name)?;
+        Some(Relied { id: schema.id(layout), record: Stored::new(record, version?) })
+    });
+    Ok(Some((changed.head, relied.collect())))
 }
 
 /// Compares, and looks up what the comparison has to know. The inner error is that of a program that is refused.

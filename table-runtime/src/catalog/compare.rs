@@ -27,6 +27,23 @@ pub(crate) struct Options {
     pub(crate) is_target: bool,
 }
 
+/// What is recorded of the entity that a program has.
+struct Known<'a> {
+    /// Records whose rows are gone, and that do not fit the entity.
+    forgotten: Vec<RecordVersion>,
+    /// The record of the primary key.
+    primary: Option<&'a ReadRecord>,
+    /// Name under which the entity is recorded.
+    name: String,
+    facts: Facts,
+}
+
+impl Known<'_> {
+    fn keeps(&self, record: &ReadRecord) -> bool {
+        !self.forgotten.contains(&version(record))
+    }
+}
+
 /// A record in one version. The records that one transaction writes can have one ETag.
 #[derive(Debug, PartialEq)]
 pub(crate) struct RecordVersion {
@@ -149,45 +166,19 @@ impl<'a> Comparison<'a> {
     /// Returns an error if the program would not find stored rows, if its rows could be taken for those of another
     /// entity, if it would write entities without rows in a ready index, and if the entity was moved.
     pub(crate) fn decide(&self) -> Result<Decision> {
-        let forgotten = self.forgotten();
-        let kept = |record: &&ReadRecord| !forgotten.contains(&version(record));
-        let left = self.primary().filter(|record| self.is_left(record));
-        let primary = self.primary().filter(kept).filter(|record| !self.is_left(record));
-        // A place that was left keeps its record, under its name.
-        let again = left.filter(|left| self.is_replaced(left));
-        let name = primary.or(again).map_or(self.entity.entity, |record| &record.entity).to_owned();
-        if let Some(primary) = primary {
-            self.check_primary(primary)?;
-        } else {
-            self.check_told_apart(kept)?;
-            self.check_names(kept)?;
-        }
-        for layout in self.entity.layouts {
-            let is_other =
-                |record: &&ReadRecord| record.table.eq_ignore_ascii_case(layout.table) && !self.is_own(record, &name);
-            for record in self.catalog.records.iter().filter(kept).filter(is_other) {
-                self.check_collision(layout, record)?;
-            }
-        }
-        if let Some(look) = self.check_rows(primary)? {
+        let known = self.known();
+        self.check_entity(&known)?;
+        if let Some(look) = self.check_rows(known.primary)? {
             return Ok(Decision::Look(look));
         }
-
-        let came = again.map_or(0, |left| left.facts.came.saturating_add(1));
-        let facts = primary.or(again).map(|primary| primary.facts.clone()).unwrap_or_default();
-        let facts = match again {
-            // The names stay, so that programs with any of them find the record.
-            Some(_) => Facts { came, names: facts.names, structs: facts.structs, ..Facts::default() },
-            None => facts,
-        };
-        let (mut change, mut ready) = (CatalogChange::default(), Vec::new());
+        let (name, mut change, mut ready) = (known.name.clone(), CatalogChange::default(), Vec::new());
         for layout in self.entity.layouts.iter().skip(1) {
-            let found = self.index(&name, layout.name).filter(|record| kept(record));
+            let found = self.index(&name, layout.name).filter(|record| known.keeps(record));
             if let Some(record) = found {
                 self.check_index(layout, record)?;
-                self.check_defaults(layout, &facts, &name)?;
+                self.check_defaults(layout, &known.facts, &name)?;
             }
-            let Some(state) = self.state(layout, primary, found)? else {
+            let Some(state) = self.state(layout, known.primary, found)? else {
                 return Ok(Decision::Look(Look::ForEntities));
             };
             match found {
@@ -199,16 +190,62 @@ impl<'a> Comparison<'a> {
                 Some(_) => {}
             }
         }
-        let (waits, without) = self.add_missing_indexes(primary, kept, &mut change)?;
-        let lost = self.lost_indexes().into_iter().filter(|record| kept(record) && !self.is_own(record, &name));
+        let (waits, without) = self.add_missing_indexes(&known, &mut change)?;
+        let lost = self.lost_indexes().into_iter().filter(|record| known.keeps(record) && !self.is_own(record, &name));
         change.updated.extend(lost.map(|record| with_state(record, State::Building)));
+        ready.extend(self.add_primary(known, &without, &mut change));
+        Ok(Decision::Change(Decided { change, ready, name, waits }))
+    }
 
-        let facts = self.facts(facts, &forgotten, &without, &change);
+    /// Returns what is recorded of the entity.
+    fn known(&self) -> Known<'a> {
+        let forgotten = self.forgotten();
+        let (left, primary) = self.primary().into_iter().partition::<Vec<_>, _>(|record| self.is_left(record));
+        let primary = primary.into_iter().find(|record| !forgotten.contains(&version(record)));
+        // A place that was left keeps its record, under its name.
+        let replaced = left.into_iter().find(|left| self.is_replaced(left));
+        let name = primary.or(replaced).map_or(self.entity.entity, |record| &record.entity).to_owned();
+        let facts = match (primary, replaced) {
+            (Some(primary), _) => primary.facts.clone(),
+            // The names stay, so that programs with any of them find the record.
+            (None, Some(left)) => {
+                let Facts { names, structs, came, .. } = left.facts.clone();
+                Facts { names, structs, came: came.saturating_add(1), ..Facts::default() }
+            }
+            (None, None) => Facts::default(),
+        };
+        Known { forgotten, primary, name, facts }
+    }
+
+    /// Checks that the entity is the recorded one, or a new one that can be distinguished from those that are recorded.
+    fn check_entity(&self, known: &Known<'a>) -> Result<()> {
+        if let Some(primary) = known.primary {
+            self.check_primary(primary)?;
+        } else {
+            self.check_told_apart(known)?;
+            self.check_names(known)?;
+        }
+        for layout in self.entity.layouts {
+            let is_other = |record: &&ReadRecord| {
+                record.table.eq_ignore_ascii_case(layout.table) && !self.is_own(record, &known.name)
+            };
+            for record in self.kept(known).filter(is_other) {
+                self.check_collision(layout, record)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the record of the primary key to the change, and the removal of what is forgotten. Returns the record if the
+    /// program relies on it as it is.
+    fn add_primary(&self, known: Known<'a>, without: &BTreeSet<String>, change: &mut CatalogChange) -> Option<Relied> {
+        let Known { forgotten, primary, name, facts } = known;
+        let facts = self.facts(facts, &forgotten, without, change);
+        let mut relied = None;
         match primary {
             Some(primary) if primary.facts == facts => {
-                if primary.state == State::Ready {
-                    ready.push(Relied { id: self.own_id(), record: primary.to_stored() });
-                }
+                let is_ready = primary.state == State::Ready;
+                relied = is_ready.then(|| Relied { id: self.own_id(), record: primary.to_stored() });
             }
             Some(primary) => {
                 let mut primary = primary.to_stored();
@@ -222,7 +259,7 @@ impl<'a> Comparison<'a> {
                 change.inserted.push(record);
             }
         }
-        for record in self.catalog.records.iter().filter(|record| !kept(record)) {
+        for record in self.catalog.records.iter().filter(|record| forgotten.contains(&version(record))) {
             // A record that is written again under its keys needs no removal.
             let is_same =
                 |new: &Record| (&new.table, &new.name) == (&record.table, &record.name) && new.is_of_entity(record);
@@ -235,7 +272,12 @@ impl<'a> Comparison<'a> {
                 }
             }
         }
-        Ok(Decision::Change(Decided { change, ready, name, waits }))
+        relied
+    }
+
+    /// Returns the records that are not forgotten.
+    fn kept<'k>(&self, known: &'k Known<'_>) -> impl Iterator<Item = &'a ReadRecord> + use<'a, 'k> {
+        self.catalog.records.iter().filter(|record| known.keeps(record))
     }
 
     fn id(&self, layout: &'static LayoutInfo) -> LayoutId {
@@ -258,8 +300,9 @@ impl<'a> Comparison<'a> {
     /// Returns the record of an index of the entity, which is recorded under this name. The index may have been moved to
     /// another table.
     fn index(&self, entity: &str, index: &str) -> Option<&'a ReadRecord> {
-        let is_it = |record: &&ReadRecord| !record.is_primary() && self.is_own(record, entity) && record.name == index;
-        self.catalog.records.iter().find(is_it)
+        let is_index =
+            |record: &&ReadRecord| !record.is_primary() && self.is_own(record, entity) && record.name == index;
+        self.catalog.records.iter().find(is_index)
     }
 
     /// Checks whether the record is that of an entity of this name in another table.
@@ -373,11 +416,11 @@ impl<'a> Comparison<'a> {
     }
 
     /// Checks that no recorded entity of the table has rows that could be taken for those of this new one.
-    fn check_told_apart(&self, kept: impl Fn(&&ReadRecord) -> bool) -> Result<()> {
+    fn check_told_apart(&self, known: &Known<'a>) -> Result<()> {
         let of_table = |record: &&ReadRecord| {
             record.is_primary() && record.is_of_table(self.entity.layouts[0].table) && !record.facts.dropped
         };
-        let mut primaries = self.catalog.records.iter().filter(kept).filter(of_table);
+        let mut primaries = self.kept(known).filter(of_table);
         let Some(record) = primaries.find(|record| !self.is_told_apart(record)) else { return Ok(()) };
         let (other, entity) = (&record.entity, self.entity.entity);
         let mut changes =
@@ -393,12 +436,12 @@ impl<'a> Comparison<'a> {
 
     /// Checks that this new entity is not a recorded one whose table or kind was changed in the struct: none of its rows
     /// would be found.
-    fn check_names(&self, kept: impl Fn(&&ReadRecord) -> bool) -> Result<()> {
+    fn check_names(&self, known: &Known<'a>) -> Result<()> {
         if self.options.is_target {
             return Ok(());
         }
         let (entity, table) = (self.entity.entity, self.entity.layouts[0].table);
-        if let Some(record) = self.catalog.records.iter().filter(&kept).find(|record| self.is_elsewhere(record)) {
+        if let Some(record) = self.kept(known).find(|record| self.is_elsewhere(record)) {
             let Record { entity: other, entity_table: from, .. } = &***record;
             let changes = format!("`{other}` is recorded in the table `{from}`, and this struct is in `{table}`");
             let advice = format!(
@@ -412,9 +455,9 @@ impl<'a> Comparison<'a> {
         let has_struct = |record: &&ReadRecord| {
             let is_here = record.is_primary() && record.is_of_table(table) && record.state != State::Gone;
             let facts = &record.facts;
-            is_here && (facts.structs.contains(name) || facts.names.iter().any(|known| known == name))
+            is_here && (facts.structs.contains(name) || facts.names.iter().any(|other| other == name))
         };
-        if let Some(record) = self.catalog.records.iter().filter(&kept).find(has_struct) {
+        if let Some(record) = self.kept(known).find(has_struct) {
             let other = &record.entity;
             let changes = format!("the struct `{name}` is recorded as `{other}`, and its kind is now `{entity}`");
             let advice = format!(
@@ -594,15 +637,10 @@ impl<'a> Comparison<'a> {
 
     /// Decides about recorded indexes that the struct does not have. Returns true if one of them is leaving, and the
     /// indexes without which this program writes entities from now on.
-    fn add_missing_indexes(
-        &self,
-        primary: Option<&ReadRecord>,
-        kept: impl Fn(&&ReadRecord) -> bool,
-        change: &mut CatalogChange,
-    ) -> Result<(bool, BTreeSet<String>)> {
+    fn add_missing_indexes(&self, known: &Known<'_>, change: &mut CatalogChange) -> Result<(bool, BTreeSet<String>)> {
         let (mut waits, mut without) = (false, BTreeSet::new());
-        let Some(primary) = primary else { return Ok((false, without)) };
-        for record in self.catalog.indexes(primary).filter(kept) {
+        let Some(primary) = known.primary else { return Ok((false, without)) };
+        for record in self.catalog.indexes(primary).filter(|record| known.keeps(record)) {
             if self.entity.layouts.iter().any(|layout| layout.name == record.name) {
                 continue;
             }

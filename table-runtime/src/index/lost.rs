@@ -21,22 +21,22 @@ pub(super) async fn resolve(
     leases: &HeldLeases,
     reason: String,
 ) -> Result<Vec<Option<ETag>>> {
-    let now = first.write.row_now(first.keys).await;
+    let found = first.write.row_now(first.keys).await;
     let others = planned.get(1..).unwrap_or_default();
     let mut reads: Vec<BoxFuture<'_, Result<Proof>>> = Vec::with_capacity(others.len());
     for other in others {
         reads.push(Box::pin(async move {
-            let now = if other.leaves_id() { Some(other.write.row_now(other.keys).await) } else { None };
-            Ok(now.map_or(Proof::None, |now| other.proof(&now)))
+            let found = if other.leaves_id() { Some(other.write.row_now(other.keys).await) } else { None };
+            Ok(found.map_or(Proof::None, |found| other.proof(&found)))
         }));
     }
-    let mut proofs = vec![first.proof(&now)];
+    let mut proofs = vec![first.proof(&found)];
     proofs.extend(pacing::concurrently(reads).await?);
     if proofs.iter().all(|proof| matches!(proof, Proof::None)) {
-        return Err(unknown(first, planned, groups, (reason, now)));
+        return Err(unknown(first, planned, groups, (reason, found)));
     }
     if let Err(reason) = leases.renewed(first).await {
-        return Err(unknown(first, planned, groups, (format!("it was applied, and {reason}"), now)));
+        return Err(unknown(first, planned, groups, (format!("it was applied, and {reason}"), found)));
     }
     let etag = |proof| if let Proof::Version(etag) = proof { Some(etag) } else { None };
     Ok(proofs.into_iter().map(etag).collect())
@@ -44,14 +44,14 @@ pub(super) async fn resolve(
 
 /// Returns the error of a transaction that may have been applied.
 #[cold]
-fn unknown(first: &Planned<'_>, planned: &[Planned<'_>], groups: &[Group], (reason, now): (String, RowNow)) -> Error {
+fn unknown(first: &Planned<'_>, planned: &[Planned<'_>], groups: &[Group], (reason, found): (String, RowNow)) -> Error {
     let row = first.row_id();
     let operation = match (planned, groups) {
         ([_], _) => first.action.name(),
         (_, [group]) => group.name(),
         _ => "transaction",
     };
-    Box::new(OutcomeUnknownError { operation, row, reason, now }).into()
+    Box::new(OutcomeUnknownError { operation, row, reason, now: found }).into()
 }
 
 /// What a row proves about a write whose answer was lost.
@@ -70,8 +70,8 @@ impl Planned<'_> {
     }
 
     /// Returns what the row, as it was read, proves about this write.
-    fn proof(&self, now: &RowNow) -> Proof {
-        let RowNow::Present(row) = now else { return Proof::None };
+    fn proof(&self, found: &RowNow) -> Proof {
+        let RowNow::Present(row) = found else { return Proof::None };
         let id = Some(ValueRef::Guid(self.write.id));
         let is_own = self.leaves_id() && row.properties.get(WRITE_ID) == id && pending(row).is_none();
         let is_as_written = match &self.action {

@@ -75,7 +75,7 @@ fn key(
     let mut key = layout.prefix.clone();
     for (at, part) in layout.parts.iter().enumerate() {
         let last = at + 1 == layout.parts.len();
-        let escape = Escape { last, separator: separator.and_then(|it| u8::try_from(it).ok()) };
+        let escape = Escape { last, separator: separator.and_then(|separator| u8::try_from(separator).ok()) };
         let mut text = KeyBuffer::new();
         write(part, escape, &mut text)?;
         key.push_str(text.as_str());
@@ -96,7 +96,7 @@ fn encode_known(
 ) -> Option<()> {
     let of_field = || partition.iter().chain(row).filter(|known| known.field == part.field);
     let known =
-        of_field().find(|known| known.is_whole).or_else(|| of_field().find(|it| it.encoding == part.encoding))?;
+        of_field().find(|known| known.is_whole).or_else(|| of_field().find(|known| known.encoding == part.encoding))?;
     if !known.is_whole && known.is_number {
         // The number of a bucket does not depend on its place.
         out.push_str(&known.value);

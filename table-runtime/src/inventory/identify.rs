@@ -129,7 +129,7 @@ fn decode(layout: &RecordedKey, key: &str, separator: Option<char>) -> Option<Ve
             }
             (_, None) => return None,
         };
-        let escape = Escape { last: is_last, separator: separator.and_then(|it| u8::try_from(it).ok()) };
+        let escape = Escape { last: is_last, separator: separator.and_then(|separator| u8::try_from(separator).ok()) };
         let encoding = part.parsed()?;
         let value = encoding.decode(&part.kind, text, escape).ok()?;
         let (field, is_whole, is_number) = (part.field.clone(), !encoding.is_lossy(), encoding.hash.is_some());

@@ -340,7 +340,7 @@ impl<F: FnMut(RecordedFinding)> Verification<'_, F> {
             Holds::Pointer | Holds::List => 0,
             Holds::Include => self
                 .hasher
-                .properties(properties.filter(|(name, _)| index.included.iter().any(|it| it == name)))
+                .properties(properties.filter(|(name, _)| index.included.iter().any(|included| included == name)))
                 .finish(),
             Holds::Copy => {
                 let newest = entity.properties.values().next_back();

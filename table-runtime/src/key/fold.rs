@@ -77,11 +77,11 @@ mod tests {
     #[test]
     fn folding_does_not_depend_on_context() {
         let fold = |text: &str, fold: fn(char) -> Folded| -> String {
-            let one = |character| match fold(character) {
+            let folded = |character| match fold(character) {
                 Folded::One(one) => one.to_string(),
                 Folded::Many(many) => many.to_owned(),
             };
-            text.chars().map(one).collect()
+            text.chars().map(folded).collect()
         };
         assert_eq!(fold("ΟΔΟΣ", lower), "οδοσ");
         assert_eq!(fold("Straße", upper), "STRASSE");

@@ -22,8 +22,9 @@ impl<K: Kind, const N: usize, Of: Encode<K>> Encode<K> for Hash<N, Of> {
         let bucket = KeyBuffer::with_scratch(|out| {
             Of::write(value, Escape::part(true), out).ok().map(|()| XxHash3_64::oneshot(out.after(0)) % N as u64)
         });
-        let digit =
-            |number: u64, digit: u8| Some(number * 10 + u64::from(digit.checked_sub(b'0').filter(|it| *it < 10)?));
+        let digit = |number: u64, digit: u8| {
+            Some(number * 10 + u64::from(digit.checked_sub(b'0').filter(|digit| *digit < 10)?))
+        };
         text.len() == width(N) && bucket.is_some() && text.bytes().try_fold(0, digit) == bucket
     }
 }

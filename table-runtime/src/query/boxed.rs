@@ -220,12 +220,12 @@ impl<T: Send + 'static> BoxedRows<T> {
                 return Ok(usize::from(counts && point::exists(&self.plan, tables, self.is_match).await?));
             };
             let (mut source, mut count) = (Source::new(&self.plan, tables, reached)?.for_count(), 0);
-            let mut one = |found: &FoundRow<'_>| {
+            let mut visit = |found: &FoundRow<'_>| {
                 let counts = (self.is_match)(found)?;
                 count += usize::from(counts);
                 Ok(counts)
             };
-            while source.next(&mut one).await? {}
+            while source.next(&mut visit).await? {}
             Ok(count)
         }))
     }

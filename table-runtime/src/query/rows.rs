@@ -382,12 +382,12 @@ impl<V, P, A> Rows<V, P, A> {
         let source = self.source(tables).map(Source::for_count);
         Box::pin(observed(running, async move {
             let (mut source, mut count) = (source?, 0);
-            let mut one = |found: &FoundRow<'_>| {
+            let mut visit = |found: &FoundRow<'_>| {
                 let counts = is_match::<V>(found)?;
                 count += usize::from(counts);
                 Ok(counts)
             };
-            while source.next(&mut one).await? {}
+            while source.next(&mut visit).await? {}
             Ok(count)
         }))
     }

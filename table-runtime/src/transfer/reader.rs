@@ -133,11 +133,11 @@ impl RowReader {
             catalogs: Vec::new(),
         };
         if let Some(table) = table {
-            let is_it = |name: &String| name.eq_ignore_ascii_case(&table);
+            let is_named = |name: &String| name.eq_ignore_ascii_case(&table);
             // The service ignores case, except in a list.
-            let mut found = reader.backend.list_tables(&table).await?.into_iter().find(is_it);
+            let mut found = reader.backend.list_tables(&table).await?.into_iter().find(is_named);
             if found.is_none() {
-                found = reader.backend.list_tables("").await?.into_iter().find(is_it);
+                found = reader.backend.list_tables("").await?.into_iter().find(is_named);
             }
             reader.tables.push_back(found.ok_or(Error::TableNotFound(table))?);
             return Ok(reader);

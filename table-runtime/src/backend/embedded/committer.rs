@@ -157,7 +157,8 @@ impl CommitterState {
 
     /// Carries out a batch of requests in one transaction and answers them.
     fn commit(&mut self, batch: Vec<QueuedTask>) {
-        let (mut tasks, senders): (Vec<_>, Vec<_>) = batch.into_iter().map(|it| (it.task, it.answer)).unzip();
+        let (mut tasks, senders): (Vec<_>, Vec<_>) =
+            batch.into_iter().map(|waiting| (waiting.task, waiting.answer)).unzip();
         let done = match self.published.failure() {
             Some(reason) => Err(Stop::Before(reason)),
             None => engine(|| self.try_commit(&mut tasks)).unwrap_or_else(|reason| {
@@ -399,8 +400,10 @@ mod tests {
             "written",
         ];
         assert_eq!(answers.iter().map(word).collect::<Vec<_>>(), expected);
-        let times: Vec<_> =
-            answers.iter().filter_map(|it| if let Ok(TaskDone::Written(at)) = it { Some(at) } else { None }).collect();
+        let times: Vec<_> = answers
+            .iter()
+            .filter_map(|answer| if let Ok(TaskDone::Written(at)) = answer { Some(at) } else { None })
+            .collect();
         assert!(times.is_sorted_by(|left, right| left < right));
         let snapshot = state.published.take().expect("a snapshot");
         assert_eq!(snapshot.names().beginning_with(""), ["pOSTS"]);
@@ -511,7 +514,7 @@ mod tests {
                 answers.iter().map(outcome).collect::<Vec<_>>(),
                 each.map(|answer| outcome(&answer)).collect::<Vec<_>>()
             );
-            let times: Vec<_> = answers.iter().map(|it| if let Ok(TaskDone::Written(at)) = it { Some(*at) } else { None }).collect();
+            let times: Vec<_> = answers.iter().map(|answer| if let Ok(TaskDone::Written(at)) = answer { Some(*at) } else { None }).collect();
             prop_assert!(times.iter().flatten().is_sorted_by(|left, right| left < right));
             let rows = all_rows(&together);
             for ((table_name, partition_key, row_key), (timestamp, _)) in &rows {

@@ -162,7 +162,9 @@ fn write(
             [first, ..] => {
                 let mut gap = rows.lower_bound_mut(Bound::Included(first.key(transactions)))?;
                 // An absent row cannot be removed, so each of these operations has a value.
-                for (operation, value) in run.iter().filter_map(|it| Some((it, it.value(transactions)?))) {
+                for (operation, value) in
+                    run.iter().filter_map(|operation| Some((operation, operation.value(transactions)?)))
+                {
                     gap.insert_before(operation.key(transactions), value)?;
                 }
                 gap.close()?;

@@ -95,10 +95,10 @@ impl Prepared {
 
     /// Adds the operations of a group, of which the first one has this position.
     fn add(&mut self, group: &Group, first: usize) {
-        let keys = group.operations.iter().map(|it| group.partition_key.len() + 1 + it.row_key.len());
+        let keys = group.operations.iter().map(|operation| group.partition_key.len() + 1 + operation.row_key.len());
         self.keys.reserve(keys.sum());
-        let values = group.operations.iter().filter_map(|it| it.action.properties());
-        self.values.reserve(values.map(|it| stored_value::OVERHEAD + it.as_bytes().len()).sum());
+        let values = group.operations.iter().filter_map(|operation| operation.action.properties());
+        self.values.reserve(values.map(|value| stored_value::OVERHEAD + value.as_bytes().len()).sum());
         self.operations.reserve(group.operations.len());
         for (at, operation) in group.operations.iter().enumerate() {
             let (key, value) = (self.keys.len(), self.values.len());
@@ -143,7 +143,9 @@ impl Prepared {
     /// Returns a hash for each row that the operations concern.
     pub(super) fn row_hashes(&self) -> impl Iterator<Item = u64> {
         let table = XxHash3_64::oneshot(self.table.to_ascii_lowercase().as_bytes());
-        self.operations.iter().map(move |it| XxHash3_64::oneshot_with_seed(table, &self.keys[it.key.clone()]))
+        self.operations
+            .iter()
+            .map(move |operation| XxHash3_64::oneshot_with_seed(table, &self.keys[operation.key.clone()]))
     }
 
     /// Returns the key of an operation's row.

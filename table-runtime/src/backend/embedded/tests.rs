@@ -684,7 +684,8 @@ fn check_model<B: Backend>(mut store: B, reopen: impl Fn(B) -> B, steps: Vec<Ste
     for step in steps {
         match step {
             Step::Group(partition_key, operations) => {
-                let operations = operations.iter().map(|it| model.operation(&partition_key, it)).collect();
+                let operations =
+                    operations.iter().map(|operation| model.operation(&partition_key, operation)).collect();
                 let group = Group { table: "Posts".into(), partition_key, operations };
                 let problem = match block_on(store.execute_group(&group)) {
                     Ok(etags) => {

@@ -66,7 +66,7 @@ pub(crate) async fn export(store: &Store, export: &Export, out: &mut impl Write)
 /// Returns the format of a file with this name.
 pub(crate) fn by_extension(path: Option<&Path>) -> Format {
     let extension = path.and_then(Path::extension);
-    if extension.is_some_and(|it| it.eq_ignore_ascii_case("csv")) { Format::Csv } else { Format::Ndjson }
+    if extension.is_some_and(|name| name.eq_ignore_ascii_case("csv")) { Format::Csv } else { Format::Ndjson }
 }
 
 fn selection(export: &Export) -> Selection {
@@ -80,7 +80,7 @@ fn selection(export: &Export) -> Selection {
 /// Opens the output at the position where an export continues. Refuses to replace a file.
 fn open(path: &Path, begun: u64, may_exist: bool) -> Result<File, Failure> {
     let failed = |error| Failure::store(format!("{}: {error}", path.display()));
-    if begun == 0 && !(may_exist && path.metadata().is_ok_and(|it| it.len() == 0)) {
+    if begun == 0 && !(may_exist && path.metadata().is_ok_and(|file| file.len() == 0)) {
         if path.exists() {
             return Err(Failure::input(format!("{} exists; delete it, or choose another name", path.display())));
         }
@@ -168,7 +168,7 @@ impl Transfer {
 
 /// Checks that each property has a column. On the service, a row may have been written after the columns were found.
 fn check(row: &TableRow, columns: &[Column]) -> Result<(), Failure> {
-    match row.properties.iter().map(|(name, value)| csv::column(name, value)).find(|it| !columns.contains(it)) {
+    match row.properties.iter().map(|(name, value)| csv::column(name, value)).find(|column| !columns.contains(column)) {
         None => Ok(()),
         Some((name, edm_type)) => {
             let row = row.id();

@@ -195,7 +195,7 @@ fn part(texts: &[&str], is_last: bool, separator: Option<char>) -> Part {
             _ => {}
         }
     }
-    let escape = Escape { last: is_last, separator: separator.and_then(|it| u8::try_from(it).ok()) };
+    let escape = Escape { last: is_last, separator: separator.and_then(|separator| u8::try_from(separator).ok()) };
     let is_plain = all(&|text| <Plain as Decode<kind::Text>>::read(text, escape).is_ok());
     if is_plain { Part::Text } else { Part::Raw }
 }
