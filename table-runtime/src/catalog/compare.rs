@@ -230,7 +230,7 @@ impl<'a> Comparison<'a> {
                 record.table.eq_ignore_ascii_case(layout.table) && !self.is_own(record, &known.name)
             };
             for record in self.kept(known).filter(is_other) {
-                self.check_collision(layout, record)?;
+                check_collision(layout, record)?;
             }
         }
         Ok(())
@@ -343,7 +343,7 @@ impl<'a> Comparison<'a> {
             // The record of a place that was left refuses old programs.
             record.facts.dropped
                 || layouts.all(|layout| {
-                    !layout.table.eq_ignore_ascii_case(&record.table) || self.check_collision(layout, record).is_ok()
+                    !layout.table.eq_ignore_ascii_case(&record.table) || check_collision(layout, record).is_ok()
                 }) && (primary.is_some() || !record.is_primary() || self.is_told_apart(record))
         };
         let elsewhere: Vec<_> = self.elsewhere().into_iter().map(|record| version(record)).collect();
@@ -383,7 +383,7 @@ impl<'a> Comparison<'a> {
             }
             State::Leaving | State::Gone => {
                 let moved = record.facts.moved.as_ref();
-                let to = moved.map(|place| place.to_string()).unwrap_or_default();
+                let to = moved.map(ToString::to_string).unwrap_or_default();
                 Err(Error::EntityMoved { table, entity, to })
             }
         }
@@ -476,16 +476,6 @@ impl<'a> Comparison<'a> {
     fn is_told_apart(&self, record: &ReadRecord) -> bool {
         let (own, was) = (recorded(self.entity, &self.entity.layouts[0]), &record.layout);
         told_apart(&own, was) && !differ_in_implied_prefix(&own, was)
-    }
-
-    /// Checks that rows of the layout cannot have the keys of another entity's rows in the same table.
-    fn check_collision(&self, layout: &'static LayoutInfo, record: &ReadRecord) -> Result<()> {
-        if record.facts.dropped || !KeyPattern::recorded(&record.layout).may_collide(KeyPattern::of(layout)) {
-            return Ok(());
-        }
-        let (table, layout) = (layout.table.to_owned(), layout.name);
-        let (entity, other_layout) = (record.entity.clone(), record.name.clone());
-        Err(Box::new(RowsCollideError { table, layout, entity, other_layout }).into())
     }
 
     /// Checks that the program can read the rows that are there, as far as one of them shows it, and that no rows are at the
@@ -763,6 +753,16 @@ impl<'a> Comparison<'a> {
 
 /// Name of the properties in an error, beside those of layouts.
 const PROPERTIES: &str = "properties";
+
+/// Checks that rows of the layout cannot have the keys of another entity's rows in the same table.
+fn check_collision(layout: &'static LayoutInfo, record: &ReadRecord) -> Result<()> {
+    if record.facts.dropped || !KeyPattern::recorded(&record.layout).may_collide(KeyPattern::of(layout)) {
+        return Ok(());
+    }
+    let (table, layout) = (layout.table.to_owned(), layout.name);
+    let (entity, other_layout) = (record.entity.clone(), record.name.clone());
+    Err(Box::new(RowsCollideError { table, layout, entity, other_layout }).into())
+}
 
 /// Checks whether two primary keys without kinds have the same parts, and differ in the prefix `{field}-` of one of them.
 fn differ_in_implied_prefix(one: &RecordedLayout, other: &RecordedLayout) -> bool {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
@@ -159,6 +159,11 @@ fn names<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     Ok(Vec::<StoredProperty>::deserialize(from)?.into_iter().map(|property| property.name).collect())
 }
 
+/// Reads a value; the default if it is damaged.
+fn unless_damaged<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(from: D) -> Result<T, D::Error> {
+    Ok(serde_json::from_value(Value::deserialize(from)?).unwrap_or_default())
+}
+
 fn path<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     #[derive(Deserialize)]
     struct When {
@@ -207,7 +212,7 @@ impl RecordedLayout {
 #[derive(Default, Deserialize)]
 pub(crate) struct Description {
     pub(crate) layouts: Vec<DescribedLayout>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unless_damaged")]
     pub(crate) properties: Vec<DescribedProperty>,
     #[serde(default)]
     pub(super) kind: Option<String>,
@@ -243,9 +248,8 @@ impl Description {
     /// Reads a description; `None` if it is none.
     pub(crate) fn read(json: Value) -> Option<Self> {
         let mut read: Self = serde_json::from_value(json).ok()?;
-        let primary = read.layouts.first()?.json.clone();
-        let primary: RecordedLayout =
-            serde_json::from_value(primary).ok().filter(|first: &RecordedLayout| first.index.is_none())?;
+        let primary = read.layouts.first().and_then(|layout| serde_json::from_value(layout.json.clone()).ok());
+        let primary = primary.filter(|first: &RecordedLayout| first.index.is_none()).unwrap_or_default();
         let parts = primary.partition.parts.into_iter().chain(primary.row.parts);
         read.key_fields = parts.map(|part| part.field).collect();
         Some(read)
@@ -254,13 +258,14 @@ impl Description {
 
 impl<'de> Deserialize<'de> for DescribedLayout {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
+        #[derive(Default, Deserialize)]
         struct Named {
             name: String,
         }
 
+        // A damaged layout is compared as one without a name.
         let json = Value::deserialize(from)?;
-        let Named { name } = Named::deserialize(&json).map_err(serde::de::Error::custom)?;
+        let Named { name } = Named::deserialize(&json).unwrap_or_default();
         Ok(Self { name, json })
     }
 }
