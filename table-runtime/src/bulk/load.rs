@@ -28,7 +28,7 @@ use crate::{
     BulkError, BulkFailure, BulkProgress, Error, Result, Tables,
     backend::BoxFuture,
     guid::RandomGuids,
-    index::{BegunWrite, EntityWrite, Schema, Verb, Write},
+    index::{BegunWrite, EntityWrite, Schema, Write},
     limits, pacing,
     row::RowKeys,
 };
@@ -459,11 +459,8 @@ impl<'a> BulkWriter<'a> {
 impl BegunWrite {
     /// Returns the maximum number of rows that the write may change.
     fn most_rows(&self) -> usize {
-        let (each, lists) = match self.entity.verb {
-            Verb::Insert => (1, 2),
-            // An index row may be deleted and another one written.
-            _ => (2, 4),
-        };
+        // An index row may be deleted and another one written.
+        let (each, lists) = if self.entity.verb.inserts() { (1, 2) } else { (2, 4) };
         let listed = self.write.list_count();
         1 + each * (self.write.same_partition_count() - listed) + lists * listed
     }

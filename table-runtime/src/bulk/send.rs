@@ -7,7 +7,7 @@ use futures_util::{StreamExt, future::join_all, stream};
 use crate::{
     BulkFailure, Error, OutcomeUnknownError, Result, RowId, RowNow,
     backend::BoxFuture,
-    index::{BegunWrite, EntityState, InTheWay, Verb, WriteFailure, attempt, execute_one},
+    index::{BegunWrite, EntityState, InTheWay, WriteFailure, attempt, execute_one},
     pacing,
     row::RowKeys,
 };
@@ -213,7 +213,7 @@ fn is_missing(entry: &PositionedWrite, error: &Error) -> bool {
 
 /// Checks whether the write is an insert of a row that already exists.
 fn is_in_the_way(entry: &PositionedWrite, error: &Error) -> bool {
-    entry.write.entity.verb == Verb::Insert && matches!(error, Error::AlreadyExists(_))
+    entry.write.entity.verb.inserts() && matches!(error, Error::AlreadyExists(_))
 }
 
 /// Separates the inserts whose rows exist, or the deletions whose rows are missing, from the others. The write at `known`
@@ -222,7 +222,7 @@ fn is_in_the_way(entry: &PositionedWrite, error: &Error) -> bool {
 ///
 /// A pending insert is no row for readers. If it is in the way of an insert, it is deleted.
 async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<PositionedWrite>, Vec<PositionedWrite>) {
-    let is_insert = part.get(known).is_some_and(|entry| entry.write.entity.verb == Verb::Insert);
+    let is_insert = part.get(known).is_some_and(|entry| entry.write.entity.verb.inserts());
     let rows = match part.first() {
         Some(first) if part.len() > 1 || is_insert => {
             let keys: Vec<_> = part.iter().map(|entry| &entry.write.entity.keys).collect();

@@ -40,6 +40,11 @@ impl Verb {
         }
     }
 
+    /// Checks whether the verb writes a row only if there is none.
+    pub(crate) const fn inserts(self) -> bool {
+        matches!(self, Self::Insert)
+    }
+
     /// Checks whether the verb ends with no entity, so that a missing one is nothing to report for some callers.
     pub(crate) const fn deletes(self) -> bool {
         matches!(self, Self::Delete | Self::Remove)

@@ -32,7 +32,7 @@ pub(super) struct Committed {
 impl Planned<'_> {
     /// Checks whether rows of the entity are written in steps of their own.
     pub(super) fn takes_steps(&self) -> bool {
-        self.write.before_commit().next().is_some() || self.write.propagated().next().is_some()
+        self.write.schema.takes_steps(self.write.reach)
     }
 
     /// Writes the entity in steps.

@@ -27,7 +27,7 @@ pub(crate) struct Write {
     ///
     /// A write treats every row that carries its id as its own. No two writes share an id.
     pub(crate) id: Guid,
-    reach: Reach,
+    pub(super) reach: Reach,
 }
 
 /// A row of a cross-partition index in the version that this write wrote or read.

@@ -159,7 +159,7 @@ impl PartInfo {
 
     /// Checks whether the part is a whole text without escapes. Readers ask it for each row.
     pub(crate) const fn is_raw(&self) -> bool {
-        same(self.encoding, "raw")
+        !self.self_delimiting && same(self.encoding, "raw")
     }
 
     /// Returns the part's encoding.

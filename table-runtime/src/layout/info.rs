@@ -1,9 +1,9 @@
 //! Descriptions of an entity's layouts, which the derive writes.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use super::{const_str::same, property_type::PropertyType, slice::SliceInfo};
-use crate::{KeyError, Value, error::KeyProblem};
+use crate::{KeyError, Result, Value, error::KeyProblem};
 
 /// Location of the rows of one layout of an entity: a table and the parts of the two keys.
 #[derive(Debug, PartialEq, Eq, serde::Serialize)]
@@ -109,6 +109,14 @@ impl LayoutInfo {
     #[allow(clippy::unnecessary_box_returns, reason = "errors are boxed, so that results are small")]
     pub(crate) fn key_error(&self, field: &'static str, problem: KeyProblem) -> Box<KeyError> {
         Box::new(KeyError { table: self.table.to_owned(), row: None, layout: self.name, field, problem })
+    }
+
+    /// Returns the table of the row with these keys.
+    pub(crate) fn table_of(&self, partition_key: &str, row_key: &str) -> Result<Cow<'static, str>> {
+        match &self.slice {
+            None => Ok(self.table.into()),
+            Some(slice) => self.slice_of(slice, partition_key, row_key).map(Cow::Owned),
+        }
     }
 
     /// Checks whether the layout is that of an index with its rows in the entity's own partition.

@@ -1,7 +1,5 @@
 //! The part of a key that holds the time of a row's slice.
 
-use std::borrow::Cow;
-
 use super::{
     encoding::Encoding,
     info::{LayoutInfo, PartInfo},
@@ -73,11 +71,10 @@ impl TimePart {
 }
 
 impl LayoutInfo {
-    /// Returns the table of the row with these keys.
-    pub(crate) fn table_of(&self, partition_key: &str, row_key: &str) -> Result<Cow<'static, str>> {
-        let Some(slice) = &self.slice else { return Ok(self.table.into()) };
+    /// Returns the slice of this rule that has the row with these keys.
+    pub(super) fn slice_of(&self, slice: &SliceInfo, partition_key: &str, row_key: &str) -> Result<String> {
         match slice.time(self, partition_key, row_key) {
-            Some(time) => Ok(slice.at(self.table, time).table.into()),
+            Some(time) => Ok(slice.at(self.table, time).table),
             None => Err(self.key_error(slice.field, KeyProblem::malformed("a time", row_key)).into()),
         }
     }
