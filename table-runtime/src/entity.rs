@@ -18,8 +18,8 @@ use crate::{
     row::RowKeys,
 };
 
-pub use erased::EntityInfo;
 pub(crate) use erased::WriteEntity;
+pub use erased::{EntityInfo, owner_part};
 pub use version::{FromOlder, OneVersion, ReadEntity, StoredRow, VersionMisfit, read_older, version_misfit};
 pub(crate) use version::{VERSION, check_unread, check_version, newer_version, version_value};
 pub use with_etag::WithETag;

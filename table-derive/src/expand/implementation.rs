@@ -89,7 +89,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
                 version: #version,
                 skip_newer: #skip_newer,
                 deny_unknown: #deny_unknown,
-                owner_part: Self::owner_part,
+                owner_part: #t::owner_part::<Self>,
             };
             type Columns = #columns #arguments;
             const COLUMNS: #columns #arguments = #columns_value;

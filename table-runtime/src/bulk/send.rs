@@ -40,9 +40,12 @@ impl BatchOutcome {
 }
 
 impl PositionedWrite {
-    /// Waits, and prepares the write to begin anew after a lost race.
+    /// Waits, and prepares the write to begin anew after a lost race. A write that gives up the version which its caller has
+    /// read does not wait: that happens once.
     async fn begin_anew(&mut self, delays: &mut pacing::Delays, error: Error) -> Result<()> {
-        self.write.write.pause(delays, error).await?;
+        if !self.write.entity.has_version() {
+            self.write.write.pause(delays, error).await?;
+        }
         self.write.begin_anew()
     }
 

@@ -117,7 +117,8 @@ impl Dropper {
         let (mut waited, mut delays) = (None, pacing::delays());
         loop {
             let (catalog, mut record) = self.read().await?;
-            let layout = record.layout().unwrap_or_default();
+            let damaged = || self.refused(format!("the record of the index `{}` is damaged", self.index));
+            let layout = record.layout().ok_or_else(damaged)?;
             record.state = match record.state {
                 State::Gone => return Ok(layout),
                 State::Ready => State::Leaving,

@@ -39,6 +39,12 @@ pub struct EntityInfo {
     pub owner_part: fn(usize, &mut OwnerReader<'_>) -> Result<()>,
 }
 
+/// Calls [`TableEntity::owner_part`]. The derive names this function, because the compiler repeats the error of a struct that
+/// cannot be shared for each function of the trait that is named.
+pub fn owner_part<E: TableEntity>(part: usize, owner: &mut OwnerReader<'_>) -> Result<()> {
+    E::owner_part(part, owner)
+}
+
 impl EntityInfo {
     /// Returns the description of a struct that the derive has refused.
     pub const fn fallback(struct_name: &'static str) -> Self {

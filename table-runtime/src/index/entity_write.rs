@@ -147,6 +147,13 @@ pub(crate) struct BegunWrite {
     pub(crate) entity: EntityWrite,
 }
 
+impl EntityWrite {
+    /// Checks whether the row must have the version that the caller has read.
+    pub(crate) fn has_version(&self) -> bool {
+        self.expected.is_some()
+    }
+}
+
 impl BegunWrite {
     pub(crate) fn row_id(&self) -> Result<RowId> {
         Ok(RowId::of(&self.write.table_of(&self.entity.keys)?, &self.entity.keys))

@@ -201,8 +201,11 @@ impl Write {
             row => row?,
         };
         let Some(row) = row else { return Ok(Occupant::None) };
+        let is_pending = pending(&row).is_some();
         Ok(match self.schema.read(row)? {
             Some(found) => Occupant::Entity(Box::new(found)),
+            // Readers see no pending insert, and an insert makes way.
+            None if is_pending => Occupant::None,
             None => Occupant::OtherKind,
         })
     }

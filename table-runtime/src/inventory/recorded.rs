@@ -46,8 +46,8 @@ pub(super) fn entities(records: &[ReadRecord]) -> Vec<RecordedEntity> {
     let entity = |((_, name), records): ((&String, &String), Vec<&ReadRecord>)| {
         let facts = records.iter().find(|record| record.is_primary()).map(|record| record.facts.clone());
         let Facts { names, properties, moved, .. } = facts.unwrap_or_default();
-        // A damaged record is left out.
-        let readable = records.iter().filter(|record| !record.layout.name.is_empty());
+        // Other records are left out.
+        let readable = records.iter().filter(|record| record.layout.is_readable);
         let layout = |record: &&ReadRecord| RecordedLayout { state: record.state.into(), ..record.layout.clone() };
         let mut layouts: Vec<_> = readable.map(layout).collect();
         layouts.sort_by_key(|layout| (layout.index.is_some(), layout.name.clone()));

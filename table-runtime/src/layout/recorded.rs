@@ -33,6 +33,8 @@ pub struct RecordedLayout {
     pub(crate) slice: Option<RecordedSlice>,
     /// Value of the property `EntityType` of the entity's rows; `None` for an index, and if they have none.
     pub(crate) kind: Option<String>,
+    /// False if the record is damaged, or if a newer version of this crate has written what this one does not know.
+    pub(crate) is_readable: bool,
 }
 
 /// State of a layout, as the catalog records it.
@@ -127,7 +129,7 @@ struct Stored {
     #[serde(default)]
     separator: Option<char>,
     #[serde(default)]
-    index: Option<RecordedIndex>,
+    index: Value,
     #[serde(default)]
     slice: Option<RecordedSlice>,
     #[serde(default)]
@@ -136,10 +138,23 @@ struct Stored {
 
 impl From<Stored> for RecordedLayout {
     fn from(stored: Stored) -> Self {
-        let Stored { name, table, separator, index, slice, kind, .. } = stored;
+        let Stored { name, table, separator, slice, kind, .. } = stored;
+        // What is not known of an index must not hide where its rows are.
+        let known = (!stored.index.is_null()).then(|| serde_json::from_value(stored.index));
+        let is_readable = !matches!(known, Some(Err(_)));
+        let index = known.map(|known| known.unwrap_or_else(|_| RecordedIndex::unknown()));
         let partition = RecordedKey { prefix: stored.partition_prefix, parts: stored.partition };
         let row = RecordedKey { prefix: stored.row_prefix, parts: stored.row };
-        Self { name, table, state: LayoutState::default(), partition, row, separator, index, slice, kind }
+        let state = LayoutState::default();
+        Self { name, table, state, partition, row, separator, index, slice, kind, is_readable }
+    }
+}
+
+impl RecordedIndex {
+    /// Returns an index of which nothing is known.
+    fn unknown() -> Self {
+        let (scope, holds, pointer, included) = (Scope::CrossPartition, Holds::Pointer, BTreeMap::new(), Vec::new());
+        Self { scope, unique: false, when: None, holds, pointer, included }
     }
 }
 
@@ -267,5 +282,21 @@ impl<'de> Deserialize<'de> for DescribedLayout {
         let json = Value::deserialize(from)?;
         let Named { name } = Named::deserialize(&json).unwrap_or_default();
         Ok(Self { name, json })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_of_a_newer_version_keeps_its_place() -> serde_json::Result<()> {
+        let newer = r#"{"name": "tag", "table": "posts", "partition_prefix": "", "partition": [], "row_prefix": "tag-", "row":
+            [{"field": "tag", "kind": "text", "encoding": "plain", "self_delimiting": false}],
+            "index": {"scope": "EachElement", "holds": "Elements"}}"#;
+        let read: RecordedLayout = serde_json::from_str(newer)?;
+        assert!(!read.is_readable && read.index.is_some());
+        assert_eq!((&*read.table, &*read.row.prefix, read.row.parts.len()), ("posts", "tag-", 1));
+        Ok(())
     }
 }

@@ -351,7 +351,7 @@ impl Write {
     ) -> Result<Vec<Unfilled>> {
         let mut groups: Vec<BoxFuture<'_, _>> = Vec::new();
         let most = found.iter().map(|found| found.encoded.rows_in(layout).count()).max().unwrap_or_default();
-        for found in chunks(found, OPERATIONS / (1 + most)) {
+        for found in chunks(found, (OPERATIONS / (1 + most)).max(1)) {
             let operations = found.iter().flat_map(|found| self.fill_operations(layout, found)).collect();
             groups.push(Box::pin(self.execute_for(found, operations)));
         }

@@ -21,7 +21,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) struct ReadRecord {
     stored: crate::Stored<Record>,
-    /// The layout; empty if it is damaged.
+    /// The layout. If it is damaged, only its name and its table are known.
     pub(crate) layout: RecordedLayout,
     pub(crate) facts: Facts,
 }
@@ -43,7 +43,11 @@ impl ReadRecord {
 
 impl From<crate::Stored<Record>> for ReadRecord {
     fn from(stored: crate::Stored<Record>) -> Self {
-        let (layout, facts) = (stored.layout().unwrap_or_default(), stored.facts());
+        let unreadable = || {
+            let (name, table) = (stored.name.clone(), stored.table.clone());
+            RecordedLayout { name, table, ..RecordedLayout::default() }
+        };
+        let (layout, facts) = (stored.layout().unwrap_or_else(unreadable), stored.facts());
         Self { stored, layout, facts }
     }
 }
@@ -278,7 +282,7 @@ impl Catalog {
         let others = self.records.iter().filter(|record| {
             record.is_primary() && record.is_of_table(id.entity_table) && Some(record.entity.as_str()) != own
         });
-        let partitions = others.map(|record| &record.layout.partition);
+        let partitions = others.filter(|record| record.layout.is_readable).map(|record| &record.layout.partition);
         partitions.filter(|key| key.parts.is_empty()).map(|key| key.prefix.clone()).collect()
     }
 
