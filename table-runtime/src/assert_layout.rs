@@ -2,7 +2,7 @@
 
 use std::{env, fmt::Write, fs, io, path::Path};
 
-use crate::layout::{Description, Fields, Layout, PropertyInfo, PropertyType, Reads, reads, written};
+use crate::layout::{EntityDescription, Fields, Layout, PropertyInfo, PropertyType, Reads, reads, written};
 
 /// Asserts that an entity is stored as a file describes. The file holds an earlier result of
 /// [`TableEntity::layout`](crate::TableEntity::layout). If a change of the struct would make stored rows unreachable or
@@ -74,7 +74,7 @@ fn compare(layout: &Layout, path: &Path, overwrite: bool) -> Result<(), String> 
     };
     let stored = serde_json::from_str(&stored)
         .ok()
-        .and_then(Description::read)
+        .and_then(EntityDescription::read)
         .ok_or_else(|| format!("{shown} is no layout; delete it to have it written"))?;
     let changes = changes(layout, &stored);
     if changes.is_empty() {
@@ -93,9 +93,9 @@ fn compare(layout: &Layout, path: &Path, overwrite: bool) -> Result<(), String> 
 }
 
 /// Returns the differences from a recorded layout, each with its effect on stored rows.
-fn changes(layout: &Layout, stored: &Description) -> Vec<String> {
+fn changes(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
     let (fields, entity) = (Fields::of(layout, stored.fields_of_properties()), layout.entity);
-    let Description { layouts, properties, .. } = stored;
+    let EntityDescription { layouts, properties, .. } = stored;
     let mut changes = Vec::new();
     for info in layout.layouts {
         let name = info.name;

@@ -25,7 +25,7 @@ pub use info::{Absent, Example, Holds, IndexInfo, Layout, LayoutInfo, PartInfo, 
 pub(crate) use lineage::{has_property, same_kind, same_primary_key, same_separator, same_table};
 pub use property_type::PropertyType;
 pub(crate) use property_type::{Reads, reads};
-pub(crate) use recorded::Description;
+pub(crate) use recorded::EntityDescription;
 pub use recorded::{LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart};
 pub(crate) use shape::Shape;
 pub(crate) use slice::is_table_of;

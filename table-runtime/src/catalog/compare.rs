@@ -13,7 +13,7 @@ use crate::{
     entity::{VERSION, version_value},
     index::Schema,
     layout::{
-        Description, Fields, KeyPattern, Reads, RecordedLayout, is_table_of, reads, recorded, told_apart, written,
+        EntityDescription, Fields, KeyPattern, Reads, RecordedLayout, is_table_of, reads, recorded, told_apart, written,
     },
     tables::{Catalog, Facts, KEY, LayoutId, ReadRecord, Record, State},
 };
@@ -734,7 +734,7 @@ impl<'a> Comparison<'a> {
         if !optional.is_empty() {
             facts.optional.insert(*version, optional);
         }
-        facts.fields.extend(Description::of(self.entity).fields_of_properties());
+        facts.fields.extend(EntityDescription::of(self.entity).fields_of_properties());
         facts
     }
 

@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use super::{
     info::{Layout, LayoutInfo, PropertyInfo},
-    recorded::{Description, RecordedLayout},
+    recorded::{EntityDescription, RecordedLayout},
 };
 
-/// Names of an entity's fields, by which a renamed field is told from another one. Rows do not store them.
+/// Names of an entity's fields, by which a renamed field is distinguished from another one. Rows do not store them.
 pub(crate) struct Fields {
     present: Vec<&'static str>,
     /// Recorded fields that were stored as properties, and not in the primary key.
@@ -80,7 +80,7 @@ impl Fields {
 /// Name under which the record of an index holds the property that stores a field.
 const PROPERTY: &str = "property";
 
-impl Description {
+impl EntityDescription {
     /// Returns what is recorded of one layout: the layout itself and the settings of the whole entity that its rows depend
     /// on. The record of an index also holds the property of each of its fields.
     fn written(&self, layout: &Value) -> Value {
@@ -133,7 +133,7 @@ impl Description {
 
 /// Returns what is recorded of one layout of an entity, as JSON.
 pub(crate) fn written(entity: &Layout, layout: &LayoutInfo) -> Value {
-    Description::of(entity).written_as(layout.name).unwrap_or_default()
+    EntityDescription::of(entity).written_as(layout.name).unwrap_or_default()
 }
 
 /// Returns the same as a value.

@@ -225,7 +225,7 @@ impl RecordedLayout {
 
 /// The description of an entity that [`assert_layout!`](crate::assert_layout) stores: a [`Layout`] that was written.
 #[derive(Default, Deserialize)]
-pub(crate) struct Description {
+pub(crate) struct EntityDescription {
     pub(crate) layouts: Vec<DescribedLayout>,
     #[serde(default, deserialize_with = "unless_damaged")]
     pub(crate) properties: Vec<DescribedProperty>,
@@ -254,7 +254,7 @@ pub(crate) struct DescribedProperty {
     pub(crate) edm: Option<String>,
 }
 
-impl Description {
+impl EntityDescription {
     pub(crate) fn of(layout: &Layout) -> Self {
         // Cannot fail: a layout holds only text, numbers and bools.
         serde_json::to_value(layout).ok().and_then(Self::read).unwrap_or_default()

@@ -9,7 +9,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    compare::{Comparison, Suspect},
+    compare::{IndexComparison, Suspect},
     fences,
     finding::Finding,
     hashes::{HashRange, Hashes, MEMORY},
@@ -200,7 +200,7 @@ async fn run(mut backfill: Backfill) -> Result<Backfilled> {
 /// entities. Readers of copies would return what these rows hold.
 async fn remove_stale(write: &Write, layout: usize, memory: usize) -> Result<()> {
     let backend = write.tables.backend().clone();
-    let mut comparison = Comparison::new(backend, write.schema, "backfill", memory).of_index(layout);
+    let mut comparison = IndexComparison::new(backend, write.schema, "backfill", memory).of_index(layout);
     while let Some(mut page) = comparison.next(write).await? {
         // Pending inserts are those of writers that know the index.
         page.suspects.retain(|suspect| matches!(suspect, Suspect::IndexRow(_)));

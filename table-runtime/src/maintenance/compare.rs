@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// A comparison in progress, page by page.
-pub(super) struct Comparison {
+pub(super) struct IndexComparison {
     backend: Arc<Client>,
     schema: Schema,
     /// The indexes whose rows are compared.
@@ -92,7 +92,7 @@ pub(super) enum Suspect {
     List { keys: RowKeys, members: Vec<RowKeys> },
 }
 
-impl Comparison {
+impl IndexComparison {
     /// Returns a comparison whose cursors belong to `job`.
     pub(super) fn new(backend: Arc<Client>, schema: Schema, job: &'static str, memory: usize) -> Self {
         let indexes = 1..schema.layouts.len();

@@ -1,6 +1,6 @@
 //! The progress of a maintenance job.
 
-use super::compare::Comparison;
+use super::compare::IndexComparison;
 
 /// The progress of a verification, a repair or a backfill. It is reported after each page of up to 1000 rows.
 ///
@@ -28,7 +28,7 @@ pub struct Progress {
 
 impl Progress {
     /// Adds the rows of a page that was compared.
-    pub(super) fn add(&mut self, layout: usize, rows: usize, comparison: &Comparison) {
+    pub(super) fn add(&mut self, layout: usize, rows: usize, comparison: &IndexComparison) {
         *(if layout == 0 { &mut self.entities } else { &mut self.index_rows }) += rows;
         (self.pass, self.passes) = comparison.passes();
         self.cursor = comparison.cursor().map(str::to_owned);

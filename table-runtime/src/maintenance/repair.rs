@@ -3,7 +3,7 @@
 use std::{fmt, future::IntoFuture};
 
 use super::{
-    compare::Comparison,
+    compare::IndexComparison,
     finding::Finding,
     hashes::MEMORY,
     progress::{Progress, ProgressCallback},
@@ -23,7 +23,7 @@ use crate::{
 #[must_use = "a repair does nothing until it is awaited"]
 pub struct Repair {
     write: Result<Write>,
-    comparison: Comparison,
+    comparison: IndexComparison,
     on_progress: ProgressCallback,
 }
 
@@ -133,7 +133,7 @@ impl Tables {
     }
 
     pub(crate) fn repair_schema(&self, schema: Schema) -> Repair {
-        let comparison = Comparison::new(self.backend().clone(), schema, "repair", MEMORY);
+        let comparison = IndexComparison::new(self.backend().clone(), schema, "repair", MEMORY);
         Repair { write: Write::new(self.clone(), schema), comparison, on_progress: None }
     }
 }

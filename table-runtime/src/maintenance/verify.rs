@@ -13,7 +13,7 @@ use futures_core::Stream;
 use futures_util::{StreamExt, TryStreamExt};
 
 use super::{
-    compare::{ComparedPage, Comparison, Suspect, is_unreadable},
+    compare::{ComparedPage, IndexComparison, Suspect, is_unreadable},
     finding::Finding,
     hashes::MEMORY,
     progress::{Progress, ProgressCallback},
@@ -206,14 +206,14 @@ fn without_unreadable(findings: Result<Vec<LocatedFinding>>) -> Result<Vec<Locat
 }
 
 /// The findings of one page, the progress after it, and the state that reads the next page.
-type NextPage = Result<Option<(Vec<Finding>, Progress, Write, Comparison)>>;
+type NextPage = Result<Option<(Vec<Finding>, Progress, Write, IndexComparison)>>;
 
 /// A verification: see [`Tables::verify`]. It is a [`Stream`] of findings. When it is awaited, it returns all of them, as
 /// [`Verified`].
 #[must_use = "nothing is read until it is awaited or polled"]
 pub struct Verify {
     /// The state that reads the next page; `None` while a page is read, and at the end.
-    next: Option<(Result<Write>, Comparison)>,
+    next: Option<(Result<Write>, IndexComparison)>,
     page: Option<BoxFuture<'static, NextPage>>,
     findings: VecDeque<Finding>,
     /// The progress after these findings.
@@ -288,7 +288,7 @@ impl Verify {
     }
 }
 
-async fn next_page(write: Result<Write>, mut comparison: Comparison, mut progress: Progress) -> NextPage {
+async fn next_page(write: Result<Write>, mut comparison: IndexComparison, mut progress: Progress) -> NextPage {
     let write = write?;
     // The pages of an embedded store are always ready.
     pacing::yield_now().await;
@@ -390,7 +390,7 @@ impl Tables {
     /// The store's errors. A row that cannot be read is a [finding](Finding::Foreign).
     pub fn verify<E: TableEntity>(&self) -> Verify {
         let schema = Schema::of::<E>();
-        let comparison = Comparison::new(self.backend().clone(), schema, "verify", MEMORY);
+        let comparison = IndexComparison::new(self.backend().clone(), schema, "verify", MEMORY);
         Verify {
             next: Some((Write::new(self.clone(), schema), comparison)),
             page: None,

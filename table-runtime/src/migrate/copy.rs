@@ -23,7 +23,7 @@ pub(super) struct Copier<'a> {
 }
 
 /// Differences that a comparison found.
-pub(super) struct Found {
+pub(super) struct CaughtUp {
     /// Number of the entities that were missing, different or superfluous.
     pub(super) differences: usize,
     /// Failures of writes because of a unique value. While writers write, the entity that has the value may have changed
@@ -69,7 +69,7 @@ impl<'a> Copier<'a> {
         switch: &mut Switch<'_>,
         migrated: &mut Migrated,
         on_progress: &mut ProgressCallback,
-    ) -> Result<Found> {
+    ) -> Result<CaughtUp> {
         let mut expected = Expected::default();
         let mut scan = self.scan(self.migration.old);
         while let Some(page) = scan.next().await? {
@@ -87,7 +87,7 @@ impl<'a> Copier<'a> {
             pacing::yield_now().await;
         }
         let (differences_found, has_pending) = (differences.count(), differences.has_pending());
-        let mut found = Found { differences: differences_found, refused: None, has_pending };
+        let mut found = CaughtUp { differences: differences_found, refused: None, has_pending };
         migrated.removed += differences.superfluous();
         if differences.has_missing() {
             let mut scan = self.scan(self.migration.old);

@@ -27,7 +27,7 @@ type Row = (String, RowKeys);
 pub(crate) struct Turns(Mutex<HashMap<Row, Arc<Lock<()>>>>);
 
 /// A place in the line for a row.
-struct Place<'a> {
+struct InLine<'a> {
     turns: &'a Turns,
     row: Row,
     /// `None` once it is dropped.
@@ -38,14 +38,14 @@ struct Place<'a> {
 pub(crate) struct Turn<'a> {
     // It is dropped first.
     _guard: Option<OwnedMutexGuard<()>>,
-    _place: Place<'a>,
+    _place: InLine<'a>,
 }
 
 impl Turns {
-    fn place(&self, row: Row) -> Place<'_> {
+    fn place(&self, row: Row) -> InLine<'_> {
         let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let lock = Arc::clone(rows.entry(row.clone()).or_default());
-        Place { turns: self, row, lock: Some(lock) }
+        InLine { turns: self, row, lock: Some(lock) }
     }
 
     /// Waits until all tasks that asked before have read and changed this row, and returns the turn of this one.
@@ -64,7 +64,7 @@ impl Turns {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for InLine<'_> {
     fn drop(&mut self) {
         let mut rows = self.turns.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Under the mutex of the map, so that one of several places is the last.

@@ -43,7 +43,7 @@ struct PreparedOperation {
     demand: Demand,
     write: PreparedAction,
     /// Place of the row, as [validation](Prepared::validate) found it.
-    place: Place,
+    place: RowPlace,
 }
 
 /// Requirement of an operation on the existing row.
@@ -62,7 +62,7 @@ enum PreparedAction {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
+enum RowPlace {
     /// A row exists.
     Row,
     /// No row exists. Its key is in the `n`th gap between rows: absent rows in one gap can be written in one run.
@@ -125,7 +125,7 @@ impl Prepared {
                 value: value..self.values.len(),
                 demand,
                 write,
-                place: Place::Row,
+                place: RowPlace::Row,
             });
         }
     }
@@ -161,8 +161,8 @@ impl Prepared {
     /// Returns the gap between rows in which the operation writes a new row, as validation found it.
     pub(super) fn gap(&self, operation: usize) -> Option<u32> {
         match self.operations[operation].place {
-            Place::Row => None,
-            Place::Gap(gap) => Some(gap),
+            RowPlace::Row => None,
+            RowPlace::Gap(gap) => Some(gap),
         }
     }
 
@@ -198,7 +198,7 @@ impl Prepared {
             }
             (refusal, _) => refusal,
         };
-        operation.place = if found.is_some() { Place::Row } else { Place::Gap(existing.gap) };
+        operation.place = if found.is_some() { RowPlace::Row } else { RowPlace::Gap(existing.gap) };
         Ok(refusal)
     }
 

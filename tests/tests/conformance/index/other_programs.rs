@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use table_runtime::{
     Error, Finding, Guid, Projection, Properties, RowId, TableEntity, ValueRef,
     backend::{Action, BackendExt, IfMatch},
@@ -14,6 +14,7 @@ use crate::fixtures::{failed, findings};
 
 crate::conformance! {
     an_entity_of_another_kind_with_the_same_key_inherits_no_index_rows
+    a_pending_insert_of_another_kind_makes_way
     an_unreadable_index_row_fails_only_writes_of_its_value
     verify_reports_an_entity_that_does_not_fit_the_struct
     a_program_without_the_index_sees_no_pending_insert
@@ -28,6 +29,18 @@ struct Company {
     district: String,
     #[row_key(prefix = "id-")]
     id: u32,
+}
+
+/// The same with an index.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Parties", kind)]
+struct Club {
+    #[partition_key]
+    district: String,
+    #[row_key]
+    id: u32,
+    #[index(motto, same_partition)]
+    motto: String,
 }
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
@@ -86,6 +99,33 @@ async fn an_entity_of_another_kind_with_the_same_key_inherits_no_index_rows(stor
     assert_eq!(findings::<Citizen>(store).await?, []);
     assert!(store.backend.get("PartiesByEmail", "2@x.org", "", None).await?.is_none());
     assert_eq!(Company::by_key("d").count(tables).await?, 2);
+    Ok(())
+}
+
+async fn a_pending_insert_of_another_kind_makes_way(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Citizen>().await?;
+    tables.create::<Club>().await?;
+    // An insert of a citizen crashed. Readers see none.
+    let pending = async || {
+        let mut properties = Properties::default();
+        properties.push("EntityType", ValueRef::String("Citizen"));
+        properties.push("IndexPending", ValueRef::Guid(Guid::from_bytes([7; 16])));
+        store.write("Parties", ("d", "id-0000000001"), Action::Upsert(properties)).await
+    };
+    let club = || Club { district: "d".into(), id: 1, motto: "m".into() };
+    for verb in ["upsert", "merge", "insert", "transaction"] {
+        pending().await?;
+        let written = match verb {
+            "upsert" => tables.upsert(&club()).await.map(drop),
+            "merge" => tables.merge(&club()).await.map(drop),
+            "insert" => tables.insert(&club()).await.map(drop),
+            _ => tables.transaction().upsert(&club()).commit().await.map(drop),
+        };
+        ensure!(written.is_ok(), "{verb}: {written:?}");
+        assert_eq!(Club::by_key("d").count(tables).await?, 1, "{verb}");
+        assert_eq!(Club::by_motto("d").count(tables).await?, 1, "{verb}");
+    }
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use table_runtime::{
     Error, KeyPart, Properties, Property, TableEntity, Tables, ValueRef,
     backend::{Action, BackendExt, IfMatch},
@@ -28,6 +28,8 @@ crate::conformance! {
     entities_can_be_moved_back_and_to_another_key_of_their_table
     a_changed_default_of_an_indexed_property_is_refused
     a_program_without_a_built_index_is_refused_when_its_lease_is_renewed
+    a_record_that_cannot_be_read_frees_no_place
+    an_index_of_a_newer_version_keeps_its_place
 }
 
 /// A number whose default is another one.
@@ -67,6 +69,7 @@ versions! {
     user: User [name = "Users"] {
         #[partition_key] team: String, #[row_key(prefix = "id-")] id: u32, name: String
     }
+    note: Note [name = "Users"] { #[partition_key] team: String, #[row_key(prefix = "note-")] number: u32 }
     unique: User [name = "Users"] #[index(name, unique)] {
         #[partition_key] team: String, #[row_key(prefix = "id-")] id: u32, name: String
     }
@@ -128,6 +131,9 @@ versions! {
         #[partition_key] #[row_key] id: u32, name: String
     }
     brand: Brand [name = "Brands"] #[index(name, unique, table = "Names", prefix = "brand-")] {
+        #[partition_key] #[row_key] id: u32, name: String
+    }
+    kiosk: Kiosk [name = "Kiosks"] #[index(name, unique, table = "Names", prefix = "shop-")] {
         #[partition_key] #[row_key] id: u32, name: String
     }
     shop_without: Shop [name = "Shops"] { #[partition_key] #[row_key] id: u32, name: String }
@@ -492,5 +498,43 @@ async fn a_program_without_a_built_index_is_refused_when_its_lease_is_renewed(st
     let old = program(store);
     old.create::<user::User>().demote_missing_indexes().await?;
     old.insert(&user(3)).await?;
+    Ok(())
+}
+
+/// Changes the text of a recorded layout.
+async fn record(store: &Store, row_key: &str, change: impl Fn(&str) -> String) -> Result<()> {
+    let rows = store.rows("TableLayouts").await?;
+    let row = rows.iter().find(|row| row.row_key == row_key).context("the record")?;
+    let Some(ValueRef::String(layout)) = row.properties.get("Layout") else { bail!("{row:?}") };
+    let changed = change(layout);
+    let mut properties = Properties::default();
+    properties.push("Layout", ValueRef::String(&changed));
+    Ok(store.write("TableLayouts", ("layouts", row_key), Action::Merge(properties, IfMatch::Any)).await?)
+}
+
+async fn a_record_that_cannot_be_read_frees_no_place(store: &Store) -> Result<()> {
+    let tables = program(store);
+    tables.create::<user::User>().await?;
+    tables.insert(&user(1)).await?;
+    // An entity that shares the table has no row.
+    tables.create::<note::Note>().await?;
+    record(store, "users users User key", |layout| format!("{layout}}}")).await?;
+    is_refused::<user::User>(store, "key", &[]).await?;
+    record(store, "users users User key", |layout| layout.trim_end_matches('}').to_owned() + "}").await?;
+
+    record(store, "users users Note key", |_| "{".to_owned()).await?;
+    let convert = |user: user::User| meanwhile::User { id: user.id, team: user.team, name: user.name };
+    assert_eq!(program(store).migrate_with(convert).await?.entities, 1);
+    let dropped = program(store).drop_moved::<user::User>().await?;
+    assert_eq!((dropped.rows, dropped.tables.len()), (1, 0), "the notes are in this table");
+    Ok(())
+}
+
+async fn an_index_of_a_newer_version_keeps_its_place(store: &Store) -> Result<()> {
+    store.tables.create::<shop::Shop>().await?;
+    record(store, "names shops Shop name", |layout| layout.replace("Pointer", "Elements")).await?;
+    let refused = store.again().create::<kiosk::Kiosk>().await;
+    ensure!(matches!(&refused, Err(Error::RowsCollide(error)) if error.entity == "Shop"), "{refused:?}");
+    store.again().create::<brand::Brand>().await?;
     Ok(())
 }
