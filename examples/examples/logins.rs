@@ -112,7 +112,7 @@ async fn sign_up(tables: &Tables, email: &str, name: &str, kind: Kind) -> Result
     if add_login(tables, &user, kind).await? {
         return Ok(Some(user));
     }
-    tables.delete(&Stored::new(user, etag)).await?;
+    tables.delete(Stored::new(user, etag)).await?;
     Ok(None)
 }
 

@@ -17,6 +17,7 @@ use crate::{
     index::{EntityWrite, Schema, Verb},
     observe::observed,
     query::{OwnKey, Primary},
+    writable::AsEntity,
     write,
 };
 use load::BulkWriter;
@@ -33,33 +34,6 @@ pub struct Bulk<'a> {
     verb: &'static str,
     side_by_side: usize,
     on_progress: Option<BulkCallback<'a>>,
-}
-
-/// An entity or a reference to one, which [`Tables::insert_all`] and [`Tables::upsert_all`] accept.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a table entity, nor a reference to one",
-    note = "a struct is an entity with `#[derive(TableEntity)]`",
-    note = "entities as they were read are given by reference: `.iter().map(|stored| &**stored)`",
-    note = "results: `try_insert_all_from`, `try_upsert_all_from` and `try_remove_all_from` take a stream of them, such as \
-            `futures_util::stream::iter(results)`"
-)]
-pub trait AsEntity<E: TableEntity> {
-    /// Returns the entity.
-    fn as_entity(&self) -> &E;
-}
-
-#[diagnostic::do_not_recommend]
-impl<E: TableEntity> AsEntity<E> for E {
-    fn as_entity(&self) -> &E {
-        self
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<E: TableEntity> AsEntity<E> for &E {
-    fn as_entity(&self) -> &E {
-        self
-    }
 }
 
 /// A key, or an entity as it was read, which [`Tables::remove_all`] accepts: a [`Point`] of `T::key(…)`, a [`Stored`], or a

@@ -117,7 +117,7 @@ mod value;
 mod writable;
 mod write;
 
-pub use bulk::{AsEntity, AsKey, Bulk};
+pub use bulk::{AsKey, Bulk};
 pub use catalog::{DropIndex, DroppedIndex};
 pub use column::{Column, Filter, IntoFilter, Set, Sets};
 pub use create::Create;
@@ -148,6 +148,7 @@ pub use tables::Tables;
 pub use ticks::{ParseTicksError, Ticks};
 pub use transaction::Transaction;
 pub use value::{Value, ValueRef};
+pub use writable::AsEntity;
 
 pub use table_derive::{EntityGroup, KeyPart, Projection, Property, TableEntity};
 
@@ -165,7 +166,7 @@ pub mod types {
             Access, AnyAccess, Borrowed, Complete, HasPart, Keyed, OneEntity, OwnKey, Part, PartitionOrder, PointKey,
             PrefixAccess, Rest, SameAs, Sorted, Spread, Unopened,
         },
-        writable::{Deletable, Updatable, Writable},
+        writable::{Deletable, Updatable},
     };
     // Functions of generated code whose bounds messages name.
     #[doc(hidden)]

@@ -13,7 +13,7 @@ use crate::{
     observe::{Operation, observed},
     query::OwnKey,
     read::Plan,
-    writable::{Deletable, Updatable, Writable},
+    writable::{AsEntity, Deletable, Updatable},
     write,
 };
 
@@ -80,19 +80,19 @@ impl<'a> Transaction<'a> {
     }
 
     /// Writes a new row.
-    pub fn insert<E: Writable<Entity: OnePartition> + ?Sized>(self, entity: &E) -> Self {
-        self.put_erased(Schema::of::<E::Entity>(), Verb::Insert, entity.as_entity())
+    pub fn insert<E: TableEntity + OnePartition, T: AsEntity<E> + ?Sized>(self, entity: &T) -> Self {
+        self.put_erased(Schema::of::<E>(), Verb::Insert, entity.as_entity())
     }
 
     /// Writes the row, new or in place of the one with this key. If the entity has indexes, the commit reads it first.
-    pub fn upsert<E: Writable<Entity: OnePartition> + ?Sized>(self, entity: &E) -> Self {
-        self.put_erased(Schema::of::<E::Entity>(), Verb::Upsert, entity.as_entity())
+    pub fn upsert<E: TableEntity + OnePartition, T: AsEntity<E> + ?Sized>(self, entity: &T) -> Self {
+        self.put_erased(Schema::of::<E>(), Verb::Upsert, entity.as_entity())
     }
 
     /// Inserts the entity, or writes it over the present one and keeps the properties of the row that the struct does
     /// not know. The commit reads the row first. See [`Tables::merge`].
-    pub fn merge<E: Writable<Entity: OnePartition> + ?Sized>(self, entity: &E) -> Self {
-        self.put_erased(Schema::of::<E::Entity>(), Verb::Merge, entity.as_entity())
+    pub fn merge<E: TableEntity + OnePartition, T: AsEntity<E> + ?Sized>(self, entity: &T) -> Self {
+        self.put_erased(Schema::of::<E>(), Verb::Merge, entity.as_entity())
     }
 
     /// Writes the changed entity back, if its row has not changed since it was read. Properties that the struct does not
@@ -134,7 +134,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Deletes the row of the entity, if it has not changed since it was read.
-    #[allow(clippy::needless_pass_by_value, reason = "a reference")]
+    #[allow(clippy::needless_pass_by_value, reason = "an entity or a reference")]
     pub fn delete<S: Deletable<Entity: OnePartition>>(self, stored: S) -> Self {
         let (entity, state) = stored.to_delete().parts();
         self.with(Schema::of::<S::Entity>(), EntityWrite::delete(entity, state))

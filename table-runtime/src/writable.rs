@@ -1,31 +1,38 @@
-//! What the verbs that write one entity take.
+//! Arguments of the verbs that write entities.
 
 use crate::{Stored, TableEntity};
 
-/// An entity that [`insert`](crate::Tables::insert), [`upsert`](crate::Tables::upsert) and
-/// [`merge`](crate::Tables::merge) write.
+/// An entity or a reference to one, which [`insert`](crate::Tables::insert), [`upsert`](crate::Tables::upsert) and
+/// [`merge`](crate::Tables::merge) write, and of which [`insert_all`](crate::Tables::insert_all) and
+/// [`upsert_all`](crate::Tables::upsert_all) write many.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a table entity",
-    label = "`insert`, `upsert` and `merge` write one entity",
+    label = "not an entity",
     note = "a struct is an entity with `#[derive(TableEntity)]`; of a group, write each of its entities",
-    note = "what was read as `stored` is written back with `tables.update(&mut stored)`; the entity alone is `&*stored`",
-    note = "many entities: `tables.insert_all(&entities)` or `tables.upsert_all(&entities)`; `try_insert_all_from` takes \
-            results"
+    note = "what was read as `stored` is written back with `tables.update(&mut stored)`; the entity alone is `&*stored`, and \
+            in an iterator `.map(|stored| &**stored)`",
+    note = "`insert`, `upsert` and `merge` write one entity; `tables.insert_all(&entities)` and `tables.upsert_all(&entities)` \
+            write many",
+    note = "results: `try_insert_all_from`, `try_upsert_all_from` and `try_remove_all_from` take a stream of them, such as \
+            `futures_util::stream::iter(results)`"
 )]
-pub trait Writable {
-    /// The entity's type.
-    type Entity: TableEntity;
-
-    #[doc(hidden)]
-    fn as_entity(&self) -> &Self::Entity;
+pub trait AsEntity<E: TableEntity> {
+    /// Returns the entity.
+    fn as_entity(&self) -> &E;
 }
 
 #[diagnostic::do_not_recommend]
-impl<E: TableEntity> Writable for E {
-    type Entity = E;
-
+impl<E: TableEntity> AsEntity<E> for E {
     #[inline]
-    fn as_entity(&self) -> &Self::Entity {
+    fn as_entity(&self) -> &E {
+        self
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: TableEntity> AsEntity<E> for &E {
+    #[inline]
+    fn as_entity(&self) -> &E {
         self
     }
 }
@@ -58,10 +65,10 @@ impl<E: TableEntity> Updatable for Stored<E> {
     }
 }
 
-/// An entity that [`delete`](crate::Tables::delete) deletes: `&Stored<E>`.
+/// An entity that [`delete`](crate::Tables::delete) deletes: [`Stored`], or a reference to one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an entity that was read, which `delete` deletes",
-    label = "not a reference to a `Stored` entity",
+    label = "not a `Stored` entity",
     note = "inside of a `Box` or an `Arc`, it is `&*stored`",
     note = "with its key, whatever its row is now: `tables.remove(T::key(…))`",
     note = "many: `tables.remove_all(keys)`, or `query.delete_all(&tables)`"
@@ -72,6 +79,16 @@ pub trait Deletable {
 
     #[doc(hidden)]
     fn to_delete(&self) -> &Stored<Self::Entity>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: TableEntity> Deletable for Stored<E> {
+    type Entity = E;
+
+    #[inline]
+    fn to_delete(&self) -> &Self {
+        self
+    }
 }
 
 #[diagnostic::do_not_recommend]

@@ -11,7 +11,7 @@ use crate::{
     query::OwnKey,
     read::Plan,
     row::RowKeys,
-    writable::{Deletable, Updatable, Writable},
+    writable::{AsEntity, Deletable, Updatable},
 };
 
 impl Tables {
@@ -25,8 +25,8 @@ impl Tables {
     /// no row can hold; [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost;
     /// [`Error::Aborted`](crate::Error::Aborted) if the insert took so long that another writer treated it as
     /// abandoned. If the key and a unique value are both taken, it is one of the two errors: expect both.
-    pub fn insert<E: Writable + ?Sized>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
-        self.put_erased(Schema::of::<E::Entity>(), Verb::Insert, entity.as_entity())
+    pub fn insert<E: TableEntity, T: AsEntity<E> + ?Sized>(&self, entity: &T) -> BoxFuture<'static, Result<ETag>> {
+        self.put_erased(Schema::of::<E>(), Verb::Insert, entity.as_entity())
     }
 
     /// Writes the row, new or in place of the one with this key, and returns its ETag, with one request. An entity with
@@ -38,8 +38,8 @@ impl Tables {
     ///
     /// # Errors
     /// Returns the errors of [`insert`](Self::insert), except [`Error::AlreadyExists`](crate::Error::AlreadyExists).
-    pub fn upsert<E: Writable + ?Sized>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
-        self.put_erased(Schema::of::<E::Entity>(), Verb::Upsert, entity.as_entity())
+    pub fn upsert<E: TableEntity, T: AsEntity<E> + ?Sized>(&self, entity: &T) -> BoxFuture<'static, Result<ETag>> {
+        self.put_erased(Schema::of::<E>(), Verb::Upsert, entity.as_entity())
     }
 
     /// Inserts the entity, or writes it over the present one and keeps the properties of the row that the struct does
@@ -62,8 +62,8 @@ impl Tables {
     /// # Errors
     /// Returns [`Error::AlreadyExists`](crate::Error::AlreadyExists) if the row is an entity of another kind, the errors
     /// of [`insert`](Self::insert) otherwise, and those of a read if the present row does not fit the struct.
-    pub fn merge<E: Writable + ?Sized>(&self, entity: &E) -> BoxFuture<'static, Result<ETag>> {
-        self.put_erased(Schema::of::<E::Entity>(), Verb::Merge, entity.as_entity())
+    pub fn merge<E: TableEntity, T: AsEntity<E> + ?Sized>(&self, entity: &T) -> BoxFuture<'static, Result<ETag>> {
+        self.put_erased(Schema::of::<E>(), Verb::Merge, entity.as_entity())
     }
 
     /// Writes the changed entity back, if its row has not changed since it was read. Returns the new ETag and sets it
@@ -178,7 +178,7 @@ impl Tables {
     /// Returns [`Error::ConditionNotMet`](crate::Error::ConditionNotMet) if the row has changed;
     /// [`Error::NotFound`](crate::Error::NotFound) if the row is gone;
     /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost.
-    #[allow(clippy::needless_pass_by_value, reason = "a reference")]
+    #[allow(clippy::needless_pass_by_value, reason = "an entity or a reference")]
     pub fn delete<S: Deletable>(&self, stored: S) -> BoxFuture<'static, Result<()>> {
         let (entity, state) = stored.to_delete().parts();
         self.delete_erased(Schema::of::<S::Entity>(), EntityWrite::delete(entity, state))

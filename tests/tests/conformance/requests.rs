@@ -38,7 +38,7 @@ async fn each_operation_takes_one_request(store: &Store) -> Result<()> {
     expect("merge of a new entity", 2);
     let etag = tables.insert(&Post::numbered("Marcus", 3)).await?;
     expect("insert", 1);
-    tables.delete(&Stored::new(Post::numbered("Marcus", 3), etag)).await?;
+    tables.delete(Stored::new(Post::numbered("Marcus", 3), etag)).await?;
     expect("delete of an entity that was not read", 1);
     tables.transaction().merge(&Post::numbered("Marcus", 2)).update(&mut made.clone()).commit().await.unwrap_err();
     expect("a transaction with a merge that is outdated", 2);

@@ -405,7 +405,7 @@ async fn writes_never_replace_a_newer_row_that_they_read(store: &Store) -> Resul
     let etag = Stored::etag(&Book::key("s", 3).get(tables).await?.context("the book")?).clone();
     is_newer(tables.update(&mut Stored::new(book_v1(3), etag.clone())).await, 3, 1);
     is_newer(tables.update(&mut Stored::new(book_v2(3), etag.clone())).await, 3, 2);
-    is_newer(tables.delete(&Stored::new(book_v1(3), etag)).await, 3, 1);
+    is_newer(tables.delete(Stored::new(book_v1(3), etag)).await, 3, 1);
     is_newer(tables.merge(&book_v1(3)).await, 3, 1);
     is_newer(tables.upsert(&book_v2(3)).await, 3, 2);
     is_newer(tables.remove(BookV1::key("s", 3)).await, 3, 1);

@@ -183,7 +183,7 @@ async fn writes_keep_the_index_row_of_another_entity_while_an_index_is_built(sto
         check_built_indexes(store, &[renamed.clone(), noted(&rival)]).await?;
 
         insert_two_owners(store, &rival).await?;
-        tables.delete(&read(tables, 1).await?).await?;
+        tables.delete(read(tables, 1).await?).await?;
         check_built_indexes(store, std::slice::from_ref(&rival)).await?;
 
         insert_two_owners(store, &rival).await?;

@@ -279,7 +279,7 @@ async fn an_update_of_a_changed_and_then_wrapped_entity_leaves_no_stale_row(stor
 
     // `delete` reads the stored values too.
     let bob = Person { badge: None, email: None, ..Person::new(2, "Other", "Essen") };
-    tables.delete(&Stored::new(bob, Stored::etag(&person(tables, 2).await?).clone())).await?;
+    tables.delete(Stored::new(bob, Stored::etag(&person(tables, 2).await?).clone())).await?;
     all.remove(1);
     check_indexes(store, &all).await
 }
@@ -344,7 +344,7 @@ async fn a_missing_index_row_prevents_no_write(store: &Store) -> Result<()> {
         }
     }
     assert!(lost > 30, "{lost}");
-    tables.delete(&person(tables, 1).await?).await?;
+    tables.delete(person(tables, 1).await?).await?;
     let mut bob = person(tables, 2).await?;
     *bob = Person { badge: Some(9), ..Person::new(2, "Robert", "Ulm") };
     (bob.age, bob.status) = (40, "away".into());

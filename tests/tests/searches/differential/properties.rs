@@ -335,7 +335,7 @@ impl State {
                 let sets = |row| sets.iter().map(|set| set.set(row)).collect::<Vec<_>>();
                 tables.patch_if(key, Stored::etag(&stored), sets).await?;
             }
-            Write::Delete(entity, version) => tables.delete(&self.stored(entity, *version).await?).await?,
+            Write::Delete(entity, version) => tables.delete(self.stored(entity, *version).await?).await?,
             Write::Remove((area, name)) => {
                 return Ok(format!("removed {}", tables.remove(Anything::key(area, name)).await?));
             }

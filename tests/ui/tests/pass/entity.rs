@@ -98,10 +98,17 @@ async fn queries(tables: &Tables, post: &Post) -> table_runtime::Result<()> {
     Event::key("here", "start", SystemTime::UNIX_EPOCH).get(tables).await?;
     Details::by_key(post.id).get(tables).await?;
     Details::key(post.id).get(tables).await?;
-    Settings::key().get(tables).await?;
+    if let Some(settings) = Settings::key().get(tables).await? {
+        tables.insert(&*settings).await?;
+        tables.delete(settings).await?;
+    }
     tables.patch(Settings::by_key(), |settings| [settings.dark.set(true)]).await?;
     Legacy::by_key("Maria").eq("inbox").range(1..=5).all(tables).await?;
     Legacy::by_key("Maria").starts_with("in").all(tables).await?;
+    for post in [post].iter() {
+        tables.upsert(post).await?;
+        tables.transaction().insert(post).merge(*post).commit().await?;
+    }
     Ok(())
 }
 
