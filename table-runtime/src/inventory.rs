@@ -43,7 +43,7 @@ pub use identify::{IdentifiedRow, KeyValue};
 pub use recorded::RecordedEntity;
 
 pub use crate::layout::{LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart};
-pub use verify::{RecordedFinding, Verified};
+pub use verify::{RecordedFinding, VerifiedRows};
 
 use crate::{Result, TableEntity, Tables, backend::BackendExt, tables::Record};
 

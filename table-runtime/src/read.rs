@@ -20,7 +20,7 @@ pub use found::FoundRow;
 pub(crate) use page::OnePage;
 pub(crate) use plan::{Plan, Reached};
 pub(crate) use point::find;
-pub(crate) use selection::{Selection, values, wants_keys};
+pub(crate) use selection::{SelectedProperties, values, wants_keys};
 pub(crate) use slices::Slices;
 pub(crate) use source::{OnRow, Source};
 pub(crate) use visible::Visible;

@@ -96,7 +96,7 @@ impl fmt::Display for RecordedFinding {
 /// The result of [`Inventory::verify`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Verified {
+pub struct VerifiedRows {
     /// Number of entities.
     pub entities: u64,
     /// Number of rows of ready indexes; each member of a list counts.
@@ -125,7 +125,7 @@ struct Verification<'i, F> {
     unique: HashSet<u128>,
     /// Hashes of the entities whose insert is not committed. Some of their index rows exist already.
     pending: HashSet<u128>,
-    done: Verified,
+    done: VerifiedRows,
 }
 
 impl Inventory {
@@ -148,7 +148,7 @@ impl Inventory {
         tables: &Tables,
         entity: Option<&RecordedEntity>,
         on_finding: impl FnMut(RecordedFinding),
-    ) -> Result<Verified> {
+    ) -> Result<VerifiedRows> {
         let backend = tables.backend().snapshot()?.unwrap_or_else(|| Arc::clone(tables.backend()));
         // The rows of an entity that was moved are those of its new place.
         let is_used = |entity: &&RecordedEntity| entity.moved.is_none();
@@ -163,7 +163,7 @@ impl Inventory {
             unknown: HashSet::new(),
             unique: HashSet::new(),
             pending: HashSet::new(),
-            done: Verified::default(),
+            done: VerifiedRows::default(),
         };
         verification.run().await
     }
@@ -171,21 +171,21 @@ impl Inventory {
 
 /// A scan of the verification.
 #[derive(Clone, Copy, PartialEq)]
-enum Phase {
+enum VerificationPhase {
     Entities,
     IndexRows,
     Missing,
 }
 
 impl<F: FnMut(RecordedFinding)> Verification<'_, F> {
-    async fn run(mut self) -> Result<Verified> {
-        for phase in [Phase::Entities, Phase::IndexRows, Phase::Missing] {
-            if phase == Phase::Missing && self.expected.is_empty() {
+    async fn run(mut self) -> Result<VerifiedRows> {
+        for phase in [VerificationPhase::Entities, VerificationPhase::IndexRows, VerificationPhase::Missing] {
+            if phase == VerificationPhase::Missing && self.expected.is_empty() {
                 break;
             }
             let mut tables = BTreeSet::new();
             for layout in self.entities.iter().flat_map(|entity| &entity.layouts) {
-                if layout.index.is_none() != (phase == Phase::IndexRows) {
+                if layout.index.is_none() != (phase == VerificationPhase::IndexRows) {
                     tables.extend(self.inventory.tables_of(layout));
                 }
             }
@@ -196,7 +196,7 @@ impl<F: FnMut(RecordedFinding)> Verification<'_, F> {
         Ok(self.done)
     }
 
-    async fn scan(&mut self, table: &str, phase: Phase) -> Result<()> {
+    async fn scan(&mut self, table: &str, phase: VerificationPhase) -> Result<()> {
         let (partitions, rows) = (Partitions::ALL, KeyRange::ALL);
         let page = limits::PAGE;
         let scan = Scan { table: table.to_owned().into(), partitions, rows, filter: None, select: None, page };
@@ -213,11 +213,11 @@ impl<F: FnMut(RecordedFinding)> Verification<'_, F> {
         }
     }
 
-    fn visit(&mut self, table: &str, row: RowRef<'_>, phase: Phase) -> Result<()> {
+    fn visit(&mut self, table: &str, row: RowRef<'_>, phase: VerificationPhase) -> Result<()> {
         let Some(found) = self.inventory.identify(table, row) else {
             // A table of entities and of indexes is scanned in several phases.
             let is_of_entities = self.inventory.layouts_in(table).iter().any(|(_, layout)| layout.index.is_none());
-            if phase == Phase::Entities || phase == Phase::IndexRows && !is_of_entities {
+            if phase == VerificationPhase::Entities || phase == VerificationPhase::IndexRows && !is_of_entities {
                 (self.on_finding)(RecordedFinding::Unrecognized { row: row.id(table) });
             }
             return Ok(());
@@ -226,9 +226,9 @@ impl<F: FnMut(RecordedFinding)> Verification<'_, F> {
             return Ok(());
         }
         match (phase, found.layout.index.is_some()) {
-            (Phase::Entities, false) => self.entity(table, row, &found),
-            (Phase::IndexRows, true) => self.index_row(table, row, &found)?,
-            (Phase::Missing, false) => self.missing(table, row, &found),
+            (VerificationPhase::Entities, false) => self.entity(table, row, &found),
+            (VerificationPhase::IndexRows, true) => self.index_row(table, row, &found)?,
+            (VerificationPhase::Missing, false) => self.missing(table, row, &found),
             _ => {}
         }
         Ok(())

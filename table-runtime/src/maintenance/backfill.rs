@@ -15,7 +15,7 @@ use super::{
     hashes::{HashRange, Hashes, MEMORY},
     present::Present,
     progress::{Progress, ProgressCallback},
-    scan::{LayoutScan, Position},
+    scan::{LayoutScan, ScanPosition},
     verify::LocatedFinding,
 };
 use crate::{
@@ -50,7 +50,7 @@ struct FilledUntil {
     pass: usize,
     range: HashRange,
     /// The position in the entities.
-    position: Position,
+    position: ScanPosition,
 }
 
 /// The result of a backfill.

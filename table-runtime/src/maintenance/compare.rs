@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     hashes::{HashRange, Hashes},
-    scan::{LayoutScan, Position, ScannedPage},
+    scan::{LayoutScan, ScanPosition, ScannedPage},
 };
 use crate::{
     ETag, Error, ParseCursorError, Result, Row, RowRef,
@@ -45,7 +45,7 @@ pub(super) struct IndexComparison {
     hashes: Hashes,
     hasher: RowHasher,
     /// The position before which an earlier job has examined all rows of this pass.
-    resumed: Option<(Phase, Position)>,
+    resumed: Option<(Phase, ScanPosition)>,
     cursor: Option<String>,
 }
 
@@ -66,7 +66,7 @@ struct ComparedUntil {
     pass: usize,
     range: HashRange,
     phase: Phase,
-    position: Position,
+    position: ScanPosition,
 }
 
 /// The suspects of a page.

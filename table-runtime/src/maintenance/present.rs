@@ -12,7 +12,7 @@ use super::{
     compare::read_lists,
     fences,
     hashes::{HashRange, Hashes},
-    scan::{LayoutScan, Position, ScannedPage},
+    scan::{LayoutScan, ScanPosition, ScannedPage},
 };
 use crate::{
     ETag, Result,
@@ -46,7 +46,7 @@ impl Present {
         write: &Write,
         layout: usize,
         hashes: Hashes,
-        done: Option<&Position>,
+        done: Option<&ScanPosition>,
         dry_run: bool,
     ) -> Result<Self> {
         let mut present = Self { layout, hashes, hasher: RowHasher::default() };
@@ -68,7 +68,7 @@ impl Present {
     }
 
     /// Returns the rows of a page, once for each entity to which a row leads. Rows that cannot be read lead to none.
-    async fn rows(&mut self, write: &Write, page: &ScannedPage, done: Option<&Position>) -> Result<Vec<FencedRow>> {
+    async fn rows(&mut self, write: &Write, page: &ScannedPage, done: Option<&ScanPosition>) -> Result<Vec<FencedRow>> {
         let (schema, table) = (&write.schema, write.schema.table());
         let is_done = |entity: &RowKeys| {
             done.is_some_and(|position| position.is_after(0, table, &entity.partition_key, &entity.row_key))

@@ -27,9 +27,9 @@ pub(crate) struct LayoutScan {
     scans: Option<VecDeque<Scan>>,
     from: Option<Continuation>,
     /// The position after which the first layout continues.
-    resumed: Option<Position>,
+    resumed: Option<ScanPosition>,
     /// The last row that was returned.
-    last: Option<Position>,
+    last: Option<ScanPosition>,
     has_conflicts: bool,
     /// The version of the catalog's record to which the job is bound, if it is.
     version: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) struct LayoutScan {
 
 /// The position after which a scan continues.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Position {
+pub(super) struct ScanPosition {
     job_hash: u64,
     layout: usize,
     /// The table; of a sliced entity, the slice.
@@ -50,7 +50,7 @@ pub(super) struct Position {
     version: Option<String>,
 }
 
-impl Position {
+impl ScanPosition {
     /// Checks whether the scan returned the row with these keys at the position or before it.
     pub(super) fn is_after(&self, layout: usize, table: &str, partition_key: &str, row_key: &str) -> bool {
         (layout, table)
@@ -108,7 +108,7 @@ impl LayoutScan {
     }
 
     /// Checks whether a position, which comes from outside of the program, is one of this scan.
-    pub(super) fn check(&self, position: &Position) -> Result<(), ParseCursorError> {
+    pub(super) fn check(&self, position: &ScanPosition) -> Result<(), ParseCursorError> {
         if position.job_hash != self.job_hash || !self.layouts.contains(&position.layout) {
             return Err(ParseCursorError::OtherQuery);
         }
@@ -125,7 +125,7 @@ impl LayoutScan {
     }
 
     /// Continues after the rows that were returned before a position that was checked.
-    pub(super) fn resume_at(&mut self, position: Position) {
+    pub(super) fn resume_at(&mut self, position: ScanPosition) {
         while self.layouts.front().is_some_and(|layout| *layout != position.layout) {
             self.layouts.pop_front();
         }
@@ -135,8 +135,8 @@ impl LayoutScan {
     }
 
     /// Returns the position of the last row that was returned; `None` before the first row.
-    pub(super) fn position(&self) -> Option<Position> {
-        Some(Position { has_conflicts: self.has_conflicts, ..self.last.clone()? })
+    pub(super) fn position(&self) -> Option<ScanPosition> {
+        Some(ScanPosition { has_conflicts: self.has_conflicts, ..self.last.clone()? })
     }
 
     /// Binds the job and its cursors to the version of a record of the catalog.
@@ -226,7 +226,7 @@ impl LayoutScan {
                 let (partition_key, row_key) = (row.partition_key.to_owned(), row.row_key.to_owned());
                 let (job_hash, has_conflicts) = (self.job_hash, self.has_conflicts);
                 let (table_name, version) = (table.to_string(), self.version.clone());
-                self.last = Some(Position {
+                self.last = Some(ScanPosition {
                     job_hash,
                     layout,
                     table: table_name,
@@ -243,7 +243,7 @@ impl LayoutScan {
 }
 
 /// Checks whether a position is located in a scan.
-fn contains(scan: &Scan, position: &Position) -> bool {
+fn contains(scan: &Scan, position: &ScanPosition) -> bool {
     let is_before = matches!(&scan.rows.from, Bound::Included(from) if order::compare(&position.row_key, from).is_lt());
     !is_before && !matches!(&scan.partitions, Partitions::One(own) if *own != position.partition_key)
 }

@@ -11,7 +11,7 @@ use crate::{
     cost::{self, Cost as _},
     observe::{Running, observed},
     pacing,
-    read::{self, FoundRow, OnRow, Plan, Selection},
+    read::{self, FoundRow, OnRow, Plan, SelectedProperties},
 };
 
 /// Marker of a [`Point`] that goes through a unique index.
@@ -136,7 +136,7 @@ impl<V: View, W> Point<V, W> {
         V: View<Entity: OneVersion>,
         P: Projection<V::Entity>,
     {
-        self.plan.select(Some(Selection::new(P::PROPERTIES, false)));
+        self.plan.select(Some(SelectedProperties::new(P::PROPERTIES, false)));
         Point::new(self.plan)
     }
 
@@ -186,7 +186,7 @@ impl<V: View> Point<V, Lookup> {
         V: View<Entity: OneVersion>,
         P: Projection<V::Entity>,
     {
-        self.plan.select(Some(Selection::new(P::PROPERTIES, true)));
+        self.plan.select(Some(SelectedProperties::new(P::PROPERTIES, true)));
         Point::new(self.plan)
     }
 }

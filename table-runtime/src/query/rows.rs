@@ -13,7 +13,7 @@ use crate::{
     cost::{self, Cost},
     key::{Encode, KeyPart, Ordered, Prefixed, Textual},
     observe::{Running, observed},
-    read::{FoundRow, OnePage, Plan, Selection, Source},
+    read::{FoundRow, OnePage, Plan, SelectedProperties, Source},
 };
 
 /// Greatest number of entities for which a result allocates memory before it has read any.
@@ -202,7 +202,7 @@ impl<V, P, A> Rows<V, P, A> {
         V: View<Entity: OneEntity + OneVersion>,
         S: Projection<V::Entity>,
     {
-        self.plan.select(Some(Selection::new(S::PROPERTIES, false)));
+        self.plan.select(Some(SelectedProperties::new(S::PROPERTIES, false)));
         Rows::new(self.plan)
     }
 
@@ -441,7 +441,7 @@ impl<V: View, P> Rows<V, P, cost::Lookups> {
         V: View<Entity: OneVersion>,
         S: Projection<V::Entity>,
     {
-        self.plan.select(Some(Selection::new(S::PROPERTIES, true)));
+        self.plan.select(Some(SelectedProperties::new(S::PROPERTIES, true)));
         Rows::new(self.plan)
     }
 }

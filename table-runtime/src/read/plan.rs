@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, cmp::Ordering, mem, ops::Bound};
 
-use super::{selection::Selection, visible::Visible};
+use super::{selection::SelectedProperties, visible::Visible};
 use crate::{
     Condition, Error, Holds, KeyError, LayoutInfo, LimitError, QueryError, Result, RowRef, TableEntity,
     backend::{KeyRange, Partitions, Scan},
@@ -58,7 +58,7 @@ pub struct Plan {
     is_nothing: bool,
     filter: Option<Box<Condition>>,
     /// Selected properties, if the query does not ask for whole rows.
-    select: Option<Selection>,
+    select: Option<SelectedProperties>,
     pub(crate) take: Option<usize>,
     /// First problem of the query, which is returned when the query is run.
     problem: Option<PlanProblem>,
@@ -419,7 +419,7 @@ impl Plan {
     }
 
     /// Limits the query to the properties of a projection; `None` asks for whole rows.
-    pub(crate) fn select(&mut self, selection: Option<Selection>) {
+    pub(crate) fn select(&mut self, selection: Option<SelectedProperties>) {
         self.select = selection;
     }
 

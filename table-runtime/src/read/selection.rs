@@ -15,14 +15,14 @@ pub(crate) fn wants_keys(wanted: &[&str]) -> bool {
 
 /// Properties that a query asks for, if it does not ask for whole rows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Selection {
+pub(crate) struct SelectedProperties {
     /// Properties as in [`Projection::PROPERTIES`](crate::Projection::PROPERTIES).
     properties: &'static [&'static str],
     /// True if index rows are used without a check against their entities.
     unchecked: bool,
 }
 
-impl Selection {
+impl SelectedProperties {
     pub(crate) const fn new(properties: &'static [&'static str], unchecked: bool) -> Self {
         Self { properties, unchecked }
     }

@@ -106,7 +106,7 @@ pub enum ReadPart {
 
 /// The position of a reader, as the text of its cursor.
 #[derive(Serialize, Deserialize)]
-struct Position {
+struct ReaderPosition {
     tables: VecDeque<String>,
     selection: Selection,
     is_begun: bool,
@@ -161,7 +161,7 @@ impl RowReader {
     /// # Errors
     /// Returns [`TransferError::Cursor`] if the text is no cursor, and the errors of the store.
     pub fn resume(tables: &Tables, cursor: &str) -> Result<Self, TransferError> {
-        let position: Position = serde_json::from_str(cursor).map_err(|_| TransferError::Cursor)?;
+        let position: ReaderPosition = serde_json::from_str(cursor).map_err(|_| TransferError::Cursor)?;
         let hash = |(table, hash): (String, String)| Some((table, u128::from_str_radix(&hash, 16).ok()?));
         let catalogs = position.catalogs.into_iter().map(hash).collect::<Option<_>>();
         Ok(Self {
@@ -177,7 +177,7 @@ impl RowReader {
 
     /// Returns the position after the last part that was read, from which [`resume`](Self::resume) continues.
     pub fn cursor(&self) -> String {
-        let position = Position {
+        let position = ReaderPosition {
             tables: self.tables.clone(),
             selection: self.selection.clone(),
             is_begun: self.is_begun,

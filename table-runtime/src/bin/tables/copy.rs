@@ -6,7 +6,7 @@ use crate::{
     arguments::Copy,
     cursor::{CursorFile, Transfer},
     failure::Failure,
-    progress::{self, Progress},
+    progress::{self, ProgressLine},
     store::StoreArguments,
 };
 
@@ -32,7 +32,7 @@ pub(crate) async fn copy(stores: &StoreArguments, copy: &Copy) -> Result<(), Fai
     // A file is created only once the source can be read.
     let target = stores.open_other(&copy.target, false)?;
     let mut writer = RowWriter::new(&target.tables);
-    let progress = Progress::new("copied");
+    let progress = ProgressLine::new("copied");
     while let Some(part) = reader.next().await? {
         writer.write_part(&part).await?;
         if let ReadPart::Rows { table, .. } = &part {

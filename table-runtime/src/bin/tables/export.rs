@@ -14,13 +14,13 @@ use crate::{
     csv::{self, Column},
     cursor::{self, CursorFile},
     failure::Failure,
-    progress::{self, Progress},
+    progress::{self, ProgressLine},
     store::{self, Store},
 };
 
 /// The position of an export.
 #[derive(Serialize, Deserialize)]
-struct Position {
+struct ExportPosition {
     reader: String,
     /// Length of the output.
     bytes: u64,
@@ -43,7 +43,7 @@ pub(crate) async fn export(store: &Store, export: &Export, out: &mut impl Write)
         output.as_deref().map(str::as_bytes),
     ]);
     let cursor = CursorFile::new(export.cursor.as_deref(), transfer);
-    let position: Option<Position> = cursor.read()?;
+    let position: Option<ExportPosition> = cursor.read()?;
     let (reader, columns) = if let Some(position) = &position {
         (RowReader::resume(&store.tables, &position.reader)?, position.columns.clone())
     } else {
@@ -125,7 +125,7 @@ struct Transfer {
 impl Transfer {
     /// Writes the rows, and returns their number.
     async fn run(mut self, out: &mut impl Write) -> Result<u64, Failure> {
-        let progress = Progress::new("exported");
+        let progress = ProgressLine::new("exported");
         let mut written = self.begun;
         let mut chunk = Vec::new();
         if let (0, Some(columns)) = (written, &self.columns) {
@@ -154,7 +154,7 @@ impl Transfer {
             written += chunk.len() as u64;
             chunk.clear();
             let (reader, columns) = (self.reader.cursor(), self.columns.clone());
-            self.cursor.save(&Position { reader, bytes: written, columns })?;
+            self.cursor.save(&ExportPosition { reader, bytes: written, columns })?;
         }
         if self.columns.is_none() {
             Line::End(self.reader.rows()).write(&mut chunk);

@@ -15,7 +15,7 @@ use crate::{
     cursor::{CursorFile, Transfer},
     export::by_extension,
     failure::Failure,
-    progress::{self, Progress},
+    progress::{self, ProgressLine},
     store::{self, Store},
 };
 
@@ -27,7 +27,7 @@ const BEGIN: u64 = 4_096;
 
 /// The position of an import.
 #[derive(Serialize, Deserialize, Default)]
-struct Position {
+struct ImportPosition {
     bytes: u64,
     lines: u64,
     /// Number of rows that were read, including those that were not selected.
@@ -44,10 +44,10 @@ pub(crate) async fn import(store: &Store, import: &Import) -> Result<(), Failure
         return Err(Failure::input("the standard input has no position to continue from; give a file"));
     }
     let cursor = CursorFile::new(import.cursor.as_deref(), transfer(store, import, format)?);
-    let begun: Position = cursor.read()?.unwrap_or_default();
+    let begun: ImportPosition = cursor.read()?.unwrap_or_default();
     let input: Box<dyn Read> = if is_standard { Box::new(io::stdin()) } else { Box::new(open(&import.input)?) };
     let mut target =
-        Target { import, writer: RowWriter::new(&store.tables), progress: Progress::new("imported"), cursor };
+        Target { import, writer: RowWriter::new(&store.tables), progress: ProgressLine::new("imported"), cursor };
     match format {
         Format::Ndjson => {
             let mut input = BufReader::new(input);
@@ -97,7 +97,7 @@ fn open(path: &Path) -> Result<File, Failure> {
 struct Target<'a> {
     import: &'a Import,
     writer: RowWriter,
-    progress: Progress,
+    progress: ProgressLine,
     cursor: CursorFile,
 }
 
@@ -119,7 +119,7 @@ impl Target<'_> {
     }
 
     /// Writes what waits, and saves the position.
-    async fn save(&mut self, position: &Position) -> Result<(), Failure> {
+    async fn save(&mut self, position: &ImportPosition) -> Result<(), Failure> {
         if self.cursor.is_given() && position.lines.is_multiple_of(LINES) {
             self.writer.flush().await?;
             self.cursor.save(position)?;
@@ -127,7 +127,7 @@ impl Target<'_> {
         Ok(())
     }
 
-    async fn ndjson(&mut self, mut input: impl BufRead, mut position: Position) -> Result<(), Failure> {
+    async fn ndjson(&mut self, mut input: impl BufRead, mut position: ImportPosition) -> Result<(), Failure> {
         let mut line = String::new();
         loop {
             let read = input.read_line(&mut line).map_err(|error| match error.kind() {
@@ -161,7 +161,7 @@ impl Target<'_> {
         Ok(())
     }
 
-    async fn csv(&mut self, input: Box<dyn Read>, mut position: Position) -> Result<(), Failure> {
+    async fn csv(&mut self, input: Box<dyn Read>, mut position: ImportPosition) -> Result<(), Failure> {
         let table = match (&self.import.table, self.import.input.file_stem().and_then(|name| name.to_str())) {
             (Some(table), _) => table.clone(),
             (None, Some(name)) if name != "-" => name.to_owned(),

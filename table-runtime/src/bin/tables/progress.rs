@@ -5,9 +5,9 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// A line with the number of rows, which is shown only on a terminal.
-pub(crate) struct Progress(ProgressBar);
+pub(crate) struct ProgressLine(ProgressBar);
 
-impl Progress {
+impl ProgressLine {
     /// Shows what is done, such as `exported`.
     pub(crate) fn new(done: &'static str) -> Self {
         let bar = ProgressBar::new_spinner();
@@ -33,7 +33,7 @@ pub(crate) fn report(rows: u64, done: &str) {
     eprintln!("{rows} row{} {done}", if rows == 1 { "" } else { "s" });
 }
 
-impl Drop for Progress {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }
