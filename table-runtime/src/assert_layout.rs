@@ -94,8 +94,18 @@ fn compare(layout: &Layout, path: &Path, overwrite: bool) -> Result<(), String> 
 
 /// Returns the differences from a recorded layout, each with its effect on stored rows.
 fn changes(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
+    let mut changes = changes_of_layouts(layout, stored);
+    changes.extend(changes_of_properties(layout, stored));
+    if stored.write_id != layout.write_id {
+        let now = if layout.write_id { "is new" } else { "is gone" };
+        changes.push(format!("the property `WriteId` {now}: rows that are stored are read as before"));
+    }
+    changes
+}
+
+/// Returns the changes of the primary key and of the indexes.
+fn changes_of_layouts(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
     let (fields, entity) = (Fields::of(layout, stored.fields_of_properties()), layout.entity);
-    let EntityDescription { layouts, properties, .. } = stored;
     let mut changes = Vec::new();
     for info in layout.layouts {
         let name = info.name;
@@ -123,7 +133,7 @@ fn changes(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
             ));
         }
     }
-    for was in layouts {
+    for was in &stored.layouts {
         let name = &was.name;
         if layout.layouts.iter().all(|info| info.name != *name) {
             changes.push(format!(
@@ -132,9 +142,15 @@ fn changes(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
             ));
         }
     }
+    changes
+}
+
+/// Returns the changes of the properties that the struct's fields have.
+fn changes_of_properties(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
+    let mut changes = Vec::new();
     for property in layout.properties {
         let name = property.name;
-        match properties.iter().find(|was| was.name == name) {
+        match stored.properties.iter().find(|was| was.name == name) {
             Some(was) => changes.extend(change_of_type(property, was.edm.as_deref())),
             None if property.absent.is_refused() => changes.push(format!(
                 "the property `{name}` is new, and required: rows that are stored have none, and `create` refuses it: make \
@@ -147,17 +163,13 @@ fn changes(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
             )),
         }
     }
-    for name in properties.iter().map(|was| &*was.name) {
+    for name in stored.properties.iter().map(|was| &*was.name) {
         if layout.properties.iter().all(|property| property.name != name) {
             changes.push(format!(
                 "the property `{name}` is gone: updates keep what is stored in it, and upserts do not; an older program \
                  that requires it cannot read rows that this one inserts: make it an `Option` there first"
             ));
         }
-    }
-    if stored.write_id != layout.write_id {
-        let now = if layout.write_id { "is new" } else { "is gone" };
-        changes.push(format!("the property `WriteId` {now}: rows that are stored are read as before"));
     }
     changes
 }

@@ -4,6 +4,7 @@ use std::{
     fmt, mem,
     pin::Pin,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use crate::{
@@ -152,8 +153,7 @@ impl Tables {
 
 async fn create(tables: &Tables, schema: Schema, options: Options) -> Result<()> {
     let entity = &schema.describe();
-    entity.layouts.iter().try_for_each(|layout| check_name(tables, layout))?;
-    tables.check_table_name(Record::INFO.layouts[0].table)?;
+    check_names(tables, schema)?;
     // A new catalog has no records to read.
     let mut is_empty = !tables.leases().has_names() && tables.create_catalog().await?;
     let (mut absent, mut waited, mut looked) = (AbsentTables::default(), Vec::new(), Looked::NOTHING.clone());
@@ -193,12 +193,7 @@ async fn create(tables: &Tables, schema: Schema, options: Options) -> Result<()>
             kept.extend(written);
         }
         if waits {
-            let records = tables.catalog().await?.records;
-            waited = records
-                .iter()
-                .filter(|record| record.state == State::Leaving)
-                .map(|record| version_of(record))
-                .collect();
+            waited = leaving(&tables.catalog().await?);
             tables.wait_for_leases().await;
             continue;
         }
@@ -212,15 +207,26 @@ async fn create(tables: &Tables, schema: Schema, options: Options) -> Result<()>
             tables.pause_catalog(&mut delays).await?;
             continue;
         }
-        for layout in entity.layouts {
-            let id = schema.id(layout);
-            tables.leases().remember_name(&id, &name);
-            match kept.iter().find(|relied| relied.id == id) {
-                Some(Relied { record, .. }) => drop(tables.leases().keep(id, record, began)),
-                None => tables.leases().forget(&id),
-            }
-        }
+        keep_leases(tables, schema, &name, &kept, began);
         return Ok(());
+    }
+}
+
+/// Returns the versions of the records that are leaving.
+fn leaving(catalog: &Catalog) -> Vec<RecordVersion> {
+    let records = catalog.records.iter().filter(|record| record.state == State::Leaving);
+    records.map(|record| version_of(record)).collect()
+}
+
+/// Keeps leases of the records on which the program relies, and forgets those of the entity's other layouts.
+fn keep_leases(tables: &Tables, schema: Schema, name: &str, relied: &[Relied], began: Duration) {
+    for layout in schema.layouts {
+        let id = schema.id(layout);
+        tables.leases().remember_name(&id, name);
+        match relied.iter().find(|relied| relied.id == id) {
+            Some(Relied { record, .. }) => drop(tables.leases().keep(id, record, began)),
+            None => tables.leases().forget(&id),
+        }
     }
 }
 
@@ -258,19 +264,14 @@ async fn decide(tables: &Tables, compared: &Comparison<'_>, looked: &mut Looked)
     }
 }
 
-/// An index that a backfill builds, with the version of its record.
-pub(crate) struct RecordedIndex {
-    pub(crate) version: ETag,
-}
-
 impl Tables {
-    /// Returns the record of an index that a backfill builds. Records the entity first if necessary, and waits until no
-    /// handle relies on an earlier state of the index.
+    /// Returns the version of the record of an index that a backfill builds. Records the entity first if necessary, and
+    /// waits until no handle relies on an earlier state of the index.
     ///
     /// # Errors
     /// Returns [`Error::IndexBuilding`] if a program without the index has begun meanwhile, and [`Error::IndexDropped`] if
     /// the index was dropped.
-    pub(crate) async fn begin_index(&self, schema: Schema, layout: &'static LayoutInfo) -> Result<RecordedIndex> {
+    pub(crate) async fn begin_index(&self, schema: Schema, layout: &'static LayoutInfo) -> Result<ETag> {
         let mut delays = pacing::delays();
         let mut waited: Option<RecordVersion> = None;
         let mut starts = None;
@@ -301,7 +302,7 @@ impl Tables {
                     self.wait_for_leases().await;
                 }
                 State::Building | State::Ready if self.require_index(schema, layout, &catalog).await? => {
-                    return Ok(RecordedIndex { version: Stored::etag(&record).clone() });
+                    return Ok(Stored::etag(&record).clone());
                 }
                 State::Building | State::Ready => self.pause_catalog(&mut delays).await?,
             }
@@ -332,18 +333,13 @@ impl Tables {
     /// # Errors
     /// Returns [`Error::IndexBuilding`] if the record has changed: a program without the index has begun meanwhile, and
     /// may have written entities without a row. The backfill has to run again.
-    pub(crate) async fn complete_index(
-        &self,
-        schema: Schema,
-        layout: &'static LayoutInfo,
-        begun: &RecordedIndex,
-    ) -> Result<()> {
+    pub(crate) async fn complete_index(&self, schema: Schema, layout: &'static LayoutInfo, begun: &ETag) -> Result<()> {
         let mut delays = pacing::delays();
         loop {
             let read_at = self.backend().clock();
             let recorded = self.recorded_index(schema, layout).await?;
             let (catalog, mut record) = match recorded {
-                Some((catalog, record)) if *Stored::etag(&record) == begun.version => (catalog, record),
+                Some((catalog, record)) if Stored::etag(&record) == begun => (catalog, record),
                 Some((_, record)) if record.state == State::Ready => return Ok(()),
                 Some((_, record)) if record.state == State::Gone => return Err(index_dropped(schema, layout)),
                 _ => return Err(index_building(schema, layout)),
@@ -386,6 +382,12 @@ fn index_building(schema: Schema, layout: &LayoutInfo) -> Error {
 
 fn index_dropped(schema: Schema, layout: &LayoutInfo) -> Error {
     Error::IndexDropped { table: schema.table().to_owned(), index: layout.name.to_owned() }
+}
+
+/// Checks that a program may have the tables of the entity, and the handle that of the catalog.
+fn check_names(tables: &Tables, schema: Schema) -> Result<()> {
+    schema.layouts.iter().try_for_each(|layout| check_name(tables, layout))?;
+    tables.check_table_name(Record::INFO.layouts[0].table)
 }
 
 /// Checks that a program may have this table, or tables with this name and the digits of a slice.

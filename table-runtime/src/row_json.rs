@@ -146,66 +146,63 @@ pub(crate) enum JsonValue<'a> {
 
 impl<'de> Deserialize<'de> for JsonValue<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Scalar;
+        deserializer.deserialize_any(Scalar)
+    }
+}
 
-        impl<'de> Visitor<'de> for Scalar {
-            type Value = JsonValue<'de>;
+/// The reader of a value.
+struct Scalar;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a property's value")
-            }
+impl<'de> Visitor<'de> for Scalar {
+    type Value = JsonValue<'de>;
 
-            fn visit_unit<E>(self) -> Result<JsonValue<'de>, E> {
-                Ok(JsonValue::Null)
-            }
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a property's value")
+    }
 
-            fn visit_bool<E>(self, value: bool) -> Result<JsonValue<'de>, E> {
-                Ok(JsonValue::Boolean(value))
-            }
+    fn visit_unit<E>(self) -> Result<JsonValue<'de>, E> {
+        Ok(JsonValue::Null)
+    }
 
-            fn visit_i64<E>(self, value: i64) -> Result<JsonValue<'de>, E> {
-                Ok(JsonValue::Whole(value))
-            }
+    fn visit_bool<E>(self, value: bool) -> Result<JsonValue<'de>, E> {
+        Ok(JsonValue::Boolean(value))
+    }
 
-            #[allow(clippy::cast_precision_loss, reason = "a number above i64::MAX can only be a Double")]
-            fn visit_u64<E>(self, value: u64) -> Result<JsonValue<'de>, E> {
-                Ok(i64::try_from(value).map_or(JsonValue::Number(value as f64), JsonValue::Whole))
-            }
+    fn visit_i64<E>(self, value: i64) -> Result<JsonValue<'de>, E> {
+        Ok(JsonValue::Whole(value))
+    }
 
-            fn visit_f64<E>(self, value: f64) -> Result<JsonValue<'de>, E> {
-                Ok(JsonValue::Number(value))
-            }
+    #[allow(clippy::cast_precision_loss, reason = "a number above i64::MAX can only be a Double")]
+    fn visit_u64<E>(self, value: u64) -> Result<JsonValue<'de>, E> {
+        Ok(i64::try_from(value).map_or(JsonValue::Number(value as f64), JsonValue::Whole))
+    }
 
-            fn visit_str<E>(self, value: &str) -> Result<JsonValue<'de>, E> {
-                Ok(JsonValue::Text(Cow::Owned(value.to_owned())))
-            }
+    fn visit_f64<E>(self, value: f64) -> Result<JsonValue<'de>, E> {
+        Ok(JsonValue::Number(value))
+    }
 
-            fn visit_borrowed_str<E>(self, value: &'de str) -> Result<JsonValue<'de>, E> {
-                Ok(JsonValue::Text(Cow::Borrowed(value)))
-            }
+    fn visit_str<E>(self, value: &str) -> Result<JsonValue<'de>, E> {
+        Ok(JsonValue::Text(Cow::Owned(value.to_owned())))
+    }
 
-            fn visit_string<E>(self, value: String) -> Result<JsonValue<'de>, E> {
-                Ok(JsonValue::Text(Cow::Owned(value)))
-            }
+    fn visit_borrowed_str<E>(self, value: &'de str) -> Result<JsonValue<'de>, E> {
+        Ok(JsonValue::Text(Cow::Borrowed(value)))
+    }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<JsonValue<'de>, A::Error> {
-                while values.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(JsonValue::Other("a list, which no property can hold", String::new()))
-            }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<JsonValue<'de>, A::Error> {
+        while values.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(JsonValue::Other("a list, which no property can hold", String::new()))
+    }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<JsonValue<'de>, A::Error> {
-                let mut found = JsonValue::Other("an object, which no property can hold", String::new());
-                while let Some(Name(name)) = members.next_key()? {
-                    match unrepresentable::marked(&name) {
-                        Some(what) => found = JsonValue::Other(what, members.next_value()?),
-                        None => drop(members.next_value::<IgnoredAny>()?),
-                    }
-                }
-                Ok(found)
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<JsonValue<'de>, A::Error> {
+        let mut found = JsonValue::Other("an object, which no property can hold", String::new());
+        while let Some(Name(name)) = members.next_key()? {
+            match unrepresentable::marked(&name) {
+                Some(what) => found = JsonValue::Other(what, members.next_value()?),
+                None => drop(members.next_value::<IgnoredAny>()?),
             }
         }
-
-        deserializer.deserialize_any(Scalar)
+        Ok(found)
     }
 }
 

@@ -168,7 +168,8 @@ impl<'a> Comparison<'a> {
     pub(crate) fn decide(&self) -> Result<Decision> {
         let known = self.known();
         self.check_entity(&known)?;
-        if let Some(look) = self.check_rows(known.primary)? {
+        let look = if self.options.is_target { Self::check_target } else { Self::check_rows };
+        if let Some(look) = look(self, known.primary)? {
             return Ok(Decision::Look(look));
         }
         let (name, mut change, mut ready) = (known.name.clone(), CatalogChange::default(), Vec::new());
@@ -478,24 +479,25 @@ impl<'a> Comparison<'a> {
         told_apart(&own, was) && !differ_in_implied_prefix(&own, was)
     }
 
-    /// Checks that the program can read the rows that are there, as far as one of them shows it, and that no rows are at the
-    /// place to which a migration moves entities. Returns what has to be looked up for it.
-    fn check_rows(&self, primary: Option<&ReadRecord>) -> Result<Option<Look>> {
-        if self.options.is_target {
+    /// Checks that no rows are at the place to which a migration moves entities. Returns what has to be looked up for it.
+    fn check_target(&self, primary: Option<&ReadRecord>) -> Result<Option<Look>> {
+        match (primary, &self.looked.in_the_way) {
             // A run of the migration may have written to a place that is recorded.
-            return match (primary, &self.looked.in_the_way) {
-                (Some(_), _) | (None, Found::Nothing) => Ok(None),
-                (None, Found::NotLooked) => Ok(Some(Look::AtPlace)),
-                (None, Found::One(row)) => {
-                    let problem = format!(
-                        "the new place is not empty: it has {row}; delete the rows there, or give the new struct another \
-                         table"
-                    );
-                    let table = self.entity.layouts[0].table.to_owned();
-                    Err(Box::new(QueryError { table, layout: KEY, problem }).into())
-                }
-            };
+            (Some(_), _) | (None, Found::Nothing) => Ok(None),
+            (None, Found::NotLooked) => Ok(Some(Look::AtPlace)),
+            (None, Found::One(row)) => {
+                let problem = format!(
+                    "the new place is not empty: it has {row}; delete the rows there, or give the new struct another table"
+                );
+                let table = self.entity.layouts[0].table.to_owned();
+                Err(Box::new(QueryError { table, layout: KEY, problem }).into())
+            }
         }
+    }
+
+    /// Checks that the program can read the rows that are there, as far as one of them shows it. Returns what has to be
+    /// looked up for it.
+    fn check_rows(&self, primary: Option<&ReadRecord>) -> Result<Option<Look>> {
         let facts = primary.map(|primary| primary.facts.clone()).unwrap_or_default();
         let version = self.entity.version;
         let (recorded, optional) = (facts.properties.get(&version), facts.optional.get(&version));

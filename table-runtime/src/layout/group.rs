@@ -127,12 +127,6 @@ impl Member {
 pub const fn member_misfit(members: &[Member], number: usize) -> Misfit {
     let (master, member) = (&members[0], &members[number]);
     let (first, key) = (master.key(), member.key());
-    let shared = first.row.len();
-    let separated = match (master.separator, member.separator) {
-        (None, None) => true,
-        (Some(one), Some(other)) => one == other,
-        _ => false,
-    };
     if !same(first.table, key.table) {
         return Misfit::Table;
     }
@@ -142,35 +136,15 @@ pub const fn member_misfit(members: &[Member], number: usize) -> Misfit {
     if master.skips_newer || member.skips_newer {
         return Misfit::SkipsNewer;
     }
-    let partition = first.partition.len();
-    if !separated || !same(first.partition_prefix, key.partition_prefix) || partition != key.partition.len() {
-        return Misfit::Partition;
+    match partition_misfit(master, member, number) {
+        Misfit::No => {}
+        misfit => return misfit,
     }
-    if let Some(part) = first_difference(first.partition, key.partition, partition) {
-        return Misfit::Differs(Difference { member: number, place: DifferingPlace::Partition(part) });
+    match row_misfit(first, key, number) {
+        Misfit::No => {}
+        misfit => return misfit,
     }
-    if is_hashed(first.partition) {
-        return Misfit::Hash;
-    }
-    if shared > 0 {
-        if key.row.is_empty() {
-            return Misfit::Row;
-        }
-        if !same(first.row_prefix, key.row_prefix) {
-            return Misfit::Differs(Difference { member: number, place: DifferingPlace::Prefix });
-        }
-        let common = if shared < key.row.len() { shared } else { key.row.len() };
-        if let Some(part) = first_difference(first.row, key.row, common) {
-            return Misfit::Differs(Difference { member: number, place: DifferingPlace::Row(part) });
-        }
-        if common < shared {
-            return Misfit::Order;
-        }
-    }
-    if !self_delimiting(first.row, shared) {
-        return Misfit::Open;
-    }
-    if shared == 0 && (master.has_index_rows() || member.has_index_rows()) {
+    if first.row.is_empty() && (master.has_index_rows() || member.has_index_rows()) {
         return Misfit::Indexes;
     }
     if master.kind.is_some() != member.kind.is_some() {
@@ -189,6 +163,46 @@ pub const fn member_misfit(members: &[Member], number: usize) -> Misfit {
         Some(collision) => Misfit::Collision(collision),
         None => Misfit::No,
     }
+}
+
+/// Returns the reason why the variant's entities are not in the master's partition.
+const fn partition_misfit(master: &Member, member: &Member, number: usize) -> Misfit {
+    let (first, key) = (master.key(), member.key());
+    let separated = match (master.separator, member.separator) {
+        (None, None) => true,
+        (Some(one), Some(other)) => one == other,
+        _ => false,
+    };
+    let parts = first.partition.len();
+    if !separated || !same(first.partition_prefix, key.partition_prefix) || parts != key.partition.len() {
+        return Misfit::Partition;
+    }
+    if let Some(part) = first_difference(first.partition, key.partition, parts) {
+        return Misfit::Differs(Difference { member: number, place: DifferingPlace::Partition(part) });
+    }
+    if is_hashed(first.partition) { Misfit::Hash } else { Misfit::No }
+}
+
+/// Returns the reason why the variant's row key does not continue the master's.
+const fn row_misfit(first: &LayoutInfo, key: &LayoutInfo, number: usize) -> Misfit {
+    let shared = first.row.len();
+    if shared == 0 {
+        return Misfit::No;
+    }
+    if key.row.is_empty() {
+        return Misfit::Row;
+    }
+    if !same(first.row_prefix, key.row_prefix) {
+        return Misfit::Differs(Difference { member: number, place: DifferingPlace::Prefix });
+    }
+    let common = if shared < key.row.len() { shared } else { key.row.len() };
+    if let Some(part) = first_difference(first.row, key.row, common) {
+        return Misfit::Differs(Difference { member: number, place: DifferingPlace::Row(part) });
+    }
+    if common < shared {
+        return Misfit::Order;
+    }
+    if self_delimiting(first.row, shared) { Misfit::No } else { Misfit::Open }
 }
 
 /// Finds the variant's first index whose rows could be taken for those of an earlier variant's index. The variants' own

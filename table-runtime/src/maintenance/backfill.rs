@@ -15,11 +15,11 @@ use super::{
     hashes::{HashRange, Hashes, MEMORY},
     present::Present,
     progress::{Progress, ProgressCallback},
-    scan::{LayoutScan, ScanPosition},
+    scan::{LayoutScan, ScanPosition, ScannedPage},
     verify::LocatedFinding,
 };
 use crate::{
-    Error, ParseCursorError, QueryError, Result, RowRef, TableEntity, Tables,
+    ETag, Error, ParseCursorError, QueryError, Result, RowRef, TableEntity, Tables,
     backend::{Action, BoxFuture, Group, Operation},
     index::{EncodedRow, FoundEntity, Precondition, Schema, Write, WrittenRow},
     layout::Holds,
@@ -100,6 +100,27 @@ impl Backfill {
         LayoutScan::new(self.tables.backend().clone(), self.schema, &self.job, [0])
     }
 
+    /// Returns the scan of a pass: after a cursor, bound to the record of a backfill that writes, and with the conflicts
+    /// of earlier passes.
+    fn scan_of_pass(
+        &self,
+        position: Option<&ScanPosition>,
+        begun: Option<&ETag>,
+        has_conflicts: bool,
+    ) -> Result<LayoutScan> {
+        let mut scan = self.scan();
+        if let Some(position) = position {
+            scan.resume_at(position.clone());
+        }
+        if let Some(begun) = begun {
+            scan.bind(begun)?;
+        }
+        if has_conflicts {
+            scan.note_conflict();
+        }
+        Ok(scan)
+    }
+
     /// Writes nothing, and counts the entities without a row in the index.
     pub fn dry_run(mut self) -> Self {
         self.dry_run = true;
@@ -138,24 +159,11 @@ async fn run(mut backfill: Backfill) -> Result<Backfilled> {
     // The rows of entities before a cursor are not compared with them.
     let mut has_stale = position.is_some() || pass > 1;
     loop {
-        let mut scan = backfill.scan();
-        if let Some(position) = &position {
-            scan.resume_at(position.clone());
-        }
-        if let Some(begun) = &begun {
-            scan.bind(&begun.version)?;
-        }
-        if has_conflicts {
-            scan.note_conflict();
-        }
+        let mut scan = backfill.scan_of_pass(position.as_ref(), begun.as_ref(), has_conflicts)?;
         let hashes = Hashes::new(range, memory);
         let mut present = Present::read(&write, layout, hashes, position.as_ref(), dry_run).await?;
         while let Some(page) = scan.next().await? {
-            let mut found = Vec::with_capacity(page.rows.len());
-            for row in page.rows.iter().map(RowRef::to_row) {
-                // The writer of a pending entity knows the index and writes its row.
-                found.extend(schema.read(row)?.filter(|found| found.pending.is_none()));
-            }
+            let mut found = committed(schema, &page)?;
             // Each pass reads all entities.
             filled.entities += if pass == 1 { found.len() } else { 0 };
             found.retain(|found| present.lacks(&write, found));
@@ -194,6 +202,15 @@ async fn run(mut backfill: Backfill) -> Result<Backfilled> {
         filled.ready = true;
     }
     Ok(filled)
+}
+
+/// Returns the entities of a page. The writer of a pending one knows the index and writes its row.
+fn committed(schema: Schema, page: &ScannedPage) -> Result<Vec<FoundEntity>> {
+    let mut found = Vec::with_capacity(page.rows.len());
+    for row in page.rows.iter().map(RowRef::to_row) {
+        found.extend(schema.read(row)?.filter(|found| found.pending.is_none()));
+    }
+    Ok(found)
 }
 
 /// Deletes the rows of an index with copies that no entity has: a program without the index has changed or deleted the

@@ -240,47 +240,23 @@ impl AzureBuilder {
     }
 
     /// Checks the settings and builds the backend. Sends nothing.
-    pub fn build(self) -> Result<AzureBackend> {
-        let wrong = |what: String| Err(Error::Configuration(what));
-        let Some(credential) = self.credential else {
+    pub fn build(mut self) -> Result<AzureBackend> {
+        let Some(credential) = self.credential.take() else {
             return wrong(
                 "no credential: give an `access_key`, a shared access signature (`sas`), or a `token_source` or \
-                 `token_credential`"
-                    .to_owned(),
+                 `token_credential`",
             );
         };
-        // The name becomes a part of an address and of a header.
-        if !self.account.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
-            return wrong(
-                "the account's name (AccountName) has characters other than letters, digits and `-`".to_owned(),
-            );
-        }
-        let endpoint = match self.endpoint {
-            Some(endpoint) => endpoint,
-            None if self.account.is_empty() => {
-                return wrong("neither the account's name nor an endpoint is given".to_owned());
-            }
-            None => format!("https://{}.table.core.windows.net", self.account),
-        };
-        let endpoint = Endpoint::parse(&endpoint)?;
-        let secondary = match &self.secondary_endpoint {
-            Some(secondary) => Some(Endpoint::parse(secondary).map_err(|error| match error {
-                Error::Configuration(reason) => Error::Configuration(format!("in the secondary region, {reason}")),
-                other => other,
-            })?),
-            None => endpoint.secondary(),
-        };
+        let (endpoint, secondary) = self.endpoints()?;
         let is_exposed = endpoint.exposed() || secondary.as_ref().is_some_and(Endpoint::exposed);
         if matches!(credential, Credential::Token(_)) && is_exposed {
-            return wrong(
-                "a token must not go over plain `http` to another machine; give an `https` endpoint".to_owned(),
-            );
+            return wrong("a token must not go over plain `http` to another machine; give an `https` endpoint");
         }
         if self.retry.attempts == 0 {
-            return wrong("`max_attempts` is 0, which would send nothing".to_owned());
+            return wrong("`max_attempts` is 0, which would send nothing");
         }
         if self.timeout.is_zero() || self.connect_timeout.is_zero() {
-            return wrong("a timeout of 0 leaves no time for any request".to_owned());
+            return wrong("a timeout of 0 leaves no time for any request");
         }
         let credentials = credential.of(&self.account)?;
         let tokens = match &credential {
@@ -307,6 +283,32 @@ impl AzureBuilder {
         let (secondary, fallback) = (secondary.map(|endpoint| Arc::new(Secondary::new(endpoint))), None);
         Ok(AzureBackend { endpoint, secondary, fallback, credential, pipeline, tables, retry, slow_after, overloads })
     }
+
+    /// Returns the endpoints of the primary region and of the secondary one, if the account has one.
+    fn endpoints(&self) -> Result<(Endpoint, Option<Endpoint>)> {
+        // The name becomes a part of an address and of a header.
+        if !self.account.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+            return wrong("the account's name (AccountName) has characters other than letters, digits and `-`");
+        }
+        let endpoint = match &self.endpoint {
+            Some(endpoint) => Endpoint::parse(endpoint)?,
+            None if self.account.is_empty() => return wrong("neither the account's name nor an endpoint is given"),
+            None => Endpoint::parse(&format!("https://{}.table.core.windows.net", self.account))?,
+        };
+        let secondary = match &self.secondary_endpoint {
+            Some(secondary) => Some(Endpoint::parse(secondary).map_err(|error| match error {
+                Error::Configuration(reason) => Error::Configuration(format!("in the secondary region, {reason}")),
+                other => other,
+            })?),
+            None => endpoint.secondary(),
+        };
+        Ok((endpoint, secondary))
+    }
+}
+
+/// Returns the error of a wrong setting.
+fn wrong<T>(what: &str) -> Result<T> {
+    Err(Error::Configuration(what.to_owned()))
 }
 
 /// Builds an HTTP client that keeps its connections open.

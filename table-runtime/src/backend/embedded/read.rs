@@ -85,6 +85,31 @@ fn is_within(key: &[u8], lower: Bound<&[u8]>) -> bool {
     }
 }
 
+/// Returns true if the key is above the upper bound.
+fn is_past(key: &[u8], upper: Bound<&[u8]>) -> bool {
+    match upper {
+        Bound::Included(upper) => key > upper,
+        Bound::Excluded(upper) => key >= upper,
+        Bound::Unbounded => false,
+    }
+}
+
+/// Returns the rows from the lower bound on. The caller compares the upper bound, so that it also reads and checks the
+/// first row after the range. A cursor takes fewer instructions for a row than `range`.
+fn begin<'r>(rows: &'r RowTable, table: &str, lower: Bound<&[u8]>) -> Result<StoredRows<'r>> {
+    let mut cursor = rows.lower_bound(lower).map_err(store)?;
+    if lower != Bound::Unbounded {
+        check_before(&mut cursor, table, lower)?;
+    }
+    Ok(cursor)
+}
+
+/// Returns the position after the row with this key.
+fn after(range: &StoreRange<'_>, key: &[u8]) -> Option<Continuation> {
+    let (partition_key, row_key) = range.decode(key)?;
+    Some(Continuation { partition_key: partition_key.into_owned(), row_key: Some(row_key.into_owned()) })
+}
+
 /// Calls `read` for each row of one page of a scan. Returns the position at which the scan continues.
 ///
 /// Returns a position only if the scan finds another row, or if the page has examined [`EXAMINED`] rows.
@@ -118,12 +143,7 @@ fn read_page(
     // to be compared.
     let compared = !matches!(scan.partitions, Partitions::One(_)) && scan.rows != KeyRange::ALL;
     let limit = usize::try_from(scan.page).unwrap_or(usize::MAX).max(1);
-    // A cursor takes fewer instructions for a row than `range`. The upper bound is compared in the loop anyway, so that
-    // the first row after it is read and checked as well.
-    let mut cursor = rows.lower_bound(lower).map_err(store)?;
-    if lower != Bound::Unbounded {
-        check_before(&mut cursor, &scan.table, lower)?;
-    }
+    let mut cursor = begin(rows, &scan.table, lower)?;
     // The key of the row before is copied, because to keep its guard, which is large, takes longer.
     let (mut kept, mut last) = (Vec::new(), Vec::new());
     let (mut given, mut examined, mut bytes) = (0, 0, 0);
@@ -133,23 +153,14 @@ fn read_page(
         if !is_in_order {
             return Err(damaged_at(&scan.table, key));
         }
-        let is_past = match upper {
-            Bound::Included(upper) => key > upper,
-            Bound::Excluded(upper) => key >= upper,
-            Bound::Unbounded => false,
-        };
-        if is_past {
+        if is_past(key, upper) {
             read_stored(&scan.table, key, value)?;
             break;
         }
         let is_full = given == limit || bytes >= BYTES;
-        let continuation = || {
-            let (partition_key, row_key) = range.decode(&last)?;
-            Some(Continuation { partition_key: partition_key.into_owned(), row_key: Some(row_key.into_owned()) })
-        };
         // If the scan returns every row, one more row is enough to know that it continues.
         if examined == EXAMINED || (is_full && !compared && scan.filter.is_none()) {
-            return Ok(continuation());
+            return Ok(after(&range, &last));
         }
         // A row whose key is out of the range is checked as well, because the key may be damaged.
         let stored = read_stored(&scan.table, key, value)?;
@@ -162,7 +173,7 @@ fn read_page(
                 None => true,
             };
             if holds && is_full {
-                return Ok(continuation());
+                return Ok(after(&range, &last));
             }
             if holds {
                 let properties = properties(stored, scan.select.as_deref(), checks, &mut kept).map_err(damaged)?;
