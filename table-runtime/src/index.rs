@@ -103,7 +103,6 @@
 //!
 //! [`repair`]: crate::Tables::repair
 
-mod answer;
 mod change;
 mod claim;
 mod commit;

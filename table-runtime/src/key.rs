@@ -19,7 +19,6 @@
 //! Inside a text part that is not the last, a space is written as `!20` and `!` as `!21`. The delimiter is therefore
 //! the lowest character, and `Smith` sorts before `Smith Jr` and `Smith-Jones`, whatever parts follow.
 
-mod buffer;
 mod date;
 mod encoding;
 mod fold;
@@ -38,7 +37,6 @@ use std::borrow::Cow;
 pub use crate::error::KeyProblem;
 use crate::{Properties, ValueRef, error::PropertyProblem};
 
-pub use buffer::KeyBuffer;
 pub use date::Date;
 pub use encoding::{
     Decode, Encode, Escape, First, Fits, Hash, Lossless, Lossy, Lowercase, Ordered, Pad, PartSink, Plain, Prefixed,
@@ -49,7 +47,7 @@ pub use order::KeyRange;
 pub use reader::KeyReader;
 pub(crate) use reader::RowContext;
 pub use time::{ToTick, UnixTime};
-pub use writer::KeyWriter;
+pub use writer::{KeyBuffer, KeyWriter};
 pub(crate) use writer::{check_length, copy_part, write_part};
 
 /// A type that can be part of a key.

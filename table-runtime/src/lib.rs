@@ -105,7 +105,6 @@ mod retry;
 mod row;
 mod row_hash;
 mod row_json;
-mod slice_tables;
 mod slices;
 mod tables;
 #[cfg(feature = "testing")]

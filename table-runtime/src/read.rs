@@ -21,6 +21,6 @@ pub(crate) use page::OnePage;
 pub(crate) use plan::{Plan, Reached};
 pub(crate) use point::find;
 pub(crate) use selection::{SelectedProperties, values, wants_keys};
-pub(crate) use slices::Slices;
+pub(crate) use slices::{Slices, existing_slices};
 pub(crate) use source::{OnRow, Source};
 pub(crate) use visible::Visible;

@@ -8,7 +8,7 @@ use crate::{
     index::Schema,
     key::{KeyPart, kind},
     observe::observed,
-    slice_tables,
+    read::existing_slices,
 };
 
 /// An entity whose rows are stored in slices: `#[table(slice = month(field))]`.
@@ -67,7 +67,7 @@ impl Tables {
 
     async fn slices_of(&self, layout: &'static LayoutInfo) -> Result<Vec<Slice>> {
         match &layout.slice {
-            Some(slice) => slice_tables::list(slice, self.backend(), layout.table).await,
+            Some(slice) => existing_slices(slice, self.backend(), layout.table).await,
             None => Ok(Vec::new()),
         }
     }

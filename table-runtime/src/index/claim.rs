@@ -3,9 +3,8 @@
 use futures_util::future::join_all;
 
 use super::{
-    answer::WriteAnswer,
     schema::{EncodedRow, FoundEntity},
-    write::{Write, WrittenRow, single},
+    write::{Write, WriteAnswer, WrittenRow, single},
 };
 use crate::{
     ETag, Error, Result, Row, ValueRef,

@@ -6,9 +6,8 @@ use futures_util::future::{Either, select};
 
 use super::change::Planned;
 use crate::{
-    ETag, MissingIndexError, OutcomeUnknownError, Result,
-    backend::{FailedGroup, Group},
-    slice_tables,
+    ETag, Error, LayoutInfo, MissingIndexError, OutcomeUnknownError, Result, RowId,
+    backend::{Action, BackendExt, Client, FailedGroup, Group},
     tables::{LayoutId, Lease},
 };
 
@@ -53,7 +52,7 @@ impl HeldLeases {
     /// lost.
     ///
     /// # Errors
-    /// Returns [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the transaction was applied and it is not known
+    /// Returns [`Error::OutcomeUnknown`] if the transaction was applied and it is not known
     /// whether the entities were still in their place: a migration may have read them before.
     pub(super) async fn execute(
         &mut self,
@@ -63,7 +62,7 @@ impl HeldLeases {
         let backend = first.write.backend();
         let mut executed = pin!(async {
             match groups {
-                [group] => slice_tables::execute(backend, &first.write.schema.layouts[0], group)
+                [group] => execute_in_slice(backend, &first.write.schema.layouts[0], group)
                     .await
                     .map_err(|error| FailedGroup { group: 0, error }),
                 groups => backend.execute_all(groups).await,
@@ -116,4 +115,20 @@ impl HeldLeases {
         }
         Ok(Some(Self(renewed)))
     }
+}
+
+/// Executes a write of entities of this layout. If their slice is missing and all of them may be new, creates the
+/// slice.
+async fn execute_in_slice(backend: &Client, layout: &LayoutInfo, group: &Group) -> Result<Vec<Option<ETag>>> {
+    let executed = backend.execute(group).await;
+    if layout.slice.is_none() || !matches!(executed, Err(Error::TableNotFound(_))) {
+        return executed;
+    }
+    let is_new = |action: &Action| matches!(action, Action::Insert(_) | Action::Upsert(_));
+    if let Some(operation) = group.operations.iter().find(|operation| !is_new(&operation.action)) {
+        let (table, partition_key) = (group.table.to_string(), group.partition_key.clone());
+        return Err(Error::NotFound(Box::new(RowId { table, partition_key, row_key: operation.row_key.clone() })));
+    }
+    backend.create_table(&group.table).await?;
+    backend.execute(group).await
 }

@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
 
-use super::{answer::WriteAnswer, change::Planned, write::Write};
+use super::{
+    change::Planned,
+    write::{Write, WriteAnswer},
+};
 use crate::{
     ETag, LimitError, Result, RowId, RowRef,
     backend::{Action, BackendExt, IfMatch, Operation},

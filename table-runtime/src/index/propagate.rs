@@ -7,10 +7,9 @@
 use futures_util::future::{join, join_all};
 
 use super::{
-    answer::WriteAnswer,
     change::Change,
     schema::EncodedRow,
-    write::{Write, WrittenRow, single},
+    write::{Write, WriteAnswer, WrittenRow, single},
 };
 use crate::{
     ETag, Error, Result,

@@ -4,14 +4,13 @@
 use std::slice;
 
 use super::{
-    answer::WriteAnswer,
     change::Planned,
     claim::Precondition,
     commit::{InTheWay, commit},
     execute::WriteFailure,
     lost::is_same,
     schema::{EncodedRow, FoundEntity},
-    write::{EntityState, Write, WrittenRow, single},
+    write::{EntityState, Write, WriteAnswer, WrittenRow, single},
 };
 use crate::{
     ETag, Error, Properties, Result, ValueRef,

@@ -1,11 +1,9 @@
-//! One write of an entity: its id, its reads of the entity and of index rows, and its writes of single rows.
+//! One write of an entity: its id, its reads of the entity and of index rows, its writes of single rows, and the meaning
+//! of their answers.
 
 use std::borrow::Cow;
 
-use super::{
-    answer::WriteAnswer,
-    schema::{Encoded, EncodedRow, FoundEntity, Schema, pending},
-};
+use super::schema::{Encoded, EncodedRow, FoundEntity, Schema, pending};
 use crate::{
     ETag, Error, Guid, OutcomeUnknownError, Properties, Result, Row, RowId, RowNow, Tables, UniqueViolationError,
     ValueRef,
@@ -28,6 +26,44 @@ pub(crate) struct Write {
     /// A write treats every row that carries its id as its own. No two writes share an id.
     pub(crate) id: Guid,
     pub(super) reach: Reach,
+}
+
+/// The answer to a request that writes rows.
+pub(crate) enum WriteAnswer {
+    /// The request was carried out, and gave its first row this version.
+    Done(Option<ETag>),
+    /// The condition of the request does not hold: another writer was faster. Nothing was written.
+    LostRace(Error),
+    /// The answer was lost. The request may have been carried out, or may still be.
+    Lost(Box<OutcomeUnknownError>),
+}
+
+impl WriteAnswer {
+    /// Returns the answer in the result of a request.
+    ///
+    /// # Errors
+    /// Returns any other error of the request. Nothing was written.
+    pub(crate) fn of(result: Result<Vec<Option<ETag>>>) -> Result<Self> {
+        match result {
+            Ok(etags) => Ok(Self::Done(etags.into_iter().next().flatten())),
+            Err(error @ (Error::AlreadyExists(_) | Error::ConditionNotMet(_) | Error::NotFound(_))) => {
+                Ok(Self::LostRace(error))
+            }
+            Err(Error::OutcomeUnknown(error)) => Ok(Self::Lost(error)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Checks whether a row that was to be fenced or deleted cannot be written any more under the version that was read:
+    /// the request was carried out, or the row is gone.
+    pub(crate) const fn is_settled(&self) -> bool {
+        matches!(self, Self::Done(_) | Self::LostRace(Error::NotFound(_)))
+    }
+
+    /// Returns the reason why the answer was lost, if it was.
+    pub(crate) fn lost(self) -> Option<String> {
+        if let Self::Lost(error) = self { Some(error.reason) } else { None }
+    }
 }
 
 /// A row of a cross-partition index in the version that this write wrote or read.

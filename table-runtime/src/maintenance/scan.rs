@@ -10,8 +10,10 @@ use crate::{
     index::Schema,
     key::order,
     limits,
-    read::cursor::{hash_job, seal, unseal},
-    slice_tables,
+    read::{
+        cursor::{hash_job, seal, unseal},
+        existing_slices,
+    },
 };
 
 /// A scan of all rows of some layouts, page by page.
@@ -173,7 +175,7 @@ impl LayoutScan {
         let info = &self.schema.layouts[layout];
         let mut tables: VecDeque<Cow<'static, str>> = match &info.slice {
             Some(slice) => {
-                let slices = slice_tables::list(slice, &self.backend, info.table).await?;
+                let slices = existing_slices(slice, &self.backend, info.table).await?;
                 slices.into_iter().map(|slice| slice.table.into()).collect()
             }
             None => VecDeque::from([info.table.into()]),

@@ -5,10 +5,9 @@ use std::{ops::Bound, sync::Arc};
 use super::plan::{Plan, Reached};
 use crate::{
     Result, Ticks,
-    backend::{Client, KeyRange, Scan},
+    backend::{BackendExt, Client, KeyRange, Scan},
     layout::{Slice, SliceInfo, TimePart},
     pacing::CONCURRENCY,
-    slice_tables,
 };
 
 /// Slices of a query.
@@ -85,7 +84,7 @@ impl Slices {
     pub(crate) async fn tables(&self, backend: &Arc<Client>) -> Result<Vec<String>> {
         let mut slices = match self.named() {
             Some(slices) => slices,
-            None => slice_tables::list(self.info, backend, self.table).await?,
+            None => existing_slices(self.info, backend, self.table).await?,
         };
         let after = |slice: &Slice| self.to.is_none_or(|to| slice.start <= to);
         let before = |slice: &Slice| self.from.is_none_or(|from| slice.end.is_none_or(|end| end > from));
@@ -167,4 +166,12 @@ fn moment(bound: &Bound<String>, side: Side, before: &str, part: TimePart, after
         _ => digits,
     };
     part.time(digits)
+}
+
+/// Returns the existing slices of the table, oldest first.
+pub(crate) async fn existing_slices(info: &SliceInfo, backend: &Client, table: &str) -> Result<Vec<Slice>> {
+    let names = backend.list_tables(table).await?;
+    let mut slices: Vec<_> = names.iter().filter_map(|name| info.named(table, name)).collect();
+    slices.sort_by_key(|slice| slice.start);
+    Ok(slices)
 }
