@@ -105,7 +105,7 @@ fn changes(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
 
 /// Returns the changes of the primary key and of the indexes.
 fn changes_of_layouts(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
-    let (fields, entity) = (Fields::of(layout, stored.fields_of_properties()), layout.entity);
+    let (fields, entity) = (Fields { present: layout, stored: &stored.fields_of_properties() }, layout.entity);
     let mut changes = Vec::new();
     for info in layout.layouts {
         let name = info.name;

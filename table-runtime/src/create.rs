@@ -152,7 +152,6 @@ impl Tables {
 }
 
 async fn create(tables: &Tables, schema: Schema, options: Options) -> Result<()> {
-    let entity = &schema.describe();
     check_names(tables, schema)?;
     // A new catalog has no records to read.
     let mut is_empty = !tables.leases().has_names() && tables.create_catalog().await?;
@@ -161,9 +160,9 @@ async fn create(tables: &Tables, schema: Schema, options: Options) -> Result<()>
     loop {
         let began = tables.backend().clock();
         let catalog = &if mem::take(&mut is_empty) { Catalog::default() } else { tables.catalog().await? };
-        let compared = Comparison { options, waited: &waited, ..Comparison::new(schema, entity, catalog) };
+        let compared = Comparison { options, waited: &waited, ..Comparison::new(schema, catalog) };
         compared.check_place()?;
-        absent.find(tables, entity, catalog).await?;
+        absent.find(tables, schema, catalog).await?;
         let compared = Comparison { absent: &absent, ..compared };
         let forgettable = &forgettable(tables, &compared).await?;
         let compared = Comparison { forgettable, ..compared };
@@ -367,8 +366,8 @@ impl Tables {
         schema: Schema,
         layout: &'static LayoutInfo,
     ) -> Result<Option<(Catalog, Stored<Record>)>> {
-        let (entity, catalog) = (schema.describe(), self.catalog().await?);
-        let compared = Comparison::new(schema, &entity, &catalog);
+        let catalog = self.catalog().await?;
+        let compared = Comparison::new(schema, &catalog);
         let Some(record) = compared.recorded(layout) else { return Ok(None) };
         compared.check_index(layout, record)?;
         let record = record.to_stored();

@@ -96,7 +96,7 @@ pub trait TableEntity: Sized + Shared {
 
     /// Returns a description of how the entity is stored: its keys and properties.
     fn layout() -> Layout {
-        Self::INFO.layout()
+        Self::INFO.layout
     }
 }
 

@@ -267,7 +267,7 @@ impl Tables {
             converted.keep(&unknown, |name| entity::is_known(New::INFO, name));
             Ok(converted)
         });
-        let job = format!("migrate to {} {}", new.name(), new.table());
+        let job = format!("migrate to {} {}", new.entity, new.table());
         let scan = LayoutScan::new(self.backend().clone(), old, &job, [0]);
         let migration = Migration { tables: self.clone(), old, new, convert };
         Migrate { migration, scan, copy_only: false, on_progress: None }

@@ -65,6 +65,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let layouts = entity.layouts().map(|layout| self::layout(context, layout));
     let properties = entity.properties().map(|(field, property)| property_info(context, field, property));
     let (name, kind) = (entity.name(), option(entity.kind.as_ref()));
+    let recorded = entity.kind.as_ref().unwrap_or(&name);
     let was = option(entity.was.as_ref().map(|was| &was.value));
     let separator = option(types::separator(entity));
     let write_id = entity.write_id;
@@ -79,14 +80,17 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
         #[automatically_derived]
         impl #parameters #t::TableEntity for #ident #arguments #bounds {
             const INFO: &'static #t::EntityInfo = &#t::EntityInfo {
+                layout: #t::Layout {
+                    entity: #recorded,
+                    layouts: &[#(#layouts),*],
+                    properties: &[#(#properties),*],
+                    kind: #kind,
+                    write_id: #write_id,
+                    version: #version,
+                    separator: #separator,
+                },
                 struct_name: #name,
                 was: #was,
-                layouts: &[#(#layouts),*],
-                properties: &[#(#properties),*],
-                kind: #kind,
-                write_id: #write_id,
-                separator: #separator,
-                version: #version,
                 skip_newer: #skip_newer,
                 deny_unknown: #deny_unknown,
                 owner_part: #t::owner_part::<Self>,

@@ -58,7 +58,7 @@ pub(crate) struct RecordVersion {
 #[derive(Clone, Copy)]
 pub(crate) struct Comparison<'a> {
     pub(crate) schema: Schema,
-    pub(crate) entity: &'a Layout,
+    pub(crate) entity: &'static Layout,
     pub(crate) options: Options,
     pub(crate) catalog: &'a Catalog,
     /// The tables of the entity that the program has not found.
@@ -106,8 +106,8 @@ pub(crate) fn version(record: &Stored<Record>) -> RecordVersion {
 
 impl<'a> Comparison<'a> {
     /// Returns a comparison without options.
-    pub(crate) fn new(schema: Schema, entity: &'a Layout, catalog: &'a Catalog) -> Self {
-        let (options, absent) = (Options::default(), AbsentTables::NONE);
+    pub(crate) fn new(schema: Schema, catalog: &'a Catalog) -> Self {
+        let (entity, options, absent) = (schema.describe(), Options::default(), AbsentTables::NONE);
         Self { schema, entity, options, catalog, absent, forgettable: &[], waited: &[], looked: Looked::NOTHING }
     }
 
@@ -358,8 +358,9 @@ impl<'a> Comparison<'a> {
 
     /// Returns the differences between a recorded layout and the program's.
     fn changes(&self, layout: &LayoutInfo, record: &Record) -> Vec<String> {
-        let stored = self.primary().map(|primary| primary.facts.fields.clone()).unwrap_or_default();
-        Fields::of(self.entity, stored).changes(&record.layout_json(), &written(self.entity, layout))
+        let none = BTreeSet::new();
+        let stored = self.primary().map_or(&none, |primary| &primary.facts.fields);
+        Fields { present: self.entity, stored }.changes(&record.layout_json(), &written(self.entity, layout))
     }
 
     fn changed(&self, layout: &'static str, entity: &str, changes: String, advice: String) -> Error {

@@ -181,8 +181,8 @@ impl Dropper {
 
     /// Reads the catalog, and the record of the index in it.
     async fn read(&self) -> Result<(Catalog, Stored<Record>)> {
-        let (entity, catalog) = (self.schema.describe(), self.tables.catalog().await?);
-        let compared = Comparison::new(self.schema, &entity, &catalog);
+        let catalog = self.tables.catalog().await?;
+        let compared = Comparison::new(self.schema, &catalog);
         let primary = catalog.primary(&self.schema.id(&self.schema.layouts[0]));
         if let Some(record) = primary.and_then(|primary| catalog.index(primary, &self.index)) {
             let record = record.to_stored();

@@ -5,7 +5,7 @@ use super::{
     rows::{EntityRows, has_table},
 };
 use crate::{
-    Layout, Result, Row, RowRef, Tables,
+    Result, Row, RowRef, Tables,
     backend::BackendExt,
     index::Schema,
     layout::{KeyPattern, RecordedLayout},
@@ -78,10 +78,10 @@ impl AbsentTables {
     pub(crate) const NONE: &Self = &Self { made: Vec::new(), missing: Vec::new() };
 
     /// Looks for the tables of the entity that have no slices. Makes those that no record names.
-    pub(crate) async fn find(&mut self, tables: &Tables, entity: &Layout, catalog: &Catalog) -> Result<()> {
+    pub(crate) async fn find(&mut self, tables: &Tables, schema: Schema, catalog: &Catalog) -> Result<()> {
         self.missing.clear();
-        for (at, layout) in entity.layouts.iter().enumerate() {
-            let is_first = !entity.layouts[..at].iter().any(|before| before.table == layout.table);
+        for (at, layout) in schema.layouts.iter().enumerate() {
+            let is_first = !schema.layouts[..at].iter().any(|before| before.table == layout.table);
             if layout.slice.is_some() || !is_first {
                 continue;
             }

@@ -3,9 +3,11 @@
 //! Code that handles entities is compiled once and not for each entity: a generic function only passes the entity as a
 //! [`WriteEntity`], or its description, to a function that is not generic.
 
+use std::ops::Deref;
+
 use super::TableEntity;
 use crate::{
-    Layout, LayoutInfo, PropertyInfo, Result, RowRef,
+    Layout, Result, RowRef,
     codec::{OwnerOf, OwnerReader, PropertyWriter},
     key::{KeyProblem, KeyWriter},
     layout::Shape,
@@ -15,22 +17,12 @@ use crate::{
 /// What is known of an entity's type. The derive writes it.
 #[derive(Debug)]
 pub struct EntityInfo {
+    /// How the entity is stored.
+    pub layout: Layout,
     /// Name of the struct, or of `#[table(entity = "…")]`, without regard to a kind.
     pub struct_name: &'static str,
     /// Earlier name in the catalog.
     pub was: Option<&'static str>,
-    /// The primary key, and the indexes.
-    pub layouts: &'static [LayoutInfo],
-    /// The properties of the entity's rows.
-    pub properties: &'static [PropertyInfo],
-    /// Value of the property `EntityType`.
-    pub kind: Option<&'static str>,
-    /// `true` if the rows have a `WriteId`.
-    pub write_id: bool,
-    /// The only delimiter of the keys.
-    pub separator: Option<char>,
-    /// Version of the rows that are written: `#[table(version = 2)]`.
-    pub version: u32,
     /// `true` if readers skip rows of a newer version: `#[table(skip_newer)]`.
     pub skip_newer: bool,
     /// `true` if a row with properties that the struct does not know cannot be read: `#[table(deny_unknown)]`.
@@ -49,50 +41,34 @@ impl EntityInfo {
     /// Returns the description of a struct that the derive has refused.
     pub const fn fallback(struct_name: &'static str) -> Self {
         Self {
+            layout: Layout::empty(struct_name),
             struct_name,
             was: None,
-            layouts: &[],
-            properties: &[],
-            kind: None,
-            write_id: false,
-            separator: None,
-            version: 1,
             skip_newer: false,
             deny_unknown: false,
             owner_part: |_, _| Ok(()),
         }
     }
 
-    /// Returns the entity's name in the catalog.
-    pub(crate) const fn name(&self) -> &'static str {
-        match self.kind {
-            Some(kind) => kind,
-            None => self.struct_name,
-        }
-    }
-
     /// Returns the shape of the entity's row keys, if the entity has no kind.
     pub(crate) const fn shape(&self) -> Option<Shape> {
-        if self.kind.is_some() { None } else { Shape::of(&self.layouts[0], self.separator) }
-    }
-
-    /// Returns the description that `create` records.
-    pub(crate) const fn layout(&self) -> Layout {
-        Layout {
-            entity: self.name(),
-            layouts: self.layouts,
-            properties: self.properties,
-            kind: self.kind,
-            write_id: self.write_id,
-            version: self.version,
-            separator: self.separator,
-        }
+        let Layout { layouts, kind, separator, .. } = self.layout;
+        if kind.is_some() { None } else { Shape::of(&layouts[0], separator) }
     }
 
     /// Returns the two keys of the entity to which a row of an index belongs.
     pub(crate) fn owner(&self, layout: usize, row: RowRef<'_>) -> Result<RowKeys> {
         let (primary, index) = (&self.layouts[0], &self.layouts[layout]);
         OwnerOf { primary, index, separator: self.separator, part: self.owner_part }.keys(row)
+    }
+}
+
+impl Deref for EntityInfo {
+    type Target = Layout;
+
+    #[inline]
+    fn deref(&self) -> &Layout {
+        &self.layout
     }
 }
 

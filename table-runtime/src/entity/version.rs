@@ -86,7 +86,7 @@ impl<'a> StoredRow<'a> {
     /// Only this function is compiled for each entity. What most rows do not need is in functions that are not.
     #[inline]
     pub(crate) fn read_with<E: TableEntity, T>(self, give: impl FnOnce(E, Unknown, bool) -> T) -> Result<T> {
-        if const { E::INFO.version > 1 }
+        if const { E::INFO.layout.version > 1 }
             && let Some(older) = self.older(E::INFO)?
         {
             let ReadEntity { entity, unknown, is_pending } = E::read_older(self, older)?;
@@ -97,18 +97,18 @@ impl<'a> StoredRow<'a> {
             Ok(entity) => entity,
             Err(error) => return Err(self.unreadable(E::INFO, error)),
         };
-        if const { E::INFO.layouts[0].is_lossy() }
+        if const { E::INFO.layout.layouts[0].is_lossy() }
             && let Err(error) = check_keys(&entity, 0, self.table, self.row, false)
         {
             return Err(self.unreadable(E::INFO, error));
         }
-        if const { E::INFO.version > 1 } {
+        if const { E::INFO.layout.version > 1 } {
             reader.skip(VERSION)?;
         }
-        if const { E::INFO.kind.is_some() } {
+        if const { E::INFO.layout.kind.is_some() } {
             reader.skip(KIND)?;
         }
-        if const { E::INFO.write_id } {
+        if const { E::INFO.layout.write_id } {
             reader.skip(WRITE_ID)?;
         }
         let (unknown, is_pending) =
@@ -365,17 +365,17 @@ pub enum VersionMisfit {
 
 /// Returns the reason why rows of `O` cannot be read as older versions of `E`; [`VersionMisfit::No`] if they can.
 pub const fn version_misfit<E: TableEntity, O: TableEntity>() -> VersionMisfit {
-    if O::INFO.version >= E::INFO.version {
+    if O::INFO.layout.version >= E::INFO.layout.version {
         VersionMisfit::Version
-    } else if !same_kind(E::INFO.kind, O::INFO.kind) {
+    } else if !same_kind(E::INFO.layout.kind, O::INFO.layout.kind) {
         VersionMisfit::Kind
-    } else if !same_table(&E::INFO.layouts[0], &O::INFO.layouts[0]) {
+    } else if !same_table(&E::INFO.layout.layouts[0], &O::INFO.layout.layouts[0]) {
         VersionMisfit::Table
-    } else if !same_separator(E::INFO.separator, O::INFO.separator)
-        || !same_primary_key(&E::INFO.layouts[0], &O::INFO.layouts[0])
+    } else if !same_separator(E::INFO.layout.separator, O::INFO.layout.separator)
+        || !same_primary_key(&E::INFO.layout.layouts[0], &O::INFO.layout.layouts[0])
     {
         VersionMisfit::Key
-    } else if has_property(O::INFO.properties, VERSION) {
+    } else if has_property(O::INFO.layout.properties, VERSION) {
         VersionMisfit::Property
     } else {
         VersionMisfit::No

@@ -38,7 +38,7 @@ impl HeldLeases {
             };
             let Some(lease) = lease else { continue };
             if let Some(index) = lease.lacks(|index| schema.layouts.iter().any(|layout| layout.name == index)) {
-                let (table, entity, index) = (schema.table().to_owned(), schema.name().to_owned(), index.to_owned());
+                let (table, entity, index) = (schema.table().to_owned(), schema.entity.to_owned(), index.to_owned());
                 return Err(Box::new(MissingIndexError { table, entity, index }).into());
             }
             if is_new {

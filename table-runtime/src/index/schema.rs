@@ -38,7 +38,7 @@ impl Deref for Schema {
 impl Schema {
     /// Returns a user's operation on the entity.
     pub(crate) fn operation(&self, verb: &'static str) -> Operation {
-        Operation { verb, entity: self.info.name(), table: self.layouts[0].table, cost: None }
+        Operation { verb, entity: self.info.entity, table: self.layouts[0].table, cost: None }
     }
 }
 
@@ -81,7 +81,7 @@ impl Encoded {
     }
 
     fn unchecked(entity: &dyn WriteEntity) -> Result<Self> {
-        let &EntityInfo { layouts, kind, .. } = entity.info();
+        let Layout { layouts, kind, .. } = entity.info().layout;
         let primary = entity::keys(entity)?;
         let mut properties = entity::properties(entity, &primary)?;
         // A copy has no kind.
@@ -168,7 +168,7 @@ impl Schema {
 
     /// Checks whether the entity has rows besides its own.
     pub(crate) const fn has_indexes(&self) -> bool {
-        self.info.layouts.len() > 1
+        self.info.layout.layouts.len() > 1
     }
 
     /// Checks whether an index holds lists. Writers in one partition contend for them.
@@ -176,14 +176,14 @@ impl Schema {
         (1..self.layouts.len()).any(|layout| self.holds(layout) == Holds::List)
     }
 
-    /// Returns the description of the entity's layouts.
-    pub(crate) fn describe(&self) -> Layout {
-        self.info.layout()
+    /// Returns the description of how the entity is stored.
+    pub(crate) const fn describe(&self) -> &'static Layout {
+        &self.info.layout
     }
 
     /// Returns the identity of a layout in the catalog.
     pub(crate) fn id(&self, layout: &'static LayoutInfo) -> LayoutId {
-        LayoutId::of(&self.describe(), self.was, layout)
+        LayoutId::of(self.info, layout)
     }
 
     /// Returns the entity's table.

@@ -5,28 +5,31 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::{
-    info::{Layout, LayoutInfo, PropertyInfo},
+    info::{Layout, LayoutInfo},
     recorded::{EntityDescription, RecordedLayout},
 };
 
-/// Names of an entity's fields, by which a renamed field is distinguished from another one. Rows do not store them.
-pub(crate) struct Fields {
-    present: Vec<&'static str>,
+/// The fields of an entity and the recorded ones, by which a renamed field is distinguished from another one. Rows do not
+/// store their names.
+pub(crate) struct Fields<'a> {
+    pub(crate) present: &'a Layout,
     /// Recorded fields that were stored as properties, and not in the primary key.
-    stored: BTreeSet<String>,
+    pub(crate) stored: &'a BTreeSet<String>,
 }
 
-impl Fields {
-    pub(crate) fn of(layout: &Layout, stored: BTreeSet<String>) -> Self {
-        let parts = layout.layouts.iter().flat_map(|layout| layout.partition.iter().chain(layout.row));
-        let properties = layout.properties.iter().map(|PropertyInfo { field, .. }| *field);
-        Self { present: parts.map(|part| part.field).chain(properties).collect(), stored }
+impl Fields<'_> {
+    fn has(&self, field: &str) -> bool {
+        let parts = self.present.layouts.iter().flat_map(|layout| layout.partition.iter().chain(layout.row));
+        parts
+            .map(|part| part.field)
+            .chain(self.present.properties.iter().map(|info| info.field))
+            .any(|own| own == field)
     }
 
     /// Checks whether a recorded field has only been renamed: no present field has its old name, and no recorded property
     /// was that of a field with the new one.
     fn renamed(&self, was: &Value, is: Option<&Value>) -> bool {
-        let is_gone = was.as_str().is_some_and(|was| !self.present.contains(&was));
+        let is_gone = was.as_str().is_some_and(|was| !self.has(was));
         is_gone && !is.and_then(Value::as_str).is_some_and(|is| self.stored.contains(is))
     }
 

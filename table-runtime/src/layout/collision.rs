@@ -207,15 +207,7 @@ mod tests {
             .iter()
             .map(|layout| {
                 let layouts = std::slice::from_ref(*layout);
-                let entity = Layout {
-                    entity: "Entity",
-                    layouts,
-                    properties: &[],
-                    kind: None,
-                    write_id: false,
-                    version: 1,
-                    separator: None,
-                };
+                let entity = Layout { layouts, ..Layout::empty("Entity") };
                 (KeyPattern::of(layout), recorded(&entity, layout))
             })
             .collect();

@@ -3,16 +3,15 @@
 use super::{
     collision::KeyPattern,
     const_str::{begins, same},
-    info::{LayoutInfo, PartInfo},
+    info::{Layout, LayoutInfo, PartInfo},
     segments,
 };
 
-/// Description of a variant's entity.
+/// A variant's entity: how it is stored, and the one other fact about its type that the rules of groups need. The rules are
+/// checked at compile time, below the floor of entities.
 #[derive(Debug)]
 pub struct Member {
-    layouts: &'static [LayoutInfo],
-    pub(crate) kind: Option<&'static str>,
-    separator: Option<char>,
+    pub(crate) layout: &'static Layout,
     skips_newer: bool,
 }
 
@@ -79,22 +78,13 @@ pub struct Collision {
 }
 
 impl Member {
-    /// Returns the member with these layouts, kind and separator.
-    pub(crate) const fn new(
-        layouts: &'static [LayoutInfo],
-        kind: Option<&'static str>,
-        separator: Option<char>,
-        skips_newer: bool,
-    ) -> Self {
-        Self { layouts, kind, separator, skips_newer }
+    /// Returns the member of an entity that is stored like this.
+    pub(crate) const fn new(layout: &'static Layout, skips_newer: bool) -> Self {
+        Self { layout, skips_newer }
     }
 
     pub(crate) const fn key(&self) -> &'static LayoutInfo {
-        &self.layouts[0]
-    }
-
-    pub(crate) const fn layouts(&self) -> &'static [LayoutInfo] {
-        self.layouts
+        &self.layout.layouts[0]
     }
 
     /// Checks whether rows of its indexes are stored in the group's table.
@@ -104,10 +94,10 @@ impl Member {
 
     /// Returns its first index whose rows are stored in the group's table.
     const fn index_in_table(&self) -> Option<&'static LayoutInfo> {
-        let mut at = 1;
-        while at < self.layouts.len() {
-            if same(self.layouts[at].table, self.key().table) {
-                return Some(&self.layouts[at]);
+        let (layouts, mut at) = (self.layout.layouts, 1);
+        while at < layouts.len() {
+            if same(layouts[at].table, self.key().table) {
+                return Some(&layouts[at]);
             }
             at += 1;
         }
@@ -119,7 +109,7 @@ impl Member {
         let layout = self.key();
         let Some(rest) = row_key.strip_prefix(layout.row_prefix) else { return false };
         let Some((_, before)) = layout.row.split_last() else { return rest.is_empty() };
-        segments::skip(rest, before, self.separator).is_ok()
+        segments::skip(rest, before, self.layout.separator).is_ok()
     }
 }
 
@@ -147,12 +137,12 @@ pub const fn member_misfit(members: &[Member], number: usize) -> Misfit {
     if first.row.is_empty() && (master.has_index_rows() || member.has_index_rows()) {
         return Misfit::Indexes;
     }
-    if master.kind.is_some() != member.kind.is_some() {
+    if master.layout.kind.is_some() != member.layout.kind.is_some() {
         return Misfit::Kinds;
     }
     let mut before = 0;
     while before < number {
-        match (members[before].kind, member.kind) {
+        match (members[before].layout.kind, member.layout.kind) {
             (Some(one), Some(other)) if same(one, other) => return Misfit::SameKind,
             (None, None) if !differ(members[before].key(), key) => return Misfit::Alike,
             _ => {}
@@ -168,7 +158,7 @@ pub const fn member_misfit(members: &[Member], number: usize) -> Misfit {
 /// Returns the reason why the variant's entities are not in the master's partition.
 const fn partition_misfit(master: &Member, member: &Member, number: usize) -> Misfit {
     let (first, key) = (master.key(), member.key());
-    let separated = match (master.separator, member.separator) {
+    let separated = match (master.layout.separator, member.layout.separator) {
         (None, None) => true,
         (Some(one), Some(other)) => one == other,
         _ => false,
@@ -208,14 +198,14 @@ const fn row_misfit(first: &LayoutInfo, key: &LayoutInfo, number: usize) -> Misf
 /// Finds the variant's first index whose rows could be taken for those of an earlier variant's index. The variants' own
 /// rows need no check here: they all begin alike, and no variant has an index whose rows begin like them.
 const fn collision(members: &[Member], number: usize) -> Option<Collision> {
-    let member = &members[number];
+    let layouts = members[number].layout.layouts;
     let mut before = 0;
     while before < number {
-        let mut own = 1;
-        while own < member.layouts.len() {
+        let (others, mut own) = (members[before].layout.layouts, 1);
+        while own < layouts.len() {
             let mut other = 1;
-            while other < members[before].layouts.len() {
-                let (one, another) = (&member.layouts[own], &members[before].layouts[other]);
+            while other < others.len() {
+                let (one, another) = (&layouts[own], &others[other]);
                 if same(one.table, another.table) && KeyPattern::of(one).may_collide(KeyPattern::of(another)) {
                     return Some(Collision { one: (number, own), other: (before, other) });
                 }
@@ -231,14 +221,16 @@ const fn collision(members: &[Member], number: usize) -> Option<Collision> {
 impl Collision {
     /// Returns a message that states what to change; `names` are the names of the variants.
     pub const fn message(&self, members: &[Member], names: &[&str]) -> Message {
-        let (one, other) = (&members[self.one.0].layouts[self.one.1], &members[self.other.0].layouts[self.other.1]);
+        let ((variant, index), (earlier, earlier_index)) = (self.one, self.other);
+        let one = &members[variant].layout.layouts[index];
+        let other = &members[earlier].layout.layouts[earlier_index];
         Message::new()
             .and("in the table `")
             .and(one.table)
             .and("` rows of ")
-            .and_rows(one, names[self.one.0])
+            .and_rows(one, names[variant])
             .and(" could be taken for rows of ")
-            .and_rows(other, names[self.other.0])
+            .and_rows(other, names[earlier])
             .and("; write `prefix = \"…\"` in the indexes: of two prefixes neither may begin with the other")
     }
 }

@@ -285,7 +285,7 @@ impl fmt::Debug for Absent {
 /// "
 /// );
 /// ```
-#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Layout {
     /// Name under which `create` records the entity: the value of the property `EntityType`, or if there is no such
     /// property, the name that `#[table(entity = "…")]` sets, or else the struct's name.
@@ -303,6 +303,13 @@ pub struct Layout {
     pub version: u32,
     /// The only delimiter of every key, for data that other programs wrote.
     pub separator: Option<char>,
+}
+
+impl Layout {
+    /// Returns the description of an entity without layouts.
+    pub(crate) const fn empty(entity: &'static str) -> Self {
+        Self { entity, layouts: &[], properties: &[], kind: None, write_id: false, version: 1, separator: None }
+    }
 }
 
 /// Checks whether the version is that of an entity without `#[table(version = …)]`.

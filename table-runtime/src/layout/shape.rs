@@ -200,9 +200,8 @@ mod tests {
             .into_iter()
             .flat_map(|separator| layouts().into_iter().map(move |layout| (layout, separator)))
             .map(|(layout, separator)| {
-                let (entity, layouts) = ("Entity", std::slice::from_ref(layout));
-                let whole =
-                    Layout { entity, layouts, properties: &[], kind: None, write_id: false, version: 1, separator };
+                let layouts = std::slice::from_ref(layout);
+                let whole = Layout { layouts, separator, ..Layout::empty("Entity") };
                 (recorded(&whole, layout), Shape::of(layout, separator), keys(layout, separator))
             })
             .collect();

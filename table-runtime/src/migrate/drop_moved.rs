@@ -160,7 +160,7 @@ async fn read(tables: &Tables, schema: Schema) -> Result<(Catalog, ReadRecord)> 
     if let Some(primary) = primary.cloned() {
         return Ok((catalog, primary));
     }
-    let problem = format!("`{}` was not moved; `migrate` moves it", schema.name());
+    let problem = format!("`{}` was not moved; `migrate` moves it", schema.entity);
     Err(Box::new(QueryError { table: schema.table().to_owned(), layout: "key", problem }).into())
 }
 

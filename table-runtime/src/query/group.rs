@@ -123,12 +123,7 @@ impl<T, N, R: SharedParts> SharedParts for (Part<T, N>, R) {
 impl Member {
     /// Returns the member for the entity of a variant.
     pub const fn of<V: Variant>() -> Self {
-        Self::new(
-            <V::Entity as TableEntity>::INFO.layouts,
-            <V::Entity as TableEntity>::INFO.kind,
-            <V::Entity as TableEntity>::INFO.separator,
-            <V::Entity as TableEntity>::INFO.skip_newer,
-        )
+        Self::new(&<V::Entity as TableEntity>::INFO.layout, <V::Entity as TableEntity>::INFO.skip_newer)
     }
 }
 
@@ -159,11 +154,11 @@ impl FoundRow<'_> {
             return Ok(None);
         }
         let members = G::MEMBERS;
-        let variant = if members.iter().any(|member| member.kind.is_some()) {
+        let variant = if members.iter().any(|member| member.layout.kind.is_some()) {
             let mut properties = self.row.properties;
             let found =
                 properties.seek(entity::KIND).map_err(|damage| crate::codec::damaged(self.table, *self.row, damage))?;
-            members.iter().position(|member| found == member.kind.map(ValueRef::String))
+            members.iter().position(|member| found == member.layout.kind.map(ValueRef::String))
         } else {
             let shapes = members.iter().enumerate().filter(|(_, member)| member.has_shape(self.row.row_key));
             // A key with more parts also has the shape of a key with fewer parts, whose last part then holds a

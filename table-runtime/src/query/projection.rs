@@ -194,7 +194,7 @@ impl FoundRow<'_> {
         P: Projection<E>,
         F: FnOnce(P::Row<'_>),
     {
-        if const { E::INFO.layouts.len() > 1 } {
+        if const { E::INFO.layout.layouts.len() > 1 } {
             if self.layout > 0 {
                 of_index::<E, P, F>(self.layout, *self.row, give)?;
                 return Ok(true);
@@ -220,7 +220,7 @@ impl FoundRow<'_> {
         };
         let is_committed = entity::check_unread::<E>(self.table, self.row, reader.unread())?;
         if is_committed {
-            if const { E::INFO.layouts[0].is_lossy() } {
+            if const { E::INFO.layout.layouts[0].is_lossy() } {
                 check_lossy_parts(
                     &E::INFO.layouts[0],
                     E::INFO.properties,
@@ -243,7 +243,7 @@ fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(
     give: F,
 ) -> Result<()> {
     let info = &E::INFO.layouts[layout];
-    if info.is_copy() || const { lossy_layouts(E::INFO.layouts) } >> layout & 1 == 1 {
+    if info.is_copy() || const { lossy_layouts(E::INFO.layout.layouts) } >> layout & 1 == 1 {
         check_lossy_parts(info, E::INFO.properties, E::INFO.separator, (info.table, &row), info.is_copy())?;
     }
     if info.is_copy() {

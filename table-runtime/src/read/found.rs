@@ -46,7 +46,7 @@ impl<'a> FoundRow<'a> {
     #[inline]
     pub(crate) fn entity<E: TableEntity>(&self, give: impl FnOnce(Stored<E>)) -> Result<bool> {
         let give_match = |stored: Stored<E>| {
-            if const { E::INFO.layouts.len() > 1 }
+            if const { E::INFO.layout.layouts.len() > 1 }
                 && let Some(pointer) = self.pointer
                 && !pointer.points_to(&*stored)
             {

@@ -96,7 +96,7 @@ impl IndexedEntity {
 
     /// Returns the identity of the index in the catalog.
     pub(crate) fn id(&self) -> LayoutId {
-        LayoutId::of(&self.info.layout(), self.info.was, &self.info.layouts[self.layout])
+        LayoutId::of(self.info, &self.info.layouts[self.layout])
     }
 }
 
@@ -112,7 +112,7 @@ impl Plan {
             layout,
             layout_number,
             visible,
-            entity: info.name(),
+            entity: info.entity,
             indexed_entity,
             partition: KeyBuffer::new(),
             row: KeyBuffer::new(),

@@ -1,7 +1,7 @@
 //! Condition under which a row of a table is an entity that readers see.
 
 use crate::{
-    Condition, Operator, Result, RowRef, Value,
+    Condition, Layout, Operator, Result, RowRef, Value,
     entity::{self, EntityInfo},
     layout::{Member, Shape},
     limits,
@@ -34,32 +34,33 @@ impl Kinds {
             Self::One(kind) => (kind, [].as_slice()),
             Self::Group(members) => (None, members),
         };
-        one.into_iter().chain(group.iter().filter_map(|member| member.kind))
+        one.into_iter().chain(group.iter().filter_map(|member| member.layout.kind))
     }
 
     const fn is_some(self) -> bool {
         match self {
             Self::One(kind) => kind.is_some(),
-            Self::Group(members) => members[0].kind.is_some(),
+            Self::Group(members) => members[0].layout.kind.is_some(),
         }
     }
 
     /// Checks whether there are more kinds than a filter can compare, so that the kind of each row has to be checked
     /// after it is read.
     const fn are_many(self) -> bool {
-        matches!(self, Self::Group(members) if members[0].kind.is_some() && members.len() > FILTERED_KINDS)
+        matches!(self, Self::Group(members) if members[0].layout.kind.is_some() && members.len() > FILTERED_KINDS)
     }
 }
 
 impl Visible {
     pub(crate) const fn of(info: &EntityInfo) -> Self {
-        let newest = if info.skip_newer { Some(info.version) } else { None };
-        Self { table: info.layouts[0].table, kinds: Kinds::One(info.kind), shape: info.shape(), newest }
+        let Layout { layouts, kind, version, .. } = info.layout;
+        let newest = if info.skip_newer { Some(version) } else { None };
+        Self { table: layouts[0].table, kinds: Kinds::One(kind), shape: info.shape(), newest }
     }
 
     /// Returns the condition under which a row is visible as an entity of a group.
     pub(crate) const fn of_group(members: &'static [Member]) -> Self {
-        Self { table: members[0].layouts()[0].table, kinds: Kinds::Group(members), shape: None, newest: None }
+        Self { table: members[0].key().table, kinds: Kinds::Group(members), shape: None, newest: None }
     }
 
     /// Checks whether rows of other kinds may lie between those of a query: it asks for one kind of a table of several.
@@ -84,9 +85,9 @@ impl Visible {
             Kinds::One(kind) => format!("{kind:?}"),
             Kinds::Group(members) => {
                 let key = |member: &Member| {
-                    let key = &member.layouts()[0];
+                    let key = member.key();
                     let parts: Vec<_> = key.row.iter().map(|part| part.field).collect();
-                    format!("{:?} {}{}", member.kind, key.row_prefix, parts.join(";"))
+                    format!("{:?} {}{}", member.layout.kind, key.row_prefix, parts.join(";"))
                 };
                 members.iter().map(key).collect::<Vec<_>>().join("\n")
             }

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    KeyWriter, Layout, LayoutInfo, Property, Result, TableEntity,
+    KeyWriter, LayoutInfo, Property, Result, TableEntity,
+    entity::EntityInfo,
     key::{PartSink, Plain, kind},
     layout::RecordedLayout,
     row::RowKeys,
@@ -39,7 +40,8 @@ pub(crate) enum State {
     Gone,
 }
 
-/// Identity of a layout, by which its record is found.
+/// Identity of a layout, by which its record and its lease are found. It has the facts and not the type of an entity: the
+/// structs of one entity share their leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct LayoutId {
     pub(crate) table: &'static str,
@@ -52,8 +54,8 @@ pub(crate) struct LayoutId {
 
 impl LayoutId {
     /// Returns the identity of a layout of the entity.
-    pub(crate) fn of(entity: &Layout, was: Option<&'static str>, layout: &'static LayoutInfo) -> Self {
-        let entity_table = entity.layouts.first().map_or(layout.table, |primary| primary.table);
+    pub(crate) fn of(entity: &EntityInfo, layout: &'static LayoutInfo) -> Self {
+        let (entity_table, was) = (entity.layouts[0].table, entity.was);
         Self { table: layout.table, entity_table, entity: entity.entity, was, name: layout.name }
     }
 

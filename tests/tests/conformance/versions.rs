@@ -866,7 +866,7 @@ async fn a_layout_has_its_version(_: &Store) -> Result<()> {
     let layout = Book::layout();
     assert_eq!((BookV1::layout().version, layout.version), (1, 3));
     assert!(layout.to_string().ends_with(", EntityType, WriteId, EntityVersion\n"), "{layout}");
-    let serialized = serde_json::to_value(&layout)?;
+    let serialized = serde_json::to_value(layout)?;
     assert_eq!(serialized["version"], 3);
     // Files of earlier releases have none.
     assert_eq!(serde_json::to_value(BookV1::layout())?.get("version"), None);
