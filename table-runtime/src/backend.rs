@@ -32,7 +32,7 @@
 use std::{borrow::Cow, fmt, future::Future, ops::Bound, pin::Pin, sync::Arc};
 
 pub use crate::key::KeyRange;
-use crate::{Condition, ETag, Error, LimitError, Properties, Result, RowRef, RowSet, ValueRef};
+use crate::{Condition, ETag, Error, LimitError, Properties, Result, RowRef, RowSet, ValueRef, limits};
 
 #[cfg(feature = "azure")]
 mod azure;
@@ -320,6 +320,14 @@ pub struct Scan {
     pub select: Option<Cow<'static, [&'static str]>>,
     /// Largest number of rows in a page: 1 to 1000.
     pub page: u32,
+}
+
+impl Scan {
+    /// Returns the scan of all rows of a table, with all of their properties.
+    pub(crate) fn all(table: impl Into<Cow<'static, str>>) -> Self {
+        let (partitions, rows, page) = (Partitions::ALL, KeyRange::ALL, limits::PAGE);
+        Self { table: table.into(), partitions, rows, filter: None, select: None, page }
+    }
 }
 
 /// Partitions that a scan reads.

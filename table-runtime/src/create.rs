@@ -176,18 +176,14 @@ async fn create(tables: &Tables, schema: Schema, options: Options) -> Result<()>
             }
         };
         if !(absent.missing.is_empty() && forgettable.is_empty() || catalog.is_looking()) {
-            if !tables.announce_look(catalog).await? {
-                tables.pause_catalog(&mut delays).await?;
-            }
+            tables.announce_look(catalog, &mut delays).await?;
             continue;
         }
         let mut version = catalog.version().cloned();
         let is_changed = !change.is_empty() || !absent.missing.is_empty() || catalog.is_looking();
         if is_changed {
-            let Some((head, written)) = write_change(tables, schema, catalog, change).await? else {
-                tables.pause_catalog(&mut delays).await?;
-                continue;
-            };
+            let written = write_change(tables, schema, catalog, change, &mut delays).await?;
+            let Some((head, written)) = written else { continue };
             version = head;
             kept.extend(written);
         }
@@ -236,6 +232,7 @@ async fn write_change(
     schema: Schema,
     catalog: &Catalog,
     change: CatalogChange,
+    delays: &mut pacing::Delays,
 ) -> Result<Option<(Option<ETag>, Vec<Relied>)>> {
     if catalog.head.is_none() && tables.leases().has_names() {
         // It was deleted since the handle has read it.
@@ -243,7 +240,7 @@ async fn write_change(
     }
     let records = change.inserted.iter().chain(change.updated.iter().map(|record| &**record));
     let records: Vec<_> = records.cloned().collect();
-    let Some(changed) = tables.change_catalog(catalog, change).await? else { return Ok(None) };
+    let Some(changed) = tables.change_catalog(catalog, change, delays).await? else { return Ok(None) };
     let written = records.into_iter().zip(changed.records).filter(|(record, _)| record.state == State::Ready);
     let relied = written.filter_map(|(record, version)| {
         let layout = schema.layouts.iter().find(|layout| layout.name == record.name)?;
@@ -292,26 +289,31 @@ impl Tables {
                     let mut record = record;
                     record.state = State::Building;
                     let change = CatalogChange { updated: vec![record], ..CatalogChange::default() };
-                    if self.change_catalog(&catalog, change).await?.is_none() {
-                        self.pause_catalog(&mut delays).await?;
-                    }
+                    self.change_catalog(&catalog, change, &mut delays).await?;
                 }
                 State::Leaving => {
                     waited = Some(version_of(&record));
                     self.wait_for_leases().await;
                 }
-                State::Building | State::Ready if self.require_index(schema, layout, &catalog).await? => {
-                    return Ok(Stored::etag(&record).clone());
+                State::Building | State::Ready => {
+                    if self.require_index(schema, layout, &catalog, &mut delays).await? {
+                        return Ok(Stored::etag(&record).clone());
+                    }
                 }
-                State::Building | State::Ready => self.pause_catalog(&mut delays).await?,
             }
         }
     }
 
     /// Records that every writer of the entity has to know the index. A program that does not is refused when it renews its
     /// lease of the entity. Returns false if the catalog has changed since it was read.
-    async fn require_index(&self, schema: Schema, layout: &'static LayoutInfo, catalog: &Catalog) -> Result<bool> {
-        let Some(mut primary) = catalog.primary(&schema.id(&schema.layouts[0])).map(ReadRecord::to_stored) else {
+    async fn require_index(
+        &self,
+        schema: Schema,
+        layout: &'static LayoutInfo,
+        catalog: &Catalog,
+        delays: &mut pacing::Delays,
+    ) -> Result<bool> {
+        let Some(mut primary) = catalog.primary(&schema.own_id()).map(ReadRecord::to_stored) else {
             return Ok(true);
         };
         // A migration owns the version of the record of its target.
@@ -324,7 +326,7 @@ impl Tables {
         }
         primary.set_facts(&facts);
         let change = CatalogChange { updated: vec![primary], ..CatalogChange::default() };
-        Ok(self.change_catalog(catalog, change).await?.is_some())
+        Ok(self.change_catalog(catalog, change, delays).await?.is_some())
     }
 
     /// Records that an index is ready, if its record still has the version with which the backfill began.
@@ -349,14 +351,13 @@ impl Tables {
             record.state = State::Ready;
             let (id, name) = (schema.id(layout), record.entity.clone());
             let change = CatalogChange { updated: vec![record.clone()], ..CatalogChange::default() };
-            if let Some(changed) = self.change_catalog(&catalog, change).await? {
+            if let Some(changed) = self.change_catalog(&catalog, change, &mut delays).await? {
                 if let Some(version) = changed.records.into_iter().next().flatten() {
                     self.leases().remember_name(&id, &name);
                     self.leases().keep(id, &Stored::new(Stored::into_inner(record), version), read_at);
                 }
                 return Ok(());
             }
-            self.pause_catalog(&mut delays).await?;
         }
     }
 

@@ -3,8 +3,8 @@
 use std::{fmt, slice, sync::Arc, time::Duration};
 
 use super::{
-    Backend, BoxFuture, Continuation, Description, Group, Reach, ReadRequest, ReadTarget, Reader, Scan, Sleep,
-    StoreView, TableRequest, Written, prefix::Prefix,
+    Backend, BackendExt, BoxFuture, Continuation, Description, Group, Reach, ReadRequest, ReadTarget, Reader, Scan,
+    Sleep, StoreView, TableRequest, Written, prefix::Prefix,
 };
 use crate::{ETag, Result, RowRef, limits, observe};
 
@@ -54,6 +54,17 @@ impl Client {
     /// Executes all of the operations of all groups or none, as [`Backend::execute`] does.
     pub(crate) async fn execute_all(&self, groups: &[Group]) -> Written {
         Backend::execute(self, groups).await
+    }
+
+    /// Calls `read` for each row of a scan, page by page.
+    pub(crate) async fn read_all(&self, scan: &Scan, mut read: impl FnMut(RowRef<'_>) -> Result<()>) -> Result<()> {
+        let mut from = None;
+        loop {
+            let page = self.query(scan, from.as_ref()).await?;
+            page.rows.iter().try_for_each(&mut read)?;
+            let Some(next) = page.next else { return Ok(()) };
+            from = Some(next);
+        }
     }
 
     /// Returns the rows that one transaction can span.

@@ -35,22 +35,30 @@ impl Tables {
         self.backend().create_table(Record::INFO.layouts[0].table).await
     }
 
-    /// Writes a change in one transaction, on the condition that the catalog has not changed since it was read. Returns
-    /// `None` if the condition was not met, or the answer was lost: the caller reads the catalog again.
-    pub(crate) async fn change_catalog(&self, catalog: &Catalog, change: CatalogChange) -> Result<Option<Changed>> {
-        self.write_catalog(catalog, change, None).await
+    /// Writes a change in one transaction, on the condition that the catalog has not changed since it was read. If the
+    /// condition is not met, or the answer is lost, waits and returns `None`: the caller reads the catalog again.
+    ///
+    /// # Errors
+    /// Returns an error if no attempt is left.
+    pub(crate) async fn change_catalog(
+        &self,
+        catalog: &Catalog,
+        change: CatalogChange,
+        delays: &mut pacing::Delays,
+    ) -> Result<Option<Changed>> {
+        self.write_catalog(catalog, change, None, delays).await
     }
 
-    /// Changes nothing but the head, to say that this program looks for missing tables. Returns false if the catalog has
-    /// changed since it was read.
+    /// Changes nothing but the head, to say that this program looks for missing tables. Waits if the catalog has changed
+    /// since it was read. The caller reads the catalog again.
     ///
     /// A program concludes from a missing table that its rows are gone. Another program may be about to make this table
     /// anew. So a program looks for missing tables only under a head that announces a look, and writes what it concludes
     /// on the condition that the head is still this one. Whoever makes a recorded table anew has replaced that head before,
     /// and begins only if nobody has changed the catalog since. Whoever begins under a head that announces a look replaces
     /// it too. So what a program concludes is written only if no program has begun that made the table after the look.
-    pub(crate) async fn announce_look(&self, catalog: &Catalog) -> Result<bool> {
-        Ok(self.write_catalog(catalog, CatalogChange::default(), Some(true)).await?.is_some())
+    pub(crate) async fn announce_look(&self, catalog: &Catalog, delays: &mut pacing::Delays) -> Result<()> {
+        self.write_catalog(catalog, CatalogChange::default(), Some(true), delays).await.map(drop)
     }
 
     async fn write_catalog(
@@ -58,6 +66,7 @@ impl Tables {
         catalog: &Catalog,
         mut change: CatalogChange,
         looking: Option<bool>,
+        delays: &mut pacing::Delays,
     ) -> Result<Option<Changed>> {
         let mut head = catalog.head.clone();
         let new_head = Head { format: FORMAT, changes: 1, looking };
@@ -87,7 +96,7 @@ impl Tables {
             }
             Err(
                 Error::AlreadyExists(_) | Error::ConditionNotMet(_) | Error::NotFound(_) | Error::OutcomeUnknown(_),
-            ) => Ok(None),
+            ) => self.pause_catalog(delays).await.map(|()| None),
             Err(error) => Err(error),
         }
     }

@@ -58,7 +58,6 @@ pub(crate) struct RecordVersion {
 #[derive(Clone, Copy)]
 pub(crate) struct Comparison<'a> {
     pub(crate) schema: Schema,
-    pub(crate) entity: &'static Layout,
     pub(crate) options: Options,
     pub(crate) catalog: &'a Catalog,
     /// The tables of the entity that the program has not found.
@@ -107,8 +106,8 @@ pub(crate) fn version(record: &Stored<Record>) -> RecordVersion {
 impl<'a> Comparison<'a> {
     /// Returns a comparison without options.
     pub(crate) fn new(schema: Schema, catalog: &'a Catalog) -> Self {
-        let (entity, options, absent) = (schema.describe(), Options::default(), AbsentTables::NONE);
-        Self { schema, entity, options, catalog, absent, forgettable: &[], waited: &[], looked: Looked::NOTHING }
+        let (options, absent) = (Options::default(), AbsentTables::NONE);
+        Self { schema, options, catalog, absent, forgettable: &[], waited: &[], looked: Looked::NOTHING }
     }
 
     /// Returns the record of a layout of the entity.
@@ -117,7 +116,7 @@ impl<'a> Comparison<'a> {
         if layout.index.is_none() {
             return primary;
         }
-        self.index(primary.map_or(self.entity.entity, |primary| &primary.entity), layout.name)
+        self.index(primary.map_or(self.schema.entity, |primary| &primary.entity), layout.name)
     }
 
     /// Returns the recorded indexes of the entity, in quotation marks.
@@ -135,7 +134,7 @@ impl<'a> Comparison<'a> {
         if let Some(primary) = self.primary().filter(|primary| !self.is_left(primary)) {
             self.check_state(primary)?;
         }
-        for layout in self.entity.layouts {
+        for layout in self.schema.layouts {
             let is_own = |table: &String| is_table_of(table, layout.table, layout.slice.is_some());
             let is_deleted = |record: &ReadRecord| record.facts.dropping.iter().any(is_own);
             if self.catalog.records.iter().any(is_deleted) {
@@ -157,7 +156,7 @@ impl<'a> Comparison<'a> {
 
     /// Checks whether the record of the entity's primary key is that of another layout.
     pub(crate) fn has_other_key(&self) -> bool {
-        self.primary().is_some_and(|primary| !self.changes(&self.entity.layouts[0], primary).is_empty())
+        self.primary().is_some_and(|primary| !self.changes(&self.schema.layouts[0], primary).is_empty())
     }
 
     /// Compares the entity with the records.
@@ -173,7 +172,7 @@ impl<'a> Comparison<'a> {
             return Ok(Decision::Look(look));
         }
         let (name, mut change, mut ready) = (known.name.clone(), CatalogChange::default(), Vec::new());
-        for layout in self.entity.layouts.iter().skip(1) {
+        for layout in self.schema.layouts.iter().skip(1) {
             let found = self.index(&name, layout.name).filter(|record| known.keeps(record));
             if let Some(record) = found {
                 self.check_index(layout, record)?;
@@ -186,7 +185,7 @@ impl<'a> Comparison<'a> {
                 None => change.inserted.push(self.new_record(layout, &name, state)),
                 Some(record) if record.state != state => change.updated.push(with_state(record, state)),
                 Some(record) if state == State::Ready => {
-                    ready.push(Relied { id: self.id(layout), record: record.to_stored() });
+                    ready.push(Relied { id: self.schema.id(layout), record: record.to_stored() });
                 }
                 Some(_) => {}
             }
@@ -205,7 +204,7 @@ impl<'a> Comparison<'a> {
         let primary = primary.into_iter().find(|record| !forgotten.contains(&version(record)));
         // A place that was left keeps its record, under its name.
         let replaced = left.into_iter().find(|left| self.is_replaced(left));
-        let name = primary.or(replaced).map_or(self.entity.entity, |record| &record.entity).to_owned();
+        let name = primary.or(replaced).map_or(self.schema.entity, |record| &record.entity).to_owned();
         let facts = match (primary, replaced) {
             (Some(primary), _) => primary.facts.clone(),
             // The names stay, so that programs with any of them find the record.
@@ -226,7 +225,7 @@ impl<'a> Comparison<'a> {
             self.check_told_apart(known)?;
             self.check_names(known)?;
         }
-        for layout in self.entity.layouts {
+        for layout in self.schema.layouts {
             let is_other = |record: &&ReadRecord| {
                 record.table.eq_ignore_ascii_case(layout.table) && !self.is_own(record, &known.name)
             };
@@ -246,7 +245,7 @@ impl<'a> Comparison<'a> {
         match primary {
             Some(primary) if primary.facts == facts => {
                 let is_ready = primary.state == State::Ready;
-                relied = is_ready.then(|| Relied { id: self.own_id(), record: primary.to_stored() });
+                relied = is_ready.then(|| Relied { id: self.schema.own_id(), record: primary.to_stored() });
             }
             Some(primary) => {
                 let mut primary = primary.to_stored();
@@ -255,7 +254,7 @@ impl<'a> Comparison<'a> {
             }
             None => {
                 let state = if self.options.is_target { State::Building } else { State::Ready };
-                let mut record = self.new_record(&self.entity.layouts[0], &name, state);
+                let mut record = self.new_record(&self.schema.layouts[0], &name, state);
                 record.set_facts(&facts);
                 change.inserted.push(record);
             }
@@ -281,21 +280,13 @@ impl<'a> Comparison<'a> {
         self.catalog.records.iter().filter(|record| known.keeps(record))
     }
 
-    fn id(&self, layout: &'static LayoutInfo) -> LayoutId {
-        self.schema.id(layout)
-    }
-
-    fn own_id(&self) -> LayoutId {
-        self.id(&self.entity.layouts[0])
-    }
-
     fn primary(&self) -> Option<&'a ReadRecord> {
-        self.catalog.primary(&self.own_id())
+        self.catalog.primary(&self.schema.own_id())
     }
 
     /// Checks whether a record belongs to the entity that is recorded under this name.
     fn is_own(&self, record: &Record, name: &str) -> bool {
-        record.is_of_table(self.entity.layouts[0].table) && record.entity == name
+        record.is_of_table(self.schema.table()) && record.entity == name
     }
 
     /// Returns the record of an index of the entity, which is recorded under this name. The index may have been moved to
@@ -309,10 +300,10 @@ impl<'a> Comparison<'a> {
     /// Checks whether the record is that of an entity of this name in another table.
     fn is_elsewhere(&self, record: &ReadRecord) -> bool {
         record.is_primary()
-            && !record.is_of_table(self.entity.layouts[0].table)
+            && !record.is_of_table(self.schema.table())
             // Where its entities were moved to, there is another record.
             && record.state != State::Gone
-            && record.facts.names.iter().any(|name| name == self.entity.entity || Some(&**name) == self.schema.was)
+            && record.facts.names.iter().any(|name| name == self.schema.entity || Some(&**name) == self.schema.was)
     }
 
     /// Checks whether a migration moves entities back to a place that they have left, and from which they are deleted.
@@ -323,24 +314,24 @@ impl<'a> Comparison<'a> {
     /// Checks whether the record of a place that was left is replaced by that of the entity which comes there: it has the
     /// same name. A record of another name stays, and refuses the programs that have that name.
     fn is_replaced(&self, left: &ReadRecord) -> bool {
-        left.facts.names.iter().any(|name| name == self.entity.entity)
+        left.facts.names.iter().any(|name| name == self.schema.entity)
     }
 
     /// Returns the records that do not fit the entity and whose rows are gone.
     fn forgotten(&self) -> Vec<RecordVersion> {
         let primary = self.primary();
-        let name = primary.map_or(self.entity.entity, |record| &record.entity);
+        let name = primary.map_or(self.schema.entity, |record| &record.entity);
         let fits = |record: &ReadRecord| {
             if self.is_own(record, name) {
                 // A program with the old struct of a moved entity stays refused.
                 if record.is_primary() && record.state == State::Gone {
                     return true;
                 }
-                let layout = self.entity.layouts.iter().find(|layout| layout.name == record.name);
+                let layout = self.schema.layouts.iter().find(|layout| layout.name == record.name);
                 return layout.is_some_and(|layout| self.changes(layout, record).is_empty())
                     && !matches!(record.state, State::Leaving | State::Gone);
             }
-            let mut layouts = self.entity.layouts.iter();
+            let mut layouts = self.schema.layouts.iter();
             // The record of a place that was left refuses old programs.
             record.facts.dropped
                 || layouts.all(|layout| {
@@ -360,17 +351,17 @@ impl<'a> Comparison<'a> {
     fn changes(&self, layout: &LayoutInfo, record: &Record) -> Vec<String> {
         let none = BTreeSet::new();
         let stored = self.primary().map_or(&none, |primary| &primary.facts.fields);
-        Fields { present: self.entity, stored }.changes(&record.layout_json(), &written(self.entity, layout))
+        Fields { present: &self.schema, stored }.changes(&record.layout_json(), &written(&self.schema, layout))
     }
 
     fn changed(&self, layout: &'static str, entity: &str, changes: String, advice: String) -> Error {
-        let (table, entity) = (self.entity.layouts[0].table.to_owned(), entity.to_owned());
+        let (table, entity) = (self.schema.table().to_owned(), entity.to_owned());
         Box::new(LayoutChangedError { table, entity, layout, changes, advice }).into()
     }
 
     /// Checks the state of the entity's primary key.
     fn check_state(&self, record: &ReadRecord) -> Result<()> {
-        let id = self.own_id();
+        let id = self.schema.own_id();
         let (table, entity) = (id.entity_table.to_owned(), id.entity.to_owned());
         match record.state {
             State::Ready => Ok(()),
@@ -395,15 +386,15 @@ impl<'a> Comparison<'a> {
     fn check_primary(&self, record: &ReadRecord) -> Result<()> {
         let facts = &record.facts;
         self.check_state(record)?;
-        let changes = self.changes(&self.entity.layouts[0], record);
+        let changes = self.changes(&self.schema.layouts[0], record);
         if !changes.is_empty() {
             let advice = "keep the layout (`#[row_key(prefix = \"…\")]` keeps the beginning of its row keys), or give the \
                           changed struct another table or name and move the rows with `tables.migrate::<Old, New>()`; an \
                           entity of another kind in the same table needs a kind or a prefix of its own";
             return Err(self.changed(KEY, &record.entity, changes.join("; "), advice.to_owned()));
         }
-        let recorded = facts.properties.get(&self.entity.version);
-        for property in self.entity.properties {
+        let recorded = facts.properties.get(&self.schema.version);
+        for property in self.schema.properties {
             let Some(edm) = property.edm else { continue };
             let Some(was) = recorded.and_then(|recorded| recorded.get(property.name)) else { continue };
             if reads(&edm.to_string(), was) == Reads::Nothing {
@@ -420,14 +411,14 @@ impl<'a> Comparison<'a> {
     /// Checks that no recorded entity of the table has rows that could be taken for those of this new one.
     fn check_told_apart(&self, known: &Known<'a>) -> Result<()> {
         let of_table = |record: &&ReadRecord| {
-            record.is_primary() && record.is_of_table(self.entity.layouts[0].table) && !record.facts.dropped
+            record.is_primary() && record.is_of_table(self.schema.table()) && !record.facts.dropped
         };
         let mut primaries = self.kept(known).filter(of_table);
         let Some(record) = primaries.find(|record| !self.is_told_apart(record)) else { return Ok(()) };
-        let (other, entity) = (&record.entity, self.entity.entity);
+        let (other, entity) = (&record.entity, self.schema.entity);
         let mut changes =
             vec![format!("`{entity}` is not recorded, and its rows could not be told apart from those of `{other}`")];
-        changes.extend(self.changes(&self.entity.layouts[0], record));
+        changes.extend(self.changes(&self.schema.layouts[0], record));
         let advice = format!(
             "if `{entity}` is the entity that was called `{other}`, write `#[table(was = \"{other}\")]`; if both are \
                  in the table, give each of them a kind, with `#[table(kind)]`, or a prefix of its own, with \
@@ -442,7 +433,7 @@ impl<'a> Comparison<'a> {
         if self.options.is_target {
             return Ok(());
         }
-        let (entity, table) = (self.entity.entity, self.entity.layouts[0].table);
+        let (entity, table) = (self.schema.entity, self.schema.table());
         if let Some(record) = self.kept(known).find(|record| self.is_elsewhere(record)) {
             let Record { entity: other, entity_table: from, .. } = &***record;
             let changes = format!("`{other}` is recorded in the table `{from}`, and this struct is in `{table}`");
@@ -476,7 +467,7 @@ impl<'a> Comparison<'a> {
     /// The prefix that an index in the own table gives to the row keys does not count: the struct may be the recorded one
     /// with another name and its first index.
     fn is_told_apart(&self, record: &ReadRecord) -> bool {
-        let (own, was) = (recorded(self.entity, &self.entity.layouts[0]), &record.layout);
+        let (own, was) = (recorded(&self.schema, &self.schema.layouts[0]), &record.layout);
         told_apart(&own, was) && !differ_in_implied_prefix(&own, was)
     }
 
@@ -490,7 +481,7 @@ impl<'a> Comparison<'a> {
                 let problem = format!(
                     "the new place is not empty: it has {row}; delete the rows there, or give the new struct another table"
                 );
-                let table = self.entity.layouts[0].table.to_owned();
+                let table = self.schema.table().to_owned();
                 Err(Box::new(QueryError { table, layout: KEY, problem }).into())
             }
         }
@@ -500,7 +491,7 @@ impl<'a> Comparison<'a> {
     /// looked up for it.
     fn check_rows(&self, primary: Option<&ReadRecord>) -> Result<Option<Look>> {
         let facts = primary.map(|primary| primary.facts.clone()).unwrap_or_default();
-        let version = self.entity.version;
+        let version = self.schema.version;
         let (recorded, optional) = (facts.properties.get(&version), facts.optional.get(&version));
         // Programs that always write the property were recorded, and none that does not.
         let is_always = |name: &str| {
@@ -508,11 +499,11 @@ impl<'a> Comparison<'a> {
                 && !optional.is_some_and(|optional| optional.contains(name))
         };
         let is_doubtful = |property: &&PropertyInfo| property.absent.is_refused() && !is_always(property.name);
-        let mut doubtful = self.entity.properties.iter().filter(is_doubtful).peekable();
+        let mut doubtful = self.schema.properties.iter().filter(is_doubtful).peekable();
         let is_first_of_version = primary.is_some() && recorded.is_none();
         // An entity that was never recorded has no slice, unless another program made it.
-        let is_new = match self.entity.layouts[0].slice {
-            None => self.is_new(self.entity.layouts[0].table),
+        let is_new = match self.schema.layouts[0].slice {
+            None => self.is_new(self.schema.table()),
             Some(_) => primary.is_none(),
         };
         if is_new || doubtful.peek().is_none() && !is_first_of_version {
@@ -523,7 +514,7 @@ impl<'a> Comparison<'a> {
             Found::Nothing => return Ok(None),
             Found::One(row) => row,
         };
-        let entity = primary.map_or(self.entity.entity, |primary| &primary.entity);
+        let entity = primary.map_or(self.schema.entity, |primary| &primary.entity);
         if row.properties.get(VERSION) != version_value(version) {
             // It is read as the struct of its version, and then converted.
             return match self.schema.read(row.clone()) {
@@ -565,7 +556,7 @@ impl<'a> Comparison<'a> {
         primary: Option<&ReadRecord>,
         found: Option<&ReadRecord>,
     ) -> Result<Option<State>> {
-        let own_table = self.entity.layouts[0].table;
+        let own_table = self.schema.table();
         let unless_entities = |state| match self.looked.has_no_entity {
             None => None,
             Some(true) => Some(State::Ready),
@@ -608,8 +599,8 @@ impl<'a> Comparison<'a> {
     /// Checks that rows without a property are read as before, as far as the index depends on it.
     fn check_defaults(&self, layout: &'static LayoutInfo, facts: &Facts, entity: &str) -> Result<()> {
         let Some(recorded) = facts.defaults.get(layout.name) else { return Ok(()) };
-        let depends = |property: &str| depends_on(self.entity, layout, property);
-        for (property, value) in defaults(self.entity, layout) {
+        let depends = |property: &str| depends_on(&self.schema, layout, property);
+        for (property, value) in defaults(&self.schema, layout) {
             let Some(was) = recorded.get(&property).filter(|was| **was != value) else { continue };
             // Index rows without the property are read with the new value, as the entities are.
             if was.is_empty() && !depends(&property) {
@@ -634,7 +625,7 @@ impl<'a> Comparison<'a> {
         let (mut waits, mut without) = (false, BTreeSet::new());
         let Some(primary) = known.primary else { return Ok((false, without)) };
         for record in self.catalog.indexes(primary).filter(|record| known.keeps(record)) {
-            if self.entity.layouts.iter().any(|layout| layout.name == record.name) {
+            if self.schema.layouts.iter().any(|layout| layout.name == record.name) {
                 continue;
             }
             let next = match record.state {
@@ -643,7 +634,7 @@ impl<'a> Comparison<'a> {
                     with_state(record, State::Leaving)
                 }
                 State::Ready => {
-                    let (table, entity) = (self.entity.layouts[0].table.to_owned(), primary.entity.clone());
+                    let (table, entity) = (self.schema.table().to_owned(), primary.entity.clone());
                     let index = record.name.clone();
                     return Err(Box::new(MissingIndexError { table, entity, index }).into());
                 }
@@ -690,9 +681,9 @@ impl<'a> Comparison<'a> {
         without: &BTreeSet<String>,
         change: &CatalogChange,
     ) -> Facts {
-        let Layout { entity, layouts, properties, kind, version, .. } = self.entity;
+        let Layout { entity, layouts, properties, kind, version, .. } = self.schema.layout;
         if !facts.names.iter().any(|name| name == entity) {
-            facts.names.push((*entity).to_owned());
+            facts.names.push(entity.to_owned());
         }
         if kind.is_some() {
             facts.structs.insert(self.schema.struct_name.to_owned());
@@ -712,7 +703,7 @@ impl<'a> Comparison<'a> {
             if change.inserted.iter().any(|record| record.name == layout.name) {
                 facts.defaults.remove(layout.name);
             }
-            let defaults = defaults(self.entity, layout);
+            let defaults = defaults(&self.schema, layout);
             if !defaults.is_empty() {
                 let recorded = facts.defaults.entry(layout.name.to_owned()).or_default();
                 for (property, value) in defaults {
@@ -720,13 +711,13 @@ impl<'a> Comparison<'a> {
                 }
             }
         }
-        let is_first = !facts.properties.contains_key(version);
-        let types: &mut BTreeMap<String, String> = facts.properties.entry(*version).or_default();
-        let mut optional = facts.optional.remove(version).unwrap_or_default();
+        let is_first = !facts.properties.contains_key(&version);
+        let types: &mut BTreeMap<String, String> = facts.properties.entry(version).or_default();
+        let mut optional = facts.optional.remove(&version).unwrap_or_default();
         // This program writes rows without the properties that its struct does not have.
         let is_known = |name: &str| properties.iter().any(|property| property.name == name);
         optional.extend(types.keys().filter(|name| !is_known(name)).cloned());
-        for property in *properties {
+        for property in properties {
             let Some(edm) = property.edm else { continue };
             let is_new = !types.contains_key(property.name);
             types.entry(property.name.to_owned()).or_insert_with(|| edm.to_string());
@@ -735,21 +726,21 @@ impl<'a> Comparison<'a> {
             }
         }
         if !optional.is_empty() {
-            facts.optional.insert(*version, optional);
+            facts.optional.insert(version, optional);
         }
-        facts.fields.extend(EntityDescription::of(self.entity).fields_of_properties());
+        facts.fields.extend(EntityDescription::of(&self.schema).fields_of_properties());
         facts
     }
 
     fn is_own_version(&self, version: &RecordVersion, names: &[String]) -> bool {
-        version.entity_table.eq_ignore_ascii_case(self.entity.layouts[0].table) && names.contains(&version.entity)
+        version.entity_table.eq_ignore_ascii_case(self.schema.table()) && names.contains(&version.entity)
     }
 
     fn new_record(&self, layout: &LayoutInfo, entity: &str, state: State) -> Record {
         // The service ignores case in the names of tables.
-        let [table, entity_table] = [layout.table, self.entity.layouts[0].table].map(str::to_ascii_lowercase);
+        let [table, entity_table] = [layout.table, self.schema.table()].map(str::to_ascii_lowercase);
         let (entity, name) = (entity.to_owned(), layout.name.to_owned());
-        let layout = written(self.entity, layout).to_string();
+        let layout = written(&self.schema, layout).to_string();
         Record { table, entity_table, entity, name, layout, state, starts: 0, facts: None }
     }
 }

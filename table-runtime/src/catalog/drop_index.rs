@@ -9,7 +9,6 @@ use crate::{
     index::Schema,
     key::order,
     layout::{KeyPattern, RecordedLayout},
-    limits,
     maintenance::{Progress, ProgressCallback},
     observe::observed,
     pacing,
@@ -133,7 +132,7 @@ impl Dropper {
             };
             let mut change = CatalogChange { updated: vec![record], ..CatalogChange::default() };
             change.updated.extend(self.without_index(&catalog, false));
-            self.write(&catalog, change, &mut delays).await?;
+            self.tables.change_catalog(&catalog, change, &mut delays).await?;
         }
     }
 
@@ -149,7 +148,7 @@ impl Dropper {
             };
             let mut change = CatalogChange { removed: vec![record], ..CatalogChange::default() };
             change.updated.extend(self.without_index(&catalog, true));
-            if self.write(&catalog, change, &mut delays).await? {
+            if self.tables.change_catalog(&catalog, change, &mut delays).await?.is_some() {
                 return Ok(());
             }
         }
@@ -158,7 +157,7 @@ impl Dropper {
     /// Returns the record of the primary key for an entity whose writers need not know the index any more, or that does not
     /// have it; `None` if it is so recorded.
     fn without_index(&self, catalog: &Catalog, is_forgotten: bool) -> Option<Stored<Record>> {
-        let mut primary = catalog.primary(&self.schema.id(&self.schema.layouts[0]))?.to_stored();
+        let mut primary = catalog.primary(&self.schema.own_id())?.to_stored();
         let recorded = primary.facts();
         let mut facts = recorded.clone();
         facts.required.remove(&self.index);
@@ -170,20 +169,11 @@ impl Dropper {
         (facts != recorded).then_some(primary)
     }
 
-    /// Writes a change. Returns false, after a delay, if the records have changed since they were read.
-    async fn write(&self, catalog: &Catalog, change: CatalogChange, delays: &mut pacing::Delays) -> Result<bool> {
-        if self.tables.change_catalog(catalog, change).await?.is_some() {
-            return Ok(true);
-        }
-        self.tables.pause_catalog(delays).await?;
-        Ok(false)
-    }
-
     /// Reads the catalog, and the record of the index in it.
     async fn read(&self) -> Result<(Catalog, Stored<Record>)> {
         let catalog = self.tables.catalog().await?;
         let compared = Comparison::new(self.schema, &catalog);
-        let primary = catalog.primary(&self.schema.id(&self.schema.layouts[0]));
+        let primary = catalog.primary(&self.schema.own_id());
         if let Some(record) = primary.and_then(|primary| catalog.index(primary, &self.index)) {
             let record = record.to_stored();
             return Ok((catalog, record));
@@ -217,5 +207,5 @@ pub(crate) fn recorded_rows(layout: &RecordedLayout) -> Scan {
     let partitions =
         if partition.parts.is_empty() { Partitions::One(partition.prefix.clone()) } else { Partitions::ALL };
     let select = Some(std::borrow::Cow::Borrowed(&[][..]));
-    Scan { table: table.clone().into(), partitions, rows, filter: None, select, page: limits::PAGE }
+    Scan { partitions, rows, select, ..Scan::all(table.clone()) }
 }

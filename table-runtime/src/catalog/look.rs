@@ -113,10 +113,10 @@ impl AbsentTables {
 /// is not recorded as it is, those of its table and of entities with its name.
 pub(crate) async fn forgettable(tables: &Tables, compared: &Comparison<'_>) -> Result<Vec<RecordVersion>> {
     let own = |table: &str| {
-        let mut unsliced = compared.entity.layouts.iter().filter(|layout| layout.slice.is_none());
+        let mut unsliced = compared.schema.layouts.iter().filter(|layout| layout.slice.is_none());
         unsliced.any(|layout| layout.table.eq_ignore_ascii_case(table))
     };
-    let is_recorded = compared.recorded(&compared.entity.layouts[0]).is_some() && !compared.has_other_key();
+    let is_recorded = compared.recorded(&compared.schema.layouts[0]).is_some() && !compared.has_other_key();
     let elsewhere = compared.elsewhere();
     let mut forgettable = Vec::new();
     for record in &compared.catalog.records {
@@ -124,7 +124,7 @@ pub(crate) async fn forgettable(tables: &Tables, compared: &Comparison<'_>) -> R
         let is_gone = if !layout.is_sliced() && own(&layout.table) {
             compared.absent.is_missing(&layout.table)
         } else if elsewhere.iter().any(|other| version(other) == version(record))
-            || !is_recorded && record.is_of_table(compared.entity.layouts[0].table)
+            || !is_recorded && record.is_of_table(compared.schema.table())
         {
             !has_any(tables, layout).await?
         } else {

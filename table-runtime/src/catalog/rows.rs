@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Error, Result, RowRef, Tables,
-    backend::{Action, BackendExt, BoxFuture, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
+    backend::{Action, BackendExt, BoxFuture, Group, IfMatch, Operation, Scan},
     entity,
     index::Schema,
     limits, pacing,
@@ -62,8 +62,7 @@ pub(crate) async fn has_rows(tables: &Tables, table: &str) -> Result<bool> {
 }
 
 fn first_row(table: &str) -> Scan {
-    let (partitions, rows) = (Partitions::ALL, KeyRange::ALL);
-    Scan { table: table.to_owned().into(), partitions, rows, filter: None, select: Some([].as_slice().into()), page: 1 }
+    Scan { select: Some([].as_slice().into()), page: 1, ..Scan::all(table.to_owned()) }
 }
 
 /// Deletes the rows of a scan for which the condition holds, in transactions, and returns their number. Calls `report`

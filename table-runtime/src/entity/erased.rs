@@ -17,7 +17,7 @@ use crate::{
 /// What is known of an entity's type. The derive writes it.
 #[derive(Debug)]
 pub struct EntityInfo {
-    /// How the entity is stored.
+    /// Description of how the entity is stored, which `create` records.
     pub layout: Layout,
     /// Name of the struct, or of `#[table(entity = "…")]`, without regard to a kind.
     pub struct_name: &'static str,

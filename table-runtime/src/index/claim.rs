@@ -89,7 +89,7 @@ impl Write {
             if !matches!(answer, WriteAnswer::Done(Some(_)))
                 && let Some(claim) = self.get(table, &row.keys).await?
             {
-                let owner = self.schema.owner(row.layout, &claim)?;
+                let owner = self.schema.owner(row.layout, claim.as_ref())?;
                 if owner == *entity && self.has_own_id(&claim) {
                     return Ok(claim.etag);
                 }
@@ -257,7 +257,7 @@ impl Write {
     /// Reads a row of an index in its present version; `None` if it points to another entity.
     async fn own_row(&self, layout: usize, keys: &RowKeys, owner: &RowKeys) -> Result<Option<WrittenRow>> {
         let Some(row) = self.get(self.schema.layouts[layout].table, keys).await? else { return Ok(None) };
-        let is_own = self.schema.owner(layout, &row)? == *owner;
+        let is_own = self.schema.owner(layout, row.as_ref())? == *owner;
         Ok(is_own.then_some(WrittenRow { layout, keys: keys.clone(), etag: row.etag }))
     }
 

@@ -152,7 +152,7 @@ async fn read_unique_rows(planned: &[Planned<'_>], read: &mut ReadRows) -> Resul
             }
             let row = match entity.write.get(table, keys).await? {
                 None => ReadRow::Missing,
-                Some(row) => ReadRow::Owned(row.etag.clone(), schema.owner(layout, &row)?),
+                Some(row) => ReadRow::Owned(row.etag.clone(), schema.owner(layout, row.as_ref())?),
             };
             read.insert(table.into(), keys.clone(), row);
         }
@@ -189,7 +189,7 @@ impl Planned<'_> {
     async fn stale(&self, layout: usize, at: &RowKeys) -> Result<Option<ETag>> {
         let write = self.write;
         let Some(found) = write.get(write.schema.layouts[layout].table, at).await? else { return Ok(None) };
-        let owner = write.schema.owner(layout, &found)?;
+        let owner = write.schema.owner(layout, found.as_ref())?;
         if owner != *self.keys && write.is_taken(layout, at, &owner).await? {
             return Err(write.violation(layout, at, self.keys, &owner));
         }

@@ -29,7 +29,7 @@ impl HeldLeases {
             if planned[..at].last().is_some_and(|before| std::ptr::eq(before.write.schema.layouts, schema.layouts)) {
                 continue;
             }
-            let id = schema.id(&schema.layouts[0]);
+            let id = schema.own_id();
             let held = leases.iter().find(|(held, _)| *held == id).map(|(_, lease)| lease.clone());
             let is_new = held.is_none();
             let lease = match held {

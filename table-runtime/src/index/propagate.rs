@@ -63,7 +63,7 @@ impl Write {
         }
         let table = schema.layouts[layout].table;
         let Some(claim) = self.get(table, &keys).await? else { return Ok(None) };
-        if schema.owner(layout, &claim)? != *owner {
+        if schema.owner(layout, claim.as_ref())? != *owner {
             return Ok(None);
         }
         let replace = Action::Replace(self.index_properties(row), IfMatch::ETag(claim.etag));

@@ -176,14 +176,14 @@ impl Schema {
         (1..self.layouts.len()).any(|layout| self.holds(layout) == Holds::List)
     }
 
-    /// Returns the description of how the entity is stored.
-    pub(crate) const fn describe(&self) -> &'static Layout {
-        &self.info.layout
-    }
-
     /// Returns the identity of a layout in the catalog.
     pub(crate) fn id(&self, layout: &'static LayoutInfo) -> LayoutId {
         LayoutId::of(self.info, layout)
+    }
+
+    /// Returns the identity of the primary key in the catalog.
+    pub(crate) fn own_id(&self) -> LayoutId {
+        self.id(&self.layouts[0])
     }
 
     /// Returns the entity's table.
@@ -306,19 +306,9 @@ impl Schema {
         hasher.properties(stored.filter(|(name, _)| self.is_known(layout, name))).finish()
     }
 
-    /// Returns the keys of the entity to which an index row points.
-    pub(crate) fn owner(&self, layout: usize, row: &Row) -> Result<RowKeys> {
-        self.owner_of(layout, row.as_ref())
-    }
-
-    /// Returns the keys of the entity to which a borrowed index row points.
-    pub(crate) fn owner_of(&self, layout: usize, row: RowRef<'_>) -> Result<RowKeys> {
-        self.info.owner(layout, row)
-    }
-
     /// Returns the properties of a copy as the entity in it is written now.
     fn copy(&self, layout: usize, row: RowRef<'_>) -> Result<Properties> {
-        let RowKeys { partition_key, row_key } = &self.owner_of(layout, row)?;
+        let RowKeys { partition_key, row_key } = &self.owner(layout, row)?;
         let own = RowRef { partition_key, row_key, ..row };
         let (encoded, _) = (self.rows)(StoredRow::of_copy(self.info, &own))?;
         Ok(encoded.row(layout, &row.keys()).map(|row| row.properties.clone()).unwrap_or_default())

@@ -108,7 +108,7 @@ impl Planned<'_> {
             match write.entity(keys).await {
                 Ok(Some(found)) if write.has_committed(&found) => {
                     // A migration may have passed the entity by while it was pending.
-                    let lease = write.tables.write_lease(&write.schema.id(&write.schema.layouts[0])).await;
+                    let lease = write.tables.write_lease(&write.schema.own_id()).await;
                     if let (Err(_), Some(unknown)) = (lease, unknown) {
                         return Err(unknown);
                     }

@@ -126,7 +126,7 @@ impl Write {
     /// Checks whether a removal has to read the row: index rows depend on it, or it may be a pending insert of a program
     /// that has indexes, which is no entity for readers.
     pub(crate) fn reads_removed(&self) -> bool {
-        let id = || self.schema.id(&self.schema.layouts[0]);
+        let id = || self.schema.own_id();
         self.schema.has_indexes() || self.tables.leases().has_indexes(&id())
     }
 
@@ -347,7 +347,7 @@ impl Write {
         keys: &RowKeys,
         etag: &ETag,
     ) -> Result<WriteAnswer> {
-        self.send(&deletion(table, keys, etag)).await
+        self.send(&single(table, keys, Action::Delete(IfMatch::ETag(etag.clone())))?).await
     }
 
     /// Returns a transaction in a partition of the entity's table.
@@ -383,16 +383,9 @@ impl Write {
 }
 
 /// Returns a group of one operation.
-pub(crate) fn single(table: &'static str, keys: &RowKeys, action: Action) -> Result<Group> {
+pub(crate) fn single(table: impl Into<Cow<'static, str>>, keys: &RowKeys, action: Action) -> Result<Group> {
     let operations = vec![Operation { row_key: keys.row_key.clone(), action }];
     let group = Group { table: table.into(), partition_key: keys.partition_key.clone(), operations };
     group.check()?;
     Ok(group)
-}
-
-/// Returns the deletion of a row in this version.
-fn deletion(table: Cow<'static, str>, keys: &RowKeys, etag: &ETag) -> Group {
-    let action = Action::Delete(IfMatch::ETag(etag.clone()));
-    let operations = vec![Operation { row_key: keys.row_key.clone(), action }];
-    Group { table, partition_key: keys.partition_key.clone(), operations }
 }

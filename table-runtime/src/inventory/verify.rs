@@ -9,9 +9,8 @@ use std::{
 use super::{IdentifiedRow, Inventory, LayoutState, RecordedEntity, RecordedLayout, expected, expected::Keys};
 use crate::{
     Error, Holds, PropertiesRef, Result, RowId, RowRef, Tables,
-    backend::{BackendExt, Client, KeyRange, Partitions, Scan},
+    backend::{Client, Scan},
     entity::PENDING,
-    limits,
     read::list,
     row_hash::RowHasher,
 };
@@ -197,20 +196,8 @@ impl<F: FnMut(RecordedFinding)> Verification<'_, F> {
     }
 
     async fn scan(&mut self, table: &str, phase: VerificationPhase) -> Result<()> {
-        let (partitions, rows) = (Partitions::ALL, KeyRange::ALL);
-        let page = limits::PAGE;
-        let scan = Scan { table: table.to_owned().into(), partitions, rows, filter: None, select: None, page };
-        let mut from = None;
-        loop {
-            let page = self.backend.query(&scan, from.as_ref()).await?;
-            for row in page.rows.iter() {
-                self.visit(table, row, phase)?;
-            }
-            match page.next {
-                Some(next) => from = Some(next),
-                None => return Ok(()),
-            }
-        }
+        let backend = Arc::clone(&self.backend);
+        backend.read_all(&Scan::all(table.to_owned()), |row| self.visit(table, row, phase)).await
     }
 
     fn visit(&mut self, table: &str, row: RowRef<'_>, phase: VerificationPhase) -> Result<()> {

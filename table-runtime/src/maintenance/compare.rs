@@ -261,7 +261,7 @@ impl IndexComparison {
     }
 
     fn compare_row(&mut self, layout: usize, row: RowRef<'_>) -> Option<Suspect> {
-        let owner = match self.schema.owner_of(layout, row) {
+        let owner = match self.schema.owner(layout, row) {
             Ok(owner) => owner,
             Err(problem) => return self.foreign(layout, row, problem.to_string()),
         };

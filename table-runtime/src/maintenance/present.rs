@@ -79,7 +79,7 @@ impl Present {
             let entities: Vec<_> = if let Some(members) = lists.get(at) {
                 members.iter().flatten().map(|member| row.with_row_key(member)).collect()
             } else {
-                schema.owner_of(page.layout, row).into_iter().collect()
+                schema.owner(page.layout, row).into_iter().collect()
             };
             for entity in entities.iter().filter(|entity| !is_done(entity)) {
                 let hash = schema.hash_stored(&mut self.hasher, page.layout, row, entity);

@@ -262,5 +262,5 @@ pub(crate) fn all_rows(layout: &LayoutInfo, table: Cow<'static, str>) -> Scan {
         [] => Partitions::One(layout.partition_prefix.to_owned()),
         _ => Partitions::ALL,
     };
-    Scan { table, partitions, rows, filter: None, select: None, page: limits::PAGE }
+    Scan { partitions, rows, ..Scan::all(table) }
 }

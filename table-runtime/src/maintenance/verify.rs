@@ -125,7 +125,7 @@ impl Write {
         }
         let Some(stored) = self.get(info.table, &row.keys).await? else { return Ok(missing(None)) };
         let at = Some((row.keys.clone(), stored.etag.clone()));
-        let owner = schema.owner(layout, &stored)?;
+        let owner = schema.owner(layout, stored.as_ref())?;
         if owner != *entity {
             if !self.is_taken(layout, &row.keys, &owner).await? {
                 return Ok(missing(at));
@@ -144,7 +144,7 @@ impl Write {
     async fn check_index_row(&self, layout: usize, row: Row) -> Result<Option<LocatedFinding>> {
         let info = &self.schema.layouts[layout];
         let keys = row.as_ref().keys();
-        let owner = self.schema.owner(layout, &row)?;
+        let owner = self.schema.owner(layout, row.as_ref())?;
         if self.points_to_any_entity(layout, &keys, &owner).await? {
             return Ok(None);
         }

@@ -146,17 +146,16 @@ async fn reserve(tables: &Tables, schema: Schema, mut names: BTreeSet<String>) -
         let mut record = primary.to_stored();
         record.set_facts(&facts);
         let change = CatalogChange { updated: vec![record], ..CatalogChange::default() };
-        if tables.change_catalog(&catalog, change).await?.is_some() {
+        if tables.change_catalog(&catalog, change, &mut delays).await?.is_some() {
             return Ok(names);
         }
-        tables.pause_catalog(&mut delays).await?;
     }
 }
 
 /// Reads the catalog, and the record of the entity's primary key in it.
 async fn read(tables: &Tables, schema: Schema) -> Result<(Catalog, ReadRecord)> {
     let catalog = tables.catalog().await?;
-    let primary = catalog.primary(&schema.id(&schema.layouts[0])).filter(|primary| primary.state == State::Gone);
+    let primary = catalog.primary(&schema.own_id()).filter(|primary| primary.state == State::Gone);
     if let Some(primary) = primary.cloned() {
         return Ok((catalog, primary));
     }
@@ -180,9 +179,8 @@ async fn forget(tables: &Tables, schema: Schema) -> Result<()> {
         record.set_facts(&facts);
         let removed = catalog.indexes(&primary).map(ReadRecord::to_stored).collect();
         let change = CatalogChange { updated: vec![record], removed, ..CatalogChange::default() };
-        if tables.change_catalog(&catalog, change).await?.is_some() {
+        if tables.change_catalog(&catalog, change, &mut delays).await?.is_some() {
             return Ok(());
         }
-        tables.pause_catalog(&mut delays).await?;
     }
 }

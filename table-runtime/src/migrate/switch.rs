@@ -6,7 +6,7 @@ use crate::{
     catalog::{CatalogChange, EntityRows},
     index::Schema,
     pacing,
-    tables::{Catalog, LayoutId, Lease, Place, ReadRecord, Record, State},
+    tables::{Catalog, Lease, Place, ReadRecord, Record, State},
 };
 
 /// A run of a migration, and its right to write to the new place.
@@ -41,7 +41,7 @@ impl<'a> Switch<'a> {
     /// has ended before.
     pub(super) async fn begin(migration: &'a Migration) -> Result<Option<Self>> {
         let Migration { tables, old, new, .. } = migration;
-        let (old_id, new_id) = (id(*old), id(*new));
+        let (old_id, new_id) = (old.own_id(), new.own_id());
         if old_id.entity == new_id.entity && old_id.table.eq_ignore_ascii_case(new_id.table) {
             let problem = format!(
                 "the old and the new struct are both `{}` in this table; give the new one another table, with \
@@ -71,11 +71,8 @@ impl<'a> Switch<'a> {
             let is_first = new_record.starts == 0;
             new_record.starts = new_record.starts.saturating_add(1);
             let change = CatalogChange { updated: vec![new_record.clone()], ..CatalogChange::default() };
-            let written = tables.change_catalog(&catalog, change).await?;
-            let Some(version) = written.and_then(|changed| changed.records.into_iter().next().flatten()) else {
-                tables.pause_catalog(&mut delays).await?;
-                continue;
-            };
+            let Some(changed) = tables.change_catalog(&catalog, change, &mut delays).await? else { continue };
+            let Some(version) = changed.records.into_iter().next().flatten() else { continue };
             let writer = tables.for_target(new_id, version.clone());
             writer.leases().remember_name(&new_id, &new_record.entity);
             let new_record = Stored::new(Stored::into_inner(new_record), version.clone());
@@ -118,8 +115,8 @@ impl<'a> Switch<'a> {
         let began = tables.backend().clock();
         let catalog = tables.catalog().await?;
         let is_own = |record: &&ReadRecord| *Stored::etag(record) == self.version && record.state == State::Building;
-        let Some(record) = catalog.primary(&id(*new)).filter(is_own) else { return Err(other_run(*new)) };
-        self.lease = self.writer.leases().keep(id(*new), record, began);
+        let Some(record) = catalog.primary(&new.own_id()).filter(is_own) else { return Err(other_run(*new)) };
+        self.lease = self.writer.leases().keep(new.own_id(), record, began);
         Ok(())
     }
 
@@ -136,8 +133,7 @@ impl<'a> Switch<'a> {
                 facts.moved = Some(place(*new));
                 old.set_facts(&facts);
                 let change = CatalogChange { updated: vec![old], ..CatalogChange::default() };
-                if tables.change_catalog(&catalog, change).await?.is_none() {
-                    tables.pause_catalog(&mut delays).await?;
+                if tables.change_catalog(&catalog, change, &mut delays).await?.is_none() {
                     continue;
                 }
             }
@@ -158,10 +154,9 @@ impl<'a> Switch<'a> {
             };
             (old.state, new.state) = (State::Gone, State::Ready);
             let change = CatalogChange { updated: vec![old, new], ..CatalogChange::default() };
-            if tables.change_catalog(&catalog, change).await?.is_some() {
+            if tables.change_catalog(&catalog, change, &mut delays).await?.is_some() {
                 return Ok(());
             }
-            tables.pause_catalog(&mut delays).await?;
         }
     }
 
@@ -178,9 +173,8 @@ impl<'a> Switch<'a> {
             facts.moved = None;
             old.set_facts(&facts);
             let change = CatalogChange { updated: vec![old], ..CatalogChange::default() };
-            match tables.change_catalog(&catalog, change).await {
-                Ok(None) if tables.pause_catalog(&mut delays).await.is_ok() => {}
-                _ => return,
+            if !matches!(tables.change_catalog(&catalog, change, &mut delays).await, Ok(None)) {
+                return;
             }
         }
     }
@@ -199,12 +193,8 @@ impl<'a> Switch<'a> {
     }
 }
 
-fn id(schema: Schema) -> LayoutId {
-    schema.id(&schema.layouts[0])
-}
-
 fn place(new: Schema) -> Place {
-    Place { table: new.table().to_ascii_lowercase(), entity: id(new).entity.to_owned() }
+    Place { table: new.table().to_ascii_lowercase(), entity: new.entity.to_owned() }
 }
 
 fn refused(schema: Schema, problem: String) -> Error {
@@ -220,8 +210,8 @@ async fn read(migration: &Migration) -> Result<Records> {
     let Migration { tables, old, new, .. } = migration;
     let catalog = tables.catalog().await?;
     let find = |schema: Schema| {
-        let record = catalog.primary(&id(schema)).map(ReadRecord::to_stored);
-        let (table, entity) = (schema.table().to_owned(), id(schema).entity);
+        let record = catalog.primary(&schema.own_id()).map(ReadRecord::to_stored);
+        let (table, entity) = (schema.table().to_owned(), schema.entity);
         record.ok_or_else(|| refused(schema, format!("`{entity}` in {table} is not recorded any more")))
     };
     let (old, new) = (find(*old)?, find(*new)?);
@@ -231,7 +221,7 @@ async fn read(migration: &Migration) -> Result<Records> {
 /// Checks whether the migration has ended.
 async fn is_done(migration: &Migration) -> Result<bool> {
     let catalog = migration.tables.catalog().await?;
-    let Some(old) = catalog.primary(&id(migration.old)) else { return Ok(false) };
+    let Some(old) = catalog.primary(&migration.old.own_id()) else { return Ok(false) };
     check_moved(migration, old)?;
     Ok(old.state == State::Gone)
 }

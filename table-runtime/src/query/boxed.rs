@@ -4,7 +4,6 @@ use std::{borrow::Cow, fmt};
 
 use super::{
     Entities, Explain, OwnedView, PageOf,
-    pages::give,
     point::{self, IsMatch},
     view::is_match,
 };
@@ -70,6 +69,9 @@ pub struct BoxedRows<T> {
     is_match: IsMatch,
 }
 
+/// Greatest number of entities for which a result allocates memory before it has read any.
+const INITIAL_CAPACITY: usize = 128;
+
 type Give<T> = fn(&FoundRow<'_>, &mut Vec<T>) -> Result<bool>;
 
 /// Rows that a query reads.
@@ -107,7 +109,7 @@ impl<T: Send + 'static> BoxedRows<T> {
     pub fn all(self, tables: &Tables) -> BoxFuture<'_, Result<Vec<T>>> {
         let running = self.begin(tables, "all");
         Box::pin(observed(running, async move {
-            let mut items = Vec::new();
+            let mut items = Vec::with_capacity(self.plan.take.unwrap_or(0).min(INITIAL_CAPACITY));
             self.read(tables, &mut items).await?;
             Ok(items)
         }))
@@ -174,7 +176,7 @@ impl<T: Send + 'static> BoxedRows<T> {
         let source = Source::new(&self.plan, tables, reached);
         let page = source.and_then(|source| OnePage::new(self.plan.layout(), source, size, cursor));
         Box::pin(observed(running, async move {
-            let mut entities = Vec::new();
+            let mut entities = Vec::with_capacity(size.min(INITIAL_CAPACITY));
             let next = page?.read(&mut |found| (self.give)(found, &mut entities)).await?;
             Ok(PageOf { entities, next })
         }))
@@ -219,14 +221,7 @@ impl<T: Send + 'static> BoxedRows<T> {
                 let counts = self.plan.take != Some(0);
                 return Ok(usize::from(counts && point::exists(&self.plan, tables, self.is_match).await?));
             };
-            let (mut source, mut count) = (Source::new(&self.plan, tables, reached)?.for_count(), 0);
-            let mut visit = |found: &FoundRow<'_>| {
-                let counts = (self.is_match)(found)?;
-                count += usize::from(counts);
-                Ok(counts)
-            };
-            while source.next(&mut visit).await? {}
-            Ok(count)
+            Source::new(&self.plan, tables, reached)?.count(self.is_match).await
         }))
     }
 
@@ -259,6 +254,12 @@ impl<T: Send + 'static> BoxedRows<T> {
         }
         Ok(())
     }
+}
+
+/// Adds the found row to `items` if it is a match, and returns whether it is one.
+#[inline]
+pub(super) fn give<V: OwnedView>(found: &FoundRow<'_>, items: &mut Vec<V::Item>) -> Result<bool> {
+    V::read(found, |row| items.push(V::own(row)))
 }
 
 impl<T> Clone for BoxedRows<T> {

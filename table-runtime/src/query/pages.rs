@@ -11,7 +11,6 @@ use std::{
 use futures_core::Stream;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::OwnedView;
 use crate::{
     Error, Result, Stored, WithETag,
     observe::{ObservedStream, Running},
@@ -187,12 +186,6 @@ impl<T: Send> Entities<T> {
     pub async fn next(&mut self) -> Option<Result<T>> {
         StreamExt::next(self).await
     }
-}
-
-/// Adds the found row to `items` if it is a match, and returns whether it is one.
-#[inline]
-pub(super) fn give<V: OwnedView>(found: &FoundRow<'_>, items: &mut Vec<V::Item>) -> Result<bool> {
-    V::read(found, |row| items.push(V::own(row)))
 }
 
 impl<T> Stream for Entities<T> {

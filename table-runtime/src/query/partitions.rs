@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use super::{Bounds, Done, Entities, Part, QueryBuilder, Rows, pages::give};
+use super::{Bounds, Done, Entities, Part, QueryBuilder, Rows, boxed::give};
 use crate::{
     Result, Stored, TableEntity, Tables,
     cost::{Cost as _, PartitionRange},

@@ -4,7 +4,7 @@ use std::{fmt, marker::PhantomData};
 
 use super::{
     Access, AnyAccess, Bounds, BoxedRows, Complete, Done, Entities, Explain, HasPart, Opened, OwnedView, PageOf, Part,
-    PrefixAccess, Projection, Query, Rest, Sorted, View, pages::give, view::is_match,
+    PrefixAccess, Projection, Query, Rest, Sorted, View, boxed::give, view::is_match,
 };
 use crate::{
     OneVersion, Result, TableEntity, Tables,
@@ -13,11 +13,8 @@ use crate::{
     cost::{self, Cost},
     key::{Encode, KeyPart, Ordered, Prefixed, Textual},
     observe::{Running, observed},
-    read::{FoundRow, OnePage, Plan, SelectedProperties, Source},
+    read::{Plan, SelectedProperties, Source},
 };
-
-/// Greatest number of entities for which a result allocates memory before it has read any.
-const INITIAL_CAPACITY: usize = 128;
 
 /// Query of rows of one layout, in the order of their keys.
 ///
@@ -217,14 +214,7 @@ impl<V, P, A> Rows<V, P, A> {
         V: OwnedView,
         A: Opened,
     {
-        let capacity = self.plan.take.unwrap_or(0).min(INITIAL_CAPACITY);
-        let running = self.begin(tables, "all");
-        let source = self.source(tables);
-        Box::pin(observed(running, async move {
-            let (mut source, mut items) = (source?, Vec::with_capacity(capacity));
-            while source.next(&mut |found| give::<V>(found, &mut items)).await? {}
-            Ok(items)
-        }))
+        self.boxed().all(tables)
     }
 
     /// Reads the first row; `None` if there is none.
@@ -236,13 +226,7 @@ impl<V, P, A> Rows<V, P, A> {
         V: OwnedView,
         A: Opened,
     {
-        let running = self.begin(tables, "first");
-        let source = self.take(1).source(tables);
-        Box::pin(observed(running, async move {
-            let (mut source, mut items) = (source?, Vec::with_capacity(1));
-            while source.next(&mut |found| give::<V>(found, &mut items)).await? {}
-            Ok(items.pop())
-        }))
+        self.boxed().first(tables)
     }
 
     /// Returns a stream of the rows. It reads pages of up to 1000 rows, each only when the caller needs it.
@@ -253,8 +237,7 @@ impl<V, P, A> Rows<V, P, A> {
         V: OwnedView,
         A: Opened,
     {
-        let running = self.begin(tables, "stream");
-        Entities::new(self.plan.table(), running, self.source(tables), give::<V>)
+        self.boxed().stream(tables)
     }
 
     /// Returns a stream of the rows, for an operation that has a name of its own.
@@ -275,7 +258,7 @@ impl<V, P, A> Rows<V, P, A> {
     /// is damaged or belongs to another query. A cursor is bound to what determines the rows and their order: the layout,
     /// the partitions, the bounds, the filter and the limit. So a query with another projection accepts it.
     pub fn page<'t>(
-        mut self,
+        self,
         tables: &'t Tables,
         size: usize,
         cursor: Option<&str>,
@@ -284,16 +267,7 @@ impl<V, P, A> Rows<V, P, A> {
         V: OwnedView,
         A: Opened,
     {
-        let running = self.begin(tables, "page");
-        if size == 0 {
-            self.plan.refuse("a page of 0 rows has no next one".to_owned());
-        }
-        let page = self.source(tables).and_then(|source| OnePage::new(self.plan.layout(), source, size, cursor));
-        Box::pin(observed(running, async move {
-            let mut entities = Vec::with_capacity(size.min(INITIAL_CAPACITY));
-            let next = page?.read(&mut |found| give::<V>(found, &mut entities)).await?;
-            Ok(PageOf { entities, next })
-        }))
+        self.boxed().page(tables, size, cursor)
     }
 
     /// Calls `each` with every row, in key order. Reads pages of up to 1000 rows, and keeps none of them.
@@ -379,17 +353,8 @@ impl<V, P, A> Rows<V, P, A> {
         A: Opened,
     {
         let running = self.begin(tables, "count");
-        let source = self.source(tables).map(Source::for_count);
-        Box::pin(observed(running, async move {
-            let (mut source, mut count) = (source?, 0);
-            let mut visit = |found: &FoundRow<'_>| {
-                let counts = is_match::<V>(found)?;
-                count += usize::from(counts);
-                Ok(counts)
-            };
-            while source.next(&mut visit).await? {}
-            Ok(count)
-        }))
+        let source = self.source(tables);
+        Box::pin(observed(running, async move { source?.count(is_match::<V>).await }))
     }
 
     /// Checks whether an entity that was found may be changed so that it is not found any more.

@@ -10,7 +10,7 @@ use futures_util::{
 use super::{
     found::{FoundRow, IndexRowRef},
     list,
-    plan::IndexedEntity,
+    plan::{IndexedEntity, Plan},
     visible::Visible,
 };
 use crate::{
@@ -26,7 +26,6 @@ use crate::{
 /// Entities that index rows point to. Each is read when the caller asks for it, or a few entities ahead.
 pub(crate) struct PointerReader {
     tables: Tables,
-    layout: &'static LayoutInfo,
     indexed_entity: IndexedEntity,
     entities: Visible,
     /// Condition on the entities, which cannot be evaluated on index rows.
@@ -52,15 +51,10 @@ struct Pointer {
 }
 
 impl PointerReader {
-    pub(crate) fn new(
-        tables: Tables,
-        layout: &'static LayoutInfo,
-        indexed_entity: IndexedEntity,
-        entities: Visible,
-        filter: Option<Condition>,
-    ) -> Self {
+    pub(crate) fn new(tables: Tables, indexed_entity: IndexedEntity, plan: &Plan) -> Self {
+        let (entities, filter) = (plan.visible(), plan.entity_filter().cloned());
         let (rows, reads) = (VecDeque::new(), FuturesOrdered::new());
-        Self { tables, layout, indexed_entity, entities, filter, rows, reads, resumed: None }
+        Self { tables, indexed_entity, entities, filter, rows, reads, resumed: None }
     }
 
     /// Continues after this entity of a list.
@@ -119,20 +113,20 @@ impl PointerReader {
             return Ok(Some(false));
         }
         let (partition_key, row_key) = (from.partition_key.as_str(), from.row_key.as_str());
-        let pointer = Some(IndexRowRef { layout: self.indexed_entity.layout, partition_key, row_key, is_list });
+        let pointer = Some(IndexRowRef { layout: self.indexed_entity.layout_number, partition_key, row_key, is_list });
         let table = self.entities.table;
         read(&FoundRow { layout: 0, table, row: &row, pointer, may_be_pending: true }).map(Some)
     }
 
     /// Returns the number of entities in a list.
     pub(crate) async fn count(&mut self, list: Row) -> Result<usize> {
-        listed(&self.tables, self.layout, list).await.map(|entities| entities.len())
+        listed(&self.tables, self.indexed_entity.layout(), list).await.map(|entities| entities.len())
     }
 
     /// Replaces the row of a list by its pointers: they are read next, in order.
     async fn expand(&mut self, row: Row) -> Result<()> {
         let from = row.as_ref().keys();
-        let mut entities = listed(&self.tables, self.layout, row).await?;
+        let mut entities = listed(&self.tables, self.indexed_entity.layout(), row).await?;
         if let Some((list, last)) = &self.resumed
             && *list == from
         {
@@ -147,7 +141,7 @@ impl PointerReader {
 
     /// Checks whether a row of the index can point to several entities.
     pub(crate) fn is_list(&self) -> bool {
-        self.layout.index.as_ref().is_some_and(|index| index.holds == Holds::List)
+        self.indexed_entity.layout().index.as_ref().is_some_and(|index| index.holds == Holds::List)
     }
 }
 

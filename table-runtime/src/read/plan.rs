@@ -32,14 +32,10 @@ pub enum Reached {
 /// A query without its types: a layout, the keys so far, and the filter, selection and limit of its rows.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    layout: &'static LayoutInfo,
+    entity: &'static EntityInfo,
     layout_number: usize,
     /// Condition under which rows of the entity's own layout are visible.
     visible: Visible,
-    /// Name of the entity in the catalog.
-    entity: &'static str,
-    /// The entity, if the layout is that of an index.
-    indexed_entity: Option<IndexedEntity>,
     partition: KeyBuffer,
     /// Beginning of the row keys, with all parts that have a value.
     row: KeyBuffer,
@@ -84,19 +80,24 @@ impl From<PlanProblem> for Error {
 /// The entity of a query over an index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IndexedEntity {
-    pub(crate) layout: usize,
-    info: &'static EntityInfo,
+    entity: &'static EntityInfo,
+    pub(crate) layout_number: usize,
 }
 
 impl IndexedEntity {
     /// Returns the keys of the entity to which an index row belongs.
     pub(crate) fn owner(&self, row: RowRef<'_>) -> Result<RowKeys> {
-        self.info.owner(self.layout, row)
+        self.entity.owner(self.layout_number, row)
+    }
+
+    /// Returns the layout of the index.
+    pub(crate) fn layout(&self) -> &'static LayoutInfo {
+        &self.entity.layouts[self.layout_number]
     }
 
     /// Returns the identity of the index in the catalog.
     pub(crate) fn id(&self) -> LayoutId {
-        LayoutId::of(self.info, &self.info.layouts[self.layout])
+        LayoutId::of(self.entity, self.layout())
     }
 }
 
@@ -105,15 +106,12 @@ impl Plan {
         Self::of_layout(E::INFO, layout_number, const { Visible::of(E::INFO) })
     }
 
-    fn of_layout(info: &'static EntityInfo, layout_number: usize, visible: Visible) -> Self {
-        let layout = &info.layouts[layout_number];
-        let indexed_entity = layout.index.is_some().then_some(IndexedEntity { layout: layout_number, info });
+    fn of_layout(entity: &'static EntityInfo, layout_number: usize, visible: Visible) -> Self {
+        let layout = &entity.layouts[layout_number];
         let mut plan = Self {
-            layout,
+            entity,
             layout_number,
             visible,
-            entity: info.entity,
-            indexed_entity,
             partition: KeyBuffer::new(),
             row: KeyBuffer::new(),
             partition_parts: 0,
@@ -164,16 +162,16 @@ impl Plan {
 
     /// Returns a user's operation that runs the query.
     pub(crate) fn operation(&self, verb: &'static str, cost: Cow<'static, str>) -> Operation {
-        Operation { verb, entity: self.entity, table: self.layout.table, cost: Some(cost) }
+        Operation { verb, entity: self.entity.entity, table: self.table(), cost: Some(cost) }
     }
 
     /// Checks whether an entity that was found may be changed so that it is not found any more.
     pub(crate) fn finds_by_value(&self) -> bool {
-        self.filter.is_some() || self.indexed_entity.is_some()
+        self.filter.is_some() || self.layout().index.is_some()
     }
 
     pub(crate) fn table(&self) -> &'static str {
-        self.layout.table
+        self.layout().table
     }
 
     #[cold]
@@ -183,13 +181,13 @@ impl Plan {
 
     #[cold]
     fn fail_key(&mut self, field: &'static str, problem: KeyProblem) {
-        self.fail(PlanProblem::Key(self.layout.key_error(field, problem)));
+        self.fail(PlanProblem::Key(self.layout().key_error(field, problem)));
     }
 
     /// Records why the query cannot be run.
     #[cold]
     pub(crate) fn refuse(&mut self, problem: String) {
-        let (table, layout) = (self.layout.table.to_owned(), self.layout.name);
+        let (table, layout) = (self.layout().table.to_owned(), self.layout().name);
         self.fail(PlanProblem::Query(Box::new(QueryError { table, layout, problem })));
     }
 
@@ -197,7 +195,7 @@ impl Plan {
     #[inline]
     pub(crate) fn push_partition<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) {
         if let Err(problem) = write_part::<K, N>(value, last, "PartitionKey", &mut self.partition) {
-            self.fail_key(self.layout.partition.get(self.partition_parts).map_or("", |part| part.field), problem);
+            self.fail_key(self.layout().partition.get(self.partition_parts).map_or("", |part| part.field), problem);
         }
         self.partition_parts += 1;
     }
@@ -213,7 +211,7 @@ impl Plan {
     }
 
     fn row_field(&self) -> &'static str {
-        self.layout.row.get(self.row_parts).map_or("", |part| part.field)
+        self.layout().row.get(self.row_parts).map_or("", |part| part.field)
     }
 
     /// Adds the beginning of the next part of the row key.
@@ -250,7 +248,7 @@ impl Plan {
     ) {
         let end = KeyEnd { last, delimiter: None };
         let range = key_range::<K, N>(&self.partition, "PartitionKey", bounds, end, descending);
-        let field = self.layout.partition.get(self.partition_parts).map_or("", |part| part.field);
+        let field = self.layout().partition.get(self.partition_parts).map_or("", |part| part.field);
         let key = self.partition.as_str().to_owned();
         self.partitions = Some(Box::new(self.range_or_nothing(key, field, range)));
         self.partition_parts += 1;
@@ -281,7 +279,7 @@ impl Plan {
                 self.filter = Some(Box::new(both(filter, condition)));
             }
             Ok(_) | Err(column::Problem::TooMany) => {
-                self.fail(PlanProblem::Limit(limits::too_many_comparisons(self.layout.table, all)));
+                self.fail(PlanProblem::Limit(limits::too_many_comparisons(self.layout().table, all)));
             }
             Err(column::Problem::Value(name, problem)) => {
                 let PropertyProblem { expected, found } = problem;
@@ -300,7 +298,7 @@ impl Plan {
         match self.partitions.as_deref() {
             Some(range) => range.clone(),
             // Without parts, the prefix is the whole key.
-            None if self.layout.partition.is_empty() => {
+            None if self.layout().partition.is_empty() => {
                 let key = Bound::Included(self.partition.as_str().to_owned());
                 KeyRange { from: key.clone(), to: key }
             }
@@ -352,7 +350,7 @@ impl Plan {
 
     fn scan(&self, partitions: Partitions) -> Scan {
         // The rows of an index have no kind.
-        let is_kind = self.visible.is_kind().filter(|_| self.layout.index.is_none());
+        let is_kind = self.visible.is_kind().filter(|_| self.layout().index.is_none());
         let filter = self.filter.as_deref().filter(|_| !self.is_lookup()).cloned();
         let filter = match (is_kind, filter) {
             (Some(is_kind), Some(filter)) => Some(both(Some(is_kind), filter)),
@@ -373,9 +371,9 @@ impl Plan {
         };
         let select = self.selected(self.visible.properties_after_filter()).map(Into::into);
         // The pattern is as long as the names of the slices, so the length of the request can be checked.
-        let table = match &self.layout.slice {
-            Some(slice) => slice.pattern(self.layout.table).into(),
-            None => self.layout.table.into(),
+        let table = match &self.layout().slice {
+            Some(slice) => slice.pattern(self.layout().table).into(),
+            None => self.layout().table.into(),
         };
         Scan { table, partitions, rows, filter, select, page: limits::PAGE }
     }
@@ -398,7 +396,7 @@ impl Plan {
 
     /// Returns the layout. It is part of a cursor's hash: the same query over a changed layout is another query.
     pub(crate) fn layout(&self) -> &'static LayoutInfo {
-        self.layout
+        &self.entity.layouts[self.layout_number]
     }
 
     pub(crate) fn layout_number(&self) -> usize {
@@ -407,15 +405,17 @@ impl Plan {
 
     /// Returns the properties that decide whether a row of the layout is visible.
     pub(crate) fn seen_by(&self) -> &'static [&'static str] {
-        if self.layout.index.is_none() { self.visible.properties() } else { &[] }
+        if self.layout().index.is_none() { self.visible.properties() } else { &[] }
     }
 
     pub(crate) fn visible(&self) -> Visible {
         self.visible
     }
 
+    /// Returns the entity, if the layout is that of an index.
     pub(crate) fn indexed_entity(&self) -> Option<IndexedEntity> {
-        self.indexed_entity
+        let Self { entity, layout_number, .. } = *self;
+        self.layout().index.is_some().then_some(IndexedEntity { entity, layout_number })
     }
 
     /// Limits the query to the properties of a projection; `None` asks for whole rows.
@@ -429,14 +429,14 @@ impl Plan {
     pub(crate) fn selected(&self, seen_by: &'static [&'static str]) -> Option<Vec<&'static str>> {
         if self.is_lookup() {
             // Included properties are needed only by queries that do not read the entities.
-            let pointer = self.layout.index.as_ref().filter(|index| index.holds == Holds::Include);
+            let pointer = self.layout().index.as_ref().filter(|index| index.holds == Holds::Include);
             return pointer.map(|index| index.pointer.iter().map(|property| property.name).collect());
         }
-        let mut selected = self.select?.of(self.layout);
-        if self.layout.index.is_none() {
+        let mut selected = self.select?.of(self.layout());
+        if self.layout().index.is_none() {
             selected.extend(seen_by);
         }
-        let holds = self.layout.index.as_ref().map(|index| index.holds);
+        let holds = self.layout().index.as_ref().map(|index| index.holds);
         if matches!(holds, None | Some(Holds::Copy)) && !selected.contains(&VERSION) {
             selected.push(VERSION);
         }
@@ -445,18 +445,18 @@ impl Plan {
 
     /// Checks whether the rows of the layout point to entities, which are read after them.
     pub(crate) fn is_lookup(&self) -> bool {
-        self.layout.is_lookup() && !self.is_covered()
+        self.layout().is_lookup() && !self.is_covered()
     }
 
     /// Checks whether index rows that point to entities hold all properties that the query needs.
     pub(crate) fn is_covered(&self) -> bool {
-        self.select.is_some_and(|selection| selection.is_covered(self.layout, self.filter.as_deref()))
+        self.select.is_some_and(|selection| selection.is_covered(self.layout(), self.filter.as_deref()))
     }
 
     /// Checks whether the store may read rows of other kinds between those that the query returns.
     pub(crate) fn reads_other_kinds(&self) -> bool {
         // Row keys with a prefix of their own are a range without other rows.
-        self.layout.index.is_none() && self.layout.row_prefix.is_empty() && self.visible.is_one_of_several()
+        self.layout().index.is_none() && self.layout().row_prefix.is_empty() && self.visible.is_one_of_several()
     }
 
     /// Checks whether a filter drops rows or entities that were read.

@@ -74,7 +74,7 @@ async fn read_through_pointer(
         let mut check_row = |row: RowRef<'_>| {
             if visible.is_visible(&row)? {
                 let pointer =
-                    Some(IndexRowRef { layout: indexed_entity.layout, partition_key, row_key, is_list: false });
+                    Some(IndexRowRef { layout: indexed_entity.layout_number, partition_key, row_key, is_list: false });
                 is_match =
                     read(&FoundRow { layout: 0, table: visible.table, row: &row, pointer, may_be_pending: true })?;
             }

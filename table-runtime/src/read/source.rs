@@ -94,15 +94,8 @@ impl Source {
     pub(crate) fn new(plan: &Plan, tables: &Tables, reached: Reached) -> Result<Self> {
         let scans = plan.checked_scans(reached)?;
         let indexed_entity = plan.indexed_entity();
-        let lookups = indexed_entity.filter(|_| plan.is_lookup()).map(|indexed_entity| {
-            PointerReader::new(
-                tables.clone(),
-                plan.layout(),
-                indexed_entity,
-                plan.visible(),
-                plan.entity_filter().cloned(),
-            )
-        });
+        let read_by = indexed_entity.filter(|_| plan.is_lookup());
+        let lookups = read_by.map(|indexed_entity| PointerReader::new(tables.clone(), indexed_entity, plan));
         let pages = RowPages {
             backend: tables.reader().clone(),
             stages: Stages::default(),
@@ -126,12 +119,19 @@ impl Source {
         })
     }
 
-    /// Limits the rows to the properties that decide whether they count. Rows that point to entities stay as they are.
-    pub(crate) fn for_count(mut self) -> Self {
+    /// Counts the matches. Reads only the properties that decide whether a row counts, unless the rows point to entities.
+    pub(crate) async fn count(mut self, is_match: fn(&FoundRow<'_>) -> Result<bool>) -> Result<usize> {
         if self.lookups.is_none() {
             self.select(if self.is_primary { self.entities.properties_after_filter() } else { &[] });
         }
-        self
+        let mut count = 0;
+        let mut visit = |found: &FoundRow<'_>| {
+            let counts = is_match(found)?;
+            count += usize::from(counts);
+            Ok(counts)
+        };
+        while self.next(&mut visit).await? {}
+        Ok(count)
     }
 
     fn select(&mut self, select: &'static [&'static str]) {

@@ -146,21 +146,11 @@ impl Leases {
 
     /// Keeps the lease of a layout whose record was read as ready in a request that began at this time.
     pub(crate) fn keep(&self, id: LayoutId, record: &Stored<Record>, began: Duration) -> Lease {
-        self.keep_read(id, Stored::etag(record).clone(), (&record.layout, record.facts()), began)
-    }
-
-    /// Does the same with the parts of a record.
-    pub(super) fn keep_read(
-        &self,
-        id: LayoutId,
-        version: ETag,
-        (layout, facts): (&str, Facts),
-        began: Duration,
-    ) -> Lease {
+        let (version, facts) = (Stored::etag(record).clone(), record.facts());
         if id.name == KEY {
             self.remember_indexes(&id, !facts.indexes.is_empty());
         }
-        let (layout, required) = (hash(layout, &facts), Arc::new(facts.required));
+        let (layout, required) = (hash(&record.layout, &facts), Arc::new(facts.required));
         let lease = Lease { version, layout, required, began, until: began + self.length };
         lock(&self.held).insert(id, HeldLease { lease: lease.clone(), is_renewed: false });
         lease
@@ -168,8 +158,8 @@ impl Leases {
 
     /// Checks whether the recorded layout is another one than that on which the handle has relied: entities were moved
     /// away and others moved here, or the index was dropped and made anew.
-    pub(crate) fn is_replaced(&self, id: &LayoutId, layout: &str, facts: &Facts) -> bool {
-        lock(&self.held).get(id).is_some_and(|held| held.lease.layout != hash(layout, facts))
+    pub(crate) fn is_replaced(&self, id: &LayoutId, record: &Record) -> bool {
+        lock(&self.held).get(id).is_some_and(|held| held.lease.layout != hash(&record.layout, &record.facts()))
     }
 
     /// Gives up the lease of a layout.

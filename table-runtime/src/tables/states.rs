@@ -8,12 +8,10 @@ use super::{
 use std::{collections::BTreeSet, ops::Deref};
 
 use crate::{
-    ETag, Error, LayoutChangedError, LayoutInfo, PropertyType, Result, Row, TableEntity,
-    backend::{BackendExt, KeyRange, Partitions, Scan},
-    codec::RowReader,
+    ETag, Error, LayoutChangedError, LayoutInfo, Result, RowRef, TableEntity,
+    backend::{BackendExt, Partitions, Scan},
     entity,
     layout::RecordedLayout,
-    limits,
     row::RowKeys,
 };
 
@@ -166,40 +164,35 @@ impl Tables {
     async fn renew(&self, id: &LayoutId) -> Result<Option<(State, Option<Lease>)>> {
         let began = self.backend().clock();
         let known = self.leases().name(id);
-        let mut row = self.record_row(id, known.as_deref().unwrap_or(id.entity)).await?;
-        if row.is_none() {
+        let mut record = self.record(id, known.as_deref().unwrap_or(id.entity)).await?;
+        if record.is_none() {
             // The entity may be recorded under another of its names.
             let catalog = self.catalog().await?;
             let name = catalog.primary(id).map(|primary| &primary.entity);
             if let Some(name) = name.filter(|name| **name != known.as_deref().unwrap_or(id.entity)) {
                 self.leases().remember_name(id, name);
-                row = self.record_row(id, name).await?;
+                record = self.record(id, name).await?;
             }
         }
-        let Some(row) = row else { return Ok(None) };
-        let row = row.as_ref();
-        let mut reader = RowReader::new(Record::INFO.layouts[0].table, &row);
-        let state = reader.property("State", PropertyType::String, <State as crate::Property>::from_value)?;
-        let mut text =
-            |name| reader.property(name, PropertyType::String, <Option<String> as crate::Property>::from_value);
-        let (layout, facts) = (text("Layout")?.unwrap_or_default(), Facts::of(text("Facts")?.as_deref()));
-        if self.leases().is_replaced(id, &layout, &facts) {
+        let Some(record) = record else { return Ok(None) };
+        if self.leases().is_replaced(id, &record) {
             return Ok(Some((State::Gone, None)));
         }
-        // A run that was overtaken must not write to the place that another one has opened.
-        if self.leases().is_target(id, row.etag).unwrap_or(state == State::Ready) {
-            let lease = self.leases().keep_read(*id, row.etag.clone(), (&layout, facts), began);
-            return Ok(Some((State::Ready, Some(lease))));
-        }
-        let is_overtaken = self.leases().is_target(id, row.etag).is_some() && state == State::Ready;
-        Ok(Some((if is_overtaken { State::Building } else { state }, None)))
+        Ok(Some(match (self.leases().is_target(id, crate::Stored::etag(&record)), record.state) {
+            (Some(true), _) | (None, State::Ready) => (State::Ready, Some(self.leases().keep(*id, &record, began))),
+            // A run that was overtaken must not write to the place that another one has opened.
+            (Some(false), State::Ready) => (State::Building, None),
+            (_, state) => (state, None),
+        }))
     }
 
-    async fn record_row(&self, id: &LayoutId, entity: &str) -> Result<Option<Row>> {
+    /// Reads the record of a layout of the entity that is recorded under this name.
+    async fn record(&self, id: &LayoutId, entity: &str) -> Result<Option<crate::Stored<Record>>> {
         let (table, RowKeys { partition_key, row_key }) = (Record::INFO.layouts[0].table, id.record_keys(entity)?);
         match self.backend().get(table, &partition_key, &row_key, None).await {
-            Err(Error::TableNotFound(_)) => Ok(None),
-            row => row,
+            Err(Error::TableNotFound(_)) | Ok(None) => Ok(None),
+            Ok(Some(row)) => entity::read(table, row.as_ref()).map(Some),
+            Err(error) => Err(error),
         }
     }
 
@@ -210,29 +203,22 @@ impl Tables {
     pub(crate) async fn catalog(&self) -> Result<Catalog> {
         let (layout, head_key) = (&Record::INFO.layouts[0], Head::INFO.layouts[0].row_prefix);
         let partitions = Partitions::One(layout.partition_prefix.to_owned());
-        let (table, rows) = (layout.table.into(), KeyRange::ALL);
-        let scan = Scan { table, partitions, rows, filter: None, select: None, page: limits::PAGE };
-        let (mut catalog, mut from) = (Catalog::default(), None);
-        loop {
-            let page = match self.backend().query(&scan, from.as_ref()).await {
-                Err(Error::TableNotFound(_)) => return Ok(catalog),
-                page => page?,
-            };
-            for row in page.rows.iter() {
-                if row.row_key == head_key {
-                    let head = entity::read::<Head>(layout.table, row)?;
-                    if head.format > FORMAT {
-                        return Err(Error::NewerCatalog { found: head.format, known: FORMAT });
-                    }
-                    catalog.head = Some(head);
-                } else {
-                    catalog.records.push(entity::read::<Record>(layout.table, row)?.into());
-                }
+        let (scan, mut catalog) = (Scan { partitions, ..Scan::all(layout.table) }, Catalog::default());
+        let read = |row: RowRef<'_>| {
+            if row.row_key != head_key {
+                catalog.records.push(entity::read::<Record>(layout.table, row)?.into());
+                return Ok(());
             }
-            match page.next {
-                Some(next) => from = Some(next),
-                None => return Ok(catalog),
+            let head = entity::read::<Head>(layout.table, row)?;
+            if head.format > FORMAT {
+                return Err(Error::NewerCatalog { found: head.format, known: FORMAT });
             }
+            catalog.head = Some(head);
+            Ok(())
+        };
+        match self.backend().read_all(&scan, read).await {
+            Ok(()) | Err(Error::TableNotFound(_)) => Ok(catalog),
+            Err(error) => Err(error),
         }
     }
 

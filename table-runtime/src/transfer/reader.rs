@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{TransferError, is_own_catalog, is_record, line, may_be_catalog};
 use crate::{
-    Error, Result, RowSet, TableEntity, Tables,
+    Error, Result, RowRef, RowSet, TableEntity, Tables,
     backend::{BackendExt, Client, Continuation, KeyRange, Page, Partitions, Scan},
     limits,
     row_hash::RowHasher,
@@ -239,15 +239,14 @@ impl RowReader {
         let rows = KeyRange { from: bound(from), to: bound(to) };
         let select = keys_only.then_some([].as_slice().into());
         let page = page.unwrap_or(limits::PAGE);
-        Scan { table: table.to_owned().into(), partitions, rows, filter: None, select, page }
+        Scan { partitions, rows, select, page, ..Scan::all(table.to_owned()) }
     }
 
     /// Checks whether a table with the name of a prefix's catalog is one, by its first rows.
     async fn has_records(&self, table: &str) -> Result<bool> {
         let partitions = Partitions::One(Record::INFO.layouts[0].partition_prefix.to_owned());
-        let table = table.to_owned().into();
         // Neither bounds nor the number of rows that the user has selected.
-        let scan = Scan { table, partitions, rows: KeyRange::ALL, filter: None, select: None, page: limits::PAGE };
+        let scan = Scan { partitions, ..Scan::all(table.to_owned()) };
         let page = match self.backend.query(&scan, None).await {
             Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) => return Ok(false),
             page => page?,
@@ -257,19 +256,14 @@ impl RowReader {
 
     /// Returns the hash of a catalog's rows.
     async fn hash(&self, table: &str) -> Result<u128> {
-        let (scan, mut from) = (self.scan(table), None);
         let (mut hasher, mut all) = (RowHasher::default(), RowHasher::default());
-        loop {
-            let page = self.backend.query(&scan, from.as_ref()).await?;
-            for row in page.rows.iter() {
-                let hash = hasher.text(row.partition_key).text(row.row_key).properties(row.properties).finish();
-                all.text(&format!("{hash:x}"));
-            }
-            match page.next {
-                Some(next) => from = Some(next),
-                None => return Ok(all.finish()),
-            }
-        }
+        let read = |row: RowRef<'_>| {
+            let hash = hasher.text(row.partition_key).text(row.row_key).properties(row.properties).finish();
+            all.text(&format!("{hash:x}"));
+            Ok(())
+        };
+        self.backend.read_all(&self.scan(table), read).await?;
+        Ok(all.finish())
     }
 }
 

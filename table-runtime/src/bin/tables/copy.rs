@@ -1,10 +1,11 @@
 //! `tables copy`.
 
-use table_runtime::transfer::{ReadPart, RowReader, RowWriter, Selection};
+use table_runtime::transfer::{ReadPart, RowReader, RowWriter};
 
 use crate::{
     arguments::Copy,
     cursor::{CursorFile, Transfer},
+    export::selection,
     failure::Failure,
     progress::{self, ProgressLine},
     store::StoreArguments,
@@ -20,14 +21,9 @@ pub(crate) async fn copy(stores: &StoreArguments, copy: &Copy) -> Result<(), Fai
     let (table, partition) = (copy.table.as_deref().map(str::as_bytes), copy.partition.as_deref().map(str::as_bytes));
     let transfer = Transfer::of(&[Some(b"copy"), Some(from.as_bytes()), Some(to.as_bytes()), table, partition]);
     let cursor = CursorFile::new(copy.cursor.as_deref(), transfer);
-    let selection = match (&copy.table, &copy.partition) {
-        (Some(table), Some(partition)) => Selection::partition(table, partition),
-        (Some(table), None) => Selection::table(table),
-        (None, _) => Selection::all(),
-    };
     let mut reader = match cursor.read::<String>()? {
         Some(position) => RowReader::resume(&source.tables, &position)?,
-        None => RowReader::new(&source.tables, selection).await?,
+        None => RowReader::new(&source.tables, selection(copy.table.as_deref(), copy.partition.as_deref())).await?,
     };
     // A file is created only once the source can be read.
     let target = stores.open_other(&copy.target, false)?;

@@ -47,8 +47,9 @@ pub(crate) async fn export(store: &Store, export: &Export, out: &mut impl Write)
     let (reader, columns) = if let Some(position) = &position {
         (RowReader::resume(&store.tables, &position.reader)?, position.columns.clone())
     } else {
-        let columns = if format == Format::Csv { Some(columns(store, selection(export)).await?) } else { None };
-        (RowReader::new(&store.tables, selection(export)).await?, columns)
+        let selection = || selection(export.table.as_deref(), export.partition.as_deref());
+        let columns = if format == Format::Csv { Some(columns(store, selection()).await?) } else { None };
+        (RowReader::new(&store.tables, selection()).await?, columns)
     };
     let transfer = Transfer { reader, columns, cursor, begun: position.map_or(0, |position| position.bytes) };
     match &export.output {
@@ -69,8 +70,9 @@ pub(crate) fn by_extension(path: Option<&Path>) -> Format {
     if extension.is_some_and(|name| name.eq_ignore_ascii_case("csv")) { Format::Csv } else { Format::Ndjson }
 }
 
-fn selection(export: &Export) -> Selection {
-    match (&export.table, &export.partition) {
+/// Returns the rows that a command selects.
+pub(crate) fn selection(table: Option<&str>, partition: Option<&str>) -> Selection {
+    match (table, partition) {
         (Some(table), Some(partition)) => Selection::partition(table, partition),
         (Some(table), None) => Selection::table(table),
         (None, _) => Selection::all(),

@@ -10,6 +10,7 @@ use table_runtime::{
 
 use crate::{
     arguments::{Rows, Show},
+    export::selection,
     failure::Failure,
     list,
     store::Store,
@@ -20,11 +21,7 @@ const CHARACTERS: usize = 40;
 
 impl Rows {
     fn selection(&self) -> Selection {
-        let selection = match &self.partition {
-            Some(partition) => Selection::partition(&self.table, partition),
-            None => Selection::table(&self.table),
-        };
-        selection.row_keys(self.from.clone(), self.to.clone())
+        selection(Some(&self.table), self.partition.as_deref()).row_keys(self.from.clone(), self.to.clone())
     }
 }
 

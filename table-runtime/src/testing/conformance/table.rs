@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::expect::{Checked, Contents, Failure, Outcome, contents, some};
 use crate::{
     ETag, Properties, Result, Row, RowId, RowRef, ValueRef,
-    backend::{Action, Backend, BackendExt, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
+    backend::{Action, Backend, BackendExt, Group, IfMatch, Operation, Scan},
 };
 
 /// The partition that a case writes if it needs only one.
@@ -119,8 +119,7 @@ impl<'a> Table<'a> {
 
     /// Returns a scan of all rows.
     pub(super) fn scan(&self) -> Scan {
-        let (partitions, rows) = (Partitions::ALL, KeyRange::ALL);
-        Scan { table: self.name.clone().into(), partitions, rows, filter: None, select: None, page: 1000 }
+        Scan::all(self.name.clone())
     }
 
     /// Reads all pages of a scan.
