@@ -6,7 +6,7 @@ mod load;
 mod pace;
 mod send;
 
-use std::{fmt, future::IntoFuture, pin::Pin};
+use std::{convert::Infallible, fmt, future::IntoFuture, pin::Pin};
 
 use futures_core::{Stream, TryStream};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -131,7 +131,7 @@ impl Tables {
         E: TableEntity,
         S: Stream<Item: AsEntity<E>> + Send + 'a,
     {
-        self.bulk_of::<E>("insert_all", entities.map(|entity| EntityWrite::put(Verb::Insert, entity.as_entity())))
+        self.try_insert_all_from(entities.map(Ok::<_, Infallible>))
     }
 
     /// Writes new entities from a stream of results, such as the lines of a file or what another query reads, as
@@ -164,15 +164,13 @@ impl Tables {
         E: TableEntity,
         S: TryStream<Ok: AsEntity<E>, Error: Into<BoxError>> + Send + 'a,
     {
-        self.bulk_of::<E>(
-            "insert_all",
-            given(entities).map(|entity| EntityWrite::put(Verb::Insert, entity?.as_entity())),
-        )
+        let writes = given(entities).map(|entity| EntityWrite::put(Verb::Insert, entity?.as_entity()));
+        self.write_all(Schema::of::<E>(), "insert_all", writes)
     }
 
     /// Writes entities, new or in place of those with the same keys, as [`insert_all`](Self::insert_all) does. A
-    /// program may repeat the write, which overwrites what others wrote meanwhile. An entity that occurs twice in the input is written twice, in the order of the
-    /// input. Entities with indexes are read first.
+    /// program may repeat the write, which overwrites what others wrote meanwhile. An entity that occurs twice in the
+    /// input is written twice, in the order of the input. Entities with indexes are read first.
     ///
     /// # Errors
     /// Returns the same errors as [`insert_all`](Self::insert_all).
@@ -190,7 +188,7 @@ impl Tables {
         E: TableEntity,
         S: Stream<Item: AsEntity<E>> + Send + 'a,
     {
-        self.bulk_of::<E>("upsert_all", entities.map(|entity| EntityWrite::put(Verb::Upsert, entity.as_entity())))
+        self.try_upsert_all_from(entities.map(Ok::<_, Infallible>))
     }
 
     /// Writes entities from a stream of results as [`upsert_all`](Self::upsert_all) does. Its errors are those of
@@ -200,10 +198,8 @@ impl Tables {
         E: TableEntity,
         S: TryStream<Ok: AsEntity<E>, Error: Into<BoxError>> + Send + 'a,
     {
-        self.bulk_of::<E>(
-            "upsert_all",
-            given(entities).map(|entity| EntityWrite::put(Verb::Upsert, entity?.as_entity())),
-        )
+        let writes = given(entities).map(|entity| EntityWrite::put(Verb::Upsert, entity?.as_entity()));
+        self.write_all(Schema::of::<E>(), "upsert_all", writes)
     }
 
     /// Removes entities, given by their keys or as they were read, in any version. Their index rows are removed with
@@ -240,7 +236,7 @@ impl Tables {
         E: TableEntity,
         S: Stream<Item: AsKey<E>> + Send + 'a,
     {
-        self.bulk_of::<E>("remove_all", keys.map(|key| key.removal().0))
+        self.try_remove_all_from(keys.map(Ok::<_, Infallible>))
     }
 
     /// Removes the entities of a stream of results, such as another query, as [`remove_all`](Self::remove_all) does. The
@@ -259,15 +255,7 @@ impl Tables {
         E: TableEntity,
         S: TryStream<Ok: AsKey<E>, Error: Into<BoxError>> + Send + 'a,
     {
-        self.bulk_of::<E>("remove_all", given(keys).map(|key| key?.removal().0))
-    }
-
-    fn bulk_of<'a, E: TableEntity>(
-        &self,
-        verb: &'static str,
-        entities: impl Stream<Item = Result<EntityWrite>> + Send + 'a,
-    ) -> Bulk<'a> {
-        self.write_all(Schema::of::<E>(), verb, entities)
+        self.write_all(Schema::of::<E>(), "remove_all", given(keys).map(|key| key?.removal().0))
     }
 
     /// Writes encoded entities.

@@ -214,38 +214,21 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
         TextSearch:
             contains<V>(V) -> Filter<E>,
             starts_with<V>(V) -> Filter<E>,
-            ends_with<V>(V) -> Filter<E>,
-            like<V>(V) -> Filter<E>,
-            matches<V>(V) -> Filter<E>,
-            to_lowercase() -> Self,
-            len() -> Self,
     }
     missing! {
         Absent:
             is_none() -> Filter<E>,
-            is_some() -> Filter<E>,
             is_null() -> Filter<E>,
-            is_not_null() -> Filter<E>,
-            exists() -> Filter<E>,
-            unwrap_or<V>(V) -> Self,
     }
     missing! {
         Compare:
-            equals<V>(V) -> Filter<E>,
             gte<V>(V) -> Filter<E>,
-            lte<V>(V) -> Filter<E>,
             between<V, W>(V, W) -> Filter<E>,
             is_in<V>(V) -> Filter<E>,
-            one_of<V>(V) -> Filter<E>,
-            eq_any<V>(V) -> Filter<E>,
     }
     missing! {
         Assign:
-            add<V>(V) -> Set<E>,
             increment<V>(V) -> Set<E>,
-            assign<V>(V) -> Set<E>,
-            update<V>(V) -> Set<E>,
-            push<V>(V) -> Set<E>,
     }
 }
 

@@ -307,7 +307,7 @@ mod tests {
         let near = integer.clone().prop_map(|number| number as f64);
         let half = (-3..4_i32).prop_map(|number| f64::from(number) / 2.0);
         prop_oneof![
-            integer.clone().prop_map(Value::Int64),
+            integer.prop_map(Value::Int64),
             prop_oneof![any::<i32>(), -3..4_i32].prop_map(Value::Int32),
             prop_oneof![near, half, any::<f64>()].prop_map(Value::Double),
         ]

@@ -153,9 +153,6 @@ impl<'a> Transaction<'a> {
     missing! {
         Commit:
             send() -> Ready<Result<()>>,
-            execute() -> Ready<Result<()>>,
-            run() -> Ready<Result<()>>,
-            finish() -> Ready<Result<()>>,
     }
 
     /// Applies the transaction with one request, and one more for each merge, for each upsert and removal of an entity

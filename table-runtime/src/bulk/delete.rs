@@ -3,7 +3,10 @@
 use futures_util::StreamExt;
 
 use super::Bulk;
-use crate::{Opened, Rows, TableEntity, Tables, index::EntityWrite};
+use crate::{
+    Opened, Rows, TableEntity, Tables,
+    index::{EntityWrite, Schema},
+};
 
 impl<E: TableEntity, P, A: Opened> Rows<E, P, A> {
     /// Deletes the entities that the query finds, with their index rows, while it reads them. Await it, as the result of
@@ -49,6 +52,6 @@ impl<E: TableEntity, P, A: Opened> Rows<E, P, A> {
             let (entity, state) = stored.parts();
             delete(entity, state)
         });
-        tables.bulk_of::<E>("delete_all", entities)
+        tables.write_all(Schema::of::<E>(), "delete_all", entities)
     }
 }

@@ -1,16 +1,13 @@
 //! Fields that are stored as JSON, and the check that a written value reads back unchanged.
 
-use std::{
-    hash::{DefaultHasher, Hash, Hasher},
-    io,
-};
+use std::cell::Cell;
 
 use serde::{
     Serialize, Serializer,
     de::DeserializeOwned,
     ser::{self, Error as _},
 };
-use serde_json::ser::{CompactFormatter, Formatter};
+use serde_json::Error;
 
 use super::{AsJson, Json, Opaque, PropertyProblem, Store, found};
 use crate::{Properties, PropertyType, Value, ValueRef};
@@ -54,241 +51,137 @@ impl<T: AsJson> Store<T> for Json {
 
 /// Returns the JSON of a value; `None` for `null`, which is stored as no property.
 ///
-/// The text is parsed and the parsed value compared with the given one, because JSON cannot express NaN, infinities and
-/// `Some(None)`, and because a text may be nested more deeply than `serde_json` reads.
+/// The text is read again, and what was read is compared with the value: by its text, and by the number of its `Some`s,
+/// because JSON has `null` for `None` and for a `Some` of an empty value.
 fn json<T: Serialize + DeserializeOwned>(value: &T) -> Result<Option<String>, PropertyProblem> {
     let unfit = |found: String| PropertyProblem {
         expected: format!("a `{}` whose JSON reads back as the same value", std::any::type_name::<T>()).into(),
         found,
     };
-    let text = write(value).map_err(|error| unfit(error.to_string()))?;
-    let of_value = value.serialize(Digest).map_err(|error| unfit(error.to_string()))?;
-    let parsed: T =
+    let failed = |error: Error| unfit(error.to_string());
+    let somes = count_somes(value).map_err(failed)?;
+    let text = serde_json::to_string(value).map_err(failed)?;
+    let read: T =
         serde_json::from_str(&text).map_err(|error| unfit(format!("one whose JSON cannot be read back: {error}")))?;
-    let of_parsed = parsed.serialize(Digest).map_err(|error| unfit(error.to_string()))?;
-    if of_value != of_parsed {
+    let again = serde_json::to_string(&read).map_err(failed)?;
+    if sum(&again) != sum(&text) || count_somes(&read).map_err(failed)? != somes {
         return Err(unfit("one whose JSON is read back as another value".to_owned()));
     }
     Ok(Some(text).filter(|text| text != NULL))
 }
 
-fn write<T: Serialize>(value: &T) -> serde_json::Result<String> {
-    let mut text = Vec::with_capacity(128);
-    value.serialize(&mut serde_json::Serializer::with_formatter(&mut text, Shallow::default()))?;
-    String::from_utf8(text).map_err(serde_json::Error::custom)
+/// Returns the sum of the bytes. It does not depend on the order of entries, in which two equal `HashMap`s or `HashSet`s
+/// differ.
+fn sum(text: &str) -> u64 {
+    text.bytes().map(u64::from).sum()
 }
 
-/// A formatter of compact JSON that refuses values that are nested too deeply. This also bounds the depth of the stack.
-#[derive(Default)]
-struct Shallow {
+/// Returns the number of `Some`s in the value. Returns an error if JSON cannot express another part of it.
+fn count_somes<T: Serialize>(value: &T) -> Result<usize, Error> {
+    let somes = Cell::new(0);
+    value.serialize(Check { depth: 0, somes: &somes })?;
+    Ok(somes.get())
+}
+
+/// A serializer that writes nothing and counts `Some`s. It refuses NaN and infinities, which `serde_json` would write as
+/// `null`, and values that are nested too deeply.
+#[derive(Clone, Copy)]
+struct Check<'a> {
     depth: usize,
+    /// Number of `Some`s so far.
+    somes: &'a Cell<usize>,
 }
 
-impl Shallow {
-    fn begin(&mut self) -> io::Result<()> {
-        self.depth += 1;
-        if self.depth > DEPTH {
-            let problem = format!("one that is nested more than {DEPTH} deep, which cannot be read back");
-            return Err(io::Error::other(problem));
+impl Check<'_> {
+    /// Returns the serializer of a value within more arrays and objects. The limit also bounds the depth of the stack.
+    fn deeper(self, levels: usize) -> Result<Self, Error> {
+        let depth = self.depth + levels;
+        if depth > DEPTH {
+            let problem = format_args!("one that is nested more than {DEPTH} deep, which cannot be read back");
+            return Err(Error::custom(problem));
         }
-        Ok(())
+        Ok(Self { depth, ..self })
     }
 }
 
-impl Formatter for Shallow {
-    fn begin_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.begin()?;
-        CompactFormatter.begin_array(writer)
-    }
-
-    fn end_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth -= 1;
-        CompactFormatter.end_array(writer)
-    }
-
-    fn begin_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.begin()?;
-        CompactFormatter.begin_object(writer)
-    }
-
-    fn end_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth -= 1;
-        CompactFormatter.end_object(writer)
-    }
+/// Implements the functions of scalars, which JSON can express.
+macro_rules! scalars {
+    ($($method:ident($($argument:ty),*);)*) => {$(
+        fn $method(self $(, _: $argument)*) -> Result<(), Error> {
+            Ok(())
+        }
+    )*};
 }
 
-/// A serializer that computes a hash of the serialized value. The hash depends on more than JSON can express, so that
-/// equal hashes mean equal values.
-///
-/// Elements of sequences and entries of maps are summed, because a `HashMap` and a `HashSet` yield theirs in any order.
-/// Integers are compared by value, and so are floats: the type that an untagged enum has read makes no difference. NaN
-/// and infinities are refused, because JSON cannot express them.
-struct Digest;
-
-type Hashed = Result<u64, serde_json::Error>;
-
-/// A tag that distinguishes values whose parts are the same.
-#[derive(Hash)]
-enum Tag {
-    Bool,
-    Integer,
-    Float,
-    Text,
-    None,
-    Some,
-    Unit,
-    Sequence,
-    Tuple,
-    Map,
-    Entry,
-    Variant,
+/// Implements the functions that begin a compound value of one or two levels.
+macro_rules! compounds {
+    ($($method:ident($($argument:ty),+): $levels:literal;)*) => {$(
+        fn $method(self, $(_: $argument),+) -> Result<Self, Error> {
+            self.deeper($levels)
+        }
+    )*};
 }
 
-fn hash(tag: Tag, value: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (tag, value).hash(&mut hasher);
-    hasher.finish()
-}
+impl Serializer for Check<'_> {
+    type Ok = ();
+    type Error = Error;
+    type SerializeSeq = Self;
+    type SerializeTuple = Self;
+    type SerializeTupleStruct = Self;
+    type SerializeTupleVariant = Self;
+    type SerializeMap = Self;
+    type SerializeStruct = Self;
+    type SerializeStructVariant = Self;
 
-/// The parts of a compound value.
-struct Parts {
-    tag: Tag,
-    /// Variant of an enum.
-    variant: Option<&'static str>,
-    count: u64,
-    sum: u64,
-    /// Hash of a map's key, while its value comes next.
-    key: u64,
-}
-
-impl Parts {
-    fn new(tag: Tag, variant: Option<&'static str>) -> Self {
-        Self { tag, variant, count: 0, sum: 0, key: 0 }
+    scalars! {
+        serialize_bool(bool);
+        serialize_i8(i8);
+        serialize_i16(i16);
+        serialize_i32(i32);
+        serialize_i64(i64);
+        serialize_i128(i128);
+        serialize_u8(u8);
+        serialize_u16(u16);
+        serialize_u32(u32);
+        serialize_u64(u64);
+        serialize_u128(u128);
+        serialize_char(char);
+        serialize_str(&str);
+        serialize_bytes(&[u8]);
+        serialize_none();
+        serialize_unit();
+        serialize_unit_struct(&'static str);
+        serialize_unit_variant(&'static str, u32, &'static str);
     }
 
-    fn add(&mut self, hash: u64) {
-        self.count += 1;
-        self.sum = self.sum.wrapping_add(hash);
+    compounds! {
+        serialize_seq(Option<usize>): 1;
+        serialize_tuple(usize): 1;
+        serialize_tuple_struct(&'static str, usize): 1;
+        serialize_tuple_variant(&'static str, u32, &'static str, usize): 2;
+        serialize_map(Option<usize>): 1;
+        serialize_struct(&'static str, usize): 1;
+        serialize_struct_variant(&'static str, u32, &'static str, usize): 2;
     }
 
-    fn add_in_order(&mut self, value: &(impl Serialize + ?Sized)) -> Result<(), serde_json::Error> {
-        let part = value.serialize(Digest)?;
-        self.add(hash(Tag::Entry, (self.count, part)));
-        Ok(())
-    }
-
-    fn add_field(&mut self, name: &'static str, value: &(impl Serialize + ?Sized)) -> Result<(), serde_json::Error> {
-        let part = value.serialize(Digest)?;
-        self.add(hash(Tag::Entry, (hash(Tag::Text, name), part)));
-        Ok(())
-    }
-
-    fn finish(self) -> u64 {
-        let whole = hash(self.tag, (self.count, self.sum));
-        self.variant.map_or(whole, |variant| hash(Tag::Variant, (variant, whole)))
-    }
-}
-
-impl Serializer for Digest {
-    type Ok = u64;
-    type Error = serde_json::Error;
-    type SerializeSeq = Parts;
-    type SerializeTuple = Parts;
-    type SerializeTupleStruct = Parts;
-    type SerializeTupleVariant = Parts;
-    type SerializeMap = Parts;
-    type SerializeStruct = Parts;
-    type SerializeStructVariant = Parts;
-
-    fn serialize_bool(self, value: bool) -> Hashed {
-        Ok(hash(Tag::Bool, value))
-    }
-
-    fn serialize_i8(self, value: i8) -> Hashed {
-        self.serialize_i128(value.into())
-    }
-
-    fn serialize_i16(self, value: i16) -> Hashed {
-        self.serialize_i128(value.into())
-    }
-
-    fn serialize_i32(self, value: i32) -> Hashed {
-        self.serialize_i128(value.into())
-    }
-
-    fn serialize_i64(self, value: i64) -> Hashed {
-        self.serialize_i128(value.into())
-    }
-
-    fn serialize_i128(self, value: i128) -> Hashed {
-        Ok(hash(Tag::Integer, (value < 0, value.unsigned_abs())))
-    }
-
-    fn serialize_u8(self, value: u8) -> Hashed {
-        self.serialize_u128(value.into())
-    }
-
-    fn serialize_u16(self, value: u16) -> Hashed {
-        self.serialize_u128(value.into())
-    }
-
-    fn serialize_u32(self, value: u32) -> Hashed {
-        self.serialize_u128(value.into())
-    }
-
-    fn serialize_u64(self, value: u64) -> Hashed {
-        self.serialize_u128(value.into())
-    }
-
-    fn serialize_u128(self, value: u128) -> Hashed {
-        Ok(hash(Tag::Integer, (false, value)))
-    }
-
-    fn serialize_f32(self, value: f32) -> Hashed {
+    fn serialize_f32(self, value: f32) -> Result<(), Error> {
         self.serialize_f64(value.into())
     }
 
-    fn serialize_f64(self, value: f64) -> Hashed {
+    fn serialize_f64(self, value: f64) -> Result<(), Error> {
         if value.is_finite() {
-            Ok(hash(Tag::Float, value.to_bits()))
+            Ok(())
         } else {
-            Err(Self::Error::custom(format_args!("one that holds {value}, for which JSON has no word")))
+            Err(Error::custom(format_args!("one that holds {value}, for which JSON has no word")))
         }
     }
 
-    fn serialize_char(self, value: char) -> Hashed {
-        self.serialize_str(value.encode_utf8(&mut [0; 4]))
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Error> {
+        self.somes.set(self.somes.get() + 1);
+        value.serialize(self)
     }
 
-    fn serialize_str(self, value: &str) -> Hashed {
-        Ok(hash(Tag::Text, value))
-    }
-
-    fn serialize_bytes(self, value: &[u8]) -> Hashed {
-        Ok(hash(Tag::Sequence, value))
-    }
-
-    fn serialize_none(self) -> Hashed {
-        Ok(hash(Tag::None, ()))
-    }
-
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Hashed {
-        Ok(hash(Tag::Some, value.serialize(self)?))
-    }
-
-    fn serialize_unit(self) -> Hashed {
-        Ok(hash(Tag::Unit, ()))
-    }
-
-    fn serialize_unit_struct(self, _: &'static str) -> Hashed {
-        self.serialize_unit()
-    }
-
-    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Hashed {
-        Ok(hash(Tag::Variant, variant))
-    }
-
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Hashed {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Result<(), Error> {
         value.serialize(self)
     }
 
@@ -296,131 +189,37 @@ impl Serializer for Digest {
         self,
         _: &'static str,
         _: u32,
-        variant: &'static str,
+        _: &'static str,
         value: &T,
-    ) -> Hashed {
-        Ok(hash(Tag::Variant, (variant, value.serialize(self)?)))
-    }
-
-    fn serialize_seq(self, _: Option<usize>) -> Result<Parts, Self::Error> {
-        Ok(Parts::new(Tag::Sequence, None))
-    }
-
-    fn serialize_tuple(self, _: usize) -> Result<Parts, Self::Error> {
-        Ok(Parts::new(Tag::Tuple, None))
-    }
-
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Parts, Self::Error> {
-        Ok(Parts::new(Tag::Tuple, None))
-    }
-
-    fn serialize_tuple_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        variant: &'static str,
-        _: usize,
-    ) -> Result<Parts, Self::Error> {
-        Ok(Parts::new(Tag::Tuple, Some(variant)))
-    }
-
-    fn serialize_map(self, _: Option<usize>) -> Result<Parts, Self::Error> {
-        Ok(Parts::new(Tag::Map, None))
-    }
-
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Parts, Self::Error> {
-        Ok(Parts::new(Tag::Map, None))
-    }
-
-    fn serialize_struct_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        variant: &'static str,
-        _: usize,
-    ) -> Result<Parts, Self::Error> {
-        Ok(Parts::new(Tag::Map, Some(variant)))
+    ) -> Result<(), Error> {
+        value.serialize(self.deeper(1)?)
     }
 }
 
-impl ser::SerializeSeq for Parts {
-    type Ok = u64;
-    type Error = serde_json::Error;
+/// Implements the traits of compound values, which check each part.
+macro_rules! parts {
+    ($($trait:ident: $($method:ident($($name:ty)?)),+;)*) => {$(
+        impl ser::$trait for Check<'_> {
+            type Ok = ();
+            type Error = Error;
 
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Self::Error> {
-        let part = value.serialize(Digest)?;
-        self.add(part);
-        Ok(())
-    }
+            $(fn $method<T: Serialize + ?Sized>(&mut self, $(_: $name,)? part: &T) -> Result<(), Error> {
+                part.serialize(*self)
+            })+
 
-    fn end(self) -> Hashed {
-        Ok(self.finish())
-    }
-}
-
-impl ser::SerializeMap for Parts {
-    type Ok = u64;
-    type Error = serde_json::Error;
-
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Self::Error> {
-        self.key = key.serialize(Digest)?;
-        Ok(())
-    }
-
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Self::Error> {
-        let value = value.serialize(Digest)?;
-        self.add(hash(Tag::Entry, (self.key, value)));
-        Ok(())
-    }
-
-    fn end(self) -> Hashed {
-        Ok(self.finish())
-    }
-}
-
-/// Implements the traits of compound values whose parts have a fixed order.
-macro_rules! in_order {
-    ($($trait:ident $method:ident;)*) => {$(
-        impl ser::$trait for Parts {
-            type Ok = u64;
-            type Error = serde_json::Error;
-
-            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Self::Error> {
-                self.add_in_order(value)
-            }
-
-            fn end(self) -> Hashed {
-                Ok(self.finish())
+            fn end(self) -> Result<(), Error> {
+                Ok(())
             }
         }
     )*};
 }
 
-in_order! {
-    SerializeTuple serialize_element;
-    SerializeTupleStruct serialize_field;
-    SerializeTupleVariant serialize_field;
+parts! {
+    SerializeSeq: serialize_element();
+    SerializeTuple: serialize_element();
+    SerializeTupleStruct: serialize_field();
+    SerializeTupleVariant: serialize_field();
+    SerializeMap: serialize_key(), serialize_value();
+    SerializeStruct: serialize_field(&'static str);
+    SerializeStructVariant: serialize_field(&'static str);
 }
-
-macro_rules! named {
-    ($($trait:ident)*) => {$(
-        impl ser::$trait for Parts {
-            type Ok = u64;
-            type Error = serde_json::Error;
-
-            fn serialize_field<T: Serialize + ?Sized>(
-                &mut self,
-                name: &'static str,
-                value: &T,
-            ) -> Result<(), Self::Error> {
-                self.add_field(name, value)
-            }
-
-            fn end(self) -> Hashed {
-                Ok(self.finish())
-            }
-        }
-    )*};
-}
-
-named!(SerializeStruct SerializeStructVariant);

@@ -2,7 +2,6 @@
 
 use std::{
     future::Ready,
-    iter::Enumerate,
     pin::Pin,
     task::{Context, Poll},
     vec,
@@ -22,7 +21,6 @@ impl<V: OwnedView, P, A> Rows<V, P, A> {
     missing! {
         Limit:
             limit<N>(N) -> Self,
-            top<N>(N) -> Self,
     }
     missing! {
         Skip:
@@ -31,17 +29,7 @@ impl<V: OwnedView, P, A> Rows<V, P, A> {
     }
     missing! {
         Order:
-            order<T>(T) -> Self,
-            sort<T>(T) -> Self,
             rev() -> Self,
-            reverse() -> Self,
-            reversed() -> Self,
-            desc() -> Self,
-            descending() -> Self,
-    }
-    missing! {
-        Where:
-            and<T>(T) -> Self,
     }
     missing! {
         Narrow:
@@ -49,94 +37,53 @@ impl<V: OwnedView, P, A> Rows<V, P, A> {
             ge<T>(T) -> Self,
             lt<T>(T) -> Self,
             le<T>(T) -> Self,
-            ne<T>(T) -> Self,
             between<T, U>(T, U) -> Self,
-            since<T>(T) -> Self,
-            until<T>(T) -> Self,
-            after<T>(T) -> Self,
-            before<T>(T) -> Self,
             begins_with<T>(T) -> Self,
-            prefix<T>(T) -> Self,
     }
     missing! {
         TextSearch:
             contains<T>(T) -> Self,
-            ends_with<T>(T) -> Self,
-            like<T>(T) -> Self,
-            matches<T>(T) -> Self,
-            search<T>(T) -> Self,
     }
     missing! {
         Iterate:
             map<R>(impl FnMut(V::Item) -> R) -> vec::IntoIter<R>,
             filter_map<R>(impl FnMut(V::Item) -> Option<R>) -> vec::IntoIter<R>,
-            fold<B>(B, impl FnMut(B, V::Item) -> B) -> B,
-            enumerate() -> Enumerate<vec::IntoIter<V::Item>>,
             iter() -> vec::IntoIter<V::Item>,
             into_iter() -> vec::IntoIter<V::Item>,
             collect<C>() -> C,
-            next() -> Ready<Option<V::Item>>,
     }
     missing! {
         Aggregate:
             join<T, U>(T, U) -> Self,
-            distinct() -> Self,
     }
     missing! {
         OneRow:
             get(&Tables) -> Ready<Result<Option<V::Item>>>,
-            get_one(&Tables) -> Ready<Result<Option<V::Item>>>,
-            one(&Tables) -> Ready<Result<Option<V::Item>>>,
-            single(&Tables) -> Ready<Result<V::Item>>,
-            single_or_default(&Tables) -> Ready<Result<Option<V::Item>>>,
     }
     missing! {
         Exists:
             exists(&Tables) -> Ready<Result<bool>>,
-            any(&Tables) -> Ready<Result<bool>>,
-            is_empty(&Tables) -> Ready<Result<bool>>,
     }
     missing! {
         Run:
             run(&Tables) -> Ready<Result<Vec<V::Item>>>,
             execute(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            fetch(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            fetch_all(&Tables) -> Ready<Result<Vec<V::Item>>>,
             load(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            exec(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            send(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            query(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            to_list(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            to_vec(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            to_array(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            get_results(&Tables) -> Ready<Result<Vec<V::Item>>>,
+            fetch_all(&Tables) -> Ready<Result<Vec<V::Item>>>,
             fetch_one(&Tables) -> Ready<Result<Option<V::Item>>>,
-            fetch_optional(&Tables) -> Ready<Result<Option<V::Item>>>,
-            find_one(&Tables) -> Ready<Result<Option<V::Item>>>,
-            first_or_default(&Tables) -> Ready<Result<Option<V::Item>>>,
-            get_result(&Tables) -> Ready<Result<V::Item>>,
+            to_vec(&Tables) -> Ready<Result<Vec<V::Item>>>,
     }
     missing! {
         Last:
             last(&Tables) -> Ready<Result<Option<V::Item>>>,
-            last_or_default(&Tables) -> Ready<Result<Option<V::Item>>>,
-    }
-    missing! {
-        WriteRows:
-            set<T>(T) -> Self,
     }
     missing! {
         DeleteRows:
             delete(&Tables) -> Ready<Result<()>>,
-            remove(&Tables) -> Ready<Result<()>>,
-            remove_all(&Tables) -> Ready<Result<()>>,
-            delete_many(&Tables) -> Ready<Result<()>>,
     }
     missing! {
         Len:
             len(&Tables) -> Ready<Result<usize>>,
-            count_documents(&Tables) -> Ready<Result<usize>>,
-            size(&Tables) -> Ready<Result<usize>>,
     }
 }
 
@@ -146,10 +93,6 @@ impl<V: OwnedView<Entity: OneEntity>, P, A> Rows<V, P, A> {
         Order:
             order_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
             order_by_desc<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            order_by_descending<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            sort_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            sort_by_key<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            then_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
     }
     missing! {
         Where:
@@ -161,14 +104,10 @@ impl<V: OwnedView<Entity: OneEntity>, P, A> Rows<V, P, A> {
         Aggregate:
             group_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
             sum<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            average<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            max<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            min<R>(impl FnOnce(Columns<V>) -> R) -> Self,
     }
     missing! {
         WriteRows:
             update<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
-            patch<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
     }
 }
 
@@ -177,32 +116,11 @@ impl<V: OwnedView, W> Point<V, W> {
         AllOfPoint:
             all(&Tables) -> Ready<Result<Vec<V::Item>>>,
             first(&Tables) -> Ready<Result<Option<V::Item>>>,
-            one(&Tables) -> Ready<Result<Option<V::Item>>>,
             single(&Tables) -> Ready<Result<V::Item>>,
-            single_or_default(&Tables) -> Ready<Result<Option<V::Item>>>,
-            first_or_default(&Tables) -> Ready<Result<Option<V::Item>>>,
-            fetch(&Tables) -> Ready<Result<Option<V::Item>>>,
-            fetch_one(&Tables) -> Ready<Result<V::Item>>,
-            fetch_optional(&Tables) -> Ready<Result<Option<V::Item>>>,
-            load(&Tables) -> Ready<Result<Option<V::Item>>>,
-            find(&Tables) -> Ready<Result<Option<V::Item>>>,
-            run(&Tables) -> Ready<Result<Option<V::Item>>>,
-            count(&Tables) -> Ready<Result<usize>>,
-    }
-    missing! {
-        RowsOfPoint:
-            take<N>(N) -> Self,
-            limit<N>(N) -> Self,
-            skip<N>(N) -> Self,
-            rev() -> Self,
-            page(&Tables, usize, Option<&str>) -> Ready<Result<()>>,
     }
     missing! {
         WritePoint:
             delete(&Tables) -> Ready<Result<()>>,
-            delete_all(&Tables) -> Ready<Result<()>>,
-            remove(&Tables) -> Ready<Result<()>>,
-            set<T>(T) -> Self,
     }
 }
 
@@ -210,13 +128,11 @@ impl<V: OwnedView<Entity: OneEntity>, W> Point<V, W> {
     missing! {
         RowsOfPoint:
             filter<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            r#where<R>(impl FnOnce(Columns<V>) -> R) -> Self,
             order_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
     }
     missing! {
         WritePoint:
             update<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
-            patch<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
     }
 }
 

@@ -480,23 +480,28 @@ fn a_panic_of_a_reader_reaches_its_caller_and_leaves_the_store_open() {
     assert!(read(&store, "1").is_some(), "the store is open");
 }
 
-#[test]
-fn a_value_under_another_key_is_damaged() {
+/// Returns a store with the rows `1` and `2`, whose file was changed while it was closed.
+fn damaged(damage: impl FnOnce(&mut redb::Table<'_, &'static [u8], &'static [u8]>)) -> (TempDir, EmbeddedBackend) {
     let (folder, store) = file();
     write(&store, "1", Action::Insert(titled("x"))).expect("a new row");
     write(&store, "2", Action::Insert(titled("x"))).expect("a new row");
     drop(store);
     let database = super::file::open(&folder.path().join("blog.tables")).expect("the file");
     let transaction = database.begin_write().expect("a transaction");
-    {
-        let mut rows = transaction.open_table(snapshot::rows("Posts")).expect("the rows");
-        let (first, second) = (store_key::encode("Marcus", "1"), store_key::encode("Marcus", "2"));
-        let value = rows.get(first.as_slice()).expect("a read").expect("the row").value().to_vec();
-        rows.insert(second.as_slice(), value.as_slice()).expect("a write");
-    }
+    damage(&mut transaction.open_table(snapshot::rows("Posts")).expect("the rows"));
     transaction.commit().expect("a commit");
     drop(database);
     let store = open(folder.path());
+    (folder, store)
+}
+
+#[test]
+fn a_value_under_another_key_is_damaged() {
+    let (_folder, store) = damaged(|rows| {
+        let (first, second) = (store_key::encode("Marcus", "1"), store_key::encode("Marcus", "2"));
+        let value = rows.get(first.as_slice()).expect("a read").expect("the row").value().to_vec();
+        rows.insert(second.as_slice(), value.as_slice()).expect("a write");
+    });
     assert!(read(&store, "1").is_some());
     let is_damaged = |error: Error| matches!(error, Error::Damaged { row, .. } if row.row_key == "2");
     assert!(is_damaged(block_on(store.get("Posts", "Marcus", "2", None)).expect_err("the value of another row")));
@@ -508,23 +513,12 @@ fn a_value_under_another_key_is_damaged() {
 
 #[test]
 fn a_damaged_row_is_reported() {
-    let (folder, store) = file();
-    write(&store, "1", Action::Insert(titled("x"))).expect("a new row");
-    write(&store, "2", Action::Insert(titled("x"))).expect("a new row");
-    drop(store);
-    let database = super::file::open(&folder.path().join("blog.tables")).expect("the file");
-    let transaction = database.begin_write().expect("a transaction");
-    {
-        let mut table = transaction.open_table(snapshot::rows("Posts")).expect("the table");
+    let (_folder, store) = damaged(|rows| {
         let key = store_key::encode("Marcus", "1");
-        let mut value = table.get(key.as_slice()).expect("a read").expect("the row").value().to_vec();
+        let mut value = rows.get(key.as_slice()).expect("a read").expect("the row").value().to_vec();
         value.pop();
-        table.insert(key.as_slice(), value.as_slice()).expect("a write");
-    }
-    transaction.commit().expect("a commit");
-    drop(database);
-
-    let store = open(folder.path());
+        rows.insert(key.as_slice(), value.as_slice()).expect("a write");
+    });
     let is_damaged = |error: Error| {
         assert_eq!(
             error.to_string(),

@@ -1,0 +1,33 @@
+use table_runtime::{Result, TableEntity, Tables};
+
+#[derive(TableEntity)]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    #[index(title, lowercase, same_partition)]
+    title: String,
+    likes: u32,
+    url: Option<String>,
+}
+
+async fn run(tables: &Tables) -> Result<()> {
+    let posts = || Post::by_key("Marcus");
+    posts().offset(10);
+    posts().where_(|post| post.likes.ge(1));
+    posts().join(Post::by_key("Maria"), |post| post.id);
+    posts().ge(5);
+    posts().lt(5);
+    posts().le(5);
+    posts().iter();
+    posts().into_iter();
+    posts().run(tables).await?;
+    posts().execute(tables).await?;
+    posts().load(tables).await?;
+    posts().fetch_one(tables).await?;
+    posts().to_vec(tables).await?;
+    Ok(())
+}
+
+fn main() {}
