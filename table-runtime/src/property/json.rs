@@ -64,16 +64,30 @@ fn json<T: Serialize + DeserializeOwned>(value: &T) -> Result<Option<String>, Pr
     let read: T =
         serde_json::from_str(&text).map_err(|error| unfit(format!("one whose JSON cannot be read back: {error}")))?;
     let again = serde_json::to_string(&read).map_err(failed)?;
-    if sum(&again) != sum(&text) || count_somes(&read).map_err(failed)? != somes {
+    let is_same = again == text || sorted(&again).map_err(failed)? == sorted(&text).map_err(failed)?;
+    if !is_same || count_somes(&read).map_err(failed)? != somes {
         return Err(unfit("one whose JSON is read back as another value".to_owned()));
     }
     Ok(Some(text).filter(|text| text != NULL))
 }
 
-/// Returns the sum of the bytes. It does not depend on the order of entries, in which two equal `HashMap`s or `HashSet`s
-/// differ.
-fn sum(text: &str) -> u64 {
-    text.bytes().map(u64::from).sum()
+/// Returns JSON as a value that does not depend on the order of entries and elements, in which two equal `HashMap`s or
+/// `HashSet`s differ.
+fn sorted(text: &str) -> Result<serde_json::Value, Error> {
+    fn sort(value: &mut serde_json::Value) {
+        match value {
+            serde_json::Value::Array(elements) => {
+                elements.iter_mut().for_each(sort);
+                elements.sort_by_cached_key(ToString::to_string);
+            }
+            serde_json::Value::Object(entries) => entries.values_mut().for_each(sort),
+            _ => {}
+        }
+    }
+
+    let mut value = serde_json::from_str(text)?;
+    sort(&mut value);
+    Ok(value)
 }
 
 /// Returns the number of `Some`s in the value. Returns an error if JSON cannot express another part of it.
