@@ -15,11 +15,11 @@ use anyhow::{Context, Result, ensure};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 use futures_util::future::try_join_all;
-use hmac::{Hmac, Mac};
+use hmac::{Hmac, KeyInit, Mac};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG};
 use serde::{Deserialize, Deserializer, Serialize};
 use sha2::Sha256;
-use table_runtime::{Stored, TableEntity, Tables};
+use table_runtime::{Stored, TableEntity, Tables, backend::AzureBuilder};
 use tests::azurite::Azurite;
 
 const ROUNDS: usize = 40;
@@ -162,7 +162,7 @@ impl Plain {
             parts.find(|(other, _)| *other == name).map(|(_, value)| value.to_owned()).context(name.to_owned())
         };
         Ok(Self {
-            client: reqwest::Client::new(),
+            client: AzureBuilder::http_client_builder()?.build()?,
             account: part("AccountName")?,
             key: STANDARD.decode(part("AccountKey")?)?,
             endpoint: part("TableEndpoint")?,

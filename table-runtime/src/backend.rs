@@ -4,30 +4,13 @@
 //! service's limits, which are the same for every backend.
 //!
 //! # The feature `azure`
-//! The backend of the service is built on the crate `azure_data_tables` 0.21 and its family, which are not maintained
-//! any more. It uses of them:
+//! The client of the service is this crate's own, on `reqwest`, `rustls` with `ring`, `hmac` and `sha2`. Credentials of
+//! Microsoft Entra ID are those of `azure_core` 1.x. Its packages had no advisories in the
+//! [advisory database of Rust](https://rustsec.org) of August 2026.
 //!
-//! | crate | what is used |
-//! |---|---|
-//! | `azure_data_tables` | the client that creates and deletes tables; the types of the parameters `$filter`, `$select` and `$top`, of the preference `return-no-content`, and of conditions on ETags |
-//! | `azure_storage` | the pipeline, which signs requests with account keys and shared access signatures; the credentials of the emulator |
-//! | `azure_core` | the types of requests, headers and policies |
-//!
-//! Requests on rows, transactions, retries, connections, tokens and the reading of answers are this crate's own. The
-//! family brings all known advisories of the feature. None of them concerns code that this backend calls, and without
-//! the feature none of it is compiled:
-//!
-//! | advisory | crate | needed by | why it does not apply |
-//! |---|---|---|---|
-//! | RUSTSEC-2026-0194, RUSTSEC-2026-0195 | `quick-xml` 0.31 | `azure_core`, for `azure_storage` | no request on tables reads XML with it |
-//! | RUSTSEC-2026-0174 | `http-types` 2 | `azure_core` | only its status codes and names of headers are used |
-//! | RUSTSEC-2026-0097 | `rand` 0.7 | `http-types` | no logger calls it |
-//! | RUSTSEC-2024-0436 (not maintained) | `paste` | `azure_core` | a macro, which is run when compiling |
-//! | RUSTSEC-2024-0384 (not maintained) | `instant` | `http-types` | compiled for WebAssembly only, which this backend does not support |
-//!
-//! `azure_data_tables` requires `azure_storage`, that requires `azure_core` with XML, and `azure_core` requires the
-//! others, so no choice of features avoids them. The feature `entra` adds `azure_core` 1.x, which does not depend on
-//! these crates.
+//! The feature `azure_data_tables` adds a second way to sign and send requests: the pipeline of the Azure SDK 0.21, with a
+//! program's own policies (`AzureBuilder::sdk`). That SDK is not maintained any more. The module `sdk` lists the advisories
+//! that come with it.
 
 use std::{borrow::Cow, fmt, future::Future, ops::Bound, pin::Pin, sync::Arc};
 
@@ -43,6 +26,7 @@ mod clock;
 mod embedded;
 mod ext;
 mod prefix;
+mod service;
 
 #[cfg(feature = "azure")]
 pub use azure::{AccessToken, AzureBackend, AzureBuilder};
@@ -51,6 +35,31 @@ pub use clock::{Clock, Sleep, SystemClock};
 #[cfg(feature = "embedded")]
 pub use embedded::{EmbeddedBackend, InMemoryBackend};
 pub use ext::BackendExt;
+pub use service::{Grant, RemoteService, Replication, Sas, SasPermissions};
+
+/// The crates of the Azure SDK 0.21 whose types [`AzureBuilder::sdk`](AzureBuilder::sdk) takes, for the feature
+/// `azure_data_tables`.
+///
+/// They are not maintained any more, and bring these advisories, which a program has to accept. None of them concerns code
+/// that this crate calls.
+///
+/// | advisory | crate | needed by | why it does not apply |
+/// |---|---|---|---|
+/// | RUSTSEC-2026-0194, RUSTSEC-2026-0195 | `quick-xml` 0.31 | `azure_core`, for `azure_storage` | no request on tables reads XML with it |
+/// | RUSTSEC-2026-0174 | `http-types` 2 | `azure_core` | only its status codes and names of headers are used |
+/// | RUSTSEC-2026-0097 | `rand` 0.7 | `http-types` | no logger calls it |
+/// | RUSTSEC-2024-0436 (not maintained) | `paste` | `azure_core` | a macro, which is run when compiling |
+/// | RUSTSEC-2024-0384 (not maintained) | `instant` | `http-types` | compiled for WebAssembly only, which this backend does not support |
+///
+/// At `debug` level, the SDK's own clients log whole requests, with the header `Authorization` or the signature in the
+/// address. Requests of this crate do not pass through the policy that logs them. If your program uses other clients of the
+/// SDK, keep the level of the target `azure_core` above `debug`, for example with `RUST_LOG=debug,azure_core=info`.
+#[cfg(feature = "azure_data_tables")]
+pub mod sdk {
+    pub use azure_core;
+    pub use azure_data_tables;
+    pub use azure_storage;
+}
 
 /// Boxed future, as methods of a trait object return it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -156,13 +165,15 @@ pub struct Description<'a> {
     pub may_lose_answers: bool,
     /// Clock by which callers wait and measure how long they may rely on what they read.
     pub clock: &'a dyn Clock,
+    /// Functions of the service besides its rows; `None` for a store that has none.
+    pub service: Option<&'a dyn RemoteService>,
 }
 
 impl Description<'_> {
     /// Returns the description of a store like the service, of this kind, with the [clock of the system](SystemClock).
     pub const fn new(system: &'static str) -> Self {
         let (reach, clock) = (Reach::Partition, &SystemClock);
-        Self { system, reach, side_by_side: 16, overloads: 0, may_lose_answers: true, clock }
+        Self { system, reach, side_by_side: 16, overloads: 0, may_lose_answers: true, clock, service: None }
     }
 }
 

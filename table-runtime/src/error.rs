@@ -7,11 +7,13 @@ use crate::{DamagedProperties, Row, RowId};
 mod bulk;
 mod name;
 mod problem;
+mod request;
 mod web;
 
 pub use bulk::{BulkError, BulkFailure, BulkProgress};
 pub(crate) use problem::one_of;
 pub use problem::{KeyProblem, PropertyProblem};
+pub use request::{Refused, RequestIds};
 
 /// Result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -57,15 +59,15 @@ pub enum Error {
 
     /// An insert found a row with these keys. Nothing was written.
     #[error("{0} already exists")]
-    AlreadyExists(Box<RowId>),
+    AlreadyExists(Refused<RowId>),
 
     /// The row does not exist that a write changes or requires. Nothing was written.
     #[error("{0} does not exist")]
-    NotFound(Box<RowId>),
+    NotFound(Refused<RowId>),
 
     /// A conditional write found the row changed since it was read. Nothing was written; read it again.
     #[error("{0} has changed since it was read")]
-    ConditionNotMet(Box<RowId>),
+    ConditionNotMet(Refused<RowId>),
 
     /// A unique index holds the value for another entity. Nothing was written.
     #[error(transparent)]
@@ -74,7 +76,7 @@ pub enum Error {
     /// Another writer or a repair considered an insert abandoned and removed its rows before the insert was committed,
     /// because it took too long. Readers see nothing of it; insert again.
     #[error("the insert of {0} was aborted by another writer before it was committed")]
-    Aborted(Box<RowId>),
+    Aborted(Refused<RowId>),
 
     /// A bulk write did not write everything.
     #[error(transparent)]
@@ -164,11 +166,11 @@ pub enum Error {
 
     /// The table does not exist; `tables.create::<T>()` creates it.
     #[error("the table {0} does not exist")]
-    TableNotFound(String),
+    TableNotFound(Refused<String>),
 
     /// The table is being deleted; the service needs up to a minute before the name is free again.
     #[error("the table {0} is still being deleted")]
-    TableBeingDeleted(String),
+    TableBeingDeleted(Refused<String>),
 
     /// The service refused a request for another reason.
     #[error(transparent)]
@@ -183,6 +185,8 @@ pub enum Error {
         operation: &'static str,
         /// Cause, without addresses or credentials.
         reason: String,
+        /// Identifiers of the last request; `None` if none was sent.
+        request: Option<Box<RequestIds>>,
     },
 
     /// A connection string, a credential or an option is invalid. The message never quotes a secret.
@@ -488,13 +492,15 @@ pub struct OutcomeUnknownError {
     /// The row as it was read afterwards. It proves nothing: the write may still arrive, or the row may come from
     /// another writer.
     pub now: RowNow,
+    /// Identifiers of the request whose answer was lost; `None` if the store has none.
+    pub request: Option<RequestIds>,
 }
 
 impl OutcomeUnknownError {
     /// Creates the error of a backend that lost the answer to a write. The caller of the backend reads the row
     /// afterwards.
     pub fn new(operation: &'static str, row: RowId, reason: impl Into<String>) -> Self {
-        Self { operation, row, reason: reason.into(), now: RowNow::Unread("not tried".to_owned()) }
+        Self { operation, row, reason: reason.into(), now: RowNow::Unread("not tried".to_owned()), request: None }
     }
 }
 
@@ -534,6 +540,8 @@ pub struct ServiceError {
     pub code: String,
     /// Message of the service; empty if it sent none.
     pub message: String,
+    /// Identifiers of the request.
+    pub request: Option<RequestIds>,
 }
 
 /// Part of a message, with the delimiter before it; nothing is shown if the part is empty.
@@ -564,9 +572,8 @@ mod tests {
     use super::*;
     use crate::Properties;
 
-    #[allow(clippy::unnecessary_box_returns, reason = "errors hold boxed rows")]
-    fn row(key: &str) -> Box<RowId> {
-        Box::new(RowId { table: "Posts".to_owned(), partition_key: key.to_owned(), row_key: key.to_owned() })
+    fn row(key: &str) -> RowId {
+        RowId { table: "Posts".to_owned(), partition_key: key.to_owned(), row_key: key.to_owned() }
     }
 
     /// Returns an error of every kind, with `words` in place of all texts from outside.
@@ -596,26 +603,26 @@ mod tests {
             limit: "1 row",
         };
         let property = |expected: &'static str| PropertyError {
-            row: *row(words),
+            row: row(words),
             property: name(),
             expected: expected.to_owned(),
             found: words.to_owned(),
             stored: true,
         };
-        let version = |problem| VersionError { row: *row(words), found: 3, known: 2, problem };
+        let version = |problem| VersionError { row: row(words), found: 3, known: 2, problem };
         vec![
             Box::new(key(None)).into(),
-            Box::new(key(Some(*row(words)))).into(),
+            Box::new(key(Some(row(words)))).into(),
             Box::new(property("Edm.Int32")).into(),
             Box::new(property(words)).into(),
-            Box::new(UnknownPropertiesError { row: *row(words), properties: vec![name(), name()] }).into(),
+            Box::new(UnknownPropertiesError { row: row(words), properties: vec![name(), name()] }).into(),
             Box::new(version(VersionProblem::Newer)).into(),
             Box::new(version(VersionProblem::Older)).into(),
             Box::new(version(VersionProblem::Failed(words.to_owned()))).into(),
             Box::new(version(VersionProblem::KeyChanged("key"))).into(),
             Box::new(version(VersionProblem::KeyChanged("email"))).into(),
             Box::new(limit(None)).into(),
-            Box::new(limit(Some(*row(words)))).into(),
+            Box::new(limit(Some(row(words)))).into(),
             Box::new(QueryError { table: name(), layout: "key", problem: "too short".to_owned() }).into(),
             Error::Cursor(ParseCursorError::Damaged),
             Error::Cursor(ParseCursorError::OtherQuery),
@@ -625,8 +632,13 @@ mod tests {
 
     fn errors_of_rows(words: &'static str) -> Vec<Error> {
         let quoted = || words.to_owned();
-        let unknown =
-            |now: RowNow| OutcomeUnknownError { operation: "insert", row: *row(words), reason: quoted(), now };
+        let unknown = |now: RowNow| OutcomeUnknownError {
+            operation: "insert",
+            row: row(words),
+            reason: quoted(),
+            now,
+            request: None,
+        };
         let present = Row {
             partition_key: quoted(),
             row_key: quoted(),
@@ -635,19 +647,19 @@ mod tests {
             timestamp: crate::Ticks::UNIX_EPOCH,
         };
         vec![
-            Error::AlreadyExists(row(words)),
-            Error::NotFound(row(words)),
-            Error::ConditionNotMet(row(words)),
-            Error::Aborted(row(words)),
+            Error::AlreadyExists(row(words).into()),
+            Error::NotFound(row(words).into()),
+            Error::ConditionNotMet(row(words).into()),
+            Error::Aborted(row(words).into()),
             Box::new(UniqueViolationError {
                 index: "email",
                 value: quoted(),
-                row: *row(words),
-                entity: *row(words),
-                owner: *row(words),
+                row: row(words),
+                entity: row(words),
+                owner: row(words),
             })
             .into(),
-            Box::new(KeyChangedError { was: *row(words), partition_key: quoted(), row_key: quoted() }).into(),
+            Box::new(KeyChangedError { was: row(words), partition_key: quoted(), row_key: quoted() }).into(),
             Box::new(unknown(RowNow::Absent)).into(),
             Box::new(unknown(RowNow::Present(Box::new(present)))).into(),
             Box::new(unknown(RowNow::Unread(quoted()))).into(),
@@ -684,18 +696,19 @@ mod tests {
             status: 409,
             code: code.to_owned(),
             message: message.to_owned(),
+            request: None,
         };
         vec![
-            Error::TableNotFound(name()),
-            Error::TableBeingDeleted(name()),
+            Error::TableNotFound(name().into()),
+            Error::TableBeingDeleted(name().into()),
             Box::new(service(words, words)).into(),
             Box::new(service("Code", words)).into(),
             Box::new(service(words, "Message")).into(),
-            Error::NoAnswer { table: words.to_owned(), operation: "insert", reason: words.to_owned() },
+            Error::NoAnswer { table: words.to_owned(), operation: "insert", reason: words.to_owned(), request: None },
             Error::Configuration(name()),
             Error::InUse(PathBuf::from("posts.tables")),
             Error::Store(words.into()),
-            Error::Damaged { row: row(words), damage: DamagedProperties },
+            Error::Damaged { row: Box::new(row(words)), damage: DamagedProperties },
             Error::Random(getrandom::Error::UNSUPPORTED),
         ]
     }
@@ -726,21 +739,21 @@ mod tests {
     fn the_status_says_who_can_do_something() {
         let service = |status| -> Error {
             let (table, code, message) = (String::new(), String::new(), String::new());
-            Box::new(ServiceError { table, operation: "insert", status, code, message }).into()
+            Box::new(ServiceError { table, operation: "insert", status, code, message, request: None }).into()
         };
         assert_eq!([429, 403, 400, 500, 503].map(|status| service(status).status()), [429, 500, 500, 503, 503]);
         let property = |stored| -> Error {
             let (property, expected, found) = ("Likes".to_owned(), String::new(), String::new());
-            Box::new(PropertyError { row: *row("a"), property, expected, found, stored }).into()
+            Box::new(PropertyError { row: row("a"), property, expected, found, stored }).into()
         };
         assert_eq!([property(true).status(), property(false).status()], [500, 400]);
         assert_eq!(property(false).public_message(), "`Likes` has a value that cannot be stored");
         assert_eq!(property(true).public_message(), "the service has an error");
-        assert_eq!(Error::ConditionNotMet(row("a")).status(), 412);
-        assert_eq!(Error::NotFound(row("a")).status(), 404);
-        assert_eq!(Error::AlreadyExists(row("a")).status(), 409);
+        assert_eq!(Error::ConditionNotMet(row("a").into()).status(), 412);
+        assert_eq!(Error::NotFound(row("a").into()).status(), 404);
+        assert_eq!(Error::AlreadyExists(row("a").into()).status(), 409);
         let failure = |error| BulkFailure { position: 0, row: None, error: std::sync::Arc::new(error) };
-        let failures = vec![failure(Error::NotFound(row("a"))), failure(Error::AlreadyExists(row("a")))];
+        let failures = vec![failure(Error::NotFound(row("a").into())), failure(Error::AlreadyExists(row("a").into()))];
         let bulk = BulkError::new(BulkProgress::default(), failures, 0, false).expect("two failures");
         assert_eq!(Error::from(Box::new(bulk)).public_message(), "it does not exist");
     }
@@ -749,7 +762,7 @@ mod tests {
     fn an_answer_without_text_is_described_by_its_status() {
         let message_of = |table: &str, code: &str, message: &str| {
             let (table, code, message) = (table.to_owned(), code.to_owned(), message.to_owned());
-            ServiceError { table, operation: "insert", status: 409, code, message }.to_string()
+            ServiceError { table, operation: "insert", status: 409, code, message, request: None }.to_string()
         };
         assert_eq!(message_of("Posts", "", ""), "insert of Posts: the service answered 409");
         assert_eq!(message_of("Posts", "Conflict", ""), "insert of Posts: the service answered 409 Conflict");

@@ -98,8 +98,6 @@ hints! {
     FeatureEmbedded: "an embedded store needs the feature `embedded` of `table-runtime`", "the feature `embedded` is not enabled",
         "in `Cargo.toml`, remove `default-features = false`, or add it to the features of `table-runtime`: \
          `features = [\"embedded\"]`";
-    FeatureEntra: "`token_credential` needs the feature `entra` of `table-runtime`", "the feature `entra` is not enabled",
-        "add it in `Cargo.toml` to the features of `table-runtime`: `features = [\"entra\"]`";
     // Columns.
     TextSearch: "the service cannot search text", "no filter looks inside a text",
         "the beginning of a text is found through a key: `#[row_key]` or `#[index(title, …)]`, and \

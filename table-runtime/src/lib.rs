@@ -55,7 +55,7 @@
 //! | change a struct that has rows | [changes](guide::changing_a_struct), [versions](guide::versions) | [`Tables::create`], [`Tables::backfill`], [`Tables::migrate`], [`assert_layout!`] |
 //! | keep a store healthy | [repair](guide::repair) | [`Tables::verify`], [`Tables::repair`] |
 //! | test | [tests](guide::testing) | [`testing`] |
-//! | run it | [production](guide::production) | [`backend::AzureBuilder`], [`Tables::with_prefix`], [`Tables::with_slow_after`] |
+//! | run it | [production](guide::production) | [`backend::AzureBuilder`], [`Tables::health`], [`Tables::with_prefix`], [`Tables::with_slow_after`] |
 //! | look into a store, move its rows | [the command `tables`](guide::command) | [`inventory`], [`transfer`] |
 //! | read tables of other programs | [coming from .NET, Python or keys by hand](guide::coming_from) | [`TableEntity`](derive@TableEntity): `separator`, `raw`, `rename` |
 //! | write a backend | | [`backend`], [`testing::conformance`] |
@@ -65,8 +65,10 @@
 //! | feature | content |
 //! |---|---|
 //! | `embedded` (default) | the embedded store, on redb: [`Tables::open`], [`Tables::in_memory`] |
-//! | `azure` | Azure Table storage, Azurite, Cosmos DB's Table API, on `azure_data_tables`: [`Tables::connect`]; the module [`backend`] lists the advisories that come with it |
-//! | `entra` | `azure` with the credentials of `azure_core` 1.x, such as those of `azure_identity` |
+//! | `azure` | Azure Table storage, Azurite, Cosmos DB's Table API: [`Tables::connect`]; with account keys, shared access signatures, or credentials of `azure_core` 1.x, such as those of `azure_identity` |
+//! | `azure_data_tables` | requests through a pipeline of the Azure SDK 0.21, which is not maintained any more: for programs that have its policies or credentials; the module `backend::sdk` lists the advisories that come with it |
+//! | `metrics` | metrics of the requests to the service, for the crate `metrics` |
+//! | `entra` | the same as `azure` |
 //! | `cli` | the command `tables`, with `azure` and `embedded`: `cargo install table-runtime --features cli` |
 //! | `testing` | the module [`testing`]: backends that count, fail or wait, for tests of an application, and the contract of [`backend::Backend`] as test cases |
 //! | `uuid` (default), `time`, `chrono`, `jiff` | their types as fields |
@@ -86,6 +88,7 @@ mod foreign;
 mod guid;
 #[cfg(any(doc, doctest))]
 pub mod guide;
+mod health;
 pub mod hints;
 pub mod index;
 pub mod inventory;
@@ -123,11 +126,13 @@ pub use create::Create;
 pub use entity::{AllowScan, OnePartition, OneVersion, Stored, TableEntity, WithETag};
 pub use error::{
     BulkError, BulkFailure, BulkProgress, Error, KeyChangedError, KeyError, LayoutChangedError, LimitError,
-    MissingIndexError, OutcomeUnknownError, ParseCursorError, PropertyError, PropertyProblem, QueryError, Result,
-    RowNow, RowsCollideError, ServiceError, UniqueViolationError, UnknownPropertiesError, VersionError, VersionProblem,
+    MissingIndexError, OutcomeUnknownError, ParseCursorError, PropertyError, PropertyProblem, QueryError, Refused,
+    RequestIds, Result, RowNow, RowsCollideError, ServiceError, UniqueViolationError, UnknownPropertiesError,
+    VersionError, VersionProblem,
 };
 pub use filter::{Condition, Operator};
 pub use guid::{Guid, ParseGuidError};
+pub use health::Health;
 pub use key::{KeyPart, KeyWriter, ToTick};
 pub use layout::{
     Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, PropertyType, Scope, Slice, SliceInfo, SliceUnit,

@@ -18,6 +18,7 @@ mod parts;
 mod point;
 mod projection;
 mod rows;
+mod sas;
 mod view;
 
 pub use access::{Access, AnyAccess, Complete, Opened, PrefixAccess, Spread, Unopened};

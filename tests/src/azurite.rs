@@ -11,7 +11,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use table_runtime::backend::AzureBackend;
+use table_runtime::backend::{
+    AzureBackend,
+    sdk::{azure_core::ClientOptions, azure_storage::StorageCredentials},
+};
 
 const VERSION: &str = "3.37.0";
 /// The emulator's only account. Its key is public and the same on every machine.
@@ -144,11 +147,28 @@ pub fn services() -> Result<Vec<(&'static str, AzureBackend)>> {
     let mut services = Vec::new();
     if let Some(azurite) = shared()? {
         services.push(("Azurite", AzureBackend::connect(&azurite)?));
+        services.push(("Azurite through the Azure SDK", through_sdk(&azurite)?));
     }
     if let Some(live) = live() {
         services.push(("the live account", AzureBackend::connect(&live).context("AZURE_TABLES_CONNECTION_STRING")?));
     }
     Ok(services)
+}
+
+/// Returns a backend that sends requests through a pipeline of the Azure SDK.
+///
+/// # Errors
+/// The connection string has no account, key or endpoint.
+pub fn through_sdk(connection_string: &str) -> Result<AzureBackend> {
+    let setting = |name: &str| {
+        let mut settings = connection_string.split(';').filter_map(|setting| setting.split_once('='));
+        let found = settings.find(|(other, _)| *other == name).map(|(_, value)| value.to_owned());
+        found.with_context(|| format!("the connection string has no {name}"))
+    };
+    let account = setting("AccountName")?;
+    let credentials = StorageCredentials::access_key(account.clone(), setting("AccountKey")?);
+    let builder = AzureBackend::builder(account).endpoint(setting("TableEndpoint")?);
+    Ok(builder.sdk(credentials, ClientOptions::default()).build()?)
 }
 
 fn free_port() -> io::Result<u16> {

@@ -21,6 +21,8 @@ pub enum Kind {
     Memory,
     Disk,
     Azurite,
+    /// Azurite, through a pipeline of the Azure SDK.
+    Sdk,
     Live,
 }
 
@@ -43,12 +45,23 @@ pub struct Store {
 
 impl Kind {
     /// All kinds of stores.
-    pub const ALL: [Self; 5] = [Self::Plain, Self::Memory, Self::Disk, Self::Azurite, Self::Live];
+    pub const ALL: [Self; 6] = [Self::Plain, Self::Memory, Self::Disk, Self::Azurite, Self::Sdk, Self::Live];
+
+    /// Checks whether the store is Azurite.
+    pub fn is_azurite(self) -> bool {
+        matches!(self, Self::Azurite | Self::Sdk)
+    }
+
+    /// Checks whether requests go over the network.
+    pub fn is_service(self) -> bool {
+        self.is_azurite() || self == Self::Live
+    }
 
     /// Returns the reason why this kind is not tested here, if it is not.
     pub fn off(self) -> Option<&'static str> {
         match self {
             Self::Azurite if azurite::is_off() => Some("behaviour on Azurite, since TABLE_TESTS_AZURITE=off"),
+            Self::Sdk if azurite::is_off() => Some("the Azure SDK's transport, since TABLE_TESTS_AZURITE=off"),
             Self::Live if azurite::live().is_none() => {
                 Some("behaviour on a live account, since AZURE_TABLES_CONNECTION_STRING is not set")
             }
@@ -71,6 +84,10 @@ impl Kind {
             Self::Azurite => {
                 let connection_string = azurite::shared()?.context("Azurite is off")?;
                 Store::new(self, AzureBackend::connect(&connection_string)?, None)
+            }
+            Self::Sdk => {
+                let connection_string = azurite::shared()?.context("Azurite is off")?;
+                Store::new(self, azurite::through_sdk(&connection_string)?, None)
             }
             Self::Live => {
                 let connection_string = azurite::live().context("AZURE_TABLES_CONNECTION_STRING is not set")?;

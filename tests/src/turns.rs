@@ -267,7 +267,7 @@ impl<B: Backend> Turns<B> {
             (Fate::AnswerLost | Fate::RequestLost, _, Some(row)) => {
                 Err(Error::from(Box::new(OutcomeUnknownError::new("transaction", row, reason))).into())
             }
-            _ => Err(Error::NoAnswer { table: String::new(), operation: "request", reason }.into()),
+            _ => Err(Error::NoAnswer { table: String::new(), operation: "request", reason, request: None }.into()),
         }
     }
 }

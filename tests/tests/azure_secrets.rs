@@ -20,6 +20,7 @@ use table_runtime::{
     backend::{
         AccessToken, Action, AzureBackend, AzureBuilder, BackendExt, Group, IfMatch, KeyRange, Operation, Partitions,
         Scan,
+        sdk::{azure_core::ClientOptions, azure_storage::StorageCredentials},
     },
 };
 use tests::scripted::{Answer, Scripted, Step};
@@ -29,6 +30,8 @@ use tracing_subscriber::filter::LevelFilter;
 const KEY: &str = "czNjcjN0czNjcjN0";
 const SIGNATURE: &str = "s3cr3tS1gnatur3";
 const TOKEN: &str = "s3cr3tT0k3n";
+/// Identifier that the service gives a request.
+const SERVICE_ID: &str = "1b2c3d4e-5002-0011-8a7b-0123456789ab";
 /// Key and value of a row.
 const ROW_KEY: &str = "k3yOfARow";
 const VALUE: &str = "valu3OfAProperty";
@@ -83,7 +86,10 @@ fn next_token(calls: &AtomicUsize) -> Result<AccessToken, Box<dyn Error + Send +
 fn steps() -> [Step; 5] {
     [
         Answer::new(204).header("ETag", "x").into(),
-        Answer::new(403).body("<Error><Code>AuthenticationFailed</Code></Error>").into(),
+        Answer::new(403)
+            .header("x-ms-request-id", SERVICE_ID)
+            .body("<Error><Code>AuthenticationFailed</Code></Error>")
+            .into(),
         Answer::new(503).json(r#"{"odata.error":{"code":"ServerBusy"}}"#).into(),
         Step::ReadAndClose,
         Answer::new(200).after(Duration::from_secs(1)).into(),
@@ -96,6 +102,8 @@ enum Credential {
     Key,
     Sas,
     Token,
+    /// An account key that the Azure SDK signs with.
+    Sdk,
 }
 
 impl Credential {
@@ -105,6 +113,10 @@ impl Credential {
             Self::Sas => AzureBuilder::from_connection_string(&format!(
                 "TableEndpoint={endpoint};SharedAccessSignature=sv=2019-02-02&sig={SIGNATURE}"
             ))?,
+            Self::Sdk => {
+                let credentials = StorageCredentials::access_key("acc", KEY.to_owned());
+                AzureBackend::builder("acc").endpoint(endpoint).sdk(credentials, ClientOptions::default())
+            }
             Self::Token => {
                 let calls = AtomicUsize::new(0);
                 let source = move || std::future::ready(next_token(&calls));
@@ -207,7 +219,8 @@ fn check(credential: Credential) -> Result<()> {
         signatures.extend(signed);
     }
     let log = log.text();
-    assert_eq!(signatures.len() > 30, credential == Credential::Key, "requests were signed");
+    let is_key = matches!(credential, Credential::Key | Credential::Sdk);
+    assert_eq!(signatures.len() > 30, is_key, "requests were signed");
     let mut secrets = vec![KEY.to_owned(), SIGNATURE.to_owned(), TOKEN.to_owned()];
     secrets.extend(signatures);
     let others = OTHERS.text();
@@ -221,12 +234,15 @@ fn check(credential: Credential) -> Result<()> {
         assert_eq!(log.lines().chain(others.lines()).find(|line| line.contains(data)), None, "{credential:?}");
     }
     // The log has the expected messages.
+    let request_id = format!("request_id=\"{SERVICE_ID}\"");
     let ours: Vec<_> = log.lines().filter(|line| line.contains("table_runtime::backend::azure")).collect();
     for (field, count) in [
         ("table=\"Posts\"", 60),
         ("operation=\"transaction\"", 5),
         ("attempt=2", 10),
         ("status=403", 9),
+        ("client_request_id=", 60),
+        (&request_id, 9),
         ("duration=", 60),
     ] {
         let found = ours.iter().filter(|line| line.contains(field)).count();
@@ -247,7 +263,7 @@ fn secrets_are_never_printed() -> Result<()> {
         .with_ansi(false)
         .with_writer(Log::of_this_thread)
         .init();
-    let credentials = [Credential::Key, Credential::Sas, Credential::Token];
+    let credentials = [Credential::Key, Credential::Sas, Credential::Token, Credential::Sdk];
     thread::scope(|scope| {
         let threads = credentials.map(|credential| scope.spawn(move || check(credential)));
         threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))

@@ -1,71 +1,67 @@
-//! Azure Table storage, Azurite and Cosmos DB's Table API, on the Azure SDK: `azure_data_tables`, `azure_storage` and
-//! `azure_core`.
+//! Azure Table storage, Azurite and Cosmos DB's Table API.
 //!
-//! This backend writes the requests on rows itself and sends them through the SDK's pipeline, which signs them. It
-//! creates and deletes tables with the SDK's client. Each of these files works around defects of the SDK:
-//!
-//! - [`transport`]: its HTTP client has no timeout and keeps no idle connections, it drops the messages of errors, it
-//!   requires headers that Cosmos DB does not always send, and it logs secrets.
-//! - [`token`]: its credentials are those of a version that is not maintained, and it requests a token for each
-//!   request.
-//! - [`retry`]: it repeats inserts.
-//! - [`batch`]: it reports success for a failed transaction.
-//! - [`operation`]: its updates in a transaction are upserts.
-//! - [`endpoint`]: it does not quote keys.
-//! - [`entity`]: its values lose their types.
-//! - [`connection_string`]: it has no credentials for the emulator.
+//! This backend writes the requests on rows and tables, and reads the answers. A [`Transport`] signs and sends them: the
+//! client's own one ([`own`]), or that of the Azure SDK (`sdk`, with the feature `azure_data_tables`). Both send through
+//! one HTTP client ([`client`]).
 //!
 //! Two files work around defects of Azurite. It damages characters outside ASCII ([`entity`]) and applies some
 //! transactions to other rows ([`azurite`]).
 
 use std::{
     fmt,
-    future::Future,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
-use azure_core::{
-    AppendToUrlQuery, Body, CollectedResponse, Context, Method, Pipeline, Url,
-    headers::{self, HeaderName, HeaderValue, Headers},
-};
-use azure_data_tables::{Filter, Select, Top, clients::TableServiceClient};
-use azure_storage::clients::{ServiceType, finalize_request};
 use bytes::Bytes;
+use reqwest::{
+    Method, Url,
+    header::{ACCEPT, CONTENT_TYPE, DATE, ETAG, HeaderMap, HeaderName, HeaderValue},
+};
 use serde::Deserialize;
 use tracing::{Instrument, Span, debug, debug_span, field, field::Empty, warn};
 
 use self::{
     batch::Batch,
+    clock::ServiceClock,
     credential::Credential,
     endpoint::Endpoint,
-    failure::{RequestFailure, absent, unreadable},
+    failure::{Problem, RequestFailure, absent, unreadable},
+    http::{CLIENT_REQUEST_ID, DATA_SERVICE_VERSION, HttpAnswer, HttpRequest, Transport},
     operation::Address,
     retry::{Repeat, Retry},
     secondary::{Region, Secondary},
 };
 use super::{
-    Backend, BoxFuture, Continuation, Description, Group, Operation, Page, ReadRequest, ReadTarget, Reader, Scan,
-    StoreView, TableRequest, Written,
+    Backend, BoxFuture, Continuation, Description, Grant, Group, Operation, Page, ReadRequest, ReadTarget, Reader,
+    RemoteService, Replication, Sas, Scan, StoreView, TableRequest, Written,
 };
-use crate::{ETag, Result, Row, ValueRef, key::order, observe};
+use crate::{ETag, Guid, Result, Row, ValueRef, key::order, observe};
 
 mod azurite;
 mod batch;
 mod builder;
+mod client;
+mod clock;
 mod connection_string;
 mod credential;
 mod endpoint;
 mod entity;
 mod failure;
+mod http;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod operation;
+mod own;
 mod retry;
+mod sas;
+#[cfg(feature = "azure_data_tables")]
+mod sdk;
 mod secondary;
 mod token;
-mod transport;
 
 pub use builder::AzureBuilder;
 pub use token::AccessToken;
@@ -105,12 +101,34 @@ pub use token::AccessToken;
 /// MiB is an error; a read returns [`Error::Service`](crate::Error::Service). The service's own pages are smaller. With
 /// Azurite, `take` and `page` can request fewer rows.
 ///
+/// # Connections
+/// Requests go over HTTP/1.1 and TLS 1.2 or 1.3, with `rustls` and `ring`. The root certificates are those of the
+/// operating system, as `rustls-native-certs` finds them: on Linux the files that OpenSSL uses, or those that
+/// `SSL_CERT_FILE` and `SSL_CERT_DIR` name. If there are none, as in a container without the package `ca-certificates`,
+/// they are Mozilla's, which are compiled in. A proxy and other certificates are settings of your own
+/// [`http_client`](AzureBuilder::http_client).
+///
+/// # Identifiers of requests
+/// Each attempt has an `x-ms-client-request-id` of its own. Errors have it, and the `x-ms-request-id` of the answer:
+/// [`Error::client_request_id`](crate::Error::client_request_id), [`Error::request_id`](crate::Error::request_id).
+///
 /// # Traces
-/// Each attempt is a `tracing` event at `debug` level with the table, the operation, the attempt, the status and the
-/// duration. The event never contains a value, a key, an address or a secret. At the same level, `azure_core` logs
-/// whole requests, with the `Authorization` header or the signature in their address. Requests of this backend do not
-/// pass through the policy that logs them. If your program uses other clients of the Azure SDK, keep the level of the
-/// target `azure_core` above `debug`, for example with `RUST_LOG=debug,azure_core=info`.
+/// Each attempt is a `tracing` event at `debug` level with the table, the operation, the attempt, the status, the
+/// identifiers and the duration. The span `table request` around the attempts has the identifiers of the last one. An
+/// event never contains a value, a key, an address or a secret.
+///
+/// # Metrics
+/// With the feature `metrics`, each attempt is recorded with the crate [`metrics`](https://docs.rs/metrics), for whatever
+/// recorder the program installs. All have the label `operation`, such as `get`, `query`, `insert` or `transaction`:
+///
+/// | metric | content |
+/// |---|---|
+/// | `azure_tables_requests_total` | attempts; also with the label `status`: the HTTP status, or `none` without an answer |
+/// | `azure_tables_retries_total` | attempts after the first one of a request |
+/// | `azure_tables_throttled_total` | answers that showed an overload: 429, 503, or a timeout of the service |
+/// | `azure_tables_sent_bytes_total` | bytes of the bodies of requests |
+/// | `azure_tables_received_bytes_total` | bytes of the bodies of successful answers |
+/// | `azure_tables_request_duration_seconds` | histogram of the duration of an attempt |
 #[derive(Clone)]
 pub struct AzureBackend {
     endpoint: Endpoint,
@@ -119,13 +137,14 @@ pub struct AzureBackend {
     /// The secondary region, if reads may be sent to it.
     fallback: Option<Arc<Secondary>>,
     credential: Credential,
-    pipeline: Pipeline,
-    tables: TableServiceClient,
+    transport: Arc<dyn Transport>,
     retry: Retry,
     /// Time after which an answer is slow.
     slow_after: Duration,
     /// Number of answers that showed an overload. Clones share it.
     overloads: Arc<AtomicU64>,
+    /// Clock of the service. Clones share it.
+    clock: Arc<ServiceClock>,
 }
 
 /// Formats the address, the kind of credential and the limits of retries, without secrets.
@@ -148,10 +167,7 @@ const CONTINUATION_TABLE: HeaderName = HeaderName::from_static("x-ms-continuatio
 struct Call<'a> {
     table: &'a str,
     operation: &'static str,
-    method: Method,
-    url: Url,
-    headers: Headers,
-    body: Bytes,
+    request: HttpRequest,
 }
 
 impl AzureBackend {
@@ -175,7 +191,7 @@ impl AzureBackend {
         &self,
         repeat: Repeat,
         call: &Call<'_>,
-        read: impl Fn(CollectedResponse) -> Result<T, RequestFailure>,
+        read: impl Fn(HttpAnswer) -> Result<T, RequestFailure>,
     ) -> Result<T, RequestFailure> {
         self.send_with(self.retry, repeat, call, read).await
     }
@@ -186,7 +202,7 @@ impl AzureBackend {
         &self,
         from: Option<Region>,
         call: impl Fn(&Endpoint) -> Result<Call<'a>, RequestFailure>,
-    ) -> Result<(CollectedResponse, Region), RequestFailure> {
+    ) -> Result<(HttpAnswer, Region), RequestFailure> {
         let Some(secondary) = &self.fallback else {
             return self
                 .send(Repeat::Harmless, &call(&self.endpoint)?, Ok)
@@ -214,103 +230,103 @@ impl AzureBackend {
         match self.send(Repeat::Harmless, &call(&secondary.endpoint)?, Ok).await {
             Ok(answer) => Ok((answer, Region::Secondary)),
             // The row or the table is missing in the secondary region, which is an answer.
-            Err(RequestFailure::Refused(refusal)) if refusal.status == 404 => Err(RequestFailure::Refused(refusal)),
+            Err(failure) if failure.status() == Some(404) => Err(failure),
             // The account may have no secondary region that can be read.
             Err(other) => Err(failure.unwrap_or(other)),
         }
     }
 
-    /// Sends a request with these retries.
+    /// Sends a request with these retries, and traces each attempt.
     async fn send_with<T>(
         &self,
         retry: Retry,
         repeat: Repeat,
         call: &Call<'_>,
-        read: impl Fn(CollectedResponse) -> Result<T, RequestFailure>,
+        read: impl Fn(HttpAnswer) -> Result<T, RequestFailure>,
     ) -> Result<T, RequestFailure> {
-        let read = &read;
-        self.attempts(retry, repeat, call.table, call.operation, || async move {
-            let body = (!call.body.is_empty()).then(|| Body::from(call.body.clone()));
-            let request = finalize_request(call.url.clone(), call.method, call.headers.clone(), body);
-            let unsent =
-                |_| RequestFailure::Unsent { reason: "the request cannot be written".to_owned(), passing: false };
-            let mut request = request.map_err(unsent)?;
-            let mut context = Context::new();
-            let answer = self.pipeline.send(context.insert(ServiceType::Table), &mut request).await;
-            let answer = CollectedResponse::from_response(answer.map_err(RequestFailure::of)?)
-                .await
-                .map_err(RequestFailure::of)?;
-            let status = u16::from(*answer.status());
-            Ok((status, read(answer)?))
-        })
-        .await
-    }
-
-    /// Calls `send` until it succeeds or no retry is allowed, and traces each attempt. An attempt returns its status
-    /// and its answer.
-    async fn attempts<T, F: Future<Output = Result<(u16, T), RequestFailure>>>(
-        &self,
-        retry: Retry,
-        repeat: Repeat,
-        table: &str,
-        operation: &'static str,
-        send: impl Fn() -> F,
-    ) -> Result<T, RequestFailure> {
-        let send = &send;
-        let attempts = retry.run(repeat, |attempt| async move {
-            if attempt > 1 {
+        let (table, operation, read) = (call.table, call.operation, &read);
+        let attempts = retry.run(repeat, |number| async move {
+            if number > 1 {
                 observe::retry();
             }
-            let begin = Instant::now();
-            let answer = send().await;
-            let is_slow = !MAY_TAKE_LONG.contains(&operation) && begin.elapsed() >= self.slow_after;
-            if is_slow || answer.as_ref().is_err_and(RequestFailure::is_overload) {
+            let (begin, at) = (Instant::now(), SystemTime::now());
+            let answer = self.transport.send(call.attempt()?).await;
+            let duration = begin.elapsed();
+            let is_slow = !MAY_TAKE_LONG.contains(&operation) && duration >= self.slow_after;
+            let is_throttled = answer.as_ref().is_err_and(RequestFailure::is_overload);
+            if is_slow || is_throttled {
                 self.overloads.fetch_add(1, Ordering::Relaxed);
             }
-            let status = answer.as_ref().map_or_else(RequestFailure::status, |(status, _)| Some(*status));
-            let failure = answer.as_ref().err().map(tracing::field::display);
-            debug!(table, operation, attempt, status, failure, duration = ?begin.elapsed());
-            Span::current().record("status", status);
-            answer.map(|(_, answer)| answer)
+            let (status, request) = match &answer {
+                Ok(answer) => (Some(answer.status), Some(&answer.request)),
+                Err(failure) => (failure.status(), failure.request.as_ref()),
+            };
+            #[cfg(feature = "metrics")]
+            metrics::Attempt {
+                operation,
+                status,
+                number,
+                is_throttled,
+                sent: call.request.body.len(),
+                received: answer.as_ref().map_or(0, |answer| answer.body.len()),
+                duration,
+            }
+            .record();
+            let failure = answer.as_ref().err().map(field::display);
+            let request_id = request.and_then(|request| request.service.as_deref());
+            let client_request_id = request.map(|request| request.client.as_str());
+            debug!(table, operation, attempt = number, status, failure, request_id, client_request_id, ?duration);
+            let span = Span::current();
+            span.record("status", status);
+            span.record("request_id", request_id);
+            span.record("client_request_id", client_request_id);
+            let answer = answer?;
+            if let Some(date) = answer.header(&DATE) {
+                self.clock.note(&date, at, SystemTime::now());
+            }
+            read(answer)
         });
-        attempts.instrument(debug_span!("table request", table, operation, status = Empty)).await
+        let span = debug_span!(
+            "table request",
+            table,
+            operation,
+            status = Empty,
+            request_id = Empty,
+            client_request_id = Empty
+        );
+        attempts.instrument(span).await
     }
 
     async fn create(&self, table: &str) -> Result<bool> {
         let operation = "create table";
-        let client = &self.tables.table_client(table);
-        let answer = self.attempts(self.retry, Repeat::Harmless, table, operation, || async move {
-            match client.create().await.map_err(RequestFailure::of) {
-                // The SDK requires members in the body that not every service sends. If it cannot read the answer, the
-                // table was created nevertheless.
-                Ok(_) | Err(RequestFailure::Unread) => Ok((201, true)),
-                Err(RequestFailure::Refused(refusal)) if refusal.code == "TableAlreadyExists" => {
-                    Ok((refusal.status, false))
-                }
-                Err(failure) => Err(failure),
-            }
-        });
-        answer.await.map_err(|failure| failure.into_error(table, operation))
+        let sent = async {
+            let mut headers = reading(operation::JSON);
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            headers.insert(http::PREFER, HeaderValue::from_static("return-no-content"));
+            let (url, body) = (parse(&self.endpoint.tables())?, serde_json::json!({ "TableName": table }).to_string());
+            let request = HttpRequest { method: Method::POST, url, headers, body: body.into() };
+            // A service that sends a body all the same has created the table, whatever the body is.
+            self.send(Repeat::Harmless, &Call { table, operation, request }, |_| Ok(true)).await
+        };
+        match sent.await {
+            Err(failure) if failure.is_refused(409, &["TableAlreadyExists"]) => Ok(false),
+            created => created.map_err(|failure| failure.into_error(table, operation)),
+        }
     }
 
     async fn delete(&self, table: &str) -> Result<bool> {
         let operation = "delete table";
-        let client = &self.tables.table_client(table);
-        // If a delete were repeated after a lost answer, it could delete a table that someone has created in the
-        // meantime.
-        let answer = self.attempts(self.retry, Repeat::Harmful, table, operation, || async move {
-            match client.delete().await.map_err(RequestFailure::of) {
-                Ok(_) => Ok((204, true)),
-                Err(RequestFailure::Refused(refusal))
-                    if refusal.status == 404
-                        && matches!(refusal.code.as_str(), "TableNotFound" | "ResourceNotFound") =>
-                {
-                    Ok((refusal.status, false))
-                }
-                Err(failure) => Err(failure),
-            }
-        });
-        answer.await.map_err(|failure| failure.into_write_error(table, operation, |_| None, ""))
+        let sent = async {
+            let (headers, url) = (reading(operation::JSON), parse(&self.endpoint.named_table(table))?);
+            let request = HttpRequest { method: Method::DELETE, url, headers, body: Bytes::new() };
+            // If a delete were repeated after a lost answer, it could delete a table that someone has created in the
+            // meantime.
+            self.send(Repeat::Harmful, &Call { table, operation, request }, |_| Ok(true)).await
+        };
+        match sent.await {
+            Err(failure) if failure.is_refused(404, &["TableNotFound", "ResourceNotFound"]) => Ok(false),
+            deleted => deleted.map_err(|failure| failure.into_write_error(table, operation, |_| None, "")),
+        }
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<String>> {
@@ -332,29 +348,35 @@ impl AzureBackend {
             if !prefix.is_empty() {
                 let from = format!("TableName ge {}", ValueRef::String(prefix));
                 let to = order::successor(prefix).map(|to| format!(" and TableName lt {}", ValueRef::String(&to)));
-                Filter::new(from + &to.unwrap_or_default()).append_to_url_query(&mut url);
+                url.query_pairs_mut().append_pair("$filter", &(from + &to.unwrap_or_default()));
             }
             if let Some(next) = next {
                 url.query_pairs_mut().append_pair("NextTableName", next);
             }
-            Ok(url)
+            Ok::<_, RequestFailure>(url)
         };
         let mut names = Vec::new();
         let (mut next, mut region): (Option<String>, _) = (None, None);
         loop {
             let call = |endpoint: &Endpoint| {
-                let headers = reading("application/json;odata=nometadata");
+                let headers = reading(operation::JSON);
                 let url = address(endpoint, next.as_deref())?;
-                Ok(Call { table, operation, method: Method::Get, url, headers, body: Bytes::new() })
+                Ok(Call {
+                    table,
+                    operation,
+                    request: HttpRequest { method: Method::GET, url, headers, body: Bytes::new() },
+                })
             };
             let answer = self.answer(region, call).await;
             let (answer, read_in) = answer.map_err(|failure| failure.into_error(table, operation))?;
             region = Some(read_in);
-            let read: Tables = serde_json::from_slice(answer.body())
-                .map_err(|problem| unreadable(table, operation, u16::from(*answer.status()), problem))?;
-            let token = answer.headers().get_optional_string(&CONTINUATION_TABLE);
+            let read: Tables = match serde_json::from_slice(&answer.body) {
+                Ok(read) => read,
+                Err(problem) => return Err(unreadable(table, operation, answer, problem)),
+            };
+            let token = answer.header(&CONTINUATION_TABLE);
             if token.is_some() && token == next {
-                return Err(unreadable(table, operation, u16::from(*answer.status()), TOKEN_REPEATED));
+                return Err(unreadable(table, operation, answer, TOKEN_REPEATED));
             }
             names.extend(read.value.into_iter().map(|table| table.name).filter(|name| name.starts_with(prefix)));
             next = token;
@@ -375,16 +397,14 @@ impl AzureBackend {
         let operation = "get";
         let call = |endpoint: &Endpoint| {
             let mut url = parse(&endpoint.row(table, partition_key, row_key))?;
-            select.map(selection).append_to_url_query(&mut url);
-            Ok(Call { table, operation, method: Method::Get, url, headers: reading(MINIMAL), body: Bytes::new() })
+            append_selection(&mut url, select);
+            Ok(Call::get(table, operation, url))
         };
         let answer = absent(self.answer(None, call).await);
         let Some((answer, _)) = answer.map_err(|failure| failure.into_error(table, operation))? else {
             return Ok(None);
         };
-        entity::read(answer.body())
-            .map(Some)
-            .map_err(|problem| unreadable(table, operation, u16::from(*answer.status()), problem))
+        entity::read(&answer.body).map(Some).map_err(|problem| unreadable(table, operation, answer, problem))
     }
 
     async fn read_page(&self, scan: &Scan, from: Option<&Continuation>) -> Result<Page> {
@@ -394,27 +414,29 @@ impl AzureBackend {
             let mut url = parse(&endpoint.rows(table))?;
             let filter = scan.odata();
             if !filter.is_empty() {
-                Filter::new(filter).append_to_url_query(&mut url);
+                url.query_pairs_mut().append_pair("$filter", &filter);
             }
-            scan.select.as_deref().map(selection).append_to_url_query(&mut url);
-            Top::new(scan.page).append_to_url_query(&mut url);
+            append_selection(&mut url, scan.select.as_deref());
+            url.query_pairs_mut().append_pair("$top", &scan.page.to_string());
             if let Some((_, token)) = continued {
                 url.query_pairs_mut().append_pair("NextPartitionKey", token);
             }
             if let Some(row_key) = from.and_then(|from| from.row_key.as_deref()) {
                 url.query_pairs_mut().append_pair("NextRowKey", row_key);
             }
-            Ok(Call { table, operation, method: Method::Get, url, headers: reading(MINIMAL), body: Bytes::new() })
+            Ok(Call::get(table, operation, url))
         };
         let answer = self.answer(continued.map(|(region, _)| region), call).await;
         let (answer, region) = answer.map_err(|failure| failure.into_error(table, operation))?;
-        let rows = entity::read_page(answer.body())
-            .map_err(|problem| unreadable(table, operation, u16::from(*answer.status()), problem))?;
-        let header = |name| answer.headers().get_optional_string(&name);
-        let next = header(CONTINUATION_PARTITION)
-            .map(|token| Continuation { partition_key: region.mark(token), row_key: header(CONTINUATION_ROW) });
+        let rows = match entity::read_page(&answer.body) {
+            Ok(rows) => rows,
+            Err(problem) => return Err(unreadable(table, operation, answer, problem)),
+        };
+        let next = answer
+            .header(&CONTINUATION_PARTITION)
+            .map(|token| Continuation { partition_key: region.mark(token), row_key: answer.header(&CONTINUATION_ROW) });
         if next.is_some() && next.as_ref() == from {
-            return Err(unreadable(table, operation, u16::from(*answer.status()), TOKEN_REPEATED));
+            return Err(unreadable(table, operation, answer, TOKEN_REPEATED));
         }
         Ok(Page { rows, next })
     }
@@ -437,9 +459,7 @@ impl AzureBackend {
         if let Some(properties) = operation.action.properties() {
             entity::write(&mut body, texts, &group.partition_key, &operation.row_key, properties);
         }
-        let call = Call {
-            table: &group.table,
-            operation: group.name(),
+        let request = HttpRequest {
             method: operation::method(&operation.action),
             url: parse(&match operation::address(&operation.action) {
                 Address::Table => self.endpoint.table(&group.table),
@@ -448,31 +468,67 @@ impl AzureBackend {
             headers: operation::headers(&operation.action),
             body: body.into(),
         };
+        let call = Call { table: &group.table, operation: group.name(), request };
         let deleted = operation.action.properties().is_none();
-        self.send(Repeat::Harmful, &call, |answer| match answer.headers().get_optional_str(&headers::ETAG) {
-            _ if deleted => Ok(vec![None]),
-            Some(etag) => match etag.parse() {
-                Ok(etag) => Ok(vec![Some(etag)]),
-                Err(_) => Err(RequestFailure::Lost("the answer's ETag is malformed".to_owned())),
-            },
-            None => Err(RequestFailure::Lost("the answer has no ETag".to_owned())),
+        self.send(Repeat::Harmful, &call, |answer| {
+            let problem = match answer.headers.get(ETAG).map(|etag| http::text(etag).parse()) {
+                _ if deleted => return Ok(vec![None]),
+                Some(Ok(etag)) => return Ok(vec![Some(etag)]),
+                Some(Err(_)) => "the answer's ETag is malformed",
+                None => "the answer has no ETag",
+            };
+            Err(answer.failed(Problem::Lost(problem.to_owned())))
         })
         .await
     }
 
     async fn write_batch(&self, group: &Group, batch: Batch) -> Result<Vec<Option<ETag>>, RequestFailure> {
-        let mut headers = reading("application/json");
-        headers.insert(headers::CONTENT_TYPE, HeaderValue::from(batch.content_type));
-        let call = Call {
-            table: &group.table,
-            operation: group.name(),
-            method: Method::Post,
-            url: parse(&self.endpoint.batch())?,
-            headers,
-            body: batch.body.into(),
+        let mut headers = reading(HeaderValue::from_static("application/json"));
+        headers.insert(CONTENT_TYPE, batch.content_type);
+        let url = parse(&self.endpoint.batch())?;
+        let request = HttpRequest { method: Method::POST, url, headers, body: batch.body.into() };
+        let call = Call { table: &group.table, operation: group.name(), request };
+        let read = |answer: HttpAnswer| {
+            let read = batch::read(batch::content_type(&answer.headers), &answer.body, group);
+            read.map_err(|problem| answer.failed(problem))
         };
-        let read = |answer: CollectedResponse| batch::read(batch::content_type(answer.headers()), answer.body(), group);
         self.send(Repeat::Harmful, &call, read).await
+    }
+
+    /// Asks the secondary region for the state of its copy.
+    async fn statistics(&self) -> Result<Option<Replication>> {
+        let (table, operation) = ("", "read of the statistics");
+        let Some(secondary) = &self.secondary else { return Ok(None) };
+        let sent = async {
+            let call = Call::get(table, operation, parse(&secondary.endpoint.statistics())?);
+            self.send_with(Retry { attempts: 1, ..self.retry }, Repeat::Harmless, &call, Ok).await
+        };
+        let answer = sent.await.map_err(|failure| failure.into_error(table, operation))?;
+        let Some(status) = failure::element_of(&answer.body, "Status") else {
+            return Err(unreadable(table, operation, answer, "it has no `Status`"));
+        };
+        let last_sync = failure::element_of(&answer.body, "LastSyncTime");
+        let last_sync = last_sync.and_then(|time| httpdate::parse_http_date(&time).ok());
+        let now = super::Clock::wall(&*self.clock).to_system();
+        let lag = now.zip(last_sync).map(|(now, then)| now.duration_since(then).unwrap_or_default());
+        Ok(Some(Replication::new(status, last_sync, lag)))
+    }
+}
+
+impl<'a> Call<'a> {
+    fn get(table: &'a str, operation: &'static str, url: Url) -> Self {
+        let request = HttpRequest { method: Method::GET, url, headers: reading(MINIMAL), body: Bytes::new() };
+        Self { table, operation, request }
+    }
+
+    /// Returns the request of an attempt, with an identifier of its own.
+    fn attempt(&self) -> Result<HttpRequest, RequestFailure> {
+        let unsent = |reason: String| RequestFailure::from(Problem::Unsent { reason, passing: false });
+        let id = Guid::random().map_err(|error| unsent(format!("no random bytes: {error}")))?;
+        let id = HeaderValue::from_str(&id.to_string()).map_err(|error| unsent(error.to_string()))?;
+        let mut request = self.request.clone();
+        request.headers.insert(CLIENT_REQUEST_ID, id);
+        Ok(request)
     }
 }
 
@@ -483,34 +539,36 @@ const MAY_TAKE_LONG: [&str; 4] = ["query", "list tables", "create table", "delet
 /// Problem of an answer whose continuation token does not advance. A scan that continued there would never end.
 const TOKEN_REPEATED: &str = "its continuation token is the one that was sent, so the scan does not advance";
 
-const MINIMAL: &str = "application/json;odata=minimalmetadata";
+const MINIMAL: HeaderValue = HeaderValue::from_static("application/json;odata=minimalmetadata");
 
 /// Returns the headers of a request for JSON of this kind.
-fn reading(accept: &'static str) -> Headers {
-    let mut all = Headers::new();
-    all.insert(headers::ACCEPT, HeaderValue::from_static(accept));
-    all.insert(operation::DATA_SERVICE_VERSION, operation::VERSION_3);
+fn reading(accept: HeaderValue) -> HeaderMap {
+    let mut all = HeaderMap::with_capacity(8);
+    all.insert(ACCEPT, accept);
+    all.insert(DATA_SERVICE_VERSION, operation::VERSION_3);
     all
 }
 
-/// Returns the selection of these properties, plus the keys and the time stamp, which every row needs.
-fn selection(properties: &[&'static str]) -> Select {
-    let mut select = "PartitionKey,RowKey,Timestamp".to_owned();
-    for property in properties {
-        select.push(',');
-        select.push_str(property);
+/// Asks for these properties, plus the keys and the time stamp, which every row needs; for all of them if there is no
+/// selection.
+fn append_selection(url: &mut Url, selection: Option<&[&'static str]>) {
+    if let Some(properties) = selection {
+        let all = [&["PartitionKey", "RowKey", "Timestamp"], properties].concat().join(",");
+        url.query_pairs_mut().append_pair("$select", &all);
     }
-    Select::new(select)
 }
 
 fn parse(url: &str) -> Result<Url, RequestFailure> {
-    Url::parse(url)
-        .map_err(|problem| RequestFailure::Unsent { reason: format!("not an address: {problem}"), passing: false })
+    Url::parse(url).map_err(|problem| {
+        let reason = format!("not an address: {problem}");
+        Problem::Unsent { reason, passing: false }.into()
+    })
 }
 
 impl Backend for AzureBackend {
     fn describe(&self) -> Description<'_> {
-        Description { overloads: self.overloads.load(Ordering::Relaxed), ..Description::new("azure.tables") }
+        let (overloads, clock) = (self.overloads.load(Ordering::Relaxed), &*self.clock);
+        Description { overloads, clock, service: Some(self), ..Description::new("azure.tables") }
     }
 
     fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>>> {
@@ -552,5 +610,19 @@ impl Backend for AzureBackend {
             }
             (StoreView::SecondaryReads, None) | (StoreView::Snapshot, _) => None,
         })
+    }
+}
+
+impl RemoteService for AzureBackend {
+    fn clock_difference(&self) -> Option<i64> {
+        self.clock.difference()
+    }
+
+    fn replication(&self) -> BoxFuture<'_, Result<Option<Replication>>> {
+        Box::pin(self.statistics())
+    }
+
+    fn sign(&self, grant: &Grant<'_>) -> Result<Sas> {
+        sas::sign(self.credential.signing_key()?, self.endpoint.protocols(), grant)
     }
 }

@@ -264,11 +264,11 @@ impl StoreFailure {
             RowId { table: table.to_owned(), partition_key, row_key }
         };
         match self {
-            Self::NoTable { .. } => Error::TableNotFound(table.to_owned()),
+            Self::NoTable { .. } => Error::TableNotFound(table.to_owned().into()),
             Self::Refused { why, .. } => match why {
-                StoreRefusal::AlreadyExists => Error::AlreadyExists(Box::new(row())),
-                StoreRefusal::NotFound => Error::NotFound(Box::new(row())),
-                StoreRefusal::ConditionNotMet => Error::ConditionNotMet(Box::new(row())),
+                StoreRefusal::AlreadyExists => Error::AlreadyExists(row().into()),
+                StoreRefusal::NotFound => Error::NotFound(row().into()),
+                StoreRefusal::ConditionNotMet => Error::ConditionNotMet(row().into()),
                 StoreRefusal::Damaged(damage) => Error::Damaged { row: Box::new(row()), damage },
                 StoreRefusal::Limit(error) => *error,
             },
@@ -278,6 +278,7 @@ impl StoreFailure {
                 row: row(),
                 reason: reason.to_string(),
                 now: RowNow::Unread("the store has to be opened again".to_owned()),
+                request: None,
             })),
         }
     }

@@ -203,10 +203,9 @@ async fn write(backend: Arc<Client>, writes: Vec<WaitingWrite>) {
 
 /// Returns the position of the write whose row the error names.
 fn failed(part: &[WaitingWrite], error: &Error) -> Option<usize> {
-    let row = match error {
-        Error::AlreadyExists(row) | Error::NotFound(row) | Error::ConditionNotMet(row) | Error::Damaged { row, .. } => {
-            row
-        }
+    let row: &RowId = match error {
+        Error::AlreadyExists(row) | Error::NotFound(row) | Error::ConditionNotMet(row) => row,
+        Error::Damaged { row, .. } => row,
         Error::Limit(limit) => limit.row.as_ref()?,
         _ => return None,
     };
@@ -220,13 +219,15 @@ fn repeated(error: &Error, group: &Group) -> Option<Error> {
         Error::OutcomeUnknown(error) => {
             let row_key = group.operations.first().map(|operation| operation.row_key.clone()).unwrap_or_default();
             let row = RowId { table: group.table.to_string(), partition_key: group.partition_key.clone(), row_key };
-            Box::new(OutcomeUnknownError::new(group.name(), row, error.reason.clone())).into()
+            let request = error.request.clone();
+            let error = OutcomeUnknownError::new(group.name(), row, error.reason.clone());
+            Box::new(OutcomeUnknownError { request, ..error }).into()
         }
         Error::TableNotFound(table) => Error::TableNotFound(table.clone()),
         Error::TableBeingDeleted(table) => Error::TableBeingDeleted(table.clone()),
         Error::Service(error) => Error::Service(error.clone()),
-        Error::NoAnswer { table, operation, reason } => {
-            Error::NoAnswer { table: table.clone(), operation, reason: reason.clone() }
+        Error::NoAnswer { table, operation, reason, request } => {
+            Error::NoAnswer { table: table.clone(), operation, reason: reason.clone(), request: request.clone() }
         }
         Error::Store(error) => Error::Store(error.to_string().into()),
         _ => return None,

@@ -55,7 +55,7 @@ impl PositionedWrite {
 
     /// Returns the failure of an insert whose row already exists.
     fn exists(&self) -> BulkFailure {
-        let error = self.write.row_id().map_or_else(|error| error, |row| Error::AlreadyExists(Box::new(row)));
+        let error = self.write.row_id().map_or_else(|error| error, |row| Error::AlreadyExists(row.into()));
         self.failed(&Arc::new(error))
     }
 }
@@ -257,12 +257,13 @@ async fn lost(part: &[PositionedWrite], error: OutcomeUnknownError) -> Vec<BulkF
     let is_answered = !matches!(error.now, RowNow::Unread(_));
     let mut failures: Vec<BoxFuture<'_, BulkFailure>> = Vec::with_capacity(part.len());
     for entry in part {
-        let OutcomeUnknownError { operation, row, reason, now } = &error;
+        let error = &error;
         failures.push(Box::pin(async move {
             let BegunWrite { write, entity } = &entry.write;
             let own = write.row_id(&entity.keys);
-            let now = if is_answered && own != *row { write.row_now(&entity.keys).await } else { now.clone() };
-            let error = OutcomeUnknownError { operation, row: own, reason: reason.clone(), now };
+            let is_read = !is_answered || own == error.row;
+            let now = if is_read { error.now.clone() } else { write.row_now(&entity.keys).await };
+            let error = OutcomeUnknownError { row: own, now, ..error.clone() };
             entry.failed(&Arc::new(Box::new(error).into()))
         }));
     }
@@ -271,10 +272,9 @@ async fn lost(part: &[PositionedWrite], error: OutcomeUnknownError) -> Vec<BulkF
 
 /// Returns the position of the write at which a transaction failed.
 fn failed_write(part: &[PositionedWrite], error: &Error) -> Option<usize> {
-    let row = match error {
-        Error::AlreadyExists(row) | Error::ConditionNotMet(row) | Error::NotFound(row) | Error::Damaged { row, .. } => {
-            row
-        }
+    let row: &RowId = match error {
+        Error::AlreadyExists(row) | Error::ConditionNotMet(row) | Error::NotFound(row) => row,
+        Error::Damaged { row, .. } => row,
         Error::UniqueViolation(violation) => &violation.entity,
         // The stored row has another key than its fields.
         Error::Key(error) => error.row.as_ref()?,

@@ -138,7 +138,7 @@ impl<'a> Comparison<'a> {
             let is_own = |table: &String| is_table_of(table, layout.table, layout.slice.is_some());
             let is_deleted = |record: &ReadRecord| record.facts.dropping.iter().any(is_own);
             if self.catalog.records.iter().any(is_deleted) {
-                return Err(Error::TableBeingDeleted(layout.table.to_owned()));
+                return Err(Error::TableBeingDeleted(layout.table.to_owned().into()));
             }
         }
         Ok(())

@@ -69,7 +69,7 @@ impl Write {
             match self.send(&group).await? {
                 WriteAnswer::Done(etag) => return etag.ok_or_else(|| self.no_etag("upsert", &row.keys)),
                 WriteAnswer::LostRace(error) => return Err(error),
-                WriteAnswer::Lost(error) => self.pause(&mut delays, self.no_answer(error.reason)).await?,
+                WriteAnswer::Lost(error) => self.pause(&mut delays, self.no_answer(*error)).await?,
             }
         }
     }
@@ -105,7 +105,7 @@ impl Write {
                 return Ok(etag);
             }
             let error = match answer.lost() {
-                Some(reason) => self.no_answer(reason),
+                Some(lost) => self.no_answer(*lost),
                 None => self.lost_race(entity, precondition),
             };
             self.pause(&mut delays, error).await?;
@@ -115,7 +115,7 @@ impl Write {
     /// Returns the error of a write that lost too many races. It names the entity that the caller writes, never an index
     /// row.
     fn lost_race(&self, entity: &RowKeys, precondition: Precondition<'_>) -> Error {
-        let row = Box::new(self.row_id(entity));
+        let row = self.row_id(entity).into();
         match precondition {
             Precondition::Pending => Error::Aborted(row),
             Precondition::Version(_) => Error::ConditionNotMet(row),

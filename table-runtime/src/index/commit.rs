@@ -53,7 +53,7 @@ pub(crate) async fn commit(planned: &[Planned<'_>], in_the_way: InTheWay) -> Res
         let failed = match leases.execute(first, &groups).await {
             Ok(etags) => return Ok(left(planned, &positions, &etags)),
             Err(FailedGroup { error: Error::OutcomeUnknown(error), .. }) => {
-                return lost::resolve(first, planned, &groups, &leases, error.reason).await;
+                return lost::resolve(first, planned, &groups, &leases, *error).await;
             }
             Err(failed) => failed,
         };
@@ -168,8 +168,8 @@ async fn outdated(planned: &[Planned<'_>]) -> Result<Option<Error>> {
         let Some(etag) = entity.version() else { continue };
         let row = entity.row_id();
         match entity.write.get(&row.table, entity.keys).await? {
-            None => return Ok(Some(Error::NotFound(Box::new(row)))),
-            Some(found) if found.etag != *etag => return Ok(Some(Error::ConditionNotMet(Box::new(row)))),
+            None => return Ok(Some(Error::NotFound(row.into()))),
+            Some(found) if found.etag != *etag => return Ok(Some(Error::ConditionNotMet(row.into()))),
             Some(_) => {}
         }
     }

@@ -186,7 +186,7 @@ impl BegunWrite {
             return Ok(None);
         }
         let must_exist = needs == Needs::Version || verb.deletes();
-        let row = || Ok::<_, Error>(Box::new(self.row_id()?));
+        let row = || Ok::<_, Error>(self.row_id()?.into());
         match self.write.occupant(keys).await? {
             Occupant::Entity(found) if !must_exist || found.pending.is_none() => {
                 if expected.as_ref().is_some_and(|expected| found.row.etag != *expected) {

@@ -115,6 +115,7 @@ impl BegunWrite {
         }
         let (row, reason) = (self.write.row_id(&self.entity.keys), "its ETag is not known".to_owned());
         let now = self.write.row_now(&self.entity.keys).await;
-        Err(Box::new(OutcomeUnknownError { operation: self.entity.verb.name(), row, reason, now }).into())
+        let error = OutcomeUnknownError::new(self.entity.verb.name(), row, reason);
+        Err(Box::new(OutcomeUnknownError { now, ..error }).into())
     }
 }

@@ -127,7 +127,7 @@ async fn execute_in_slice(backend: &Client, layout: &LayoutInfo, group: &Group) 
     let is_new = |action: &Action| matches!(action, Action::Insert(_) | Action::Upsert(_));
     if let Some(operation) = group.operations.iter().find(|operation| !is_new(&operation.action)) {
         let (table, partition_key) = (group.table.to_string(), group.partition_key.clone());
-        return Err(Error::NotFound(Box::new(RowId { table, partition_key, row_key: operation.row_key.clone() })));
+        return Err(Error::NotFound(RowId { table, partition_key, row_key: operation.row_key.clone() }.into()));
     }
     backend.create_table(&group.table).await?;
     backend.execute(group).await

@@ -19,7 +19,7 @@ pub(super) async fn resolve(
     planned: &[Planned<'_>],
     groups: &[Group],
     leases: &HeldLeases,
-    reason: String,
+    lost: OutcomeUnknownError,
 ) -> Result<Vec<Option<ETag>>> {
     let found = first.write.row_now(first.keys).await;
     let others = planned.get(1..).unwrap_or_default();
@@ -33,10 +33,11 @@ pub(super) async fn resolve(
     let mut proofs = vec![first.proof(&found)];
     proofs.extend(pacing::concurrently(reads).await?);
     if proofs.iter().all(|proof| matches!(proof, Proof::None)) {
-        return Err(unknown(first, planned, groups, (reason, found)));
+        return Err(unknown(first, planned, groups, OutcomeUnknownError { now: found, ..lost }));
     }
     if let Err(reason) = leases.renewed(first).await {
-        return Err(unknown(first, planned, groups, (format!("it was applied, and {reason}"), found)));
+        let reason = format!("it was applied, and {reason}");
+        return Err(unknown(first, planned, groups, OutcomeUnknownError { reason, now: found, ..lost }));
     }
     let etag = |proof| if let Proof::Version(etag) = proof { Some(etag) } else { None };
     Ok(proofs.into_iter().map(etag).collect())
@@ -44,14 +45,14 @@ pub(super) async fn resolve(
 
 /// Returns the error of a transaction that may have been applied.
 #[cold]
-fn unknown(first: &Planned<'_>, planned: &[Planned<'_>], groups: &[Group], (reason, found): (String, RowNow)) -> Error {
+fn unknown(first: &Planned<'_>, planned: &[Planned<'_>], groups: &[Group], lost: OutcomeUnknownError) -> Error {
     let row = first.row_id();
     let operation = match (planned, groups) {
         ([_], _) => first.action.name(),
         (_, [group]) => group.name(),
         _ => "transaction",
     };
-    Box::new(OutcomeUnknownError { operation, row, reason, now: found }).into()
+    Box::new(OutcomeUnknownError { operation, row, ..lost }).into()
 }
 
 /// What a row proves about a write whose answer was lost.

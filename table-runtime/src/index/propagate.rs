@@ -94,7 +94,7 @@ impl Write {
                 return Ok(());
             }
             wrote = written_keys(&copies);
-            self.pause(&mut delays, Error::ConditionNotMet(Box::new(self.row_id(keys)))).await?;
+            self.pause(&mut delays, Error::ConditionNotMet(self.row_id(keys).into())).await?;
         }
     }
 

@@ -92,7 +92,7 @@ impl Planned<'_> {
         written: Vec<WrittenRow>,
     ) -> Result<Committed> {
         let Self { write, keys, .. } = self;
-        let aborted = || Error::Aborted(Box::new(write.row_id(keys)));
+        let aborted = || Error::Aborted(write.row_id(keys).into());
         let (mut read, mut unknown) = (None, None);
         let mut delays = pacing::delays();
         let error = loop {
@@ -157,7 +157,7 @@ impl Write {
                 existing => {
                     if !self.make_way(keys, existing).await? {
                         let is_lost = matches!(error, Error::OutcomeUnknown(_));
-                        return Err(if is_lost { Error::AlreadyExists(Box::new(self.row_id(keys))) } else { error });
+                        return Err(if is_lost { Error::AlreadyExists(self.row_id(keys).into()) } else { error });
                     }
                 }
             }

@@ -60,9 +60,9 @@ impl WriteAnswer {
         matches!(self, Self::Done(_) | Self::LostRace(Error::NotFound(_)))
     }
 
-    /// Returns the reason why the answer was lost, if it was.
-    pub(crate) fn lost(self) -> Option<String> {
-        if let Self::Lost(error) = self { Some(error.reason) } else { None }
+    /// Returns the error of a lost answer, if it was lost.
+    pub(crate) fn lost(self) -> Option<Box<OutcomeUnknownError>> {
+        if let Self::Lost(error) = self { Some(error) } else { None }
     }
 }
 
@@ -372,8 +372,11 @@ impl Write {
     }
 
     /// Returns the error of an entity that was not written, because the answers about its index rows were lost.
-    pub(crate) fn no_answer(&self, reason: String) -> Error {
-        Error::NoAnswer { table: self.schema.table().to_owned(), operation: "write of an index row", reason }
+    pub(crate) fn no_answer(&self, lost: OutcomeUnknownError) -> Error {
+        let OutcomeUnknownError { reason, request, .. } = lost;
+        let (table, operation, request) =
+            (self.schema.table().to_owned(), "write of an index row", request.map(Box::new));
+        Error::NoAnswer { table, operation, reason, request }
     }
 
     /// Returns the error of a write whose answer has no ETag.

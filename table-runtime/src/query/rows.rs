@@ -50,7 +50,7 @@ use crate::{
 /// entity that is gone, or no longer has the value, is skipped, and does not count for `take` and `page`.
 #[must_use = "a query does nothing until it is run, with `all`, `first`, `stream`, `page` or `count`"]
 pub struct Rows<V, P = Done, A = cost::Range> {
-    plan: Plan,
+    pub(super) plan: Plan,
     types: PhantomData<fn() -> (V, P, A)>,
 }
 

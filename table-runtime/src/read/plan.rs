@@ -394,6 +394,33 @@ impl Plan {
         (self.partition.as_str(), self.row.as_str())
     }
 
+    /// Returns the partition that the query reads as a whole; `None` if it reads the whole table.
+    ///
+    /// # Errors
+    /// Returns [`Error::Query`] for any other query, with the reason why a shared access signature cannot allow it.
+    pub(crate) fn granted(&self, reached: Reached) -> Result<Option<&str>> {
+        let reason = if self.layout().index.is_some() {
+            "a query of an index also reads entities by their own keys: sign the partition of the entities, `by_key`"
+        } else if self.layout().slice.is_some() {
+            "each slice is a table of its own"
+        } else if self.row_parts > 0 || self.range.is_some() {
+            "a signature covers whole partitions, because the end of its range of row keys is part of the range"
+        } else if self.filter.is_some() || self.take.is_some() || self.select.is_some() {
+            "a signature covers whole rows of a whole partition, without a filter, a limit or a projection"
+        } else {
+            match (self.problem(), reached) {
+                (Some(error), _) => return Err(error),
+                (None, Reached::One) => return Ok(Some(self.partition.as_str())),
+                (None, Reached::All) => return Ok(None),
+                (None, Reached::Buckets(_) | Reached::Range) => {
+                    "a signature covers one partition or the whole table, and the query reads several partitions"
+                }
+            }
+        };
+        let (table, layout) = (self.layout().table.to_owned(), self.layout().name);
+        Err(Box::new(QueryError { table, layout, problem: format!("no shared access signature: {reason}") }).into())
+    }
+
     /// Returns the layout. It is part of a cursor's hash: the same query over a changed layout is another query.
     pub(crate) fn layout(&self) -> &'static LayoutInfo {
         &self.entity.layouts[self.layout_number]

@@ -194,7 +194,7 @@ impl<B: Backend> Faulty<B> {
 }
 
 fn no_answer(table: &str, operation: &'static str) -> Error {
-    Error::NoAnswer { table: table.to_owned(), operation, reason: "the test made it fail".to_owned() }
+    Error::NoAnswer { table: table.to_owned(), operation, reason: "the test made it fail".to_owned(), request: None }
 }
 
 impl<B: Backend> Backend for Faulty<B> {

@@ -139,7 +139,7 @@ impl RowReader {
             if found.is_none() {
                 found = reader.backend.list_tables("").await?.into_iter().find(is_named);
             }
-            reader.tables.push_back(found.ok_or(Error::TableNotFound(table))?);
+            reader.tables.push_back(found.ok_or(Error::TableNotFound(table.into()))?);
             return Ok(reader);
         }
         let mut names = reader.backend.list_tables("").await?;

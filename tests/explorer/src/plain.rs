@@ -174,7 +174,7 @@ impl State {
     }
 
     fn table(&self, table: &str) -> Result<&Table> {
-        self.tables.get(&table.to_ascii_lowercase()).ok_or_else(|| Error::TableNotFound(table.to_owned()))
+        self.tables.get(&table.to_ascii_lowercase()).ok_or_else(|| Error::TableNotFound(table.to_owned().into()))
     }
 
     fn create_table(&mut self, table: &str) -> bool {
@@ -251,7 +251,7 @@ impl State {
 fn leave(group: &Group, operation: &Operation, row: Option<&Stored>) -> Result<Option<Properties>> {
     let id = || {
         let (table, partition_key) = (group.table.to_string(), group.partition_key.clone());
-        Box::new(RowId { table, partition_key, row_key: operation.row_key.clone() })
+        RowId { table, partition_key, row_key: operation.row_key.clone() }.into()
     };
     let existing = |condition: &IfMatch| match (row, condition) {
         (None, _) => Err(Error::NotFound(id())),

@@ -1,8 +1,18 @@
 //! The Azure backend: on a scripted server, on Azurite and on a live account.
 
 mod azurite_launcher;
+mod dependencies;
+mod operator;
 mod orders;
+#[path = "protocol.rs"]
 mod protocol;
+#[allow(clippy::duplicate_mod, reason = "the same tests with another transport")]
+#[path = "protocol.rs"]
+mod protocol_of_sdk;
+mod sdk;
 mod service;
 mod service_answers;
 mod throttling;
+mod tls;
+#[path = "protocol/tokens.rs"]
+mod tokens;

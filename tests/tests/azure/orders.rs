@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use reqwest::{Client, Method, Response, StatusCode, header};
 use serde_json::{Value, json};
-use table_runtime::Tables;
+use table_runtime::{Tables, backend::AzureBuilder};
 use tests::{
     azurite,
     stores::{Kind, Store},
@@ -34,7 +34,7 @@ impl Service {
         let served = tokio::spawn(example::serve(tables, listener, async {
             stopped.await.ok();
         }));
-        Ok(Self { client: Client::new(), address, stop, served })
+        Ok(Self { client: AzureBuilder::http_client_builder()?.build()?, address, stop, served })
     }
 
     async fn send(&self, method: Method, path: &str, etag: Option<&str>, body: Option<Value>) -> Result<Response> {

@@ -21,7 +21,7 @@ pub(crate) fn trials(kinds: &[Kind]) -> impl Iterator<Item = Trial> {
 }
 
 fn trial(case: &'static Case, kind: Kind) -> Trial {
-    let is_off = kind == Kind::Azurite && NOT_ON_AZURITE.iter().any(|(name, _)| *name == case.name());
+    let is_off = kind.is_azurite() && NOT_ON_AZURITE.iter().any(|(name, _)| *name == case.name());
     let name = format!("backend::{}::{kind:?}", case.name()).to_lowercase();
     let test = move || run(case, kind).map_err(|error| format!("{error:#}").into());
     Trial::test(name, test).with_ignored_flag(kind.off().is_some() || is_off)

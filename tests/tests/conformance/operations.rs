@@ -142,7 +142,7 @@ fn is(event: &Fields, expected: &[(&str, &str)]) {
 
 async fn each_operation_is_one_span_with_its_numbers(store: &Store) -> Result<()> {
     let (tables, seen) = (pets(store).await?, Traced::default());
-    let system = if matches!(store.kind, Kind::Azurite | Kind::Live) { "azure.tables" } else { "redb" };
+    let system = if store.kind.is_service() { "azure.tables" } else { "redb" };
     let run = async || {
         let marcus = || Pet::by_key("Marcus");
         Pet::key("Marcus", 3).get(tables).await?;

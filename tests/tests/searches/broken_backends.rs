@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, ops::Bound, sync::Arc};
 
 use table_runtime::{
-    ETag, Error, Properties, Result, Row, RowRef, Ticks, ValueRef,
+    ETag, Error, Properties, Result, Row, RowId, RowRef, Ticks, ValueRef,
     backend::{
         Action, Backend, BackendExt, BoxFuture, Checks, Continuation, Description, FailedGroup, Group, IfMatch,
         KeyRange, Operation, Page, Partitions, Reach, ReadRequest, ReadTarget, Reader, Scan, StoreView, TableRequest,
@@ -161,9 +161,9 @@ impl Broken {
             Ok(etags) if self.is(Bug::KeepsTheETag) => {
                 Ok(etags.into_iter().map(|etag| etag.map(|_| Ticks::MAX.into())).collect())
             }
-            Err(Error::AlreadyExists(mut row)) if self.is(Bug::NamesTheFirstOperation) => {
-                row.row_key.clone_from(&group.operations[0].row_key);
-                Err(Error::AlreadyExists(row))
+            Err(Error::AlreadyExists(row)) if self.is(Bug::NamesTheFirstOperation) => {
+                let row_key = group.operations[0].row_key.clone();
+                Err(Error::AlreadyExists(RowId { row_key, ..row.into_inner() }.into()))
             }
             answer => answer,
         }

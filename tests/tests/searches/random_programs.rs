@@ -196,7 +196,7 @@ impl<S: Subject> Driver<'_, S> {
     async fn look(&mut self, operation: Option<usize>) -> Result<()> {
         let state = state::<S>(&self.direct).await?;
         self.shared.history.borrow_mut().after(operation, state)?;
-        let percent = if self.store.kind == Kind::Azurite { 2 } else { 10 };
+        let percent = if self.store.kind.is_azurite() { 2 } else { 10 };
         if self.random.chance(percent) {
             let state = self.shared.history.borrow().state().clone();
             agrees::<S>(&self.direct, &state).await.context("between two requests")?;

@@ -2,20 +2,21 @@
 
 use std::{fmt, io::Write};
 
-use azure_core::headers::{self, HeaderName, HeaderValue, Headers};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
 use super::{
     azurite,
     endpoint::Endpoint,
     entity,
-    failure::{Refusal, RequestFailure},
+    failure::{Problem, Refusal},
+    http,
     operation::{self, Address},
 };
-use crate::{ETag, Guid, LimitError, Result, backend::Group, limits};
+use crate::{ETag, Error, Guid, LimitError, Result, backend::Group, limits};
 
 /// The request of a transaction.
 pub(super) struct Batch {
-    pub(super) content_type: String,
+    pub(super) content_type: HeaderValue,
     pub(super) body: Vec<u8>,
 }
 
@@ -39,8 +40,8 @@ impl Batch {
                 Address::Row => endpoint.row(&group.table, &group.partition_key, &one.row_key),
             };
             line(&mut body, format_args!("{} {address} HTTP/1.1", operation::method(&one.action)));
-            for (name, value) in operation::headers(&one.action).iter() {
-                line(&mut body, format_args!("{}: {}", name.as_str(), value.as_str()));
+            for (name, value) in &operation::headers(&one.action) {
+                line(&mut body, format_args!("{name}: {}", http::text(value)));
             }
             line(&mut body, format_args!(""));
             if let Some(properties) = one.action.properties() {
@@ -59,7 +60,8 @@ impl Batch {
             })
             .into());
         }
-        Ok(Self { content_type: format!("multipart/mixed; boundary={batch}"), body })
+        let content_type = HeaderValue::from_str(&format!("multipart/mixed; boundary={batch}"));
+        Ok(Self { content_type: content_type.map_err(|error| Error::Configuration(error.to_string()))?, body })
     }
 }
 
@@ -73,8 +75,8 @@ fn line(body: &mut Vec<u8>, text: fmt::Arguments<'_>) {
 ///
 /// Reads strictly, because an answer that is truncated, or that describes other operations than were requested, proves
 /// nothing.
-pub(super) fn read(content_type: &str, body: &[u8], group: &Group) -> Result<Vec<Option<ETag>>, RequestFailure> {
-    let lost = |what: &str| RequestFailure::Lost(format!("the transaction's answer cannot be read: {what}"));
+pub(super) fn read(content_type: &str, body: &[u8], group: &Group) -> Result<Vec<Option<ETag>>, Problem> {
+    let lost = |what: &str| Problem::Lost(format!("the transaction's answer cannot be read: {what}"));
     let text = std::str::from_utf8(body).map_err(|_| lost("it is not UTF-8"))?;
     let outer = boundary(content_type).ok_or_else(|| lost("no boundary"))?;
     let outer = parts(text, outer).ok_or_else(|| lost("its end is missing"))?;
@@ -89,11 +91,13 @@ pub(super) fn read(content_type: &str, body: &[u8], group: &Group) -> Result<Vec
     let answers = answers.collect::<Result<Vec<_>, _>>()?;
     if let Some(BatchAnswer { status, head, body }) = answers.iter().find(|answer| !(200..300).contains(&answer.status))
     {
-        let mut headers = Headers::new();
+        let mut headers = HeaderMap::new();
         for (name, value) in fields(head) {
-            headers.insert(HeaderName::from(name.to_ascii_lowercase()), HeaderValue::from(value.to_owned()));
+            if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value)) {
+                headers.insert(name, value);
+            }
         }
-        return Err(RequestFailure::Refused(Refusal::read(*status, &headers, body.trim().as_bytes())));
+        return Err(Problem::Refused(Refusal::read(*status, &headers, body.trim().as_bytes())));
     }
     if answers.len() != group.operations.len() {
         return Err(lost("it describes more or fewer operations than were requested"));
@@ -179,6 +183,6 @@ fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// Returns the content type of an answer.
-pub(super) fn content_type(headers: &Headers) -> &str {
-    headers.get_optional_str(&headers::CONTENT_TYPE).unwrap_or_default()
+pub(super) fn content_type(headers: &HeaderMap) -> &str {
+    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }

@@ -2,19 +2,21 @@
 
 use std::{error, fmt, future::Future, sync::Arc, time::Duration};
 
-use azure_core::{ClientOptions, RetryOptions, TransportOptions, auth::Secret};
-use azure_data_tables::clients::TableServiceClientBuilder;
-use azure_storage::{CloudLocation, clients::new_pipeline_from_options};
+use azure_core_1::credentials::TokenCredential;
 
+#[cfg(feature = "azure_data_tables")]
+use super::sdk::Sdk;
 use super::{
     AzureBackend,
+    client::{self, HttpClient},
+    clock::ServiceClock,
     connection_string::ConnectionString,
-    credential::Credential,
+    credential::Given,
     endpoint::Endpoint,
+    own::Scheme,
     retry::Retry,
     secondary::Secondary,
-    token::{AccessToken, TokenSource, Tokens},
-    transport::{Last, Transport},
+    token::{AccessToken, SCOPE, TokenSource},
 };
 use crate::{Error, Result};
 
@@ -25,7 +27,7 @@ use crate::{Error, Result};
 /// use table_runtime::backend::AzureBackend;
 ///
 /// let backend = AzureBackend::builder("myaccount")
-///     .access_key("c2VjcmV0") // or `.sas(…)`, `.token_source(…)` or, with the feature `entra`, `.token_credential(…)`
+///     .access_key("c2VjcmV0") // or `.sas(…)`, `.token_credential(…)` or `.token_source(…)`
 ///     .timeout(Duration::from_secs(10))
 ///     .build()?;
 /// assert!(!format!("{backend:?}").contains("c2VjcmV0"));
@@ -35,7 +37,8 @@ use crate::{Error, Result};
 #[must_use = "a builder does nothing until `build`"]
 pub struct AzureBuilder {
     account: String,
-    credential: Option<Credential>,
+    credential: Option<Given>,
+    scheme: Scheme,
     endpoint: Option<String>,
     secondary_endpoint: Option<String>,
     connect_timeout: Duration,
@@ -64,6 +67,7 @@ impl AzureBuilder {
         Self {
             account,
             credential: None,
+            scheme: Scheme::SharedKey,
             endpoint: None,
             secondary_endpoint: None,
             connect_timeout: Duration::from_secs(5),
@@ -90,19 +94,27 @@ impl AzureBuilder {
 
     /// Signs requests with the account's key, in base64.
     pub fn access_key(mut self, key: impl Into<String>) -> Self {
-        self.credential = Some(Credential::Key(Secret::new(key.into())));
+        self.credential = Some(Given::Key(key.into()));
+        self
+    }
+
+    /// Signs requests with the scheme `SharedKeyLite` instead of `SharedKey`, for a gateway that demands it. It signs less of
+    /// a request: neither the method nor the type of the content. Has no effect without an
+    /// [`access_key`](Self::access_key).
+    pub fn shared_key_lite(mut self) -> Self {
+        self.scheme = Scheme::SharedKeyLite;
         self
     }
 
     /// Authorizes requests with a shared access signature, `sv=…&sig=…`.
     pub fn sas(mut self, token: impl Into<String>) -> Self {
-        self.credential = Some(Credential::Sas(Secret::new(token.into())));
+        self.credential = Some(Given::Sas(token.into()));
         self
     }
 
     /// Authorizes requests with tokens of Microsoft Entra ID that this function requests, for the scope
-    /// `https://storage.azure.com/.default`. With the feature `entra`, `token_credential` takes the credentials of the
-    /// crate `azure_identity`.
+    /// `https://storage.azure.com/.default`. [`token_credential`](Self::token_credential) takes the credentials of the crate
+    /// `azure_identity`.
     ///
     /// The backend keeps the token, and calls the function again before it expires: 5 minutes before, or after half of
     /// its validity if that is shorter than 10 minutes. Requests use the old token meanwhile. There is one such call at
@@ -135,12 +147,12 @@ impl AzureBuilder {
         F: Fn() -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<AccessToken, Box<dyn error::Error + Send + Sync>>> + Send + 'static,
     {
-        self.credential = Some(Credential::Token(TokenSource::new(source)));
+        self.credential = Some(Given::Token(TokenSource::new(source)));
         self
     }
 
     /// Authorizes requests with tokens of a credential of `azure_core` 1.x, such as those of the crate `azure_identity`
-    /// 1.x. Requires the feature `entra`.
+    /// 1.x.
     ///
     /// - `ManagedIdentityCredential::new(None)?` is the identity that Azure gives to a virtual machine, an app service
     ///   or a function.
@@ -161,25 +173,45 @@ impl AzureBuilder {
     ///     Ok(Tables::new(AzureBackend::builder(account).token_credential(credential).build()?))
     /// }
     /// ```
-    #[cfg(feature = "entra")]
-    pub fn token_credential(self, credential: Arc<dyn azure_core_1::credentials::TokenCredential>) -> Self {
+    pub fn token_credential(self, credential: Arc<dyn TokenCredential>) -> Self {
         self.token_source(move || {
             let credential = Arc::clone(&credential);
             async move {
-                let token = credential.get_token(&[super::token::SCOPE], None).await?;
+                let token = credential.get_token(&[SCOPE], None).await?;
                 Ok(AccessToken::new(token.token.secret(), token.expires_on.into()))
             }
         })
     }
 
-    /// The message about the feature that is not enabled.
-    #[cfg(not(feature = "entra"))]
-    #[doc(hidden)]
-    pub fn token_credential<C>(self, _: C) -> Self
-    where
-        for<'never> crate::hints::TableStorage: crate::hints::FeatureEntra,
-    {
-        unreachable!("no type implements the hint")
+    /// Signs and sends requests through a pipeline of the Azure SDK 0.21, with these credentials, and with the policies and
+    /// the telemetry of these options. Requires the feature `azure_data_tables`. The crates are re-exported in
+    /// [`backend::sdk`](crate::backend::sdk).
+    ///
+    /// Choose it for a program that has policies or credentials of the SDK already. Everything else works without it, and it
+    /// brings the SDK's packages and advisories, which `backend::sdk` lists.
+    ///
+    /// The pipeline does not retry, because the SDK's retries repeat inserts, and sends with this crate's HTTP client:
+    /// the options' retries and transport are ignored. A policy must send a request at most once. If a policy
+    /// fails after it has sent a write, the outcome of the write is unknown.
+    ///
+    /// ```
+    /// use table_runtime::{
+    ///     Tables,
+    ///     backend::{
+    ///         AzureBackend,
+    ///         sdk::{azure_core::ClientOptions, azure_storage::StorageCredentials},
+    ///     },
+    /// };
+    ///
+    /// let credentials = StorageCredentials::access_key("myaccount", "c2VjcmV0".to_owned());
+    /// let backend = AzureBackend::builder("myaccount").sdk(credentials, ClientOptions::default()).build()?;
+    /// let tables = Tables::new(backend);
+    /// # Ok::<(), table_runtime::Error>(())
+    /// ```
+    #[cfg(feature = "azure_data_tables")]
+    pub fn sdk(mut self, credentials: azure_storage::StorageCredentials, options: azure_core::ClientOptions) -> Self {
+        self.credential = Some(Given::Sdk(Sdk { credentials, options }));
+        self
     }
 
     /// Sets the address of the tables; `https://{account}.table.core.windows.net` by default. Ignores a slash at its
@@ -231,25 +263,50 @@ impl AzureBuilder {
         self
     }
 
-    /// Uses this HTTP client, for example for a proxy, certificates, or other limits of its connection pool.
+    /// Uses this HTTP client of `reqwest` 0.13, for example for a proxy or other limits of its connection pool. Begin with
+    /// [`http_client_builder`](Self::http_client_builder).
     ///
     /// The client should keep idle connections and must not follow redirects.
+    ///
+    /// ```
+    /// use table_runtime::backend::{AzureBackend, AzureBuilder};
+    ///
+    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let proxy = reqwest::Proxy::https("http://proxy.example.com:3128")?;
+    /// let client = AzureBuilder::http_client_builder()?.proxy(proxy).build()?;
+    /// let backend = AzureBackend::builder("myaccount").access_key("c2VjcmV0").http_client(client).build()?;
+    /// # Ok(()) }
+    /// # example().unwrap();
+    /// ```
     pub fn http_client(mut self, client: reqwest::Client) -> Self {
         self.client = Some(client);
         self
+    }
+
+    /// Returns a builder of HTTP clients with the settings of the backend's own client: idle connections are kept, redirects
+    /// are not followed, answers are not compressed, and TLS works as [`AzureBackend`] describes.
+    ///
+    /// This crate compiles `reqwest` with TLS and without a provider of cryptography. `reqwest::Client::new` of a program
+    /// that has neither `reqwest`'s feature `rustls` nor installed a provider for `rustls` therefore panics; a client of
+    /// this builder needs none.
+    ///
+    /// # Errors
+    /// Returns [`Error::Configuration`] if TLS cannot be set up.
+    pub fn http_client_builder() -> Result<reqwest::ClientBuilder> {
+        client::builder()
     }
 
     /// Checks the settings and builds the backend. Sends nothing.
     pub fn build(mut self) -> Result<AzureBackend> {
         let Some(credential) = self.credential.take() else {
             return wrong(
-                "no credential: give an `access_key`, a shared access signature (`sas`), or a `token_source` or \
-                 `token_credential`",
+                "no credential: give an `access_key`, a shared access signature (`sas`), a `token_credential` or a \
+                 `token_source`",
             );
         };
         let (endpoint, secondary) = self.endpoints()?;
         let is_exposed = endpoint.exposed() || secondary.as_ref().is_some_and(Endpoint::exposed);
-        if matches!(credential, Credential::Token(_)) && is_exposed {
+        if matches!(credential, Given::Token(_)) && is_exposed {
             return wrong("a token must not go over plain `http` to another machine; give an `https` endpoint");
         }
         if self.retry.attempts == 0 {
@@ -258,30 +315,27 @@ impl AzureBuilder {
         if self.timeout.is_zero() || self.connect_timeout.is_zero() {
             return wrong("a timeout of 0 leaves no time for any request");
         }
-        let credentials = credential.of(&self.account)?;
-        let tokens = match &credential {
-            Credential::Token(source) => Some(Tokens::new(source.clone(), self.timeout)),
-            _ => None,
-        };
         let client = match self.client {
             Some(client) => client,
             // The connect timeout must not be longer than the timeout of the attempt. Otherwise a write that was never
             // sent could not be distinguished from a write whose answer was lost.
-            None => client(self.connect_timeout.min(self.timeout))?,
+            None => client::build(self.connect_timeout.min(self.timeout))?,
         };
-        let transport = Transport::new(client, self.timeout);
-        let options = ClientOptions::new(TransportOptions::new(Arc::clone(&transport) as _))
-            // The SDK's own retries repeat inserts.
-            .retry(RetryOptions::none())
-            .per_retry_policies(vec![Arc::new(Last { transport, tokens }) as _]);
-        let location = CloudLocation::Custom { account: self.account, uri: endpoint.as_str().to_owned() };
-        let tables = TableServiceClientBuilder::with_location(location, credentials.clone())
-            .client_options(options.clone())
-            .build();
-        let pipeline = new_pipeline_from_options(options, credentials);
-        let (retry, slow_after, overloads) = (self.retry, self.slow_after, Arc::default());
-        let (secondary, fallback) = (secondary.map(|endpoint| Arc::new(Secondary::new(endpoint))), None);
-        Ok(AzureBackend { endpoint, secondary, fallback, credential, pipeline, tables, retry, slow_after, overloads })
+        let client = HttpClient::new(client, self.timeout);
+        let (credential, transport) = credential.transport(&self.account, self.scheme, client, self.timeout)?;
+        #[cfg(feature = "metrics")]
+        super::metrics::describe();
+        Ok(AzureBackend {
+            endpoint,
+            secondary: secondary.map(|endpoint| Arc::new(Secondary::new(endpoint))),
+            fallback: None,
+            credential,
+            transport,
+            retry: self.retry,
+            slow_after: self.slow_after,
+            overloads: Arc::default(),
+            clock: Arc::<ServiceClock>::default(),
+        })
     }
 
     /// Returns the endpoints of the primary region and of the secondary one, if the account has one.
@@ -309,21 +363,4 @@ impl AzureBuilder {
 /// Returns the error of a wrong setting.
 fn wrong<T>(what: &str) -> Result<T> {
     Err(Error::Configuration(what.to_owned()))
-}
-
-/// Builds an HTTP client that keeps its connections open.
-fn client(connect_timeout: Duration) -> Result<reqwest::Client> {
-    reqwest::Client::builder()
-        .connect_timeout(connect_timeout)
-        .pool_max_idle_per_host(usize::MAX)
-        // Shorter than the service's idle timeout, so that a write seldom uses a connection that the service is just
-        // closing.
-        .pool_idle_timeout(Duration::from_secs(30))
-        .redirect(reqwest::redirect::Policy::none())
-        .no_gzip()
-        .no_brotli()
-        .no_deflate()
-        .no_zstd()
-        .build()
-        .map_err(|error| Error::Configuration(format!("no HTTP client: {error}")))
 }

@@ -1,8 +1,11 @@
 //! Connection strings, in the form that the Azure portal shows.
 
-use azure_storage::clients::{EMULATOR_ACCOUNT, EMULATOR_ACCOUNT_KEY};
-
 use crate::{Error, Result};
+
+/// The account of the emulator, and its key, which is public.
+const EMULATOR_ACCOUNT: &str = "devstoreaccount1";
+const EMULATOR_ACCOUNT_KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
 /// The settings of a connection string that concern tables. Not `Debug`, because it holds secrets.
 #[derive(Default)]
@@ -68,7 +71,6 @@ impl<'a> ConnectionString<'a> {
         };
         read.endpoint = read.find_endpoint(endpoint)?;
         if read.emulator {
-            // The SDK accepts such a string, but creates no credentials from it.
             read.account.get_or_insert(EMULATOR_ACCOUNT);
             read.key.get_or_insert(EMULATOR_ACCOUNT_KEY);
         }

@@ -1,48 +1,71 @@
 //! Credentials that authorize requests.
 
-use std::fmt;
+use std::{fmt, sync::Arc, time::Duration};
 
-use azure_core::auth::Secret;
-use azure_storage::StorageCredentials;
-use base64::Engine;
-
-use super::token::TokenSource;
+#[cfg(feature = "azure_data_tables")]
+use super::sdk::{Sdk, SdkTransport};
+use super::{
+    client::HttpClient,
+    http::Transport,
+    own::{OwnTransport, Scheme, SharedKey, Signer},
+    token::TokenSource,
+};
 use crate::{Error, Result};
 
+/// What a program gives to authorize requests, before it was checked.
+#[derive(Clone)]
+pub(super) enum Given {
+    Key(String),
+    Sas(String),
+    Token(TokenSource),
+    #[cfg(feature = "azure_data_tables")]
+    Sdk(Sdk),
+}
+
+/// A credential of a backend.
 #[derive(Clone)]
 pub(super) enum Credential {
-    Key(Secret),
-    Sas(Secret),
-    Token(TokenSource),
+    Key(SharedKey),
+    Sas,
+    Token,
+    #[cfg(feature = "azure_data_tables")]
+    Sdk,
+}
+
+impl Given {
+    /// Returns the credential, and a transport that authorizes requests with it. Errors never quote a secret.
+    pub(super) fn transport(
+        self,
+        account: &str,
+        scheme: Scheme,
+        client: HttpClient,
+        timeout: Duration,
+    ) -> Result<(Credential, Arc<dyn Transport>)> {
+        let (credential, signer) = match self {
+            Self::Key(key) => {
+                let key = SharedKey::new(account, &key, scheme)?;
+                (Credential::Key(key.clone()), Signer::Key(key))
+            }
+            Self::Sas(token) => (Credential::Sas, Signer::sas(&token)?),
+            Self::Token(source) => (Credential::Token, Signer::tokens(source, timeout)),
+            #[cfg(feature = "azure_data_tables")]
+            Self::Sdk(sdk) => return Ok((Credential::Sdk, Arc::new(SdkTransport::new(client, sdk)))),
+        };
+        Ok((credential, Arc::new(OwnTransport::new(client, signer))))
+    }
 }
 
 impl Credential {
-    /// Returns the SDK's credentials for the account. Errors never quote a secret.
-    pub(super) fn of(&self, account: &str) -> Result<StorageCredentials> {
-        let wrong = |what: &str| Error::Configuration(what.to_owned());
-        match self {
-            Self::Key(key) => {
-                if account.is_empty() {
-                    return Err(wrong("an account key needs the account's name"));
-                }
-                let engine = base64::engine::general_purpose::STANDARD;
-                if engine.decode(key.secret()).map_or(true, |key| key.is_empty()) {
-                    return Err(wrong("the account key (AccountKey) is not base64"));
-                }
-                Ok(StorageCredentials::access_key(account, key.clone()))
-            }
-            Self::Sas(sas) => {
-                let sas = sas.secret().trim_start_matches('?');
-                if !sas.split('&').any(|pair| pair.strip_prefix("sig=").is_some_and(|sig| !sig.is_empty())) {
-                    return Err(wrong("the shared access signature (SharedAccessSignature) has no `sig=`"));
-                }
-                // The SDK's error is dropped because it would quote the signature.
-                StorageCredentials::sas_token(sas)
-                    .map_err(|_| wrong("the shared access signature (SharedAccessSignature) cannot be read"))
-            }
-            // The SDK would request a token from its own trait for each request. The last policy adds it instead.
-            Self::Token(_) => Ok(StorageCredentials::anonymous()),
-        }
+    /// Returns the key that signs grants.
+    pub(super) fn signing_key(&self) -> Result<&SharedKey> {
+        let reason = match self {
+            Self::Key(key) => return Ok(key),
+            Self::Sas => "a shared access signature cannot sign another one",
+            Self::Token => "Microsoft Entra ID has no shared access signatures for tables",
+            #[cfg(feature = "azure_data_tables")]
+            Self::Sdk => "the credentials of the Azure SDK are not used to sign grants",
+        };
+        Err(Error::Configuration(format!("{reason}; connect with the account's key")))
     }
 }
 
@@ -51,8 +74,23 @@ impl fmt::Debug for Credential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Key(_) => "account key",
+            Self::Sas => "shared access signature",
+            Self::Token => "token source",
+            #[cfg(feature = "azure_data_tables")]
+            Self::Sdk => "credentials of the Azure SDK",
+        })
+    }
+}
+
+/// Formats only the kind of credential.
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Key(_) => "account key",
             Self::Sas(_) => "shared access signature",
             Self::Token(_) => "token source",
+            #[cfg(feature = "azure_data_tables")]
+            Self::Sdk(_) => "credentials of the Azure SDK",
         })
     }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use azure_core::Url;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
+use reqwest::Url;
 
 use super::entity::Texts;
 use crate::{Error, Result};
@@ -35,10 +35,6 @@ impl Endpoint {
             return Err(wrong("must not hold a query; give a shared access signature by itself"));
         }
         Ok(Self(url.as_str().trim_end_matches('/').to_owned()))
-    }
-
-    pub(super) fn as_str(&self) -> &str {
-        &self.0
     }
 
     /// Returns the address of the same account's tables in the secondary region, as the service and Azurite name it:
@@ -98,6 +94,21 @@ impl Endpoint {
         format!("{}/$batch", self.0)
     }
 
+    /// Returns `{root}/Tables('Posts')`, the address at which a table is deleted.
+    pub(super) fn named_table(&self, table: &str) -> String {
+        format!("{}/Tables('{}')", self.0, encode(table))
+    }
+
+    /// Returns `{root}/?restype=service&comp=stats`, the address of the state of a secondary region.
+    pub(super) fn statistics(&self) -> String {
+        format!("{}/?restype=service&comp=stats", self.0)
+    }
+
+    /// Returns the protocols that a shared access signature for the endpoint allows.
+    pub(super) fn protocols(&self) -> &'static str {
+        if self.0.starts_with("http:") { "https,http" } else { "https" }
+    }
+
     /// Returns `{root}/Tables`, the address of the list of tables.
     pub(super) fn tables(&self) -> String {
         format!("{}/Tables", self.0)
@@ -140,7 +151,11 @@ mod tests {
             ("https://acc.table.cosmos.azure.com:443/", None),
             ("https://tables.example.com", None),
         ] {
-            assert_eq!(Endpoint::parse(primary)?.secondary().as_ref().map(Endpoint::as_str), secondary, "{primary}");
+            assert_eq!(
+                Endpoint::parse(primary)?.secondary().map(|endpoint| endpoint.0).as_deref(),
+                secondary,
+                "{primary}"
+            );
         }
         Ok(())
     }

@@ -5,17 +5,26 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use azure_core::{
-    date::parse_rfc1123,
-    headers::{self, HeaderName, Headers},
-};
+use reqwest::header::{self, HeaderMap};
 use serde::Deserialize;
 
-use crate::{Error, OutcomeUnknownError, Result, RowId, ServiceError};
+use super::http::{self, HttpAnswer};
+use crate::{
+    Error, OutcomeUnknownError, Result, RowId, ServiceError,
+    error::{Refused, RequestIds},
+};
 
-/// Reason why a request has no usable answer. The SDK's pipeline carries it inside its own error.
+/// A request that has no usable answer.
 #[derive(Clone, Debug)]
-pub(super) enum RequestFailure {
+pub(super) struct RequestFailure {
+    pub(super) problem: Problem,
+    /// Identifiers of the request; `None` if none was sent.
+    pub(super) request: Option<RequestIds>,
+}
+
+/// Reason why a request has no usable answer.
+#[derive(Clone, Debug)]
+pub(super) enum Problem {
     /// No connection, or no token: nothing was sent.
     Unsent {
         reason: String,
@@ -26,8 +35,6 @@ pub(super) enum RequestFailure {
     Lost(String),
     /// The service answered with an error.
     Refused(Refusal),
-    /// The service answered with success, but the SDK could not read the answer.
-    Unread,
     /// The service answered with success and this status, but the answer is larger than the limit.
     TooLarge(u16),
 }
@@ -44,9 +51,9 @@ pub(super) struct Refusal {
 
 impl Refusal {
     /// Reads the answer. The code is in its header, or else in the body, which is JSON, XML or empty.
-    pub(super) fn read(status: u16, headers: &Headers, body: &[u8]) -> Self {
+    pub(super) fn read(status: u16, headers: &HeaderMap, body: &[u8]) -> Self {
         let (code, message) = json(body).or_else(|| xml(body)).unwrap_or_default();
-        let code = headers.get_optional_string(&headers::ERROR_CODE).unwrap_or(code);
+        let code = headers.get(http::ERROR_CODE).map_or(code, http::text);
         let message = message.trim().to_owned();
         Self { status, code, message, retry_after: retry_after(headers) }
     }
@@ -98,6 +105,16 @@ fn json(body: &[u8]) -> Option<(String, String)> {
 /// Reads the code and the message of `<m:error><m:code>…</m:code><m:message xml:lang="en-US">…</m:message></m:error>`,
 /// or of `<Error><Code>…`, which the front end of Azure Storage writes.
 fn xml(body: &[u8]) -> Option<(String, String)> {
+    let text = xml_text(body)?;
+    Some((element(text, "code").unwrap_or_default(), element(text, "message").unwrap_or_default()))
+}
+
+/// Returns the text of the first element of this name in a body of XML.
+pub(super) fn element_of(body: &[u8], name: &str) -> Option<String> {
+    element(xml_text(body)?, name)
+}
+
+fn xml_text(body: &[u8]) -> Option<&str> {
     // The end of the body may be cut off in the middle of a character.
     let text = match std::str::from_utf8(body) {
         Ok(text) => text,
@@ -105,14 +122,11 @@ fn xml(body: &[u8]) -> Option<(String, String)> {
         Err(_) => return None,
     };
     let text = text.trim_start_matches('\u{FEFF}').trim_start();
-    if !text.starts_with('<') {
-        return None;
-    }
-    Some((element(text, "code").unwrap_or_default(), element(text, "message").unwrap_or_default()))
+    text.starts_with('<').then_some(text)
 }
 
-/// Returns the text of the first element of this name, in any case and with any prefix. Errors need no more of XML than
-/// this.
+/// Returns the text of the first element of this name, in any case and with any prefix. Answers in XML need no more of it
+/// than this.
 fn element(xml: &str, name: &str) -> Option<String> {
     let mut rest = xml;
     loop {
@@ -131,123 +145,118 @@ fn element(xml: &str, name: &str) -> Option<String> {
 }
 
 /// Returns how long the service asks to wait: whole seconds or a time, or milliseconds in Azure's own headers.
-fn retry_after(headers: &Headers) -> Option<Duration> {
-    let text = |name: HeaderName| headers.get_optional_str(&name).map(str::trim);
-    let number = |name: HeaderName| text(name)?.parse().ok();
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let number = |name: &str| text(name)?.parse().ok();
+    let retry_after = header::RETRY_AFTER.as_str();
     let until = |time: &str| {
-        let time = SystemTime::from(parse_rfc1123(time).ok()?);
+        let time = httpdate::parse_http_date(time).ok()?;
         Some(time.duration_since(SystemTime::now()).unwrap_or_default())
     };
-    number(headers::RETRY_AFTER_MS)
-        .or_else(|| number(headers::X_MS_RETRY_AFTER_MS))
+    number("retry-after-ms")
+        .or_else(|| number("x-ms-retry-after-ms"))
         .map(Duration::from_millis)
-        .or_else(|| number(headers::RETRY_AFTER).map(Duration::from_secs))
-        .or_else(|| text(headers::RETRY_AFTER).and_then(until))
+        .or_else(|| number(retry_after).map(Duration::from_secs))
+        .or_else(|| text(retry_after).and_then(until))
+}
+
+/// The failure of a request that was not sent.
+impl From<Problem> for RequestFailure {
+    fn from(problem: Problem) -> Self {
+        Self { problem, request: None }
+    }
 }
 
 impl RequestFailure {
-    /// Extracts the failure from an error of the SDK's pipeline.
-    pub(super) fn of(error: azure_core::Error) -> Self {
-        let error = match error.into_downcast::<Self>() {
-            Ok(failure) => return failure,
-            Err(error) => error,
-        };
-        match error.kind() {
-            // The request could not be signed.
-            azure_core::error::ErrorKind::Credential => Self::Unsent { reason: error.to_string(), passing: false },
-            // Every error of the transport contains a `RequestFailure`. Any other error was raised after a successful answer.
-            _ => Self::Unread,
-        }
-    }
-
     /// Returns true if a repeated read may succeed.
     pub(super) fn may_pass(&self) -> bool {
-        match self {
-            Self::Unsent { passing, .. } => *passing,
-            Self::Lost(_) => true,
-            // The next answer would be just as unreadable or as large.
-            Self::Unread | Self::TooLarge(_) => false,
-            Self::Refused(Refusal { status, .. }) => matches!(status, 408 | 429 | 500 | 502 | 503 | 504),
+        match &self.problem {
+            Problem::Unsent { passing, .. } => *passing,
+            Problem::Lost(_) => true,
+            // The next answer would be just as large.
+            Problem::TooLarge(_) => false,
+            Problem::Refused(Refusal { status, .. }) => matches!(status, 408 | 429 | 500 | 502 | 503 | 504),
         }
     }
 
     /// Returns true if another attempt may succeed, and a write was certainly not applied and will not be.
     pub(super) fn harmless(&self) -> bool {
-        match self {
-            Self::Unsent { passing, .. } => *passing,
-            Self::Lost(_) | Self::Unread | Self::TooLarge(_) => false,
-            Self::Refused(refusal) => refusal.status == 429 || refusal.busy(),
+        match &self.problem {
+            Problem::Unsent { passing, .. } => *passing,
+            Problem::Lost(_) | Problem::TooLarge(_) => false,
+            Problem::Refused(refusal) => refusal.status == 429 || refusal.busy(),
         }
     }
 
     /// Returns true if the region may be down: it does not answer, or answers with a server error.
     pub(super) fn is_outage(&self) -> bool {
-        match self {
-            Self::Unsent { passing, .. } => *passing,
-            Self::Lost(_) => true,
-            Self::Unread | Self::TooLarge(_) => false,
-            Self::Refused(Refusal { status, .. }) => matches!(status, 500 | 502 | 503 | 504),
+        match &self.problem {
+            Problem::Unsent { passing, .. } => *passing,
+            Problem::Lost(_) => true,
+            Problem::TooLarge(_) => false,
+            Problem::Refused(Refusal { status, .. }) => matches!(status, 500 | 502 | 503 | 504),
         }
     }
 
     /// Returns true if the service answered that it is overloaded.
     pub(super) fn is_overload(&self) -> bool {
-        match self {
-            Self::Refused(Refusal { status, code, .. }) => {
+        match &self.problem {
+            Problem::Refused(Refusal { status, code, .. }) => {
                 matches!(status, 429 | 503) || *status == 500 && code == "OperationTimedOut"
             }
             _ => false,
         }
     }
 
+    /// Returns true if the service answered with this status and one of these codes.
+    pub(super) fn is_refused(&self, refused_with: u16, codes: &[&str]) -> bool {
+        matches!(&self.problem, Problem::Refused(Refusal { status, code, .. })
+            if *status == refused_with && codes.contains(&code.as_str()))
+    }
+
     /// Returns true if a write may have been applied.
     fn may_have_been_applied(&self) -> bool {
-        match self {
-            Self::Unsent { .. } => false,
-            Self::Lost(_) | Self::Unread | Self::TooLarge(_) => true,
+        match &self.problem {
+            Problem::Unsent { .. } => false,
+            Problem::Lost(_) | Problem::TooLarge(_) => true,
             // 501 means that the service does not implement such a request.
-            Self::Refused(refusal) => {
+            Problem::Refused(refusal) => {
                 (refusal.status == 408 || refusal.status >= 500) && refusal.status != 501 && !refusal.busy()
             }
         }
     }
 
     pub(super) fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Self::Refused(refusal) => refusal.retry_after,
+        match &self.problem {
+            Problem::Refused(refusal) => refusal.retry_after,
             _ => None,
         }
     }
 
     /// Returns the answer's status, if there was an answer.
     pub(super) fn status(&self) -> Option<u16> {
-        match self {
-            Self::Refused(refusal) => Some(refusal.status),
-            Self::TooLarge(status) => Some(*status),
+        match &self.problem {
+            Problem::Refused(refusal) => Some(refusal.status),
+            Problem::TooLarge(status) => Some(*status),
             _ => None,
         }
     }
 
     /// Converts the failure of a read, or of a write that was not applied, into an error.
     pub(super) fn into_error(self, table: &str, operation: &'static str) -> Error {
-        match self {
-            Self::Unsent { .. } | Self::Lost(_) | Self::Unread => {
-                Error::NoAnswer { table: table.to_owned(), operation, reason: self.to_string() }
+        let (text, table, Self { problem, request }) = (self.to_string(), table.to_owned(), self);
+        let (status, code, message) = match problem {
+            Problem::Unsent { reason, .. } | Problem::Lost(reason) => {
+                return Error::NoAnswer { table, operation, reason, request: request.map(Box::new) };
             }
-            Self::TooLarge(status) => {
-                let message = self.to_string();
-                Box::new(ServiceError { table: table.to_owned(), operation, status, code: String::new(), message })
-                    .into()
-            }
-            Self::Refused(refusal) => match refusal.code.as_str() {
-                "TableNotFound" => Error::TableNotFound(table.to_owned()),
-                "TableBeingDeleted" => Error::TableBeingDeleted(table.to_owned()),
-                _ => {
-                    let Refusal { status, code, message, .. } = refusal;
-                    Box::new(ServiceError { table: table.to_owned(), operation, status, code, message }).into()
-                }
+            Problem::TooLarge(status) => (status, String::new(), text),
+            Problem::Refused(Refusal { status, code, message, .. }) => match code.as_str() {
+                "TableNotFound" => return Error::TableNotFound(Refused::new(table, request)),
+                "TableBeingDeleted" => return Error::TableBeingDeleted(Refused::new(table, request)),
+                _ => (status, code, message),
             },
-        }
+        };
+        Box::new(ServiceError { table, operation, status, code, message, request }).into()
     }
 
     /// Converts the failure of a write into an error. `row` returns the row key of the `n`th operation: a single write
@@ -261,19 +270,20 @@ impl RequestFailure {
     ) -> Error {
         let id = |n: usize| {
             let row_key = row(n).or_else(|| row(0)).unwrap_or_default().to_owned();
-            Box::new(RowId { table: table.to_owned(), partition_key: partition_key.to_owned(), row_key })
+            RowId { table: table.to_owned(), partition_key: partition_key.to_owned(), row_key }
         };
         if self.may_have_been_applied() {
             let reason = self.to_string();
-            return Box::new(OutcomeUnknownError::new(operation, *id(0), reason)).into();
+            let error = OutcomeUnknownError::new(operation, id(0), reason);
+            return Box::new(OutcomeUnknownError { request: self.request, ..error }).into();
         }
-        let Self::Refused(refusal) = &mut self else { return self.into_error(table, operation) };
+        let Problem::Refused(refusal) = &mut self.problem else { return self.into_error(table, operation) };
         let index = if operation == "transaction" { refusal.split_index() } else { None };
-        let id = id(index.unwrap_or(0));
+        let row = |request| Refused::new(id(index.unwrap_or(0)), request);
         match (refusal.status, refusal.code.as_str()) {
-            (409, "EntityAlreadyExists") => Error::AlreadyExists(id),
-            (404, "ResourceNotFound" | "EntityNotFound") => Error::NotFound(id),
-            (412, _) => Error::ConditionNotMet(id),
+            (409, "EntityAlreadyExists") => Error::AlreadyExists(row(self.request)),
+            (404, "ResourceNotFound" | "EntityNotFound") => Error::NotFound(row(self.request)),
+            (412, _) => Error::ConditionNotMet(row(self.request)),
             _ => self.into_error(table, operation),
         }
     }
@@ -289,16 +299,15 @@ impl Refusal {
 /// Describes the failure, without addresses or credentials.
 impl fmt::Display for RequestFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unsent { reason, .. } | Self::Lost(reason) => f.write_str(reason),
-            Self::Unread => f.write_str("the answer cannot be read"),
-            Self::TooLarge(_) => {
-                write!(f, "the answer cannot be read: it has more than {} bytes", super::transport::BODY)
+        match &self.problem {
+            Problem::Unsent { reason, .. } | Problem::Lost(reason) => f.write_str(reason),
+            Problem::TooLarge(_) => {
+                write!(f, "the answer cannot be read: it has more than {} bytes", super::client::BODY)
             }
-            Self::Refused(Refusal { status, code, .. }) if code.is_empty() => {
+            Problem::Refused(Refusal { status, code, .. }) if code.is_empty() => {
                 write!(f, "the service answered {status}")
             }
-            Self::Refused(Refusal { status, code, .. }) => write!(f, "the service answered {status} {code}"),
+            Problem::Refused(Refusal { status, code, .. }) => write!(f, "the service answered {status} {code}"),
         }
     }
 }
@@ -306,19 +315,21 @@ impl fmt::Display for RequestFailure {
 impl error::Error for RequestFailure {}
 
 /// Returns the error for a successful answer with unexpected content.
-pub(super) fn unreadable(table: &str, operation: &'static str, status: u16, problem: impl fmt::Display) -> Error {
-    let message = format!("the answer cannot be read: {problem}");
-    Box::new(ServiceError { table: table.to_owned(), operation, status, code: String::new(), message }).into()
+pub(super) fn unreadable(
+    table: &str,
+    operation: &'static str,
+    answer: HttpAnswer,
+    problem: impl fmt::Display,
+) -> Error {
+    let (message, request) = (format!("the answer cannot be read: {problem}"), Some(answer.request));
+    let (table, status, code) = (table.to_owned(), answer.status, String::new());
+    Box::new(ServiceError { table, operation, status, code, message, request }).into()
 }
 
 /// Converts the answer that there is no such row into `Ok(None)`.
 pub(super) fn absent<T>(result: Result<T, RequestFailure>) -> Result<Option<T>, RequestFailure> {
     match result {
-        Err(RequestFailure::Refused(refusal))
-            if refusal.status == 404 && matches!(refusal.code.as_str(), "ResourceNotFound" | "EntityNotFound") =>
-        {
-            Ok(None)
-        }
+        Err(failure) if failure.is_refused(404, &["ResourceNotFound", "EntityNotFound"]) => Ok(None),
         result => result.map(Some),
     }
 }

@@ -1,15 +1,16 @@
 //! A write in the form that the service expects: method, address and headers. They are the same for a single request
 //! and in a transaction.
 
-use azure_core::{
-    Header, Method,
-    headers::{self, HeaderName, HeaderValue, Headers},
-};
-use azure_data_tables::{IfMatchCondition, ReturnEntity};
+use std::sync::LazyLock;
 
+use reqwest::{
+    Method,
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, IF_MATCH},
+};
+
+use super::http::{DATA_SERVICE_VERSION, PREFER};
 use crate::backend::{Action, IfMatch};
 
-pub(super) const DATA_SERVICE_VERSION: HeaderName = HeaderName::from_static("dataserviceversion");
 pub(super) const VERSION_3: HeaderValue = HeaderValue::from_static("3.0");
 /// Format that answers should have. Without an `Accept` that asks for JSON, errors of some requests come as XML.
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json;odata=nometadata");
@@ -24,33 +25,40 @@ pub(super) const fn address(action: &Action) -> Address {
     if matches!(action, Action::Insert(_)) { Address::Table } else { Address::Row }
 }
 
-pub(super) const fn method(action: &Action) -> Method {
+pub(super) fn method(action: &Action) -> Method {
     match action {
-        Action::Insert(_) => Method::Post,
-        Action::Upsert(_) | Action::Replace(..) => Method::Put,
-        Action::Merge(..) => Method::Merge,
-        Action::Delete(_) => Method::Delete,
+        Action::Insert(_) => Method::POST,
+        Action::Upsert(_) | Action::Replace(..) => Method::PUT,
+        Action::Merge(..) => merge(),
+        Action::Delete(_) => Method::DELETE,
     }
+}
+
+/// Returns the service's own method for a write that keeps the row's other properties.
+fn merge() -> Method {
+    static MERGE: LazyLock<Method> = LazyLock::new(|| Method::from_bytes(b"MERGE").unwrap_or(Method::PATCH));
+    MERGE.clone()
 }
 
 /// Returns the headers of a write. An update, a patch and a delete always have a condition: without one, an update or a
 /// patch would be an upsert.
-pub(super) fn headers(action: &Action) -> Headers {
-    let mut all = Headers::new();
-    all.insert(headers::ACCEPT, JSON);
+pub(super) fn headers(action: &Action) -> HeaderMap {
+    let mut all = HeaderMap::with_capacity(8);
+    all.insert(ACCEPT, JSON);
     all.insert(DATA_SERVICE_VERSION, VERSION_3);
     if action.properties().is_some() {
-        all.insert(headers::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     }
     if matches!(action, Action::Insert(_)) {
-        all.add(ReturnEntity::from(false));
+        all.insert(PREFER, HeaderValue::from_static("return-no-content"));
     }
     if let Action::Replace(_, condition) | Action::Merge(_, condition) | Action::Delete(condition) = action {
         let condition = match condition {
-            IfMatch::Any => IfMatchCondition::Any,
-            IfMatch::ETag(etag) => IfMatchCondition::Etag(etag.to_string().into()),
+            IfMatch::Any => HeaderValue::from_static("*"),
+            // An ETag consists of visible ASCII characters. Any other text would match no row.
+            IfMatch::ETag(etag) => HeaderValue::from_str(&etag.to_string()).unwrap_or(HeaderValue::from_static("\"\"")),
         };
-        all.insert(condition.name(), condition.value());
+        all.insert(IF_MATCH, condition);
     }
     all
 }

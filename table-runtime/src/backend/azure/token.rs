@@ -19,7 +19,6 @@ use tracing::{debug, warn};
 use crate::backend::BoxFuture;
 
 /// Scope of the tokens that Azure Table storage accepts.
-#[cfg(feature = "entra")]
 pub(super) const SCOPE: &str = "https://storage.azure.com/.default";
 
 /// Time before the expiry of a token at which a new one is requested. If the token was valid for less than twice this

@@ -94,7 +94,7 @@ impl Snapshot {
 
     /// Returns the rows of a table.
     pub(super) fn rows(&self, table: &str) -> Result<&RowTable> {
-        let at = self.names.find(table).map_err(|_| Error::TableNotFound(table.to_owned()))?;
+        let at = self.names.find(table).map_err(|_| Error::TableNotFound(table.to_owned().into()))?;
         if let Some(rows) = self.opened[at].get() {
             return Ok(rows);
         }

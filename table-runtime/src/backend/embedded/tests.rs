@@ -693,7 +693,7 @@ fn check_model<B: Backend>(mut store: B, reopen: impl Fn(B) -> B, steps: Vec<Ste
                     Err(error) => return Err(TestCaseError::fail(error.to_string())),
                 };
                 prop_assert_eq!(&problem.1.partition_key, &group.partition_key);
-                prop_assert_eq!(Some((problem.0, problem.1.row_key)), model.refusal(&group));
+                prop_assert_eq!(Some((problem.0, problem.1.row_key.clone())), model.refusal(&group));
             }
             Step::Scan { partitions, rows, page } => {
                 let expected = model.scan(&partitions, &rows);

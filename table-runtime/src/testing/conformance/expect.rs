@@ -73,7 +73,7 @@ impl Outcome {
             Err(Error::AlreadyExists(row)) => Self::AlreadyExists(row.to_string()),
             Err(Error::NotFound(row)) => Self::NotFound(row.to_string()),
             Err(Error::ConditionNotMet(row)) => Self::ConditionNotMet(row.to_string()),
-            Err(Error::TableNotFound(table)) => Self::TableNotFound(table),
+            Err(Error::TableNotFound(table)) => Self::TableNotFound(table.into_inner()),
             Err(error) => Self::Other(format!("{error:?}")),
         }
     }

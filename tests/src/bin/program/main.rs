@@ -4,6 +4,7 @@ mod deployed;
 mod filler;
 mod loader;
 mod mover;
+mod reader;
 
 use std::env;
 
@@ -33,6 +34,7 @@ async fn main() -> Result<()> {
         "filler" => filler::run(arguments).await,
         "loader" => loader::run(arguments).await,
         "mover" => mover::run(arguments).await,
+        "reader" => reader::run(arguments).await,
         name => bail!("there is no program `{name}`"),
     }
 }

@@ -10,7 +10,7 @@ use table_runtime::{
 };
 use tests::scripted::{Answer, Scripted, Step};
 
-use crate::protocol::{ROW, builder, fixture, insert, only, query, scan, scripted, transaction};
+use super::{ROW, builder, fixture, insert, only, query, scan, scripted, transaction};
 
 #[tokio::test]
 async fn rows_are_read_as_other_programs_wrote_them() -> Result<()> {

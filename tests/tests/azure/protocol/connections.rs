@@ -9,7 +9,7 @@ use table_runtime::{
 };
 use tests::scripted::{Answer, Scripted};
 
-use crate::protocol::{KEY, ROW, builder, error, insert, only, query, scan, scripted, written};
+use super::{KEY, ROW, builder, error, insert, only, query, scan, scripted, written};
 
 #[tokio::test]
 async fn connections_are_reused() -> Result<()> {
@@ -41,7 +41,7 @@ async fn the_timeout_applies_to_a_given_client() -> Result<()> {
     let server = Scripted::start().await?;
     let mut secret = reqwest::header::HeaderMap::new();
     secret.insert("x-proxy-key", reqwest::header::HeaderValue::from_static("s3cr3t"));
-    let client = reqwest::Client::builder().default_headers(secret).build()?;
+    let client = AzureBuilder::http_client_builder()?.default_headers(secret).build()?;
     assert!(format!("{client:?}").contains("s3cr3t"), "the client does not print its headers any more");
     let shown = format!("{:?}", builder(&server).http_client(client.clone()));
     assert!(!shown.contains("s3cr3t"), "{shown}");

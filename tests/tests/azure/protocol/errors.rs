@@ -7,7 +7,7 @@ use table_runtime::{
 };
 use tests::scripted::Answer;
 
-use crate::protocol::{batch, error, etag, fixture, group, insert, only, scan, scripted, transaction};
+use super::{batch, error, etag, fixture, group, insert, only, scan, scripted, transaction};
 
 #[tokio::test]
 async fn a_failed_transaction_is_an_error_that_names_its_row() -> Result<()> {

@@ -9,7 +9,7 @@ use table_runtime::{
 };
 use tests::scripted::Answer;
 
-use crate::protocol::{ETAG, ROW, batch, busy, error, etag, fixture, group, number, only, scripted, written};
+use super::{ETAG, ROW, batch, busy, error, etag, fixture, group, number, only, scripted, written};
 
 #[tokio::test]
 async fn quotes_are_doubled_in_addresses_and_not_in_bodies() -> Result<()> {

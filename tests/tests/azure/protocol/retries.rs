@@ -4,7 +4,7 @@ use std::{
     io,
     net::{SocketAddr, TcpListener},
     sync::{Arc, Mutex},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use anyhow::{Context, Result};
@@ -15,7 +15,7 @@ use table_runtime::{
 use tests::scripted::{Answer, Scripted, Step};
 use tracing::{Level, instrument::WithSubscriber};
 
-use crate::protocol::{
+use super::{
     KEY, ROW, batch, builder, busy, error, etag, fixture, group, insert, number, only, scan, scripted, transaction,
     writes, written,
 };
@@ -181,7 +181,7 @@ async fn the_wait_is_as_long_as_the_service_asks() -> Result<()> {
 
     // The header may also hold a time, in whole seconds, at which the request may be sent again.
     let begin = Instant::now();
-    let at = azure_core::date::to_rfc1123(&(time::OffsetDateTime::now_utc() + Duration::from_secs(2)));
+    let at = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(2));
     server.then(busy().header("Retry-After", &at)).then(written());
     service.execute_group(&insert()).await?;
     assert!(begin.elapsed() >= Duration::from_millis(900), "{at}: {:?}", begin.elapsed());

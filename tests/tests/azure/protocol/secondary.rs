@@ -9,7 +9,7 @@ use table_runtime::{
 };
 use tests::scripted::{Answer, Request, Scripted, Step};
 
-use crate::protocol::{ETAG, KEY, ROW, builder, busy, error, scan, writes, written};
+use super::{ETAG, KEY, ROW, builder, busy, error, scan, writes, written};
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Words")]
@@ -278,7 +278,8 @@ async fn an_index_of_the_secondary_region_returns_no_entity_without_the_value() 
     let regions = Regions::start().await?;
     let tables = regions.tables()?;
     // The state of the index, for which the handle then holds a lease.
-    regions.primary.then(row("words", r#","State":"Ready""#));
+    let record = r#"{"PartitionKey":"layouts","RowKey":"words words Word kind","Timestamp":"2024-03-01T10:11:12Z","Layout":"{}","State":"Ready"}"#;
+    regions.primary.then(Answer::new(200).json(record));
     for (entity, expected) in [
         (row("text-Haus", r#","Kind":"noun""#), 1),
         // The entity is newer than the row of the index, or older, or not there yet.

@@ -33,7 +33,7 @@ fn rounds(store: &Store) -> u32 {
         Kind::Memory => 1000,
         Kind::Plain => 100,
         Kind::Disk => 25,
-        Kind::Azurite | Kind::Live => 4,
+        Kind::Azurite | Kind::Sdk | Kind::Live => 4,
     }
 }
 
@@ -290,7 +290,7 @@ impl<B: Backend> Backend for Contested<B> {
                 [Operation { row_key, action: Action::Insert(_) }] => {
                     let (partition_key, row_key) = (partition_key.clone(), row_key.clone());
                     let row = RowId { table: table.to_string(), partition_key, row_key };
-                    Box::pin(async move { Err(Error::AlreadyExists(Box::new(row)).into()) })
+                    Box::pin(async move { Err(Error::AlreadyExists(row.into()).into()) })
                 }
                 _ => self.0.execute(groups),
             },

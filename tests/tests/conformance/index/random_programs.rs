@@ -253,7 +253,7 @@ fn programs<E: Subject>(kind: Kind) -> Result<()> {
         Kind::Memory => 256,
         Kind::Plain => 64,
         Kind::Disk => 16,
-        Kind::Azurite | Kind::Live => 6,
+        Kind::Azurite | Kind::Sdk | Kind::Live => 6,
     };
     let persistence = Some(Box::new(FileFailurePersistence::Off) as Box<_>);
     let config = Config { cases, failure_persistence: persistence, max_shrink_iters: 400, ..Config::default() };

@@ -341,7 +341,7 @@ async fn repairs_during_writes_do_no_harm(store: &Store) -> Result<()> {
     let (writers, times) = match store.kind {
         Kind::Memory | Kind::Plain => (8, 150),
         Kind::Disk => (4, 30),
-        Kind::Azurite | Kind::Live => (3, 12),
+        Kind::Azurite | Kind::Sdk | Kind::Live => (3, 12),
     };
     let (stop, mut stopped) = watch::channel(false);
     let repairs = tokio::spawn({

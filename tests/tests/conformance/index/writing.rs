@@ -5,7 +5,7 @@ use table_runtime::{
     ETag, Error, Row, Stored, TableEntity, Value, ValueRef,
     backend::{Action, IfMatch},
 };
-use tests::stores::{Kind, Store};
+use tests::stores::Store;
 
 use super::fixtures::{Account, Person, TABLES, check_indexes, insert_people, person};
 use crate::fixtures::{findings, violation};
@@ -404,7 +404,7 @@ async fn a_text_with_quotes_and_commas_is_written_or_refused(store: &Store) -> R
     tables.create::<Song>().await?;
     let odd = Song { genre: "70s".into(), id: 1, title: "Rock 'n', roll".into() };
     let plain = Song { title: "Rock and roll".into(), ..odd.clone() };
-    let is_azurite = store.kind == Kind::Azurite;
+    let is_azurite = store.kind.is_azurite();
     let refused = |result: table_runtime::Result<()>| match result {
         Err(Error::Limit(limit)) if is_azurite => {
             assert!(limit.row.as_ref().is_some_and(|row| row.row_key.contains("',")), "{limit}");

@@ -9,10 +9,7 @@ use table_runtime::{
     backend::{Action, BackendExt},
     testing::{Request, Scheduled},
 };
-use tests::{
-    depth::Depth,
-    stores::{Kind, Store},
-};
+use tests::{depth::Depth, stores::Store};
 use time::OffsetDateTime;
 
 crate::conformance! {
@@ -224,7 +221,7 @@ async fn the_new_place_is_closed_until_the_switch(store: &Store) -> Result<()> {
 
 async fn a_migration_can_be_repeated_and_resumed(store: &Store) -> Result<()> {
     // More than two pages; in a quick search on Azurite, which is slow, more than one.
-    let is_short = store.kind == Kind::Azurite && !Depth::Deep.is_reached();
+    let is_short = store.kind.is_azurite() && !Depth::Deep.is_reached();
     let count = if is_short { 1_100 } else { 2_300 };
     begin(store, count).await?;
     let (sender, mut cursors) = tokio::sync::mpsc::unbounded_channel();

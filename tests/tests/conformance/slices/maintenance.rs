@@ -73,7 +73,7 @@ struct Deleting {
 impl Deleting {
     fn refuse(&self, table: &str) -> TableResult<()> {
         match *self.table.lock().unwrap() {
-            Some(deleting) if deleting == table => Err(Error::TableBeingDeleted(table.to_owned())),
+            Some(deleting) if deleting == table => Err(Error::TableBeingDeleted(table.to_owned().into())),
             _ => Ok(()),
         }
     }
@@ -108,7 +108,7 @@ impl Backend for Deleting {
         Box::pin(async move {
             // The service answers a write as if the table were missing.
             match groups.iter().find(|group| self.refuse(&group.table).is_err()) {
-                Some(group) => Err(Error::TableNotFound(group.table.to_string()).into()),
+                Some(group) => Err(Error::TableNotFound(group.table.to_string().into()).into()),
                 None => self.inner.execute(groups).await,
             }
         })

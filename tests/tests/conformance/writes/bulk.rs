@@ -562,7 +562,7 @@ async fn a_query_is_the_source_of_a_bulk_write(store: &Store) -> Result<()> {
     assert_eq!(Reading::by_key("s1").count(tables).await?, 0);
 
     // An error of this crate stays what it is.
-    let missing = stream::iter([Err::<Reading, _>(Error::TableNotFound("Gone".to_owned()))]);
+    let missing = stream::iter([Err::<Reading, _>(Error::TableNotFound("Gone".to_owned().into()))]);
     let error = failed(tables.try_insert_all_from(missing).await);
     assert!(matches!(&*error.failures[0].error, Error::TableNotFound(table) if table == "Gone"), "{error}");
     Ok(())

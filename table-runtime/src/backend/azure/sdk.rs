@@ -1,0 +1,174 @@
+//! The transport of the feature `azure_data_tables`: a pipeline of the Azure SDK 0.21 signs requests, and passes them
+//! through a program's own policies.
+//!
+//! The pipeline differs from the SDK's in two policies. It does not retry, because the SDK's retries repeat inserts. Its
+//! last policy sends requests with this crate's client. The SDK's last policy logs each request at `debug` level, with the
+//! header `Authorization` or the signature in the address; its client keeps no idle connections and has no timeout, and
+//! the messages of errors are lost.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use azure_core::{
+    Body, BytesStream, ClientOptions, CollectedResponse, Context, Method, Pipeline, Policy, PolicyResult, Request,
+    Response, RetryOptions, StatusCode,
+    error::ErrorKind,
+    headers::{HeaderName, HeaderValue, Headers},
+};
+use azure_storage::{
+    StorageCredentials,
+    clients::{ServiceType, finalize_request, new_pipeline_from_options},
+};
+use reqwest::header::{self, HeaderMap};
+
+use super::{
+    client::HttpClient,
+    failure::{Problem, RequestFailure},
+    http::{self, HttpAnswer, HttpRequest, Transport},
+};
+use crate::backend::BoxFuture;
+
+/// The credentials and the options of the Azure SDK, as [`AzureBuilder::sdk`](super::AzureBuilder::sdk) takes them.
+#[derive(Clone)]
+pub(super) struct Sdk {
+    pub(super) credentials: StorageCredentials,
+    pub(super) options: ClientOptions,
+}
+
+/// Signs and sends requests with a pipeline of the Azure SDK.
+pub(super) struct SdkTransport {
+    pipeline: Pipeline,
+    client: HttpClient,
+}
+
+impl SdkTransport {
+    pub(super) fn new(client: HttpClient, Sdk { credentials, options }: Sdk) -> Self {
+        let mut pipeline = new_pipeline_from_options(options.retry(RetryOptions::none()), credentials);
+        let last = pipeline.policies().len() - 1;
+        pipeline.replace_policy(Arc::new(Last(client.clone())), last);
+        Self { pipeline, client }
+    }
+
+    async fn exchange(&self, request: HttpRequest) -> Result<HttpAnswer, RequestFailure> {
+        let HttpRequest { method, url, headers, body } = request;
+        let method = method_of(&method).ok_or_else(|| unsent("the SDK does not have this HTTP method"))?;
+        let body = (!body.is_empty()).then(|| Body::from(body));
+        let request = finalize_request(url, method, to_sdk(&headers), body);
+        let mut request = request.map_err(|_| unsent("the request cannot be written"))?;
+        let (mut context, sent) = (Context::new(), Sent::default());
+        context.insert(ServiceType::Table).insert(sent.clone());
+        let failure = |error| failure(error, &sent);
+        let answer = self.pipeline.send(&context, &mut request).await.map_err(failure)?;
+        let answer = CollectedResponse::from_response(answer).await.map_err(failure)?;
+        let (status, headers, body) = (*answer.status(), from_sdk(answer.headers())?, answer.body().clone());
+        let client_id = request.headers().get_optional_string(&header_name(&http::CLIENT_REQUEST_ID));
+        let request = http::request_ids(&client_id.unwrap_or_default(), Some(&headers));
+        Ok(HttpAnswer { status: status.into(), headers, body, request })
+    }
+}
+
+impl Transport for SdkTransport {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpAnswer, RequestFailure>> {
+        Box::pin(self.exchange(request))
+    }
+}
+
+impl fmt::Debug for SdkTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.client.fmt(f)
+    }
+}
+
+/// The last policy of the pipeline. It sends the request, and never calls another policy.
+struct Last(HttpClient);
+
+#[async_trait]
+impl Policy for Last {
+    async fn send(&self, context: &Context, request: &mut Request, _: &[Arc<dyn Policy>]) -> PolicyResult {
+        if let Some(sent) = context.get::<Sent>() {
+            sent.0.store(true, Ordering::Relaxed);
+        }
+        send(&self.0, request).await.map_err(|failure| azure_core::Error::new(ErrorKind::Io, failure))
+    }
+}
+
+impl fmt::Debug for Last {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+async fn send(client: &HttpClient, request: &Request) -> Result<Response, RequestFailure> {
+    let method = reqwest::Method::from_bytes(request.method().as_ref().as_bytes());
+    let method = method.map_err(|_| unsent("the HTTP method is invalid"))?;
+    let Body::Bytes(body) = request.body() else { return Err(unsent("the request's body is a stream")) };
+    let (mut headers, url, body) = (from_sdk(request.headers())?, request.url().clone(), body.clone());
+    // The client writes it.
+    headers.remove(header::CONTENT_LENGTH);
+    let answer = client.exchange(HttpRequest { method, url, headers, body }).await?;
+    let status = StatusCode::try_from(answer.status).unwrap_or(StatusCode::Ok);
+    Ok(Response::new(status, to_sdk(&answer.headers), Box::pin(BytesStream::new(answer.body))))
+}
+
+/// True if a request has reached the last policy.
+#[derive(Clone, Default)]
+struct Sent(Arc<AtomicBool>);
+
+/// Returns the failure of a request. Every error of the last policy contains it. Any other error is that of a policy before
+/// it, which may have received an answer.
+fn failure(error: azure_core::Error, sent: &Sent) -> RequestFailure {
+    match error.into_downcast::<RequestFailure>() {
+        Ok(failure) => failure,
+        Err(error) if sent.0.load(Ordering::Relaxed) => Problem::Lost(format!("a policy failed: {error}")).into(),
+        Err(error) => unsent(&format!("a policy failed: {error}")),
+    }
+}
+
+#[cold]
+fn unsent(reason: &str) -> RequestFailure {
+    Problem::Unsent { reason: reason.to_owned(), passing: false }.into()
+}
+
+fn method_of(method: &reqwest::Method) -> Option<Method> {
+    Some(match method.as_str() {
+        "GET" => Method::Get,
+        "POST" => Method::Post,
+        "PUT" => Method::Put,
+        "DELETE" => Method::Delete,
+        "MERGE" => Method::Merge,
+        _ => return None,
+    })
+}
+
+fn header_name(name: &header::HeaderName) -> HeaderName {
+    HeaderName::from(name.as_str().to_owned())
+}
+
+fn to_sdk(headers: &HeaderMap) -> Headers {
+    let mut all = Headers::new();
+    for (name, value) in headers {
+        all.insert(header_name(name), HeaderValue::from(http::text(value)));
+    }
+    all
+}
+
+/// Returns the headers in the order of their names. The SDK returns them in a different order each time, and parsers that
+/// expect the previous order, such as the one of Node.js, are slower then.
+fn from_sdk(headers: &Headers) -> Result<HeaderMap, RequestFailure> {
+    let mut sorted: Vec<_> = headers.iter().collect();
+    sorted.sort_unstable_by_key(|(name, _)| name.as_str());
+    let mut all = HeaderMap::with_capacity(sorted.len());
+    for (name, value) in sorted {
+        let name = header::HeaderName::from_bytes(name.as_str().as_bytes());
+        let value = header::HeaderValue::from_bytes(value.as_str().as_bytes());
+        let (Ok(name), Ok(value)) = (name, value) else { return Err(unsent("a header is invalid")) };
+        all.insert(name, value);
+    }
+    Ok(all)
+}
