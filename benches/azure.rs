@@ -27,6 +27,7 @@ const ROUNDS: usize = 40;
 const PAGE: u64 = 100;
 /// Author whose partition is read.
 const READER: &str = "reader";
+const JSON: &str = "application/json";
 const PYTHON_PACKAGE: &str = "azure-data-tables==12.7.0";
 /// Installed packages. The second one is needed for concurrent requests.
 const PYTHON_PACKAGES: [&str; 2] = [PYTHON_PACKAGE, "aiohttp==3.14.5"];
@@ -129,7 +130,8 @@ impl Client for Ours {
 
 /// Client for this struct only: without retries, quoting of keys and distinct errors.
 ///
-/// It requests the same metadata, which contains the ETags, so that Azurite does the same work.
+/// It requests the same metadata, which contains the ETags, and signs with the same scheme, so that Azurite does the same
+/// work.
 struct Plain {
     client: reqwest::Client,
     account: String,
@@ -169,12 +171,18 @@ impl Plain {
         })
     }
 
-    fn request(&self, method: reqwest::Method, path: &str, query: &str) -> Result<reqwest::RequestBuilder> {
+    fn request(
+        &self,
+        method: reqwest::Method,
+        path: &str,
+        query: &str,
+        content_type: &str,
+    ) -> Result<reqwest::RequestBuilder> {
         let date = DateTime::<Utc>::from(SystemTime::now()).format("%a, %d %b %Y %H:%M:%S GMT").to_string();
         let account = &self.account;
         let mut signature = Hmac::<Sha256>::new_from_slice(&self.key)?;
         // On Azurite, the path contains the account too.
-        signature.update(format!("{date}\n/{account}/{account}/{path}").as_bytes());
+        signature.update(format!("{method}\n\n{content_type}\n{date}\n/{account}/{account}/{path}").as_bytes());
         let signature = STANDARD.encode(signature.finalize().into_bytes());
         Ok(self
             .client
@@ -183,7 +191,7 @@ impl Plain {
             .header("x-ms-version", "2019-02-02")
             .header("DataServiceVersion", "3.0")
             .header(ACCEPT, "application/json;odata=minimalmetadata")
-            .header(AUTHORIZATION, format!("SharedKeyLite {account}:{signature}")))
+            .header(AUTHORIZATION, format!("SharedKey {account}:{signature}")))
     }
 }
 
@@ -192,7 +200,7 @@ impl Client for Plain {
 
     async fn get(&self, author: &str, id: u64) -> Result<Option<Post>> {
         let path = format!("Posts(PartitionKey='{author}',RowKey='{id:020}')");
-        let answer = self.request(reqwest::Method::GET, &path, "")?.send().await?;
+        let answer = self.request(reqwest::Method::GET, &path, "", "")?.send().await?;
         if answer.status() == reqwest::StatusCode::NOT_FOUND {
             return Ok(None);
         }
@@ -212,8 +220,8 @@ impl Client for Plain {
             score: post.score,
             draft: post.draft,
         })?;
-        let request = self.request(reqwest::Method::POST, "Posts", "")?.header("Prefer", "return-no-content");
-        let answer = request.header(CONTENT_TYPE, "application/json").body(body).send().await?.error_for_status()?;
+        let request = self.request(reqwest::Method::POST, "Posts", "", JSON)?.header("Prefer", "return-no-content");
+        let answer = request.header(CONTENT_TYPE, JSON).body(body).send().await?.error_for_status()?;
         answer.headers().get(ETAG).context("no ETag")?;
         answer.bytes().await?;
         Ok(())
@@ -226,7 +234,7 @@ impl Client for Plain {
         }
 
         let query = format!("?$filter=PartitionKey%20eq%20%27{author}%27&$top={PAGE}");
-        let answer = self.request(reqwest::Method::GET, "Posts()", &query)?.send().await?.error_for_status()?;
+        let answer = self.request(reqwest::Method::GET, "Posts()", &query, "")?.send().await?.error_for_status()?;
         let answer: Answer = serde_json::from_slice(&answer.bytes().await?)?;
         Ok(answer.value)
     }
