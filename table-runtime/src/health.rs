@@ -14,16 +14,18 @@ use crate::{
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Health {
-    /// True if the store answered.
+    /// True if the store answered. A token source that fails counts as a store that did not answer.
     pub reachable: bool,
-    /// True if the store accepted the credential for a read of the catalog; `None` if the store did not answer.
+    /// True if the store accepted the credential for a read of the catalog; `None` if the answer does not show it, such as
+    /// that of an overloaded service. A shared access signature that does not include `TableLayouts` is not accepted.
     pub authorized: Option<bool>,
     /// Time that the read took, with its repetitions.
     pub round_trip: Duration,
     /// Version of the format of the catalog, `TableLayouts`; `None` if there is no catalog, or it could not be read.
     pub catalog: Option<i32>,
-    /// Number of milliseconds by which the clock of the service is ahead of this host's, as the `Date` of its answers
-    /// shows; 0 if the two may be equal, negative if it is behind. `None` for an embedded store. The service refuses
+    /// Number of milliseconds by which the clock of the service is ahead of this host's, as far as the `Date` of its answers
+    /// shows, which has whole seconds; 0 as long as the two may be equal, negative if it is behind. `None` for an embedded
+    /// store, and before the first answer. The service refuses
     /// requests that a host signs with an account key if its clock is wrong by more than 15 minutes.
     pub clock_difference: Option<i64>,
     /// State of the secondary region; `None` if the store has none, or its address is not known. It is an error if the
@@ -70,12 +72,18 @@ impl Tables {
             Ok(format) => (format, None),
             Err(error) => (None, Some(error)),
         };
-        // Any error but these two is that of an answer.
-        let reachable = !matches!(problem, Some(Error::NoAnswer { .. } | Error::Store(_)));
-        let is_refused = matches!(&problem, Some(Error::Service(error)) if matches!(error.status, 401 | 403));
+        // Any other error is that of an answer.
+        let reachable = !matches!(
+            problem,
+            Some(Error::NoAnswer { .. } | Error::Store(_) | Error::Limit(_) | Error::Configuration(_))
+        );
+        let authorized = match &problem {
+            Some(Error::Service(error)) => matches!(error.status, 401 | 403).then_some(false),
+            _ => reachable.then_some(true),
+        };
         Health {
             reachable,
-            authorized: reachable.then_some(!is_refused),
+            authorized,
             round_trip,
             catalog,
             clock_difference: service.and_then(RemoteService::clock_difference),

@@ -13,13 +13,13 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use reqwest::{
     Method, Url,
-    header::{ACCEPT, CONTENT_TYPE, DATE, ETAG, HeaderMap, HeaderName, HeaderValue},
+    header::{ACCEPT, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue},
 };
 use serde::Deserialize;
 use tracing::{Instrument, Span, debug, debug_span, field, field::Empty, warn};
@@ -30,7 +30,7 @@ use self::{
     credential::Credential,
     endpoint::Endpoint,
     failure::{Problem, RequestFailure, absent, unreadable},
-    http::{CLIENT_REQUEST_ID, DATA_SERVICE_VERSION, HttpAnswer, HttpRequest, Transport},
+    http::{DATA_SERVICE_VERSION, HttpAnswer, HttpRequest, Transport},
     operation::Address,
     retry::{Repeat, Retry},
     secondary::{Region, Secondary},
@@ -39,7 +39,7 @@ use super::{
     Backend, BoxFuture, Continuation, Description, Grant, Group, Operation, Page, ReadRequest, ReadTarget, Reader,
     RemoteService, Replication, Sas, Scan, StoreView, TableRequest, Written,
 };
-use crate::{ETag, Guid, Result, Row, ValueRef, key::order, observe};
+use crate::{ETag, Result, Row, ValueRef, key::order, observe};
 
 mod azurite;
 mod batch;
@@ -105,11 +105,12 @@ pub use token::AccessToken;
 /// Requests go over HTTP/1.1 and TLS 1.2 or 1.3, with `rustls` and `ring`. The root certificates are those of the
 /// operating system, as `rustls-native-certs` finds them: on Linux the files that OpenSSL uses, or those that
 /// `SSL_CERT_FILE` and `SSL_CERT_DIR` name. If there are none, as in a container without the package `ca-certificates`,
-/// they are Mozilla's, which are compiled in. A proxy and other certificates are settings of your own
+/// they are Mozilla's, which are compiled in. If certificates were to be found and could not be read, an event at the level
+/// `warn` says so. A proxy and other certificates are settings of your own
 /// [`http_client`](AzureBuilder::http_client).
 ///
 /// # Identifiers of requests
-/// Each attempt has an `x-ms-client-request-id` of its own. Errors have it, and the `x-ms-request-id` of the answer:
+/// Each request has an `x-ms-client-request-id` of its own, also if it repeats another one. Errors have it, and the `x-ms-request-id` of the answer:
 /// [`Error::client_request_id`](crate::Error::client_request_id), [`Error::request_id`](crate::Error::request_id).
 ///
 /// # Traces
@@ -249,16 +250,26 @@ impl AzureBackend {
             if number > 1 {
                 observe::retry();
             }
-            let (begin, at) = (Instant::now(), SystemTime::now());
-            let answer = self.transport.send(call.attempt()?).await;
+            let begin = Instant::now();
+            let sent = self.transport.send(call.attempt()?).await;
             let duration = begin.elapsed();
+            #[cfg(feature = "metrics")]
+            let received = sent.as_ref().map_or(0, |answer| answer.body.len());
+            // The answer to a transaction may be a refusal although its status is a success.
+            let (answer, request) = match sent {
+                Ok(answer) => {
+                    let (status, request) = (answer.status, answer.request.clone());
+                    (read(answer).map(|answer| (status, answer)), Some(request))
+                }
+                Err(failure) => (Err(failure), None),
+            };
             let is_slow = !MAY_TAKE_LONG.contains(&operation) && duration >= self.slow_after;
             let is_throttled = answer.as_ref().is_err_and(RequestFailure::is_overload);
             if is_slow || is_throttled {
                 self.overloads.fetch_add(1, Ordering::Relaxed);
             }
             let (status, request) = match &answer {
-                Ok(answer) => (Some(answer.status), Some(&answer.request)),
+                Ok((status, _)) => (Some(*status), request.as_ref()),
                 Err(failure) => (failure.status(), failure.request.as_ref()),
             };
             #[cfg(feature = "metrics")]
@@ -268,7 +279,7 @@ impl AzureBackend {
                 number,
                 is_throttled,
                 sent: call.request.body.len(),
-                received: answer.as_ref().map_or(0, |answer| answer.body.len()),
+                received,
                 duration,
             }
             .record();
@@ -280,11 +291,7 @@ impl AzureBackend {
             span.record("status", status);
             span.record("request_id", request_id);
             span.record("client_request_id", client_request_id);
-            let answer = answer?;
-            if let Some(date) = answer.header(&DATE) {
-                self.clock.note(&date, at, SystemTime::now());
-            }
-            read(answer)
+            answer.map(|(_, answer)| answer)
         });
         let span = debug_span!(
             "table request",
@@ -523,11 +530,8 @@ impl<'a> Call<'a> {
 
     /// Returns the request of an attempt, with an identifier of its own.
     fn attempt(&self) -> Result<HttpRequest, RequestFailure> {
-        let unsent = |reason: String| RequestFailure::from(Problem::Unsent { reason, passing: false });
-        let id = Guid::random().map_err(|error| unsent(format!("no random bytes: {error}")))?;
-        let id = HeaderValue::from_str(&id.to_string()).map_err(|error| unsent(error.to_string()))?;
         let mut request = self.request.clone();
-        request.headers.insert(CLIENT_REQUEST_ID, id);
+        request.identify()?;
         Ok(request)
     }
 }
@@ -559,10 +563,7 @@ fn append_selection(url: &mut Url, selection: Option<&[&'static str]>) {
 }
 
 fn parse(url: &str) -> Result<Url, RequestFailure> {
-    Url::parse(url).map_err(|problem| {
-        let reason = format!("not an address: {problem}");
-        Problem::Unsent { reason, passing: false }.into()
-    })
+    Url::parse(url).map_err(|problem| RequestFailure::unsent(format!("not an address: {problem}")))
 }
 
 impl Backend for AzureBackend {

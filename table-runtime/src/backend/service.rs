@@ -13,8 +13,8 @@ use crate::{Result, Ticks};
 /// placed before another one has those of the other one.
 pub trait RemoteService: Send + Sync {
     /// Returns by how many milliseconds the clock of the service is ahead of that of this host, as far as the `Date` of
-    /// answers shows: 0 if the two may be equal, negative if the service's clock is behind. `None` before the first
-    /// answer.
+    /// answers shows, which has whole seconds: the value nearest to the previous one, and at first to 0, with which the
+    /// answers agree. Negative if the service's clock is behind; `None` before the first answer.
     fn clock_difference(&self) -> Option<i64>;
 
     /// Asks the secondary region how far it has copied the primary one, with one request; `None` if the service has no

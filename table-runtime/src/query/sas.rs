@@ -13,14 +13,15 @@ impl<V, P, A: Opened> Rows<V, P, A> {
     /// has the signature can use these rows until it ends, without the account's key.
     ///
     /// The query is a whole partition, such as `Post::by_key("acme")`, or a whole table, such as `Post::scan()`. Everything
-    /// in it can be used: rows of other entities, and index rows, which the owner of the signature needs for writes. A
-    /// signature for less is not possible, because the end of a range of row keys is part of the range: a key that begins
-    /// like the last one could not be included. The catalog, `TableLayouts`, is not in it, nor are rows of indexes in other
-    /// partitions: with the signature, a program does not call [`create`](Tables::create), reads by the primary key, and
-    /// writes entities that have no such index.
+    /// in it can be used: rows of other entities, and index rows, which writes need. The service includes the last row key of
+    /// a range, so that a range cannot express a prefix; therefore only whole partitions and tables are signed.
+    ///
+    /// The catalog, `TableLayouts`, is not in it, nor are rows of indexes in other partitions. A program that has only the
+    /// signature does not call [`create`](Tables::create), reads by the primary key, and writes entities that have no such
+    /// index; [`health`](Tables::health) reports that the catalog is refused.
     ///
     /// The signature ends `lifetime` from now, rounded up to a second, by the clock of the service as far as its answers have
-    /// shown it. It cannot be revoked: give it a short life. On the service it is for `https` alone.
+    /// shown it. Only a new account key revokes it before: give it a short life. It is for `https` alone, except on Azurite.
     ///
     /// ```
     /// # #[cfg(feature = "azure")]

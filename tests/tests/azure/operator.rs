@@ -101,8 +101,14 @@ async fn what_is_wrong_with_a_store_can_be_told_from_its_health() -> Result<()> 
         assert!(!health.is_healthy() && health.reachable, "{health:?}");
         assert_eq!(health.authorized, Some(false));
     }
+    // The clock of a host that is wrong is the reason of a refusal.
+    let ahead = date(SystemTime::now() + Duration::from_mins(60));
+    let health = healthy(error(403, "AuthenticationFailed").header("Date", &ahead).into()).await;
+    assert!(health.clock_difference.is_some_and(|difference| difference > 3_590_000), "{health:?}");
     let health = healthy(busy().into()).await;
-    assert!(!health.is_healthy() && health.reachable && health.authorized == Some(true), "{health:?}");
+    assert!(!health.is_healthy() && health.reachable && health.authorized.is_none(), "{health:?}");
+    let health = Tables::new(builder(&server).build()?).with_prefix("_x").health().await;
+    assert!(!health.is_healthy() && !health.reachable && health.authorized.is_none(), "{health:?}");
     let health = healthy(Step::ReadAndClose).await;
     assert!(!health.is_healthy() && !health.reachable && health.authorized.is_none(), "{health:?}");
     let newer = HEAD.replace("\"Format\":1", "\"Format\":99");

@@ -13,23 +13,38 @@ use table_runtime::{
         AzureBackend, BackendExt,
         sdk::{
             azure_core::{
-                ClientOptions, Context, Error as SdkError, Policy, PolicyResult, Request, RetryOptions, auth::Secret,
-                error::ErrorKind,
+                BytesStream, ClientOptions, Context, Error as SdkError, Policy, PolicyResult, Request, Response,
+                RetryOptions, StatusCode, auth::Secret, error::ErrorKind, headers::Headers,
             },
-            azure_storage::StorageCredentials,
+            azure_storage::{StorageCredentials, clients::ServiceType},
         },
     },
 };
 use tests::scripted::{Answer, Scripted};
 
-use crate::protocol::{KEY, ROW, busy, insert, only, query, written};
+use crate::protocol::{KEY, ROW, busy, error, insert, only, query, written};
 
-/// A policy that counts requests, adds a header, and fails before or after it sends one.
+/// A policy that counts requests and adds a header.
 #[derive(Clone, Debug, Default)]
 struct Own {
     requests: Arc<AtomicUsize>,
-    fails_before: bool,
-    fails_after: bool,
+    does: Does,
+}
+
+/// What a policy does besides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Does {
+    #[default]
+    Nothing,
+    FailsBefore,
+    FailsAfter,
+    /// Puts an error of the next policy into one of its own.
+    AddsContext,
+    AnswersItself,
+    SendsTwice,
+    ReplacesTheContext,
+    /// Adds a header that no answer can have.
+    DamagesTheAnswer,
 }
 
 #[async_trait]
@@ -38,12 +53,37 @@ impl Policy for Own {
         self.requests.fetch_add(1, Ordering::Relaxed);
         request.insert_header("x-own", "yes");
         let failed = || SdkError::new(ErrorKind::Other, "the policy does not like it");
-        if self.fails_before {
-            return Err(failed());
+        let answer = match self.does {
+            Does::FailsBefore => return Err(failed()),
+            Does::AnswersItself => {
+                let body = Box::pin(BytesStream::new(Vec::new()));
+                return Ok(Response::new(StatusCode::ServiceUnavailable, Headers::new(), body));
+            }
+            Does::ReplacesTheContext => return next[0].send(&replaced(), request, &next[1..]).await,
+            Does::SendsTwice => {
+                let _ = next[0].send(context, request, &next[1..]).await;
+                next[0].send(context, request, &next[1..]).await
+            }
+            _ => next[0].send(context, request, &next[1..]).await,
+        };
+        match self.does {
+            Does::FailsAfter => Err(failed()),
+            Does::AddsContext => answer.map_err(|error| error.context("in the policy")),
+            Does::DamagesTheAnswer => {
+                let (status, mut headers, body) = answer?.deconstruct();
+                headers.insert("x-own", "two\nlines");
+                let body = body.collect().await?;
+                Ok(Response::new(status, headers, Box::pin(BytesStream::new(body))))
+            }
+            _ => answer,
         }
-        let answer = next[0].send(context, request, &next[1..]).await?;
-        if self.fails_after { Err(failed()) } else { Ok(answer) }
     }
+}
+
+fn replaced() -> Context {
+    let mut context = Context::new();
+    context.insert(ServiceType::Table);
+    context
 }
 
 fn backend(server: &Scripted, policy: &Own) -> Result<AzureBackend> {
@@ -72,22 +112,59 @@ async fn requests_pass_through_a_programs_own_policies() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_policy_that_fails_before_a_request_is_sent_writes_nothing() -> Result<()> {
-    let (server, policy) = (Scripted::start().await?, Own { fails_before: true, ..Own::default() });
-    let error = backend(&server, &policy)?.execute_group(&insert()).await.unwrap_err();
-    assert!(matches!(&error, Error::NoAnswer { reason, .. } if reason.contains("does not like it")), "{error:?}");
-    assert_eq!(server.connections(), 0);
+async fn a_write_that_no_policy_has_sent_is_not_written() -> Result<()> {
+    for (does, expected) in [
+        (Does::FailsBefore, "does not like it"),
+        (Does::AnswersItself, "a policy answered 503 and did not send the request"),
+        (Does::ReplacesTheContext, "replaced the context"),
+    ] {
+        let (server, policy) = (Scripted::start().await?, Own { does, ..Own::default() });
+        let error = backend(&server, &policy)?.execute_group(&insert()).await.unwrap_err();
+        assert!(matches!(&error, Error::NoAnswer { reason, .. } if reason.contains(expected)), "{does:?}: {error:?}");
+        assert_eq!((server.connections(), error.client_request_id()), (0, None));
+    }
     Ok(())
 }
 
 #[tokio::test]
 async fn a_write_whose_policy_fails_afterwards_has_an_unknown_outcome() -> Result<()> {
-    let (server, policy) = (Scripted::start().await?, Own { fails_after: true, ..Own::default() });
-    server.then(written());
-    let error = backend(&server, &policy)?.execute_group(&insert()).await.unwrap_err();
-    assert!(matches!(&error, Error::OutcomeUnknown(lost) if lost.reason.contains("does not like it")), "{error:?}");
-    only(&server);
+    for (does, expected) in [
+        (Does::FailsAfter, "does not like it"),
+        (Does::SendsTwice, "a second time"),
+        (Does::DamagesTheAnswer, "damaged the answer"),
+    ] {
+        let (server, policy) = (Scripted::start().await?, Own { does, ..Own::default() });
+        server.then(written()).then(written());
+        let error = backend(&server, &policy)?.execute_group(&insert()).await.unwrap_err();
+        assert!(matches!(&error, Error::OutcomeUnknown(lost) if lost.reason.contains(expected)), "{does:?}: {error:?}");
+        let request = only(&server);
+        if does != Does::SendsTwice {
+            assert_eq!(error.client_request_id(), request.header("x-ms-client-request-id"), "{does:?}");
+        }
+    }
     Ok(())
+}
+
+#[tokio::test]
+async fn a_refusal_inside_of_an_error_of_a_policy_is_found() -> Result<()> {
+    let (server, policy) = (Scripted::start().await?, Own { does: Does::AddsContext, ..Own::default() });
+    let service = backend(&server, &policy)?;
+    server.then(error(409, "EntityAlreadyExists")).then(error(404, "ResourceNotFound"));
+    let refused = service.execute_group(&insert()).await.unwrap_err();
+    assert!(matches!(refused, Error::AlreadyExists(_)), "{refused:?}");
+    assert_eq!(refused.client_request_id(), server.requests()[0].header("x-ms-client-request-id"));
+    assert_eq!(service.get("Posts", "p", "r", None).await?, None);
+    Ok(())
+}
+
+#[test]
+fn a_token_of_the_sdk_does_not_go_over_plain_http() {
+    let token = || StorageCredentials::bearer_token(Secret::new("s3cr3t"));
+    let build =
+        |endpoint: &str| AzureBackend::builder("acc").sdk(token(), ClientOptions::default()).endpoint(endpoint).build();
+    let refused = build("http://acc.table.core.windows.net");
+    assert!(matches!(&refused, Err(Error::Configuration(text)) if text.contains("plain `http`")), "{refused:?}");
+    assert!(build("https://acc.table.core.windows.net").is_ok());
 }
 
 #[tokio::test]

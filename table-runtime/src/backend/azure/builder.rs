@@ -191,8 +191,10 @@ impl AzureBuilder {
     /// brings the SDK's packages and advisories, which `backend::sdk` lists.
     ///
     /// The pipeline does not retry, because the SDK's retries repeat inserts, and sends with this crate's HTTP client:
-    /// the options' retries and transport are ignored. A policy must send a request at most once. If a policy
-    /// fails after it has sent a write, the outcome of the write is unknown.
+    /// the options' retries and transport are ignored. A policy must pass the context on, and send a request once: a second
+    /// time is refused. If a policy fails after it has sent a write, the outcome of the write is unknown. The SDK does not
+    /// sign the parameters of an address, so with its account keys [`health`](crate::Tables::health) cannot read the state
+    /// of the secondary region.
     ///
     /// ```
     /// use table_runtime::{
@@ -266,7 +268,7 @@ impl AzureBuilder {
     /// Uses this HTTP client of `reqwest` 0.13, for example for a proxy or other limits of its connection pool. Begin with
     /// [`http_client_builder`](Self::http_client_builder).
     ///
-    /// The client should keep idle connections and must not follow redirects.
+    /// The client should keep idle connections, and must neither follow redirects nor repeat requests.
     ///
     /// ```
     /// use table_runtime::backend::{AzureBackend, AzureBuilder};
@@ -306,7 +308,7 @@ impl AzureBuilder {
         };
         let (endpoint, secondary) = self.endpoints()?;
         let is_exposed = endpoint.exposed() || secondary.as_ref().is_some_and(Endpoint::exposed);
-        if matches!(credential, Given::Token(_)) && is_exposed {
+        if credential.has_token() && is_exposed {
             return wrong("a token must not go over plain `http` to another machine; give an `https` endpoint");
         }
         if self.retry.attempts == 0 {
@@ -321,7 +323,8 @@ impl AzureBuilder {
             // sent could not be distinguished from a write whose answer was lost.
             None => client::build(self.connect_timeout.min(self.timeout))?,
         };
-        let client = HttpClient::new(client, self.timeout);
+        let clock = Arc::<ServiceClock>::default();
+        let client = HttpClient::new(client, self.timeout, Arc::clone(&clock));
         let (credential, transport) = credential.transport(&self.account, self.scheme, client, self.timeout)?;
         #[cfg(feature = "metrics")]
         super::metrics::describe();
@@ -334,7 +337,7 @@ impl AzureBuilder {
             retry: self.retry,
             slow_after: self.slow_after,
             overloads: Arc::default(),
-            clock: Arc::<ServiceClock>::default(),
+            clock,
         })
     }
 

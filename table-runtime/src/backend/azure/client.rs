@@ -1,12 +1,19 @@
 //! The HTTP client: the single place where requests are sent and answers are received, for every transport.
 
-use std::{error::Error as _, fmt, sync::Arc, time::Duration};
+use std::{
+    error::Error as _,
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use bytes::{Bytes, BytesMut};
 use reqwest::header;
 use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer};
+use tracing::warn;
 
 use super::{
+    clock::ServiceClock,
     failure::{Problem, Refusal, RequestFailure},
     http::{self, HttpAnswer, HttpRequest},
 };
@@ -25,11 +32,13 @@ const ERROR_BODY: usize = 64 * 1024;
 pub(super) struct HttpClient {
     client: reqwest::Client,
     timeout: Duration,
+    /// The clock that the answers correct, refusals too: the service refuses a request that a host signs with a wrong time.
+    clock: Arc<ServiceClock>,
 }
 
 impl HttpClient {
-    pub(super) fn new(client: reqwest::Client, timeout: Duration) -> Self {
-        Self { client, timeout }
+    pub(super) fn new(client: reqwest::Client, timeout: Duration, clock: Arc<ServiceClock>) -> Self {
+        Self { client, timeout, clock }
     }
 
     /// Sends a signed request once, and reads its answer.
@@ -49,6 +58,7 @@ impl HttpClient {
             problem,
             request: Some(http::request_ids(&client_id, answer)),
         };
+        let begin = SystemTime::now();
         let mut answer = self.client.execute(sent).await.map_err(|error| {
             let problem = if error.is_connect() {
                 Problem::Unsent { reason: format!("no connection: {}", reason(error)), passing: true }
@@ -59,6 +69,9 @@ impl HttpClient {
         })?;
         let status = answer.status().as_u16();
         let headers = std::mem::take(answer.headers_mut());
+        if let Some(date) = headers.get(header::DATE).and_then(|date| date.to_str().ok()) {
+            self.clock.note(date, begin, SystemTime::now());
+        }
         if !(200..300).contains(&status) {
             // If the body is lost, the status alone is enough.
             let body = beginning(&mut answer, ERROR_BODY).await;
@@ -146,14 +159,21 @@ pub(super) fn builder() -> Result<reqwest::ClientBuilder> {
         .no_gzip()
         .no_brotli()
         .no_deflate()
-        .no_zstd();
+        .no_zstd()
+        // A write must not be sent twice.
+        .retry(reqwest::retry::never());
     Ok(builder)
 }
 
 /// Returns the configuration of TLS, with `ring`. A program that has chosen another provider of cryptography for itself is
 /// not affected.
 fn tls() -> Result<ClientConfig, rustls::Error> {
-    let roots = roots(rustls_native_certs::load_native_certs().certs);
+    let of_system = rustls_native_certs::load_native_certs();
+    if !of_system.errors.is_empty() {
+        let errors = of_system.errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+        warn!(errors, certificates = of_system.certs.len(), "root certificates of the system could not be read");
+    }
+    let roots = roots(of_system.certs);
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let mut config = builder.with_safe_default_protocol_versions()?.with_root_certificates(roots).with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];

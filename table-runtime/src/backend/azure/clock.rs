@@ -63,10 +63,14 @@ impl Clock for ServiceClock {
         Ticks::new(corrected).unwrap_or(host)
     }
 
-    // Each write begins a timer for its lease. The runtime's timers cost less than those of the system's clock, which wake
-    // a thread of their own.
-    fn sleep(&self, time: Duration, _: Sleep) -> BoxFuture<'_, ()> {
-        Box::pin(tokio::time::sleep(time))
+    fn sleep(&self, time: Duration, purpose: Sleep) -> BoxFuture<'_, ()> {
+        match purpose {
+            // Each write begins a timer for its lease. The runtime's timers cost less than those of the system's clock, which
+            // wake a thread of their own.
+            Sleep::Answer | Sleep::Retry => Box::pin(tokio::time::sleep(time)),
+            // The runtime's time can be paused, and other programs go on.
+            Sleep::Whole => SystemClock.sleep(time, purpose),
+        }
     }
 }
 

@@ -33,6 +33,16 @@ pub(super) enum Credential {
 }
 
 impl Given {
+    /// Returns true if requests contain a secret that whoever reads them can use.
+    pub(super) fn has_token(&self) -> bool {
+        match self {
+            Self::Token(_) => true,
+            #[cfg(feature = "azure_data_tables")]
+            Self::Sdk(sdk) => sdk.has_token(),
+            Self::Key(_) | Self::Sas(_) => false,
+        }
+    }
+
     /// Returns the credential, and a transport that authorizes requests with it. Errors never quote a secret.
     pub(super) fn transport(
         self,

@@ -106,7 +106,7 @@ impl Endpoint {
 
     /// Returns the protocols that a shared access signature for the endpoint allows.
     pub(super) fn protocols(&self) -> &'static str {
-        if self.0.starts_with("http:") { "https,http" } else { "https" }
+        if self.0.starts_with("http:") && (self.is_azurite() || !self.exposed()) { "https,http" } else { "https" }
     }
 
     /// Returns `{root}/Tables`, the address of the list of tables.

@@ -160,14 +160,13 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         .or_else(|| text(retry_after).and_then(until))
 }
 
-/// The failure of a request that was not sent.
-impl From<Problem> for RequestFailure {
-    fn from(problem: Problem) -> Self {
-        Self { problem, request: None }
-    }
-}
-
 impl RequestFailure {
+    /// Returns the failure of a request that was not sent, and would not be in another attempt.
+    #[cold]
+    pub(super) fn unsent(reason: impl Into<String>) -> Self {
+        Self { problem: Problem::Unsent { reason: reason.into(), passing: false }, request: None }
+    }
+
     /// Returns true if a repeated read may succeed.
     pub(super) fn may_pass(&self) -> bool {
         match &self.problem {

@@ -9,7 +9,7 @@ use reqwest::{
 };
 
 use super::failure::{Problem, RequestFailure};
-use crate::{backend::BoxFuture, error::RequestIds};
+use crate::{Guid, backend::BoxFuture, error::RequestIds};
 
 pub(super) const CLIENT_REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-client-request-id");
 pub(super) const DATA_SERVICE_VERSION: HeaderName = HeaderName::from_static("dataserviceversion");
@@ -29,6 +29,15 @@ pub(super) struct HttpRequest {
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
+}
+
+impl HttpRequest {
+    /// Gives the request a new identifier. It has one for each time that it is sent.
+    pub(super) fn identify(&mut self) -> Result<(), RequestFailure> {
+        let id = Guid::random().map_err(|error| RequestFailure::unsent(format!("no random bytes: {error}")))?;
+        self.headers.insert(CLIENT_REQUEST_ID, value(&id.to_string())?);
+        Ok(())
+    }
 }
 
 /// The answer to a request whose status is a success, read completely.
@@ -54,7 +63,7 @@ impl HttpAnswer {
 /// The part of the client that signs requests and sends them.
 pub(super) trait Transport: fmt::Debug + Send + Sync {
     /// Signs a request, sends it once, and reads its answer. An answer whose status is no success is a
-    /// [`RequestFailure::Refused`].
+    /// [`Problem::Refused`].
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpAnswer, RequestFailure>>;
 }
 
@@ -65,6 +74,11 @@ pub(super) fn text(value: &HeaderValue) -> String {
         Ok(text) => text.to_owned(),
         Err(_) => value.as_bytes().iter().copied().map(char::from).collect(),
     }
+}
+
+/// Returns the value of a header.
+pub(super) fn value(text: &str) -> Result<HeaderValue, RequestFailure> {
+    HeaderValue::from_str(text).map_err(|_| RequestFailure::unsent("a header is invalid"))
 }
 
 /// Returns the identifiers of a request: its own, and that of the answer's headers if there was an answer.

@@ -10,7 +10,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
 use reqwest::{
     Url,
-    header::{self, HeaderMap, HeaderValue},
+    header::{self, HeaderValue},
 };
 use sha2::Sha256;
 use tracing::debug;
@@ -18,7 +18,7 @@ use tracing::debug;
 use super::{
     client::HttpClient,
     failure::{Problem, RequestFailure},
-    http::{HttpAnswer, HttpRequest, MS_DATE, MS_VERSION, Transport, VERSION},
+    http::{self, HttpAnswer, HttpRequest, MS_DATE, MS_VERSION, Transport, VERSION},
     token::{TokenSource, Tokens},
 };
 use crate::{Error, Result, backend::BoxFuture};
@@ -68,7 +68,7 @@ impl OwnTransport {
         tokens: &Arc<Tokens>,
         mut request: HttpRequest,
     ) -> Result<HttpAnswer, RequestFailure> {
-        let token = tokens.current().await.map_err(|reason| Problem::Unsent { reason, passing: false })?;
+        let token = tokens.current().await.map_err(RequestFailure::unsent)?;
         authorize(&mut request, &token.header())?;
         let mut refused = match self.client.exchange(request.clone()).await {
             Err(failure) if failure.status() == Some(401) => failure,
@@ -77,6 +77,7 @@ impl OwnTransport {
         debug!(failure = %refused, "the service refused the token");
         match tokens.instead_of(&token).await {
             Ok(Some(other)) => {
+                request.identify()?;
                 authorize(&mut request, &other.header())?;
                 self.client.exchange(request).await
             }
@@ -96,7 +97,7 @@ impl Transport for OwnTransport {
     fn send(&self, mut request: HttpRequest) -> BoxFuture<'_, Result<HttpAnswer, RequestFailure>> {
         Box::pin(async move {
             request.headers.insert(MS_VERSION, HeaderValue::from_static(VERSION));
-            request.headers.insert(MS_DATE, value(&httpdate::fmt_http_date(SystemTime::now()))?);
+            request.headers.insert(MS_DATE, http::value(&httpdate::fmt_http_date(SystemTime::now()))?);
             match &self.signer {
                 Signer::Key(key) => {
                     let signature = key.signature(&request);
@@ -165,7 +166,7 @@ impl SharedKey {
     /// Returns the value of the header `Authorization` for a request that has its date.
     fn signature(&self, request: &HttpRequest) -> String {
         let HttpRequest { method, url, headers, .. } = request;
-        let header = |name: &str| text(headers, name);
+        let header = |name: &str| headers.get(name).map(http::text).unwrap_or_default();
         // The account comes twice before a path of Azurite, which begins with it.
         let mut address = format!("/{}{}", self.account, url.path());
         if let Some((_, component)) = url.query_pairs().find(|(name, _)| name == "comp") {
@@ -191,26 +192,14 @@ impl fmt::Debug for SharedKey {
     }
 }
 
-/// Returns a header of a request as text; empty if the request does not have it.
-fn text<'h>(headers: &'h HeaderMap, name: &str) -> &'h str {
-    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
-}
-
-fn value(text: &str) -> Result<HeaderValue, RequestFailure> {
-    HeaderValue::from_str(text).map_err(|_| {
-        let reason = "a header is invalid".to_owned();
-        Problem::Unsent { reason, passing: false }.into()
-    })
-}
-
 fn authorize(request: &mut HttpRequest, authorization: &str) -> Result<(), RequestFailure> {
-    request.headers.insert(header::AUTHORIZATION, value(authorization)?);
+    request.headers.insert(header::AUTHORIZATION, http::value(authorization)?);
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use reqwest::Method;
+    use reqwest::{Method, header::HeaderMap};
 
     use super::*;
 

@@ -7,7 +7,7 @@
 //! the messages of errors are lost.
 
 use std::{
-    fmt,
+    error, fmt,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -22,15 +22,16 @@ use azure_core::{
     headers::{HeaderName, HeaderValue, Headers},
 };
 use azure_storage::{
-    StorageCredentials,
+    StorageCredentials, StorageCredentialsInner,
     clients::{ServiceType, finalize_request, new_pipeline_from_options},
 };
 use reqwest::header::{self, HeaderMap};
 
 use super::{
     client::HttpClient,
-    failure::{Problem, RequestFailure},
+    failure::{Problem, Refusal, RequestFailure},
     http::{self, HttpAnswer, HttpRequest, Transport},
+    token::chain,
 };
 use crate::backend::BoxFuture;
 
@@ -47,6 +48,17 @@ pub(super) struct SdkTransport {
     client: HttpClient,
 }
 
+impl Sdk {
+    /// Returns true if the credentials send a token, which whoever reads the request can use.
+    pub(super) fn has_token(&self) -> bool {
+        let credentials = self.credentials.0.try_read();
+        credentials.is_none_or(|credentials| {
+            use StorageCredentialsInner::{BearerToken, TokenCredential};
+            matches!(*credentials, BearerToken(_) | TokenCredential(_))
+        })
+    }
+}
+
 impl SdkTransport {
     pub(super) fn new(client: HttpClient, Sdk { credentials, options }: Sdk) -> Self {
         let mut pipeline = new_pipeline_from_options(options.retry(RetryOptions::none()), credentials);
@@ -57,19 +69,41 @@ impl SdkTransport {
 
     async fn exchange(&self, request: HttpRequest) -> Result<HttpAnswer, RequestFailure> {
         let HttpRequest { method, url, headers, body } = request;
-        let method = method_of(&method).ok_or_else(|| unsent("the SDK does not have this HTTP method"))?;
+        let method = method_of(&method).ok_or_else(|| RequestFailure::unsent("the SDK has no such HTTP method"))?;
         let body = (!body.is_empty()).then(|| Body::from(body));
         let request = finalize_request(url, method, to_sdk(&headers), body);
-        let mut request = request.map_err(|_| unsent("the request cannot be written"))?;
+        let mut request = request.map_err(|_| RequestFailure::unsent("the request cannot be written"))?;
         let (mut context, sent) = (Context::new(), Sent::default());
         context.insert(ServiceType::Table).insert(sent.clone());
-        let failure = |error| failure(error, &sent);
-        let answer = self.pipeline.send(&context, &mut request).await.map_err(failure)?;
-        let answer = CollectedResponse::from_response(answer).await.map_err(failure)?;
-        let (status, headers, body) = (*answer.status(), from_sdk(answer.headers())?, answer.body().clone());
+        let answer = match self.pipeline.send(&context, &mut request).await {
+            Ok(answer) => CollectedResponse::from_response(answer).await,
+            Err(error) => Err(error),
+        };
         let client_id = request.headers().get_optional_string(&header_name(&http::CLIENT_REQUEST_ID));
-        let request = http::request_ids(&client_id.unwrap_or_default(), Some(&headers));
-        Ok(HttpAnswer { status: status.into(), headers, body, request })
+        let client_id = client_id.unwrap_or_default();
+        let failed = |problem: Problem, answer: Option<&HeaderMap>| RequestFailure {
+            problem,
+            request: Some(http::request_ids(&client_id, answer)),
+        };
+        let answer = answer.map_err(|error| match sent_failure(&error) {
+            Some(failure) => failure.clone(),
+            None if sent.is_sent() => failed(Problem::Lost(foreign(&error)), None),
+            None => RequestFailure::unsent(foreign(&error)),
+        })?;
+        let (status, body) = (u16::from(*answer.status()), answer.body().clone());
+        let is_success = (200..300).contains(&status);
+        let headers = match from_sdk(answer.headers()) {
+            _ if !sent.is_sent() => {
+                return Err(RequestFailure::unsent(format!("a policy answered {status} and did not send the request")));
+            }
+            Ok(headers) if is_success => headers,
+            Ok(headers) => {
+                return Err(failed(Problem::Refused(Refusal::read(status, &headers, &body)), Some(&headers)));
+            }
+            Err(_) => return Err(failed(Problem::Lost("a policy has damaged the answer".to_owned()), None)),
+        };
+        let request = http::request_ids(&client_id, Some(&headers));
+        Ok(HttpAnswer { status, headers, body, request })
     }
 }
 
@@ -91,10 +125,16 @@ struct Last(HttpClient);
 #[async_trait]
 impl Policy for Last {
     async fn send(&self, context: &Context, request: &mut Request, _: &[Arc<dyn Policy>]) -> PolicyResult {
-        if let Some(sent) = context.get::<Sent>() {
-            sent.0.store(true, Ordering::Relaxed);
-        }
-        send(&self.0, request).await.map_err(|failure| azure_core::Error::new(ErrorKind::Io, failure))
+        let sent = match context.get::<Sent>() {
+            None => Err(RequestFailure::unsent("a policy has replaced the context")),
+            // What became of the request the first time is not known here, and a write must not be sent twice.
+            Some(sent) if sent.0.swap(true, Ordering::Relaxed) => {
+                let problem = Problem::Lost("a policy sent the request a second time, which was refused".to_owned());
+                Err(RequestFailure { problem, request: None })
+            }
+            Some(_) => send(&self.0, request).await,
+        };
+        sent.map_err(|failure| azure_core::Error::new(ErrorKind::Io, failure))
     }
 }
 
@@ -106,8 +146,10 @@ impl fmt::Debug for Last {
 
 async fn send(client: &HttpClient, request: &Request) -> Result<Response, RequestFailure> {
     let method = reqwest::Method::from_bytes(request.method().as_ref().as_bytes());
-    let method = method.map_err(|_| unsent("the HTTP method is invalid"))?;
-    let Body::Bytes(body) = request.body() else { return Err(unsent("the request's body is a stream")) };
+    let method = method.map_err(|_| RequestFailure::unsent("the HTTP method is invalid"))?;
+    let Body::Bytes(body) = request.body() else {
+        return Err(RequestFailure::unsent("the request's body is a stream"));
+    };
     let (mut headers, url, body) = (from_sdk(request.headers())?, request.url().clone(), body.clone());
     // The client writes it.
     headers.remove(header::CONTENT_LENGTH);
@@ -120,19 +162,27 @@ async fn send(client: &HttpClient, request: &Request) -> Result<Response, Reques
 #[derive(Clone, Default)]
 struct Sent(Arc<AtomicBool>);
 
-/// Returns the failure of a request. Every error of the last policy contains it. Any other error is that of a policy before
-/// it, which may have received an answer.
-fn failure(error: azure_core::Error, sent: &Sent) -> RequestFailure {
-    match error.into_downcast::<RequestFailure>() {
-        Ok(failure) => failure,
-        Err(error) if sent.0.load(Ordering::Relaxed) => Problem::Lost(format!("a policy failed: {error}")).into(),
-        Err(error) => unsent(&format!("a policy failed: {error}")),
+impl Sent {
+    fn is_sent(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 }
 
-#[cold]
-fn unsent(reason: &str) -> RequestFailure {
-    Problem::Unsent { reason: reason.to_owned(), passing: false }.into()
+/// Returns the failure that the last policy has returned. Another policy may have put it into an error of its own.
+fn sent_failure(error: &azure_core::Error) -> Option<&RequestFailure> {
+    let mut next: Option<&(dyn error::Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        if let Some(failure) = error.downcast_ref() {
+            return Some(failure);
+        }
+        next = error.source();
+    }
+    error.get_ref().and_then(|inner| inner.downcast_ref())
+}
+
+/// Describes an error of another policy than the last one, or of the signature.
+fn foreign(error: &azure_core::Error) -> String {
+    format!("the SDK's pipeline failed: {}", chain(error))
 }
 
 fn method_of(method: &reqwest::Method) -> Option<Method> {
@@ -167,7 +217,9 @@ fn from_sdk(headers: &Headers) -> Result<HeaderMap, RequestFailure> {
     for (name, value) in sorted {
         let name = header::HeaderName::from_bytes(name.as_str().as_bytes());
         let value = header::HeaderValue::from_bytes(value.as_str().as_bytes());
-        let (Ok(name), Ok(value)) = (name, value) else { return Err(unsent("a header is invalid")) };
+        let (Ok(name), Ok(value)) = (name, value) else {
+            return Err(RequestFailure::unsent("a header is invalid"));
+        };
         all.insert(name, value);
     }
     Ok(all)

@@ -111,7 +111,7 @@ impl TokenSource {
 }
 
 /// Describes an error and its causes. It is the text of the source's own error, which must not contain a secret.
-fn chain(error: &(dyn error::Error + 'static)) -> String {
+pub(super) fn chain(error: &(dyn error::Error + 'static)) -> String {
     let mut lines = vec![error.to_string()];
     let mut next = error.source();
     while let Some(error) = next {

@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result};
 use table_runtime::{
     Error, RowNow, TableEntity, Tables,
-    backend::{Action, AzureBackend, BackendExt, IfMatch},
+    backend::{Action, AzureBackend, Backend, BackendExt, IfMatch},
 };
 use tests::scripted::{Answer, Scripted, Step};
 use tracing::{Level, instrument::WithSubscriber};
@@ -282,5 +282,17 @@ async fn creating_a_table_is_repeated_after_a_lost_answer_and_deleting_is_not() 
     let error = service.delete_table("Posts").await.unwrap_err();
     assert!(matches!(error, Error::OutcomeUnknown(_)), "{error:?}");
     assert_eq!(server.left(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_transaction_that_is_refused_inside_of_its_answer_counts_as_an_overload() -> Result<()> {
+    let (server, service) = scripted().await?;
+    let busy = fixture!("transaction_failed.http")
+        .replace("409 Conflict", "503 Service Unavailable")
+        .replace("EntityAlreadyExists", "ServerBusy");
+    server.then(batch(&busy)).then(batch(fixture!("transaction_done.http")));
+    service.execute_group(&transaction()).await?;
+    assert_eq!((server.requests().len(), service.describe().overloads), (2, 1));
     Ok(())
 }
