@@ -235,6 +235,10 @@ async fn a_request_whose_token_is_refused_is_sent_once_more_with_another_one() -
         assert_eq!(authorizations(&server), ["Bearer t0k3n-1", "Bearer t0k3n-2"], "{}", write.name());
         let bodies: Vec<_> = server.requests().into_iter().map(|request| (request.target, request.body)).collect();
         assert_eq!(bodies[0], bodies[1]);
+        let ids =
+            server.requests().into_iter().map(|request| request.header("x-ms-client-request-id").map(str::to_owned));
+        let ids: Vec<_> = ids.collect();
+        assert!(ids[0].is_some() && ids[1].is_some() && ids[0] != ids[1], "{ids:?}");
         assert_eq!((source.calls(), server.left()), (2, 0));
     }
     let (server, source) = (Scripted::start().await?, Source::default());
