@@ -29,8 +29,9 @@ use self::{
     clock::ServiceClock,
     credential::Credential,
     endpoint::Endpoint,
-    failure::{Problem, RequestFailure, absent, unreadable},
-    http::{DATA_SERVICE_VERSION, HttpAnswer, HttpRequest, Transport},
+    failure::{Problem, RequestFailure, absent},
+    headers::DATA_SERVICE_VERSION,
+    http::{HttpAnswer, HttpRequest, Transport},
     operation::Address,
     retry::{Repeat, Retry},
     secondary::{Region, Secondary},
@@ -51,6 +52,7 @@ mod credential;
 mod endpoint;
 mod entity;
 mod failure;
+mod headers;
 mod http;
 #[cfg(feature = "metrics")]
 mod metrics;
@@ -309,7 +311,7 @@ impl AzureBackend {
         let sent = async {
             let mut headers = reading(operation::JSON);
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            headers.insert(http::PREFER, HeaderValue::from_static("return-no-content"));
+            headers.insert(headers::PREFER, HeaderValue::from_static("return-no-content"));
             let (url, body) = (parse(&self.endpoint.tables())?, serde_json::json!({ "TableName": table }).to_string());
             let request = HttpRequest { method: Method::POST, url, headers, body: body.into() };
             // A service that sends a body all the same has created the table, whatever the body is.
@@ -379,11 +381,11 @@ impl AzureBackend {
             region = Some(read_in);
             let read: Tables = match serde_json::from_slice(&answer.body) {
                 Ok(read) => read,
-                Err(problem) => return Err(unreadable(table, operation, answer, problem)),
+                Err(problem) => return Err(answer.unreadable(table, operation, problem)),
             };
             let token = answer.header(&CONTINUATION_TABLE);
             if token.is_some() && token == next {
-                return Err(unreadable(table, operation, answer, TOKEN_REPEATED));
+                return Err(answer.unreadable(table, operation, TOKEN_REPEATED));
             }
             names.extend(read.value.into_iter().map(|table| table.name).filter(|name| name.starts_with(prefix)));
             next = token;
@@ -411,7 +413,7 @@ impl AzureBackend {
         let Some((answer, _)) = answer.map_err(|failure| failure.into_error(table, operation))? else {
             return Ok(None);
         };
-        entity::read(&answer.body).map(Some).map_err(|problem| unreadable(table, operation, answer, problem))
+        entity::read(&answer.body).map(Some).map_err(|problem| answer.unreadable(table, operation, problem))
     }
 
     async fn read_page(&self, scan: &Scan, from: Option<&Continuation>) -> Result<Page> {
@@ -437,13 +439,13 @@ impl AzureBackend {
         let (answer, region) = answer.map_err(|failure| failure.into_error(table, operation))?;
         let rows = match entity::read_page(&answer.body) {
             Ok(rows) => rows,
-            Err(problem) => return Err(unreadable(table, operation, answer, problem)),
+            Err(problem) => return Err(answer.unreadable(table, operation, problem)),
         };
         let next = answer
             .header(&CONTINUATION_PARTITION)
             .map(|token| Continuation { partition_key: region.mark(token), row_key: answer.header(&CONTINUATION_ROW) });
         if next.is_some() && next.as_ref() == from {
-            return Err(unreadable(table, operation, answer, TOKEN_REPEATED));
+            return Err(answer.unreadable(table, operation, TOKEN_REPEATED));
         }
         Ok(Page { rows, next })
     }
@@ -478,7 +480,7 @@ impl AzureBackend {
         let call = Call { table: &group.table, operation: group.name(), request };
         let deleted = operation.action.properties().is_none();
         self.send(Repeat::Harmful, &call, |answer| {
-            let problem = match answer.headers.get(ETAG).map(|etag| http::text(etag).parse()) {
+            let problem = match answer.headers.get(ETAG).map(|etag| headers::text(etag).parse()) {
                 _ if deleted => return Ok(vec![None]),
                 Some(Ok(etag)) => return Ok(vec![Some(etag)]),
                 Some(Err(_)) => "the answer's ETag is malformed",
@@ -512,7 +514,7 @@ impl AzureBackend {
         };
         let answer = sent.await.map_err(|failure| failure.into_error(table, operation))?;
         let Some(status) = failure::element_of(&answer.body, "Status") else {
-            return Err(unreadable(table, operation, answer, "it has no `Status`"));
+            return Err(answer.unreadable(table, operation, "it has no `Status`"));
         };
         let last_sync = failure::element_of(&answer.body, "LastSyncTime");
         let last_sync = last_sync.and_then(|time| httpdate::parse_http_date(&time).ok());

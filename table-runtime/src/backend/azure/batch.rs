@@ -9,7 +9,7 @@ use super::{
     endpoint::Endpoint,
     entity,
     failure::{Problem, Refusal},
-    http,
+    headers,
     operation::{self, Address},
 };
 use crate::{ETag, Error, Guid, LimitError, Result, backend::Group, limits};
@@ -41,7 +41,7 @@ impl Batch {
             };
             line(&mut body, format_args!("{} {address} HTTP/1.1", operation::method(&one.action)));
             for (name, value) in &operation::headers(&one.action) {
-                line(&mut body, format_args!("{name}: {}", http::text(value)));
+                line(&mut body, format_args!("{name}: {}", headers::text(value)));
             }
             line(&mut body, format_args!(""));
             if let Some(properties) = one.action.properties() {

@@ -14,14 +14,12 @@ use tracing::warn;
 
 use super::{
     clock::ServiceClock,
-    failure::{Problem, Refusal, RequestFailure},
-    http::{self, HttpAnswer, HttpRequest},
+    failure::{BODY, Problem, Refusal, RequestFailure},
+    headers,
+    http::{HttpAnswer, HttpRequest},
 };
 use crate::{Error, Result};
 
-/// Maximum number of bytes that are read of a successful answer. A page of the service has up to 4 MiB of values, and
-/// JSON's escapes and annotations make it larger.
-pub(super) const BODY: usize = 64 * 1024 * 1024;
 /// Maximum number of bytes that are read of an error. The rest is ignored.
 const ERROR_BODY: usize = 64 * 1024;
 
@@ -43,20 +41,20 @@ impl HttpClient {
 
     /// Sends a signed request once, and reads its answer.
     pub(super) async fn exchange(&self, request: HttpRequest) -> Result<HttpAnswer, RequestFailure> {
-        let client_id = request.headers.get(http::CLIENT_REQUEST_ID).map(http::text).unwrap_or_default();
-        let HttpRequest { method, url, mut headers, body } = request;
-        if let Some(signature) = headers.get_mut(header::AUTHORIZATION) {
+        let client_id = request.headers.get(headers::CLIENT_REQUEST_ID).map(headers::text).unwrap_or_default();
+        let HttpRequest { method, url, headers: mut signed, body } = request;
+        if let Some(signature) = signed.get_mut(header::AUTHORIZATION) {
             signature.set_sensitive(true);
         }
         let mut sent = reqwest::Request::new(method, url);
         *sent.timeout_mut() = Some(self.timeout);
-        *sent.headers_mut() = headers;
+        *sent.headers_mut() = signed;
         if !body.is_empty() {
             *sent.body_mut() = Some(body.into());
         }
         let failed = |problem: Problem, answer: Option<&header::HeaderMap>| RequestFailure {
             problem,
-            request: Some(http::request_ids(&client_id, answer)),
+            request: Some(headers::request_ids(&client_id, answer)),
         };
         let begin = SystemTime::now();
         let mut answer = self.client.execute(sent).await.map_err(|error| {
@@ -68,18 +66,18 @@ impl HttpClient {
             failed(problem, None)
         })?;
         let status = answer.status().as_u16();
-        let headers = std::mem::take(answer.headers_mut());
-        if let Some(date) = headers.get(header::DATE).and_then(|date| date.to_str().ok()) {
+        let received = std::mem::take(answer.headers_mut());
+        if let Some(date) = received.get(header::DATE).and_then(|date| date.to_str().ok()) {
             self.clock.note(date, begin, SystemTime::now());
         }
         if !(200..300).contains(&status) {
             // If the body is lost, the status alone is enough.
             let body = beginning(&mut answer, ERROR_BODY).await;
-            return Err(failed(Problem::Refused(Refusal::read(status, &headers, &body)), Some(&headers)));
+            return Err(failed(Problem::Refused(Refusal::read(status, &received, &body)), Some(&received)));
         }
-        let body = whole(&mut answer, status).await.map_err(|problem| failed(problem, Some(&headers)))?;
-        let request = http::request_ids(&client_id, Some(&headers));
-        Ok(HttpAnswer { status, headers, body, request })
+        let body = whole(&mut answer, status).await.map_err(|problem| failed(problem, Some(&received)))?;
+        let request = headers::request_ids(&client_id, Some(&received));
+        Ok(HttpAnswer { status, headers: received, body, request })
     }
 }
 

@@ -8,11 +8,15 @@ use std::{
 use reqwest::header::{self, HeaderMap};
 use serde::Deserialize;
 
-use super::http::{self, HttpAnswer};
+use super::headers;
 use crate::{
     Error, OutcomeUnknownError, Result, RowId, ServiceError,
     error::{Refused, RequestIds},
 };
+
+/// Maximum number of bytes that are read of a successful answer. A page of the service has up to 4 MiB of values, and
+/// JSON's escapes and annotations make it larger.
+pub(super) const BODY: usize = 64 * 1024 * 1024;
 
 /// A request that has no usable answer.
 #[derive(Clone, Debug)]
@@ -53,7 +57,7 @@ impl Refusal {
     /// Reads the answer. The code is in its header, or else in the body, which is JSON, XML or empty.
     pub(super) fn read(status: u16, headers: &HeaderMap, body: &[u8]) -> Self {
         let (code, message) = json(body).or_else(|| xml(body)).unwrap_or_default();
-        let code = headers.get(http::ERROR_CODE).map_or(code, http::text);
+        let code = headers.get(headers::ERROR_CODE).map_or(code, headers::text);
         let message = message.trim().to_owned();
         Self { status, code, message, retry_after: retry_after(headers) }
     }
@@ -301,7 +305,7 @@ impl fmt::Display for RequestFailure {
         match &self.problem {
             Problem::Unsent { reason, .. } | Problem::Lost(reason) => f.write_str(reason),
             Problem::TooLarge(_) => {
-                write!(f, "the answer cannot be read: it has more than {} bytes", super::client::BODY)
+                write!(f, "the answer cannot be read: it has more than {BODY} bytes")
             }
             Problem::Refused(Refusal { status, code, .. }) if code.is_empty() => {
                 write!(f, "the service answered {status}")
@@ -312,18 +316,6 @@ impl fmt::Display for RequestFailure {
 }
 
 impl error::Error for RequestFailure {}
-
-/// Returns the error for a successful answer with unexpected content.
-pub(super) fn unreadable(
-    table: &str,
-    operation: &'static str,
-    answer: HttpAnswer,
-    problem: impl fmt::Display,
-) -> Error {
-    let (message, request) = (format!("the answer cannot be read: {problem}"), Some(answer.request));
-    let (table, status, code) = (table.to_owned(), answer.status, String::new());
-    Box::new(ServiceError { table, operation, status, code, message, request }).into()
-}
 
 /// Converts the answer that there is no such row into `Ok(None)`.
 pub(super) fn absent<T>(result: Result<T, RequestFailure>) -> Result<Option<T>, RequestFailure> {

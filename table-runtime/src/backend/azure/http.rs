@@ -8,16 +8,11 @@ use reqwest::{
     header::{HeaderMap, HeaderName, HeaderValue},
 };
 
-use super::failure::{Problem, RequestFailure};
-use crate::{Guid, backend::BoxFuture, error::RequestIds};
-
-pub(super) const CLIENT_REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-client-request-id");
-pub(super) const DATA_SERVICE_VERSION: HeaderName = HeaderName::from_static("dataserviceversion");
-pub(super) const ERROR_CODE: HeaderName = HeaderName::from_static("x-ms-error-code");
-pub(super) const MS_DATE: HeaderName = HeaderName::from_static("x-ms-date");
-pub(super) const MS_VERSION: HeaderName = HeaderName::from_static("x-ms-version");
-pub(super) const PREFER: HeaderName = HeaderName::from_static("prefer");
-pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-request-id");
+use super::{
+    failure::{Problem, RequestFailure},
+    headers::{self, CLIENT_REQUEST_ID},
+};
+use crate::{Error, Guid, ServiceError, backend::BoxFuture, error::RequestIds};
 
 /// Version of the service's interface that requests ask for. It is the oldest one that accepts tokens of Entra ID.
 pub(super) const VERSION: &str = "2020-12-06";
@@ -54,9 +49,16 @@ impl HttpAnswer {
         RequestFailure { problem, request: Some(self.request) }
     }
 
+    /// Returns the error of an answer with unexpected content.
+    pub(super) fn unreadable(self, table: &str, operation: &'static str, problem: impl fmt::Display) -> Error {
+        let (message, request) = (format!("the answer cannot be read: {problem}"), Some(self.request));
+        let (table, status, code) = (table.to_owned(), self.status, String::new());
+        Box::new(ServiceError { table, operation, status, code, message, request }).into()
+    }
+
     /// Returns a header as text; `None` if the answer does not have it.
     pub(super) fn header(&self, name: &HeaderName) -> Option<String> {
-        self.headers.get(name).map(text)
+        self.headers.get(name).map(headers::text)
     }
 }
 
@@ -67,22 +69,7 @@ pub(super) trait Transport: fmt::Debug + Send + Sync {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpAnswer, RequestFailure>>;
 }
 
-/// Returns the value of a header. A continuation token with characters outside ASCII must be kept: without it, the scan
-/// would end early.
-pub(super) fn text(value: &HeaderValue) -> String {
-    match std::str::from_utf8(value.as_bytes()) {
-        Ok(text) => text.to_owned(),
-        Err(_) => value.as_bytes().iter().copied().map(char::from).collect(),
-    }
-}
-
 /// Returns the value of a header.
 pub(super) fn value(text: &str) -> Result<HeaderValue, RequestFailure> {
     HeaderValue::from_str(text).map_err(|_| RequestFailure::unsent("a header is invalid"))
-}
-
-/// Returns the identifiers of a request: its own, and that of the answer's headers if there was an answer.
-pub(super) fn request_ids(client: &str, answer: Option<&HeaderMap>) -> RequestIds {
-    let service = answer.and_then(|headers| headers.get(REQUEST_ID)).map(text);
-    RequestIds::new(client, service.filter(|id| !id.is_empty()))
 }

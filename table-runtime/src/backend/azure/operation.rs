@@ -8,7 +8,7 @@ use reqwest::{
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, IF_MATCH},
 };
 
-use super::http::{DATA_SERVICE_VERSION, PREFER};
+use super::headers::{DATA_SERVICE_VERSION, PREFER};
 use crate::backend::{Action, IfMatch};
 
 pub(super) const VERSION_3: HeaderValue = HeaderValue::from_static("3.0");

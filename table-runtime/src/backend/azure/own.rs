@@ -18,7 +18,8 @@ use tracing::debug;
 use super::{
     client::HttpClient,
     failure::{Problem, RequestFailure},
-    http::{self, HttpAnswer, HttpRequest, MS_DATE, MS_VERSION, Transport, VERSION},
+    headers::{self, MS_DATE, MS_VERSION},
+    http::{self, HttpAnswer, HttpRequest, Transport, VERSION},
     token::{TokenSource, Tokens},
 };
 use crate::{Error, Result, backend::BoxFuture};
@@ -165,8 +166,8 @@ impl SharedKey {
 
     /// Returns the value of the header `Authorization` for a request that has its date.
     fn signature(&self, request: &HttpRequest) -> String {
-        let HttpRequest { method, url, headers, .. } = request;
-        let header = |name: &str| headers.get(name).map(http::text).unwrap_or_default();
+        let HttpRequest { method, url, headers: all, .. } = request;
+        let header = |name: &str| all.get(name).map(headers::text).unwrap_or_default();
         // The account comes twice before a path of Azurite, which begins with it.
         let mut address = format!("/{}{}", self.account, url.path());
         if let Some((_, component)) = url.query_pairs().find(|(name, _)| name == "comp") {

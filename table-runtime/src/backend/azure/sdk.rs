@@ -30,7 +30,8 @@ use reqwest::header::{self, HeaderMap};
 use super::{
     client::HttpClient,
     failure::{Problem, Refusal, RequestFailure},
-    http::{self, HttpAnswer, HttpRequest, Transport},
+    headers,
+    http::{HttpAnswer, HttpRequest, Transport},
     token::chain,
 };
 use crate::backend::BoxFuture;
@@ -68,10 +69,10 @@ impl SdkTransport {
     }
 
     async fn exchange(&self, request: HttpRequest) -> Result<HttpAnswer, RequestFailure> {
-        let HttpRequest { method, url, headers, body } = request;
+        let HttpRequest { method, url, headers: own, body } = request;
         let method = method_of(&method).ok_or_else(|| RequestFailure::unsent("the SDK has no such HTTP method"))?;
         let body = (!body.is_empty()).then(|| Body::from(body));
-        let request = finalize_request(url, method, to_sdk(&headers), body);
+        let request = finalize_request(url, method, to_sdk(&own), body);
         let mut request = request.map_err(|_| RequestFailure::unsent("the request cannot be written"))?;
         let (mut context, sent) = (Context::new(), Sent::default());
         context.insert(ServiceType::Table).insert(sent.clone());
@@ -79,11 +80,11 @@ impl SdkTransport {
             Ok(answer) => CollectedResponse::from_response(answer).await,
             Err(error) => Err(error),
         };
-        let client_id = request.headers().get_optional_string(&header_name(&http::CLIENT_REQUEST_ID));
+        let client_id = request.headers().get_optional_string(&header_name(&headers::CLIENT_REQUEST_ID));
         let client_id = client_id.unwrap_or_default();
         let failed = |problem: Problem, answer: Option<&HeaderMap>| RequestFailure {
             problem,
-            request: Some(http::request_ids(&client_id, answer)),
+            request: Some(headers::request_ids(&client_id, answer)),
         };
         let answer = answer.map_err(|error| match sent_failure(&error) {
             Some(failure) => failure.clone(),
@@ -92,18 +93,18 @@ impl SdkTransport {
         })?;
         let (status, body) = (u16::from(*answer.status()), answer.body().clone());
         let is_success = (200..300).contains(&status);
-        let headers = match from_sdk(answer.headers()) {
+        let received = match from_sdk(answer.headers()) {
             _ if !sent.is_sent() => {
                 return Err(RequestFailure::unsent(format!("a policy answered {status} and did not send the request")));
             }
-            Ok(headers) if is_success => headers,
-            Ok(headers) => {
-                return Err(failed(Problem::Refused(Refusal::read(status, &headers, &body)), Some(&headers)));
+            Ok(received) if is_success => received,
+            Ok(received) => {
+                return Err(failed(Problem::Refused(Refusal::read(status, &received, &body)), Some(&received)));
             }
             Err(_) => return Err(failed(Problem::Lost("a policy has damaged the answer".to_owned()), None)),
         };
-        let request = http::request_ids(&client_id, Some(&headers));
-        Ok(HttpAnswer { status, headers, body, request })
+        let request = headers::request_ids(&client_id, Some(&received));
+        Ok(HttpAnswer { status, headers: received, body, request })
     }
 }
 
@@ -203,7 +204,7 @@ fn header_name(name: &header::HeaderName) -> HeaderName {
 fn to_sdk(headers: &HeaderMap) -> Headers {
     let mut all = Headers::new();
     for (name, value) in headers {
-        all.insert(header_name(name), HeaderValue::from(http::text(value)));
+        all.insert(header_name(name), HeaderValue::from(headers::text(value)));
     }
     all
 }
