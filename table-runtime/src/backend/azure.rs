@@ -112,8 +112,9 @@ pub use token::AccessToken;
 /// [`http_client`](AzureBuilder::http_client).
 ///
 /// # Identifiers of requests
-/// Each request has an `x-ms-client-request-id` of its own, also if it repeats another one. Errors have it, and the `x-ms-request-id` of the answer:
-/// [`Error::client_request_id`](crate::Error::client_request_id), [`Error::request_id`](crate::Error::request_id).
+/// Each request has an `x-ms-client-request-id` of its own, also if it repeats another one. Errors have it, and the
+/// `x-ms-request-id` of the answer: [`Error::client_request_id`](crate::Error::client_request_id),
+/// [`Error::request_id`](crate::Error::request_id).
 ///
 /// # Traces
 /// Each attempt is a `tracing` event at `debug` level with the table, the operation, the attempt, the status, the
@@ -122,7 +123,8 @@ pub use token::AccessToken;
 ///
 /// # Metrics
 /// With the feature `metrics`, each attempt is recorded with the crate [`metrics`](https://docs.rs/metrics), for whatever
-/// recorder the program installs. All have the label `operation`, such as `get`, `query`, `insert` or `transaction`:
+/// recorder the program installs. A request that is sent again with another token, after a 401, belongs to the same attempt.
+/// All metrics have the label `operation`, such as `get`, `query`, `insert` or `transaction`:
 ///
 /// | metric | content |
 /// |---|---|
