@@ -1,13 +1,12 @@
 //! Benchmarks of keys, compared with hand-written code that fills a buffer on the stack, and with `format!`.
 //!
 //! Run with `cargo bench -p benches --bench keys`. All benchmarks write the same row keys of the
-//! same entities. `ours` writes into memory that is reused, as the hand-written code does. `ours_owned` returns its two
-//! keys as texts, as a query or a write needs them; compare it with `by_hand_owned`. The benchmarks count allocations.
+//! same entities, and return both keys as texts, as a query or a write needs them. The benchmarks count allocations.
 
 #![allow(clippy::wildcard_imports, reason = "a module for each key")]
 
 use divan::{AllocProfiler, Bencher, black_box};
-use table_runtime::{__private::KeyEncoder, TableEntity};
+use table_runtime::TableEntity;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -111,28 +110,11 @@ mod reverse_time {
 
     #[divan::bench]
     fn ours(bencher: Bencher<'_, '_>) {
-        let mut encoder = KeyEncoder::new::<Post>();
-        each!(bencher, posts(), |post| encoder.encode(post).unwrap());
-    }
-
-    #[divan::bench]
-    fn by_hand(bencher: Bencher<'_, '_>) {
-        each!(bencher, posts(), |post| {
-            let mut key = Stack::new();
-            key.push(b"p");
-            let mut row = Stack::new();
-            row.push(&digits(reversed_ticks(post.posted)));
-            black_box(key.as_bytes()).len() + black_box(row.as_bytes()).len()
-        });
-    }
-
-    #[divan::bench]
-    fn ours_owned(bencher: Bencher<'_, '_>) {
         each!(bencher, posts(), |post| Post::key(post.posted));
     }
 
     #[divan::bench]
-    fn by_hand_owned(bencher: Bencher<'_, '_>) {
+    fn by_hand(bencher: Bencher<'_, '_>) {
         each!(bencher, posts(), |post| {
             let mut row = Stack::new();
             row.push(&digits(reversed_ticks(post.posted)));
@@ -176,28 +158,11 @@ mod composite {
 
     #[divan::bench]
     fn ours(bencher: Bencher<'_, '_>) {
-        let mut encoder = KeyEncoder::new::<Order>();
-        each!(bencher, orders(), |order| encoder.encode(order).unwrap());
-    }
-
-    #[divan::bench]
-    fn by_hand(bencher: Bencher<'_, '_>) {
-        each!(bencher, orders(), |order| {
-            let mut key = Stack::new();
-            key.push(b"p");
-            let mut row = Stack::new();
-            write(order, &mut row);
-            black_box(key.as_bytes()).len() + black_box(row.as_bytes()).len()
-        });
-    }
-
-    #[divan::bench]
-    fn ours_owned(bencher: Bencher<'_, '_>) {
         each!(bencher, orders(), |order| Order::key(order.at, order.id));
     }
 
     #[divan::bench]
-    fn by_hand_owned(bencher: Bencher<'_, '_>) {
+    fn by_hand(bencher: Bencher<'_, '_>) {
         each!(bencher, orders(), |order| {
             let mut row = Stack::new();
             write(order, &mut row);
@@ -244,28 +209,11 @@ mod lowercase {
 
     #[divan::bench]
     fn ours(bencher: Bencher<'_, '_>) {
-        let mut encoder = KeyEncoder::new::<Employee>();
-        each!(bencher, employees(), |employee| encoder.encode(employee).unwrap());
-    }
-
-    #[divan::bench]
-    fn by_hand(bencher: Bencher<'_, '_>) {
-        each!(bencher, employees(), |employee| {
-            let mut key = Stack::new();
-            key.push(b"p");
-            let mut row = Stack::new();
-            write(&employee.name, &mut row);
-            black_box(key.as_bytes()).len() + black_box(row.as_bytes()).len()
-        });
-    }
-
-    #[divan::bench]
-    fn ours_owned(bencher: Bencher<'_, '_>) {
         each!(bencher, employees(), |employee| Employee::key(&employee.name));
     }
 
     #[divan::bench]
-    fn by_hand_owned(bencher: Bencher<'_, '_>) {
+    fn by_hand(bencher: Bencher<'_, '_>) {
         each!(bencher, employees(), |employee| {
             let mut row = Stack::new();
             write(&employee.name, &mut row);

@@ -24,7 +24,7 @@
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, bail};
-use table_runtime::{Error, Finding, KeyPart, Property, Stored, TableEntity, Tables};
+use table_runtime::{Error, KeyPart, Property, Stored, TableEntity, Tables, jobs::Finding};
 use uuid::Uuid;
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]

@@ -22,8 +22,8 @@ use axum::{
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use table_runtime::{
-    BoxedRows, ETag, EntityGroup, Error, PageOf, Result, Stored, TableEntity, Tables, ToTick as _, Transaction,
-    WithETag,
+    BoxedRows, ETag, EntityGroup, Error, PageOf, Result, Stored, TableEntity, Tables, Transaction, WithETag,
+    key::ToTick as _,
 };
 use time::OffsetDateTime;
 use tokio::{net::TcpListener, signal, time::interval};
@@ -136,7 +136,9 @@ fn with_etag(status: StatusCode, etag: &ETag, body: impl Serialize) -> Response 
 fn if_match(headers: &HeaderMap) -> Answer<ETag> {
     let header = headers.get(header::IF_MATCH).and_then(|header| header.to_str().ok());
     let header = header.ok_or_else(|| Failure(StatusCode::PRECONDITION_REQUIRED, "If-Match is missing".to_owned()))?;
-    header.parse().map_err(|error: table_runtime::ParseETagError| Failure(StatusCode::BAD_REQUEST, error.to_string()))
+    header
+        .parse()
+        .map_err(|error: table_runtime::error::ParseETagError| Failure(StatusCode::BAD_REQUEST, error.to_string()))
 }
 
 async fn add_customer(
@@ -227,12 +229,12 @@ async fn import_customers(
 ) -> Answer<Json<Imported>> {
     let customers = csv::Reader::from_reader(csv.as_bytes()).into_deserialize::<Customer>();
     let customers = customers.map(|customer| customer.map(|customer| Customer { tenant: tenant.clone(), ..customer }));
-    let progress = |progress: &table_runtime::BulkProgress| tracing::info!(progress.written, "importing");
+    let progress = |progress: &table_runtime::bulk::BulkProgress| tracing::info!(progress.written, "importing");
     match tables.try_insert_all_from(stream::iter(customers)).progress(progress).await {
         Ok(done) => Ok(Json(Imported { written: done.written, failures: Vec::new() })),
         Err(Error::Bulk(error)) if !error.ended_early => {
             // The first line has the names of the columns.
-            let failure = |failure: &table_runtime::BulkFailure| ImportFailure {
+            let failure = |failure: &table_runtime::error::BulkFailure| ImportFailure {
                 line: failure.position + 2,
                 error: failure.error.public_message().into_owned(),
             };

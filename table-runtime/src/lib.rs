@@ -73,88 +73,141 @@
 //! | `testing` | the module [`testing`]: backends that count, fail or wait, for tests of an application, and the contract of [`backend::Backend`] as test cases |
 //! | `uuid` (default), `time`, `chrono`, `jiff` | their types as fields |
 
-mod assert_layout;
-pub mod backend;
-mod bulk;
-mod catalog;
-mod codec;
-mod column;
-pub mod cost;
-mod create;
-mod entity;
-mod error;
-mod filter;
-mod foreign;
-mod guid;
-#[cfg(any(doc, doctest))]
-pub mod guide;
-mod health;
-pub mod hints;
-pub mod index;
-pub mod inventory;
-pub mod key;
-mod layout;
-pub mod limits;
-mod maintenance;
-mod migrate;
-mod modify;
-mod observe;
-mod pacing;
-mod properties;
-pub mod property;
+// The floors, from the bottom up: each uses only those above it in this list.
+mod admin;
+mod client;
+mod model;
 mod query;
 mod read;
-mod retry;
-mod row;
-mod row_hash;
-mod row_json;
-mod slices;
-mod tables;
-#[cfg(feature = "testing")]
-pub mod testing;
-mod ticks;
-mod transaction;
-pub mod transfer;
-mod value;
-mod writable;
+mod tools;
 mod write;
 
-pub use bulk::{AsKey, Bulk};
-pub use catalog::{DropIndex, DroppedIndex};
-pub use column::{Column, Filter, IntoFilter, Set, Sets};
-pub use create::Create;
-pub use entity::{AllowScan, OnePartition, OneVersion, Stored, TableEntity, WithETag};
-pub use error::{
-    BulkError, BulkFailure, BulkProgress, Error, KeyChangedError, KeyError, LayoutChangedError, LimitError,
-    MissingIndexError, OutcomeUnknownError, ParseCursorError, PropertyError, PropertyProblem, QueryError, Refused,
-    RequestIds, Result, RowNow, RowsCollideError, ServiceError, UniqueViolationError, UnknownPropertiesError,
-    VersionError, VersionProblem,
-};
-pub use filter::{Condition, Operator};
-pub use guid::{Guid, ParseGuidError};
-pub use health::Health;
-pub use key::{KeyPart, KeyWriter, ToTick};
-pub use layout::{
-    Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, PropertyType, Scope, Slice, SliceInfo, SliceUnit,
-    WhenInfo,
-};
-pub use maintenance::{Backfill, Backfilled, Finding, Progress, Repair, Repaired, Verified, Verify};
-pub use migrate::{DropMoved, DroppedEntity, Migrate, Migrated};
-pub use properties::{DamagedProperties, Properties, PropertiesRef};
-pub use property::Property;
-pub use query::{
-    Bounds, BoxedRows, Copied, Done, Entities, EntityGroup, Explain, Lookup, Opened, OwnedView, PageOf, Point, Primary,
-    Projection, Query, Rows, Unique, Variant, View,
-};
-pub use row::{ETag, ParseETagError, Row, RowId, RowRef, RowSet};
-pub use slices::{SliceTime, Sliced};
-pub use tables::Tables;
-pub use ticks::{ParseTicksError, Ticks};
-pub use transaction::Transaction;
-pub use value::{Value, ValueRef};
-pub use writable::AsEntity;
+#[cfg(any(doc, doctest))]
+pub mod guide;
+#[cfg(feature = "testing")]
+pub mod testing;
 
+pub use client::tables::Tables;
+pub use model::{
+    entity::{Stored, TableEntity, WithETag},
+    key::KeyPart,
+    layout::Layout,
+    property::Property,
+};
+pub use query::{BoxedRows, Copied, EntityGroup, Explain, PageOf, Point, Projection, Query, Rows};
 pub use table_derive::{EntityGroup, KeyPart, Projection, Property, TableEntity};
+#[doc(inline)]
+pub use table_store::{ETag, Error, Guid, Result, Ticks, Value};
+pub use write::{bulk::Bulk, transaction::Transaction};
+
+#[doc(inline)]
+pub use model::{cost, hints, key, property};
+#[doc(inline)]
+pub use table_store::limits;
+#[doc(inline)]
+pub use tools::{inventory, transfer};
+#[doc(inline)]
+pub use write::index;
+
+/// What the variants of [`Error`] hold, and the errors of parsers.
+pub mod error {
+    #[doc(inline)]
+    pub use table_store::{
+        DamagedProperties, ParseETagError, ParseGuidError, ParseTicksError,
+        error::{
+            BulkError, BulkFailure, KeyChangedError, KeyError, KeyProblem, LayoutChangedError, LimitError,
+            MissingIndexError, OutcomeUnknownError, ParseCursorError, PropertyError, PropertyProblem, QueryError,
+            Refused, RequestIds, RowNow, RowsCollideError, ServiceError, UniqueViolationError, UnknownPropertiesError,
+            VersionError, VersionProblem,
+        },
+    };
+}
+
+/// Rows without entities, as a store has them.
+pub mod row {
+    #[doc(inline)]
+    pub use table_store::{Properties, PropertiesRef, Row, RowId, RowRef, RowSet, ValueRef};
+}
+
+/// What a [`Layout`] consists of.
+pub mod layout {
+    pub use crate::model::layout::{
+        Holds, IndexInfo, LayoutInfo, PartInfo, PropertyInfo, Scope, SliceInfo, SliceUnit, WhenInfo,
+    };
+    #[doc(inline)]
+    pub use table_store::PropertyType;
+}
+
+/// Conditions on properties and changes of properties, as the closures of [`Rows::filter`] and [`Tables::patch`] make them
+/// of columns.
+pub mod filter {
+    pub use crate::model::column::{Column, Filter, IntoFilter, Set, Sets};
+    #[doc(inline)]
+    pub use table_store::{Condition, Operator};
+}
+
+/// Writes of any number of entities: [`Bulk`].
+pub mod bulk {
+    pub use crate::write::bulk::AsKey;
+    #[doc(inline)]
+    pub use table_store::error::BulkProgress;
+}
+
+/// Slices: the tables of an entity that has one for each year, month or day.
+pub mod slices {
+    pub use crate::{
+        admin::slices::{SliceTime, Sliced},
+        model::layout::Slice,
+    };
+}
+
+/// What [`Tables::create`], [`Tables::health`], [`Tables::drop_index`] and the jobs over all rows of an entity return:
+/// [`Tables::verify`], [`Tables::repair`] and [`Tables::backfill`].
+pub mod jobs {
+    pub use crate::admin::{
+        catalog::{DropIndex, DroppedIndex},
+        create::Create,
+        health::Health,
+        jobs::{Backfill, Backfilled, Finding, Progress, Repair, Repaired, Verified, Verify},
+    };
+}
+
+/// What [`Tables::migrate`] and [`Tables::drop_moved`] return.
+pub mod migrate {
+    pub use crate::admin::migrate::{DropMoved, DroppedEntity, Migrate, Migrated};
+}
+
+pub mod backend {
+    //! Narrow trait that every store implements: rows and scans, no entities.
+    //!
+    //! A backend receives only valid input: [`Tables`](crate::Tables) first checks keys, rows, groups and scans against the
+    //! service's limits, which are the same for every backend.
+    //!
+    //! # The feature `azure`
+    //! The client of the service is this crate's own, on `reqwest`, `rustls` with `ring`, `hmac` and `sha2`. Credentials of
+    //! Microsoft Entra ID are those of `azure_core` 1.x. Its packages had no advisories in the
+    //! [advisory database of Rust](https://rustsec.org) of August 2026.
+    //!
+    //! The feature `azure_data_tables` adds a second way to sign and send requests: the pipeline of the Azure SDK 0.21, with a
+    //! program's own policies (`AzureBuilder::sdk`). That SDK is not maintained any more. The module `sdk` lists the advisories
+    //! that come with it.
+
+    #[cfg(feature = "azure_data_tables")]
+    #[doc(inline)]
+    pub use table_azure::sdk;
+    #[cfg(feature = "azure")]
+    #[doc(inline)]
+    pub use table_azure::{AccessToken, AzureBackend, AzureBuilder};
+    #[cfg(feature = "embedded")]
+    #[doc(inline)]
+    pub use table_embedded::{EmbeddedBackend, InMemoryBackend};
+    #[doc(inline)]
+    pub use table_store::backend::{
+        Action, Backend, BackendExt, BoxFuture, Checks, Clock, Continuation, Description, FailedGroup, Grant, Group,
+        IfMatch, KeyRange, Operation, Page, Partitions, Reach, ReadRequest, ReadTarget, Reader, RemoteService,
+        Replication, Sas, SasPermissions, Scan, Sleep, StoreView, SystemClock, TableRequest, Written,
+    };
+}
 
 /// Types and traits in the types of queries, and in messages of the compiler. Programs need none of these names.
 ///
@@ -162,21 +215,28 @@ pub use table_derive::{EntityGroup, KeyPart, Projection, Property, TableEntity};
 /// `u32` in its own encoding, and with a value for it the query is a [`Point`].
 pub mod types {
     pub use crate::{
-        column::{Filterable, Free, HasEquality, HasOrder, InKey, Indexed, Settable},
-        entity::{FromOlder, Shared},
-        index::indexable::Indexable,
-        property::{Bytes, Defaulted, Json, Native, OptionText, Present, SkippedField, Store, Text},
-        query::{
-            Access, AnyAccess, Borrowed, Complete, HasPart, Keyed, OneEntity, OwnKey, Part, PartitionOrder, PointKey,
-            PrefixAccess, Rest, SameAs, Sorted, Spread, Unopened,
+        model::{
+            column::{Filterable, Free, HasEquality, HasOrder, InKey, Indexed, Settable},
+            entity::{AllowScan, FromOlder, OnePartition, OneVersion, Shared},
+            property::{Bytes, Defaulted, Json, Native, OptionText, Present, SkippedField, Store, Text},
         },
-        writable::{Deletable, Updatable},
+        query::{
+            Access, AnyAccess, Borrowed, Bounds, Complete, Done, Entities, HasPart, Keyed, Lookup, OneEntity, Opened,
+            OwnKey, OwnedView, Part, PartitionOrder, PointKey, PrefixAccess, Primary, Rest, SameAs, Sorted, Spread,
+            Unique, Unopened, Variant, View,
+        },
+        write::{
+            index::indexable::Indexable,
+            writable::{AsEntity, Deletable, Updatable},
+        },
     };
     // Functions of generated code whose bounds messages name.
     #[doc(hidden)]
     pub use crate::{
-        entity::{read_older, version_misfit},
-        layout::{Member, SliceBy},
+        model::{
+            entity::{read_older, version_misfit},
+            layout::{Member, SliceBy},
+        },
         query::{borrow, project, variant},
         read::FoundRow,
     };
@@ -193,20 +253,37 @@ pub mod __private {
     };
 
     pub use crate::{
-        Result, RowRef, Value, ValueRef,
-        assert_layout::assert_layout,
-        codec::{OwnerReader, PropertyWriter, RowReader, point},
-        column::*,
-        cost,
-        entity::*,
-        index::indexable::Indexable,
-        key::{KeyPart, KeyProblem, KeyReader, KeyWriter, *},
-        layout::*,
-        property::{Property, *},
-        query::*,
+        admin::{assert_layout::assert_layout, slices::Sliced},
+        model::{
+            codec::{OwnerReader, PropertyWriter, RowReader, point},
+            column::{Column, Free, InKey, Indexed, key_column, property_column},
+            cost,
+            entity::{
+                AllowScan, EntityInfo, OnePartition, OneVersion, ReadEntity, Stored, StoredRow, TableEntity,
+                VersionMisfit, owner_part, read_older, version_misfit,
+            },
+            key::{
+                Date, Decode, Encode, First, Fits, Hash, Integer, KeyPart, KeyReader, KeyWriter, Kind, Lossless, Lossy,
+                Lowercase, Pad, Plain, Raw, Reverse, ReverseTime, Separated, Time, Uppercase, kind,
+            },
+            layout::{
+                Collision, Holds, IndexInfo, Layout, LayoutInfo, Member, Misfit, PartInfo, PropertyInfo, PropertyType,
+                Scope, Slice, SliceInfo, SliceUnit, WhenInfo, member_misfit,
+            },
+            property::{
+                Always, ByEquality, Defaulted, Json, Native, OptionText, Property, PropertyProblem, Store, Text,
+                refused, skipped,
+            },
+        },
+        query::{
+            Access, Borrowed, Bounds, Copied, Done, EntityGroup, Keyed, Lookup, Opened, OwnedView, Part,
+            PartitionOrder, PartitionParts, Point, Primary, Projection, QueryBuilder, Rows, SharedParts, Spread,
+            Unique, Unopened, Variant, View, borrow, group_rows, project, variant,
+        },
         read::FoundRow,
-        slices::Sliced,
+        write::index::indexable::Indexable,
     };
+    pub use table_store::{Result, RowRef, Value, ValueRef, error::KeyProblem};
 
     // Generated code uses these aliases instead of the trait's own items: the compiler then points at the beginning of
     // the field's type in every place, and reports one message for all of them.
@@ -229,6 +306,6 @@ pub mod __private {
 
     /// Returns the position of a stored name among the enum's names.
     pub fn name_from_value(value: Option<ValueRef<'_>>, names: &[&str]) -> Result<usize, PropertyProblem> {
-        crate::property::name_from_value(value, names)
+        crate::model::property::name_from_value(value, names)
     }
 }

@@ -1,4 +1,4 @@
-//! Backends for tests, and the contract of [`Backend`](crate::backend::Backend) as test cases (feature `testing`).
+//! Backends for tests, and the contract of [`Backend`] as test cases (feature `testing`).
 //!
 //! # Testing an application
 //!
@@ -65,15 +65,83 @@
 //! # futures::executor::block_on(my_backend_keeps_the_contract()).unwrap();
 //! ```
 
-pub mod conformance;
-mod counting;
-mod faulty;
-mod partition_reach;
-mod request;
-mod scheduled;
+use std::{error, fmt};
 
-pub use counting::{Counting, Counts, Requests};
-pub use faulty::{Fault, Faults, Faulty, Run, RunError, for_each_fault};
-pub use partition_reach::PartitionReach;
-pub use request::{Answer, Observer, Request};
-pub use scheduled::{Schedule, Scheduled, Waiting};
+use table_store::{Result, backend::Backend};
+#[doc(inline)]
+pub use table_testing::{
+    Answer, Counting, Counts, Fault, Faults, Faulty, Observer, PartitionReach, Request, Requests, Schedule, Scheduled,
+    Waiting, conformance,
+};
+
+use crate::client::tables::Tables;
+
+/// One run of a program on a store that failed at one request.
+#[derive(Debug)]
+pub struct Run<B, T> {
+    /// The fault; `None` in the last run with each fault, which ended before the request that would have failed.
+    pub fault: Option<Fault>,
+    /// The result of the program.
+    pub result: T,
+    /// The store without the faults.
+    pub store: B,
+    /// The tables of the store without the faults.
+    pub tables: Tables,
+}
+
+/// A run whose check failed.
+#[derive(Debug)]
+pub struct RunError<E> {
+    /// The fault, the number of the request that failed, and the request; `None` if no request failed.
+    pub hit: Option<(Fault, usize, Request)>,
+    /// The error of the check.
+    pub error: E,
+}
+
+/// Such as `AnswerLost at request 2, insert of Posts(PartitionKey='Marcus',RowKey='1'): …`.
+impl<E: fmt::Display> fmt::Display for RunError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.hit {
+            Some((fault, n, request)) => write!(f, "{fault:?} at request {n}, {request}: ")?,
+            None => f.write_str("without a fault: ")?,
+        }
+        // In this form, an error that has causes shows them as well.
+        write!(f, "{:#}", self.error)
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> error::Error for RunError<E> {}
+
+/// Runs the program on a new store with a fault at its first request, then with one at its second request, and so on
+/// until a run ends without a fault. Repeats this for each [`Fault`] and checks each run. Returns the number of requests
+/// that failed.
+///
+/// The clones of a store share its rows.
+///
+/// # Errors
+/// The error of `make_store` or `check`, with the request and its fault.
+pub async fn for_each_fault<B: Backend + Clone, T, E>(
+    make_store: impl AsyncFn() -> Result<B, E>,
+    program: impl AsyncFn(Tables) -> T,
+    check: impl AsyncFn(Run<B, T>) -> Result<(), E>,
+) -> Result<usize, RunError<E>> {
+    let mut failed = 0;
+    for fault in Fault::ALL {
+        for n in 0.. {
+            let store = make_store().await.map_err(|error| RunError { hit: None, error })?;
+            let (backend, faults) = Faulty::new(store.clone());
+            faults.arm(fault, n);
+            let result = program(Tables::new(backend)).await;
+            let hit = faults.hit().map(|request| (fault, n, request));
+            let tables = Tables::new(store.clone());
+            let is_last = hit.is_none();
+            let run = Run { fault: hit.is_some().then_some(fault), result, store, tables };
+            check(run).await.map_err(|error| RunError { hit, error })?;
+            if is_last {
+                break;
+            }
+            failed += 1;
+        }
+    }
+    Ok(failed)
+}

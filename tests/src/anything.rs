@@ -2,7 +2,10 @@
 
 use std::{borrow::Cow, ops::Bound};
 
-use table_runtime::{Filter, Guid, Projection, Set, TableEntity, Ticks};
+use table_runtime::{
+    Guid, Projection, TableEntity, Ticks,
+    filter::{Filter, Set},
+};
 
 use crate::random::Random;
 

@@ -3,8 +3,9 @@
 use std::{path::Path, sync::Arc};
 
 use table_runtime::{
-    Properties, Result, TableEntity, Tables, ValueRef,
+    Result, TableEntity, Tables,
     backend::{Action, BackendExt, EmbeddedBackend, Group, Operation},
+    row::{Properties, ValueRef},
 };
 
 /// Number of entities in a partition.

@@ -7,8 +7,10 @@
 use std::{collections::BTreeMap, env, fmt::Write as _, fs, path::PathBuf};
 
 use table_runtime::{
-    Holds, Tables, ValueRef,
+    Tables,
     inventory::{IdentifiedRow, Inventory},
+    layout::Holds,
+    row::ValueRef,
     transfer::{ReadPart, RowReader, Selection},
 };
 

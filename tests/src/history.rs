@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
-use table_runtime::{Error, Finding, UniqueViolationError};
+use table_runtime::{Error, error::UniqueViolationError, jobs::Finding};
 
 use crate::{
     programs::{Act, Effect, Outcome},

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use table_runtime::{Error, Migrate, Result, Stored, TableEntity, Tables};
+use table_runtime::{Error, Result, Stored, TableEntity, Tables, migrate::Migrate};
 use tokio::task::JoinSet;
 
 use crate::random::Random;

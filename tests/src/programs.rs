@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
 
 use futures_util::{StreamExt as _, stream};
-use table_runtime::{BulkProgress, Error, Finding, Result, Stored, Tables};
+use table_runtime::{Error, Result, Stored, Tables, bulk::BulkProgress, jobs::Finding};
 
 use crate::{
     random::Random,

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use table_runtime::{
-    Row, RowRef, Tables, Ticks,
+    Tables, Ticks,
     backend::{
         Action, AzureBackend, Backend, BackendExt, EmbeddedBackend, Group, InMemoryBackend, KeyRange, Operation,
         Partitions, Reach, Scan,
     },
+    row::{Row, RowRef},
 };
 
 use crate::{azurite, isolated::Isolated, plain::Plain, probed::Probe};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use table_runtime::{ETag, Point, Primary, Result, RowId, Stored, TableEntity, Tables, backend::BoxFuture};
+use table_runtime::{ETag, Point, Result, Stored, TableEntity, Tables, backend::BoxFuture, row::RowId, types::Primary};
 
 /// Partition and id of an entity.
 pub type Key = (u8, u8);
@@ -211,7 +211,9 @@ macro_rules! subjects {
     })+) => {$(
         #[doc = $doc]
         pub mod $module {
-            use table_runtime::{ETag, Point, Primary, Projection, Result, TableEntity, Tables, backend::BoxFuture};
+            use table_runtime::{
+                ETag, Point, Projection, Result, TableEntity, Tables, backend::BoxFuture, types::Primary,
+            };
 
             use super::{Fields, Index, Key, Part, RATES, Subject, is_adult};
 

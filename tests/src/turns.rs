@@ -12,11 +12,13 @@ use std::{
 };
 
 use table_runtime::{
-    Error, OutcomeUnknownError, Result, RowId, Ticks,
+    Error, Result, Ticks,
     backend::{
         Backend, BoxFuture, Clock, Continuation, Description, Group, ReadRequest, ReadTarget, Reader, Sleep, StoreView,
         TableRequest, Written,
     },
+    error::OutcomeUnknownError,
+    row::RowId,
 };
 
 /// Backend of one task.

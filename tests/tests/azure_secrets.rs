@@ -16,12 +16,13 @@ use std::{
 
 use anyhow::Result;
 use table_runtime::{
-    ETag, Properties, Ticks, Value,
+    ETag, Ticks, Value,
     backend::{
         AccessToken, Action, AzureBackend, AzureBuilder, BackendExt, Group, IfMatch, KeyRange, Operation, Partitions,
         Scan,
         sdk::{azure_core::ClientOptions, azure_storage::StorageCredentials},
     },
+    row::Properties,
 };
 use tests::scripted::{Answer, Scripted, Step};
 use tracing_subscriber::filter::LevelFilter;

@@ -4,8 +4,10 @@ use std::marker::PhantomData;
 
 use super::{Lookup, Point, Rows};
 use crate::{
-    cost::{Cost, FanOut, Lookups, PartitionRange, PartitionScan, Range, TableScan},
-    key::{Encode, First, Kind, Lowercase, Plain, Separated, Uppercase, kind},
+    model::{
+        cost::{Cost, FanOut, Lookups, PartitionRange, PartitionScan, Range, TableScan},
+        key::{Encode, First, Kind, Lowercase, Plain, Separated, Uppercase, kind},
+    },
     query::Done,
     read::{Plan, Reached},
 };

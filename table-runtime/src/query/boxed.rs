@@ -2,16 +2,21 @@
 
 use std::{borrow::Cow, fmt};
 
+use table_store::{
+    Error, Result,
+    backend::BoxFuture,
+    error::ParseCursorError,
+    unstable::observe::{Running, observed},
+};
+
 use super::{
     Entities, Explain, OwnedView, PageOf,
     point::{self, IsMatch},
     view::is_match,
 };
 use crate::{
-    Error, ParseCursorError, Result, Tables,
-    backend::BoxFuture,
-    cost::{self, Cost as _},
-    observe::{Running, observed},
+    client::tables::Tables,
+    model::cost::{self, Cost as _},
     read::{FoundRow, OnePage, Plan, Reached, Source},
 };
 

@@ -4,8 +4,10 @@ use std::marker::PhantomData;
 
 use super::{Point, Rows};
 use crate::{
-    TableEntity,
-    key::{Encode, Kind, PartSink},
+    model::{
+        entity::TableEntity,
+        key::{Encode, Kind, PartSink},
+    },
     read::Plan,
 };
 

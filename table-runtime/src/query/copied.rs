@@ -2,11 +2,13 @@
 
 use std::{fmt, ops::Deref};
 
+use table_store::{Result, RowRef, unstable::RowKeys};
+
 use super::{OwnedView, Point, Primary, View};
 use crate::{
-    Result, RowRef, Stored, TableEntity, Tables, entity,
+    client::tables::Tables,
+    model::entity::{self, Stored, TableEntity},
     read::{FoundRow, Plan},
-    row::RowKeys,
 };
 
 /// A copy of an entity, as an index holds it. Queries over `#[index(…, copy)]` return copies, with one request for a

@@ -2,9 +2,10 @@
 
 use std::{borrow::Cow, fmt};
 
+use table_store::ValueRef;
+
 use crate::{
-    ValueRef,
-    cost::{self, Cost as _},
+    model::cost::{self, Cost as _},
     read::{Plan, Reached, Slices},
 };
 

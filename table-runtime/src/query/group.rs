@@ -1,10 +1,14 @@
 //! Groups: entities of several kinds in one partition, a master and its items, which one query reads.
 
+use table_store::{Result, RowRef, ValueRef};
+
 use super::{Done, OwnedView, Part, Primary, QueryBuilder, Rows};
 use crate::{
-    Result, RowRef, Stored, TableEntity, ValueRef, entity,
-    key::{Encode, KeyPart, PartSink},
-    layout::Member,
+    model::{
+        entity::{self, Stored, TableEntity},
+        key::{Encode, KeyPart, PartSink},
+        layout::Member,
+    },
     read::{FoundRow, Plan, Visible},
 };
 
@@ -156,8 +160,9 @@ impl FoundRow<'_> {
         let members = G::MEMBERS;
         let variant = if members.iter().any(|member| member.layout.kind.is_some()) {
             let mut properties = self.row.properties;
-            let found =
-                properties.seek(entity::KIND).map_err(|damage| crate::codec::damaged(self.table, *self.row, damage))?;
+            let found = properties
+                .seek(entity::KIND)
+                .map_err(|damage| crate::model::codec::damaged(self.table, *self.row, damage))?;
             members.iter().position(|member| found == member.layout.kind.map(ValueRef::String))
         } else {
             let shapes = members.iter().enumerate().filter(|(_, member)| member.has_shape(self.row.row_key));

@@ -7,10 +7,12 @@ use std::{
     vec,
 };
 
+use table_store::Result;
+
 use super::{BoxedRows, Entities, OneEntity, OwnedView, Point, Rows, rows::Columns};
 use crate::{
-    Result, Tables,
-    hints::{
+    client::tables::Tables,
+    model::hints::{
         Aggregate, AllOfPoint, Await, AwaitPoint, DeleteRows, Exists, Iterate, IterateStream, Last, Len, Limit, Narrow,
         OneRow, Order, RowsOfPoint, Run, Skip, TableStorage, TextSearch, Where, WritePoint, WriteRows, missing,
     },

@@ -10,10 +10,13 @@ use std::{
 
 use futures_core::Stream;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use table_store::{
+    Error, Result,
+    unstable::observe::{ObservedStream, Running},
+};
 
 use crate::{
-    Error, Result, Stored, WithETag,
-    observe::{ObservedStream, Running},
+    model::entity::{Stored, WithETag},
     read::{FoundRow, Source},
 };
 

@@ -2,11 +2,16 @@
 
 use std::ops::Bound;
 
+use table_store::Result;
+
 use super::{Bounds, Done, Entities, Part, QueryBuilder, Rows, boxed::give};
 use crate::{
-    Result, Stored, TableEntity, Tables,
-    cost::{Cost as _, PartitionRange},
-    key::{KeyPart, Ordered, Ranged},
+    client::tables::Tables,
+    model::{
+        cost::{Cost as _, PartitionRange},
+        entity::{Stored, TableEntity},
+        key::{KeyPart, Ordered, Ranged},
+    },
     read::{FoundRow, Plan, Reached, Source},
 };
 

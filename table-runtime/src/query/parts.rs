@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::{Complete, Rows};
 use crate::{
-    key::{KeyPart, Ordered, Ranged},
+    model::key::{KeyPart, Ordered, Ranged},
     read::Plan,
 };
 

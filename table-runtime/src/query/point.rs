@@ -3,14 +3,19 @@
 use std::{fmt, marker::PhantomData};
 
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
+use table_store::{
+    Result,
+    backend::BoxFuture,
+    unstable::observe::{Running, observed},
+};
 
 use super::{BoxedRows, Explain, HasPart, OwnedView, Primary, Projection, Query, View, view::is_match};
 use crate::{
-    OneVersion, Result, Stored, TableEntity, Tables,
-    backend::BoxFuture,
-    cost::{self, Cost as _},
-    observe::{Running, observed},
-    pacing,
+    client::{pacing, tables::Tables},
+    model::{
+        cost::{self, Cost as _},
+        entity::{OneVersion, Stored, TableEntity},
+    },
     read::{self, FoundRow, OnRow, Plan, SelectedProperties},
 };
 

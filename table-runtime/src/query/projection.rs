@@ -2,17 +2,19 @@
 
 use std::borrow::Cow;
 
+use table_store::{Properties, Result, RowRef, ValueRef, unstable::RowKeys};
+
 use super::View;
 use crate::{
-    Column, LayoutInfo, Properties, Property, Result, RowRef, TableEntity, ValueRef,
-    codec::{PropertyWriter, RowReader, check_lossy_parts},
-    column::{Free, InKey, Indexed},
-    entity,
-    key::{KeyReader, RowContext},
-    layout::lossy_layouts,
-    property::{Defaulted, Native, PropertyProblem},
+    model::{
+        codec::{PropertyWriter, RowReader, check_lossy_parts},
+        column::{Column, Free, InKey, Indexed},
+        entity::{self, TableEntity},
+        key::{KeyReader, RowContext},
+        layout::{LayoutInfo, lossy_layouts},
+        property::{Defaulted, Native, Property, misfit},
+    },
     read::{FoundRow, values, wants_keys},
-    row::RowKeys,
 };
 
 /// A struct of some of the fields of the entity `E`, with `#[derive(Projection)]`, for [`select`](crate::Rows::select).
@@ -139,7 +141,7 @@ macro_rules! borrowed {
                 row.property(name, T::TYPE, |value| match value {
                     Some(ValueRef::$variant(value)) => Ok(value.into()),
                     None if S::DEFAULTED => Ok($empty.into()),
-                    other => Err(PropertyProblem::of::<T>(other)),
+                    other => Err(misfit::<T>(other)),
                 })
             }
         }
@@ -154,7 +156,7 @@ macro_rules! borrowed {
                 row.property(name, T::TYPE, |value| match value {
                     Some(ValueRef::$variant(value)) => Ok(Some(value.into())),
                     None => Ok(None),
-                    other => Err(PropertyProblem::of::<Option<T>>(other)),
+                    other => Err(misfit::<Option<T>>(other)),
                 })
             }
         }

@@ -2,17 +2,24 @@
 
 use std::{fmt, marker::PhantomData};
 
+use table_store::{
+    Result,
+    backend::BoxFuture,
+    unstable::observe::{Running, observed},
+};
+
 use super::{
     Access, AnyAccess, Bounds, BoxedRows, Complete, Done, Entities, Explain, HasPart, Opened, OwnedView, PageOf, Part,
     PrefixAccess, Projection, Query, Rest, Sorted, View, boxed::give, view::is_match,
 };
 use crate::{
-    OneVersion, Result, TableEntity, Tables,
-    backend::BoxFuture,
-    column::IntoFilter,
-    cost::{self, Cost},
-    key::{Encode, KeyPart, Ordered, Prefixed, Textual},
-    observe::{Running, observed},
+    client::tables::Tables,
+    model::{
+        column::IntoFilter,
+        cost::{self, Cost},
+        entity::{OneVersion, TableEntity},
+        key::{Encode, KeyPart, Ordered, Prefixed, Textual},
+    },
     read::{Plan, SelectedProperties, Source},
 };
 

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use super::{Opened, Rows};
-use crate::{
-    Error, Result, Tables, Ticks,
+use table_store::{
+    Error, Result, Ticks,
     backend::{Backend as _, Grant, Sas, SasPermissions},
 };
+
+use super::{Opened, Rows};
+use crate::client::tables::Tables;
 
 impl<V, P, A: Opened> Rows<V, P, A> {
     /// Signs a shared access signature for the partition or the table that the query reads, without sending a request. Whoever

@@ -4,13 +4,14 @@ use std::fmt;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use table_store::{Condition, backend::Scan, error::ParseCursorError};
 use twox_hash::XxHash3_64;
 
-use crate::{Condition, LayoutInfo, PartInfo, backend::Scan, error::ParseCursorError};
+use crate::model::layout::{LayoutInfo, PartInfo};
 
 /// Position after which a query continues.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Cursor {
+pub struct Cursor {
     /// Hash of the query and its layout.
     pub query_hash: u64,
     /// Number of rows that the query may still return, if it has a limit.
@@ -32,7 +33,7 @@ impl Cursor {
     /// Returns the hash that binds cursors to a query: to what determines its rows and their order, and not to what it
     /// reads of each row. `filter` is the condition that the store does not evaluate; `entities` describes which entities
     /// the query reads.
-    pub(crate) fn hash_query(
+    pub fn hash_query(
         layout: &LayoutInfo,
         scan: &Scan,
         take: Option<usize>,
@@ -47,7 +48,7 @@ impl Cursor {
     }
 
     /// Parses a cursor. Fails if the text is damaged or belongs to a query with another hash.
-    pub(crate) fn parse(text: &str, query_hash: u64) -> Result<Self, ParseCursorError> {
+    pub fn parse(text: &str, query_hash: u64) -> Result<Self, ParseCursorError> {
         let cursor: Self = unseal(text)?;
         if cursor.query_hash == query_hash { Ok(cursor) } else { Err(ParseCursorError::OtherQuery) }
     }
@@ -60,7 +61,7 @@ impl fmt::Display for Cursor {
 }
 
 /// Returns a position as text that is safe in addresses, with a checksum.
-pub(crate) fn seal(position: &impl Serialize) -> Option<String> {
+pub fn seal(position: &impl Serialize) -> Option<String> {
     let body = postcard::to_allocvec(position).ok()?;
     let mut bytes = XxHash3_64::oneshot_with_seed(SEED, &body).to_le_bytes().to_vec();
     bytes.extend(body);
@@ -68,7 +69,7 @@ pub(crate) fn seal(position: &impl Serialize) -> Option<String> {
 }
 
 /// Reads a position that [`seal`] wrote.
-pub(crate) fn unseal<P: DeserializeOwned>(text: &str) -> Result<P, ParseCursorError> {
+pub fn unseal<P: DeserializeOwned>(text: &str) -> Result<P, ParseCursorError> {
     let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| ParseCursorError::Damaged)?;
     let (hash, body) = bytes.split_at_checked(HASH).ok_or(ParseCursorError::Damaged)?;
     if hash != XxHash3_64::oneshot_with_seed(SEED, body).to_le_bytes() {
@@ -78,7 +79,7 @@ pub(crate) fn unseal<P: DeserializeOwned>(text: &str) -> Result<P, ParseCursorEr
 }
 
 /// Returns the hash that binds cursors to a job over these layouts.
-pub(crate) fn hash_job<'a>(job: &str, layouts: impl IntoIterator<Item = &'a LayoutInfo>) -> u64 {
+pub fn hash_job<'a>(job: &str, layouts: impl IntoIterator<Item = &'a LayoutInfo>) -> u64 {
     // Everything that is recorded of a layout, its content and prefixes included.
     let layouts: Vec<_> = layouts.into_iter().filter_map(|layout| serde_json::to_string(layout).ok()).collect();
     XxHash3_64::oneshot(format!("{job}\n{}", layouts.join("\n")).as_bytes())

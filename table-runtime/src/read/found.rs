@@ -1,10 +1,8 @@
 //! Row that a query found, and the index row that pointed to it.
 
-use crate::{
-    Result, RowRef, Stored, TableEntity,
-    entity::{self, WriteEntity},
-    row::RowKeys,
-};
+use table_store::{Result, RowRef, unstable::RowKeys};
+
+use crate::model::entity::{self, Stored, TableEntity, WriteEntity};
 
 /// Row that a query found.
 #[derive(Clone, Copy, Debug)]
@@ -21,12 +19,12 @@ pub struct FoundRow<'a> {
 
 /// Index row that pointed to an entity.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct IndexRowRef<'a> {
-    pub(crate) layout: usize,
-    pub(crate) partition_key: &'a str,
-    pub(crate) row_key: &'a str,
+pub struct IndexRowRef<'a> {
+    pub layout: usize,
+    pub partition_key: &'a str,
+    pub row_key: &'a str,
     /// True if the index row can point to several entities.
-    pub(crate) is_list: bool,
+    pub is_list: bool,
 }
 
 impl<'a> FoundRow<'a> {

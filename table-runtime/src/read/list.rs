@@ -10,30 +10,30 @@
 //! The first row is the lock of the others: a write of any of them also writes the first row. A reader that finds the
 //! first row unchanged therefore knows that it has read the others in one state.
 
-use crate::{
+use table_store::{
     Properties, PropertiesRef, Result, RowRef, ValueRef,
-    codec::{damaged, misfit},
-    key::order,
-    limits,
-    property::PropertyProblem,
+    error::PropertyProblem,
+    unstable::{limits, order},
 };
 
+use crate::model::codec::{damaged, misfit};
+
 /// Property of the row keys of the entities.
-pub(crate) const ENTITIES: &str = "IndexedEntities";
+pub const ENTITIES: &str = "IndexedEntities";
 /// Property of the number of rows of the list, if it has more than one.
-pub(crate) const ROWS: &str = "IndexedRows";
+pub const ROWS: &str = "IndexedRows";
 
 /// Content of one row of a list.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct List {
+pub struct List {
     /// Row keys of entities, in order, each once.
-    pub(crate) entities: Vec<String>,
+    pub entities: Vec<String>,
     /// Number of rows of the list, if this is its first row.
-    pub(crate) rows: usize,
+    pub rows: usize,
 }
 
 /// Reads a row of a list in `table`.
-pub(crate) fn read(table: &str, row: RowRef<'_>) -> Result<List> {
+pub fn read(table: &str, row: RowRef<'_>) -> Result<List> {
     let find = |name| {
         let mut properties: PropertiesRef<'_> = row.properties;
         properties.seek(name).map_err(|damage| damaged(table, row, damage))
@@ -45,7 +45,7 @@ pub(crate) fn read(table: &str, row: RowRef<'_>) -> Result<List> {
 }
 
 /// Returns the properties of a row of a list. For the first row, `rows` is the number of rows; for others it is 1.
-pub(crate) fn properties(entities: &[String], rows: usize) -> Properties {
+pub fn properties(entities: &[String], rows: usize) -> Properties {
     let text = serde_json::Value::from(entities).to_string();
     let mut properties = Properties::with_capacity(text.len() + 32);
     properties.push(ENTITIES, ValueRef::String(&text));
@@ -57,7 +57,7 @@ pub(crate) fn properties(entities: &[String], rows: usize) -> Properties {
 
 /// Adds an entity to the rows of a list, or removes it, and returns whether the rows changed. `limit` is the greatest
 /// number of UTF-16 units in a row's text.
-pub(crate) fn set_member(rows: &mut Vec<Vec<String>>, entity: &str, present: bool, limit: usize) -> bool {
+pub fn set_member(rows: &mut Vec<Vec<String>>, entity: &str, present: bool, limit: usize) -> bool {
     let listed = rows.iter().position(|row| row.iter().any(|listed| listed == entity));
     match (listed, present) {
         (Some(at), false) => {
@@ -91,12 +91,12 @@ fn json_units(text: &str) -> usize {
 }
 
 /// Returns the row key of a list's `n`th row, from the row key of the first, which the index's layout defines.
-pub(crate) fn nth_key(row_key: &str, n: usize) -> String {
+pub fn nth_key(row_key: &str, n: usize) -> String {
     if n == 1 { row_key.to_owned() } else { format!("~{n}~{row_key}") }
 }
 
 /// Sorts the row keys in key order and removes duplicates.
-pub(crate) fn sort(entities: &mut Vec<String>) {
+pub fn sort(entities: &mut Vec<String>) {
     entities.sort_by(|left, right| order::compare(left, right));
     entities.dedup();
 }
@@ -131,9 +131,9 @@ fn rows_of(value: Option<ValueRef<'_>>) -> Result<usize, PropertyProblem> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use table_store::{ETag, Row, Ticks};
 
     use super::*;
-    use crate::{ETag, Row, Ticks};
 
     fn row((row_key, properties): (String, Properties)) -> Row {
         let (etag, timestamp) = (ETag::from(Ticks::UNIX_EPOCH), Ticks::UNIX_EPOCH);

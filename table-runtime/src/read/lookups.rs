@@ -6,6 +6,12 @@ use futures_util::{
     StreamExt, TryStreamExt,
     stream::{self, FuturesOrdered},
 };
+use table_store::{
+    Condition, Error, Result, Row, RowRef,
+    backend::{BackendExt, BoxFuture},
+    error::PropertyProblem,
+    unstable::{RowKeys, order},
+};
 
 use super::{
     found::{FoundRow, IndexRowRef},
@@ -14,17 +20,15 @@ use super::{
     visible::Visible,
 };
 use crate::{
-    Condition, Error, Holds, LayoutInfo, Result, Row, RowRef, Tables,
-    backend::{BackendExt, BoxFuture},
-    codec::misfit,
-    key::order,
-    pacing::CONCURRENCY,
-    property::PropertyProblem,
-    row::RowKeys,
+    client::{pacing::CONCURRENCY, tables::Tables},
+    model::{
+        codec::misfit,
+        layout::{Holds, LayoutInfo},
+    },
 };
 
 /// Entities that index rows point to. Each is read when the caller asks for it, or a few entities ahead.
-pub(crate) struct PointerReader {
+pub struct PointerReader {
     tables: Tables,
     indexed_entity: IndexedEntity,
     entities: Visible,
@@ -51,23 +55,23 @@ struct Pointer {
 }
 
 impl PointerReader {
-    pub(crate) fn new(tables: Tables, indexed_entity: IndexedEntity, plan: &Plan) -> Self {
+    pub fn new(tables: Tables, indexed_entity: IndexedEntity, plan: &Plan) -> Self {
         let (entities, filter) = (plan.visible(), plan.entity_filter().cloned());
         let (rows, reads) = (VecDeque::new(), FuturesOrdered::new());
         Self { tables, indexed_entity, entities, filter, rows, reads, resumed: None }
     }
 
     /// Continues after this entity of a list.
-    pub(crate) fn resume(&mut self, list: RowKeys, entity: String) {
+    pub fn resume(&mut self, list: RowKeys, entity: String) {
         self.resumed = Some((list, entity));
     }
 
-    pub(crate) fn filter(&self) -> Option<&Condition> {
+    pub fn filter(&self) -> Option<&Condition> {
         self.filter.as_ref()
     }
 
     /// Adds an index row whose entities are to be read.
-    pub(crate) fn push(&mut self, row: RowRef<'_>) -> Result<()> {
+    pub fn push(&mut self, row: RowRef<'_>) -> Result<()> {
         self.rows.push_back(if self.is_list() {
             IndexRow::List(row.to_row())
         } else {
@@ -77,12 +81,12 @@ impl PointerReader {
         Ok(())
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.reads.is_empty()
     }
 
     /// Starts to read entities, at most so many concurrently.
-    pub(crate) async fn begin(&mut self, limit: usize) -> Result<()> {
+    pub async fn begin(&mut self, limit: usize) -> Result<()> {
         while self.reads.len() < limit.min(CONCURRENCY) {
             match self.rows.pop_front() {
                 Some(IndexRow::Pointer(pointer)) => {
@@ -101,10 +105,7 @@ impl PointerReader {
     }
 
     /// Calls `read` for the next entity and returns whether it was a match; `None` once every started read is done.
-    pub(crate) async fn next(
-        &mut self,
-        read: &mut (dyn FnMut(&FoundRow<'_>) -> Result<bool> + Send),
-    ) -> Result<Option<bool>> {
+    pub async fn next(&mut self, read: &mut (dyn FnMut(&FoundRow<'_>) -> Result<bool> + Send)) -> Result<Option<bool>> {
         let Some(next) = self.reads.next().await else { return Ok(None) };
         let (Pointer { from, is_list, .. }, row) = next?;
         let Some(row) = row.as_ref().map(Row::as_ref) else { return Ok(Some(false)) };
@@ -119,7 +120,7 @@ impl PointerReader {
     }
 
     /// Returns the number of entities in a list.
-    pub(crate) async fn count(&mut self, list: Row) -> Result<usize> {
+    pub async fn count(&mut self, list: Row) -> Result<usize> {
         listed(&self.tables, self.indexed_entity.layout(), list).await.map(|entities| entities.len())
     }
 
@@ -140,7 +141,7 @@ impl PointerReader {
     }
 
     /// Checks whether a row of the index can point to several entities.
-    pub(crate) fn is_list(&self) -> bool {
+    pub fn is_list(&self) -> bool {
         self.indexed_entity.layout().index.as_ref().is_some_and(|index| index.holds == Holds::List)
     }
 }

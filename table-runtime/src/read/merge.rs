@@ -2,13 +2,14 @@
 
 use std::{cmp::Ordering, collections::BinaryHeap, sync::Arc};
 
-use super::stages::{OnTableRow, PageDemand};
-use crate::{
+use table_store::{
     Result, RowRef, RowSet,
-    backend::{BackendExt, BoxFuture, Client, Continuation, Page, Scan},
-    key::order,
-    pacing,
+    backend::{BackendExt, BoxFuture, Continuation, Page, Scan},
+    unstable::order,
 };
+
+use super::stages::{OnTableRow, PageDemand};
+use crate::client::{pacing, requests::Client};
 
 /// Limit of the rows that all scans together buffer: with many scans, the pages are smaller.
 const MAX_BUFFERED_ROWS: usize = 100_000;

@@ -1,14 +1,16 @@
 //! Reading of one page of a query.
 
+use table_store::Result;
+
 use super::{
     cursor::Cursor,
     found::FoundRow,
     source::{OnRow, Source},
 };
-use crate::{LayoutInfo, Result};
+use crate::model::layout::LayoutInfo;
 
 /// One page of a query: the first, or the one after a cursor.
-pub(crate) struct OnePage {
+pub struct OnePage {
     source: Source,
     /// Hash that binds cursors to this query.
     query_hash: u64,
@@ -16,12 +18,7 @@ pub(crate) struct OnePage {
 
 impl OnePage {
     /// Returns the page of the first `size` rows that are found, or of those after the cursor.
-    pub(crate) fn new(
-        layout: &'static LayoutInfo,
-        mut source: Source,
-        size: usize,
-        cursor: Option<&str>,
-    ) -> Result<Self> {
+    pub fn new(layout: &'static LayoutInfo, mut source: Source, size: usize, cursor: Option<&str>) -> Result<Self> {
         let query_hash = source.query_hash(layout);
         let cursor = cursor.map(|cursor| Cursor::parse(cursor, query_hash)).transpose()?;
         // The query is checked as it continues after a row: before its first page is read, and again with each cursor's
@@ -37,7 +34,7 @@ impl OnePage {
     }
 
     /// Calls `read` for each row of the page, and returns the cursor of the next page.
-    pub(crate) async fn read(self, read: OnRow<'_>) -> Result<Option<String>> {
+    pub async fn read(self, read: OnRow<'_>) -> Result<Option<String>> {
         let Self { mut source, query_hash } = self;
         let (mut partition_key, mut row_key, mut listed) = (String::new(), String::new(), None);
         let (is_sliced, mut slice) = (source.is_sliced(), None);

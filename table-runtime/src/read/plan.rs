@@ -2,18 +2,22 @@
 
 use std::{borrow::Cow, cmp::Ordering, mem, ops::Bound};
 
+use table_store::{
+    Condition, Error, Result, RowRef,
+    backend::{KeyRange, Partitions, Scan},
+    error::{KeyError, KeyProblem, LimitError, PropertyProblem, QueryError},
+    unstable::{RowKeys, limits, observe::Operation, order},
+};
+
 use super::{selection::SelectedProperties, visible::Visible};
 use crate::{
-    Condition, Error, Holds, KeyError, LayoutInfo, LimitError, QueryError, Result, RowRef, TableEntity,
-    backend::{KeyRange, Partitions, Scan},
-    column,
-    entity::{EntityInfo, VERSION},
-    key::{Encode, Escape, KeyBuffer, KeyProblem, Kind, Ordered, check_length, hash, order, write_part},
-    limits,
-    observe::Operation,
-    property::PropertyProblem,
-    row::RowKeys,
-    tables::LayoutId,
+    client::tables::LayoutId,
+    model::{
+        column,
+        entity::{EntityInfo, TableEntity, VERSION},
+        key::{Encode, Escape, KeyBuffer, Kind, Ordered, check_length, hash, write_part},
+        layout::{Holds, LayoutInfo},
+    },
 };
 
 /// Partitions that a query reads.
@@ -55,7 +59,7 @@ pub struct Plan {
     filter: Option<Box<Condition>>,
     /// Selected properties, if the query does not ask for whole rows.
     select: Option<SelectedProperties>,
-    pub(crate) take: Option<usize>,
+    pub take: Option<usize>,
     /// First problem of the query, which is returned when the query is run.
     problem: Option<PlanProblem>,
 }
@@ -79,30 +83,30 @@ impl From<PlanProblem> for Error {
 
 /// The entity of a query over an index.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct IndexedEntity {
+pub struct IndexedEntity {
     entity: &'static EntityInfo,
-    pub(crate) layout_number: usize,
+    pub layout_number: usize,
 }
 
 impl IndexedEntity {
     /// Returns the keys of the entity to which an index row belongs.
-    pub(crate) fn owner(&self, row: RowRef<'_>) -> Result<RowKeys> {
+    pub fn owner(&self, row: RowRef<'_>) -> Result<RowKeys> {
         self.entity.owner(self.layout_number, row)
     }
 
     /// Returns the layout of the index.
-    pub(crate) fn layout(&self) -> &'static LayoutInfo {
+    pub fn layout(&self) -> &'static LayoutInfo {
         &self.entity.layouts[self.layout_number]
     }
 
     /// Returns the identity of the index in the catalog.
-    pub(crate) fn id(&self) -> LayoutId {
+    pub fn id(&self) -> LayoutId {
         LayoutId::of(self.entity, self.layout())
     }
 }
 
 impl Plan {
-    pub(crate) fn new<E: TableEntity>(layout_number: usize) -> Self {
+    pub fn new<E: TableEntity>(layout_number: usize) -> Self {
         Self::of_layout(E::INFO, layout_number, const { Visible::of(E::INFO) })
     }
 
@@ -132,7 +136,7 @@ impl Plan {
     }
 
     /// Returns the plan for the rows of a group of which `E` is the master.
-    pub(crate) fn of_group<E: TableEntity>(visible: Visible) -> Self {
+    pub fn of_group<E: TableEntity>(visible: Visible) -> Self {
         let mut plan = Self { visible, group_delimiter: Some(E::INFO.separator.unwrap_or('_')), ..Self::new::<E>(0) };
         if plan.is_full_key {
             // The items' row keys do not begin with a constant key of the master.
@@ -143,7 +147,7 @@ impl Plan {
     }
 
     /// Returns the plan for the row of an entity with these keys.
-    pub(crate) fn of_keys<E: TableEntity>(partition_key: &str, row_key: &str) -> Self {
+    pub fn of_keys<E: TableEntity>(partition_key: &str, row_key: &str) -> Self {
         let mut plan = Self::new::<E>(0);
         for (buffer, key) in [(&mut plan.partition, partition_key), (&mut plan.row, row_key)] {
             buffer.clear();
@@ -153,7 +157,7 @@ impl Plan {
     }
 
     /// Returns the plan for the row of an entity with these keys; a plan that fails if the entity has no keys.
-    pub(crate) fn of_stored<E: TableEntity>(keys: Result<RowKeys, Box<KeyError>>) -> Self {
+    pub fn of_stored<E: TableEntity>(keys: Result<RowKeys, Box<KeyError>>) -> Self {
         match keys {
             Ok(RowKeys { partition_key, row_key }) => Self::of_keys::<E>(&partition_key, &row_key),
             Err(error) => Self { problem: Some(PlanProblem::Key(error)), ..Self::new::<E>(0) },
@@ -161,16 +165,16 @@ impl Plan {
     }
 
     /// Returns a user's operation that runs the query.
-    pub(crate) fn operation(&self, verb: &'static str, cost: Cow<'static, str>) -> Operation {
+    pub fn operation(&self, verb: &'static str, cost: Cow<'static, str>) -> Operation {
         Operation { verb, entity: self.entity.entity, table: self.table(), cost: Some(cost) }
     }
 
     /// Checks whether an entity that was found may be changed so that it is not found any more.
-    pub(crate) fn finds_by_value(&self) -> bool {
+    pub fn finds_by_value(&self) -> bool {
         self.filter.is_some() || self.layout().index.is_some()
     }
 
-    pub(crate) fn table(&self) -> &'static str {
+    pub fn table(&self) -> &'static str {
         self.layout().table
     }
 
@@ -186,14 +190,14 @@ impl Plan {
 
     /// Records why the query cannot be run.
     #[cold]
-    pub(crate) fn refuse(&mut self, problem: String) {
+    pub fn refuse(&mut self, problem: String) {
         let (table, layout) = (self.layout().table.to_owned(), self.layout().name);
-        self.fail(PlanProblem::Query(Box::new(QueryError { table, layout, problem })));
+        self.fail(PlanProblem::Query(Box::new(QueryError::new(table, layout, problem))));
     }
 
     /// Adds the next part of the partition key.
     #[inline]
-    pub(crate) fn push_partition<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) {
+    pub fn push_partition<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) {
         if let Err(problem) = write_part::<K, N>(value, last, "PartitionKey", &mut self.partition) {
             self.fail_key(self.layout().partition.get(self.partition_parts).map_or("", |part| part.field), problem);
         }
@@ -202,7 +206,7 @@ impl Plan {
 
     /// Adds the next part of the row key.
     #[inline]
-    pub(crate) fn push_row<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) {
+    pub fn push_row<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) {
         if let Err(problem) = write_part::<K, N>(value, last, "RowKey", &mut self.row) {
             self.fail_key(self.row_field(), problem);
         }
@@ -215,7 +219,7 @@ impl Plan {
     }
 
     /// Adds the beginning of the next part of the row key.
-    pub(crate) fn push_prefix<N: Encode<crate::key::kind::Text>>(&mut self, prefix: &str, last: bool) {
+    pub fn push_prefix<N: Encode<crate::model::key::kind::Text>>(&mut self, prefix: &str, last: bool) {
         let written = N::write(prefix, Escape::part(last), &mut self.row);
         if let Err(problem) = written.and_then(|()| check_length("RowKey", &self.row)) {
             self.fail_key(self.row_field(), problem);
@@ -225,7 +229,7 @@ impl Plan {
 
     /// Narrows the next part of the row key to the values between two bounds. A bound that no key can hold is ignored
     /// if every key satisfies it; if no key does, the query finds nothing.
-    pub(crate) fn push_range<K: Kind, N: Ordered<K>>(
+    pub fn push_range<K: Kind, N: Ordered<K>>(
         &mut self,
         bounds: (Bound<K::Value<'_>>, Bound<K::Value<'_>>),
         last: bool,
@@ -240,7 +244,7 @@ impl Plan {
 
     /// Narrows the next part of the partition key to the values between two bounds, as [`push_range`](Self::push_range)
     /// does for the row key.
-    pub(crate) fn push_partition_range<K: Kind, N: Ordered<K>>(
+    pub fn push_partition_range<K: Kind, N: Ordered<K>>(
         &mut self,
         bounds: (Bound<K::Value<'_>>, Bound<K::Value<'_>>),
         last: bool,
@@ -271,7 +275,7 @@ impl Plan {
     }
 
     /// Adds a filter condition with this number of comparisons.
-    pub(crate) fn filter(&mut self, condition: Result<Condition, column::Problem>, comparisons: usize) {
+    pub fn filter(&mut self, condition: Result<Condition, column::Problem>, comparisons: usize) {
         let all = self.filter.as_deref().map_or(0, Condition::comparisons).saturating_add(comparisons);
         match condition {
             Ok(condition) if all <= limits::COMPARISONS => {
@@ -307,17 +311,17 @@ impl Plan {
     }
 
     /// Limits the query to the partitions after this one.
-    pub(crate) fn after_partition(&mut self, partition_key: String) {
+    pub fn after_partition(&mut self, partition_key: String) {
         let KeyRange { to, .. } = self.partition_range();
         self.partitions = Some(Box::new(KeyRange { from: Bound::Excluded(partition_key), to }));
     }
 
     /// Checks whether the query can find no row, whatever is stored.
-    pub(crate) fn is_nothing(&self) -> bool {
+    pub fn is_nothing(&self) -> bool {
         self.is_nothing
     }
 
-    pub(crate) fn problem(&self) -> Option<Error> {
+    pub fn problem(&self) -> Option<Error> {
         self.problem.clone().map(Error::from)
     }
 
@@ -336,7 +340,7 @@ impl Plan {
 
     /// Returns the scan that `explain` shows. The scans of hash partitions differ only in the bucket, so one scan with
     /// a range of buckets represents them all.
-    pub(crate) fn explained_scan(&self, reached: Reached) -> Scan {
+    pub fn explained_scan(&self, reached: Reached) -> Scan {
         match reached {
             Reached::One => self.scan(self.partition("")),
             Reached::Range => self.scan(Partitions::Range(self.partition_range())),
@@ -379,7 +383,7 @@ impl Plan {
     }
 
     /// Returns the scans after checking them.
-    pub(crate) fn checked_scans(&self, reached: Reached) -> Result<Vec<Scan>> {
+    pub fn checked_scans(&self, reached: Reached) -> Result<Vec<Scan>> {
         if let Some(error) = self.problem() {
             return Err(error);
         }
@@ -390,7 +394,7 @@ impl Plan {
     }
 
     /// Returns the two keys of a point.
-    pub(crate) fn keys(&self) -> (&str, &str) {
+    pub fn keys(&self) -> (&str, &str) {
         (self.partition.as_str(), self.row.as_str())
     }
 
@@ -398,7 +402,7 @@ impl Plan {
     ///
     /// # Errors
     /// Returns [`Error::Query`] for any other query, with the reason why a shared access signature cannot allow it.
-    pub(crate) fn granted(&self, reached: Reached) -> Result<Option<&str>> {
+    pub fn granted(&self, reached: Reached) -> Result<Option<&str>> {
         let reason = if self.layout().index.is_some() {
             "a query of an index also reads entities by their own keys: sign the partition of the entities, `by_key`"
         } else if self.layout().slice.is_some() {
@@ -418,42 +422,42 @@ impl Plan {
             }
         };
         let (table, layout) = (self.layout().table.to_owned(), self.layout().name);
-        Err(Box::new(QueryError { table, layout, problem: format!("no shared access signature: {reason}") }).into())
+        Err(Box::new(QueryError::new(table, layout, format!("no shared access signature: {reason}"))).into())
     }
 
     /// Returns the layout. It is part of a cursor's hash: the same query over a changed layout is another query.
-    pub(crate) fn layout(&self) -> &'static LayoutInfo {
+    pub fn layout(&self) -> &'static LayoutInfo {
         &self.entity.layouts[self.layout_number]
     }
 
-    pub(crate) fn layout_number(&self) -> usize {
+    pub fn layout_number(&self) -> usize {
         self.layout_number
     }
 
     /// Returns the properties that decide whether a row of the layout is visible.
-    pub(crate) fn seen_by(&self) -> &'static [&'static str] {
+    pub fn seen_by(&self) -> &'static [&'static str] {
         if self.layout().index.is_none() { self.visible.properties() } else { &[] }
     }
 
-    pub(crate) fn visible(&self) -> Visible {
+    pub fn visible(&self) -> Visible {
         self.visible
     }
 
     /// Returns the entity, if the layout is that of an index.
-    pub(crate) fn indexed_entity(&self) -> Option<IndexedEntity> {
+    pub fn indexed_entity(&self) -> Option<IndexedEntity> {
         let Self { entity, layout_number, .. } = *self;
         self.layout().index.is_some().then_some(IndexedEntity { entity, layout_number })
     }
 
     /// Limits the query to the properties of a projection; `None` asks for whole rows.
-    pub(crate) fn select(&mut self, selection: Option<SelectedProperties>) {
+    pub fn select(&mut self, selection: Option<SelectedProperties>) {
         self.select = selection;
     }
 
     /// Returns the properties to ask for in the layout's rows; `None` for all of them. For the entities' own rows they
     /// include `seen_by`, the properties that decide whether a row is visible. Rows of entities and copies have a
     /// version.
-    pub(crate) fn selected(&self, seen_by: &'static [&'static str]) -> Option<Vec<&'static str>> {
+    pub fn selected(&self, seen_by: &'static [&'static str]) -> Option<Vec<&'static str>> {
         if self.is_lookup() {
             // Included properties are needed only by queries that do not read the entities.
             let pointer = self.layout().index.as_ref().filter(|index| index.holds == Holds::Include);
@@ -471,35 +475,35 @@ impl Plan {
     }
 
     /// Checks whether the rows of the layout point to entities, which are read after them.
-    pub(crate) fn is_lookup(&self) -> bool {
+    pub fn is_lookup(&self) -> bool {
         self.layout().is_lookup() && !self.is_covered()
     }
 
     /// Checks whether index rows that point to entities hold all properties that the query needs.
-    pub(crate) fn is_covered(&self) -> bool {
+    pub fn is_covered(&self) -> bool {
         self.select.is_some_and(|selection| selection.is_covered(self.layout(), self.filter.as_deref()))
     }
 
     /// Checks whether the store may read rows of other kinds between those that the query returns.
-    pub(crate) fn reads_other_kinds(&self) -> bool {
+    pub fn reads_other_kinds(&self) -> bool {
         // Row keys with a prefix of their own are a range without other rows.
         self.layout().index.is_none() && self.layout().row_prefix.is_empty() && self.visible.is_one_of_several()
     }
 
     /// Checks whether a filter drops rows or entities that were read.
-    pub(crate) fn filters(&self) -> bool {
+    pub fn filters(&self) -> bool {
         self.filter.is_some()
     }
 
     /// Returns the filter if it has to be evaluated on the entities that index rows point to.
-    pub(crate) fn entity_filter(&self) -> Option<&Condition> {
+    pub fn entity_filter(&self) -> Option<&Condition> {
         self.filter.as_deref().filter(|_| self.is_lookup())
     }
 }
 
 impl Plan {
     /// Returns the two keys of a point. Fails if the query has a problem, such as a key that the service refuses.
-    pub(crate) fn checked_keys(&self) -> Result<(&str, &str)> {
+    pub fn checked_keys(&self) -> Result<(&str, &str)> {
         if let Some(error) = self.problem() {
             return Err(error);
         }
@@ -508,7 +512,7 @@ impl Plan {
     }
 
     /// Returns the table of a point whose keys were checked.
-    pub(crate) fn row_table(&self) -> Result<Cow<'static, str>> {
+    pub fn row_table(&self) -> Result<Cow<'static, str>> {
         let (partition, row) = self.keys();
         self.layout().table_of(partition, row)
     }

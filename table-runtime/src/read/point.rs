@@ -1,15 +1,17 @@
 //! Reading of one row by its full key.
 
+use table_store::{Error, Result, RowRef, backend::BackendExt, unstable::observe};
+
 use super::{
     found::{FoundRow, IndexRowRef},
     plan::{IndexedEntity, Plan},
     ready::ReadyIndex,
     source::OnRow,
 };
-use crate::{Error, Result, RowRef, Tables, backend::BackendExt, observe};
+use crate::client::tables::Tables;
 
 /// Calls `read` for the row of a point, if the row is visible to readers.
-pub(crate) async fn find(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>, read: OnRow<'_>) -> Result<()> {
+pub async fn find(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>, read: OnRow<'_>) -> Result<()> {
     match plan.indexed_entity() {
         None => find_row(plan, tables, select, read).await,
         // The future of most points, which read no index, is kept small: it is moved several times.

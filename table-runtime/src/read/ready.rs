@@ -1,9 +1,8 @@
 //! The lease under which a query reads an index.
 
-use crate::{
-    Result, Tables,
-    tables::{LayoutId, Lease},
-};
+use table_store::Result;
+
+use crate::client::tables::{LayoutId, Lease, Tables};
 
 /// The index that a query reads, and the lease that shows it as ready.
 ///

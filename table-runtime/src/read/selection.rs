@@ -1,21 +1,23 @@
 //! Properties that a query asks for.
 
-use crate::{Condition, Holds, LayoutInfo, Scope};
+use table_store::Condition;
+
+use crate::model::layout::{Holds, LayoutInfo, Scope};
 
 /// Returns the properties that an index's keys hold and its rows do not, each with the number of its key part.
-pub(crate) fn values(layout: &'static LayoutInfo) -> impl Iterator<Item = (usize, &'static str)> {
+pub fn values(layout: &'static LayoutInfo) -> impl Iterator<Item = (usize, &'static str)> {
     let index = layout.index.as_ref().filter(|index| index.holds != Holds::Copy);
     let included = move |name: &str| index.is_some_and(|index| index.included.iter().any(|other| other.name == name));
     index.map_or([].as_slice(), |index| index.values).iter().copied().filter(move |(_, name)| !included(name))
 }
 
-pub(crate) fn wants_keys(wanted: &[&str]) -> bool {
+pub fn wants_keys(wanted: &[&str]) -> bool {
     wanted.contains(&"")
 }
 
 /// Properties that a query asks for, if it does not ask for whole rows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SelectedProperties {
+pub struct SelectedProperties {
     /// Properties as in [`Projection::PROPERTIES`](crate::Projection::PROPERTIES).
     properties: &'static [&'static str],
     /// True if index rows are used without a check against their entities.
@@ -23,12 +25,12 @@ pub(crate) struct SelectedProperties {
 }
 
 impl SelectedProperties {
-    pub(crate) const fn new(properties: &'static [&'static str], unchecked: bool) -> Self {
+    pub const fn new(properties: &'static [&'static str], unchecked: bool) -> Self {
         Self { properties, unchecked }
     }
 
     /// Returns the properties to ask for in rows of the layout.
-    pub(crate) fn of(self, layout: &'static LayoutInfo) -> Vec<&'static str> {
+    pub fn of(self, layout: &'static LayoutInfo) -> Vec<&'static str> {
         let in_key = |name: &str| values(layout).any(|(_, other)| other == name);
         let own = self.properties.iter().copied().filter(|name| !name.is_empty() && !in_key(name));
         let pointer = layout.index.as_ref().filter(|_| wants_keys(self.properties));
@@ -40,7 +42,7 @@ impl SelectedProperties {
     ///
     /// In the entity's own partition, index rows change with the entity, in one transaction. Cross-partition index rows
     /// are written in steps: the entity of such a row may have another value by now, or may not exist.
-    pub(crate) fn is_covered(self, layout: &'static LayoutInfo, filter: Option<&Condition>) -> bool {
+    pub fn is_covered(self, layout: &'static LayoutInfo, filter: Option<&Condition>) -> bool {
         let Some(index) = &layout.index else { return false };
         let included = |name: &str| index.included.iter().any(|other| other.name == name);
         let held = |name: &str| name.is_empty() || included(name) || values(layout).any(|(_, other)| other == name);

@@ -2,14 +2,16 @@
 
 use std::{borrow::Cow, collections::HashMap, ops::Bound};
 
-use crate::{
+use table_store::{
     Result, Row, RowRef,
-    backend::{BackendExt, Client, KeyRange, Partitions, Scan},
-    key::order,
+    backend::{BackendExt, KeyRange, Partitions, Scan},
+    unstable::order,
 };
 
+use crate::client::requests::Client;
+
 /// What the first page of a query shows of a row.
-pub(crate) enum Shown {
+pub enum Shown {
     Row(Row),
     /// There is no such row.
     Missing,
@@ -19,7 +21,7 @@ pub(crate) enum Shown {
 
 /// Reads the rows with these row keys, and those between them, as far as a page of this size goes. Returns what it shows
 /// of each row key.
-pub(crate) async fn several(
+pub async fn several(
     backend: &Client,
     table: Cow<'static, str>,
     partition_key: &str,

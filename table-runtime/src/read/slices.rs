@@ -2,16 +2,19 @@
 
 use std::{ops::Bound, sync::Arc};
 
-use super::plan::{Plan, Reached};
-use crate::{
+use table_store::{
     Result, Ticks,
-    backend::{BackendExt, Client, KeyRange, Scan},
-    layout::{Slice, SliceInfo, TimePart},
-    pacing::CONCURRENCY,
+    backend::{BackendExt, KeyRange, Scan},
+};
+
+use crate::{
+    client::{pacing::CONCURRENCY, requests::Client},
+    model::layout::{Slice, SliceInfo, TimePart},
+    read::plan::{Plan, Reached},
 };
 
 /// Slices of a query.
-pub(crate) struct Slices {
+pub struct Slices {
     info: &'static SliceInfo,
     table: &'static str,
     /// First moment that the query asks for.
@@ -22,7 +25,7 @@ pub(crate) struct Slices {
     descending: bool,
     /// True if all rows of one slice come before those of the next. False if a part of the row key before the time
     /// decides the order; then the rows of the slices are merged.
-    pub(crate) in_order: bool,
+    pub in_order: bool,
 }
 
 /// End of a row range: the lower or the upper bound.
@@ -34,7 +37,7 @@ enum Side {
 
 impl Slices {
     /// Returns the slices of a plan; `None` if its table is not sliced.
-    pub(crate) fn new(plan: &Plan, reached: Reached, rows: &KeyRange) -> Option<Self> {
+    pub fn new(plan: &Plan, reached: Reached, rows: &KeyRange) -> Option<Self> {
         let layout = plan.layout();
         let info = layout.slice.as_ref()?;
         let part = info.place(layout)?;
@@ -81,7 +84,7 @@ impl Slices {
 
     /// Returns the tables in the order of their rows: those of the [named](Self::named) slices, whether they exist or
     /// not. If the slices are not named, lists the existing tables, which takes one request.
-    pub(crate) async fn tables(&self, backend: &Arc<Client>) -> Result<Vec<String>> {
+    pub async fn tables(&self, backend: &Arc<Client>) -> Result<Vec<String>> {
         let mut slices = match self.named() {
             Some(slices) => slices,
             None => existing_slices(self.info, backend, self.table).await?,
@@ -96,7 +99,7 @@ impl Slices {
     }
 
     /// Returns the tables that `explain` shows, and the least number of requests for them, if each table takes `each`.
-    pub(crate) fn explained(&self, each: usize, take: Option<usize>) -> (Vec<String>, usize) {
+    pub fn explained(&self, each: usize, take: Option<usize>) -> (Vec<String>, usize) {
         let Some(mut slices) = self.named() else {
             // One request lists the tables. It may find none, and then there are no other requests.
             return (vec![self.info.pattern(self.table)], 1);
@@ -112,7 +115,7 @@ impl Slices {
     /// Returns the stages of a query over these tables. `whole` are the scans of a table that is read from its start.
     /// `rest` are the stages after a cursor, and the cursor's slice: they are read in that slice, or in every slice if
     /// the slices are merged.
-    pub(crate) fn stages(
+    pub fn stages(
         &self,
         tables: &[String],
         whole: &[Scan],
@@ -169,7 +172,7 @@ fn moment(bound: &Bound<String>, side: Side, before: &str, part: TimePart, after
 }
 
 /// Returns the existing slices of the table, oldest first.
-pub(crate) async fn existing_slices(info: &SliceInfo, backend: &Client, table: &str) -> Result<Vec<Slice>> {
+pub async fn existing_slices(info: &SliceInfo, backend: &Client, table: &str) -> Result<Vec<Slice>> {
     let names = backend.list_tables(table).await?;
     let mut slices: Vec<_> = names.iter().filter_map(|name| info.named(table, name)).collect();
     slices.sort_by_key(|slice| slice.start);

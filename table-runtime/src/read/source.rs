@@ -2,6 +2,12 @@
 
 use std::sync::Arc;
 
+use table_store::{
+    Error, Result, RowRef,
+    backend::Scan,
+    unstable::{RowKeys, observe},
+};
+
 use super::{
     cursor::Cursor,
     found::FoundRow,
@@ -13,19 +19,19 @@ use super::{
     visible::Visible,
 };
 use crate::{
-    Error, LayoutInfo, Result, RowRef, Tables,
-    backend::{Client, Scan},
-    observe,
-    row::RowKeys,
-    tables::LayoutId,
+    client::{
+        requests::Client,
+        tables::{LayoutId, Tables},
+    },
+    model::layout::LayoutInfo,
 };
 
 /// Callback for a found row. It returns whether the row was a match and so is part of the result.
-pub(crate) type OnRow<'a> = &'a mut (dyn FnMut(&FoundRow<'_>) -> Result<bool> + Send);
+pub type OnRow<'a> = &'a mut (dyn FnMut(&FoundRow<'_>) -> Result<bool> + Send);
 
 /// Rows and entities that a query finds, read as the caller asks for them.
-pub(crate) struct Source {
-    pub(crate) pages: RowPages,
+pub struct Source {
+    pub pages: RowPages,
     layout: usize,
     entities: Visible,
     /// True if the rows are the entities' own rows, not those of an index.
@@ -54,15 +60,15 @@ struct Start {
 }
 
 /// Rows of a query, page by page.
-pub(crate) struct RowPages {
+pub struct RowPages {
     backend: Arc<Client>,
     stages: Stages,
     /// The index, if the rows are those of one.
     index: Option<ReadyIndex>,
     /// Number of rows that this run may still return.
-    pub(crate) remaining_in_run: usize,
+    pub remaining_in_run: usize,
     /// Number of rows that the query may still return in all its runs, if it has a limit.
-    pub(crate) remaining_in_query: Option<usize>,
+    pub remaining_in_query: Option<usize>,
     /// True if a row was read and not returned, because it is not visible or not a match.
     skipped_any: bool,
     /// True if a row that was read is left for a next run.
@@ -91,7 +97,7 @@ impl RowPages {
 
 impl Source {
     /// Returns the source of the rows that the plan finds in these partitions.
-    pub(crate) fn new(plan: &Plan, tables: &Tables, reached: Reached) -> Result<Self> {
+    pub fn new(plan: &Plan, tables: &Tables, reached: Reached) -> Result<Self> {
         let scans = plan.checked_scans(reached)?;
         let indexed_entity = plan.indexed_entity();
         let read_by = indexed_entity.filter(|_| plan.is_lookup());
@@ -120,7 +126,7 @@ impl Source {
     }
 
     /// Counts the matches. Reads only the properties that decide whether a row counts, unless the rows point to entities.
-    pub(crate) async fn count(mut self, is_match: fn(&FoundRow<'_>) -> Result<bool>) -> Result<usize> {
+    pub async fn count(mut self, is_match: fn(&FoundRow<'_>) -> Result<bool>) -> Result<usize> {
         if self.lookups.is_none() {
             self.select(if self.is_primary { self.entities.properties_after_filter() } else { &[] });
         }
@@ -141,7 +147,7 @@ impl Source {
     }
 
     /// Calls `read` for the rows of the next page, or for the next entity. Returns false, without a call, at the end.
-    pub(crate) async fn next(&mut self, read: OnRow<'_>) -> Result<bool> {
+    pub async fn next(&mut self, read: OnRow<'_>) -> Result<bool> {
         self.begin().await?;
         if self.lookups.is_some() { self.next_entity(read).await } else { self.next_rows(read).await }
     }
@@ -230,7 +236,7 @@ impl Source {
     }
 
     /// Counts the pointers in the rows of an index, without reading the entities.
-    pub(crate) async fn count_pointers(mut self) -> Result<usize> {
+    pub async fn count_pointers(mut self) -> Result<usize> {
         let is_list = self.lookups.as_ref().is_some_and(PointerReader::is_list);
         if !is_list {
             self.select(&[]);
@@ -263,12 +269,12 @@ impl Source {
     }
 
     /// Checks whether the rows are stored in several tables.
-    pub(crate) fn is_sliced(&self) -> bool {
+    pub fn is_sliced(&self) -> bool {
         self.pages.is_sliced
     }
 
     /// Returns the hash that binds cursors to this query.
-    pub(crate) fn query_hash(&self, layout: &LayoutInfo) -> u64 {
+    pub fn query_hash(&self, layout: &LayoutInfo) -> u64 {
         let filter = self.lookups.as_ref().and_then(PointerReader::filter);
         let scan = self.start.as_ref().and_then(|start| start.scans.first());
         let entities = self.entities.fingerprint();
@@ -276,13 +282,13 @@ impl Source {
     }
 
     /// Checks the query as it continues after the row of a cursor.
-    pub(crate) fn check_after(&self, cursor: &Cursor) -> Result<()> {
+    pub fn check_after(&self, cursor: &Cursor) -> Result<()> {
         let scans = self.start.as_ref().map(|start| after(&start.scans, cursor)).unwrap_or_default();
         scans.iter().flatten().try_for_each(Scan::check)
     }
 
     /// Continues after the row of a cursor.
-    pub(crate) fn resume(&mut self, cursor: Cursor) {
+    pub fn resume(&mut self, cursor: Cursor) {
         // A cursor comes from outside: it must not raise the limit of its query.
         let limit = |remaining: usize| cursor.remaining.map_or(remaining, |other| other.min(remaining));
         self.pages.remaining_in_query = self.pages.remaining_in_query.map(limit);
@@ -296,7 +302,7 @@ impl Source {
     }
 
     /// Checks whether there may be more rows after a run.
-    pub(crate) fn has_more(&self) -> bool {
+    pub fn has_more(&self) -> bool {
         let waiting = self.lookups.as_ref().is_some_and(|lookups| !lookups.is_empty());
         (waiting || self.pages.truncated || !self.pages.stages.is_empty()) && self.pages.remaining_in_query != Some(0)
     }

@@ -2,13 +2,14 @@
 
 use std::{cmp::Ordering, collections::VecDeque, ops::Bound, sync::Arc};
 
-use super::{cursor::Cursor, merge::Merge};
-use crate::{
+use table_store::{
     Error, Result, RowRef,
-    backend::{BackendExt, Client, Continuation, KeyRange, Partitions, Scan},
-    key::order,
-    limits,
+    backend::{BackendExt, Continuation, KeyRange, Partitions, Scan},
+    unstable::{limits, order},
 };
+
+use super::{cursor::Cursor, merge::Merge};
+use crate::client::requests::Client;
 
 /// Callback for a row and the name of its table.
 pub(super) type OnTableRow<'a> = &'a mut (dyn FnMut(&str, RowRef<'_>) -> Result<()> + Send);

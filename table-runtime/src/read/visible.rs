@@ -1,10 +1,10 @@
 //! Condition under which a row of a table is an entity that readers see.
 
-use crate::{
-    Condition, Layout, Operator, Result, RowRef, Value,
+use table_store::{Condition, Operator, Result, RowRef, Value, unstable::limits};
+
+use crate::model::{
     entity::{self, EntityInfo},
-    layout::{Member, Shape},
-    limits,
+    layout::{Layout, Member, Shape},
 };
 
 /// Greatest number of kinds that a query's filter compares: three of its comparisons are for the keys.
@@ -12,8 +12,8 @@ const FILTERED_KINDS: usize = limits::COMPARISONS - 3;
 
 /// Condition under which a row is visible as an entity of a query.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Visible {
-    pub(crate) table: &'static str,
+pub struct Visible {
+    pub table: &'static str,
     /// Kinds of which the row must have one, if several entities share the table.
     kinds: Kinds,
     /// Shape that the row's key must have, if rows have no kind.
@@ -52,24 +52,24 @@ impl Kinds {
 }
 
 impl Visible {
-    pub(crate) const fn of(info: &EntityInfo) -> Self {
+    pub const fn of(info: &EntityInfo) -> Self {
         let Layout { layouts, kind, version, .. } = info.layout;
         let newest = if info.skip_newer { Some(version) } else { None };
         Self { table: layouts[0].table, kinds: Kinds::One(kind), shape: info.shape(), newest }
     }
 
     /// Returns the condition under which a row is visible as an entity of a group.
-    pub(crate) const fn of_group(members: &'static [Member]) -> Self {
+    pub const fn of_group(members: &'static [Member]) -> Self {
         Self { table: members[0].key().table, kinds: Kinds::Group(members), shape: None, newest: None }
     }
 
     /// Checks whether rows of other kinds may lie between those of a query: it asks for one kind of a table of several.
-    pub(crate) const fn is_one_of_several(self) -> bool {
+    pub const fn is_one_of_several(self) -> bool {
         matches!(self.kinds, Kinds::One(Some(_)))
     }
 
     /// Returns the filter condition on the kind; `None` if rows have no kind, or there are too many kinds.
-    pub(crate) fn is_kind(self) -> Option<Condition> {
+    pub fn is_kind(self) -> Option<Condition> {
         let kinds = Some(self.kinds).filter(|kinds| !kinds.are_many());
         let conditions = kinds.into_iter().flat_map(Kinds::iter).map(|kind| Condition::Compare {
             property: entity::KIND,
@@ -80,7 +80,7 @@ impl Visible {
     }
 
     /// Returns a text that distinguishes these entities from others in the table, for the hash of cursors.
-    pub(crate) fn fingerprint(self) -> String {
+    pub fn fingerprint(self) -> String {
         match self.kinds {
             Kinds::One(kind) => format!("{kind:?}"),
             Kinds::Group(members) => {
@@ -99,13 +99,13 @@ impl Visible {
     /// Every row is also checked for being committed, by [`FoundRow`](super::FoundRow), even if the struct has no
     /// indexes: another program may know an index that this one does not, and write pending inserts.
     #[inline]
-    pub(crate) fn is_visible(&self, row: &RowRef<'_>) -> Result<bool> {
+    pub fn is_visible(&self, row: &RowRef<'_>) -> Result<bool> {
         Ok((!self.kinds.is_some() || self.is_of_kind(row)?) && !self.is_skipped(row)?)
     }
 
     /// Checks the same for a row that the query found, and which therefore satisfies [`is_kind`](Self::is_kind).
     #[inline]
-    pub(crate) fn is_visible_after_filter(&self, row: &RowRef<'_>) -> Result<bool> {
+    pub fn is_visible_after_filter(&self, row: &RowRef<'_>) -> Result<bool> {
         if self.kinds.are_many() { self.is_visible(row) } else { Ok(!self.is_skipped(row)?) }
     }
 
@@ -116,7 +116,7 @@ impl Visible {
 
     /// Returns false if the row's key certainly belongs to another entity.
     #[inline]
-    pub(crate) fn has_shape(&self, row: &RowRef<'_>) -> bool {
+    pub fn has_shape(&self, row: &RowRef<'_>) -> bool {
         self.shape.as_ref().is_none_or(|shape| shape.fits(row.row_key))
     }
 
@@ -130,12 +130,12 @@ impl Visible {
     }
 
     /// Returns the properties that decide whether readers see a row.
-    pub(crate) const fn properties(self) -> &'static [&'static str] {
+    pub const fn properties(self) -> &'static [&'static str] {
         self.properties_of(self.kinds.is_some())
     }
 
     /// Returns the properties that decide whether readers see a row that the query found.
-    pub(crate) const fn properties_after_filter(self) -> &'static [&'static str] {
+    pub const fn properties_after_filter(self) -> &'static [&'static str] {
         self.properties_of(self.kinds.are_many())
     }
 

@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use table_runtime::{Guid, Properties, PropertiesRef, RowRef, ValueRef};
+use table_runtime::{
+    Guid,
+    row::{Properties, PropertiesRef, RowRef, ValueRef},
+};
 
 /// The properties that hold random ids of writes.
 const RANDOM: [&str; 2] = ["WriteId", "IndexPending"];

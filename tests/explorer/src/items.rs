@@ -5,8 +5,11 @@ use std::{collections::BTreeMap, fmt, marker::PhantomData};
 use anyhow::{Context, Result, ensure};
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use table_runtime::{
-    Backfilled, BulkProgress, ETag, Error, Finding, Holds, LayoutInfo, Repaired, Scope, Stored, TableEntity, Tables,
+    ETag, Error, Stored, TableEntity, Tables,
     backend::{BackendExt, Reach},
+    bulk::BulkProgress,
+    jobs::{Backfilled, Finding, Repaired},
+    layout::{Holds, LayoutInfo, Scope},
 };
 
 use crate::plain::Plain;

@@ -9,8 +9,9 @@ use std::{
 
 use futures_util::FutureExt;
 use table_runtime::{
-    ETag, Error, RowRef,
+    ETag, Error,
     backend::{Action, Group, IfMatch},
+    row::RowRef,
     testing::{Answer, Observer, Request},
 };
 

@@ -10,12 +10,13 @@ use std::{
 };
 
 use table_runtime::{
-    ETag, Error, Properties, PropertiesRef, Result, Row, RowId, RowRef, Tables, Ticks,
+    ETag, Error, Result, Tables, Ticks,
     backend::{
         Action, Backend, BoxFuture, Clock, Continuation, Description, FailedGroup, Group, IfMatch, Operation, Page,
         Partitions, Reach, ReadRequest, ReadTarget, Reader, Scan, Sleep, StoreView, TableRequest, Written,
     },
     limits,
+    row::{Properties, PropertiesRef, Row, RowId, RowRef},
 };
 
 /// A store with the semantics of the service. Each request is answered when it is polled first.

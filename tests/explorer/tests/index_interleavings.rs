@@ -13,7 +13,12 @@ use explorer::{
     items::{self, Fields, ItemKind, Write, clashes, contents, fill, fixed, old_store, promised, ready, sound, store},
 };
 use futures_util::FutureExt;
-use table_runtime::{BulkProgress, Error, Holds, LayoutInfo, Tables, backend::Reach};
+use table_runtime::{
+    Error, Tables,
+    backend::Reach,
+    bulk::BulkProgress,
+    layout::{Holds, LayoutInfo},
+};
 
 /// Operation. Items are given by their key, their value and their other value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

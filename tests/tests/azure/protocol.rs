@@ -22,11 +22,12 @@ use std::{borrow::Cow, time::Duration};
 
 use anyhow::Result;
 use table_runtime::{
-    ETag, Properties, Value,
+    ETag, Value,
     backend::{
         Action, AzureBackend, AzureBuilder, Group, IfMatch, KeyRange, Operation, Partitions, Scan,
         sdk::{azure_core::ClientOptions, azure_storage::StorageCredentials},
     },
+    row::Properties,
 };
 use tests::scripted::{Answer, Request, Scripted};
 
@@ -36,7 +37,7 @@ pub(crate) const ROW: &str = r#"{"PartitionKey":"p","RowKey":"r","Timestamp":"20
 
 macro_rules! fixture {
     ($name:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../table-runtime/src/backend/azure/fixtures/", $name))
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/azure/fixtures/", $name))
     };
 }
 

@@ -9,11 +9,13 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use table_runtime::{
-    Condition, ETag, Error, Guid, Operator, Properties, RowId, Ticks, Value, ValueRef,
+    ETag, Error, Guid, Ticks, Value,
     backend::{
         Action, AzureBackend, AzureBuilder, Backend, BackendExt, Group, IfMatch, KeyRange, Operation, Partitions, Scan,
         StoreView,
     },
+    filter::{Condition, Operator},
+    row::{Properties, RowId, ValueRef},
 };
 use tests::azurite;
 

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::Result;
 use futures_util::TryStreamExt;
-use table_runtime::{Error, RowNow, TableEntity, Tables, backend::AzureBackend};
+use table_runtime::{Error, TableEntity, Tables, backend::AzureBackend, error::RowNow};
 use tests::scripted::{Answer, Scripted, Step};
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]

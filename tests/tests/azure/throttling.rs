@@ -14,11 +14,12 @@ use std::{
 
 use anyhow::{Result, ensure};
 use table_runtime::{
-    BulkProgress, Error, TableEntity, Tables,
+    Error, TableEntity, Tables,
     backend::{
         Action, AzureBackend, Backend, BackendExt, BoxFuture, Continuation, Description, Group, KeyRange, Operation,
         Partitions, Reach, ReadRequest, Reader, Scan, StoreView, TableRequest, Written,
     },
+    bulk::BulkProgress,
 };
 use tests::{
     plain::Plain,

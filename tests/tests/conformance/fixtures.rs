@@ -11,7 +11,11 @@ use std::{
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
-use table_runtime::{BulkError, Error, Finding, Guid, KeyPart, Progress, Property, TableEntity, UniqueViolationError};
+use table_runtime::{
+    Error, Guid, KeyPart, Property, TableEntity,
+    error::{BulkError, UniqueViolationError},
+    jobs::{Finding, Progress},
+};
 use tests::stores::{Kind, Store};
 use time::{OffsetDateTime, macros::datetime};
 use uuid::Uuid;

@@ -471,7 +471,7 @@ async fn a_group_is_read_in_pages_and_as_a_stream(store: &Store) -> Result<()> {
 
 async fn a_row_that_fits_no_variant_is_an_error(store: &Store) -> Result<()> {
     expenses(store, 1).await?;
-    let action = backend::Action::Insert(table_runtime::Properties::default());
+    let action = backend::Action::Insert(table_runtime::row::Properties::default());
     let operations = vec![backend::Operation { row_key: "9".into(), action }];
     let group = backend::Group { table: "Expenses".into(), partition_key: "u".into(), operations };
     store.backend.execute_group(&group).await?;

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
-use table_runtime::{Error, Progress, RowNow, Sliced, Stored, TableEntity, Tables, backend::BackendExt};
+use table_runtime::{
+    Error, Stored, TableEntity, Tables, backend::BackendExt, error::RowNow, jobs::Progress, slices::Sliced,
+};
 use tests::stores::Store;
 use time::{OffsetDateTime, macros::datetime};
 

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use anyhow::Result;
 use table_runtime::{
-    Error, Properties, Value,
+    Error, Value,
     backend::{Action, BackendExt, Group, IfMatch, Operation},
+    row::Properties,
 };
 use tests::stores::Store;
 use time::macros::datetime;
@@ -163,7 +164,7 @@ async fn properties_have_the_documented_types(store: &Store) -> Result<()> {
     ];
     assert_eq!(types, expected);
     assert_eq!(
-        row.properties.get("EntityType").map(table_runtime::ValueRef::to_value),
+        row.properties.get("EntityType").map(table_runtime::row::ValueRef::to_value),
         Some(Value::String("Everything".into()))
     );
     Ok(())

@@ -3,9 +3,10 @@
 use anyhow::{Result, anyhow};
 use futures_util::TryStreamExt;
 use table_runtime::{
-    Properties, TableEntity, Tables, Value, ValueRef,
+    TableEntity, Tables, Value,
     backend::{Backend, StoreView},
     inventory::LayoutState,
+    row::{Properties, ValueRef},
     transfer::{ReadPart, RowReader, RowWriter, Selection, TableRow, TransferError},
 };
 use tests::stores::Store;

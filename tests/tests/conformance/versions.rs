@@ -3,8 +3,11 @@
 use anyhow::{Context, Result, ensure};
 use futures_util::TryStreamExt;
 use table_runtime::{
-    EntityGroup, Error, Finding, Projection, Properties, Stored, TableEntity, ValueRef, VersionError, VersionProblem,
+    EntityGroup, Error, Projection, Stored, TableEntity,
     backend::{Action, BackendExt, IfMatch},
+    error::{VersionError, VersionProblem},
+    jobs::Finding,
+    row::{Properties, ValueRef},
 };
 use tests::stores::Store;
 use time::macros::datetime;
@@ -420,8 +423,9 @@ async fn writes_never_replace_a_newer_row_that_they_read(store: &Store) -> Resul
     tables.update(&mut new).await?;
     assert!(matches!(tables.update(&mut old).await, Err(Error::ConditionNotMet(_))));
     let after = store.rows("Books").await?;
-    let unchanged =
-        |rows: &[table_runtime::Row]| rows.iter().filter(|row| row.row_key == row_key(3)).cloned().collect::<Vec<_>>();
+    let unchanged = |rows: &[table_runtime::row::Row]| {
+        rows.iter().filter(|row| row.row_key == row_key(3)).cloned().collect::<Vec<_>>()
+    };
     assert_eq!(unchanged(&after), unchanged(&before));
     assert_eq!(findings::<Book>(store).await?, []);
     Ok(())

@@ -7,8 +7,9 @@
 use std::ops::RangeInclusive;
 
 use table_runtime::{
-    TableEntity, Value, ValueRef,
+    TableEntity, Value,
     backend::{BackendExt as _, KeyRange, Partitions, Scan},
+    row::ValueRef,
 };
 use tests::stores::{Kind, Store};
 use time::OffsetDateTime;

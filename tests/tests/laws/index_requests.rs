@@ -16,8 +16,9 @@ use std::{
 use anyhow::{Context, Result};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use table_runtime::{
-    ETag, Finding, Progress, Stored, TableEntity, Tables,
+    ETag, Stored, TableEntity, Tables,
     backend::{Action, Backend, BackendExt, BoxFuture, Group, IfMatch, InMemoryBackend, Operation},
+    jobs::{Finding, Progress},
     testing::{Counting, Requests},
 };
 use tests::stores::{Kind, Store};
@@ -274,7 +275,7 @@ fn check(table: &str) {
 async fn the_documentation_has_the_measured_numbers_of_requests() -> Result<()> {
     let table = table().await?;
     check(&table);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../table-runtime/src/index.rs");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../table-runtime/src/write/index.rs");
     let source = fs::read_to_string(&path)?;
     let (begin, end) = ("//! <!-- requests: begin -->\n", "//! <!-- requests: end -->\n");
     let (before, rest) = source.split_once(begin).context("the beginning of the table")?;

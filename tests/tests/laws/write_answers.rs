@@ -6,8 +6,10 @@ use std::{fs, future::Future, path::Path, pin::pin, sync::Arc, task::Poll};
 use anyhow::{Context, Result, ensure};
 use futures_util::poll;
 use table_runtime::{
-    BulkProgress, Error, Guid, Point, Stored, TableEntity, Tables, ValueRef,
+    Error, Guid, Point, Stored, TableEntity, Tables,
     backend::{Action, BackendExt, Group, IfMatch, Operation, Reach},
+    bulk::BulkProgress,
+    row::ValueRef,
     testing::{Fault, Faults, Faulty, Request, Schedule, Scheduled},
 };
 use tests::plain::Plain;

@@ -3,12 +3,13 @@
 use std::{collections::BTreeSet, ops::Bound, sync::Arc};
 
 use table_runtime::{
-    ETag, Error, Properties, Result, Row, RowId, RowRef, Ticks, ValueRef,
+    ETag, Error, Result, Ticks,
     backend::{
         Action, Backend, BackendExt, BoxFuture, Checks, Continuation, Description, FailedGroup, Group, IfMatch,
         KeyRange, Operation, Page, Partitions, Reach, ReadRequest, ReadTarget, Reader, Scan, StoreView, TableRequest,
         Written,
     },
+    row::{Properties, Row, RowId, RowRef, ValueRef},
     testing::conformance,
 };
 use tests::plain::Plain;

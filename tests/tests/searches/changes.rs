@@ -11,8 +11,9 @@ use std::{collections::BTreeSet, fmt, time::Duration};
 use anyhow::{Context, Result, ensure};
 use futures_util::{TryStreamExt, future::BoxFuture};
 use table_runtime::{
-    Error, LayoutInfo, Property, TableEntity, Tables,
+    Error, Property, TableEntity, Tables,
     backend::{Clock, Reach, Sleep},
+    layout::LayoutInfo,
 };
 use tests::{depth::Depth, plain::Plain};
 use time::OffsetDateTime;

@@ -18,8 +18,9 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use futures_util::FutureExt;
 use table_runtime::{
-    Error, Properties, TableEntity, Tables, ValueRef,
+    Error, TableEntity, Tables,
     backend::{Action, BackendExt, Group, Operation},
+    row::{Properties, ValueRef},
 };
 use tests::{
     depth::Depth,

@@ -8,11 +8,12 @@ use std::{
 use anyhow::{Context, Result};
 use proptest::prelude::*;
 use table_runtime::{
-    Result as TableResult, RowRef, TableEntity, Tables, Value,
+    Result as TableResult, TableEntity, Tables, Value,
     backend::{
         Action, Backend, BackendExt, BoxFuture, Continuation, Description, Group, InMemoryBackend, Operation,
         Partitions, Reach, ReadRequest, ReadTarget, Reader, Scan, StoreView, TableRequest, Written,
     },
+    row::RowRef,
 };
 use tests::depth::Depth;
 

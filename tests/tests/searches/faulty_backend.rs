@@ -5,8 +5,9 @@ use std::cell::RefCell;
 
 use anyhow::{Context, Result, ensure};
 use table_runtime::{
-    Error, RowNow, TableEntity, Tables,
+    Error, TableEntity, Tables,
     backend::{AzureBackend, Backend, BackendExt, InMemoryBackend, StoreView},
+    error::RowNow,
     testing::{Counting, Counts, Fault, Faulty, Run, for_each_fault},
 };
 use tests::plain::Plain;

@@ -5,8 +5,9 @@ use std::{cell::RefCell, collections::BTreeMap};
 
 use anyhow::{Context, Result, ensure};
 use table_runtime::{
-    Error, LayoutInfo, TableEntity, Tables, Value,
+    Error, TableEntity, Tables, Value,
     backend::{Action, BackendExt, Group, IfMatch, Operation, Reach},
+    layout::LayoutInfo,
 };
 use tests::{
     depth::Depth,

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use futures_util::FutureExt;
-use table_runtime::{Error, TableEntity, ValueRef, testing::Request};
+use table_runtime::{Error, TableEntity, row::ValueRef, testing::Request};
 use tests::{
     depth::Depth,
     explore::{Explorer, Op, Progress, Seen, Stage, staged},

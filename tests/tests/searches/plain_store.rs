@@ -9,11 +9,13 @@ use proptest::{
     sample::select,
 };
 use table_runtime::{
-    Condition, ETag, Error, Operator, Properties, Row, RowRef, Value,
+    ETag, Error, Value,
     backend::{
         Action, Backend, BackendExt, Continuation, Group, IfMatch, InMemoryBackend, KeyRange, Operation, Partitions,
         Scan,
     },
+    filter::{Condition, Operator},
+    row::{Properties, Row, RowRef},
 };
 use tests::plain::Plain;
 

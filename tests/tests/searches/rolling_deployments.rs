@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use futures_util::future::BoxFuture;
-use table_runtime::{Tables, ValueRef, backend::BackendExt};
+use table_runtime::{Tables, backend::BackendExt, row::ValueRef};
 use tests::{
     azurite,
     deployed::{Rows, Version},

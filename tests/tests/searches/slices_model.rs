@@ -130,7 +130,7 @@ fn end_of_day(tenths: i64) -> i64 {
 
 async fn agrees_with_the_model<E, K>(shape: Shape<E, K>, steps: Vec<Step>) -> Result<()>
 where
-    E: table_runtime::Sliced + PartialEq + std::fmt::Debug,
+    E: table_runtime::slices::Sliced + PartialEq + std::fmt::Debug,
     K: Ord + Clone + std::fmt::Debug,
 {
     let tables = Tables::in_memory()?;

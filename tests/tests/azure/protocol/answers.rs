@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use anyhow::{Context, Result};
 use table_runtime::{
-    Error, Guid, Properties, TableEntity, Tables, Ticks, Value, ValueRef,
+    Error, Guid, TableEntity, Tables, Ticks, Value,
     backend::{BackendExt, Continuation, Partitions, Scan},
     property::Always,
+    row::{Properties, ValueRef},
 };
 use tests::scripted::{Answer, Scripted, Step};
 

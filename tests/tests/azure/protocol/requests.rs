@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use anyhow::{Context, Result};
 use table_runtime::{
-    Error, Properties, Value, ValueRef,
+    Error, Value,
     backend::{Action, BackendExt, Group, IfMatch, Operation},
+    row::{Properties, ValueRef},
 };
 use tests::scripted::Answer;
 

@@ -9,8 +9,9 @@ use std::{
 
 use anyhow::{Context, Result};
 use table_runtime::{
-    Error, RowNow, TableEntity, Tables,
+    Error, TableEntity, Tables,
     backend::{Action, AzureBackend, Backend, BackendExt, IfMatch},
+    error::RowNow,
 };
 use tests::scripted::{Answer, Scripted, Step};
 use tracing::{Level, instrument::WithSubscriber};

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use table_runtime::{
-    Error, Finding, Progress, Row, Stored, TableEntity,
+    Error, Stored, TableEntity,
     backend::{Action, BackendExt, IfMatch},
+    jobs::{Finding, Progress},
+    row::Row,
 };
 use tests::{
     depth::Depth,

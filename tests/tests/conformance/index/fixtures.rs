@@ -1,7 +1,7 @@
 //! Entities with an index of every scope and content, and helpers of the cases about indexes.
 
 use anyhow::Result;
-use table_runtime::{Copied, RowId, Stored, TableEntity, Tables};
+use table_runtime::{Copied, Stored, TableEntity, Tables, row::RowId};
 use tests::stores::Store;
 
 use crate::fixtures::findings;

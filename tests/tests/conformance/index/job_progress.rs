@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex};
 use anyhow::{Context, Result, ensure};
 use futures_util::TryStreamExt;
 use table_runtime::{
-    Error, Finding, Properties, TableEntity, ValueRef,
+    Error, TableEntity,
     backend::{Action, BackendExt, Group, Operation},
+    jobs::Finding,
+    row::{Properties, ValueRef},
 };
 use tests::stores::{Kind, Store};
 use tokio::sync::mpsc;

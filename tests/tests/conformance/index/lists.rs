@@ -6,8 +6,9 @@ use std::sync::Mutex;
 
 use anyhow::{Context, Result};
 use table_runtime::{
-    Error, Properties, TableEntity, Tables, ValueRef,
+    Error, TableEntity, Tables,
     backend::{Action, BackendExt, Group, IfMatch, Operation},
+    row::{Properties, ValueRef},
 };
 use tests::stores::Store;
 

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use table_runtime::{
-    Error, Finding, Guid, Projection, Properties, RowId, TableEntity, ValueRef,
+    Error, Guid, Projection, TableEntity,
     backend::{Action, BackendExt, IfMatch},
+    jobs::Finding,
+    row::{Properties, RowId, ValueRef},
 };
 use tests::stores::Store;
 

@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
 use table_runtime::{
-    Holds, LayoutInfo, PartInfo, TableEntity, Value,
+    TableEntity, Value,
     backend::{
         Action, Backend, BackendExt, BoxFuture, Continuation, Description, Group, Operation, Reach, ReadRequest,
         ReadTarget, Reader, StoreView, TableRequest, Written,
     },
+    layout::{Holds, LayoutInfo, PartInfo},
 };
 use tests::{isolated::Isolated, stores::Store};
 

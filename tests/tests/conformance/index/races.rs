@@ -4,11 +4,12 @@ use std::{future::Future, sync::Arc};
 
 use anyhow::{Result, ensure};
 use table_runtime::{
-    Error, RowId, Stored, TableEntity, Tables,
+    Error, Stored, TableEntity, Tables,
     backend::{
         Action, Backend, BoxFuture, Continuation, Description, Group, Operation, Reach, ReadRequest, Reader, StoreView,
         TableRequest, Written,
     },
+    row::RowId,
 };
 use tests::stores::{Kind, Store};
 use tokio::task::JoinSet;

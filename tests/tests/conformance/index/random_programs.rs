@@ -10,8 +10,9 @@ use proptest::{
     test_runner::{Config, FileFailurePersistence, TestCaseError, TestRunner},
 };
 use table_runtime::{
-    Copied, Error, Properties, Stored, Tables, ValueRef,
+    Copied, Error, Stored, Tables,
     backend::{Action, BackendExt, IfMatch},
+    row::{Properties, ValueRef},
 };
 use tests::stores::{Kind, Store};
 use tokio::{runtime::Handle, task::block_in_place};

@@ -4,8 +4,10 @@ use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use table_runtime::{
-    Error, Finding, Guid, Properties, Row, RowId, Stored, TableEntity, Tables, ValueRef,
+    Error, Guid, Stored, TableEntity, Tables,
     backend::{Action, IfMatch},
+    jobs::Finding,
+    row::{Properties, Row, RowId, ValueRef},
 };
 use tests::stores::{Kind, Store};
 use tokio::{sync::watch, task::JoinSet};

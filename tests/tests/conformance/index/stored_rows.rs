@@ -4,7 +4,7 @@
 #![allow(clippy::struct_field_names, reason = "entities are named as in the documentation")]
 
 use anyhow::Result;
-use table_runtime::{Error, TableEntity, Value, ValueRef};
+use table_runtime::{Error, TableEntity, Value, row::ValueRef};
 use tests::stores::Store;
 use time::{Date, OffsetDateTime, macros::datetime};
 use uuid::Uuid;

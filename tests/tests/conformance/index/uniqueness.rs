@@ -3,7 +3,7 @@
 #![allow(clippy::duplicated_attributes, reason = "indexes of one struct share options")]
 
 use anyhow::Result;
-use table_runtime::{Error, Row, Stored, TableEntity};
+use table_runtime::{Error, Stored, TableEntity, row::Row};
 use tests::stores::Store;
 
 use super::fixtures::{Account, Person, TABLES, check_indexes, insert_people, person};

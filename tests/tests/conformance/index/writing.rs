@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use table_runtime::{
-    ETag, Error, Row, Stored, TableEntity, Value, ValueRef,
+    ETag, Error, Stored, TableEntity, Value,
     backend::{Action, IfMatch},
+    row::{Row, ValueRef},
 };
 use tests::stores::Store;
 

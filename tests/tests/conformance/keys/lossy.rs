@@ -5,8 +5,10 @@
 
 use anyhow::{Context, Result, ensure};
 use table_runtime::{
-    Error, Finding, Projection, Properties, TableEntity, Tables, ValueRef,
+    Error, Projection, TableEntity, Tables,
     backend::{Action, BackendExt},
+    jobs::Finding,
+    row::{Properties, ValueRef},
 };
 use tests::stores::Store;
 

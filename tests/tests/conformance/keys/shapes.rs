@@ -2,7 +2,12 @@
 
 use anyhow::Result;
 use futures_util::TryStreamExt;
-use table_runtime::{Error, Finding, Projection, Properties, TableEntity, Tables, ValueRef, backend::Action};
+use table_runtime::{
+    Error, Projection, TableEntity, Tables,
+    backend::Action,
+    jobs::Finding,
+    row::{Properties, ValueRef},
+};
 use tests::stores::Store;
 
 use crate::fixtures::findings;

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use table_runtime::{
-    Error, KeyPart, Properties, Property, TableEntity, Tables, ValueRef,
+    Error, KeyPart, Property, TableEntity, Tables,
     backend::{Action, BackendExt, IfMatch},
+    row::{Properties, ValueRef},
 };
 use tests::stores::{Kind, Store};
 
@@ -352,7 +353,7 @@ async fn a_table_with_rows_of_others_is_not_dropped(store: &Store) -> Result<()>
     assert_eq!(left.iter().map(|row| &*row.row_key).collect::<Vec<_>>(), ["note"]);
     // Others may use the place now, and a second call deletes nothing of them.
     store.write("Users", ("a", "id-0000000007"), Action::Insert(Properties::default())).await?;
-    assert_eq!(tables.drop_moved::<user::User>().await?, table_runtime::DroppedEntity::default());
+    assert_eq!(tables.drop_moved::<user::User>().await?, table_runtime::migrate::DroppedEntity::default());
     assert_eq!(store.rows("Users").await?.len(), 2);
     Ok(())
 }

@@ -5,8 +5,9 @@ use std::{collections::BTreeSet, future::IntoFuture, time::Duration};
 use anyhow::{Context, Result, ensure};
 use futures_util::poll;
 use table_runtime::{
-    Error, Guid, Row, Stored, TableEntity, Tables, ValueRef,
+    Error, Guid, Stored, TableEntity, Tables,
     backend::{Action, BackendExt},
+    row::{Row, ValueRef},
     testing::{Request, Scheduled},
 };
 use tests::{depth::Depth, stores::Store};

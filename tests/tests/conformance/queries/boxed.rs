@@ -3,8 +3,9 @@
 use anyhow::Result;
 use futures_util::TryStreamExt;
 use table_runtime::{
-    BoxedRows, Error, ParseCursorError, Query, Stored, TableEntity, Tables,
+    BoxedRows, Error, Query, Stored, TableEntity, Tables,
     cost::{AtMost, Range},
+    error::ParseCursorError,
 };
 use tests::stores::Store;
 

@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use table_runtime::{
-    Error, Filter, Guid, Value,
+    Error, Guid, Value,
     backend::{Action, IfMatch},
+    filter::Filter,
 };
 use tests::stores::Store;
 

@@ -379,7 +379,7 @@ async fn rows_that_no_reader_sees_are_not_passed(store: &Store) -> Result<()> {
     books(store).await?;
     let tables = &store.tables;
     let rows = store.rows("Books").await?;
-    let is_own = |row: &&table_runtime::Row| row.partition_key == "A" && row.row_key.starts_with("number-");
+    let is_own = |row: &&table_runtime::row::Row| row.partition_key == "A" && row.row_key.starts_with("number-");
     let first = rows.iter().find(is_own).expect("a row");
     let pending = [("IndexPending", Value::String("x".into()))].into_iter().collect();
     let operations = vec![Operation { row_key: first.row_key.clone(), action: Action::Merge(pending, IfMatch::Any) }];

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use futures_util::TryStreamExt;
 use table_runtime::{
-    Copied, Error, ParseCursorError, Query, TableEntity, Tables,
+    Copied, Error, Query, TableEntity, Tables,
     cost::{AtMost, FanOut},
+    error::ParseCursorError,
 };
 use tests::stores::Store;
 

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use futures_util::{StreamExt, TryStreamExt};
-use table_runtime::{EntityGroup, Error, ParseCursorError, Projection, TableEntity};
+use table_runtime::{EntityGroup, Error, Projection, TableEntity, error::ParseCursorError};
 use tests::stores::Store;
 use time::OffsetDateTime;
 

@@ -60,7 +60,7 @@ async fn a_constant_key_is_a_point(store: &Store) -> Result<()> {
     // A constant is the complete key. A key that only begins with it belongs to another row.
     let neighbour = table_runtime::backend::Operation {
         row_key: "details2".into(),
-        action: table_runtime::backend::Action::Insert(table_runtime::Properties::default()),
+        action: table_runtime::backend::Action::Insert(table_runtime::row::Properties::default()),
     };
     let group = table_runtime::backend::Group {
         table: "Details".into(),

@@ -1,7 +1,7 @@
 //! A log in slices, and helpers of the cases about slices.
 
 use anyhow::Result;
-use table_runtime::{Sliced, Stored, TableEntity, Tables};
+use table_runtime::{Stored, TableEntity, Tables, slices::Sliced};
 use time::{OffsetDateTime, macros::datetime};
 
 pub(crate) const MAY: OffsetDateTime = datetime!(2010-05-31 23:59:59.9999999 UTC);

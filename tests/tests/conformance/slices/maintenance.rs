@@ -8,11 +8,13 @@ use std::{
 use anyhow::{Context, Result};
 use futures_util::StreamExt;
 use table_runtime::{
-    Error, Finding, Properties, Result as TableResult, TableEntity, Tables,
+    Error, Result as TableResult, TableEntity, Tables,
     backend::{
         Action, Backend, BackendExt, BoxFuture, Continuation, Description, Group, Reach, ReadRequest, Reader,
         StoreView, TableRequest, Written,
     },
+    jobs::Finding,
+    row::Properties,
 };
 use tests::{isolated::Isolated, stores::Store};
 use time::macros::datetime;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use futures_util::TryStreamExt;
-use table_runtime::{Error, ParseCursorError, TableEntity};
+use table_runtime::{Error, TableEntity, error::ParseCursorError};
 use tests::stores::Store;
 use time::{Duration, OffsetDateTime, macros::datetime};
 

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::Result;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use table_runtime::{Error, RowNow, Stored, TableEntity, Tables};
+use table_runtime::{Error, Stored, TableEntity, Tables, error::RowNow};
 use tests::stores::{Kind, Store};
 use tokio::{sync::watch, time::timeout};
 

@@ -1,7 +1,7 @@
 //! Read, change and write, with repetitions if another writer interferes, and patches of one version.
 
 use anyhow::Result;
-use table_runtime::{Error, RowNow, Stored, TableEntity, Tables};
+use table_runtime::{Error, Stored, TableEntity, Tables, error::RowNow};
 use tests::stores::Store;
 use time::{OffsetDateTime, macros::datetime};
 use tokio::{runtime::Handle, task::block_in_place};

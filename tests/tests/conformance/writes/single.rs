@@ -5,7 +5,8 @@ use std::{pin::pin, task::Poll, time::Duration};
 use anyhow::Result;
 use futures_util::poll;
 use table_runtime::{
-    ETag, Error, RowNow, Stored, TableEntity, Tables,
+    ETag, Error, Stored, TableEntity, Tables,
+    error::RowNow,
     testing::{Fault, Faulty, Scheduled},
 };
 use tests::stores::Store;

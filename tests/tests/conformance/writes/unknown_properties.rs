@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
 use table_runtime::{
-    Error, Point, Properties, Stored, TableEntity, Tables, Ticks, Value, ValueRef,
+    Error, Point, Stored, TableEntity, Tables, Ticks, Value,
     backend::{Action, BackendExt, BoxFuture, IfMatch},
+    row::{Properties, ValueRef},
 };
 use tests::stores::{Kind, Store};
 use time::macros::datetime;
@@ -259,7 +260,7 @@ impl Expected {
         let rows = store.rows("Versions").await?;
         let row = rows.iter().find(|row| row.row_key.contains("0000000001") && row.properties.get("Size").is_some());
         let row = row.context("the entity's row")?;
-        let text = |name| row.properties.get(name).map(table_runtime::ValueRef::to_value);
+        let text = |name| row.properties.get(name).map(table_runtime::row::ValueRef::to_value);
         ensure!(text("Gone") == self.gone.clone().map(Value::String), "{row:?}, not {self:?}");
         ensure!(text("Added") == self.added.clone().map(Value::String), "{row:?}, not {self:?}");
         for found in [O::found(tables, &self.value).await?, N::found(tables, &self.value).await?] {

@@ -1,6 +1,6 @@
 //! Errors as text, without what differs from store to store: the names of tables, and ETags.
 
-use table_runtime::{Error, RowId};
+use table_runtime::{Error, row::RowId};
 
 fn row(row: &RowId) -> String {
     format!("({:?}, {:?})", row.partition_key, row.row_key)

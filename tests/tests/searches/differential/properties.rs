@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, iter};
 
 use anyhow::Result;
-use table_runtime::{ETag, Error, Opened, Rows, Stored, TableEntity, Tables, Transaction};
+use table_runtime::{ETag, Error, Rows, Stored, TableEntity, Tables, Transaction, types::Opened};
 use tests::{
     anything::{Anything, Key, Lent, Literal, Narrow, Part, Query, Source},
     random::Random,

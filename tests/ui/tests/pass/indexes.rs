@@ -4,7 +4,10 @@
 
 use std::time::SystemTime;
 
-use table_runtime::{Copied, Done, KeyPart, Lookup, Point, Property, Query, Rows, TableEntity, cost};
+use table_runtime::{
+    Copied, KeyPart, Point, Property, Query, Rows, TableEntity, cost,
+    types::{Done, Lookup},
+};
 
 /// Newtype, which is indexed like its field.
 #[derive(KeyPart, Property, Clone, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 
 use std::time::SystemTime;
 
-use table_runtime::{KeyPart, Rows, Sliced, TableEntity, Tables};
+use table_runtime::{KeyPart, Rows, TableEntity, Tables, slices::Sliced};
 
 /// Newtype of a time.
 #[derive(KeyPart, Clone, Copy)]

@@ -1,4 +1,4 @@
-use table_runtime::{OnePartition, TableEntity};
+use table_runtime::{TableEntity, types::OnePartition};
 
 #[derive(TableEntity)]
 struct User {

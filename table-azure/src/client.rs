@@ -1,0 +1,207 @@
+//! The HTTP client: the single place where requests are sent and answers are received, for every transport.
+
+use std::{
+    error::Error as _,
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use bytes::{Bytes, BytesMut};
+use reqwest::header;
+use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer};
+use table_store::{Error, Result};
+use tracing::warn;
+
+use super::{
+    clock::ServiceClock,
+    failure::{BODY, Problem, Refusal, RequestFailure},
+    headers,
+    http::{HttpAnswer, HttpRequest},
+};
+
+/// Maximum number of bytes that are read of an error. The rest is ignored.
+const ERROR_BODY: usize = 64 * 1024;
+
+/// A pooled HTTP client with a timeout for each request.
+///
+/// It reads each answer completely, so that it can distinguish a truncated answer from an error.
+#[derive(Clone)]
+pub(super) struct HttpClient {
+    client: reqwest::Client,
+    timeout: Duration,
+    /// The clock that the answers correct, refusals too: the service refuses a request that a host signs with a wrong time.
+    clock: Arc<ServiceClock>,
+}
+
+impl HttpClient {
+    pub(super) fn new(client: reqwest::Client, timeout: Duration, clock: Arc<ServiceClock>) -> Self {
+        Self { client, timeout, clock }
+    }
+
+    /// Sends a signed request once, and reads its answer.
+    pub(super) async fn exchange(&self, request: HttpRequest) -> Result<HttpAnswer, RequestFailure> {
+        let client_id = request.headers.get(headers::CLIENT_REQUEST_ID).map(headers::text).unwrap_or_default();
+        let HttpRequest { method, url, headers: mut signed, body } = request;
+        if let Some(signature) = signed.get_mut(header::AUTHORIZATION) {
+            signature.set_sensitive(true);
+        }
+        let mut sent = reqwest::Request::new(method, url);
+        *sent.timeout_mut() = Some(self.timeout);
+        *sent.headers_mut() = signed;
+        if !body.is_empty() {
+            *sent.body_mut() = Some(body.into());
+        }
+        let failed = |problem: Problem, answer: Option<&header::HeaderMap>| RequestFailure {
+            problem,
+            request: Some(headers::request_ids(&client_id, answer)),
+        };
+        let begin = SystemTime::now();
+        let mut answer = self.client.execute(sent).await.map_err(|error| {
+            let problem = if error.is_connect() {
+                Problem::Unsent { reason: format!("no connection: {}", reason(error)), passing: true }
+            } else {
+                Problem::Lost(reason(error))
+            };
+            failed(problem, None)
+        })?;
+        let status = answer.status().as_u16();
+        let received = std::mem::take(answer.headers_mut());
+        if let Some(date) = received.get(header::DATE).and_then(|date| date.to_str().ok()) {
+            self.clock.note(date, begin, SystemTime::now());
+        }
+        if !(200..300).contains(&status) {
+            // If the body is lost, the status alone is enough.
+            let body = beginning(&mut answer, ERROR_BODY).await;
+            return Err(failed(Problem::Refused(Refusal::read(status, &received, &body)), Some(&received)));
+        }
+        let body = whole(&mut answer, status).await.map_err(|problem| failed(problem, Some(&received)))?;
+        let request = headers::request_ids(&client_id, Some(&received));
+        Ok(HttpAnswer { status, headers: received, body, request })
+    }
+}
+
+/// Reads the body to its end.
+async fn whole(answer: &mut reqwest::Response, status: u16) -> Result<Bytes, Problem> {
+    let expected = answer.content_length().and_then(|length| usize::try_from(length).ok());
+    if expected.is_some_and(|length| length > BODY) {
+        return Err(Problem::TooLarge(status));
+    }
+    let lost = |error| Problem::Lost(reason(error));
+    // Most answers arrive in one piece, which is returned without a copy.
+    let Some(first) = answer.chunk().await.map_err(lost)? else { return Ok(Bytes::new()) };
+    let Some(mut next) = answer.chunk().await.map_err(lost)? else { return bounded(first, status) };
+    let mut body = BytesMut::with_capacity(expected.unwrap_or_default().max(first.len() + next.len()));
+    body.extend_from_slice(&first);
+    loop {
+        if body.len() + next.len() > BODY {
+            return Err(Problem::TooLarge(status));
+        }
+        body.extend_from_slice(&next);
+        next = match answer.chunk().await.map_err(lost)? {
+            Some(next) => next,
+            None => return Ok(body.freeze()),
+        };
+    }
+}
+
+fn bounded(body: Bytes, status: u16) -> Result<Bytes, Problem> {
+    if body.len() > BODY { Err(Problem::TooLarge(status)) } else { Ok(body) }
+}
+
+/// Reads up to `most` bytes of the body, or fewer if the connection is lost.
+async fn beginning(answer: &mut reqwest::Response, most: usize) -> BytesMut {
+    let mut body = BytesMut::new();
+    while let Ok(Some(next)) = answer.chunk().await {
+        body.extend_from_slice(&next);
+        if body.len() >= most {
+            body.truncate(most);
+            break;
+        }
+    }
+    body
+}
+
+/// Describes an error without the address, which may contain a signature.
+fn reason(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+/// Builds an HTTP client.
+pub(super) fn build(connect_timeout: Duration) -> Result<reqwest::Client> {
+    builder()?.connect_timeout(connect_timeout).build().map_err(|error| failed(&error))
+}
+
+#[cold]
+fn failed(error: &dyn fmt::Display) -> Error {
+    Error::Configuration(format!("no HTTP client: {error}"))
+}
+
+/// Returns a builder of HTTP clients that keep their connections open.
+pub(super) fn builder() -> Result<reqwest::ClientBuilder> {
+    let builder = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls().map_err(|error| failed(&error))?)
+        .pool_max_idle_per_host(usize::MAX)
+        // Shorter than the service's idle timeout, so that a write seldom uses a connection that the service is just
+        // closing.
+        .pool_idle_timeout(Duration::from_secs(30))
+        .redirect(reqwest::redirect::Policy::none())
+        .no_gzip()
+        .no_brotli()
+        .no_deflate()
+        .no_zstd()
+        // A write must not be sent twice.
+        .retry(reqwest::retry::never());
+    Ok(builder)
+}
+
+/// Returns the configuration of TLS, with `ring`. A program that has chosen another provider of cryptography for itself is
+/// not affected.
+fn tls() -> Result<ClientConfig, rustls::Error> {
+    let of_system = rustls_native_certs::load_native_certs();
+    if !of_system.errors.is_empty() {
+        let errors = of_system.errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+        warn!(target: super::TARGET, errors, certificates = of_system.certs.len(), "root certificates of the system could not be read");
+    }
+    let roots = roots(of_system.certs);
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let mut config = builder.with_safe_default_protocol_versions()?.with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// Returns the root certificates that are trusted: those of the system, or those of Mozilla if the system has none.
+fn roots(of_system: Vec<CertificateDer<'_>>) -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(of_system);
+    if roots.is_empty() {
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    roots
+}
+
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpClient").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_without_certificates_trusts_those_of_mozilla() {
+        assert_eq!(roots(Vec::new()).len(), webpki_roots::TLS_SERVER_ROOTS.len());
+        // A certificate that cannot be read counts as none.
+        assert_eq!(roots(vec![CertificateDer::from(vec![1, 2, 3])]).len(), webpki_roots::TLS_SERVER_ROOTS.len());
+    }
+}

@@ -1,0 +1,327 @@
+//! Failures of requests, and what each of them proves about a write.
+
+use std::{
+    error, fmt,
+    time::{Duration, SystemTime},
+};
+
+use reqwest::header::{self, HeaderMap};
+use serde::Deserialize;
+use table_store::{
+    Error, Result, RowId,
+    error::{OutcomeUnknownError, Refused, RequestIds, ServiceError},
+};
+
+use super::headers;
+
+/// Maximum number of bytes that are read of a successful answer. A page of the service has up to 4 MiB of values, and
+/// JSON's escapes and annotations make it larger.
+pub(super) const BODY: usize = 64 * 1024 * 1024;
+
+/// A request that has no usable answer.
+#[derive(Clone, Debug)]
+pub(super) struct RequestFailure {
+    pub(super) problem: Problem,
+    /// Identifiers of the request; `None` if none was sent.
+    pub(super) request: Option<RequestIds>,
+}
+
+/// Reason why a request has no usable answer.
+#[derive(Clone, Debug)]
+pub(super) enum Problem {
+    /// No connection, or no token: nothing was sent.
+    Unsent {
+        reason: String,
+        /// True if another attempt may succeed soon.
+        passing: bool,
+    },
+    /// The request was sent, perhaps only in part, and no complete answer came back.
+    Lost(String),
+    /// The service answered with an error.
+    Refused(Refusal),
+    /// The service answered with success and this status, but the answer is larger than the limit.
+    TooLarge(u16),
+}
+
+/// An answer of the service that is an error.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Refusal {
+    pub(super) status: u16,
+    /// Empty if the answer has no code.
+    pub(super) code: String,
+    pub(super) message: String,
+    pub(super) retry_after: Option<Duration>,
+}
+
+impl Refusal {
+    /// Reads the answer. The code is in its header, or else in the body, which is JSON, XML or empty.
+    pub(super) fn read(status: u16, headers: &HeaderMap, body: &[u8]) -> Self {
+        let (code, message) = json(body).or_else(|| xml(body)).unwrap_or_default();
+        let code = headers.get(headers::ERROR_CODE).map_or(code, headers::text);
+        let message = message.trim().to_owned();
+        Self { status, code, message, retry_after: retry_after(headers) }
+    }
+
+    /// Removes the failed operation's index from a transaction's message, such as `2:The specified entity …`, and
+    /// returns the index.
+    pub(super) fn split_index(&mut self) -> Option<usize> {
+        let (index, message) = self.message.split_once(':')?;
+        let index = index.parse().ok()?;
+        self.message = message.to_owned();
+        Some(index)
+    }
+}
+
+#[derive(Deserialize)]
+struct JsonError {
+    #[serde(alias = "odata.error")]
+    error: JsonErrorBody,
+}
+
+#[derive(Deserialize)]
+struct JsonErrorBody {
+    #[serde(default)]
+    code: String,
+    #[serde(default)]
+    message: JsonMessage,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum JsonMessage {
+    Text(String),
+    Localised { value: String },
+}
+
+impl Default for JsonMessage {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}
+
+/// Reads the code and the message of `{"odata.error":{"code":"…","message":{"lang":"en-us","value":"…"}}}`.
+fn json(body: &[u8]) -> Option<(String, String)> {
+    let JsonErrorBody { code, message } = serde_json::from_slice::<JsonError>(body).ok()?.error;
+    let (JsonMessage::Text(message) | JsonMessage::Localised { value: message }) = message;
+    Some((code, message))
+}
+
+/// Reads the code and the message of `<m:error><m:code>…</m:code><m:message xml:lang="en-US">…</m:message></m:error>`,
+/// or of `<Error><Code>…`, which the front end of Azure Storage writes.
+fn xml(body: &[u8]) -> Option<(String, String)> {
+    let text = xml_text(body)?;
+    Some((element(text, "code").unwrap_or_default(), element(text, "message").unwrap_or_default()))
+}
+
+/// Returns the text of the first element of this name in a body of XML.
+pub(super) fn element_of(body: &[u8], name: &str) -> Option<String> {
+    element(xml_text(body)?, name)
+}
+
+fn xml_text(body: &[u8]) -> Option<&str> {
+    // The end of the body may be cut off in the middle of a character.
+    let text = match std::str::from_utf8(body) {
+        Ok(text) => text,
+        Err(error) if error.error_len().is_none() => std::str::from_utf8(&body[..error.valid_up_to()]).ok()?,
+        Err(_) => return None,
+    };
+    let text = text.trim_start_matches('\u{FEFF}').trim_start();
+    text.starts_with('<').then_some(text)
+}
+
+/// Returns the text of the first element of this name, in any case and with any prefix. Answers in XML need no more of it
+/// than this.
+fn element(xml: &str, name: &str) -> Option<String> {
+    let mut rest = xml;
+    loop {
+        let (_, after) = rest.split_once('<')?;
+        let (tag, content) = after.split_once('>')?;
+        let full = tag.split_ascii_whitespace().next().unwrap_or_default();
+        let local = full.rsplit(':').next().unwrap_or_default();
+        if local.eq_ignore_ascii_case(name) {
+            let text = content.split('<').next()?;
+            let unescaped =
+                text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'");
+            return Some(unescaped.replace("&amp;", "&"));
+        }
+        rest = content;
+    }
+}
+
+/// Returns how long the service asks to wait: whole seconds or a time, or milliseconds in Azure's own headers.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let number = |name: &str| text(name)?.parse().ok();
+    let retry_after = header::RETRY_AFTER.as_str();
+    let until = |time: &str| {
+        let time = httpdate::parse_http_date(time).ok()?;
+        Some(time.duration_since(SystemTime::now()).unwrap_or_default())
+    };
+    number("retry-after-ms")
+        .or_else(|| number("x-ms-retry-after-ms"))
+        .map(Duration::from_millis)
+        .or_else(|| number(retry_after).map(Duration::from_secs))
+        .or_else(|| text(retry_after).and_then(until))
+}
+
+impl RequestFailure {
+    /// Returns the failure of a request that was not sent, and would not be in another attempt.
+    #[cold]
+    pub(super) fn unsent(reason: impl Into<String>) -> Self {
+        Self { problem: Problem::Unsent { reason: reason.into(), passing: false }, request: None }
+    }
+
+    /// Returns true if a repeated read may succeed.
+    pub(super) fn may_pass(&self) -> bool {
+        match &self.problem {
+            Problem::Unsent { passing, .. } => *passing,
+            Problem::Lost(_) => true,
+            // The next answer would be just as large.
+            Problem::TooLarge(_) => false,
+            Problem::Refused(Refusal { status, .. }) => matches!(status, 408 | 429 | 500 | 502 | 503 | 504),
+        }
+    }
+
+    /// Returns true if another attempt may succeed, and a write was certainly not applied and will not be.
+    pub(super) fn harmless(&self) -> bool {
+        match &self.problem {
+            Problem::Unsent { passing, .. } => *passing,
+            Problem::Lost(_) | Problem::TooLarge(_) => false,
+            Problem::Refused(refusal) => refusal.status == 429 || refusal.busy(),
+        }
+    }
+
+    /// Returns true if the region may be down: it does not answer, or answers with a server error.
+    pub(super) fn is_outage(&self) -> bool {
+        match &self.problem {
+            Problem::Unsent { passing, .. } => *passing,
+            Problem::Lost(_) => true,
+            Problem::TooLarge(_) => false,
+            Problem::Refused(Refusal { status, .. }) => matches!(status, 500 | 502 | 503 | 504),
+        }
+    }
+
+    /// Returns true if the service answered that it is overloaded.
+    pub(super) fn is_overload(&self) -> bool {
+        match &self.problem {
+            Problem::Refused(Refusal { status, code, .. }) => {
+                matches!(status, 429 | 503) || *status == 500 && code == "OperationTimedOut"
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns true if the service answered with this status and one of these codes.
+    pub(super) fn is_refused(&self, refused_with: u16, codes: &[&str]) -> bool {
+        matches!(&self.problem, Problem::Refused(Refusal { status, code, .. })
+            if *status == refused_with && codes.contains(&code.as_str()))
+    }
+
+    /// Returns true if a write may have been applied.
+    fn may_have_been_applied(&self) -> bool {
+        match &self.problem {
+            Problem::Unsent { .. } => false,
+            Problem::Lost(_) | Problem::TooLarge(_) => true,
+            // 501 means that the service does not implement such a request.
+            Problem::Refused(refusal) => {
+                (refusal.status == 408 || refusal.status >= 500) && refusal.status != 501 && !refusal.busy()
+            }
+        }
+    }
+
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        match &self.problem {
+            Problem::Refused(refusal) => refusal.retry_after,
+            _ => None,
+        }
+    }
+
+    /// Returns the answer's status, if there was an answer.
+    pub(super) fn status(&self) -> Option<u16> {
+        match &self.problem {
+            Problem::Refused(refusal) => Some(refusal.status),
+            Problem::TooLarge(status) => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// Converts the failure of a read, or of a write that was not applied, into an error.
+    pub(super) fn into_error(self, table: &str, operation: &'static str) -> Error {
+        let (text, table, Self { problem, request }) = (self.to_string(), table.to_owned(), self);
+        let (status, code, message) = match problem {
+            Problem::Unsent { reason, .. } | Problem::Lost(reason) => {
+                return Error::NoAnswer { table, operation, reason, request: request.map(Box::new) };
+            }
+            Problem::TooLarge(status) => (status, String::new(), text),
+            Problem::Refused(Refusal { status, code, message, .. }) => match code.as_str() {
+                "TableNotFound" => return Error::TableNotFound(Refused::new(table, request)),
+                "TableBeingDeleted" => return Error::TableBeingDeleted(Refused::new(table, request)),
+                _ => (status, code, message),
+            },
+        };
+        Box::new(ServiceError::new(table, operation, status, code, message, request)).into()
+    }
+
+    /// Converts the failure of a write into an error. `row` returns the row key of the `n`th operation: a single write
+    /// has one, a transaction has several.
+    pub(super) fn into_write_error<'a>(
+        mut self,
+        table: &str,
+        operation: &'static str,
+        row: impl Fn(usize) -> Option<&'a str>,
+        partition_key: &str,
+    ) -> Error {
+        let id = |n: usize| {
+            let row_key = row(n).or_else(|| row(0)).unwrap_or_default().to_owned();
+            RowId { table: table.to_owned(), partition_key: partition_key.to_owned(), row_key }
+        };
+        if self.may_have_been_applied() {
+            let reason = self.to_string();
+            let mut error = OutcomeUnknownError::new(operation, id(0), reason);
+            error.request = self.request;
+            return Box::new(error).into();
+        }
+        let Problem::Refused(refusal) = &mut self.problem else { return self.into_error(table, operation) };
+        let index = if operation == "transaction" { refusal.split_index() } else { None };
+        let row = |request| Refused::new(id(index.unwrap_or(0)), request);
+        match (refusal.status, refusal.code.as_str()) {
+            (409, "EntityAlreadyExists") => Error::AlreadyExists(row(self.request)),
+            (404, "ResourceNotFound" | "EntityNotFound") => Error::NotFound(row(self.request)),
+            (412, _) => Error::ConditionNotMet(row(self.request)),
+            _ => self.into_error(table, operation),
+        }
+    }
+}
+
+impl Refusal {
+    /// Returns true if the service refused the request without processing it, because it was too busy.
+    fn busy(&self) -> bool {
+        self.status == 503 && self.code == "ServerBusy"
+    }
+}
+
+/// Describes the failure, without addresses or credentials.
+impl fmt::Display for RequestFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.problem {
+            Problem::Unsent { reason, .. } | Problem::Lost(reason) => f.write_str(reason),
+            Problem::TooLarge(_) => {
+                write!(f, "the answer cannot be read: it has more than {BODY} bytes")
+            }
+            Problem::Refused(Refusal { status, code, .. }) if code.is_empty() => {
+                write!(f, "the service answered {status}")
+            }
+            Problem::Refused(Refusal { status, code, .. }) => write!(f, "the service answered {status} {code}"),
+        }
+    }
+}
+
+impl error::Error for RequestFailure {}
+
+/// Converts the answer that there is no such row into `Ok(None)`.
+pub(super) fn absent<T>(result: Result<T, RequestFailure>) -> Result<Option<T>, RequestFailure> {
+    match result {
+        Err(failure) if failure.is_refused(404, &["ResourceNotFound", "EntityNotFound"]) => Ok(None),
+        result => result.map(Some),
+    }
+}

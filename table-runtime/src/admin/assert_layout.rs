@@ -1,0 +1,205 @@
+//! `assert_layout!`: compares an entity's layout with the one that a file holds.
+
+use std::{env, fmt::Write, fs, io, path::Path};
+
+use table_store::{
+    PropertyType,
+    unstable::{Reads, reads},
+};
+
+use crate::model::layout::{EntityDescription, Fields, Layout, PropertyInfo, written};
+
+/// Asserts that an entity is stored as a file describes. The file holds an earlier result of
+/// [`TableEntity::layout`](crate::TableEntity::layout). If a change of the struct would make stored rows unreachable or
+/// unreadable, the assertion fails in a test before the change reaches the data. The file holds the types of properties,
+/// but not the content of JSON, the names of an enum's variants and the code of an index's predicate: they can change
+/// unnoticed. The path is relative to the package's folder.
+///
+/// Keep the file with the source. If the file is missing, the assertion writes it and fails this once. To accept a
+/// change, run the test with `TABLE_LAYOUTS=overwrite`, do what the message asks for, and commit the file.
+///
+/// Structs can be renamed, and fields as long as the names of their properties stay.
+///
+/// ```
+/// # use table_runtime::TableEntity;
+/// #[derive(TableEntity)]
+/// #[table(name = "Posts")]
+/// struct Post {
+///     #[partition_key]
+///     author: String,
+///     #[row_key]
+///     number: u32,
+///     title: String,
+/// }
+///
+/// // In a test:
+/// table_runtime::assert_layout!(Post, "layouts/post.json");
+/// ```
+///
+/// # Panics
+/// Panics if the layout differs: the message states what has changed, what that does to stored rows, and what to run.
+/// Panics if the file is missing or does not hold a layout.
+#[macro_export]
+macro_rules! assert_layout {
+    ($entity:ty, $path:expr $(,)?) => {
+        $crate::__private::assert_layout(
+            &<$entity as $crate::TableEntity>::layout(),
+            ::core::env!("CARGO_MANIFEST_DIR"),
+            ::core::convert::AsRef::<::std::path::Path>::as_ref($path),
+        )
+    };
+}
+
+/// Compares a layout with the one in a file of the package in `folder`.
+///
+/// # Panics
+/// Panics if they differ, or if the file is missing or does not hold a layout.
+#[track_caller]
+pub fn assert_layout(layout: &Layout, folder: &str, path: &Path) {
+    let overwrite = env::var_os("TABLE_LAYOUTS").is_some_and(|value| value == "overwrite");
+    if let Err(problem) = compare(layout, &Path::new(folder).join(path), overwrite) {
+        panic!("{problem}");
+    }
+}
+
+fn compare(layout: &Layout, path: &Path, overwrite: bool) -> Result<(), String> {
+    let (shown, name) = (path.display(), layout.entity);
+    let write = || {
+        let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+        let text = serde_json::to_string_pretty(layout).unwrap_or_default() + "\n";
+        folder.and_then(|()| fs::write(path, text)).map_err(|error| format!("{shown} cannot be written: {error}"))
+    };
+    let stored = match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            write()?;
+            return Err(format!("there was no {shown}: the layout of `{name}` is written there now, to be committed"));
+        }
+        Err(error) => return Err(format!("{shown} cannot be read: {error}")),
+        Ok(stored) => stored,
+    };
+    let stored = serde_json::from_str(&stored)
+        .ok()
+        .and_then(EntityDescription::read)
+        .ok_or_else(|| format!("{shown} is no layout; delete it to have it written"))?;
+    let changes = changes(layout, &stored);
+    if changes.is_empty() {
+        return Ok(());
+    }
+    if overwrite {
+        return write();
+    }
+    let mut text = format!("`{name}` is not stored as {shown} says:\n");
+    for change in changes {
+        // Writing to a `String` cannot fail.
+        let _ = writeln!(text, "- {change}");
+    }
+    text.push_str("To accept that, run this test with TABLE_LAYOUTS=overwrite, and commit the file.");
+    Err(text)
+}
+
+/// Returns the differences from a recorded layout, each with its effect on stored rows.
+fn changes(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
+    let mut changes = changes_of_layouts(layout, stored);
+    changes.extend(changes_of_properties(layout, stored));
+    if stored.write_id != layout.write_id {
+        let now = if layout.write_id { "is new" } else { "is gone" };
+        changes.push(format!("the property `WriteId` {now}: rows that are stored are read as before"));
+    }
+    changes
+}
+
+/// Returns the changes of the primary key and of the indexes.
+fn changes_of_layouts(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
+    let (fields, entity) = (Fields { present: layout, stored: &stored.fields_of_properties() }, layout.entity);
+    let mut changes = Vec::new();
+    for info in layout.layouts {
+        let name = info.name;
+        let Some(was) = stored.written_as(name) else {
+            changes.push(format!(
+                "the index `{name}` is new: rows that are stored have none in it until `tables.backfill::<{entity}>\
+                 (\"{name}\")` has run"
+            ));
+            continue;
+        };
+        let differs = fields.changes(&was, &written(layout, info)).join("; ");
+        if differs.is_empty() {
+            continue;
+        }
+        if info.index.is_none() {
+            changes.push(format!(
+                "the primary key has changed: {differs}; rows that are stored are not found by it, and `create` refuses \
+                 it: keep it, or move the rows with `tables.migrate::<Old, {entity}>()`"
+            ));
+        } else {
+            changes.push(format!(
+                "the index `{name}` has changed: {differs}; its rows that are stored are not found, and `create` refuses \
+                 it: give it another name, then run `tables.backfill` for that and `tables.drop_index::<{entity}>\
+                 (\"{name}\")`"
+            ));
+        }
+    }
+    for was in &stored.layouts {
+        let name = &was.name;
+        if layout.layouts.iter().all(|info| info.name != *name) {
+            changes.push(format!(
+                "the index `{name}` is gone: no write keeps its rows, and `create` refuses that while the index is ready: \
+                 run `tables.drop_index::<{entity}>(\"{name}\")`"
+            ));
+        }
+    }
+    changes
+}
+
+/// Returns the changes of the properties that the struct's fields have.
+fn changes_of_properties(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
+    let mut changes = Vec::new();
+    for property in layout.properties {
+        let name = property.name;
+        match stored.properties.iter().find(|was| was.name == name) {
+            Some(was) => changes.extend(change_of_type(property, was.edm.as_deref())),
+            None if property.absent.is_refused() => changes.push(format!(
+                "the property `{name}` is new, and required: rows that are stored have none, and `create` refuses it: make \
+                 the field an `Option`, or give it `#[property(default)]`; if it was renamed, keep its property with \
+                 `#[property(rename = \"…\")]`"
+            )),
+            None => changes.push(format!(
+                "the property `{name}` is new: rows that are stored have none, and are read without it: it is an \
+                 `Option` or has a `#[property(default)]`"
+            )),
+        }
+    }
+    for name in stored.properties.iter().map(|was| &*was.name) {
+        if layout.properties.iter().all(|property| property.name != name) {
+            changes.push(format!(
+                "the property `{name}` is gone: updates keep what is stored in it, and upserts do not; an older program \
+                 that requires it cannot read rows that this one inserts: make it an `Option` there first"
+            ));
+        }
+    }
+    changes
+}
+
+/// Returns the change of a property's type with its effect on stored rows; `None` if the type is the same, or if the
+/// file has none.
+fn change_of_type(property: &PropertyInfo, was: Option<&str>) -> Option<String> {
+    let (name, now, was) = (property.name, property.edm?.to_string(), was?);
+    if now == was {
+        return None;
+    }
+    let effect = match reads(&now, was) {
+        Reads::All => "rows that are stored are read as before".to_owned(),
+        Reads::Some => {
+            let rounded = if property.edm == Some(PropertyType::Single) { ", or are read rounded" } else { "" };
+            format!(
+                "rows that are stored with a value that `{now}` does not hold are not read{rounded}: keep the type, or \
+                 convert the rows with `#[table(version = …, from = …)]`"
+            )
+        }
+        Reads::Nothing => {
+            "no row that is stored with it is read: keep the type, convert the rows with `#[table(version = \
+                           …, from = …)]`, or give the property another name with `#[property(rename = \"…\")]`"
+                .to_owned()
+        }
+    };
+    Some(format!("the property `{name}` was `{was}` and is `{now}`: {effect}"))
+}

@@ -1,0 +1,190 @@
+//! What a program looks up in the store, beside the catalog.
+
+use table_store::{Result, Row, RowRef, backend::BackendExt, unstable::limits};
+
+use super::{
+    compare::{Comparison, RecordVersion, version},
+    rows::{EntityRows, has_table},
+};
+use crate::{
+    admin::jobs::LayoutScan,
+    client::{
+        pacing,
+        tables::{Catalog, Tables},
+    },
+    model::layout::{KeyPattern, RecordedLayout},
+    write::index::Schema,
+};
+
+/// What a comparison may have to know about the rows of the entity.
+#[derive(Clone, Debug)]
+pub struct Looked {
+    /// Whether the table has no entity; `None` before it was looked up.
+    pub has_no_entity: Option<bool>,
+    /// The first entity of the table.
+    pub first: Found<Row>,
+    /// A row at the place to which a migration moves entities.
+    pub in_the_way: Found<String>,
+}
+
+/// The result of a look.
+#[derive(Clone, Debug)]
+pub enum Found<T> {
+    NotLooked,
+    Nothing,
+    One(T),
+}
+
+impl<T> From<Option<T>> for Found<T> {
+    fn from(found: Option<T>) -> Self {
+        found.map_or(Self::Nothing, Self::One)
+    }
+}
+
+/// What a comparison has to know first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    ForEntities,
+    AtFirst,
+    AtPlace,
+}
+
+impl Looked {
+    /// Before anything was looked up.
+    pub const NOTHING: &Self = &Self { has_no_entity: None, first: Found::NotLooked, in_the_way: Found::NotLooked };
+
+    /// Looks up what a comparison has to know. Missing tables have no rows.
+    pub async fn look(&mut self, look: Look, tables: &Tables, compared: &Comparison<'_>) -> Result<()> {
+        let Comparison { schema, catalog, absent, .. } = *compared;
+        match look {
+            Look::ForEntities => self.has_no_entity = Some(has_no_entity(schema, tables).await?),
+            Look::AtFirst => self.first = first_entity(schema, tables, catalog).await?.into(),
+            Look::AtPlace => self.in_the_way = row_in_the_way(schema, tables, catalog, &absent.missing).await?.into(),
+        }
+        Ok(())
+    }
+}
+
+/// The tables of an entity that a program has not found.
+#[derive(Debug, Default)]
+pub struct AbsentTables {
+    /// Tables that no record named. The program has made them.
+    pub made: Vec<&'static str>,
+    /// Tables that a record names, and that are missing.
+    pub missing: Vec<&'static str>,
+}
+
+impl AbsentTables {
+    pub const NONE: &Self = &Self { made: Vec::new(), missing: Vec::new() };
+
+    /// Looks for the tables of the entity that have no slices. Makes those that no record names.
+    pub async fn find(&mut self, tables: &Tables, schema: Schema, catalog: &Catalog) -> Result<()> {
+        self.missing.clear();
+        for (at, layout) in schema.layouts.iter().enumerate() {
+            let is_first = !schema.layouts[..at].iter().any(|before| before.table == layout.table);
+            if layout.slice.is_some() || !is_first {
+                continue;
+            }
+            let is_recorded = catalog
+                .records
+                .iter()
+                .any(|record| record.table.eq_ignore_ascii_case(layout.table) || record.is_of_table(layout.table));
+            if !is_recorded {
+                if tables.backend().create_table(layout.table).await? {
+                    self.made.push(layout.table);
+                }
+            } else if !has_table(tables, layout.table).await? {
+                self.missing.push(layout.table);
+            }
+        }
+        Ok(())
+    }
+
+    pub fn is_made(&self, table: &str) -> bool {
+        self.made.iter().any(|made| made.eq_ignore_ascii_case(table))
+    }
+
+    pub fn is_missing(&self, table: &str) -> bool {
+        self.missing.iter().any(|missing| missing.eq_ignore_ascii_case(table))
+    }
+}
+
+/// Returns the records whose rows are gone, as far as they matter to the entity: those of missing tables, and if the entity
+/// is not recorded as it is, those of its table and of entities with its name.
+pub async fn forgettable(tables: &Tables, compared: &Comparison<'_>) -> Result<Vec<RecordVersion>> {
+    let own = |table: &str| {
+        let mut unsliced = compared.schema.layouts.iter().filter(|layout| layout.slice.is_none());
+        unsliced.any(|layout| layout.table.eq_ignore_ascii_case(table))
+    };
+    let is_recorded = compared.recorded(&compared.schema.layouts[0]).is_some() && !compared.has_other_key();
+    let elsewhere = compared.elsewhere();
+    let mut forgettable = Vec::new();
+    for record in &compared.catalog.records {
+        let layout = &record.layout;
+        let is_gone = if !layout.is_sliced() && own(&layout.table) {
+            compared.absent.is_missing(&layout.table)
+        } else if elsewhere.iter().any(|other| version(other) == version(record))
+            || !is_recorded && record.is_of_table(compared.schema.table())
+        {
+            !has_any(tables, layout).await?
+        } else {
+            false
+        };
+        if is_gone {
+            forgettable.push(version(record));
+        }
+    }
+    Ok(forgettable)
+}
+
+/// Checks whether the table of a recorded layout exists; of a sliced one, whether there is a slice of any unit.
+async fn has_any(tables: &Tables, layout: &RecordedLayout) -> Result<bool> {
+    let names = tables.backend().list_tables(&layout.table).await?;
+    Ok(names.iter().any(|name| layout.has_table_of_any_unit(name)))
+}
+
+/// Checks whether the entity's table has no entity of its kind. Entities of other kinds may share the table.
+async fn has_no_entity(schema: Schema, tables: &Tables) -> Result<bool> {
+    // Without a kind and a shape, every row is an entity.
+    let page = if schema.kind.is_some() || schema.shape().is_some() { limits::PAGE } else { 1 };
+    let mut scan = LayoutScan::new(tables.backend().clone(), schema, "create", [0]).with_page(page);
+    while let Some(page) = scan.next().await? {
+        // A row that does not fit the struct counts as an entity.
+        if page.rows.iter().any(|row| !matches!(schema.read(row.to_row()), Ok(None))) {
+            return Ok(false);
+        }
+        pacing::yield_now().await;
+    }
+    Ok(true)
+}
+
+/// Returns the first entity of the table, among the first rows that a request returns.
+async fn first_entity(schema: Schema, tables: &Tables, catalog: &Catalog) -> Result<Option<Row>> {
+    let entities = EntityRows::of(schema, catalog);
+    let mut scan = LayoutScan::new(tables.backend().clone(), schema, "create", [0]);
+    let page = scan.next().await?;
+    Ok(page.and_then(|page| page.rows.iter().find(|row| entities.has(*row)).map(RowRef::to_row)))
+}
+
+/// Returns a row that is located where the rows of the entity would be.
+async fn row_in_the_way(
+    schema: Schema,
+    tables: &Tables,
+    catalog: &Catalog,
+    missing: &[&'static str],
+) -> Result<Option<String>> {
+    let entities = EntityRows::of(schema, catalog);
+    let existing = (0..schema.layouts.len()).filter(|layout| !missing.contains(&schema.layouts[*layout].table));
+    let mut scan = LayoutScan::new(tables.backend().clone(), schema, "create", existing);
+    while let Some(page) = scan.next().await? {
+        let pattern = KeyPattern::of(&schema.layouts[page.layout]);
+        let is_own = |row: &RowRef<'_>| {
+            pattern.includes(row.partition_key, row.row_key) && (page.layout > 0 || entities.has(*row))
+        };
+        if let Some(row) = page.rows.iter().find(is_own) {
+            return Ok(Some(row.id(&page.table).to_string()));
+        }
+        pacing::yield_now().await;
+    }
+    Ok(None)
+}

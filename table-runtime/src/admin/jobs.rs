@@ -1,0 +1,20 @@
+//! Maintenance of indexes: verification, repair, backfill.
+
+mod backfill;
+mod compare;
+mod fences;
+mod finding;
+mod hashes;
+mod present;
+mod progress;
+mod repair;
+mod scan;
+mod verify;
+
+pub use backfill::{Backfill, Backfilled};
+pub use finding::Finding;
+pub use progress::Progress;
+pub use progress::ProgressCallback;
+pub use repair::{Repair, Repaired};
+pub use scan::{LayoutScan, ScannedPage};
+pub use verify::{Verified, Verify};

@@ -1,0 +1,525 @@
+//! Backfill: building an index that was added to an entity with rows.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    future::IntoFuture,
+};
+
+use serde::{Deserialize, Serialize};
+use table_store::{
+    ETag, Error, Result, RowRef,
+    backend::{Action, BoxFuture, Group, Operation},
+    error::{ParseCursorError, QueryError},
+    unstable::{RowKeys, limits, observe::observed},
+};
+
+use super::{
+    compare::{IndexComparison, Suspect},
+    fences,
+    finding::Finding,
+    hashes::{HashRange, Hashes, MEMORY},
+    present::Present,
+    progress::{Progress, ProgressCallback},
+    scan::{LayoutScan, ScanPosition, ScannedPage},
+    verify::LocatedFinding,
+};
+use crate::{
+    client::{pacing, tables::Tables},
+    model::{entity::TableEntity, layout::Holds},
+    read::cursor::{seal, unseal},
+    write::index::{EncodedRow, FoundEntity, Precondition, Schema, Write, WrittenRow},
+};
+
+/// A backfill, which runs when it is awaited: see [`Tables::backfill`].
+#[must_use = "a backfill does nothing until it is awaited"]
+pub struct Backfill {
+    tables: Tables,
+    schema: Schema,
+    layout: Result<usize>,
+    /// The name to which cursors are bound.
+    job: String,
+    memory: usize,
+    resumed: Option<FilledUntil>,
+    dry_run: bool,
+    on_progress: ProgressCallback,
+}
+
+/// The content of a cursor.
+#[derive(Serialize, Deserialize)]
+struct FilledUntil {
+    pass: usize,
+    range: HashRange,
+    /// The position in the entities.
+    position: ScanPosition,
+}
+
+/// The result of a backfill.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Backfilled {
+    /// Number of entities that were read.
+    pub entities: usize,
+    /// Number of entities whose row in the index was missing or wrong, and was written. In a dry run, number of
+    /// entities without such a row.
+    pub written: usize,
+    /// Entities that share a value of a unique index with another one. As long as there are any, the index is not
+    /// ready: change one of the two, and run the backfill again.
+    pub conflicts: Vec<Finding>,
+    /// `true` if queries may use the index from now on. A backfill that [continues](Backfill::from) an earlier one also
+    /// counts the conflicts before its cursor, but does not list them again.
+    pub ready: bool,
+}
+
+impl Backfill {
+    /// Continues an earlier backfill of the same index at its [`Progress::cursor`]. Reads the rows of the index again,
+    /// and the entities after the cursor.
+    ///
+    /// # Errors
+    /// Returns [`Error::Cursor`] for a text that is not such a cursor, for a cursor of another index, and for a cursor
+    /// from before a change of the entity's keys or indexes.
+    pub fn from(mut self, cursor: &str) -> Result<Self> {
+        let until: FilledUntil = unseal(cursor)?;
+        self.scan().check(&until.position)?;
+        // A cursor comes from outside of the program.
+        if until.pass == 0 || !until.range.is_valid() {
+            return Err(ParseCursorError::OtherQuery.into());
+        }
+        self.resumed = Some(until);
+        Ok(self)
+    }
+
+    /// Sets the number of bytes for the hashes of the index's rows: 64 MiB if it is not set. Less memory takes more
+    /// passes: see [`Tables::backfill`].
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// Returns a scan of the entities.
+    fn scan(&self) -> LayoutScan {
+        LayoutScan::new(self.tables.backend().clone(), self.schema, &self.job, [0])
+    }
+
+    /// Returns the scan of a pass: after a cursor, bound to the record of a backfill that writes, and with the conflicts
+    /// of earlier passes.
+    fn scan_of_pass(
+        &self,
+        position: Option<&ScanPosition>,
+        begun: Option<&ETag>,
+        has_conflicts: bool,
+    ) -> Result<LayoutScan> {
+        let mut scan = self.scan();
+        if let Some(position) = position {
+            scan.resume_at(position.clone());
+        }
+        if let Some(begun) = begun {
+            scan.bind(begun)?;
+        }
+        if has_conflicts {
+            scan.note_conflict();
+        }
+        Ok(scan)
+    }
+
+    /// Writes nothing, and counts the entities without a row in the index.
+    pub fn dry_run(mut self) -> Self {
+        self.dry_run = true;
+        self
+    }
+
+    /// Reports the progress after each page.
+    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'static) -> Self {
+        self.on_progress = Some(Box::new(report));
+        self
+    }
+}
+
+impl IntoFuture for Backfill {
+    type Output = Result<Backfilled>;
+    type IntoFuture = BoxFuture<'static, Result<Backfilled>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let running = self.tables.begin_operation(|| self.schema.operation("backfill"));
+        Box::pin(observed(running, run(self)))
+    }
+}
+
+async fn run(mut backfill: Backfill) -> Result<Backfilled> {
+    let Backfill { schema, dry_run, memory, .. } = backfill;
+    let layout = std::mem::replace(&mut backfill.layout, Ok(0))?;
+    let (tables, info) = (&backfill.tables, &schema.layouts[layout]);
+    let write = Write::new(tables.clone(), schema)?;
+    let begun = if dry_run { None } else { Some(tables.begin_index(schema, info).await?) };
+    let (mut filled, mut progress) = (Backfilled::default(), Progress::default());
+    let (mut pass, mut range, mut position) = match backfill.resumed.take() {
+        Some(FilledUntil { pass, range, position }) => (pass, range, Some(position)),
+        None => (1, HashRange::ALL, None),
+    };
+    let mut has_conflicts = false;
+    // The rows of entities before a cursor are not compared with them.
+    let mut has_stale = position.is_some() || pass > 1;
+    loop {
+        let mut scan = backfill.scan_of_pass(position.as_ref(), begun.as_ref(), has_conflicts)?;
+        let hashes = Hashes::new(range, memory);
+        let mut present = Present::read(&write, layout, hashes, position.as_ref(), dry_run).await?;
+        while let Some(page) = scan.next().await? {
+            let mut found = committed(schema, &page)?;
+            // Each pass reads all entities.
+            filled.entities += if pass == 1 { found.len() } else { 0 };
+            found.retain(|found| present.lacks(&write, found));
+            if dry_run {
+                filled.written += write.count_missing(layout, &found).await?;
+            } else {
+                write.fill(layout, found, &mut filled).await?;
+                if !filled.conflicts.is_empty() {
+                    scan.note_conflict();
+                }
+            }
+            progress.entities = filled.entities;
+            progress.findings = filled.written + filled.conflicts.len();
+            progress.fixed = if dry_run { 0 } else { filled.written };
+            (progress.pass, progress.passes) = (pass, pass + present.passes_left());
+            let range = present.range();
+            progress.cursor = scan.position().and_then(|position| seal(&FilledUntil { pass, range, position }));
+            if let Some(report) = &mut backfill.on_progress {
+                report(&progress);
+            }
+            pacing::yield_now().await;
+        }
+        has_conflicts = scan.has_conflicts();
+        has_stale |= present.has_stale();
+        match present.next_range() {
+            Some(next) => (pass, range, position) = (pass + 1, next, None),
+            None => break,
+        }
+    }
+    // Other rows are read together with their entities, and a repair deletes them.
+    if has_stale && !dry_run && matches!(schema.holds(layout), Holds::Copy | Holds::Include) {
+        remove_stale(&write, layout, memory).await?;
+    }
+    if let Some(begun) = begun.filter(|_| !has_conflicts) {
+        tables.complete_index(schema, info, &begun).await?;
+        filled.ready = true;
+    }
+    Ok(filled)
+}
+
+/// Returns the entities of a page. The writer of a pending one knows the index and writes its row.
+fn committed(schema: Schema, page: &ScannedPage) -> Result<Vec<FoundEntity>> {
+    let mut found = Vec::with_capacity(page.rows.len());
+    for row in page.rows.iter().map(RowRef::to_row) {
+        found.extend(schema.read(row)?.filter(|found| found.pending.is_none()));
+    }
+    Ok(found)
+}
+
+/// Deletes the rows of an index with copies that no entity has: a program without the index has changed or deleted the
+/// entities. Readers of copies would return what these rows hold.
+async fn remove_stale(write: &Write, layout: usize, memory: usize) -> Result<()> {
+    let backend = write.tables.backend().clone();
+    let mut comparison = IndexComparison::new(backend, write.schema, "backfill", memory).of_index(layout);
+    while let Some(mut page) = comparison.next(write).await? {
+        // Pending inserts are those of writers that know the index.
+        page.suspects.retain(|suspect| matches!(suspect, Suspect::IndexRow(_)));
+        for LocatedFinding { layout, entity, row, .. } in write.findings(page).await? {
+            if let Some((keys, etag)) = row {
+                write.remove_stale(&entity, &WrittenRow { layout, keys, etag }).await?;
+            }
+        }
+        pacing::yield_now().await;
+    }
+    Ok(())
+}
+
+impl fmt::Debug for Backfill {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cursor = self.resumed.as_ref().and_then(seal);
+        f.debug_struct("Backfill").field("cursor", &cursor).field("dry_run", &self.dry_run).finish_non_exhaustive()
+    }
+}
+
+impl Tables {
+    /// Builds an index that was added to an entity whose table already has rows. Afterwards queries may use the index.
+    ///
+    /// Every program that writes the entity must know the index before the backfill begins, and may continue to write
+    /// during it. If a program without the index calls `create` meanwhile, the backfill ends with
+    /// [`Error::IndexBuilding`] and has to run again, from the beginning. The backfill writes the rows that are missing
+    /// or wrong in bulk. It then gives each of their entities a new version, on the condition that the entity still has
+    /// the version that was read; if the entity has changed, the backfill reads it again. A backfill can be stopped and
+    /// continued from its [cursor](Backfill::from), and it can be run again; to drop its future stops it. Await it.
+    ///
+    /// From its beginning, each program without the index whose handle has called `create` is refused with
+    /// [`Error::IndexMissing`] when it writes, as soon as it renews its [lease](Tables::with_lease) of the entity: after a
+    /// minute at the latest. What it writes before that may have no row in the index, so end such programs first.
+    ///
+    /// # Requests and memory
+    /// It reads the rows that the index has, and then the entities, in pages of up to 1000. An entity whose row is
+    /// there and right costs no read. If the row is a pointer in another partition, the row gets a new version, in
+    /// transactions of up to 100 rows of one partition, so that no writer that began before deletes it.
+    ///
+    /// If an index with copies or included properties has rows that no entity was found to have, or if the backfill continues
+    /// an earlier one, it compares all rows with the entities once more, and deletes those that no entity has. Such rows of
+    /// other indexes lead to no entity; a [repair](Tables::repair) deletes them.
+    ///
+    /// The hashes of the index's rows take 16 bytes each, up to a bound of 64 MiB. If the index has more than 4.2
+    /// million rows, or with less [`memory`](Backfill::memory), it takes several passes, each of which reads all rows.
+    ///
+    /// ```
+    /// # use table_runtime::{TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] number: u32, title: String, likes: u32 }
+    /// # async fn example(tables: Tables) -> table_runtime::Result<()> {
+    /// let missing = tables.backfill::<Post>("title").dry_run().await?.written;
+    /// println!("{missing} to write");
+    /// let filled = tables.backfill::<Post>("title").progress(|progress| println!("{}", progress.entities)).await?;
+    /// assert_eq!(filled.conflicts, []);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`Error::Query`] if there is no index of this name, the errors of the store, and errors for rows that do
+    /// not fit the struct.
+    pub fn backfill<E: TableEntity>(&self, index: &str) -> Backfill {
+        let schema = Schema::of::<E>();
+        let layout = (1..schema.layouts.len()).find(|layout| schema.layouts[*layout].name == index);
+        let layout = layout.ok_or_else(|| {
+            let names: Vec<_> = schema.layouts.iter().skip(1).map(|layout| format!("`{}`", layout.name)).collect();
+            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            let problem = format!("there is no index `{index}`; there is {known}");
+            Error::from(Box::new(QueryError::new(schema.table().to_owned(), "key", problem)))
+        });
+        let job = format!("backfill {index}");
+        let (tables, memory, on_progress) = (self.clone(), MEMORY, None);
+        Backfill { tables, schema, layout, job, memory, resumed: None, dry_run: false, on_progress }
+    }
+}
+
+/// Maximum number of operations of one transaction.
+const OPERATIONS: usize = limits::OPERATIONS;
+
+/// Rows that were written, by the keys of their entities.
+type WrittenRows = HashMap<RowKeys, Vec<WrittenRow>>;
+
+/// An entity whose rows are not all written, or that got no new version after them, with the rows that were written.
+type Unfilled = (FoundEntity, Vec<WrittenRow>);
+
+/// The writes of the rows of one index.
+impl Write {
+    async fn count_missing(&self, layout: usize, found: &[FoundEntity]) -> Result<usize> {
+        let mut checks: Vec<BoxFuture<'_, _>> = Vec::with_capacity(found.len());
+        for found in found {
+            checks.push(Box::pin(self.missing_rows(found, layout)));
+        }
+        // One for each entity.
+        Ok(pacing::concurrently(checks).await?.into_iter().filter(|findings| !findings.is_empty()).count())
+    }
+
+    /// Writes the rows of these entities in an index.
+    async fn fill(&self, layout: usize, found: Vec<FoundEntity>, filled: &mut Backfilled) -> Result<()> {
+        let again = if self.schema.holds(layout) == Holds::List {
+            found.into_iter().map(|found| (found, Vec::new())).collect()
+        } else if self.schema.layouts[layout].is_same_partition() {
+            self.fill_same_partition(layout, found, filled).await?
+        } else {
+            self.fill_cross_partition(layout, found, filled).await?
+        };
+        // Rows that were not written in bulk are written one by one. Entities of one partition may share a list.
+        let mut partitions: BTreeMap<String, Vec<_>> = BTreeMap::new();
+        for (found, written) in again {
+            partitions.entry(found.row.partition_key.clone()).or_default().push((found, written));
+        }
+        let mut fills: Vec<BoxFuture<'_, _>> = Vec::with_capacity(partitions.len());
+        for found in partitions.into_values() {
+            fills.push(Box::pin(self.fill_one_by_one(layout, found)));
+        }
+        for (written, conflicts) in pacing::concurrently(fills).await? {
+            filled.written += written;
+            filled.conflicts.extend(conflicts);
+        }
+        Ok(())
+    }
+
+    async fn fill_one_by_one(&self, layout: usize, found: Vec<Unfilled>) -> Result<(usize, Vec<Finding>)> {
+        let (mut count, mut conflicts) = (0, Vec::new());
+        for (found, written) in found {
+            let keys = &found.encoded.primary().keys;
+            // An earlier run or a writer may have written the row.
+            if written.is_empty() && self.missing_rows(&found, layout).await?.is_empty() {
+                continue;
+            }
+            match self.reindex(keys, layout, written).await {
+                Ok(written) => count += usize::from(written),
+                Err(Error::UniqueViolation(violation)) => {
+                    conflicts.push(Finding::two_owners(*violation));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((count, conflicts))
+    }
+
+    /// Writes index rows in the entities' own partitions, each in one transaction with a new version of its entity.
+    /// Returns the entities for which that was not possible.
+    async fn fill_same_partition(
+        &self,
+        layout: usize,
+        found: Vec<FoundEntity>,
+        filled: &mut Backfilled,
+    ) -> Result<Vec<Unfilled>> {
+        let mut groups: Vec<BoxFuture<'_, _>> = Vec::new();
+        let most = found.iter().map(|found| found.encoded.rows_in(layout).count()).max().unwrap_or_default();
+        for found in chunks(found, (OPERATIONS / (1 + most)).max(1)) {
+            let operations = found.iter().flat_map(|found| self.fill_operations(layout, found)).collect();
+            groups.push(Box::pin(self.execute_for(found, operations)));
+        }
+        let mut again = Vec::new();
+        for (found, written) in pacing::concurrently(groups).await? {
+            if written {
+                filled.written += found.len();
+            } else {
+                again.extend(found.into_iter().map(|found| (found, Vec::new())));
+            }
+        }
+        Ok(again)
+    }
+
+    /// Writes index rows in other partitions, then gives each entity a new version. Returns the entities that changed
+    /// meanwhile, with the rows that were written.
+    async fn fill_cross_partition(
+        &self,
+        layout: usize,
+        found: Vec<FoundEntity>,
+        filled: &mut Backfilled,
+    ) -> Result<Vec<Unfilled>> {
+        let mut rows = if self.schema.is_unique(layout) {
+            self.claim_all(layout, &found).await?
+        } else {
+            self.fill_rows(layout, &found).await?
+        };
+        let has_all = |found: &FoundEntity| {
+            let written = rows.get(&found.encoded.primary().keys).map_or(0, Vec::len);
+            written == found.encoded.rows_in(layout).count()
+        };
+        let (whole, mut again): (Vec<_>, Vec<_>) = found.into_iter().partition(has_all);
+        let mut groups: Vec<BoxFuture<'_, _>> = Vec::new();
+        for found in chunks(whole, OPERATIONS) {
+            let operations = found.iter().map(fence).collect();
+            groups.push(Box::pin(self.execute_for(found, operations)));
+        }
+        for (found, fenced) in pacing::concurrently(groups).await? {
+            if fenced {
+                filled.written += found.len();
+            } else {
+                again.extend(found);
+            }
+        }
+        let written = |found: FoundEntity| {
+            let written = rows.remove(&found.encoded.primary().keys).unwrap_or_default();
+            (found, written)
+        };
+        Ok(again.into_iter().map(written).collect())
+    }
+
+    /// Writes the rows of a unique index, and returns them by their entities. An entity that lacks one has a value that
+    /// belongs to another entity, or has changed.
+    async fn claim_all(&self, layout: usize, found: &[FoundEntity]) -> Result<WrittenRows> {
+        let mut claims: Vec<BoxFuture<'_, _>> = Vec::with_capacity(found.len());
+        for found in found {
+            claims.push(Box::pin(self.claim_values(layout, found)));
+        }
+        let written = pacing::concurrently(claims).await?;
+        Ok(found.iter().map(|found| found.encoded.primary().keys.clone()).zip(written).collect())
+    }
+
+    async fn claim_values(&self, layout: usize, found: &FoundEntity) -> Result<Vec<WrittenRow>> {
+        let (write, keys) = (self.with_new_id()?, &found.encoded.primary().keys);
+        let rows: Vec<_> = found.encoded.rows_in(layout).collect();
+        match write.write_rows(&rows, keys, Precondition::Version(&found.row.etag)).await {
+            Ok(written) | Err((Error::UniqueViolation(_) | Error::ConditionNotMet(_), written)) => Ok(written),
+            Err((error, _)) => Err(error),
+        }
+    }
+
+    /// Writes the rows of an index that is not unique, and returns them by their entities. If an entity lacks one in the
+    /// result, its transaction failed, or the outcome is unknown.
+    async fn fill_rows(&self, layout: usize, found: &[FoundEntity]) -> Result<WrittenRows> {
+        let table = self.schema.layouts[layout].table;
+        let mut partitions: BTreeMap<&str, Vec<(&FoundEntity, &EncodedRow)>> = BTreeMap::new();
+        let rows = found.iter().flat_map(|found| found.encoded.rows_in(layout).map(move |row| (found, row)));
+        for (found, row) in rows {
+            partitions.entry(&row.keys.partition_key).or_default().push((found, row));
+        }
+        let mut groups: Vec<BoxFuture<'_, _>> = Vec::new();
+        for rows in partitions.values().flat_map(|rows| rows.chunks(OPERATIONS)) {
+            groups.push(Box::pin(self.fill_row_group(layout, table, rows)));
+        }
+        let mut written = WrittenRows::new();
+        for (entity, row) in pacing::concurrently(groups).await?.into_iter().flatten() {
+            written.entry(entity).or_default().push(row);
+        }
+        Ok(written)
+    }
+
+    /// Writes rows of one partition in one transaction. Returns no rows if the transaction can be tried in parts.
+    async fn fill_row_group(
+        &self,
+        layout: usize,
+        table: &'static str,
+        rows: &[(&FoundEntity, &EncodedRow)],
+    ) -> Result<Vec<(RowKeys, WrittenRow)>> {
+        let operation = |row: &EncodedRow| Operation {
+            row_key: row.keys.row_key.clone(),
+            action: Action::Upsert(row.properties.clone()),
+        };
+        let operations = rows.iter().map(|(_, row)| operation(row)).collect();
+        let partition_key = rows.first().map(|(_, row)| row.keys.partition_key.clone()).unwrap_or_default();
+        let group = Group { table: table.into(), partition_key, operations };
+        if group.check().is_err() {
+            return Ok(Vec::new());
+        }
+        let etags = match self.backend().execute(&group).await {
+            Ok(etags) => etags,
+            Err(Error::Limit(_) | Error::OutcomeUnknown(_)) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let written = rows.iter().zip(etags).filter_map(|((found, row), etag)| {
+            let written = WrittenRow { layout, keys: row.keys.clone(), etag: etag? };
+            Some((found.encoded.primary().keys.clone(), written))
+        });
+        Ok(written.collect())
+    }
+
+    /// Returns the operations that give an entity a new version and write its row in an index.
+    fn fill_operations(&self, layout: usize, found: &FoundEntity) -> Vec<Operation> {
+        let rows = found.encoded.rows_in(layout).map(|row| {
+            let properties = row.properties.clone();
+            let unique = self.schema.is_unique(layout);
+            let action = if unique { Action::Insert(properties) } else { Action::Upsert(properties) };
+            Operation { row_key: row.keys.row_key.clone(), action }
+        });
+        [fence(found)].into_iter().chain(rows).collect()
+    }
+
+    /// Executes a transaction on the partition of these entities. Returns false if it was not applied as a whole and
+    /// can be tried in parts.
+    async fn execute_for(
+        &self,
+        found: Vec<FoundEntity>,
+        operations: Vec<Operation>,
+    ) -> Result<(Vec<FoundEntity>, bool)> {
+        let partition_key = found.first().map_or("", |found| &found.row.partition_key);
+        let executed = fences::execute(self.backend(), self.schema.table(), partition_key, operations).await?;
+        Ok((found, executed))
+    }
+}
+
+/// Returns the operation that gives an entity a new version and changes nothing else.
+fn fence(found: &FoundEntity) -> Operation {
+    fences::fence(&found.row.row_key, &found.row.etag)
+}
+
+/// Divides the entities into chunks of one partition, with at most `size` entities each.
+fn chunks(found: Vec<FoundEntity>, size: usize) -> Vec<Vec<FoundEntity>> {
+    fences::chunks(found, size, |found| &found.row.partition_key)
+}

@@ -1,0 +1,250 @@
+//! Repair: fixing the problems that crashes left, with the steps of writers.
+
+use std::{fmt, future::IntoFuture};
+
+use table_store::{
+    ETag, Error, Properties, Result,
+    backend::{Action, BoxFuture, IfMatch},
+    unstable::{RowKeys, observe::observed},
+};
+
+use super::{
+    compare::IndexComparison,
+    finding::Finding,
+    hashes::MEMORY,
+    progress::{Progress, ProgressCallback},
+    verify::LocatedFinding,
+};
+use crate::{
+    client::{pacing, tables::Tables},
+    model::{
+        entity::TableEntity,
+        layout::{Holds, Scope},
+    },
+    write::index::{Change, FoundEntity, InTheWay, Planned, Precondition, Schema, Write, WrittenRow, commit},
+};
+
+/// A repair, which runs when it is awaited: see [`Tables::repair`].
+#[must_use = "a repair does nothing until it is awaited"]
+pub struct Repair {
+    write: Result<Write>,
+    comparison: IndexComparison,
+    on_progress: ProgressCallback,
+}
+
+/// The result of a repair.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Repaired {
+    /// Number of entities that were read.
+    pub entities: usize,
+    /// The problems that were fixed.
+    pub fixed: Vec<Finding>,
+    /// The problems that are left. Two entities with one value of a unique index, and rows that belong to no entity or
+    /// cannot be read, need a decision of a person. A row that the store did not delete is tried again by the next
+    /// repair.
+    pub left: Vec<Finding>,
+}
+
+impl Repair {
+    /// Continues an earlier repair of the same entity at its [`Progress::cursor`]. The rows of the same pass are read
+    /// again, to compare them with the rest. They are neither examined nor counted again.
+    ///
+    /// # Errors
+    /// Returns [`Error::Cursor`] for a text that is not such a cursor, and for a cursor from before a change of the
+    /// entity's keys or indexes.
+    pub fn from(mut self, cursor: &str) -> Result<Self> {
+        self.comparison.resume(cursor)?;
+        Ok(self)
+    }
+
+    /// Sets the number of bytes for the hashes of index rows: 64 MiB if it is not set. Less memory takes more passes:
+    /// see [`Tables::verify`].
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.comparison.set_memory(bytes);
+        self
+    }
+
+    /// Reports the progress after each page.
+    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'static) -> Self {
+        self.on_progress = Some(Box::new(report));
+        self
+    }
+}
+
+impl IntoFuture for Repair {
+    type Output = Result<Repaired>;
+    type IntoFuture = BoxFuture<'static, Result<Repaired>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let running = self.write.as_ref().ok().and_then(|write| write.begin("repair"));
+        Box::pin(observed(running, run(self)))
+    }
+}
+
+async fn run(Repair { write, mut comparison, mut on_progress }: Repair) -> Result<Repaired> {
+    let write = write?;
+    let (mut repaired, mut progress) = (Repaired::default(), Progress::default());
+    while let Some(page) = comparison.next(&write).await? {
+        progress.add(page.layout, page.rows, &comparison);
+        for located in write.findings(page).await? {
+            match write.fix(&located).await? {
+                None => repaired.fixed.push(located.finding),
+                Some(left) => repaired.left.push(left),
+            }
+        }
+        progress.findings = repaired.fixed.len() + repaired.left.len();
+        progress.fixed = repaired.fixed.len();
+        if let Some(report) = &mut on_progress {
+            report(&progress);
+        }
+        pacing::yield_now().await;
+    }
+    repaired.entities = progress.entities;
+    Ok(repaired)
+}
+
+impl fmt::Debug for Repair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Repair").field("cursor", &self.comparison.cursor()).finish_non_exhaustive()
+    }
+}
+
+impl Tables {
+    /// Fixes the findings of [`verify`](Self::verify), beside writers and with their own steps. It deletes pending
+    /// inserts, whose writers get [`Error::Aborted`] if they are only slow. It deletes a stale row after it gave the row's
+    /// entity a new version, so that no writer still needs the row. It writes a missing row under the entity's version.
+    ///
+    /// It can run at any time, again, and several times at once. It reads rows as a
+    /// [verification](Self::verify) does, and sends requests of their own only for rows that differ. To fix a row takes a
+    /// few reads and writes. To drop its future does no harm: each fix is a write that another repair completes. Await it.
+    ///
+    /// ```
+    /// # use table_runtime::{TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] number: u32, title: String, likes: u32 }
+    /// # async fn example(tables: Tables) -> table_runtime::Result<()> {
+    /// let repaired = tables.repair::<Post>().progress(|progress| println!("{}", progress.entities)).await?;
+    /// for finding in repaired.left {
+    ///     println!("{finding}");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The store's errors. Problems that were fixed before an error stay fixed.
+    pub fn repair<E: TableEntity>(&self) -> Repair {
+        self.repair_schema(Schema::of::<E>())
+    }
+
+    pub(crate) fn repair_schema(&self, schema: Schema) -> Repair {
+        let comparison = IndexComparison::new(self.backend().clone(), schema, "repair", MEMORY);
+        Repair { write: Write::new(self.clone(), schema), comparison, on_progress: None }
+    }
+}
+
+/// The fixes of an entity's rows.
+impl Write {
+    /// Fixes a finding. Returns the finding that is left if it needs a decision, or if a row could not be deleted. A fix
+    /// of an earlier row can reveal two owners of a value.
+    async fn fix(&self, LocatedFinding { finding, layout, entity, row }: &LocatedFinding) -> Result<Option<Finding>> {
+        match (finding, row) {
+            (Finding::Pending { .. }, Some((keys, etag))) => {
+                self.delete_row(self.schema.table().into(), keys, etag).await?;
+            }
+            (Finding::StaleRow { .. }, Some((keys, etag))) => {
+                let stale = WrittenRow { layout: *layout, keys: keys.clone(), etag: etag.clone() };
+                self.roll_back(entity, vec![stale], &mut None).await;
+            }
+            (Finding::StaleRow { row, .. }, None) => self.remove_from_list(*layout, entity, row).await?,
+            (Finding::TwoOwners { .. } | Finding::Foreign { .. }, _) => return Ok(Some(finding.clone())),
+            _ => match self.reindex(entity, *layout, Vec::new()).await {
+                Err(Error::UniqueViolation(violation)) => return Ok(Some(Finding::two_owners(*violation))),
+                reindexed => reindexed.map(drop)?,
+            },
+        }
+        match row {
+            Some((keys, etag)) if self.is_left(*layout, entity, keys, etag).await? => Ok(Some(finding.clone())),
+            _ => Ok(None),
+        }
+    }
+
+    /// Checks whether a row still has the version in which it was found, and the entity does not have the row.
+    async fn is_left(&self, layout: usize, entity: &RowKeys, keys: &RowKeys, etag: &ETag) -> Result<bool> {
+        let row = self.get(self.schema.layouts[layout].table, keys).await?;
+        if row.is_none_or(|row| row.etag != *etag) {
+            return Ok(false);
+        }
+        Ok(layout == 0 || self.entity(entity).await?.is_none_or(|found| !found.encoded.has(layout, keys)))
+    }
+
+    /// Writes an entity's row in an index, as an update that changes nothing would, and returns whether the entity
+    /// exists. The entity gets a new version.
+    ///
+    /// `written` are rows that were already written for the entity without a new version. A writer that read the
+    /// entity's old rows before such a row was written does not know it, and can still commit another value. So every
+    /// row that was written under a version that did not stay is rolled back after the last fence.
+    pub(super) async fn reindex(&self, keys: &RowKeys, layout: usize, mut written: Vec<WrittenRow>) -> Result<bool> {
+        let reindexed = self.reindex_until_fenced(keys, layout, &mut written).await;
+        if reindexed.is_err() && !written.is_empty() {
+            self.fence_present(keys).await;
+        }
+        self.roll_back(keys, written, &mut None).await;
+        reindexed
+    }
+
+    async fn reindex_until_fenced(&self, keys: &RowKeys, layout: usize, written: &mut Vec<WrittenRow>) -> Result<bool> {
+        let mut delays = pacing::delays();
+        loop {
+            let Some(found) = self.committed(keys).await? else { return Ok(false) };
+            let write = self.with_new_id()?;
+            match write.reindex_found(&found, layout, written).await {
+                Err(Error::NotFound(_)) => return Ok(false),
+                Err(error @ (Error::ConditionNotMet(_) | Error::OutcomeUnknown(_))) => {
+                    self.pause(&mut delays, error).await?;
+                }
+                reindexed => return reindexed.map(|()| true),
+            }
+        }
+    }
+
+    /// Fences an entity, so that no writer that read it before can commit. If that fails, a repair finds the rows that
+    /// are left.
+    async fn fence_present(&self, keys: &RowKeys) {
+        let mut delays = pacing::delays();
+        while let Ok(Some(found)) = self.committed(keys).await
+            && self.fence(&found).await.is_ok_and(|answer| !answer.is_settled())
+            && delays.wait(self.backend()).await
+        {}
+    }
+
+    /// Adds the rows that it wrote to `unfenced`, unless the entity got its new version after them.
+    async fn reindex_found(&self, found: &FoundEntity, layout: usize, unfenced: &mut Vec<WrittenRow>) -> Result<()> {
+        let (schema, keys) = (&self.schema, &found.encoded.primary().keys);
+        let rows = schema.before_commit().filter(|other| *other == layout);
+        let rows: Vec<_> = rows.flat_map(|layout| found.encoded.rows_in(layout)).collect();
+        let etag = found.row.etag.clone();
+        let written = match self.write_rows(&rows, keys, Precondition::Version(&etag)).await {
+            Ok(written) => written,
+            Err((error, written)) => {
+                unfenced.extend(written);
+                return Err(error);
+            }
+        };
+        // For this index, the entity is a new one.
+        let mut old = found.encoded.clone().into_loaded();
+        old.retain(|row| row.layout != layout);
+        let change = Change { old: &old, new: &found.encoded.rows };
+        let action = Action::Merge(Properties::default(), IfMatch::ETag(etag));
+        let index = schema.layouts[layout].index.as_ref();
+        let is_copy = index.is_some_and(|index| index.scope == Scope::CrossPartition && index.holds == Holds::Copy);
+        match commit(&[Planned { write: self, change, keys, action }], InTheWay::Look).await {
+            Ok(_) if is_copy => self.propagate_until_stable(keys, Vec::new()).await,
+            Ok(_) => Ok(()),
+            Err(error) => {
+                unfenced.extend(written);
+                Err(error)
+            }
+        }
+    }
+}

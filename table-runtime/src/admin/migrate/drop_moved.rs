@@ -1,0 +1,197 @@
+//! Deletion of the old rows after a migration.
+
+use std::{collections::BTreeSet, fmt, future::IntoFuture};
+
+use table_store::{
+    Error, Result, RowRef,
+    backend::{BackendExt, BoxFuture, Scan},
+    error::QueryError,
+    unstable::observe::observed,
+};
+
+use crate::{
+    admin::{
+        catalog::{CatalogChange, EntityRows, delete_rows, has_rows, recorded_rows},
+        jobs::{Progress, ProgressCallback},
+    },
+    client::{
+        pacing,
+        tables::{Catalog, ReadRecord, State, Tables},
+    },
+    model::{
+        entity::TableEntity,
+        layout::{KeyPattern, RecordedLayout},
+    },
+    write::index::Schema,
+};
+
+/// The deletion of moved entities, which runs when it is awaited: see [`Tables::drop_moved`].
+#[must_use = "nothing is deleted until it is awaited"]
+pub struct DropMoved {
+    tables: Tables,
+    schema: Schema,
+    on_progress: ProgressCallback,
+}
+
+/// The result of the deletion of moved entities.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DroppedEntity {
+    /// Number of rows that were deleted.
+    pub rows: usize,
+    /// The tables that were deleted because no row was left in them, and no other entity is recorded there.
+    pub tables: Vec<String>,
+}
+
+impl DropMoved {
+    /// Reports the progress after each page of rows.
+    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'static) -> Self {
+        self.on_progress = Some(Box::new(report));
+        self
+    }
+}
+
+impl IntoFuture for DropMoved {
+    type Output = Result<DroppedEntity>;
+    type IntoFuture = BoxFuture<'static, Result<DroppedEntity>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let running = self.tables.begin_operation(|| self.schema.operation("drop_moved"));
+        Box::pin(observed(running, run(self)))
+    }
+}
+
+impl fmt::Debug for DropMoved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DropMoved").field("table", &self.schema.table()).finish_non_exhaustive()
+    }
+}
+
+impl Tables {
+    /// Deletes the old rows of entities that [`migrate`](Self::migrate) has moved, and their index rows, in transactions of
+    /// up to 100. Then it deletes the tables that have no row left, and in which no other entity is recorded. While it deletes
+    /// them, [`create`](Self::create) of another entity there is [`Error::TableBeingDeleted`]. Await it. It can be stopped
+    /// and run again.
+    ///
+    /// The catalog still records that the entity has moved, so that a program with the old struct is refused by
+    /// [`create`](Self::create). From now on, entities can be moved back to the place.
+    ///
+    /// # Errors
+    /// Returns [`Error::Query`] if the entity was not moved, and the errors of the store.
+    pub fn drop_moved<E: TableEntity>(&self) -> DropMoved {
+        DropMoved { tables: self.clone(), schema: Schema::of::<E>(), on_progress: None }
+    }
+}
+
+async fn run(DropMoved { tables, schema, mut on_progress }: DropMoved) -> Result<DroppedEntity> {
+    let (catalog, primary) = read(&tables, schema).await?;
+    let mut dropped = DroppedEntity::default();
+    // Others may use the place since.
+    if primary.facts.dropped {
+        return Ok(dropped);
+    }
+    let mut left = BTreeSet::new();
+    let entities = EntityRows::of(schema, &catalog);
+    for record in [&primary].into_iter().chain(catalog.indexes(&primary)) {
+        let layout = &record.layout;
+        let pattern = KeyPattern::recorded(layout);
+        let is_own = |row: RowRef<'_>| {
+            pattern.includes(row.partition_key, row.row_key) && (!record.is_primary() || entities.has(row))
+        };
+        // The kind of a row is one of its properties.
+        let select = if record.is_primary() { None } else { Some([].as_slice().into()) };
+        for table in tables_of(&tables, layout).await? {
+            let scan = Scan { table: table.clone().into(), select: select.clone(), ..recorded_rows(layout) };
+            let before = dropped.rows;
+            let report = |rows: usize| {
+                let progress = Progress { index_rows: before + rows, ..Progress::default() };
+                if let Some(report) = &mut on_progress {
+                    report(&progress);
+                }
+            };
+            dropped.rows += delete_rows(&tables, &scan, is_own, report).await?;
+            left.insert(table);
+        }
+    }
+    for table in reserve(&tables, schema, left).await? {
+        if has_rows(&tables, &table).await? {
+            continue;
+        }
+        match tables.backend().delete_table(&table).await {
+            Ok(true) => dropped.tables.push(table),
+            // It was deleted before.
+            Ok(false) | Err(Error::TableBeingDeleted(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    forget(&tables, schema).await?;
+    Ok(dropped)
+}
+
+/// Returns the tables of a recorded layout: one, or its slices.
+async fn tables_of(tables: &Tables, layout: &RecordedLayout) -> Result<Vec<String>> {
+    if !layout.is_sliced() {
+        return Ok(vec![layout.table.clone()]);
+    }
+    let mut names = tables.backend().list_tables(&layout.table).await?;
+    names.retain(|name| layout.has_table_of_any_unit(name));
+    names.sort();
+    Ok(names)
+}
+
+/// Records which of these tables are being deleted, so that no program begins to use them, and returns them: those in
+/// which no other entity is recorded.
+async fn reserve(tables: &Tables, schema: Schema, mut names: BTreeSet<String>) -> Result<BTreeSet<String>> {
+    let mut delays = pacing::delays();
+    loop {
+        let (catalog, primary) = read(tables, schema).await?;
+        let is_other = |record: &&ReadRecord| !record.is_of_entity(&primary) && !record.facts.dropped;
+        for record in catalog.records.iter().filter(is_other) {
+            names.retain(|name| !record.layout.has_table_of_any_unit(name));
+        }
+        let mut facts = primary.facts.clone();
+        if names.is_empty() || names == facts.dropping {
+            return Ok(names);
+        }
+        facts.dropping.clone_from(&names);
+        let mut record = primary.to_stored();
+        record.set_facts(&facts);
+        let change = CatalogChange { updated: vec![record], ..CatalogChange::default() };
+        if tables.change_catalog(&catalog, change, &mut delays).await?.is_some() {
+            return Ok(names);
+        }
+    }
+}
+
+/// Reads the catalog, and the record of the entity's primary key in it.
+async fn read(tables: &Tables, schema: Schema) -> Result<(Catalog, ReadRecord)> {
+    let catalog = tables.catalog().await?;
+    let primary = catalog.primary(&schema.own_id()).filter(|primary| primary.state == State::Gone);
+    if let Some(primary) = primary.cloned() {
+        return Ok((catalog, primary));
+    }
+    let problem = format!("`{}` was not moved; `migrate` moves it", schema.entity);
+    Err(Box::new(QueryError::new(schema.table().to_owned(), "key", problem)).into())
+}
+
+/// Removes the records of the indexes, and records that the rows are deleted.
+async fn forget(tables: &Tables, schema: Schema) -> Result<()> {
+    let mut delays = pacing::delays();
+    loop {
+        let (catalog, primary) = read(tables, schema).await?;
+        let mut facts = primary.facts.clone();
+        if facts.dropped {
+            return Ok(());
+        }
+        facts.dropped = true;
+        facts.indexes.clear();
+        facts.dropping.clear();
+        let mut record = primary.to_stored();
+        record.set_facts(&facts);
+        let removed = catalog.indexes(&primary).map(ReadRecord::to_stored).collect();
+        let change = CatalogChange { updated: vec![record], removed, ..CatalogChange::default() };
+        if tables.change_catalog(&catalog, change, &mut delays).await?.is_some() {
+            return Ok(());
+        }
+    }
+}

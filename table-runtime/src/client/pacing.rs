@@ -1,0 +1,71 @@
+//! Pacing of requests: delays between attempts, concurrency, yielding.
+
+use std::{
+    future::poll_fn,
+    task::Poll,
+    time::{Duration, Instant},
+};
+
+use backon::ExponentialBackoff;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use table_store::{Error, Result, backend::BoxFuture, unstable::retry::RetryPolicy};
+
+use crate::client::requests::Client;
+
+/// Number of requests that one read or write sends concurrently.
+pub const CONCURRENCY: usize = 16;
+
+/// Maximum delay before an attempt of a write that lost a race to another writer.
+const MAX_DELAY: Duration = Duration::from_millis(200);
+
+/// The delays before the attempts of a write that lost a race to another writer.
+///
+/// Each is a multiple of the time that the attempt before it took, so that writers of a fast store wait for a short time
+/// only. The multiples double, with jitter.
+#[derive(Debug)]
+pub struct Delays {
+    /// The multiples, in seconds; `None` before the first delay.
+    multiples: Option<ExponentialBackoff>,
+    /// When the present attempt began.
+    began: Instant,
+}
+
+/// Returns the delays of a write whose first attempt begins now.
+pub fn delays() -> Delays {
+    Delays { multiples: None, began: Instant::now() }
+}
+
+impl Delays {
+    /// Waits before the next attempt. Returns false if no attempt is left.
+    pub async fn wait(&mut self, backend: &Client) -> bool {
+        let multiples = self.multiples.get_or_insert_with(|| RetryPolicy::RACE.delays());
+        let Some(multiple) = multiples.next() else { return false };
+        let delay = self.began.elapsed().as_secs_f64() * multiple.as_secs_f64();
+        backend.pause(Duration::try_from_secs_f64(delay).unwrap_or(MAX_DELAY).min(MAX_DELAY)).await;
+        self.began = Instant::now();
+        true
+    }
+}
+
+/// Waits before the next attempt. Returns `error` if no attempt is left.
+pub async fn wait(backend: &Client, delays: &mut Delays, error: Error) -> Result<()> {
+    if delays.wait(backend).await { Ok(()) } else { Err(error) }
+}
+
+/// Runs the futures concurrently, at most [`CONCURRENCY`] at a time, and returns their results in order.
+pub async fn concurrently<T: Send>(futures: Vec<BoxFuture<'_, Result<T>>>) -> Result<Vec<T>> {
+    stream::iter(futures).buffered(CONCURRENCY).try_collect().await
+}
+
+/// Yields to other tasks once. An input and a store that are always ready would otherwise never let the task yield.
+pub async fn yield_now() {
+    let mut yielded = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}

@@ -1,0 +1,244 @@
+//! The client of a store, through which a handle sends all of its requests.
+
+use std::{fmt, slice, sync::Arc, time::Duration};
+
+use table_store::{
+    ETag, Result, RowRef,
+    backend::{
+        Backend, BackendExt, BoxFuture, Continuation, Description, Group, Reach, ReadRequest, ReadTarget, Reader, Scan,
+        Sleep, StoreView, TableRequest, Written,
+    },
+    unstable::{limits, observe},
+};
+
+use super::prefix::Prefix;
+
+/// A store as a handle sees it: the tables whose names begin with the handle's prefix, by the rest of their names. Counts
+/// the requests and the rows of the user's operation that sends them.
+#[derive(Clone)]
+pub struct Client {
+    backend: Arc<dyn Backend>,
+    prefix: Option<Prefix>,
+    /// True if the requests count for the user's operation.
+    is_counted: bool,
+}
+
+impl Client {
+    /// Returns a client of this store.
+    pub fn new(backend: Arc<dyn Backend>) -> Self {
+        Self { backend, prefix: None, is_counted: true }
+    }
+
+    /// Returns a client of a backend that sends its requests through another client, which counts them.
+    pub fn uncounted(backend: Arc<dyn Backend>) -> Self {
+        Self { is_counted: false, ..Self::new(backend) }
+    }
+
+    /// Returns a client of the tables whose names begin with this client's prefix and then `prefix`.
+    pub fn with_prefix(&self, prefix: &str) -> Self {
+        let longer = self.prefix.as_ref().map_or_else(|| Prefix::new(prefix), |own| own.longer(prefix));
+        Self { prefix: Some(longer), ..self.clone() }
+    }
+
+    /// Returns the whole name of a table, which it has in the store.
+    ///
+    /// # Errors
+    /// Returns [`Error::Limit`](crate::Error::Limit) if no table can have the name.
+    pub fn table_name(&self, table: &str) -> Result<String> {
+        match &self.prefix {
+            Some(prefix) => prefix.name(table),
+            None => limits::check_table_name(table).map(|()| table.to_owned()),
+        }
+    }
+
+    /// Executes all of the operations of one group or none, and returns each row's new ETag; `None` for a deleted row.
+    pub async fn execute(&self, group: &Group) -> Result<Vec<Option<ETag>>> {
+        Ok(Backend::execute(self, slice::from_ref(group)).await?)
+    }
+
+    /// Executes all of the operations of all groups or none, as [`Backend::execute`] does.
+    pub async fn execute_all(&self, groups: &[Group]) -> Written {
+        Backend::execute(self, groups).await
+    }
+
+    /// Calls `read` for each row of a scan, page by page.
+    pub async fn read_all(&self, scan: &Scan, mut read: impl FnMut(RowRef<'_>) -> Result<()>) -> Result<()> {
+        let mut from = None;
+        loop {
+            let page = self.query(scan, from.as_ref()).await?;
+            page.rows.iter().try_for_each(&mut read)?;
+            let Some(next) = page.next else { return Ok(()) };
+            from = Some(next);
+        }
+    }
+
+    /// Returns the rows that one transaction can span.
+    pub fn reach(&self) -> Reach {
+        self.describe().reach
+    }
+
+    /// Returns the number of transactions with which a bulk write begins.
+    pub fn side_by_side(&self) -> usize {
+        self.describe().side_by_side
+    }
+
+    /// Returns the number of answers that showed an overload.
+    pub fn overloads(&self) -> u64 {
+        self.describe().overloads
+    }
+
+    /// Returns the time of the store's monotonic clock.
+    pub fn clock(&self) -> Duration {
+        self.describe().clock.monotonic()
+    }
+
+    /// Waits before retrying an operation that lost a race to another writer.
+    pub fn pause(&self, delay: Duration) -> BoxFuture<'_, ()> {
+        observe::retry();
+        self.describe().clock.sleep(delay, Sleep::Retry)
+    }
+
+    /// Waits until other handles do not rely any more on what they read before.
+    pub fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
+        self.describe().clock.sleep(time, Sleep::Whole)
+    }
+
+    /// Waits for this time, after which the caller gives up a write that was not answered. Waits for ever if the store
+    /// loses no answer.
+    pub async fn deadline(&self, time: Duration) {
+        let store = self.describe();
+        if store.may_lose_answers {
+            store.clock.sleep(time, Sleep::Answer).await;
+        } else {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Returns the store as it is now; `None` if it has no snapshots.
+    pub fn snapshot(&self) -> Result<Option<Arc<Self>>> {
+        self.viewed(StoreView::Snapshot)
+    }
+
+    /// Returns a client whose reads a copy of the store answers if the store does not; `None` if there is no copy.
+    pub fn secondary_reads(&self) -> Option<Arc<Self>> {
+        self.viewed(StoreView::SecondaryReads).ok().flatten()
+    }
+
+    fn viewed(&self, view: StoreView) -> Result<Option<Arc<Self>>> {
+        let viewed = |backend| Arc::new(Self { backend, prefix: self.prefix.clone(), is_counted: self.is_counted });
+        Ok(self.backend.view(view)?.map(viewed))
+    }
+
+    fn count_request(&self) {
+        if self.is_counted {
+            observe::request();
+        }
+    }
+}
+
+/// Formats the store, and the prefix if there is one.
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(prefix) = &self.prefix else { return self.backend.fmt(f) };
+        f.debug_struct("Prefixed").field("prefix", prefix).field("inner", &self.backend).finish_non_exhaustive()
+    }
+}
+
+impl Backend for Client {
+    fn describe(&self) -> Description<'_> {
+        self.backend.describe()
+    }
+
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>>> {
+        let Some(prefix) = &self.prefix else {
+            self.count_request();
+            return self.backend.tables(request);
+        };
+        Box::pin(async move {
+            let name = match request {
+                TableRequest::Create(table) | TableRequest::Delete(table) => prefix.name(table)?,
+                TableRequest::List(beginning) => prefix.before(beginning)?,
+            };
+            self.count_request();
+            let names = self.backend.tables(match request {
+                TableRequest::Create(_) => TableRequest::Create(&name),
+                TableRequest::Delete(_) => TableRequest::Delete(&name),
+                TableRequest::List(_) => TableRequest::List(&name),
+            });
+            Ok(names.await?.iter().filter_map(|name| prefix.own_name(name)).collect())
+        })
+    }
+
+    fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>> {
+        let is_counted = self.is_counted && observe::counts();
+        if self.prefix.is_none() && !is_counted {
+            return self.backend.read(request, reader);
+        }
+        Box::pin(async move {
+            let (name, scan);
+            let target = match (&self.prefix, request.target) {
+                (Some(prefix), ReadTarget::Row { table, partition_key, row_key, select }) => {
+                    name = prefix.name(table)?;
+                    ReadTarget::Row { table: &name, partition_key, row_key, select }
+                }
+                (Some(prefix), ReadTarget::Page { scan: own, from }) => {
+                    scan = Scan { table: prefix.name(&own.table)?.into(), ..own.clone() };
+                    ReadTarget::Page { scan: &scan, from }
+                }
+                (None, target) => target,
+            };
+            let request = ReadRequest { target, ..request };
+            if !is_counted {
+                return self.backend.read(request, reader).await;
+            }
+            observe::request();
+            let mut rows = 0;
+            let mut counted = |row: RowRef<'_>| {
+                rows += 1;
+                reader(row)
+            };
+            let next = self.backend.read(request, &mut counted).await;
+            observe::read(rows);
+            next
+        })
+    }
+
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
+        let Some(prefix) = &self.prefix else {
+            self.count_request();
+            return self.backend.execute(groups);
+        };
+        Box::pin(async move {
+            let groups = prefix.groups(groups)?;
+            self.count_request();
+            self.backend.execute(&groups).await
+        })
+    }
+
+    fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
+        Ok(self.viewed(view)?.map(|client| client as _))
+    }
+}
+
+#[cfg(all(test, feature = "embedded", feature = "testing"))]
+mod tests {
+    use table_embedded::InMemoryBackend;
+    use table_testing::conformance;
+
+    use super::*;
+
+    const PREFIX: &str = "tenant7";
+
+    #[tokio::test]
+    async fn a_prefix_changes_nothing_but_the_names_in_errors() -> Result<()> {
+        let store = Client::new(Arc::new(InMemoryBackend::new()?));
+        let checked = conformance::check(async || store.with_prefix(PREFIX)).await;
+        let failures = checked.expect_err("errors have the whole names of tables");
+        for (name, failure) in failures.iter() {
+            let text = failure.to_string().replace(PREFIX, "");
+            let values = text.split_once(": expected ").and_then(|(_, values)| values.split_once(", found "));
+            assert!(values.is_some_and(|(expected, found)| expected == found), "{name}: {failure}");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,210 @@
+//! Reading and writing of rows, property by property and key part by key part.
+
+mod lossy;
+mod owner;
+
+pub use lossy::check_lossy_parts;
+pub use owner::{OwnerOf, index_value};
+pub use owner::{OwnerReader, point};
+
+use std::borrow::Cow;
+
+use table_store::{
+    DamagedProperties, Properties, PropertiesRef, PropertyType, Result, RowId, RowRef, ValueRef,
+    error::{PropertyError, PropertyProblem},
+    unstable::RowKeys,
+};
+
+use crate::model::{
+    key::{KeyReader, RowContext},
+    layout::{LayoutInfo, PartInfo},
+};
+
+/// Writer to which the derived code passes an entity's properties.
+pub struct PropertyWriter<'a> {
+    table: &'static str,
+    keys: &'a RowKeys,
+    properties: &'a mut Properties,
+}
+
+impl<'a> PropertyWriter<'a> {
+    pub(crate) fn new(table: &'static str, keys: &'a RowKeys, properties: &'a mut Properties) -> Self {
+        Self { table, keys, properties }
+    }
+
+    /// Writes a field.
+    #[inline]
+    pub(crate) fn write(
+        &mut self,
+        name: &'static str,
+        write: impl FnOnce(&mut Properties) -> Result<(), PropertyProblem>,
+    ) -> Result<()> {
+        write(self.properties).map_err(|problem| unwritable(self.table, self.keys, name, problem))
+    }
+}
+
+/// Returns the error for a value that no property can hold, in the row with these keys.
+#[cold]
+pub fn unwritable(
+    table: &str,
+    RowKeys { partition_key, row_key }: &RowKeys,
+    name: &str,
+    problem: PropertyProblem,
+) -> table_store::Error {
+    let (partition_key, row_key) = (partition_key.clone(), row_key.clone());
+    property_error(RowId { table: table.to_owned(), partition_key, row_key }, name, problem, false)
+}
+
+/// Returns the error for a stored property that does not fit its field.
+#[cold]
+pub fn misfit(row: RowId, name: &str, problem: PropertyProblem) -> table_store::Error {
+    property_error(row, name, problem, true)
+}
+
+fn property_error(
+    row: RowId,
+    name: &str,
+    PropertyProblem { expected, found }: PropertyProblem,
+    stored: bool,
+) -> table_store::Error {
+    Box::new(PropertyError::new(row, name.to_owned(), expected.into_owned(), found, stored)).into()
+}
+
+/// Reader from which the derived code reads an entity.
+pub struct RowReader<'a> {
+    context: RowContext<'a>,
+    /// Properties after the one that was found last. Rows mostly store properties in the order of the fields.
+    rest: PropertiesRef<'a>,
+    /// Number of encoded bytes of the properties that were found. If these are all bytes of the row, the row has no
+    /// other properties.
+    found: usize,
+}
+
+impl<'a> RowReader<'a> {
+    #[inline]
+    pub(crate) fn new(table: &'a str, row: &'a RowRef<'a>) -> Self {
+        Self { context: RowContext { table, row }, rest: row.properties, found: 0 }
+    }
+
+    /// Returns the partition key in a layout, to be read part by part.
+    #[inline]
+    pub fn partition_key(&self, layout: &'static LayoutInfo) -> Result<KeyReader<'a>> {
+        let key = self.context.row.partition_key;
+        KeyReader::new(layout, layout.partition_prefix, layout.partition, key, self.context)
+    }
+
+    /// Returns the row key in a layout, to be read part by part.
+    #[inline]
+    pub fn row_key(&self, layout: &'static LayoutInfo) -> Result<KeyReader<'a>> {
+        KeyReader::new(layout, layout.row_prefix, layout.row, self.context.row.row_key, self.context)
+    }
+
+    /// Returns a text field of an entity from the key that holds it whole. The text is borrowed unless it has escapes.
+    pub(crate) fn key_text(
+        &self,
+        layout: &'static LayoutInfo,
+        separator: Option<char>,
+        field: &str,
+    ) -> Result<Cow<'a, str>> {
+        let place = |parts: &[PartInfo]| parts.iter().position(|part| part.field == field && part.holds_text());
+        let (mut key, before) = match place(layout.row) {
+            Some(before) => (self.row_key(layout)?, before),
+            None => (self.partition_key(layout)?, place(layout.partition).unwrap_or(layout.partition.len())),
+        };
+        key.skip_to(before, separator)?;
+        key.text(separator)
+    }
+
+    /// Reads a field, which is mostly stored with the type `ty`. Most rows store the properties in the order of the
+    /// fields, so the next one is tried first.
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "then the name and the type are constants, and the value stays in registers"
+    )]
+    pub(crate) fn property<T>(
+        &mut self,
+        name: &'static str,
+        ty: PropertyType,
+        read: impl FnOnce(Option<ValueRef<'a>>) -> Result<T, PropertyProblem>,
+    ) -> Result<T> {
+        let before = self.rest.as_bytes().len();
+        let value = match self.rest.next_if(name, ty) {
+            None => self.search(name)?,
+            value => {
+                self.found += before - self.rest.as_bytes().len();
+                value
+            }
+        };
+        match read(value) {
+            Ok(value) => Ok(value),
+            Err(problem) => Err(misread(self.context, name, problem)),
+        }
+    }
+
+    /// Returns the value of a property that is not the next one, or has another type.
+    #[inline(never)]
+    fn search(&mut self, name: &str) -> Result<Option<ValueRef<'a>>> {
+        let found = match self.rest.seek_and_count(name, &mut self.found) {
+            // Continues at the first property, up to where this search began, if a property before that was not read.
+            Ok(None) if !self.is_read_up_to_rest() => {
+                self.context.row.properties.before(self.rest).seek_and_count(name, &mut self.found)
+            }
+            found => found,
+        };
+        found.map_err(|damage| self.damaged(damage))
+    }
+
+    #[cold]
+    fn damaged(&self, damage: DamagedProperties) -> table_store::Error {
+        damaged(self.context.table, *self.context.row, damage)
+    }
+
+    /// Checks the remaining properties for damage, because no field has read them.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        self.rest.skip_all().map_err(|damage| self.damaged(damage))
+    }
+
+    /// Marks a property as read.
+    pub(crate) fn skip(&mut self, name: &str) -> Result<()> {
+        self.search(name).map(drop)
+    }
+
+    /// Checks whether every property of the row was read.
+    pub(crate) fn is_read_whole(&self) -> bool {
+        self.found == self.context.row.properties.as_bytes().len()
+    }
+
+    /// Returns properties among which those that were not read are.
+    pub(crate) fn unread(&self) -> PropertiesRef<'a> {
+        if self.is_read_up_to_rest() { self.rest } else { self.context.row.properties }
+    }
+
+    /// Checks whether all properties before `rest` were read.
+    #[inline]
+    fn is_read_up_to_rest(&self) -> bool {
+        self.found + self.rest.as_bytes().len() == self.context.row.properties.as_bytes().len()
+    }
+
+    /// Returns the properties that are not known.
+    #[cold]
+    pub(crate) fn unknown(&self, is_known: &mut dyn FnMut(&str) -> bool) -> Result<Properties> {
+        let (mut rest, mut unknown) = (self.context.row.properties, Properties::default());
+        while let Some((name, value)) = rest.try_next().map_err(|damage| self.damaged(damage))? {
+            if !is_known(name) {
+                unknown.push(name, value);
+            }
+        }
+        Ok(unknown)
+    }
+}
+
+#[cold]
+fn misread(RowContext { table, row }: RowContext<'_>, name: &str, problem: PropertyProblem) -> table_store::Error {
+    misfit(row.id(table), name, problem)
+}
+
+#[cold]
+pub fn damaged(table: &str, row: RowRef<'_>, damage: DamagedProperties) -> table_store::Error {
+    table_store::Error::Damaged { row: Box::new(row.id(table)), damage }
+}

@@ -1,0 +1,66 @@
+//! Checks of stored key parts against the properties of their row, without the entity.
+
+use table_store::{Result, RowRef, error::KeyProblem};
+
+use crate::model::{
+    key::{Escape, KeyBuffer},
+    layout::{LayoutInfo, PartInfo, PropertyInfo, segments},
+};
+
+/// Checks that the folded, cut and hashed parts of a row's keys are those of the texts that the row has as properties.
+/// Fields that the row does not have, or has in another form than that of their types, are not checked. If `all` is true,
+/// the other parts of the keys are checked too, as those of a copy, which has every field as a property.
+///
+/// # Errors
+/// Another program wrote the row under other keys.
+pub fn check_lossy_parts(
+    layout: &'static LayoutInfo,
+    properties: &[PropertyInfo],
+    separator: Option<char>,
+    (table, row): (&str, &RowRef<'_>),
+    all: bool,
+) -> Result<()> {
+    for (parts, prefix, key) in
+        [(layout.partition, layout.partition_prefix, row.partition_key), (layout.row, layout.row_prefix, row.row_key)]
+    {
+        let mut rest = key.get(prefix.len()..).unwrap_or_default();
+        for (at, part) in parts.iter().enumerate() {
+            let last = at + 1 == parts.len();
+            let text = if last {
+                rest
+            } else {
+                let (text, tail) = segments::split(rest, part.delimiter(separator));
+                rest = tail.unwrap_or_default();
+                text
+            };
+            if (all || part.is_lossy())
+                && let Some(own) = written(part, properties, row, Escape::part(last), separator)
+                && own.as_str() != text
+            {
+                let expected = format!("`{}`, the key of the field's value", own.as_str());
+                let mut error = layout.key_error(part.field, KeyProblem::malformed(expected, text));
+                error.row = Some(row.id(table));
+                return Err(error.into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the part of a field that the row has as a property.
+fn written(
+    part: &PartInfo,
+    properties: &[PropertyInfo],
+    row: &RowRef<'_>,
+    escape: Escape,
+    separator: Option<char>,
+) -> Option<KeyBuffer> {
+    let is_text = part.kind == "text";
+    let property = properties.iter().find(|property| property.field == part.field && property.is_native && is_text)?;
+    let value = row.properties.get(property.name)?;
+    // The derive accepts only ASCII punctuation.
+    let escape = Escape { separator: separator.and_then(|separator| u8::try_from(separator).ok()), ..escape };
+    let mut own = KeyBuffer::new();
+    part.parsed().encode(part.kind, value, escape, &mut own)?.ok()?;
+    Some(own)
+}

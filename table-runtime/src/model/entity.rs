@@ -1,0 +1,516 @@
+//! Entities: the trait that the derive implements for a struct, and its stored form.
+
+mod erased;
+mod version;
+mod with_etag;
+
+use std::{
+    fmt,
+    ops::{Deref, DerefMut},
+    time::SystemTime,
+};
+
+use table_store::{
+    ETag, Error, Properties, Result, RowRef, Ticks, ValueRef,
+    error::{KeyError, KeyProblem},
+    unstable::RowKeys,
+};
+
+use crate::model::{
+    codec::{OwnerReader, PropertyWriter, RowReader, damaged},
+    key::{KeyReader, KeyWriter},
+    layout::{Holds, Layout, has_property},
+};
+
+pub use erased::WriteEntity;
+pub use erased::{EntityInfo, owner_part};
+pub use version::{FromOlder, OneVersion, ReadEntity, StoredRow, VersionMisfit, read_older, version_misfit};
+pub use version::{VERSION, check_unread, check_version, newer_version, version_value};
+pub use with_etag::WithETag;
+
+/// A struct that is stored as a row: `#[derive(TableEntity)]`.
+///
+/// Besides this trait, the derive generates these functions:
+///
+/// - `T::key(…)` returns the full key as a [`Point`](crate::Point).
+/// - `T::by_key(…)` returns a partition as [`Rows`](crate::Rows).
+/// - `T::by_NAME(…)` returns the same for each index.
+/// - `T::by_partitions(range)` returns a range of partitions.
+/// - `T::scan()` returns the whole table, under `#[table(allow_scan)]`.
+///
+/// `#[table(rename(key = "…"))]` gives `key`, `by_key`, `by_partitions` or `scan` another name, for a type that has a
+/// function of that name already.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a table entity",
+    note = "add `#[derive(TableEntity)]` to the struct; of a group (`#[derive(EntityGroup)]`), create, write and \
+            filter each of its entities",
+    note = "of several entities: `create::<Post>().and::<Comment>()`, and a transaction or a query for each"
+)]
+pub trait TableEntity: Sized + Shared {
+    /// The facts about the entity.
+    #[doc(hidden)]
+    const INFO: &'static EntityInfo;
+    /// Columns of the properties, for filters and patches.
+    type Columns: Copy;
+    #[doc(hidden)]
+    const COLUMNS: Self::Columns;
+
+    /// Query that `scan` returns.
+    #[doc(hidden)]
+    type Scan;
+
+    /// Reads the whole table. With `#[table(allow_scan)]`, the derive generates an own function of the type, which comes
+    /// first; without it, this one has the message.
+    #[doc(hidden)]
+    fn scan() -> Self::Scan
+    where
+        Self: AllowScan;
+    /// Writes the keys of a layout. Returns `false` if the layout is a sparse index in which the entity has no row.
+    #[doc(hidden)]
+    fn keys(&self, layout: usize, keys: &mut KeyWriter<'_>) -> Result<bool, KeyProblem>;
+    #[doc(hidden)]
+    fn write(&self, properties: &mut PropertyWriter<'_>) -> Result<()>;
+    /// Writes the pointer of an index's row and the properties that the row includes, but not the properties of a whole
+    /// copy.
+    #[doc(hidden)]
+    fn write_index(&self, layout: usize, properties: &mut PropertyWriter<'_>) -> Result<()> {
+        let _ = (layout, properties);
+        Ok(())
+    }
+    /// Writes a part of the primary key, counted over both keys, from the property of a pointer.
+    #[doc(hidden)]
+    fn owner_part(part: usize, owner: &mut OwnerReader<'_>) -> Result<()> {
+        let _ = (part, owner);
+        Ok(())
+    }
+    /// Writes one of the properties that the index's `values` list, from the part of its key that holds the property
+    /// whole.
+    #[doc(hidden)]
+    fn index_value(layout: usize, part: usize, key: KeyReader<'_>, properties: &mut PropertyWriter<'_>) -> Result<()> {
+        let _ = (layout, part, key, properties);
+        Ok(())
+    }
+    #[doc(hidden)]
+    fn read(row: &mut RowReader<'_>) -> Result<Self>;
+    /// Reads a row of an older version: `#[table(from = PostV1)]`.
+    #[doc(hidden)]
+    fn read_older(row: StoredRow<'_>, version: u32) -> Result<ReadEntity<Self>> {
+        version::refuse_older(row, version)
+    }
+
+    /// Returns a description of how the entity is stored: its keys and properties.
+    fn layout() -> Layout {
+        Self::INFO.layout
+    }
+}
+
+/// A type whose values threads can share: `Send + Sync + 'static`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be shared between threads, so it cannot be an entity",
+    label = "a field is not `Send` or not `Sync`",
+    note = "write `Arc` instead of `Rc`, an atomic or a `Mutex` instead of a `Cell` or a `RefCell`, and `dyn Trait + Send + \
+            Sync` instead of `dyn Trait`"
+)]
+pub trait Shared: Send + Sync + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Send + Sync + 'static> Shared for T {}
+
+/// An entity whose whole table may be scanned: `#[table(allow_scan)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not allow table scans",
+    label = "a scan reads every row of the table",
+    note = "open a partition with `{Self}::by_key(…)`",
+    note = "if a scan is what you want, put `#[table(allow_scan)]` on `{Self}`"
+)]
+pub trait AllowScan {}
+
+/// An entity whose rows are all stored in one partition, so that one transaction can write them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot take part in a transaction",
+    label = "has an index in another partition",
+    note = "a transaction holds one partition; write `{Self}` with `insert` or `update`, or make its indexes \
+            `same_partition`",
+    note = "if `{Self}` is no entity yet, add `#[derive(TableEntity)]`"
+)]
+pub trait OnePartition {}
+
+/// Property that distinguishes the entities of one table.
+pub const KIND: &str = "EntityType";
+/// Property that marks an entity whose insert is not committed: it holds the id of that insert. Reads skip such
+/// entities.
+pub const PENDING: &str = "IndexPending";
+/// Property that identifies the write that wrote the row.
+pub const WRITE_ID: &str = "WriteId";
+
+/// Returns the two keys of an entity's row in its table.
+pub fn keys(entity: &dyn WriteEntity) -> Result<RowKeys, Box<KeyError>> {
+    Ok(keys_in(entity, 0)?.next().unwrap_or_default())
+}
+
+/// Returns the two keys of each row that an entity has in one of its layouts.
+pub fn keys_in(
+    entity: &dyn WriteEntity,
+    layout: usize,
+) -> Result<impl Iterator<Item = RowKeys> + use<>, Box<KeyError>> {
+    let mut keys = KeyWriter::new(&entity.info().layouts[layout]);
+    let written = entity.write_keys(layout, &mut keys);
+    Ok(keys.finish(written)?.into_iter())
+}
+
+/// Checks that the keys of a stored row in a layout are those of the entity that was read from the row. If `all` is false,
+/// checks only the parts that lose something of their fields; the others were read from the keys.
+///
+/// # Errors
+/// Another program wrote the row under other keys. Its entity is not the one that the keys name.
+#[inline]
+pub fn check_keys<E: TableEntity>(entity: &E, layout: usize, table: &str, row: &RowRef<'_>, all: bool) -> Result<()> {
+    let mut keys = KeyWriter::comparing(&E::INFO.layouts[layout], (row.partition_key, row.row_key), all);
+    match entity.keys(layout, &mut keys) {
+        Ok(_) => Ok(()),
+        Err(problem) => Err(of_row(keys.error(problem), table, row)),
+    }
+}
+
+#[cold]
+fn of_row(mut error: Box<KeyError>, table: &str, row: &RowRef<'_>) -> Error {
+    error.row = Some(row.id(table));
+    error.into()
+}
+
+/// Returns an entity's rows with the parts that a later write needs, in the order of the layouts.
+pub fn loaded_rows(entity: &dyn WriteEntity) -> Result<LoadedRows, Box<KeyError>> {
+    let layouts = entity.info().layouts;
+    let mut rows = LoadedRows::with_capacity(layouts.len());
+    for (layout, info) in layouts.iter().enumerate() {
+        for keys in keys_in(entity, layout)? {
+            let is_include = info.index.as_ref().is_some_and(|index| index.holds == Holds::Include);
+            // Values that no property can hold are unknown here; writing them reports the error.
+            let included = is_include.then(|| index_properties(entity, layout, &keys, Properties::default()).ok());
+            rows.push(LoadedRow { layout, keys, included: included.flatten() });
+        }
+    }
+    Ok(rows)
+}
+
+/// Returns the properties of an entity's row with these keys, without the properties that the crate adds to it and not to
+/// copies.
+pub fn properties(entity: &dyn WriteEntity, keys: &RowKeys) -> Result<Properties> {
+    let info = entity.info();
+    let mut properties = Properties::with_capacity(128);
+    if let Some(version) = version_value(info.version) {
+        properties.push(VERSION, version);
+    }
+    entity.write_properties(&mut PropertyWriter::new(info.layouts[0].table, keys, &mut properties))?;
+    Ok(properties)
+}
+
+/// Appends the properties of an entity's row in an index to `properties`.
+pub fn index_properties(
+    entity: &dyn WriteEntity,
+    layout: usize,
+    keys: &RowKeys,
+    mut properties: Properties,
+) -> Result<Properties> {
+    let table = entity.info().layouts[layout].table;
+    entity.write_index_properties(layout, &mut PropertyWriter::new(table, keys, &mut properties))?;
+    Ok(properties)
+}
+
+/// A row that an entity had when it was loaded, with the parts that a later write needs.
+#[derive(Clone, Debug)]
+pub struct LoadedRow {
+    pub layout: usize,
+    pub keys: RowKeys,
+    /// Properties that the row of an index includes, if they are known.
+    pub included: Option<Properties>,
+}
+
+/// Rows that an entity had when it was loaded, in the order of its layouts: any number of rows in each index.
+pub type LoadedRows = Vec<LoadedRow>;
+
+/// Properties of a row that the struct does not know; `None` if there are none, so that a row without them costs only
+/// the pointer.
+pub type Unknown = Option<Box<Properties>>;
+
+/// An entity as it was loaded, with the parts that an update needs.
+#[derive(Clone, Debug, Default)]
+pub struct Loaded {
+    /// Empty if the entity has no indexes.
+    pub(crate) rows: LoadedRows,
+    /// Properties that the update writes back.
+    pub(crate) unknown: Unknown,
+}
+
+/// An entity as the table holds it, together with its version. It derefs to the entity.
+///
+/// Change it through `DerefMut`, then write it back with [`update`](crate::Tables::update), which succeeds if the row
+/// has not changed meanwhile. Reading through it costs nothing. The first mutable access saves the keys that the entity
+/// was loaded with, and the properties that its indexes include.
+///
+/// If the row has properties that the struct does not know, for instance those that a newer version of the program
+/// added, `Stored` carries them, and an update writes them back.
+///
+/// All functions of `Stored` are associated functions, such as `Stored::etag(&stored)`, so that they never hide the
+/// entity's own.
+#[derive(Clone)]
+pub struct Stored<T> {
+    entity: T,
+    state: StoredState,
+}
+
+/// The version of the row of a [`Stored`] entity, and the parts of the row that an update needs.
+#[derive(Clone)]
+pub struct StoredState {
+    etag: ETag,
+    timestamp: Ticks,
+    /// Rows of the entity before the first mutable access.
+    loaded: Option<Box<Result<LoadedRows, Box<KeyError>>>>,
+    unknown: Unknown,
+    /// `true` if it was created by [`new`](Self::new): the table may hold a different entity in this version.
+    made: bool,
+}
+
+impl<T> Stored<T> {
+    /// Creates the stored form of an entity, given the version of the row that holds it: after an insert, or from an
+    /// earlier read.
+    ///
+    /// The row itself is unknown: it may have properties that the struct does not know, and its index rows are those of
+    /// the stored version, which the entity may no longer equal. The first [`update`](crate::Tables::update) therefore
+    /// reads the row, which takes one more request. After it the row is known, and the next update needs no extra
+    /// request. A [`delete`](crate::Tables::delete) reads the row only if the entity has indexes.
+    ///
+    /// ```
+    /// # use table_runtime::{Result, Stored, TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] number: u32, likes: u32 }
+    /// # async fn example(tables: Tables, post: Post) -> Result<()> {
+    /// let etag = tables.insert(&post).await?;
+    /// let mut stored = Stored::new(post, etag);
+    /// stored.likes += 1;
+    /// tables.update(&mut stored).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn new(entity: T, etag: ETag) -> Self {
+        let timestamp = etag.timestamp().unwrap_or(Ticks::UNIX_EPOCH);
+        Self { entity, state: StoredState { etag, timestamp, loaded: None, unknown: None, made: true } }
+    }
+
+    /// Returns the version of the row.
+    pub const fn etag(this: &Self) -> &ETag {
+        &this.state.etag
+    }
+
+    /// Returns the time at which the store wrote the row, by the store's clock; 1970 if the value was created with an
+    /// ETag that holds no time.
+    pub fn timestamp(this: &Self) -> SystemTime {
+        this.state.timestamp.to_system().unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+
+    /// Returns the entity alone.
+    pub fn into_inner(this: Self) -> T {
+        this.entity
+    }
+
+    /// Returns the properties that the struct does not know.
+    pub(crate) fn unknown(&self) -> &Unknown {
+        &self.state.unknown
+    }
+}
+
+impl<T: TableEntity> Stored<T> {
+    /// Returns the entity and its state, without the entity's type.
+    pub(crate) fn parts(&self) -> (&dyn WriteEntity, &StoredState) {
+        (&self.entity, &self.state)
+    }
+
+    /// Returns the entity and its state, without the entity's type.
+    pub(crate) fn parts_mut(&mut self) -> (&dyn WriteEntity, &mut StoredState) {
+        (&self.entity, &mut self.state)
+    }
+}
+
+impl StoredState {
+    /// Returns the state of an entity that was just read.
+    fn read(row: &RowRef<'_>, unknown: Unknown) -> Self {
+        Self { etag: row.etag.clone(), timestamp: row.timestamp, loaded: None, unknown, made: false }
+    }
+
+    /// Returns the version of the row.
+    pub fn etag(&self) -> &ETag {
+        &self.etag
+    }
+
+    /// Records a new version of the stored row; the changes are still to be written.
+    pub fn set_etag(&mut self, etag: &ETag) {
+        self.etag = etag.clone();
+    }
+
+    /// Records that the entity was written in its present state, with these properties that the struct does not know.
+    pub fn written(&mut self, etag: ETag, unknown: Unknown) {
+        if let Some(timestamp) = etag.timestamp() {
+            self.timestamp = timestamp;
+        }
+        self.etag = etag;
+        self.loaded = None;
+        self.unknown = unknown;
+        self.made = false;
+    }
+
+    /// Saves the rows of an entity that is about to change.
+    fn save(&mut self, entity: &dyn WriteEntity) {
+        if self.loaded.is_none() {
+            self.loaded = Some(Box::new(loaded_rows(entity)));
+        }
+    }
+
+    /// Returns the primary key that the entity was loaded with.
+    pub fn loaded_key(&self, entity: &dyn WriteEntity) -> Result<RowKeys, Box<KeyError>> {
+        match self.loaded.as_deref() {
+            Some(Ok(rows)) => Ok(rows.first().map(|row| row.keys.clone()).unwrap_or_default()),
+            Some(Err(error)) => Err(error.clone()),
+            None => keys(entity),
+        }
+    }
+
+    /// Returns the entity as it was loaded, for an update; `None` if only the table knows it.
+    pub fn loaded(&self, entity: &dyn WriteEntity) -> Result<Option<Loaded>, Box<KeyError>> {
+        if self.made {
+            return Ok(None);
+        }
+        let rows = match self.loaded.as_deref() {
+            _ if entity.info().layouts.len() == 1 => Vec::new(),
+            Some(loaded) => loaded.clone()?,
+            None => loaded_rows(entity)?,
+        };
+        Ok(Some(Loaded { rows, unknown: self.unknown.clone() }))
+    }
+
+    /// Returns the entity as it was loaded, for a deletion, which needs its index rows alone; `None` if only the table
+    /// knows them.
+    pub fn loaded_for_deletion(&self, entity: &dyn WriteEntity) -> Result<Option<Loaded>, Box<KeyError>> {
+        if entity.info().layouts.len() == 1 { Ok(Some(Loaded::default())) } else { self.loaded(entity) }
+    }
+}
+
+impl<T> Deref for Stored<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.entity
+    }
+}
+
+impl<T: TableEntity> DerefMut for Stored<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.state.save(&self.entity);
+        &mut self.entity
+    }
+}
+
+/// Equal if the entities and their versions are equal.
+impl<T: PartialEq> PartialEq for Stored<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.entity == other.entity && self.state.etag == other.state.etag
+    }
+}
+
+impl<T: PartialEq> PartialEq<T> for Stored<T> {
+    fn eq(&self, other: &T) -> bool {
+        self.entity == *other
+    }
+}
+
+/// Serializes the entity alone.
+impl<T: serde::Serialize> serde::Serialize for Stored<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.entity.serialize(serializer)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Stored<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stored").field("entity", &self.entity).field("etag", &self.state.etag).finish_non_exhaustive()
+    }
+}
+
+/// Reads an entity from its row in `table`. Returns an error if any part of the row is damaged.
+pub fn read<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<Stored<E>> {
+    StoredRow::new(table, &row)
+        .read_with(|entity, unknown, _| Stored { entity, state: StoredState::read(&row, unknown) })
+}
+
+/// Reads an entity from its row in `table`, and returns the result of `give` for it; `None` if its insert is not
+/// committed.
+///
+/// A row that has only properties of the struct is not pending, so most rows are searched for no further property.
+#[inline]
+pub fn read_committed<E: TableEntity, T>(
+    table: &str,
+    row: &RowRef<'_>,
+    give: impl FnOnce(Stored<E>) -> T,
+) -> Result<Option<T>> {
+    let give_committed = |entity, unknown, is_pending: bool| {
+        (!is_pending).then(|| give(Stored { entity, state: StoredState::read(row, unknown) }))
+    };
+    match StoredRow::new(table, row).read_with(give_committed) {
+        Ok(given) => Ok(given),
+        Err(error) => match unless_pending(table, row, error) {
+            None => Ok(None),
+            Some(error) => Err(error),
+        },
+    }
+}
+
+/// Returns the error of a row; `None` if readers skip the row.
+#[cold]
+fn unless_pending(table: &str, row: &RowRef<'_>, error: Error) -> Option<Error> {
+    match is_pending(table, *row) {
+        Ok(true) => None,
+        Ok(false) => Some(error),
+        Err(damaged) => Some(damaged),
+    }
+}
+
+/// Reads a copy of an entity from its row in an index, with the entity's keys.
+pub fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<(RowKeys, E)> {
+    let keys = E::INFO.owner(layout, row)?;
+    let entity: E =
+        StoredRow::of_copy(E::INFO, &RowRef { partition_key: &keys.partition_key, row_key: &keys.row_key, ..row })
+            .read()?
+            .entity;
+    check_keys(&entity, layout, E::INFO.layouts[layout].table, &row, true)?;
+    Ok((keys, entity))
+}
+
+/// Checks whether the property of a row is one of an entity's own, or describes the last write of the row.
+///
+/// A write id proves who wrote a row last, so no other write keeps it. The kind of an entity without one belongs to
+/// another program.
+pub fn is_known(info: &EntityInfo, name: &str) -> bool {
+    match name {
+        WRITE_ID | PENDING => true,
+        KIND if info.kind.is_some() => true,
+        VERSION if info.version > 1 => true,
+        name => has_property(info.properties, name),
+    }
+}
+
+/// Returns the two keys of the entity to which a row of an index belongs.
+pub fn owner<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<RowKeys> {
+    E::INFO.owner(layout, row)
+}
+
+/// Checks whether the row in `table` is an entity of this kind.
+pub fn is_kind(table: &str, row: RowRef<'_>, kind: &str) -> Result<bool> {
+    let mut properties = row.properties;
+    let found = properties.seek(KIND).map_err(|damage| damaged(table, row, damage))?;
+    Ok(found == Some(ValueRef::String(kind)))
+}
+
+/// Checks whether the row in `table` is an entity whose insert is not committed yet.
+pub fn is_pending(table: &str, row: RowRef<'_>) -> Result<bool> {
+    let mut properties = row.properties;
+    let found = properties.seek(PENDING).map_err(|damage| damaged(table, row, damage))?;
+    Ok(found.is_some())
+}

@@ -1,0 +1,386 @@
+//! Versions of an entity: rows that an older struct wrote are read as that struct and converted.
+//!
+//! A row carries its version in the property [`VERSION`]; a row without it has version 1. The property is written first,
+//! so that a reader finds it at once.
+
+use std::{cmp::Ordering, fmt::Display};
+
+use table_store::{
+    Error, Properties, PropertiesRef, Result, RowRef, ValueRef,
+    error::{KeyError, PropertyError, UnknownPropertiesError, VersionError, VersionProblem},
+    unstable::RowKeys,
+};
+
+use super::{EntityInfo, KIND, PENDING, Unknown, WRITE_ID, WriteEntity, is_known, loaded_rows};
+use crate::model::{
+    codec::{RowReader, damaged},
+    entity::{TableEntity, check_keys},
+    layout::{LayoutInfo, has_property, same_kind, same_primary_key, same_separator, same_table},
+};
+
+/// Property that holds the version of an entity, unless that is 1.
+pub const VERSION: &str = "EntityVersion";
+
+/// An entity of which every row that the program reads has the version of the struct: without
+/// `#[table(version = …, from = …)]`.
+#[diagnostic::on_unimplemented(
+    message = "rows of `{Self}` may have an older version, which the store cannot filter, project or patch",
+    label = "has `from`, so some rows may be those of an older struct",
+    note = "read the entities, which converts them; then filter the stream, or change each with `update`",
+    note = "after every row was read and updated once, remove `from`"
+)]
+pub trait OneVersion {}
+
+/// An entity that is made from rows of an older version, which are read as `O`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be made from `{O}`",
+    label = "rows of an older version are read as `{O}` and converted",
+    note = "implement `From<{O}>` for `{Self}`, or `TryFrom<{O}>` with an error that is `Display`"
+)]
+pub trait FromOlder<O>: Sized {
+    #[doc(hidden)]
+    fn from_older(older: O) -> Result<Self, String>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<O, E: TryFrom<O, Error: Display>> FromOlder<O> for E {
+    fn from_older(older: O) -> Result<Self, String> {
+        E::try_from(older).map_err(|error| error.to_string())
+    }
+}
+
+/// A row that is read as an entity.
+#[derive(Clone, Copy)]
+pub struct StoredRow<'a> {
+    table: &'a str,
+    row: &'a RowRef<'a>,
+    /// `true` for a copy of an entity in an index, whose row also has the properties of a pointer.
+    is_copy: bool,
+}
+
+/// An entity that was read from its row, and the properties that its struct does not know.
+pub struct ReadEntity<E> {
+    pub(crate) entity: E,
+    pub(crate) unknown: Unknown,
+    /// `true` if the row's insert is not committed. It is always `false` for a copy.
+    pub(crate) is_pending: bool,
+}
+
+impl<'a> StoredRow<'a> {
+    /// Returns the row of an entity in `table`.
+    #[inline]
+    pub(crate) const fn new(table: &'a str, row: &'a RowRef<'a>) -> Self {
+        Self { table, row, is_copy: false }
+    }
+
+    /// Returns the row of a copy of an entity, with the entity's keys.
+    pub(crate) fn of_copy(info: &EntityInfo, row: &'a RowRef<'a>) -> Self {
+        Self { table: info.layouts[0].table, row, is_copy: true }
+    }
+
+    /// Reads the entity, of any version that the program knows.
+    pub(crate) fn read<E: TableEntity>(self) -> Result<ReadEntity<E>> {
+        self.read_with(|entity, unknown, is_pending| ReadEntity { entity, unknown, is_pending })
+    }
+
+    /// Calls `give` with the parts of a [`ReadEntity`]. An entity is large, and a call moves it fewer times than a result
+    /// that its callers take apart.
+    ///
+    /// Only this function is compiled for each entity. What most rows do not need is in functions that are not.
+    #[inline]
+    pub(crate) fn read_with<E: TableEntity, T>(self, give: impl FnOnce(E, Unknown, bool) -> T) -> Result<T> {
+        if const { E::INFO.layout.version > 1 }
+            && let Some(older) = self.older(E::INFO)?
+        {
+            let ReadEntity { entity, unknown, is_pending } = E::read_older(self, older)?;
+            return Ok(give(entity, unknown, is_pending));
+        }
+        let mut reader = RowReader::new(self.table, self.row);
+        let entity = match E::read(&mut reader) {
+            Ok(entity) => entity,
+            Err(error) => return Err(self.unreadable(E::INFO, error)),
+        };
+        if const { E::INFO.layout.layouts[0].is_lossy() }
+            && let Err(error) = check_keys(&entity, 0, self.table, self.row, false)
+        {
+            return Err(self.unreadable(E::INFO, error));
+        }
+        if const { E::INFO.layout.version > 1 } {
+            reader.skip(VERSION)?;
+        }
+        if const { E::INFO.layout.kind.is_some() } {
+            reader.skip(KIND)?;
+        }
+        if const { E::INFO.layout.write_id } {
+            reader.skip(WRITE_ID)?;
+        }
+        let (unknown, is_pending) =
+            if reader.is_read_whole() { (None, false) } else { self.rest(E::INFO, &mut reader)? };
+        Ok(give(entity, unknown, is_pending))
+    }
+
+    /// Returns the version of a row that an older struct reads.
+    ///
+    /// # Errors
+    /// The row has a newer version.
+    fn older(self, info: &EntityInfo) -> Result<Option<u32>> {
+        let found = self.version()?;
+        match found.cmp(&info.version) {
+            Ordering::Less => Ok(Some(found)),
+            Ordering::Equal => Ok(None),
+            Ordering::Greater => Err(self.misversioned(info, found, VersionProblem::Newer)),
+        }
+    }
+
+    /// Returns the error of a row that the struct cannot read.
+    #[cold]
+    fn unreadable(self, info: &EntityInfo, error: Error) -> Error {
+        // A newer version may have removed what this one reads.
+        self.is_newer(info, self.row.properties).unwrap_or(error)
+    }
+
+    /// Reads the properties that were not read. Returns those that the struct does not know, and `true` if the row's
+    /// insert is not committed.
+    ///
+    /// # Errors
+    /// The row has a newer version, or properties that the struct denies.
+    fn rest(self, info: &EntityInfo, reader: &mut RowReader<'_>) -> Result<(Unknown, bool)> {
+        if self.is_copy {
+            match self.is_newer(info, reader.unread()) {
+                Some(error) => Err(error),
+                None => reader.finish().map(|()| (None, false)),
+            }
+        } else {
+            self.unknown(info, reader)
+        }
+    }
+
+    /// Returns the properties that the struct does not know, and `true` if the row's insert is not committed.
+    ///
+    /// # Errors
+    /// The row has such properties, and the struct denies them; or the row has a newer version.
+    #[cold]
+    fn unknown(self, info: &EntityInfo, reader: &RowReader<'_>) -> Result<(Unknown, bool)> {
+        let mut is_pending = false;
+        let unknown = reader.unknown(&mut |name| {
+            is_pending |= name == PENDING;
+            is_known(info, name)
+        })?;
+        if let Some(newer) = self.is_newer(info, unknown.as_ref()) {
+            return Err(newer);
+        }
+        if info.deny_unknown && !unknown.is_empty() {
+            let properties = unknown.iter().map(|(name, _)| name.to_owned()).collect();
+            return Err(Box::new(UnknownPropertiesError::new(self.row.id(self.table), properties)).into());
+        }
+        Ok(((!unknown.is_empty()).then(|| Box::new(unknown)), is_pending))
+    }
+
+    /// Returns the error of a newer version if one of these properties holds it, for a struct of version 1. The version
+    /// is then a property like others, which rows without unknown properties do not have.
+    #[cold]
+    fn is_newer(self, info: &EntityInfo, properties: PropertiesRef<'_>) -> Option<Error> {
+        if info.version > 1 || has_property(info.properties, VERSION) {
+            return None;
+        }
+        // Another program may use the name for something else.
+        let found = properties.get(VERSION).and_then(number).filter(|found| *found > 1)?;
+        Some(self.misversioned(info, found, VersionProblem::Newer))
+    }
+
+    /// Checks that the row has the version of the struct.
+    fn check_version(self, info: &EntityInfo) -> Result<()> {
+        if info.version == 1 {
+            return self.is_newer(info, self.row.properties).map_or(Ok(()), Err);
+        }
+        match self.older(info)? {
+            None => Ok(()),
+            Some(found) => Err(self.misversioned(info, found, VersionProblem::Older)),
+        }
+    }
+
+    /// Returns the version of the row.
+    fn version(self) -> Result<u32> {
+        let mut properties = self.row.properties;
+        let value = properties.seek(VERSION).map_err(|damage| damaged(self.table, *self.row, damage))?;
+        let Some(value) = value else { return Ok(1) };
+        number(value).ok_or_else(|| {
+            let (expected, found) = ("Edm.Int32, the version of the entity".to_owned(), value.edm_type().to_owned());
+            let row = self.row.id(self.table);
+            Box::new(PropertyError::new(row, VERSION.to_owned(), expected, found, true)).into()
+        })
+    }
+
+    #[cold]
+    fn misversioned(self, info: &EntityInfo, found: u32, problem: VersionProblem) -> Error {
+        Box::new(VersionError::new(self.row.id(self.table), found, info.version, problem)).into()
+    }
+}
+
+/// Checks that a row, of which a query reads some properties, has the version of the struct.
+///
+/// # Errors
+/// The row has another version.
+pub fn check_version<E: TableEntity>(table: &str, row: &RowRef<'_>) -> Result<()> {
+    StoredRow::new(table, row).check_version(E::INFO)
+}
+
+/// Checks the properties of a row that a query did not read. Returns false if the row's insert is not committed. Reads all
+/// of them, so that damage is found here.
+///
+/// # Errors
+/// The row is damaged. Or it has a newer version, and the struct has version 1; for another struct,
+/// [`check_version`] has compared the version.
+#[inline]
+pub fn check_unread<E: TableEntity>(table: &str, row: &RowRef<'_>, unread: PropertiesRef<'_>) -> Result<bool> {
+    // A struct of another version has compared the version before.
+    let names: &[&str] = if E::INFO.version == 1 { &[PENDING, VERSION] } else { &[PENDING] };
+    let has_any = unread.has_any(names).map_err(|damage| damaged(table, *row, damage))?;
+    if has_any { check_found::<E>(table, row, unread) } else { Ok(true) }
+}
+
+/// Checks properties of which one marks a row that is not committed, or holds the row's version.
+#[cold]
+fn check_found<E: TableEntity>(table: &str, row: &RowRef<'_>, mut unread: PropertiesRef<'_>) -> Result<bool> {
+    if unread.seek(PENDING).map_err(|damage| damaged(table, *row, damage))?.is_some() {
+        return Ok(false);
+    }
+    check_version::<E>(table, row).map(|()| true)
+}
+
+/// Returns the version of a row if it is greater than `known`. A row whose version is no number is not newer.
+pub fn newer_version(table: &str, row: RowRef<'_>, known: u32) -> Result<Option<u32>> {
+    let mut properties = row.properties;
+    let value = properties.seek(VERSION).map_err(|damage| damaged(table, row, damage))?;
+    Ok(value.and_then(number).filter(|found| *found > known))
+}
+
+fn number(value: ValueRef<'_>) -> Option<u32> {
+    match value {
+        ValueRef::Int32(number) => u32::try_from(number).ok(),
+        ValueRef::Int64(number) => u32::try_from(number).ok(),
+        _ => None,
+    }
+    .filter(|number| *number > 0)
+}
+
+/// Returns the value of the property for this version; `None` if rows of the version do not have the property.
+pub fn version_value(version: u32) -> Option<ValueRef<'static>> {
+    // The derive allows no greater version.
+    (version > 1).then(|| ValueRef::Int32(version.try_into().unwrap_or(i32::MAX)))
+}
+
+/// Returns the error of a row of an older version, for an entity that reads only its own.
+#[cold]
+pub(super) fn refuse_older<E: TableEntity>(row: StoredRow<'_>, found: u32) -> Result<ReadEntity<E>> {
+    Err(row.misversioned(E::INFO, found, VersionProblem::Older))
+}
+
+/// Reads a row of an older version as `O`, and converts the entity.
+///
+/// # Errors
+/// No struct reads this version; the row does not fit its struct; the conversion fails, or changes a key.
+pub fn read_older<E: TableEntity + FromOlder<O>, O: TableEntity>(
+    row: StoredRow<'_>,
+    found: u32,
+) -> Result<ReadEntity<E>> {
+    const {
+        // The derive reports it for a struct that is not generic, with the names of both.
+        assert!(
+            matches!(version_misfit::<E, O>(), VersionMisfit::No),
+            "the struct of `from` must have a lower version, and the same kind, table and primary key"
+        );
+    }
+    if found > O::INFO.version {
+        return refuse_older(row, found);
+    }
+    let ReadEntity { entity: older, unknown, is_pending } = row.read::<O>()?;
+    let was = shared_rows(&older, E::INFO.layouts)?;
+    let entity = match E::from_older(older) {
+        Ok(entity) => entity,
+        Err(reason) => return Err(row.misversioned(E::INFO, found, VersionProblem::Failed(reason))),
+    };
+    row.check_converted(&entity, found, O::INFO.layouts, &was)?;
+    let unknown = unknown.and_then(|unknown| without_known(E::INFO, &unknown));
+    Ok(ReadEntity { entity, unknown, is_pending })
+}
+
+impl StoredRow<'_> {
+    /// Checks that a conversion has left the rows of the entity as they were written by the older struct.
+    fn check_converted(
+        self,
+        entity: &dyn WriteEntity,
+        found: u32,
+        older: &[LayoutInfo],
+        was: &[SharedRows],
+    ) -> Result<()> {
+        let now = shared_rows(entity, older)?;
+        for (layout, rows) in &now {
+            if was.iter().any(|(other, was)| other == layout && was != rows) {
+                return Err(self.misversioned(entity.info(), found, VersionProblem::KeyChanged(layout)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the properties that the struct does not know either.
+#[cold]
+fn without_known(info: &EntityInfo, unknown: &Properties) -> Unknown {
+    let mut rest = Properties::default();
+    for (name, value) in unknown.iter().filter(|(name, _)| !is_known(info, name)) {
+        rest.push(name, value);
+    }
+    (!rest.is_empty()).then(|| Box::new(rest))
+}
+
+/// Name of a layout with the keys of an entity's rows in it and the properties that the rows include.
+type SharedRows = (&'static str, Vec<(RowKeys, Properties)>);
+
+/// Returns the rows of an entity in the layouts that another struct has too.
+fn shared_rows(entity: &dyn WriteEntity, others: &[LayoutInfo]) -> Result<Vec<SharedRows>, Box<KeyError>> {
+    let rows = loaded_rows(entity)?;
+    let layouts = entity.info().layouts.iter().enumerate();
+    let shared = layouts.filter(|(_, layout)| others.iter().any(|other| other.name == layout.name));
+    let shared = shared.map(|(at, layout)| {
+        let of_layout = rows.iter().filter(|row| row.layout == at);
+        (layout.name, of_layout.map(|row| (row.keys.clone(), row.included.clone().unwrap_or_default())).collect())
+    });
+    Ok(shared.collect())
+}
+
+/// Reason why rows of one struct cannot be read as older versions of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VersionMisfit {
+    /// No reason: the structs fit.
+    No,
+    /// The struct of `from` does not have a lower version.
+    Version,
+    /// The structs have different kinds.
+    Kind,
+    /// The structs are stored in different tables.
+    Table,
+    /// The structs have different primary keys.
+    Key,
+    /// The struct of `from` has a property of the name in which the version is stored.
+    Property,
+}
+
+/// Returns the reason why rows of `O` cannot be read as older versions of `E`; [`VersionMisfit::No`] if they can.
+pub const fn version_misfit<E: TableEntity, O: TableEntity>() -> VersionMisfit {
+    if O::INFO.layout.version >= E::INFO.layout.version {
+        VersionMisfit::Version
+    } else if !same_kind(E::INFO.layout.kind, O::INFO.layout.kind) {
+        VersionMisfit::Kind
+    } else if !same_table(&E::INFO.layout.layouts[0], &O::INFO.layout.layouts[0]) {
+        VersionMisfit::Table
+    } else if !same_separator(E::INFO.layout.separator, O::INFO.layout.separator)
+        || !same_primary_key(&E::INFO.layout.layouts[0], &O::INFO.layout.layouts[0])
+    {
+        VersionMisfit::Key
+    } else if has_property(O::INFO.layout.properties, VERSION) {
+        VersionMisfit::Property
+    } else {
+        VersionMisfit::No
+    }
+}

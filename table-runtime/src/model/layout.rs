@@ -1,0 +1,31 @@
+//! Layouts: the tables and keys of an entity's rows.
+
+mod apart;
+mod change;
+mod collision;
+mod const_str;
+mod encoding;
+mod group;
+mod info;
+mod lineage;
+mod recorded;
+pub mod segments;
+mod shape;
+mod slice;
+mod time_part;
+
+pub use apart::told_apart;
+pub use change::{Fields, recorded, written};
+pub use collision::KeyPattern;
+pub use encoding::{Encoding, lossy_layouts};
+pub use group::{Collision, Member, Misfit, member_misfit};
+pub use info::{Absent, Example, ReadAbsent};
+pub use info::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope, WhenInfo};
+pub use lineage::{has_property, same_kind, same_primary_key, same_separator, same_table};
+pub use recorded::EntityDescription;
+pub use recorded::{LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart};
+pub use shape::Shape;
+pub use slice::is_table_of;
+pub use slice::{Slice, SliceBy, SliceInfo, SliceUnit};
+pub use table_store::PropertyType;
+pub use time_part::TimePart;

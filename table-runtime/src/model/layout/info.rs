@@ -1,0 +1,412 @@
+//! Descriptions of an entity's layouts, which the derive writes.
+
+use std::{borrow::Cow, fmt};
+
+use table_store::{
+    PropertyType, Result, Value,
+    error::{KeyError, KeyProblem},
+};
+
+use super::{const_str::same, slice::SliceInfo};
+
+/// Location of the rows of one layout of an entity: a table and the parts of the two keys.
+#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+pub struct LayoutInfo {
+    /// Name of the index, or `key` for the primary key.
+    pub name: &'static str,
+    /// The table.
+    pub table: &'static str,
+    /// Text with which every partition key begins; the whole key if there are no parts.
+    pub partition_prefix: &'static str,
+    /// The parts of the partition key.
+    pub partition: &'static [PartInfo],
+    /// Text with which every row key begins; the whole key if there are no parts.
+    pub row_prefix: &'static str,
+    /// The parts of the row key.
+    pub row: &'static [PartInfo],
+    /// Description of the index; `None` for the primary key.
+    pub index: Option<IndexInfo>,
+    /// Rule that computes the table from a time, if there is a table for each year, month or day. The names of these
+    /// tables begin with `table`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<SliceInfo>,
+}
+
+/// Description of an index: the contents of its rows and the way they are maintained.
+#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+pub struct IndexInfo {
+    /// Location of the rows.
+    pub scope: Scope,
+    /// `true` if at most one entity can have a value.
+    pub unique: bool,
+    /// The predicate that decides which entities have a row; `None` if all of them have one.
+    pub when: Option<WhenInfo>,
+    /// Contents of the rows.
+    pub holds: Holds,
+    /// Fields of the primary key that cannot be read from the index's own keys, and the property that holds each.
+    pub pointer: &'static [PropertyInfo],
+    /// Properties of the entity that the rows include.
+    pub included: &'static [PropertyInfo],
+    /// Properties of the entity that the index's own keys hold whole: the part, counted over both keys, and the name.
+    #[serde(skip)]
+    pub values: &'static [(usize, &'static str)],
+}
+
+/// Predicate of an index: an entity has a row only if it returns true.
+#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+pub struct WhenInfo {
+    /// The fields that the predicate takes, in order.
+    pub fields: &'static [&'static str],
+    /// Path of the function as the attribute states it, such as `Post::is_open`. Another path is another predicate; a
+    /// change inside of the function is not recorded.
+    pub path: &'static str,
+}
+
+/// Location of an index's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Scope {
+    /// The entity's own partition: the rows are written in one transaction with the entity.
+    SamePartition,
+    /// Other partitions, of the entity's table or of another table: the rows are written in several steps.
+    CrossPartition,
+}
+
+/// Contents of an index's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Holds {
+    /// A pointer to the entity.
+    Pointer,
+    /// A pointer to the entity, and some of its properties.
+    Include,
+    /// Every property of the entity.
+    Copy,
+    /// Pointers to all entities that have one value.
+    List,
+}
+
+/// Checks whether the parts may be written as an empty text: there are none, or a single text, which no delimiter
+/// follows.
+pub const fn may_be_empty(parts: &[PartInfo]) -> bool {
+    match parts {
+        [] => true,
+        [only] => same(only.kind, "text"),
+        _ => false,
+    }
+}
+
+impl PartInfo {
+    /// Returns the delimiter between this part and the next: the key's separator if it has one, otherwise the delimiter
+    /// of the part's type.
+    pub(crate) fn delimiter(&self, separator: Option<char>) -> char {
+        delimiter(separator, self.self_delimiting)
+    }
+}
+
+/// Returns the delimiter after a part of a key: the key's separator if it has one, otherwise that of the part's type.
+pub fn delimiter(separator: Option<char>, is_self_delimiting: bool) -> char {
+    separator.unwrap_or(if is_self_delimiting { '_' } else { ' ' })
+}
+
+impl LayoutInfo {
+    /// Returns the error of a key part of this layout.
+    #[cold]
+    #[allow(clippy::unnecessary_box_returns, reason = "errors are boxed, so that results are small")]
+    pub(crate) fn key_error(&self, field: &'static str, problem: KeyProblem) -> Box<KeyError> {
+        Box::new(KeyError::new(self.table.to_owned(), None, self.name, field, problem))
+    }
+
+    /// Returns the table of the row with these keys.
+    pub(crate) fn table_of(&self, partition_key: &str, row_key: &str) -> Result<Cow<'static, str>> {
+        match &self.slice {
+            None => Ok(self.table.into()),
+            Some(slice) => self.slice_of(slice, partition_key, row_key).map(Cow::Owned),
+        }
+    }
+
+    /// Checks whether the layout is that of an index with its rows in the entity's own partition.
+    pub(crate) const fn is_same_partition(&self) -> bool {
+        matches!(&self.index, Some(index) if matches!(index.scope, Scope::SamePartition))
+    }
+
+    /// Checks whether the layout is that of an index whose rows are copies of the entity.
+    pub(crate) const fn is_copy(&self) -> bool {
+        matches!(&self.index, Some(index) if matches!(index.holds, Holds::Copy))
+    }
+
+    /// Checks whether the layout is that of an index whose rows are written in separate steps before the entity is
+    /// committed.
+    pub(crate) const fn is_before_commit(&self) -> bool {
+        matches!(&self.index, Some(index) if matches!(index.scope, Scope::CrossPartition)) && self.is_lookup()
+    }
+
+    /// Checks whether the layout is that of an index whose rows point to entities, which are read after them.
+    pub(crate) const fn is_lookup(&self) -> bool {
+        matches!(&self.index, Some(index) if !matches!(index.holds, Holds::Copy))
+    }
+}
+
+/// A part of a key: a field and its encoding.
+#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+pub struct PartInfo {
+    /// The field.
+    pub field: &'static str,
+    /// Kind of the field, which decides its possible encodings: the type of an integer, or else `text`, `character`,
+    /// `name`, `guid`, `time`, `date` or `bool`.
+    pub kind: &'static str,
+    /// Encoding as the attribute states it, such as `first = 1, uppercase`; `plain` if the attribute states none.
+    pub encoding: &'static str,
+    /// `true` if the encoding never contains `_`, which therefore delimits the part. A text is delimited by a space.
+    pub self_delimiting: bool,
+    /// The writer of an example.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub example: Example,
+}
+
+/// The function that writes an example of a key part, with the delimiter after it unless it is the last part of its key.
+#[derive(Clone, Copy)]
+#[doc(hidden)]
+pub struct Example(fn(last: bool) -> String);
+
+impl Example {
+    pub const fn new(write: fn(last: bool) -> String) -> Self {
+        Self(write)
+    }
+}
+
+/// Layouts are compared by what they store.
+impl PartialEq for Example {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Example {}
+
+impl fmt::Debug for Example {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0(true))
+    }
+}
+
+/// A stored property.
+#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+pub struct PropertyInfo {
+    /// The field.
+    pub field: &'static str,
+    /// The property's name.
+    pub name: &'static str,
+    /// The property's type, in [`Layout::properties`]; `None` for the properties of an index's rows, which have the
+    /// types of the entity's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edm: Option<PropertyType>,
+    /// `true` if the property holds the value in the form of the type itself, not as JSON or as its text.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub is_native: bool,
+    /// What the field is in a row without the property.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub absent: Absent,
+}
+
+impl PropertyInfo {
+    /// Returns the description of a property of an index's rows.
+    #[doc(hidden)]
+    pub const fn of_index(field: &'static str, name: &'static str) -> Self {
+        Self { field, name, edm: None, is_native: false, absent: Absent(|| ReadAbsent::Refused) }
+    }
+}
+
+/// The function that returns what a field is in a row without its property.
+#[derive(Clone, Copy)]
+#[doc(hidden)]
+pub struct Absent(fn() -> ReadAbsent);
+
+/// What a field is in a row without its property.
+#[derive(Debug)]
+pub enum ReadAbsent {
+    /// Such a row cannot be read.
+    Refused,
+    /// The field is then written without a property.
+    Nothing,
+    /// The field is then written as this value.
+    Value(Value),
+}
+
+impl Absent {
+    pub const fn new(read: fn() -> ReadAbsent) -> Self {
+        Self(read)
+    }
+
+    /// Checks whether a row without the property cannot be read.
+    pub fn is_refused(self) -> bool {
+        matches!((self.0)(), ReadAbsent::Refused)
+    }
+
+    /// Returns the value as which a row without the property is read, and then written; `None` if there is none.
+    pub fn value(self) -> Option<Value> {
+        if let ReadAbsent::Value(value) = (self.0)() { Some(value) } else { None }
+    }
+}
+
+/// Layouts are compared by what they store.
+impl PartialEq for Absent {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Absent {}
+
+impl fmt::Debug for Absent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0().fmt(f)
+    }
+}
+
+/// Description of how an entity is stored: its layouts and its properties. It implements `Serialize`, and `Display` for a
+/// readable summary: the table, the keys and an example of them for each layout, and for an index its scope, its content,
+/// and whether it is unique. The examples have the same value in every field of a type: `Ada`, 7, 2010-05-28.
+///
+/// ```
+/// use table_runtime::TableEntity;
+///
+/// #[derive(TableEntity)]
+/// #[table(name = "Articles")]
+/// struct Article {
+///     #[partition_key(first = 1, uppercase)]
+///     #[row_key(uppercase)]
+///     title: String,
+/// }
+/// assert_eq!(
+///     Article::layout().to_string(),
+///     "\
+/// Articles
+///   key: PartitionKey {title: first = 1, uppercase} RowKey {title: uppercase}
+///     such as PartitionKey='A' RowKey='ADA'
+///   properties: Title
+/// "
+/// );
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Layout {
+    /// Name under which `create` records the entity: the value of the property `EntityType`, or if there is no such
+    /// property, the name that `#[table(entity = "…")]` sets, or else the struct's name.
+    pub entity: &'static str,
+    /// The primary key, followed by every index.
+    pub layouts: &'static [LayoutInfo],
+    /// The stored properties, in the order of the struct.
+    pub properties: &'static [PropertyInfo],
+    /// Value of the property `EntityType`, if there is one.
+    pub kind: Option<&'static str>,
+    /// `true` if there is a property `WriteId`.
+    pub write_id: bool,
+    /// Version of the rows that are written, in the property `EntityVersion` unless it is 1.
+    #[serde(skip_serializing_if = "is_first")]
+    pub version: u32,
+    /// The only delimiter of every key, for data that other programs wrote.
+    pub separator: Option<char>,
+}
+
+impl Layout {
+    /// Returns the description of an entity without layouts.
+    pub(crate) const fn empty(entity: &'static str) -> Self {
+        Self { entity, layouts: &[], properties: &[], kind: None, write_id: false, version: 1, separator: None }
+    }
+}
+
+/// Checks whether the version is that of an entity without `#[table(version = …)]`.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+const fn is_first(version: &u32) -> bool {
+    *version == 1
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for layout in self.layouts {
+            if layout.name == "key" {
+                f.write_str(layout.table)?;
+                if let Some(SliceInfo { field, unit, .. }) = &layout.slice {
+                    write!(f, ", a table for each {unit} of {field}")?;
+                }
+                writeln!(f)?;
+            }
+            writeln!(
+                f,
+                "  {}: PartitionKey {}{} RowKey {}{}",
+                layout.name,
+                layout.partition_prefix,
+                JoinedParts(layout.partition, self.separator),
+                layout.row_prefix,
+                JoinedParts(layout.row, self.separator),
+            )?;
+            if let Some(index) = &layout.index {
+                writeln!(f, "    {}", IndexSummary(layout, index))?;
+            }
+            writeln!(
+                f,
+                "    such as PartitionKey='{}{}' RowKey='{}{}'",
+                layout.partition_prefix,
+                example(layout.partition),
+                layout.row_prefix,
+                example(layout.row),
+            )?;
+        }
+        let own = self.kind.map(|_| "EntityType").into_iter().chain(self.write_id.then_some("WriteId"));
+        let own = own.chain((!is_first(&self.version)).then_some("EntityVersion"));
+        let names: Vec<_> = self.properties.iter().map(|property| property.name).chain(own).collect();
+        writeln!(f, "  properties: {}", names.join(", "))
+    }
+}
+
+/// Returns an example of the parts of a key.
+fn example(parts: &[PartInfo]) -> String {
+    parts.iter().enumerate().map(|(at, part)| part.example.0(at + 1 == parts.len())).collect()
+}
+
+/// An index in one line: where its rows are, and what they hold.
+struct IndexSummary<'a>(&'a LayoutInfo, &'a IndexInfo);
+
+impl fmt::Display for IndexSummary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(layout, IndexInfo { scope, unique, when, holds, included, .. }) = self;
+        f.write_str(if *unique { "unique, " } else { "" })?;
+        match scope {
+            Scope::SamePartition => f.write_str("in the entity's partition")?,
+            Scope::CrossPartition => write!(f, "in other partitions, of {}", layout.table)?,
+        }
+        match holds {
+            Holds::Pointer => f.write_str(": pointers")?,
+            Holds::Include => {
+                let names: Vec<_> = included.iter().map(|property| property.name).collect();
+                write!(f, ": pointers, with {}", names.join(", "))?;
+            }
+            Holds::Copy => f.write_str(": copies")?,
+            Holds::List => f.write_str(": lists of pointers")?,
+        }
+        match when {
+            Some(WhenInfo { fields, path }) => write!(f, ", when {path}({})", fields.join(", ")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Parts of a key, with the separator between them. Without a separator, `Display` writes a space.
+struct JoinedParts(&'static [PartInfo], Option<char>);
+
+impl fmt::Display for JoinedParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().enumerate().try_for_each(|(at, part)| {
+            match self.1 {
+                _ if at == 0 => {}
+                Some(separator) => write!(f, "{separator}")?,
+                None => f.write_str(" ")?,
+            }
+            match part.encoding {
+                "plain" => write!(f, "{{{}}}", part.field),
+                encoding => write!(f, "{{{}: {encoding}}}", part.field),
+            }
+        })
+    }
+}

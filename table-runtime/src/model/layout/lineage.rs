@@ -1,0 +1,85 @@
+//! Rules for two structs that read the same rows: an entity and its older version.
+
+use super::{
+    const_str::same,
+    info::{LayoutInfo, PartInfo, PropertyInfo},
+};
+
+/// Checks whether the rows of both have the same kind.
+pub const fn same_kind(one: Option<&str>, other: Option<&str>) -> bool {
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => same(one, other),
+        _ => false,
+    }
+}
+
+/// Checks whether both have the same delimiter for all keys, or none.
+pub const fn same_separator(one: Option<char>, other: Option<char>) -> bool {
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => one == other,
+        _ => false,
+    }
+}
+
+/// Checks whether the rows of both are stored in the same table, or in the same slices.
+pub const fn same_table(one: &LayoutInfo, other: &LayoutInfo) -> bool {
+    let is_same_slice = match (&one.slice, &other.slice) {
+        (None, None) => true,
+        // The fields may have other names, but not other places in the key.
+        (Some(by), Some(other_by)) => {
+            by.unit as u8 == other_by.unit as u8 && part_of(one, by.field) == part_of(other, other_by.field)
+        }
+        _ => false,
+    };
+    same(one.table, other.table) && is_same_slice
+}
+
+/// Checks whether the keys of both are built in the same way. The names of the fields may differ.
+pub const fn same_primary_key(one: &LayoutInfo, other: &LayoutInfo) -> bool {
+    same(one.partition_prefix, other.partition_prefix)
+        && same(one.row_prefix, other.row_prefix)
+        && same_parts(one.partition, other.partition)
+        && same_parts(one.row, other.row)
+}
+
+const fn same_parts(one: &[PartInfo], other: &[PartInfo]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < one.len() {
+        let (one, other) = (&one[at], &other[at]);
+        if !same(one.kind, other.kind) || !same(one.encoding, other.encoding) {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+/// Returns the position of a field's first part, counted over both keys.
+const fn part_of(layout: &LayoutInfo, field: &str) -> usize {
+    let (partition, mut at) = (layout.partition.len(), 0);
+    while at < partition + layout.row.len() {
+        let part = if at < partition { &layout.partition[at] } else { &layout.row[at - partition] };
+        if same(part.field, field) {
+            return at;
+        }
+        at += 1;
+    }
+    at
+}
+
+/// Checks whether one of the properties has the name.
+pub const fn has_property(properties: &[PropertyInfo], name: &str) -> bool {
+    let mut at = 0;
+    while at < properties.len() {
+        if same(properties[at].name, name) {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}

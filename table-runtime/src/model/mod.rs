@@ -1,0 +1,12 @@
+//! Entities without a store: how a struct is written as keys and properties, and read from them.
+
+pub mod codec;
+pub mod column;
+pub mod cost;
+pub mod entity;
+mod foreign;
+pub mod hints;
+pub mod key;
+pub mod layout;
+pub mod property;
+pub mod row_hash;

@@ -1,0 +1,629 @@
+//! Properties: the fields that are stored in a row in addition to its keys.
+
+mod json;
+
+use std::{borrow::Cow, fmt::Display, marker::PhantomData, str::FromStr};
+
+use serde::{Serialize, de::DeserializeOwned};
+use table_store::{
+    Guid, Properties, PropertyType, Ticks, Value, ValueRef,
+    unstable::{After, one_of},
+};
+
+use crate::model::{
+    codec::{PropertyWriter, RowReader},
+    key::KeyReader,
+    layout::{Absent, PropertyInfo, ReadAbsent},
+};
+pub use table_store::error::PropertyProblem;
+
+/// A type that can be stored as a property of one of the service's types.
+///
+/// Derive it on a newtype of such a type, or on an enum of unit variants, which is stored as the name of its variant.
+///
+/// | field | property |
+/// |---|---|
+/// | `bool` | `Edm.Boolean` |
+/// | `i8`, `i16`, `i32`, `u8`, `u16` | `Edm.Int32` |
+/// | `u32`, `i64` | `Edm.Int64` |
+/// | `f32`, `f64` | `Edm.Double`, NaN and infinities included |
+/// | `String`, `Box<str>`, `Arc<str>`, `Cow<'static, str>` | `Edm.String` |
+/// | `Vec<u8>` | `Edm.Binary` |
+/// | [`Guid`], `uuid::Uuid` | `Edm.Guid` |
+/// | `SystemTime`, `time::OffsetDateTime`, `chrono::DateTime<Utc>`, `jiff::Timestamp` | `Edm.DateTime`, to the tick; a leap second of `chrono` is the last tick before it |
+/// | `Option` of these, not of an `Option` | the same, or no property |
+///
+/// A number is also read from a property of another numeric type if that property holds it exactly, because other
+/// programs may choose another type.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a property",
+    label = "the service has no property type for this",
+    note = "times are `SystemTime`, `time::OffsetDateTime`, `chrono::DateTime<Utc>` and `jiff::Timestamp`, ids are \
+            `uuid::Uuid`: each of these crates needs the feature of `table-runtime` with its name, such as \
+            `features = [\"time\"]`",
+    note = "a date without a time: a part of a key, a text, or a number of days",
+    note = "a newtype or a unit enum: `#[derive(Property)]` on it",
+    note = "a collection or a struct: `#[property(json)]` on the field, which stores it through serde",
+    note = "a type with `Display` and `FromStr`: `#[property(text)]` on the field",
+    note = "a duration: an integer, such as milliseconds; `Rc`, `Arc` and `Box`: the type inside"
+)]
+pub trait Property: Sized {
+    /// Type in which filters and patches take a newtype `T` of this type.
+    type Pass<'a, T: 'a>;
+    /// Type of an argument of filters and patches: text and bytes are borrowed, all other values are passed by value.
+    type Arg<'a>;
+    /// Presence of the property in rows: [`Always`] or, for an `Option`, [`Maybe`].
+    type Presence;
+    /// Comparisons that a filter may make: [`ByOrder`] or [`ByEquality`].
+    type Order;
+
+    /// Type of the property, which layouts record. An `Option` has the type of its value.
+    const TYPE: PropertyType;
+
+    /// Returns the property's type, and its range if it has one, for error messages.
+    fn expected() -> Cow<'static, str> {
+        Self::TYPE.to_string().into()
+    }
+
+    /// Returns the property's value, or `None` if no property is stored.
+    ///
+    /// # Errors
+    /// Returns an error if the service cannot store the value.
+    fn to_value(&self) -> Result<Option<ValueRef<'_>>, PropertyProblem>;
+
+    /// Converts a property to the field's value. `value` is `None` if the row has no such property.
+    ///
+    /// # Errors
+    /// Returns an error if the property is missing, has another type or is out of range.
+    fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem>;
+
+    /// Returns the value of an argument of a filter or a patch.
+    ///
+    /// # Errors
+    /// Returns an error in the same cases as [`to_value`](Self::to_value).
+    fn arg_value(arg: Self::Arg<'_>) -> Result<Option<Value>, PropertyProblem>;
+}
+
+/// Marker: every row has the property.
+pub enum Always {}
+/// Marker: a row may have no such property.
+pub enum Maybe {}
+/// Marker: filters compare the property by order and by equality.
+pub enum ByOrder {}
+/// Marker: filters compare the property by equality.
+pub enum ByEquality {}
+/// Marker: filters cannot compare the property.
+pub enum Opaque {}
+
+/// Returns the problem of a property that does not fit a field of the type `T`.
+#[cold]
+pub(crate) fn misfit<T: Property>(value: Option<ValueRef<'_>>) -> PropertyProblem {
+    PropertyProblem { expected: T::expected(), found: found(value) }
+}
+
+/// Describes a property for error messages: a number or a time with its type, any other value by its type alone.
+fn found(value: Option<ValueRef<'_>>) -> String {
+    match value {
+        None => "nothing".to_owned(),
+        Some(ValueRef::Int32(value)) => format!("Edm.Int32 {value}"),
+        Some(ValueRef::Int64(value)) => format!("Edm.Int64 {value}"),
+        Some(ValueRef::Double(value)) => format!("Edm.Double {value}"),
+        Some(ValueRef::DateTime(value)) => format!("Edm.DateTime {value}"),
+        Some(ValueRef::Unreadable(found)) => found.to_owned(),
+        Some(value) => value.edm_type().to_owned(),
+    }
+}
+
+/// Function that reads a column from a row.
+pub enum Load<T> {
+    /// The function that reads the property of a name.
+    Property(fn(&'static str, &mut RowReader<'_>) -> table_store::Result<T>),
+    /// The part of the primary key, counted over both keys, and the function that reads it.
+    Key(usize, ReadPart<T>),
+}
+
+impl<T> Clone for Load<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Load<T> {}
+
+/// Function that reads a field from the next part of a key, which may be the last one.
+pub type ReadPart<T> = fn(&mut KeyReader<'_>, bool) -> table_store::Result<T>;
+
+/// A way to store a field of the type `T`: as the type itself defines, as text or as JSON.
+#[diagnostic::on_unimplemented(
+    message = "`{T}` cannot be stored this way",
+    note = "`#[property(text)]` needs `Display` and `FromStr`, `#[property(json)]` serde's `Serialize` and \
+            `DeserializeOwned`, `#[property(default)]` also `Default`"
+)]
+pub trait Store<T>: Sized {
+    /// Type of an argument of filters and patches.
+    type Arg<'a>;
+    /// Comparisons that a filter may make: [`ByOrder`], [`ByEquality`] or [`Opaque`].
+    type Order;
+
+    /// Type of the property, which layouts record.
+    const TYPE: PropertyType;
+
+    #[doc(hidden)]
+    const LOAD: Load<T> = Load::Property(Self::load);
+
+    /// Description of a property without its names.
+    #[doc(hidden)]
+    const INFO: PropertyInfo = PropertyInfo {
+        field: "",
+        name: "",
+        edm: Some(Self::TYPE),
+        is_native: false,
+        absent: Absent::new(absent::<T, Self>),
+    };
+
+    #[doc(hidden)]
+    #[inline]
+    fn store(value: &T, name: &'static str, properties: &mut PropertyWriter<'_>) -> table_store::Result<()> {
+        properties.write(name, |properties| Self::write(value, name, properties))
+    }
+
+    #[doc(hidden)]
+    #[inline]
+    fn load(name: &'static str, row: &mut RowReader<'_>) -> table_store::Result<T> {
+        row.property(name, Self::TYPE, |value| Self::read(value))
+    }
+
+    /// Writes the field.
+    ///
+    /// # Errors
+    /// Returns an error if the field cannot be stored in this way.
+    fn write(value: &T, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem>;
+
+    /// Reads the field.
+    ///
+    /// # Errors
+    /// Returns an error if the property does not fit the field.
+    fn read(value: Option<ValueRef<'_>>) -> Result<T, PropertyProblem>;
+
+    /// Returns the value of an argument of a filter or a patch.
+    ///
+    /// # Errors
+    /// Returns an error in the same cases as [`write`](Self::write).
+    fn arg_value(arg: Self::Arg<'_>) -> Result<Option<Value>, PropertyProblem>;
+}
+
+/// Returns what a field is in a row without its property.
+fn absent<T, S: Store<T>>() -> ReadAbsent {
+    let Ok(value) = S::read(None) else { return ReadAbsent::Refused };
+    let mut properties = Properties::default();
+    // A default that cannot be stored is read all the same.
+    let written = S::write(&value, "", &mut properties);
+    let value = written.ok().and_then(|()| properties.get(""));
+    value.map_or(ReadAbsent::Nothing, |value| ReadAbsent::Value(value.to_value()))
+}
+
+/// A field that is a [`Property`] itself.
+pub struct Native;
+/// A field stored as `Edm.String` through `Display` and `FromStr`.
+pub struct Text;
+/// An `Option` of a field that [`Text`] stores.
+pub struct OptionText;
+/// A field stored as `Edm.String` of JSON, through serde.
+///
+/// When a field is written, its JSON is parsed again and compared with the field. A value that does not read back
+/// unchanged is refused: a value that contains NaN or an infinity, a value that is nested more than 127 levels deep,
+/// and `Some(None)` of an `Option<Option<T>>`, which JSON writes as `null`, as it does `None`.
+pub struct Json;
+/// A field that gets its `Default` value if the row has no such property.
+pub struct Defaulted<S>(PhantomData<S>);
+
+impl<T: Property> Store<T> for Native {
+    type Arg<'a> = T::Arg<'a>;
+    type Order = T::Order;
+
+    const TYPE: PropertyType = T::TYPE;
+
+    #[inline]
+    fn write(value: &T, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
+        if let Some(value) = value.to_value()? {
+            properties.push(name, value);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
+    fn read(value: Option<ValueRef<'_>>) -> Result<T, PropertyProblem> {
+        T::from_value(value)
+    }
+
+    fn arg_value(arg: T::Arg<'_>) -> Result<Option<Value>, PropertyProblem> {
+        T::arg_value(arg)
+    }
+}
+
+/// A field that [`Text`] stores.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be stored as text",
+    label = "needs `Display` and `FromStr`, for `{Self}`",
+    note = "`#[property(text)]` writes a field through `Display` and reads it through `FromStr`, whose error has to be \
+            `Display` too: implement them for `{Self}`, or put `#[property(json)]` on the field to store it through serde"
+)]
+pub trait AsText: Display + FromStr<Err: Display> {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Display + FromStr<Err: Display>> AsText for T {}
+
+/// A field that [`Json`] stores.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be stored as JSON",
+    label = "needs serde's `Serialize` and `Deserialize`, for `{Self}`",
+    note = "write `#[derive(serde::Serialize, serde::Deserialize)]` on `{Self}`; for a type of another crate, see \
+            whether that one has a feature `serde`"
+)]
+pub trait AsJson: Serialize + DeserializeOwned {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned> AsJson for T {}
+
+impl<T: AsText> Store<T> for Text {
+    type Arg<'a> = T;
+    type Order = ByEquality;
+
+    const TYPE: PropertyType = PropertyType::String;
+
+    fn write(value: &T, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
+        properties.push(name, ValueRef::String(&value.to_string()));
+        Ok(())
+    }
+
+    fn read(value: Option<ValueRef<'_>>) -> Result<T, PropertyProblem> {
+        let expected = || format!("Edm.String of a `{}`", std::any::type_name::<T>()).into();
+        match value {
+            Some(ValueRef::String(text)) => text.parse().map_err(|error: T::Err| PropertyProblem {
+                expected: expected(),
+                found: format!("a text that is none{}", After(": ", &error.to_string())),
+            }),
+            other => Err(PropertyProblem { expected: expected(), found: found(other) }),
+        }
+    }
+
+    fn arg_value(arg: T) -> Result<Option<Value>, PropertyProblem> {
+        Ok(Some(Value::String(arg.to_string())))
+    }
+}
+
+impl<T: AsText> Store<Option<T>> for OptionText {
+    type Arg<'a> = T;
+    type Order = ByEquality;
+
+    const TYPE: PropertyType = PropertyType::String;
+
+    fn write(value: &Option<T>, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
+        value.as_ref().map_or(Ok(()), |value| Text::write(value, name, properties))
+    }
+
+    fn read(value: Option<ValueRef<'_>>) -> Result<Option<T>, PropertyProblem> {
+        value.map(|value| Text::read(Some(value))).transpose()
+    }
+
+    fn arg_value(arg: T) -> Result<Option<Value>, PropertyProblem> {
+        <Text as Store<T>>::arg_value(arg)
+    }
+}
+
+impl<T: Default, S: Store<T>> Store<T> for Defaulted<S> {
+    type Arg<'a> = S::Arg<'a>;
+    type Order = S::Order;
+
+    const TYPE: PropertyType = S::TYPE;
+
+    fn write(value: &T, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
+        S::write(value, name, properties)
+    }
+
+    fn read(value: Option<ValueRef<'_>>) -> Result<T, PropertyProblem> {
+        if value.is_none() { Ok(T::default()) } else { S::read(value) }
+    }
+
+    fn arg_value(arg: S::Arg<'_>) -> Result<Option<Value>, PropertyProblem> {
+        S::arg_value(arg)
+    }
+}
+
+/// A field with `#[property(skip)]`.
+#[diagnostic::on_unimplemented(
+    message = "a field with `#[property(skip)]` is read as its `Default`, which `{Self}` does not have",
+    label = "no `Default`",
+    note = "implement or derive `Default` for `{Self}`, or write `Option<{Self}>`"
+)]
+pub trait SkippedField: Sized {
+    #[doc(hidden)]
+    fn skipped() -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Default> SkippedField for T {
+    #[inline]
+    fn skipped() -> Self {
+        Self::default()
+    }
+}
+
+/// Returns the value of a field that is not stored.
+#[doc(hidden)]
+#[inline]
+pub fn skipped<T: SkippedField>() -> T {
+    T::skipped()
+}
+
+/// Returns the value of a field whose type the derive has refused, in a program that is not built.
+#[doc(hidden)]
+pub fn refused<T>() -> T {
+    unreachable!("the derive has reported the type of the field")
+}
+
+/// The presence of a property that an `Option` may be made of: [`Always`].
+#[diagnostic::on_unimplemented(
+    message = "an `Option` of a type that may be without a value cannot be a property",
+    label = "`Some(None)` and `None` would both be stored as no property",
+    note = "write one `Option`: `Option<T>` in place of `Option<Option<T>>`, and a newtype of an `Option` without another \
+            `Option` around it"
+)]
+pub trait Present {}
+
+#[diagnostic::do_not_recommend]
+impl Present for Always {}
+
+impl<T: Property<Presence: Present>> Property for Option<T> {
+    type Pass<'a, P: 'a> = T::Pass<'a, P>;
+    // An argument is never `None`: a merge cannot remove a property, and no comparison finds a missing one.
+    type Arg<'a> = T::Arg<'a>;
+    type Presence = Maybe;
+    type Order = T::Order;
+
+    const TYPE: PropertyType = T::TYPE;
+
+    fn expected() -> Cow<'static, str> {
+        format!("{} or nothing", T::expected()).into()
+    }
+
+    #[inline]
+    fn to_value(&self) -> Result<Option<ValueRef<'_>>, PropertyProblem> {
+        self.as_ref().map_or(Ok(None), T::to_value)
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
+    fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem> {
+        value.map(|value| T::from_value(Some(value))).transpose()
+    }
+
+    fn arg_value(arg: T::Arg<'_>) -> Result<Option<Value>, PropertyProblem> {
+        T::arg_value(arg)
+    }
+}
+
+/// Reads the name of a unit variant, and returns its position among `names`.
+pub(crate) fn name_from_value(value: Option<ValueRef<'_>>, names: &[&str]) -> Result<usize, PropertyProblem> {
+    let place = match value {
+        Some(ValueRef::String(text)) => names.iter().position(|name| *name == text),
+        _ => None,
+    };
+    place.ok_or_else(|| PropertyProblem {
+        expected: one_of(names).into(),
+        found: match value {
+            Some(ValueRef::String(text)) => format!("`{text}`"),
+            other => found(other),
+        },
+    })
+}
+
+/// Returns the integer that a numeric property holds.
+#[inline]
+fn integer(value: ValueRef<'_>) -> Option<i64> {
+    match value {
+        ValueRef::Int32(value) => Some(value.into()),
+        ValueRef::Int64(value) => Some(value),
+        #[allow(clippy::cast_possible_truncation, reason = "checked")]
+        ValueRef::Double(value) if value.fract() == 0.0 && value.abs() <= EXACT => Some(value as i64),
+        _ => None,
+    }
+}
+
+/// 2^53, up to which a double holds every integer.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Returns the number of a numeric property if a double holds it exactly.
+#[inline]
+fn double(value: ValueRef<'_>) -> Option<f64> {
+    match value {
+        ValueRef::Double(value) => Some(value),
+        ValueRef::Int32(value) => Some(value.into()),
+        #[allow(clippy::cast_precision_loss, reason = "checked")]
+        ValueRef::Int64(value) if value.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS => Some(value as f64),
+        _ => None,
+    }
+}
+
+/// Returns the nearest `f32`, or `None` if the number is out of its range.
+#[inline]
+fn single(value: ValueRef<'_>) -> Option<f32> {
+    let value = double(value)?;
+    #[allow(clippy::cast_possible_truncation, reason = "checked")]
+    let single = value as f32;
+    (single.is_finite() == value.is_finite()).then_some(single)
+}
+
+/// Implements [`Property`] for types that are passed by value, from their comparisons, the type of the property, the
+/// range of their values if it is not that of the property, and the closures that write and read them.
+macro_rules! by_value {
+    ($($type:ty: $order:ty, $property:expr $(, in $range:expr)?, $write:expr, $read:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl Property for $type {
+            type Pass<'a, T: 'a> = T;
+            type Arg<'a> = $type;
+            type Presence = $crate::property::Always;
+            type Order = $order;
+
+            const TYPE: table_store::PropertyType = $property;
+
+            $(fn expected() -> std::borrow::Cow<'static, str> {
+                format!("{} in {}", Self::TYPE, $range).into()
+            })?
+
+            #[inline]
+            fn to_value(&self) -> Result<Option<ValueRef<'_>>, PropertyProblem> {
+                let write: fn($type) -> Result<ValueRef<'static>, PropertyProblem> = $write;
+                write(*self).map(Some)
+            }
+
+            #[inline(always)]
+            #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
+            fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem> {
+                let read: fn(ValueRef<'_>) -> Option<Self> = $read;
+                value.and_then(read).ok_or_else(|| $crate::model::property::misfit::<Self>(value))
+            }
+
+            fn arg_value(arg: $type) -> Result<Option<table_store::Value>, PropertyProblem> {
+                Ok($crate::Property::to_value(&arg)?.map(ValueRef::to_value))
+            }
+        }
+    )*};
+}
+
+pub(crate) use by_value;
+
+by_value! {
+    bool: ByEquality, PropertyType::Boolean, |value| Ok(ValueRef::Boolean(value)), |value| match value {
+        ValueRef::Boolean(value) => Some(value),
+        _ => None,
+    };
+    f32: ByOrder, PropertyType::Single, |value| Ok(ValueRef::Double(value.into())), single;
+    f64: ByOrder, PropertyType::Double, |value| Ok(ValueRef::Double(value)), double;
+    Guid: ByOrder, PropertyType::Guid, |value| Ok(ValueRef::Guid(value)), |value| match value {
+        ValueRef::Guid(value) => Some(value),
+        _ => None,
+    };
+    Ticks: ByOrder, PropertyType::DateTime, |value| Ok(ValueRef::DateTime(value)), |value| match value {
+        ValueRef::DateTime(value) => Some(value),
+        _ => None,
+    };
+}
+
+macro_rules! integers {
+    ($($type:ident: $variant:ident;)*) => {
+        by_value! {$(
+            $type: ByOrder, PropertyType::$variant { min: $type::MIN as _, max: $type::MAX as _ },
+                |value| Ok(ValueRef::$variant(value.into())), |value| integer(value)?.try_into().ok();
+        )*}
+    };
+}
+
+integers! {
+    i8: Int32;
+    i16: Int32;
+    i32: Int32;
+    u8: Int32;
+    u16: Int32;
+    u32: Int64;
+    i64: Int64;
+}
+
+macro_rules! borrowed {
+    ($($type:ty: $as:ty, $variant:ident, $order:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl Property for $type {
+            type Pass<'a, T: 'a> = &'a T;
+            type Arg<'a> = &'a $as;
+            type Presence = Always;
+            type Order = $order;
+
+            const TYPE: PropertyType = PropertyType::$variant;
+
+            #[inline]
+            fn to_value(&self) -> Result<Option<ValueRef<'_>>, PropertyProblem> {
+                Ok(Some(ValueRef::$variant(self)))
+            }
+
+            #[inline(always)]
+            #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
+            fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem> {
+                match value {
+                    Some(ValueRef::$variant(value)) => Ok(value.to_owned().into()),
+                    other => Err(misfit::<Self>(other)),
+                }
+            }
+
+            fn arg_value(arg: &$as) -> Result<Option<Value>, PropertyProblem> {
+                Ok(Some(ValueRef::$variant(arg).to_value()))
+            }
+        }
+    )*};
+}
+
+borrowed! {
+    String: str, String, ByOrder;
+    Box<str>: str, String, ByOrder;
+    std::sync::Arc<str>: str, String, ByOrder;
+    Cow<'static, str>: str, String, ByOrder;
+}
+
+/// A `Vec` that is a property: one of bytes.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a property holds one value, and `{Self}` may hold many",
+    label = "put `#[property(json)]` on the field",
+    note = "it is stored as JSON text through serde, which filters cannot compare",
+    note = "elements that queries look for are entities of their own"
+)]
+pub trait Bytes: Sized {
+    fn as_bytes(&self) -> &[u8];
+    fn of_bytes(bytes: &[u8]) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl Bytes for Vec<u8> {
+    #[inline]
+    fn as_bytes(&self) -> &[u8] {
+        self
+    }
+
+    #[inline]
+    fn of_bytes(bytes: &[u8]) -> Self {
+        bytes.to_owned()
+    }
+}
+
+impl<T> Property for Vec<T>
+where
+    Self: Bytes,
+{
+    type Pass<'a, P: 'a> = &'a P;
+    type Arg<'a> = &'a [u8];
+    type Presence = Always;
+    type Order = ByEquality;
+
+    const TYPE: PropertyType = PropertyType::Binary;
+
+    #[inline]
+    fn to_value(&self) -> Result<Option<ValueRef<'_>>, PropertyProblem> {
+        Ok(Some(ValueRef::Binary(self.as_bytes())))
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
+    fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem> {
+        match value {
+            Some(ValueRef::Binary(value)) => Ok(Self::of_bytes(value)),
+            other => Err(misfit::<Self>(other)),
+        }
+    }
+
+    fn arg_value(arg: &[u8]) -> Result<Option<Value>, PropertyProblem> {
+        Ok(Some(ValueRef::Binary(arg).to_value()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+use table_store::unstable::{Reads, reads};
+
+use super::*;
+
+#[test]
+fn a_value_whose_json_does_not_read_back_is_not_written() {
+    let write = |value: f64| Json::write(&value, "Rank", &mut Properties::default());
+    assert_eq!(write(1.5), Ok(()));
+    assert!(write(f64::NAN).is_err());
+    let mut properties = Properties::default();
+    assert_eq!(Json::write(&None::<f64>, "Rank", &mut properties), Ok(()));
+    assert!(properties.is_empty());
+    assert_eq!(<Json as Store<Option<f64>>>::read(None), Ok(None));
+}
+
+/// Field type with its recorded type, and a function that checks whether it holds a stored value exactly.
+struct Field {
+    property: PropertyType,
+    reads_exactly: fn(&Value) -> bool,
+}
+
+impl Field {
+    fn of<T: Property>() -> Self {
+        Self { property: T::TYPE, reads_exactly: reads_exactly::<T> }
+    }
+}
+
+/// Checks whether a field reads a stored value, and would write the same value.
+fn reads_exactly<T: Property>(stored: &Value) -> bool {
+    let Ok(read) = T::from_value(Some(stored.as_ref())) else { return false };
+    match read.to_value().ok().flatten() {
+        Some(written) => is_same(written, stored.as_ref()),
+        None => false,
+    }
+}
+
+/// Checks whether two values are equal: numbers as numbers, and NaN as NaN.
+fn is_same(one: ValueRef<'_>, other: ValueRef<'_>) -> bool {
+    match (whole(one), whole(other)) {
+        (Some(one), Some(other)) => one == other,
+        _ => match (one, other) {
+            (ValueRef::Double(one), ValueRef::Double(other)) => {
+                one.total_cmp(&other).is_eq() || one.is_nan() && other.is_nan()
+            }
+            (one, other) => one == other,
+        },
+    }
+}
+
+fn whole(value: ValueRef<'_>) -> Option<i128> {
+    match value {
+        ValueRef::Int32(value) => Some(value.into()),
+        ValueRef::Int64(value) => Some(value.into()),
+        #[allow(clippy::cast_possible_truncation, reason = "whole, and far below 2^127")]
+        ValueRef::Double(value) if value.fract() == 0.0 && value.abs() < 1e30 => Some(value as i128),
+        _ => None,
+    }
+}
+
+/// Values at the edges of all types, each in the form in which a field of the type stores it.
+fn stored_as(property: PropertyType) -> Vec<Value> {
+    let mut edges: Vec<i64> = Vec::new();
+    for bits in [0, 7, 8, 15, 16, 24, 31, 32, 53, 62] {
+        for near in [-1, 0, 1] {
+            edges.extend([(1 << bits) + near, near - (1 << bits)]);
+        }
+    }
+    edges.push(0);
+    let range = match property {
+        PropertyType::Int32 { min, max } => min.into()..=max.into(),
+        PropertyType::Int64 { min, max } => min..=max,
+        _ => i64::MIN..=i64::MAX,
+    };
+    edges.extend([*range.start(), *range.end()]);
+    edges.retain(|edge| range.contains(edge));
+    let doubles = [0.5, f64::MAX, f64::MIN_POSITIVE, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+    let singles = [0.5, f32::MAX, f32::MIN_POSITIVE, f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
+    #[allow(clippy::cast_precision_loss, reason = "the edges of other types are wanted, rounded or not")]
+    match property {
+        PropertyType::Boolean => vec![Value::Boolean(false), Value::Boolean(true)],
+        PropertyType::Int32 { .. } => {
+            edges.into_iter().filter_map(|edge| edge.try_into().ok()).map(Value::Int32).collect()
+        }
+        PropertyType::Int64 { .. } => edges.into_iter().map(Value::Int64).collect(),
+        PropertyType::Double => edges.into_iter().map(|edge| edge as f64).chain(doubles).map(Value::Double).collect(),
+        PropertyType::Single => {
+            edges.into_iter().map(|edge| edge as f32).chain(singles).map(|edge| Value::Double(edge.into())).collect()
+        }
+        PropertyType::String => vec![Value::String(String::new()), Value::String("1".to_owned())],
+        PropertyType::Binary => vec![Value::Binary(Vec::new())],
+        PropertyType::Guid => vec![Value::Guid(Guid::default())],
+        PropertyType::DateTime => vec![Value::DateTime(Ticks::FIRST_PROPERTY), Value::DateTime(Ticks::MAX)],
+    }
+}
+
+fn fields() -> Vec<Field> {
+    vec![
+        Field::of::<bool>(),
+        Field::of::<i8>(),
+        Field::of::<i16>(),
+        Field::of::<i32>(),
+        Field::of::<u8>(),
+        Field::of::<u16>(),
+        Field::of::<u32>(),
+        Field::of::<i64>(),
+        Field::of::<f32>(),
+        Field::of::<f64>(),
+        Field::of::<String>(),
+        Field::of::<Vec<u8>>(),
+        Field::of::<Guid>(),
+        Field::of::<Ticks>(),
+        Field::of::<std::time::SystemTime>(),
+        Field::of::<Option<u16>>(),
+    ]
+}
+
+#[test]
+fn recorded_types_say_what_fields_read() {
+    for now in fields() {
+        for was in fields() {
+            let values = stored_as(was.property);
+            let read = values.iter().filter(|value| (now.reads_exactly)(value)).count();
+            let expected = match read {
+                0 => Reads::Nothing,
+                _ if read == values.len() => Reads::All,
+                _ => Reads::Some,
+            };
+            let (now, was) = (now.property.to_string(), was.property.to_string());
+            assert_eq!(reads(&now, &was), expected, "{now} reads {was}: {values:?}");
+        }
+    }
+}

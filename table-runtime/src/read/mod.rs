@@ -1,0 +1,26 @@
+//! Engine of queries, independent of entity types: which rows a query reads, and in which order.
+
+pub mod cursor;
+mod found;
+pub mod list;
+mod lookups;
+mod merge;
+mod page;
+mod plan;
+mod point;
+mod ready;
+mod selection;
+pub mod several;
+mod slices;
+mod source;
+mod stages;
+mod visible;
+
+pub use found::FoundRow;
+pub use page::OnePage;
+pub use plan::{Plan, Reached};
+pub use point::find;
+pub use selection::{SelectedProperties, values, wants_keys};
+pub use slices::{Slices, existing_slices};
+pub use source::{OnRow, Source};
+pub use visible::Visible;

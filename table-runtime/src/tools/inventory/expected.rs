@@ -1,0 +1,117 @@
+//! The keys that follow from other keys and from properties, by the recorded layouts.
+
+use table_store::{RowRef, Ticks, ValueRef};
+
+use super::{IdentifiedRow, KeyValue, LayoutState, RecordedKey, RecordedLayout, RecordedPart};
+use crate::model::{
+    key::{Escape, KeyBuffer},
+    layout::Scope,
+};
+
+/// The keys of the row that an entity should have in an index.
+pub(super) enum Keys {
+    Known((String, String)),
+    /// The entity has no row, because a property is absent.
+    Absent,
+    /// The keys cannot be computed: a field is stored in a form of a program's own.
+    Unknown,
+}
+
+/// Checks whether every entity with a value has a row in the index: it is ready, and has no predicate.
+pub(super) fn is_complete(index: &RecordedLayout) -> bool {
+    index.state == LayoutState::Ready && index.index.as_ref().is_some_and(|index| index.when.is_none())
+}
+
+/// Returns the keys of the row that an entity should have in an index.
+pub(super) fn keys(index: &RecordedLayout, row: RowRef<'_>, entity: &IdentifiedRow<'_>) -> Keys {
+    let mut is_absent = false;
+    let mut part = |part: &RecordedPart, escape: Escape, out: &mut KeyBuffer| {
+        if let Some(name) = &part.property {
+            match row.properties.get(name) {
+                Some(value) => return encode(part, value, escape, out),
+                None => is_absent = true,
+            }
+            return None;
+        }
+        encode_known(part, &entity.partition, &entity.row, escape, out)
+    };
+    let is_same_partition = index.index.as_ref().is_some_and(|index| index.scope == Scope::SamePartition);
+    let partition_key = if is_same_partition {
+        Some(row.partition_key.to_owned())
+    } else {
+        key(&index.partition, index.separator, &mut part)
+    };
+    let row_key = key(&index.row, index.separator, &mut part);
+    match (partition_key, row_key) {
+        (Some(partition_key), Some(row_key)) => Keys::Known((partition_key, row_key)),
+        _ if is_absent => Keys::Absent,
+        _ => Keys::Unknown,
+    }
+}
+
+/// Returns the keys of the entity that a row of an index leads to; `None` if they cannot be read.
+pub(super) fn owner(row: RowRef<'_>, found: &IdentifiedRow<'_>) -> Option<(String, String)> {
+    let index = found.layout.index.as_ref()?;
+    let primary = found.entity.layouts.first().filter(|layout| layout.index.is_none())?;
+    let mut part = |part: &RecordedPart, escape: Escape, out: &mut KeyBuffer| {
+        let pointer = index.pointer.get(&part.field).and_then(|name| row.properties.get(name));
+        match pointer {
+            Some(value) => encode(part, value, escape, out),
+            None => encode_known(part, &found.partition, &found.row, escape, out),
+        }
+    };
+    let partition_key = if index.scope == Scope::SamePartition {
+        row.partition_key.to_owned()
+    } else {
+        key(&primary.partition, primary.separator, &mut part)?
+    };
+    Some((partition_key, key(&primary.row, primary.separator, &mut part)?))
+}
+
+/// Writes a key from its parts.
+fn key(
+    layout: &RecordedKey,
+    separator: Option<char>,
+    write: &mut impl FnMut(&RecordedPart, Escape, &mut KeyBuffer) -> Option<()>,
+) -> Option<String> {
+    let mut key = layout.prefix.clone();
+    for (at, part) in layout.parts.iter().enumerate() {
+        let last = at + 1 == layout.parts.len();
+        let escape = Escape { last, separator: separator.and_then(|separator| u8::try_from(separator).ok()) };
+        let mut text = KeyBuffer::new();
+        write(part, escape, &mut text)?;
+        key.push_str(text.as_str());
+        if !last {
+            key.push(part.delimiter(separator));
+        }
+    }
+    Some(key)
+}
+
+/// Writes a part from another part of the same field: one that holds the whole value, or the same encoding of it.
+fn encode_known(
+    part: &RecordedPart,
+    partition: &[KeyValue],
+    row: &[KeyValue],
+    escape: Escape,
+    out: &mut KeyBuffer,
+) -> Option<()> {
+    let of_field = || partition.iter().chain(row).filter(|known| known.field == part.field);
+    let known =
+        of_field().find(|known| known.is_whole).or_else(|| of_field().find(|known| known.encoding == part.encoding))?;
+    if !known.is_whole && known.is_number {
+        // The number of a bucket does not depend on its place.
+        out.push_str(&known.value);
+        return Some(());
+    }
+    match part.kind.as_str() {
+        "time" => encode(part, ValueRef::DateTime(known.value.parse::<Ticks>().ok()?), escape, out),
+        "bool" => encode(part, ValueRef::Boolean(known.value == "true"), escape, out),
+        _ => encode(part, ValueRef::String(&known.value), escape, out),
+    }
+}
+
+/// Writes a part of a stored value; `None` if the property holds the value in another form.
+fn encode(part: &RecordedPart, value: ValueRef<'_>, escape: Escape, out: &mut KeyBuffer) -> Option<()> {
+    part.parsed()?.encode(&part.kind, value, escape, out)?.ok()
+}

@@ -1,0 +1,145 @@
+//! Finding the layout that a stored row belongs to, and reading its keys.
+
+use std::{cmp::Reverse, fmt};
+
+use table_store::{PropertiesRef, RowRef, ValueRef};
+
+use super::{Inventory, RecordedEntity, RecordedKey, RecordedLayout};
+use crate::model::{
+    entity::KIND,
+    key::Escape,
+    layout::{Holds, segments},
+};
+
+/// A stored row whose keys fit a recorded layout.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct IdentifiedRow<'i> {
+    /// The entity.
+    pub entity: &'i RecordedEntity,
+    /// The layout: the entity's primary key or one of its indexes.
+    pub layout: &'i RecordedLayout,
+    /// Parts of the partition key.
+    pub partition: Vec<KeyValue>,
+    /// Parts of the row key.
+    pub row: Vec<KeyValue>,
+}
+
+/// A part of a stored key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KeyValue {
+    /// The field.
+    pub field: String,
+    /// The value as a text.
+    pub value: String,
+    /// False if the key holds less than the value: folded text, its first characters, or the number of a hash bucket.
+    pub is_whole: bool,
+    /// The recorded encoding.
+    pub(super) encoding: String,
+    /// True if the part is the number of a hash bucket.
+    pub(super) is_number: bool,
+}
+
+/// The key as `author=Marcus id=7`, or empty for a constant key. A part that holds less than the value is written as
+/// `title~m`.
+impl fmt::Display for IdentifiedRow<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut texts: Vec<String> = Vec::new();
+        for KeyValue { field, value, is_whole, .. } in self.partition.iter().chain(&self.row) {
+            // A field in both keys is written once.
+            let text = format!("{field}{}{value}", if *is_whole { '=' } else { '~' });
+            let is_known = self.partition.iter().chain(&self.row).any(|other| other.field == *field && other.is_whole);
+            if (*is_whole || !is_known) && !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        f.write_str(&texts.join(" "))
+    }
+}
+
+impl Inventory {
+    /// Returns the recorded entity or index that a row of the table belongs to, with the values in its keys; `None` if
+    /// its keys fit no recorded layout, or its property `EntityType` no entity of these keys.
+    ///
+    /// If several layouts fit, which `create` refuses for entities without kinds, the one with the longest constant
+    /// texts and the most parts is returned.
+    pub fn identify(&self, table: &str, row: RowRef<'_>) -> Option<IdentifiedRow<'_>> {
+        self.best(table, row.partition_key, row.row_key, Some(row.properties))
+    }
+
+    /// Returns the entity or index that a row with these keys would belong to, without its properties.
+    pub fn identify_keys(&self, table: &str, partition_key: &str, row_key: &str) -> Option<IdentifiedRow<'_>> {
+        self.best(table, partition_key, row_key, None)
+    }
+
+    fn best(
+        &self,
+        table: &str,
+        partition_key: &str,
+        row_key: &str,
+        properties: Option<PropertiesRef<'_>>,
+    ) -> Option<IdentifiedRow<'_>> {
+        let fits = |(entity, layout): (_, _)| identified(entity, layout, partition_key, row_key, properties);
+        let found = self.layouts_in(table).into_iter().filter_map(fits);
+        found.min_by_key(|row| {
+            let constant = row.layout.partition.prefix.len() + row.layout.row.prefix.len();
+            Reverse((constant, row.partition.len() + row.row.len()))
+        })
+    }
+}
+
+fn identified<'i>(
+    entity: &'i RecordedEntity,
+    layout: &'i RecordedLayout,
+    partition_key: &str,
+    mut row_key: &str,
+    properties: Option<PropertiesRef<'_>>,
+) -> Option<IdentifiedRow<'i>> {
+    if let (None, Some(kind), Some(properties)) = (&layout.index, &entity.kind, properties)
+        && properties.get(KIND) != Some(ValueRef::String(kind))
+    {
+        return None;
+    }
+    if layout.index.as_ref().is_some_and(|index| index.holds == Holds::List) {
+        row_key = first_of_list(row_key);
+    }
+    let partition = decode(&layout.partition, partition_key, layout.separator)?;
+    let row = decode(&layout.row, row_key, layout.separator)?;
+    Some(IdentifiedRow { entity, layout, partition, row })
+}
+
+/// Returns the key of the first row of the list that a row belongs to: further rows have the key `~2~{first}`.
+pub(super) fn first_of_list(row_key: &str) -> &str {
+    let further = || {
+        let (number, first) = row_key.strip_prefix('~')?.split_once('~')?;
+        number.parse::<u32>().ok().map(|_| first)
+    };
+    further().unwrap_or(row_key)
+}
+
+/// Returns the parts of a key; `None` if it is no key of this layout.
+fn decode(layout: &RecordedKey, key: &str, separator: Option<char>) -> Option<Vec<KeyValue>> {
+    let mut rest = key.strip_prefix(layout.prefix.as_str())?;
+    if layout.parts.is_empty() {
+        return rest.is_empty().then(Vec::new);
+    }
+    let mut values = Vec::with_capacity(layout.parts.len());
+    for (at, part) in layout.parts.iter().enumerate() {
+        let is_last = at + 1 == layout.parts.len();
+        let text = match segments::split(rest, part.delimiter(separator)) {
+            _ if is_last => rest,
+            (text, Some(after)) => {
+                rest = after;
+                text
+            }
+            (_, None) => return None,
+        };
+        let escape = Escape { last: is_last, separator: separator.and_then(|separator| u8::try_from(separator).ok()) };
+        let encoding = part.parsed()?;
+        let value = encoding.decode(&part.kind, text, escape).ok()?;
+        let (field, is_whole, is_number) = (part.field.clone(), !encoding.is_lossy(), encoding.hash.is_some());
+        values.push(KeyValue { field, value, is_whole, encoding: part.encoding.clone(), is_number });
+    }
+    Some(values)
+}

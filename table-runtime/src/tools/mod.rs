@@ -1,0 +1,4 @@
+//! Tools that need no types of entities.
+
+pub mod inventory;
+pub mod transfer;

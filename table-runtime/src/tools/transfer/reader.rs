@@ -1,0 +1,278 @@
+//! Reading of the rows of tables, page by page.
+
+use std::{collections::VecDeque, ops::Bound, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use table_store::{
+    Error, Result, RowRef, RowSet,
+    backend::{BackendExt, Continuation, KeyRange, Page, Partitions, Scan},
+    unstable::limits,
+};
+
+use super::{TransferError, is_own_catalog, is_record, line, may_be_catalog};
+use crate::{
+    client::{
+        requests::Client,
+        tables::{Record, Tables},
+    },
+    model::{entity::TableEntity, row_hash::RowHasher},
+};
+
+/// The rows that a transfer reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Selection {
+    table: Option<String>,
+    partition: Option<String>,
+    from: Option<String>,
+    to: Option<String>,
+    page: Option<u32>,
+    keys_only: bool,
+}
+
+impl Selection {
+    /// All rows of all tables, those of indexes and of the catalog included.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// The rows of one table.
+    pub fn table(table: impl Into<String>) -> Self {
+        Self { table: Some(table.into()), ..Self::default() }
+    }
+
+    /// The rows of one partition of a table.
+    pub fn partition(table: impl Into<String>, partition_key: impl Into<String>) -> Self {
+        Self { table: Some(table.into()), partition: Some(partition_key.into()), ..Self::default() }
+    }
+
+    /// Keeps the rows whose row keys are between these, `to` included.
+    #[must_use]
+    pub fn row_keys(mut self, from: Option<String>, to: Option<String>) -> Self {
+        (self.from, self.to) = (from, to);
+        self
+    }
+
+    /// Sets the number of rows of a page, 1 to 1000, which is the default.
+    #[must_use]
+    pub fn page(mut self, rows: u32) -> Self {
+        self.page = Some(rows.clamp(1, limits::PAGE));
+        self
+    }
+
+    /// Reads the rows without their properties.
+    #[must_use]
+    pub fn keys_only(mut self) -> Self {
+        self.keys_only = true;
+        self
+    }
+}
+
+/// A reader of rows, table by table in the order of their names, the catalog last, and of each table in key order.
+///
+/// ```
+/// use table_runtime::{Tables, transfer::{ReadPart, RowReader, RowWriter, Selection}};
+///
+/// # async fn example(from: Tables, to: Tables) -> Result<(), table_runtime::transfer::TransferError> {
+/// let mut reader = RowReader::new(&from, Selection::all()).await?;
+/// let mut writer = RowWriter::new(&to);
+/// while let Some(part) = reader.next().await? {
+///     writer.write_part(&part).await?;
+/// }
+/// writer.flush().await?;
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct RowReader {
+    /// A snapshot, if the store has them.
+    backend: Arc<Client>,
+    tables: VecDeque<String>,
+    selection: Selection,
+    /// True if the table at the front was begun.
+    is_begun: bool,
+    from: Option<Continuation>,
+    rows: u64,
+    catalogs: Vec<(String, u128)>,
+}
+
+/// A part of the rows that a [`RowReader`] reads.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ReadPart {
+    /// A table begins.
+    Table(String),
+    /// A page of its rows.
+    Rows {
+        /// The table.
+        table: String,
+        /// The rows, in key order.
+        rows: RowSet,
+    },
+}
+
+/// The position of a reader, as the text of its cursor.
+#[derive(Serialize, Deserialize)]
+struct ReaderPosition {
+    tables: VecDeque<String>,
+    selection: Selection,
+    is_begun: bool,
+    from: Option<(String, Option<String>)>,
+    rows: u64,
+    catalogs: Vec<(String, String)>,
+}
+
+impl RowReader {
+    /// Begins to read. Takes a snapshot if the store has them. For all tables, lists them and reads the catalog.
+    ///
+    /// # Errors
+    /// Returns [`Error::TableNotFound`] if the selected table does not exist, and the errors of the store.
+    pub async fn new(tables: &Tables, selection: Selection) -> Result<Self, TransferError> {
+        let backend = snapshot(tables)?;
+        let table = selection.table.clone();
+        let mut reader = Self {
+            backend,
+            tables: VecDeque::new(),
+            selection,
+            is_begun: false,
+            from: None,
+            rows: 0,
+            catalogs: Vec::new(),
+        };
+        if let Some(table) = table {
+            let is_named = |name: &String| name.eq_ignore_ascii_case(&table);
+            // The service ignores case, except in a list.
+            let mut found = reader.backend.list_tables(&table).await?.into_iter().find(is_named);
+            if found.is_none() {
+                found = reader.backend.list_tables("").await?.into_iter().find(is_named);
+            }
+            reader.tables.push_back(found.ok_or(Error::TableNotFound(table.into()))?);
+            return Ok(reader);
+        }
+        let mut names = reader.backend.list_tables("").await?;
+        for name in names.iter().filter(|name| may_be_catalog(name)) {
+            if is_own_catalog(name) || reader.has_records(name).await? {
+                let hash = reader.hash(name).await?;
+                reader.catalogs.push((name.clone(), hash));
+            }
+        }
+        let is_catalog = |name: &str| reader.catalogs.iter().any(|(catalog, _)| catalog == name);
+        names.sort_by_cached_key(|name| (is_catalog(name), name.to_ascii_lowercase()));
+        reader.tables = names.into();
+        Ok(reader)
+    }
+
+    /// Continues at the [cursor](Self::cursor) of another reader of the same store. Takes a new snapshot, so the rows
+    /// after the cursor are read as of another moment than those before.
+    ///
+    /// # Errors
+    /// Returns [`TransferError::Cursor`] if the text is no cursor, and the errors of the store.
+    pub fn resume(tables: &Tables, cursor: &str) -> Result<Self, TransferError> {
+        let position: ReaderPosition = serde_json::from_str(cursor).map_err(|_| TransferError::Cursor)?;
+        let hash = |(table, hash): (String, String)| Some((table, u128::from_str_radix(&hash, 16).ok()?));
+        let catalogs = position.catalogs.into_iter().map(hash).collect::<Option<_>>();
+        Ok(Self {
+            backend: snapshot(tables)?,
+            tables: position.tables,
+            selection: position.selection,
+            is_begun: position.is_begun,
+            from: position.from.map(|(partition_key, row_key)| Continuation { partition_key, row_key }),
+            rows: position.rows,
+            catalogs: catalogs.ok_or(TransferError::Cursor)?,
+        })
+    }
+
+    /// Returns the position after the last part that was read, from which [`resume`](Self::resume) continues.
+    pub fn cursor(&self) -> String {
+        let position = ReaderPosition {
+            tables: self.tables.clone(),
+            selection: self.selection.clone(),
+            is_begun: self.is_begun,
+            from: self.from.clone().map(|from| (from.partition_key, from.row_key)),
+            rows: self.rows,
+            catalogs: self.catalogs.iter().map(|(table, hash)| (table.clone(), format!("{hash:x}"))).collect(),
+        };
+        // Cannot fail: texts and numbers.
+        serde_json::to_string(&position).unwrap_or_default()
+    }
+
+    /// Returns the number of rows that were read, by the readers before a cursor too.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Reads the next part with one request, or begins the next table; `None` at the end. If the future is dropped, the
+    /// part is read again by the next call.
+    ///
+    /// # Errors
+    /// Returns [`TransferError::Unreadable`] for a value that cannot be copied, [`TransferError::CatalogChanged`] if
+    /// the catalog was changed meanwhile, and the errors of the store. The next call tries again.
+    pub async fn next(&mut self) -> Result<Option<ReadPart>, TransferError> {
+        loop {
+            let Some(table) = self.tables.front().cloned() else { return Ok(None) };
+            if !self.is_begun {
+                if let Some((_, before)) = self.catalogs.iter().find(|(catalog, _)| *catalog == table)
+                    && self.hash(&table).await? != *before
+                {
+                    return Err(TransferError::CatalogChanged(table));
+                }
+                self.is_begun = true;
+                return Ok(Some(ReadPart::Table(table)));
+            }
+            let page = match self.backend.query(&self.scan(&table), self.from.as_ref()).await {
+                // The table was deleted meanwhile.
+                Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) if self.from.is_none() => Page::default(),
+                page => page?,
+            };
+            for row in page.rows.iter() {
+                line::check(&table, row)?;
+            }
+            self.rows += page.rows.len() as u64;
+            self.from = page.next;
+            if self.from.is_none() {
+                self.tables.pop_front();
+                self.is_begun = false;
+            }
+            if !page.rows.is_empty() {
+                return Ok(Some(ReadPart::Rows { table, rows: page.rows }));
+            }
+        }
+    }
+
+    fn scan(&self, table: &str) -> Scan {
+        let Selection { partition, from, to, page, keys_only, .. } = self.selection.clone();
+        let partitions = partition.map_or(Partitions::ALL, Partitions::One);
+        let bound = |key: Option<String>| key.map_or(Bound::Unbounded, Bound::Included);
+        let rows = KeyRange { from: bound(from), to: bound(to) };
+        let select = keys_only.then_some([].as_slice().into());
+        let page = page.unwrap_or(limits::PAGE);
+        Scan { partitions, rows, select, page, ..Scan::all(table.to_owned()) }
+    }
+
+    /// Checks whether a table with the name of a prefix's catalog is one, by its first rows.
+    async fn has_records(&self, table: &str) -> Result<bool> {
+        let partitions = Partitions::One(Record::INFO.layouts[0].partition_prefix.to_owned());
+        // Neither bounds nor the number of rows that the user has selected.
+        let scan = Scan { partitions, ..Scan::all(table.to_owned()) };
+        let page = match self.backend.query(&scan, None).await {
+            Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) => return Ok(false),
+            page => page?,
+        };
+        Ok(page.rows.iter().any(|row| is_record(row.partition_key, row.properties)))
+    }
+
+    /// Returns the hash of a catalog's rows.
+    async fn hash(&self, table: &str) -> Result<u128> {
+        let (mut hasher, mut all) = (RowHasher::default(), RowHasher::default());
+        let read = |row: RowRef<'_>| {
+            let hash = hasher.text(row.partition_key).text(row.row_key).properties(row.properties).finish();
+            all.text(&format!("{hash:x}"));
+            Ok(())
+        };
+        self.backend.read_all(&self.scan(table), read).await?;
+        Ok(all.finish())
+    }
+}
+
+/// Returns a snapshot of the tables' store, or the store itself if it has none.
+fn snapshot(tables: &Tables) -> Result<Arc<Client>> {
+    Ok(tables.backend().snapshot()?.unwrap_or_else(|| Arc::clone(tables.backend())))
+}

@@ -1,0 +1,475 @@
+//! Packing of entities into transactions.
+//!
+//! A batch is *open* while it waits for more entities of its partition, *packed* while it waits to be sent, and then in
+//! flight. Batches are sent in groups, so that those of a group share a commit of a store that has commits. The input is
+//! read only while no group is packed, so that it is not read faster than the store can write.
+
+use std::{
+    borrow::Cow,
+    cmp::Reverse,
+    collections::{BTreeSet, VecDeque},
+    future::poll_fn,
+    hash::BuildHasher as _,
+    mem,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
+use hashbrown::{DefaultHashBuilder, HashMap, HashSet};
+use table_store::{
+    Error, Result,
+    backend::BoxFuture,
+    error::{BulkError, BulkFailure, BulkProgress},
+    unstable::{RandomGuids, RowKeys, limits},
+};
+
+use super::{
+    BulkCallback, FAILURES, Input,
+    batching::Batching,
+    pace::Pace,
+    send::{BatchOutcome, PositionedWrite, write_batch, write_in_steps},
+};
+use crate::{
+    client::{pacing, tables::Tables},
+    write::index::{BegunWrite, EntityWrite, Schema, Write},
+};
+
+/// Maximum number of entities in open batches, and of entities in flight.
+const MAX_WAITING: usize = 20_000;
+/// Approximate maximum size of these entities in bytes.
+const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
+/// Share of the open batches that is packed if too many entities wait: one in eight, the fullest ones. The choice looks
+/// at every open batch, but so many are packed at once that the cost for each entity is small.
+const SHARE: usize = 8;
+/// Share of the batches in flight that are sent as a group: one in four.
+const GROUP: usize = 4;
+/// Maximum estimated size of a transaction. The estimate is below the size that is sent, which may be 4 MiB.
+pub(super) const TRANSACTION_BYTES: usize = 3 * 1024 * 1024;
+/// Approximate size of an operation without its properties in bytes, as it is sent.
+pub(super) const LINES: usize = 700;
+
+/// A bulk write in progress.
+pub(super) struct BulkWriter<'a> {
+    tables: Tables,
+    schema: Schema,
+    /// The backend of the writes, if entities have rows that are written in steps of their own.
+    steps: Option<Arc<Batching>>,
+    /// The transactions of these steps that are in flight.
+    sending: FuturesUnordered<BoxFuture<'static, ()>>,
+    /// The transactions that wait until others are sent.
+    to_send: VecDeque<BoxFuture<'static, ()>>,
+    /// `true` if transactions of one partition would collide at a list. They are then sent one after another.
+    one_by_one: bool,
+    pace: Pace,
+    on_progress: Option<BulkCallback<'a>>,
+    /// The source of the entities; `None` after its end.
+    input: Option<Input<'a>>,
+    /// `true` if the input had no item ready when it was asked last.
+    input_waits: bool,
+    /// The open batches, by table and partition.
+    open: HashMap<PartitionId, OpenBatch>,
+    /// The packed batches, in the order in which they are sent.
+    packed: VecDeque<OpenBatch>,
+    /// Number of entities in the open batches, and their estimated size.
+    waiting: usize,
+    waiting_bytes: usize,
+    in_flight: FuturesUnordered<BoxFuture<'static, Completed>>,
+    /// Number of entities in flight.
+    in_flight_entities: usize,
+    /// The rows of the transactions in flight. The next write of such a row waits for the earlier one.
+    in_flight_rows: HashSet<OwnRow>,
+    ids: RandomGuids,
+    hasher: DefaultHashBuilder,
+    in_flight_partitions: HashMap<String, usize>,
+    /// The positions of the entities that are not done: neither written, nor missing, nor failed for a reason of their
+    /// own.
+    outstanding: BTreeSet<usize>,
+    progress: BulkProgress,
+    failures: Vec<BulkFailure>,
+    /// `true` after an error that does not concern a single entity.
+    fatal: bool,
+}
+
+/// A table (of a sliced entity, the slice) and a partition key.
+type PartitionId = (Cow<'static, str>, String);
+
+/// The hash of a row that only one write in flight may have: an entity's own, or the claim of a unique value. Two rows of
+/// one hash only let one write wait for the other.
+type OwnRow = u64;
+
+/// The writes of one transaction.
+#[derive(Default)]
+struct OpenBatch {
+    writes: Vec<PositionedWrite>,
+    own_rows: Vec<OwnRow>,
+    rows: usize,
+    bytes: usize,
+}
+
+/// The outcome of a batch, and the rows that its writes do not have any more.
+type Completed = (Vec<OwnRow>, BatchOutcome);
+
+/// The next event of a bulk write.
+enum Event {
+    /// The input yielded an item.
+    Given(Result<EntityWrite>),
+    /// The input has ended.
+    Ended,
+    /// The input has no item ready, so that the packed batches wait for no others.
+    Waits,
+    /// The input has no item ready, and no transaction is in flight.
+    Quiet,
+    /// A transaction has completed.
+    Completed(Completed),
+}
+
+impl<'a> BulkWriter<'a> {
+    pub(super) fn new(
+        tables: Tables,
+        schema: Schema,
+        side_by_side: usize,
+        on_progress: Option<BulkCallback<'a>>,
+        input: Input<'a>,
+    ) -> Self {
+        let backend = tables.backend();
+        let pace = Pace::new(backend.side_by_side(), side_by_side, backend.overloads());
+        let takes_steps = schema.takes_steps(backend.reach());
+        let steps = takes_steps.then(|| Arc::new(Batching::new(Arc::clone(backend))));
+        let tables = match &steps {
+            Some(steps) => tables.with_backend(Arc::<Batching>::clone(steps)),
+            None => tables,
+        };
+        Self {
+            tables,
+            schema,
+            steps,
+            sending: FuturesUnordered::new(),
+            to_send: VecDeque::new(),
+            one_by_one: schema.has_lists(),
+            pace,
+            on_progress,
+            input: Some(input),
+            input_waits: false,
+            open: HashMap::new(),
+            packed: VecDeque::new(),
+            waiting: 0,
+            waiting_bytes: 0,
+            in_flight: FuturesUnordered::new(),
+            in_flight_entities: 0,
+            in_flight_rows: HashSet::new(),
+            ids: RandomGuids::default(),
+            hasher: DefaultHashBuilder::default(),
+            in_flight_partitions: HashMap::new(),
+            outstanding: BTreeSet::new(),
+            progress: BulkProgress::default(),
+            failures: Vec::new(),
+            fatal: false,
+        }
+    }
+
+    pub(super) async fn run(mut self) -> Result<BulkProgress> {
+        while !self.must_stop() && !self.is_done() {
+            let launched = self.launch();
+            match poll_fn(|context| self.poll_event(context)).await {
+                Event::Given(item) => self.take(item),
+                Event::Waits => {}
+                // The input may wait until the entities that it yielded are written.
+                Event::Quiet => self.pack_all(),
+                Event::Ended => {
+                    self.input = None;
+                    self.pack_all();
+                }
+                Event::Completed(outcome) => self.note(outcome),
+            }
+            if launched || self.progress.read.is_multiple_of(limits::OPERATIONS) {
+                pacing::yield_now().await;
+            }
+        }
+        while let Some(outcome) = poll_fn(|context| self.poll_in_flight(context)).await {
+            self.note(outcome);
+        }
+        self.finish()
+    }
+
+    fn must_stop(&self) -> bool {
+        self.fatal || self.failures.len() >= FAILURES
+    }
+
+    /// Checks whether so many batches are packed that they may be sent: a share of those in flight, so that a store with
+    /// nothing to do gets the first one at once.
+    fn has_group(&self) -> bool {
+        self.packed.len() > self.in_flight.len() / GROUP
+    }
+
+    fn is_done(&self) -> bool {
+        self.input.is_none() && self.packed.is_empty() && self.in_flight.is_empty()
+    }
+
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Event> {
+        // Transactions that were just launched start with this poll. They run while the next ones are packed.
+        if let Poll::Ready(Some(outcome)) = self.poll_sent(context) {
+            return Poll::Ready(Event::Completed(outcome));
+        }
+        let has_group = self.has_group();
+        if let Some(input) = self.input.as_mut().filter(|_| !has_group) {
+            match input.poll_next_unpin(context) {
+                Poll::Ready(Some(item)) => {
+                    self.input_waits = false;
+                    return Poll::Ready(Event::Given(item));
+                }
+                Poll::Ready(None) => return Poll::Ready(Event::Ended),
+                Poll::Pending if !mem::replace(&mut self.input_waits, true) && !self.packed.is_empty() => {
+                    return Poll::Ready(Event::Waits);
+                }
+                Poll::Pending if self.in_flight.is_empty() && !self.open.is_empty() => {
+                    return Poll::Ready(Event::Quiet);
+                }
+                Poll::Pending => {}
+            }
+        }
+        match self.poll_in_flight(context) {
+            Poll::Ready(Some(outcome)) => Poll::Ready(Event::Completed(outcome)),
+            _ => Poll::Pending,
+        }
+    }
+
+    /// Polls the entities in flight, and the requests that were sent for them.
+    fn poll_sent(&mut self, context: &mut Context<'_>) -> Poll<Option<Completed>> {
+        loop {
+            match self.in_flight.poll_next_unpin(context) {
+                Poll::Pending => {}
+                completed @ Poll::Ready(_) => {
+                    if self.steps.is_none() && matches!(completed, Poll::Ready(Some(_))) {
+                        self.note_pace(self.in_flight.len() + 1);
+                    }
+                    return completed;
+                }
+            }
+            // An answer lets entities go on.
+            if !matches!(self.sending.poll_next_unpin(context), Poll::Ready(Some(()))) {
+                return Poll::Pending;
+            }
+            self.note_pace(self.sending.len() + 1);
+        }
+    }
+
+    /// Polls the entities in flight. If all of them wait, sends the requests that they wait for: no other request can
+    /// join their transactions.
+    fn poll_in_flight(&mut self, context: &mut Context<'_>) -> Poll<Option<Completed>> {
+        loop {
+            match self.poll_sent(context) {
+                Poll::Pending => {}
+                completed @ Poll::Ready(_) => return completed,
+            }
+            let Some(steps) = &self.steps else { return Poll::Pending };
+            let limit = self.pace.limit();
+            if self.to_send.is_empty() && self.sending.len() < limit {
+                self.to_send.extend(steps.take());
+            }
+            let room = limit.saturating_sub(self.sending.len()).min(self.to_send.len());
+            if room == 0 {
+                return Poll::Pending;
+            }
+            self.sending.extend(self.to_send.drain(..room));
+        }
+    }
+
+    /// Adapts the number of transactions in flight after one of so many has completed.
+    fn note_pace(&mut self, in_flight: usize) {
+        let overloads = self.tables.backend().overloads();
+        self.pace.note(in_flight, overloads);
+    }
+
+    /// Takes the next entity of the input.
+    fn take(&mut self, item: Result<EntityWrite>) {
+        let position = self.progress.read;
+        self.progress.read += 1;
+        let begun = item.and_then(|entity| {
+            let write = Write::with_id_of(self.tables.clone(), self.schema, || self.ids.draw())?;
+            let table = write.table_of(&entity.keys)?;
+            Ok((table, BegunWrite { write, entity }))
+        });
+        let (table, write) = match begun {
+            Ok(begun) => begun,
+            Err(error) => {
+                self.progress.failed += 1;
+                return self.failures.push(BulkFailure::new(position, None, Arc::new(error)));
+            }
+        };
+        self.outstanding.insert(position);
+        let place = (table, write.entity.keys.partition_key.clone());
+        let own_rows = self.own_rows(&write);
+        let (rows, bytes) = (write.most_rows(), write.bytes());
+        let full = self.open.get(&place).is_some_and(|open| {
+            open.rows + rows > limits::OPERATIONS
+                || open.bytes + bytes > TRANSACTION_BYTES
+                || own_rows.iter().any(|row| open.own_rows.contains(row))
+        });
+        if full {
+            self.pack(&place);
+        }
+        let open = self.open.entry(place).or_default();
+        open.rows += rows;
+        open.bytes += bytes;
+        open.own_rows.extend(own_rows);
+        open.writes.push(PositionedWrite { position, write });
+        self.waiting += 1;
+        self.waiting_bytes += bytes;
+        while self.waiting > MAX_WAITING || self.waiting_bytes > MAX_WAITING_BYTES {
+            self.pack_fullest();
+        }
+    }
+
+    /// Packs the open batch of a partition.
+    fn pack(&mut self, place: &PartitionId) {
+        let Some(batch) = self.open.remove(place) else { return };
+        self.waiting -= batch.writes.len();
+        self.waiting_bytes -= batch.bytes;
+        self.packed.push_back(batch);
+    }
+
+    /// Packs the fullest open batches: a transaction that is nearly full costs least for each entity.
+    fn pack_fullest(&mut self) {
+        let mut places: Vec<_> = self.open.iter().map(|(place, open)| (Reverse(open.rows), place)).collect();
+        let share = places.len().div_ceil(SHARE);
+        if share < places.len() {
+            places.select_nth_unstable_by_key(share, |(rows, _)| *rows);
+        }
+        let fullest: Vec<_> = places[..share].iter().map(|(_, place)| (*place).clone()).collect();
+        for place in &fullest {
+            self.pack(place);
+        }
+    }
+
+    /// Packs every open batch.
+    fn pack_all(&mut self) {
+        (self.waiting, self.waiting_bytes) = (0, 0);
+        let mut batches: Vec<_> = mem::take(&mut self.open).into_values().collect();
+        // The order is that of the input. The order of the map differs in every run.
+        batches.sort_by_key(|batch| batch.writes.first().map(|entry| entry.position));
+        self.packed.extend(batches);
+    }
+
+    /// Returns the rows that no other write in flight may have. Two claims of one value that run side by side would abort
+    /// each other.
+    fn own_rows(&self, write: &BegunWrite) -> Vec<OwnRow> {
+        let hash = |layout: usize, keys: &RowKeys| self.hasher.hash_one((layout, keys));
+        let mut rows = vec![hash(0, &write.entity.keys)];
+        if let (Some(_), Some(new)) = (&self.steps, &write.entity.new) {
+            let claims = self.schema.before_commit().filter(|layout| self.schema.is_unique(*layout));
+            let claims = claims.flat_map(|layout| new.rows_in(layout));
+            rows.extend(claims.map(|row| hash(row.layout, &row.keys)));
+        }
+        rows
+    }
+
+    /// Launches packed batches, if they are a group or no others come, as long as there is room for them. Returns true if
+    /// at least one was launched.
+    fn launch(&mut self) -> bool {
+        let mut launched = false;
+        if !self.has_group() && !self.input_waits && self.input.is_some() {
+            return false;
+        }
+        while self.has_room()
+            && let Some(batch) = self.packed.pop_front()
+        {
+            if self.conflicts_with_in_flight(&batch) {
+                self.packed.push_front(batch);
+                break;
+            }
+            let OpenBatch { writes, own_rows, .. } = batch;
+            self.in_flight_entities += writes.len();
+            self.in_flight_rows.extend(&own_rows);
+            if let Some(entry) = writes.first() {
+                *self.in_flight_partitions.entry(entry.write.entity.keys.partition_key.clone()).or_default() += 1;
+            }
+            let takes_steps = self.steps.is_some();
+            self.in_flight.push(Box::pin(async move {
+                let outcome = if takes_steps { write_in_steps(writes).await } else { write_batch(writes).await };
+                (own_rows, outcome)
+            }));
+            launched = true;
+        }
+        launched
+    }
+
+    /// Checks whether another batch may be launched. Each step of many entities is one transaction, so as many of them
+    /// are in flight as fill these transactions.
+    fn has_room(&self) -> bool {
+        let has_room = match self.steps {
+            Some(_) => self.in_flight_entities < self.pace.limit().saturating_mul(limits::OPERATIONS),
+            None => self.in_flight.len() < self.pace.limit(),
+        };
+        has_room && self.in_flight_entities < MAX_WAITING
+    }
+
+    /// Checks whether a transaction in flight has to complete before this batch is sent.
+    fn conflicts_with_in_flight(&self, batch: &OpenBatch) -> bool {
+        let has_partition =
+            |entry: &PositionedWrite| self.in_flight_partitions.contains_key(&entry.write.entity.keys.partition_key);
+        batch.own_rows.iter().any(|row| self.in_flight_rows.contains(row))
+            || self.one_by_one && batch.writes.first().is_some_and(has_partition)
+    }
+
+    fn note(&mut self, (own_rows, outcome): Completed) {
+        let BatchOutcome { partition_key, entities, written, missing, failed, fatal } = outcome;
+        if let Some(count) = self.in_flight_partitions.get_mut(&partition_key) {
+            *count -= 1;
+            if *count == 0 {
+                self.in_flight_partitions.remove(&partition_key);
+            }
+        }
+        self.in_flight_entities -= entities;
+        for row in &own_rows {
+            self.in_flight_rows.remove(row);
+        }
+        // An entity is not done if it may have been written, or may still be.
+        let is_done = |failure: &&BulkFailure| !fatal && !matches!(*failure.error, Error::OutcomeUnknown(_));
+        let by_themselves = failed.iter().filter(is_done).map(|failure| &failure.position);
+        for position in written.iter().chain(&missing).chain(by_themselves) {
+            self.outstanding.remove(position);
+        }
+        self.progress.written += written.len();
+        self.progress.missing += missing.len();
+        self.progress.failed += failed.len();
+        self.failures.extend(failed);
+        self.fatal |= fatal;
+        if let Some(on_progress) = &mut self.on_progress {
+            on_progress(&self.progress);
+        }
+    }
+
+    fn finish(mut self) -> Result<BulkProgress> {
+        self.failures.sort_by_key(|failure| failure.position);
+        let resume_from = self.outstanding.first().copied().unwrap_or(self.progress.read);
+        // The input may have ended without having reported it, if its last entity was tried and it was not polled
+        // again.
+        let has_more = match &mut self.input {
+            Some(input) if !self.failures.is_empty() => !matches!(input.next().now_or_never(), Some(None)),
+            _ => false,
+        };
+        let ended_early = has_more || !self.open.is_empty() || !self.packed.is_empty();
+        let progress = self.progress.clone();
+        match BulkError::new(self.progress, self.failures, resume_from, ended_early) {
+            None => Ok(progress),
+            Some(error) => Err(Error::Bulk(Box::new(error))),
+        }
+    }
+}
+
+impl BegunWrite {
+    /// Returns the maximum number of rows that the write may change.
+    fn most_rows(&self) -> usize {
+        // An index row may be deleted and another one written.
+        let (each, lists) = if self.entity.verb.inserts() { (1, 2) } else { (2, 4) };
+        let listed = self.write.list_count();
+        1 + each * (self.write.same_partition_count() - listed) + lists * listed
+    }
+
+    /// Returns the approximate size of the write in bytes, as it is sent.
+    fn bytes(&self) -> usize {
+        let rows = self.entity.new.iter().flat_map(|new| &new.rows);
+        LINES * self.most_rows() + rows.map(|row| row.properties.as_bytes().len() * 2).sum::<usize>()
+    }
+}

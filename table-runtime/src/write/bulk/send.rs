@@ -1,0 +1,312 @@
+//! Sending of transactions without the entities that fail.
+
+use std::{collections::HashSet, mem, sync::Arc};
+
+use futures_util::{StreamExt, future::join_all, stream};
+use table_store::{
+    Error, Result, RowId,
+    backend::BoxFuture,
+    error::{BulkFailure, OutcomeUnknownError, RowNow},
+    unstable::RowKeys,
+};
+
+use crate::{
+    client::pacing,
+    write::index::{BegunWrite, EntityState, InTheWay, WriteFailure, attempt, execute_one},
+};
+
+/// A write and its position in the input.
+pub(super) struct PositionedWrite {
+    pub(super) position: usize,
+    pub(super) write: BegunWrite,
+}
+
+/// The outcome of a transaction.
+pub(super) struct BatchOutcome {
+    pub(super) partition_key: String,
+    /// Number of entities that were tried.
+    pub(super) entities: usize,
+    pub(super) written: Vec<usize>,
+    /// Positions of the removals whose row was missing.
+    pub(super) missing: Vec<usize>,
+    pub(super) failed: Vec<BulkFailure>,
+    pub(super) fatal: bool,
+}
+
+impl BatchOutcome {
+    fn of(writes: &[PositionedWrite]) -> Self {
+        let partition_key =
+            writes.first().map(|entry| entry.write.entity.keys.partition_key.clone()).unwrap_or_default();
+        let entities = writes.len();
+        Self { partition_key, entities, written: Vec::new(), missing: Vec::new(), failed: Vec::new(), fatal: false }
+    }
+}
+
+impl PositionedWrite {
+    /// Waits, and prepares the write to begin anew after a lost race. A write that gives up the version which its caller has
+    /// read does not wait: that happens once.
+    async fn begin_anew(&mut self, delays: &mut pacing::Delays, error: Error) -> Result<()> {
+        if !self.write.entity.has_version() {
+            self.write.write.pause(delays, error).await?;
+        }
+        self.write.begin_anew()
+    }
+
+    fn failed(&self, error: &Arc<Error>) -> BulkFailure {
+        BulkFailure::new(self.position, self.write.row_id().ok(), error.clone())
+    }
+
+    /// Returns the failure of an insert whose row already exists.
+    fn exists(&self) -> BulkFailure {
+        let error = self.write.row_id().map_or_else(|error| error, |row| Error::AlreadyExists(row.into()));
+        self.failed(&Arc::new(error))
+    }
+}
+
+/// Writes entities with rows that are written in steps of their own, all at the same time.
+pub(super) async fn write_in_steps(writes: Vec<PositionedWrite>) -> BatchOutcome {
+    let mut outcome = BatchOutcome::of(&writes);
+    let rows: HashSet<_> = writes.iter().map(|entry| entry.write.entity.keys.clone()).collect();
+    let is_of_batch = |RowId { partition_key, row_key, .. }: &RowId| {
+        rows.contains(&RowKeys { partition_key: partition_key.clone(), row_key: row_key.clone() })
+    };
+    let mut waiting = writes;
+    while !waiting.is_empty() {
+        let written = join_all(waiting.iter_mut().map(write_alone)).await;
+        let mut failed = Vec::new();
+        let tried = waiting.len();
+        for (entry, written) in waiting.into_iter().zip(written) {
+            match written {
+                Ok(true) => outcome.written.push(entry.position),
+                Ok(false) => outcome.missing.push(entry.position),
+                Err(error) => failed.push((entry, error)),
+            }
+        }
+        // An entity that needs a unique value of another entity is tried again after that one was written.
+        let may_succeed = failed.len() < tried;
+        waiting = Vec::new();
+        for (entry, error) in failed {
+            if may_succeed && matches!(&error, Error::UniqueViolation(violation) if is_of_batch(&violation.owner)) {
+                waiting.push(entry);
+            } else {
+                outcome.fatal |= !is_of_entity(&error);
+                outcome.failed.push(entry.failed(&Arc::new(error)));
+            }
+        }
+    }
+    outcome
+}
+
+/// Writes an entity. Returns false if there was none to delete.
+async fn write_alone(entry: &mut PositionedWrite) -> Result<bool> {
+    match execute_one(&mut entry.write).await.map_err(|failure| failure.error) {
+        Ok(_) => Ok(true),
+        Err(error) if is_missing(entry, &error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// A transaction that is written without the entities that fail.
+struct Batch {
+    outcome: BatchOutcome,
+    /// The transactions that are left. One that is too large is divided into halves.
+    parts: Vec<Vec<PositionedWrite>>,
+    /// Entities that need a unique value of another entity of the batch. They wait until that one is written or has
+    /// failed.
+    later: Vec<PositionedWrite>,
+    delays: pacing::Delays,
+}
+
+/// Writes a transaction without the entities that fail.
+pub(super) async fn write_batch(writes: Vec<PositionedWrite>) -> BatchOutcome {
+    let outcome = BatchOutcome::of(&writes);
+    let mut batch = Batch { outcome, parts: vec![writes], later: Vec::new(), delays: pacing::delays() };
+    while let Some(part) = batch.next_part() {
+        let (positions, writes): (Vec<_>, Vec<_>) = part.into_iter().map(|entry| (entry.position, entry.write)).unzip();
+        let Err(WriteFailure { error, lost_race, .. }) = attempt(&writes, InTheWay::Report).await else {
+            batch.outcome.written.extend(positions);
+            continue;
+        };
+        let entries = positions.into_iter().zip(writes);
+        let part: Vec<_> = entries.map(|(position, write)| PositionedWrite { position, write }).collect();
+        if let Some(at) = lost_race {
+            batch.begin_anew(part, at, error).await;
+        } else if let Some(at) = failed_write(&part, &error) {
+            batch.fail_at(part, at, error).await;
+        } else {
+            batch.fail(part, error).await;
+        }
+    }
+    batch.outcome
+}
+
+impl Batch {
+    fn next_part(&mut self) -> Option<Vec<PositionedWrite>> {
+        self.parts.retain(|part| !part.is_empty());
+        self.parts.pop().or_else(|| Some(mem::take(&mut self.later)).filter(|later| !later.is_empty()))
+    }
+
+    /// Handles a transaction in which this write lost a race.
+    async fn begin_anew(&mut self, mut part: Vec<PositionedWrite>, at: usize, error: Error) {
+        if let Err(error) = part[at].begin_anew(&mut self.delays, error).await {
+            self.outcome.failed.push(part.remove(at).failed(&Arc::new(error)));
+        }
+        self.parts.push(part);
+    }
+
+    /// Handles a transaction that failed at this write.
+    async fn fail_at(&mut self, mut part: Vec<PositionedWrite>, at: usize, error: Error) {
+        // If one row is missing, others may be missing too. The same holds for rows that already exist.
+        if is_missing(&part[at], &error) {
+            let (missing, rest) = partition_existing(part, at).await;
+            self.outcome.missing.extend(missing.iter().map(|entry| entry.position));
+            return self.parts.push(rest);
+        }
+        if is_in_the_way(&part[at], &error) {
+            let known = part[at].position;
+            let (mut existing, mut rest) = partition_existing(part, at).await;
+            if existing.is_empty() && !self.delays.wait(rest[0].write.write.backend()).await {
+                existing.extend(rest.extract_if(.., |entry| entry.position == known));
+            }
+            self.outcome.failed.extend(existing.iter().map(PositionedWrite::exists));
+            return self.parts.push(rest);
+        }
+        let entry = part.remove(at);
+        if wants_value_of_another(&part, &error) {
+            self.later.push(entry);
+        } else {
+            self.outcome.failed.push(entry.failed(&Arc::new(error)));
+        }
+        self.parts.push(part);
+    }
+
+    /// Handles a transaction that failed as a whole.
+    async fn fail(&mut self, mut part: Vec<PositionedWrite>, error: Error) {
+        match error {
+            Error::Limit(_) if part.len() > 1 => {
+                let half = part.split_off(part.len() / 2);
+                self.parts.extend([half, part]);
+            }
+            Error::OutcomeUnknown(error) => self.outcome.failed.extend(lost(&part, *error).await),
+            error => {
+                let is_fatal = !is_of_entity(&error);
+                if is_fatal {
+                    part.extend(self.parts.drain(..).flatten());
+                    part.append(&mut self.later);
+                }
+                self.outcome.fatal |= is_fatal;
+                let error = Arc::new(error);
+                self.outcome.failed.extend(part.iter().map(|entry| entry.failed(&error)));
+            }
+        }
+    }
+}
+
+/// Checks whether the value that an entity wants belongs to another entity of the same transaction.
+fn wants_value_of_another(part: &[PositionedWrite], error: &Error) -> bool {
+    let Error::UniqueViolation(violation) = error else { return false };
+    let is_owner = |entry: &PositionedWrite| {
+        let RowKeys { partition_key, row_key } = &entry.write.entity.keys;
+        (partition_key, row_key) == (&violation.owner.partition_key, &violation.owner.row_key)
+    };
+    violation.owner != violation.entity && part.iter().any(is_owner)
+}
+
+/// Checks whether the write is a deletion of a missing row.
+fn is_missing(entry: &PositionedWrite, error: &Error) -> bool {
+    entry.write.entity.verb.deletes() && matches!(error, Error::NotFound(_))
+}
+
+/// Checks whether the write is an insert of a row that already exists.
+fn is_in_the_way(entry: &PositionedWrite, error: &Error) -> bool {
+    entry.write.entity.verb.inserts() && matches!(error, Error::AlreadyExists(_))
+}
+
+/// Separates the inserts whose rows exist, or the deletions whose rows are missing, from the others. The write at `known`
+/// is known to be one of the first. If the rows cannot be read, only that write is separated, and the next attempt of the
+/// transaction reports the reason.
+///
+/// A pending insert is no row for readers. If it is in the way of an insert, it is deleted.
+async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<PositionedWrite>, Vec<PositionedWrite>) {
+    let is_insert = part.get(known).is_some_and(|entry| entry.write.entity.verb.inserts());
+    let rows = match part.first() {
+        Some(first) if part.len() > 1 || is_insert => {
+            let keys: Vec<_> = part.iter().map(|entry| &entry.write.entity.keys).collect();
+            first.write.write.existing(&keys).await.unwrap_or_default()
+        }
+        _ => Vec::new(),
+    };
+    let mut rows = rows.into_iter();
+    let (mut parted, mut rest) = (Vec::new(), Vec::new());
+    for (at, entry) in part.into_iter().enumerate() {
+        let BegunWrite { write, entity } = &entry.write;
+        let is_parted = match rows.next() {
+            Some(existing) if is_insert => match write.make_way(&entity.keys, existing).await {
+                Ok(has_way) => !has_way,
+                Err(_) => at == known,
+            },
+            Some(existing) => !matches!(existing, EntityState::Committed) || at == known,
+            None => at == known,
+        };
+        if is_parted { parted.push(entry) } else { rest.push(entry) }
+    }
+    (parted, rest)
+}
+
+/// Returns the failures of a transaction whose answer was lost. It is not sent again: others may have written since, and
+/// would be overwritten.
+async fn lost(part: &[PositionedWrite], error: OutcomeUnknownError) -> Vec<BulkFailure> {
+    // If the store does not answer, each read would wait for as long as the first one.
+    let is_answered = !matches!(error.now, RowNow::Unread(_));
+    let mut failures: Vec<BoxFuture<'_, BulkFailure>> = Vec::with_capacity(part.len());
+    for entry in part {
+        let error = &error;
+        failures.push(Box::pin(async move {
+            let BegunWrite { write, entity } = &entry.write;
+            let own = write.row_id(&entity.keys);
+            let is_read = !is_answered || own == error.row;
+            let now = if is_read { error.now.clone() } else { write.row_now(&entity.keys).await };
+            let mut error = error.clone();
+            (error.row, error.now) = (own, now);
+            entry.failed(&Arc::new(Box::new(error).into()))
+        }));
+    }
+    stream::iter(failures).buffered(pacing::CONCURRENCY).collect().await
+}
+
+/// Returns the position of the write at which a transaction failed.
+fn failed_write(part: &[PositionedWrite], error: &Error) -> Option<usize> {
+    let row: &RowId = match error {
+        Error::AlreadyExists(row) | Error::ConditionNotMet(row) | Error::NotFound(row) => row,
+        Error::Damaged { row, .. } => row,
+        Error::UniqueViolation(violation) => &violation.entity,
+        // The stored row has another key than its fields.
+        Error::Key(error) => error.row.as_ref()?,
+        Error::Limit(limit) => limit.row.as_ref()?,
+        // The row that was read for the write.
+        Error::Version(version) => &version.row,
+        Error::Property(property) => &property.row,
+        Error::UnknownProperties(unknown) => &unknown.row,
+        _ => return None,
+    };
+    part.iter().position(|entry| entry.write.entity.keys.row_key == row.row_key)
+}
+
+/// Checks whether an error concerns the entities that were written, and not the store.
+fn is_of_entity(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Key(_)
+            | Error::Property(_)
+            | Error::UnknownProperties(_)
+            | Error::Version(_)
+            | Error::Limit(_)
+            | Error::AlreadyExists(_)
+            | Error::NotFound(_)
+            | Error::ConditionNotMet(_)
+            | Error::UniqueViolation(_)
+            | Error::Aborted(_)
+            | Error::OutcomeUnknown(_)
+            | Error::Damaged { .. }
+    )
+}

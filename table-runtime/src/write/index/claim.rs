@@ -1,0 +1,299 @@
+//! Index rows in other partitions: written before a commit, rolled back, released.
+
+use futures_util::future::join_all;
+use table_store::{
+    ETag, Error, Result, Row, ValueRef,
+    backend::{Action, IfMatch},
+    unstable::RowKeys,
+};
+
+use super::{
+    schema::{EncodedRow, FoundEntity},
+    write::{Write, WriteAnswer, WrittenRow, single},
+};
+use crate::{
+    client::pacing,
+    model::{
+        entity::{LoadedRow, WRITE_ID},
+        layout::Holds,
+    },
+};
+
+/// The condition under which a writer may still commit its entity.
+#[derive(Clone, Copy)]
+pub enum Precondition<'a> {
+    /// The entity is pending with this write's id.
+    Pending,
+    /// The entity has the version that was read.
+    Version(&'a ETag),
+}
+
+impl Write {
+    /// Writes these rows of an entity concurrently.
+    ///
+    /// # Errors
+    /// The first error, with the rows that were written all the same. A unique violation takes precedence, because it
+    /// says more than any other error.
+    pub async fn write_rows(
+        &self,
+        rows: &[&EncodedRow],
+        owner: &RowKeys,
+        precondition: Precondition<'_>,
+    ) -> Result<Vec<WrittenRow>, (Error, Vec<WrittenRow>)> {
+        // `join_all` knows the number of rows: it polls more than 30, or a number that it does not know, in a way that would
+        // make a bulk write send its requests too early.
+        let writes = rows.iter().map(|row| async move {
+            let etag = if self.schema.is_unique(row.layout) {
+                self.claim(row, owner, precondition).await?
+            } else {
+                self.upsert_row(row).await?
+            };
+            Ok(WrittenRow { layout: row.layout, keys: row.keys.clone(), etag })
+        });
+        let (mut written, mut failed) = (Vec::new(), None);
+        for result in join_all(writes).await {
+            match result {
+                Ok(row) => written.push(row),
+                Err(error @ Error::UniqueViolation(_)) => failed = Some(error),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        match failed {
+            None => Ok(written),
+            Some(error) => Err((error, written)),
+        }
+    }
+
+    /// Writes a row of an index that is not unique. A second write of the same row does no harm.
+    pub(super) async fn upsert_row(&self, row: &EncodedRow) -> Result<ETag> {
+        let table = self.schema.layouts[row.layout].table;
+        let group = single(table, &row.keys, Action::Upsert(row.properties.clone()))?;
+        let mut delays = pacing::delays();
+        loop {
+            match self.send(&group).await? {
+                WriteAnswer::Done(etag) => return etag.ok_or_else(|| self.no_etag("upsert", &row.keys)),
+                WriteAnswer::LostRace(error) => return Err(error),
+                WriteAnswer::Lost(error) => self.pause(&mut delays, self.no_answer(*error)).await?,
+            }
+        }
+    }
+
+    /// Claims a value of a unique index: writes the row of the value with this write's id.
+    ///
+    /// A claim that already points to this entity is written again under a new version, so that no writer that read it
+    /// before can delete it.
+    async fn claim(&self, row: &EncodedRow, entity: &RowKeys, precondition: Precondition<'_>) -> Result<ETag> {
+        let table = self.schema.layouts[row.layout].table;
+        let properties = self.index_properties(row);
+        let insert = single(table, &row.keys, Action::Insert(properties.clone()))?;
+        let mut delays = pacing::delays();
+        loop {
+            let mut answer = self.send(&insert).await?;
+            // If the value is not reserved now, the claim shows who has it: also this write, if an answer was lost.
+            if !matches!(answer, WriteAnswer::Done(Some(_)))
+                && let Some(claim) = self.get(table, &row.keys).await?
+            {
+                let owner = self.schema.owner(row.layout, claim.as_ref())?;
+                if owner == *entity && self.has_own_id(&claim) {
+                    return Ok(claim.etag);
+                }
+                if owner == *entity {
+                    self.check_precondition(entity, precondition).await?;
+                } else {
+                    self.evict(row, entity, &owner, precondition).await?;
+                }
+                let replace = Action::Replace(properties.clone(), IfMatch::ETag(claim.etag));
+                answer = self.send(&single(table, &row.keys, replace)?).await?;
+            }
+            if let WriteAnswer::Done(Some(etag)) = answer {
+                return Ok(etag);
+            }
+            let error = match answer.lost() {
+                Some(lost) => self.no_answer(*lost),
+                None => self.lost_race(entity, precondition),
+            };
+            self.pause(&mut delays, error).await?;
+        }
+    }
+
+    /// Returns the error of a write that lost too many races. It names the entity that the caller writes, never an index
+    /// row.
+    fn lost_race(&self, entity: &RowKeys, precondition: Precondition<'_>) -> Error {
+        let row = self.row_id(entity).into();
+        match precondition {
+            Precondition::Pending => Error::Aborted(row),
+            Precondition::Version(_) => Error::ConditionNotMet(row),
+        }
+    }
+
+    /// Checks that this write may still commit its entity.
+    async fn check_precondition(&self, entity: &RowKeys, precondition: Precondition<'_>) -> Result<()> {
+        match (precondition, self.entity(entity).await?) {
+            (Precondition::Pending, Some(found)) if found.pending == Some(self.id) => Ok(()),
+            (Precondition::Version(etag), Some(found)) if found.row.etag == *etag => Ok(()),
+            _ => Err(self.lost_race(entity, precondition)),
+        }
+    }
+
+    /// Makes sure that the owner of a claim neither has its value nor can commit it later: deletes a pending insert of
+    /// the value, whose writer is slow or dead, and fences an entity without the value.
+    ///
+    /// # Errors
+    /// A committed owner with the value is a unique violation.
+    async fn evict(
+        &self,
+        claim: &EncodedRow,
+        entity: &RowKeys,
+        owner: &RowKeys,
+        precondition: Precondition<'_>,
+    ) -> Result<()> {
+        let mut delays = pacing::delays();
+        loop {
+            let Some(found) = self.entity(owner).await? else { return Ok(()) };
+            let has_value = found.encoded.has(claim.layout, &claim.keys);
+            if has_value && found.pending.is_none() {
+                return Err(self.violation(claim.layout, &claim.keys, entity, owner));
+            }
+            let answer = if has_value {
+                self.delete_row(self.schema.table().into(), owner, &found.row.etag).await?
+            } else {
+                self.fence(&found).await?
+            };
+            if answer.is_settled() {
+                return Ok(());
+            }
+            self.pause(&mut delays, self.lost_race(entity, precondition)).await?;
+        }
+    }
+
+    /// Rolls back rows that this write wrote for an entity that it did not commit: deletes those that the entity does
+    /// not have. A row that cannot be deleted is left to a repair.
+    ///
+    /// `version` is the version of the entity that the caller holds. If a fence changes that version, the caller gets
+    /// the new one.
+    pub async fn roll_back(&self, owner: &RowKeys, mut rows: Vec<WrittenRow>, version: &mut Option<ETag>) {
+        let mut delays = pacing::delays();
+        while !rows.is_empty() {
+            let Ok(found) = self.entity(owner).await else { return };
+            rows = match found {
+                None => self.delete_if_unchanged(owner, rows).await,
+                Some(found) => match self.roll_back_from(&found, rows, version).await {
+                    Ok(rows) => rows,
+                    Err(_) => return,
+                },
+            };
+            if !rows.is_empty() && !delays.wait(self.backend()).await {
+                return;
+            }
+        }
+    }
+
+    /// Rolls back the rows that this entity does not have. Returns the rows that have to be looked at again.
+    async fn roll_back_from(
+        &self,
+        found: &FoundEntity,
+        mut rows: Vec<WrittenRow>,
+        version: &mut Option<ETag>,
+    ) -> Result<Vec<WrittenRow>> {
+        let has = |row: &WrittenRow| found.encoded.has(row.layout, &row.keys);
+        let mut rewritten = Vec::new();
+        if !rows.iter().all(has) {
+            let WriteAnswer::Done(fenced) = self.fence(found).await? else { return Ok(rows) };
+            if fenced.is_some() && version.as_ref() == Some(&found.row.etag) {
+                *version = fenced;
+            }
+            let stale = rows.extract_if(.., |row| !has(row)).collect();
+            rewritten = self.delete_if_unchanged(&found.encoded.primary().keys, stale).await;
+        }
+        // The other rows belong to the entity, but their included properties may be those of the failed write.
+        for row in rows.into_iter().filter(|row| self.schema.holds(row.layout) == Holds::Include) {
+            rewritten.extend(self.restore_included(found, row).await);
+        }
+        Ok(rewritten)
+    }
+
+    /// Writes the entity's included properties into a row, and returns the row if it has to be looked at again. A row that
+    /// another writer has written since is left alone.
+    async fn restore_included(&self, found: &FoundEntity, row: WrittenRow) -> Option<WrittenRow> {
+        let table = self.schema.layouts[row.layout].table;
+        let present = found.encoded.row(row.layout, &row.keys)?;
+        let stored = self.get(table, &row.keys).await.ok()??;
+        if stored.etag != row.etag || self.schema.has_properties(row.layout, &stored.properties, &present.properties) {
+            return None;
+        }
+        let replace = Action::Replace(self.index_properties(present), IfMatch::ETag(row.etag.clone()));
+        match self.send(&single(table, &row.keys, replace).ok()?).await {
+            Ok(WriteAnswer::Done(Some(etag))) => Some(WrittenRow { etag, ..row }),
+            _ => None,
+        }
+    }
+
+    /// Deletes a row that its entity does not have, in the version in which it was found, after a fence. A row that was
+    /// written again meanwhile is left to its writer.
+    pub async fn remove_stale(&self, owner: &RowKeys, row: &WrittenRow) -> Result<()> {
+        let table = self.schema.layouts[row.layout].table;
+        let mut delays = pacing::delays();
+        loop {
+            let found = self.entity(owner).await?;
+            let stored = self.get(table, &row.keys).await?;
+            let has = |found: &FoundEntity| found.encoded.has(row.layout, &row.keys);
+            if stored.is_none_or(|stored| stored.etag != row.etag) || found.as_ref().is_some_and(has) {
+                return Ok(());
+            }
+            let Some(found) = found else { break };
+            match self.fence(&found).await? {
+                WriteAnswer::Done(_) => break,
+                WriteAnswer::LostRace(error) => self.pause(&mut delays, error).await?,
+                WriteAnswer::Lost(error) => self.pause(&mut delays, error.into()).await?,
+            }
+        }
+        self.delete_row(table.into(), &row.keys, &row.etag).await.map(drop)
+    }
+
+    /// Reads the rows that the entity has in the indexes, in their present versions. Leaves out those that point to
+    /// another entity.
+    pub async fn own_rows(&self, rows: &[&LoadedRow], owner: &RowKeys) -> Result<Vec<WrittenRow>> {
+        let reads = rows.iter().map(|row| self.own_row(row.layout, &row.keys, owner));
+        let rows: Result<Vec<_>> = join_all(reads).await.into_iter().collect();
+        Ok(rows?.into_iter().flatten().collect())
+    }
+
+    /// Reads a row of an index in its present version; `None` if it points to another entity.
+    async fn own_row(&self, layout: usize, keys: &RowKeys, owner: &RowKeys) -> Result<Option<WrittenRow>> {
+        let Some(row) = self.get(self.schema.layouts[layout].table, keys).await? else { return Ok(None) };
+        let is_own = self.schema.owner(layout, row.as_ref())? == *owner;
+        Ok(is_own.then_some(WrittenRow { layout, keys: keys.clone(), etag: row.etag }))
+    }
+
+    /// Releases rows that an entity had before a commit: deletes them in the versions that were read before it.
+    ///
+    /// A writer that failed may have written such a row again meanwhile, and left it because it belonged to the entity
+    /// then. That row is rolled back like one of this write.
+    pub async fn release(&self, owner: &RowKeys, rows: Vec<WrittenRow>, version: &mut Option<ETag>) {
+        let rewritten = self.delete_if_unchanged(owner, rows).await;
+        self.roll_back(owner, rewritten, version).await;
+    }
+
+    /// Deletes rows in their known versions, concurrently. Returns the rows that were written again since for the same
+    /// entity, in their present versions. A row that stays for another reason is left to a repair.
+    async fn delete_if_unchanged(&self, owner: &RowKeys, rows: Vec<WrittenRow>) -> Vec<WrittenRow> {
+        let deletions = rows.into_iter().map(|row| async move {
+            let WrittenRow { layout, keys, etag } = &row;
+            let info = &self.schema.layouts[*layout];
+            let deleted = match self.delete_row(info.table.into(), keys, etag).await {
+                Ok(WriteAnswer::LostRace(Error::ConditionNotMet(_))) => self.own_row(*layout, keys, owner).await,
+                Ok(WriteAnswer::Lost(error)) => Err(error.into()),
+                deleted => deleted.map(|_| None),
+            };
+            deleted.unwrap_or_else(|error| {
+                tracing::warn!(table = info.table, index = info.name, %error, "an index row was left");
+                None
+            })
+        });
+        join_all(deletions).await.into_iter().flatten().collect()
+    }
+
+    fn has_own_id(&self, claim: &Row) -> bool {
+        claim.properties.get(WRITE_ID) == Some(ValueRef::Guid(self.id))
+    }
+}

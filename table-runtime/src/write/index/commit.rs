@@ -1,0 +1,199 @@
+//! The one transaction that readers see: entities, and the index rows that are written with them.
+//!
+//! These are the index rows in the entities' partition. If the transactions of the store span all partitions, they are
+//! all index rows.
+//!
+//! A commit reads the rows on which its operations depend, groups the operations, checks them, and executes them. If an
+//! index row turns out to be missing, or to belong to no entity, all is repeated with that knowledge.
+
+use table_store::{
+    ETag, Error, Result,
+    backend::{Action, FailedGroup, Group, IfMatch},
+    unstable::RowKeys,
+};
+
+use super::{
+    change::{Planned, ReadRow, ReadRows},
+    groups::Grouped,
+    leased::HeldLeases,
+    list::ChangedLists,
+    lost,
+};
+use crate::client::pacing;
+
+/// What a commit does about a row in the way of an insert.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum InTheWay {
+    /// It reads the row, and deletes it if it is a pending insert.
+    Look,
+    /// It leaves that to its caller.
+    Report,
+}
+
+/// Executes the writes of entities of one partition, all or none. Returns the ETag of each entity; `None` if it was
+/// deleted, or if a lost answer left its ETag unknown.
+///
+/// # Errors
+/// Nothing was written, unless the error is [`Error::OutcomeUnknown`].
+pub async fn commit(planned: &[Planned<'_>], in_the_way: InTheWay) -> Result<Vec<Option<ETag>>> {
+    let Some(first) = planned.first() else { return Ok(Vec::new()) };
+    let mut read = ReadRows::default();
+    let mut delays = pacing::delays();
+    let lists = changed_lists(planned);
+    loop {
+        read_unique_rows(planned, &mut read).await?;
+        let mut grouped = Grouped::of(planned, &read, lists.as_ref().map_or(0, ChangedLists::min_operations))?;
+        if let Some(clash) = grouped.clash {
+            return Err(outdated(planned).await?.unwrap_or(clash));
+        }
+        if let Some(lists) = &lists {
+            grouped.add_lists(planned, lists.operations().await?)?;
+        }
+        let (groups, positions) = grouped.checked()?;
+        let mut leases = HeldLeases::of(planned).await?;
+        let failed = match leases.execute(first, &groups).await {
+            Ok(etags) => return Ok(left(planned, &positions, &etags)),
+            Err(FailedGroup { error: Error::OutcomeUnknown(error), .. }) => {
+                return lost::resolve(first, planned, &groups, &leases, *error).await;
+            }
+            Err(failed) => failed,
+        };
+        if let Some(error) = examine(planned, &groups, failed, in_the_way, &mut read).await? {
+            pacing::wait(first.write.backend(), &mut delays, error).await?;
+        }
+    }
+}
+
+/// Checks a transaction before anything is read for it: its size, and that each row has one write. Reads can only add
+/// operations.
+pub(super) fn check(planned: &[Planned<'_>]) -> Result<()> {
+    let listed = changed_lists(planned).map_or(0, |lists| lists.min_operations());
+    // If two entities want one value, only a read shows which of them had it.
+    Grouped::of(planned, &ReadRows::default(), listed)?.checked().map(drop)
+}
+
+fn changed_lists<'a>(planned: &'a [Planned<'_>]) -> Option<ChangedLists<'a>> {
+    let has_lists = planned.iter().any(|entity| entity.write.schema.has_lists());
+    has_lists.then(|| ChangedLists::of(planned))
+}
+
+/// Returns the ETag of each entity that the transaction left.
+fn left(planned: &[Planned<'_>], positions: &[usize], etags: &[Option<ETag>]) -> Vec<Option<ETag>> {
+    let etag = |(entity, at): (&Planned<'_>, &usize)| {
+        // A row that is deleted and inserted again is one operation. Its ETag is that of the new entity.
+        let is_deleted = matches!(entity.action, Action::Delete(_));
+        etags.get(*at).filter(|_| !is_deleted).cloned().flatten()
+    };
+    planned.iter().zip(positions).map(etag).collect()
+}
+
+/// Finds out why a transaction was refused, for the next attempt. Returns the error if that attempt has to wait for another
+/// writer.
+///
+/// # Errors
+/// Returns the error if a repetition would not help, or if the caller decides about it.
+async fn examine(
+    planned: &[Planned<'_>],
+    groups: &[Group],
+    FailedGroup { group: at, error }: FailedGroup,
+    in_the_way: InTheWay,
+    read: &mut ReadRows,
+) -> Result<Option<Error>> {
+    let (Error::AlreadyExists(row) | Error::ConditionNotMet(row) | Error::NotFound(row)) = &error else {
+        return Err(error);
+    };
+    let Some(Group { table, partition_key, .. }) = groups.get(at) else { return Err(error) };
+    let keys = RowKeys { partition_key: partition_key.clone(), row_key: row.row_key.clone() };
+    if at == 0
+        && let Some(own) = planned.iter().find(|entity| *entity.keys == keys)
+    {
+        if in_the_way == InTheWay::Look && matches!(error, Error::AlreadyExists(_)) {
+            let existing = own.write.exists(own.keys).await?;
+            if own.write.make_way(own.keys, existing).await? {
+                return Ok(Some(error));
+            }
+        }
+        return Err(error);
+    }
+    match &error {
+        Error::NotFound(_) if !matches!(read.get(table, &keys), Some(ReadRow::Missing)) => {
+            read.insert(table.clone(), keys, ReadRow::Missing);
+        }
+        Error::AlreadyExists(_) if let Some((entity, layout)) = new_owner(planned, table, &keys) => {
+            let Some(etag) = entity.stale(layout, &keys).await? else { return Ok(Some(error)) };
+            read.insert(table.clone(), keys, ReadRow::Stale(etag));
+        }
+        // Another writer changed a list or a stale row first.
+        _ => {
+            read.remove(table, &keys);
+            return Ok(Some(error));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the entity that comes to have this row, and the unique index. An entity that keeps the row is not its new
+/// owner: whoever else wants the row violates the index.
+fn new_owner<'p, 'a>(planned: &'p [Planned<'a>], table: &str, keys: &RowKeys) -> Option<(&'p Planned<'a>, usize)> {
+    planned.iter().find_map(|entity| {
+        let layout = entity.unique_layout(table, keys)?;
+        entity.change.adds(layout, keys).then_some((entity, layout))
+    })
+}
+
+/// Reads the rows of unique indexes that the transaction deletes or writes over, unless their indexes are ready. While
+/// an index is built, such a row may be missing, or belong to another entity of the same value.
+async fn read_unique_rows(planned: &[Planned<'_>], read: &mut ReadRows) -> Result<()> {
+    for entity in planned.iter().filter(|entity| entity.write.schema.has_indexes()) {
+        let schema = &entity.write.schema;
+        for (layout, keys) in entity.change.unique_rows(entity.write) {
+            let table = schema.layouts[layout].table;
+            if read.get(table, keys).is_some() || entity.write.is_ready(layout).await? {
+                continue;
+            }
+            let row = match entity.write.get(table, keys).await? {
+                None => ReadRow::Missing,
+                Some(row) => ReadRow::Owned(row.etag.clone(), schema.owner(layout, row.as_ref())?),
+            };
+            read.insert(table.into(), keys.clone(), row);
+        }
+    }
+    Ok(())
+}
+
+/// Returns the error of the first entity that is not in the version in which it was read. Two entities that were read
+/// at different times can both have had a value that only one of them has.
+#[cold]
+async fn outdated(planned: &[Planned<'_>]) -> Result<Option<Error>> {
+    for entity in planned {
+        let Some(etag) = entity.version() else { continue };
+        let row = entity.row_id();
+        match entity.write.get(&row.table, entity.keys).await? {
+            None => return Ok(Some(Error::NotFound(row.into()))),
+            Some(found) if found.etag != *etag => return Ok(Some(Error::ConditionNotMet(row.into()))),
+            Some(_) => {}
+        }
+    }
+    Ok(None)
+}
+
+impl Planned<'_> {
+    /// Returns the version that the entity's row must have.
+    pub(super) fn version(&self) -> Option<&ETag> {
+        match &self.action {
+            Action::Replace(_, IfMatch::ETag(etag)) | Action::Delete(IfMatch::ETag(etag)) => Some(etag),
+            _ => None,
+        }
+    }
+
+    /// Returns the version of a row in the way if no committed entity has its value; `None` if the row is missing.
+    async fn stale(&self, layout: usize, at: &RowKeys) -> Result<Option<ETag>> {
+        let write = self.write;
+        let Some(found) = write.get(write.schema.layouts[layout].table, at).await? else { return Ok(None) };
+        let owner = write.schema.owner(layout, found.as_ref())?;
+        if owner != *self.keys && write.is_taken(layout, at, &owner).await? {
+            return Err(write.violation(layout, at, self.keys, &owner));
+        }
+        Ok(Some(found.etag))
+    }
+}

@@ -1,0 +1,123 @@
+//! The execution of entity writes: read, plan, and one commit or steps; and again after a lost race.
+
+use std::slice;
+
+use table_store::{ETag, Error, Properties, Result, backend::BoxFuture, error::OutcomeUnknownError};
+
+use super::{
+    commit::{self, InTheWay, commit},
+    entity_write::{Before, BegunWrite},
+    steps::Committed,
+};
+use crate::{client::pacing, model::entity::Unknown};
+
+/// The result of an entity write.
+pub struct Written {
+    /// The entity's version; `None` if it was deleted, or if a lost answer left the version unknown.
+    pub(crate) etag: Option<ETag>,
+    /// The properties that the struct does not know and the write has kept.
+    pub(crate) unknown: Unknown,
+    /// The entity's properties, if they were read again before the commit: a patch may have changed them.
+    pub(crate) read: Option<Properties>,
+}
+
+/// The failure of entity writes. Nothing was written, unless the error is [`Error::OutcomeUnknown`].
+pub struct WriteFailure {
+    pub error: Error,
+    /// The version that the entity had to have, or another one that a roll back gave it.
+    pub version: Option<ETag>,
+    /// Position of the write that lost a race and can begin anew.
+    pub lost_race: Option<usize>,
+}
+
+impl From<Error> for WriteFailure {
+    fn from(error: Error) -> Self {
+        Self { error, version: None, lost_race: None }
+    }
+}
+
+/// Checks writes of one partition before anything is read for them: reads can only add operations.
+pub fn check(writes: &[BegunWrite]) -> Result<()> {
+    if !writes.iter().any(BegunWrite::reads) {
+        return Ok(());
+    }
+    let unchanged: Vec<_> = writes.iter().map(BegunWrite::if_unchanged).collect();
+    let planned = writes.iter().zip(&unchanged).map(|(write, before)| write.plan(before.as_ref()));
+    commit::check(&planned.collect::<Vec<_>>())
+}
+
+/// Writes one entity.
+pub async fn execute_one(write: &mut BegunWrite) -> Result<Written, WriteFailure> {
+    let written = execute(slice::from_mut(write)).await?;
+    written.into_iter().next().ok_or_else(|| unreachable!("one write has one result"))
+}
+
+/// Writes entities of one partition, all or none; a single one may take steps. If another writer changed a row that was
+/// read for a write, that write begins anew after a delay.
+pub async fn execute(writes: &mut [BegunWrite]) -> Result<Vec<Written>, WriteFailure> {
+    let mut delays = pacing::delays();
+    loop {
+        match attempt(writes, InTheWay::Look).await {
+            Err(WriteFailure { error, lost_race: Some(at), .. }) => {
+                writes[at].write.pause(&mut delays, error).await?;
+                writes[at].begin_anew()?;
+            }
+            written => return written,
+        }
+    }
+}
+
+/// Writes entities as [`execute`] does, once.
+pub async fn attempt(writes: &[BegunWrite], in_the_way: InTheWay) -> Result<Vec<Written>, WriteFailure> {
+    let before = read(writes).await?;
+    let planned: Vec<_> = writes.iter().zip(&before).map(|(write, before)| write.plan(before.as_ref())).collect();
+    let committed = match planned.as_slice() {
+        [planned] if planned.takes_steps() => planned.execute_steps().await.map(|committed| vec![committed]),
+        planned => match commit(planned, in_the_way).await {
+            Ok(etags) => Ok(etags.into_iter().map(|etag| Committed { etag, read: None }).collect()),
+            Err(error) => Err(error.into()),
+        },
+    };
+    let committed: Vec<_> = committed.map_err(|failure| {
+        let lost_race = writes.iter().position(|write| write.lost_race(&failure.error));
+        WriteFailure { lost_race, ..failure }
+    })?;
+    let written = writes.iter().zip(before).zip(committed).map(|((write, before), Committed { etag, read })| Written {
+        etag,
+        unknown: write.kept(before),
+        read,
+    });
+    Ok(written.collect())
+}
+
+/// Reads the stored entities on which the writes depend.
+async fn read(writes: &[BegunWrite]) -> Result<Vec<Option<Before>>> {
+    if let [write] = writes {
+        return Ok(vec![write.read().await?]);
+    }
+    let mut reads: Vec<BoxFuture<'_, Result<(usize, Option<Before>)>>> = Vec::new();
+    for (at, write) in writes.iter().enumerate().filter(|(_, write)| write.reads()) {
+        reads.push(Box::pin(async move { Ok((at, write.read().await?)) }));
+    }
+    let mut before: Vec<_> = writes.iter().map(|_| None).collect();
+    for (at, read) in pacing::concurrently(reads).await? {
+        before[at] = read;
+    }
+    Ok(before)
+}
+
+impl BegunWrite {
+    /// Returns the version that the write gave the entity.
+    ///
+    /// # Errors
+    /// The version is not known: the answer was lost, and the row was changed since.
+    pub async fn version(&self, written: Option<ETag>) -> Result<ETag> {
+        if let Some(etag) = written {
+            return Ok(etag);
+        }
+        let (row, reason) = (self.write.row_id(&self.entity.keys), "its ETag is not known".to_owned());
+        let mut error = OutcomeUnknownError::new(self.entity.verb.name(), row, reason);
+        error.now = self.write.row_now(&self.entity.keys).await;
+        Err(Box::new(error).into())
+    }
+}

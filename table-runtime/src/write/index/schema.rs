@@ -1,0 +1,368 @@
+//! The rows of an entity in all of its layouts, without the entity's type.
+
+use std::ops::Deref;
+
+use table_store::{
+    Error, Guid, Properties, PropertiesRef, Result, Row, RowRef, Value, ValueRef,
+    backend::Reach,
+    unstable::{RowKeys, limits, observe::Operation},
+};
+
+use crate::{
+    client::tables::LayoutId,
+    model::{
+        codec::index_value,
+        entity::{
+            self, EntityInfo, Loaded, LoadedRow, LoadedRows, PENDING, ReadEntity, StoredRow, TableEntity, Unknown,
+            VERSION, WRITE_ID, WriteEntity, version_value,
+        },
+        layout::{Holds, Layout, LayoutInfo, Scope},
+        row_hash::RowHasher,
+    },
+};
+
+/// The parts of an entity's type that writes need: its description, and a function. They are values, so that the code of
+/// writes is compiled once and not for each entity.
+#[derive(Clone, Copy)]
+pub struct Schema {
+    info: &'static EntityInfo,
+    /// Reads the entity in a row, and returns its rows and the properties that the struct does not know.
+    rows: fn(StoredRow<'_>) -> Result<(Encoded, Unknown)>,
+}
+
+impl Deref for Schema {
+    type Target = EntityInfo;
+
+    fn deref(&self) -> &EntityInfo {
+        self.info
+    }
+}
+
+impl Schema {
+    /// Returns a user's operation on the entity.
+    pub fn operation(&self, verb: &'static str) -> Operation {
+        Operation { verb, entity: self.info.entity, table: self.layouts[0].table, cost: None }
+    }
+}
+
+/// The rows of an entity: the primary row, then those of its indexes. An entity has any number of rows in an index.
+#[derive(Clone, Debug)]
+pub struct Encoded {
+    pub rows: Vec<EncodedRow>,
+}
+
+/// A row as it is written.
+#[derive(Clone, Debug)]
+pub struct EncodedRow {
+    pub layout: usize,
+    pub keys: RowKeys,
+    pub properties: Properties,
+}
+
+/// An entity that was read from its table.
+#[derive(Clone, Debug)]
+pub struct FoundEntity {
+    pub row: Row,
+    pub encoded: Encoded,
+    /// The properties that the struct does not know.
+    pub unknown: Unknown,
+    /// The write id of the insert that has not committed the entity yet.
+    pub pending: Option<Guid>,
+}
+
+impl Encoded {
+    /// Encodes an entity in every layout. Checks each row of an entity with indexes against the service's limits, so
+    /// that the error names the index, and comes before the first request of several; a single row is checked with its
+    /// request.
+    pub fn of(entity: &dyn WriteEntity) -> Result<Self> {
+        let encoded = Self::unchecked(entity)?;
+        let layouts = entity.info().layouts;
+        if layouts.len() > 1 {
+            encoded.rows.iter().try_for_each(|row| check(&layouts[row.layout], row))?;
+        }
+        Ok(encoded)
+    }
+
+    fn unchecked(entity: &dyn WriteEntity) -> Result<Self> {
+        let Layout { layouts, kind, .. } = entity.info().layout;
+        let primary = entity::keys(entity)?;
+        let mut properties = entity::properties(entity, &primary)?;
+        // A copy has no kind.
+        let has_copies = layouts.iter().any(LayoutInfo::is_copy);
+        let stored = if has_copies { properties.clone() } else { Properties::default() };
+        if let Some(kind) = kind {
+            properties.push(entity::KIND, ValueRef::String(kind));
+        }
+        let mut rows = Vec::with_capacity(layouts.len());
+        rows.push(EncodedRow { layout: 0, keys: primary, properties });
+        for (layout, info) in layouts.iter().enumerate().skip(1) {
+            for keys in entity::keys_in(entity, layout)? {
+                let begun = if info.is_copy() { stored.clone() } else { Properties::with_capacity(64) };
+                let properties = entity::index_properties(entity, layout, &keys, begun)?;
+                rows.push(EncodedRow { layout, keys, properties });
+            }
+        }
+        Ok(Self { rows })
+    }
+
+    /// Returns the entity's own row.
+    pub fn primary(&self) -> &EncodedRow {
+        // `unchecked` writes it first.
+        self.rows.first().unwrap_or_else(|| unreachable!("an entity has a primary key"))
+    }
+
+    /// Returns the entity's rows in a layout.
+    pub fn rows_in(&self, layout: usize) -> impl Iterator<Item = &EncodedRow> {
+        self.rows.iter().filter(move |row| row.layout == layout)
+    }
+
+    /// Returns the entity's row in a layout that has these keys.
+    pub fn row(&self, layout: usize, keys: &RowKeys) -> Option<&EncodedRow> {
+        self.rows_in(layout).find(|row| row.keys == *keys)
+    }
+
+    /// Checks whether the entity has the row with these keys in a layout: whether it has the value of an index row.
+    pub fn has(&self, layout: usize, keys: &RowKeys) -> bool {
+        self.row(layout, keys).is_some()
+    }
+
+    /// Adds properties to the entity's own row that its struct does not know.
+    pub fn keep(&mut self, unknown: &Unknown, is_known: impl Fn(&str) -> bool) {
+        let Some(primary) = self.rows.first_mut() else { return };
+        for (name, value) in unknown.iter().flat_map(|unknown| unknown.iter()).filter(|(name, _)| !is_known(name)) {
+            primary.properties.push(name, value);
+        }
+    }
+
+    /// Returns the rows in the form that a write compares with the new rows.
+    pub fn into_loaded(self) -> LoadedRows {
+        let loaded = |row: EncodedRow| LoadedRow { layout: row.layout, keys: row.keys, included: Some(row.properties) };
+        self.rows.into_iter().map(loaded).collect()
+    }
+}
+
+/// Checks a row against the service's limits. The error of an index row names the index.
+fn check(layout: &LayoutInfo, EncodedRow { keys, properties, .. }: &EncodedRow) -> Result<()> {
+    let RowKeys { partition_key, row_key } = keys;
+    let checked = limits::check_key(layout.table, "PartitionKey", partition_key)
+        .and_then(|()| limits::check_key(layout.table, "RowKey", row_key))
+        .and_then(|()| limits::check_row(layout.table, partition_key, row_key, properties.as_ref()));
+    checked.map_err(|error| match error {
+        Error::Limit(mut error) if layout.index.is_some() => {
+            error.what = format!("in the index `{}`, {}", layout.name, error.what);
+            error.into()
+        }
+        other => other,
+    })
+}
+
+impl FoundEntity {
+    /// Returns the entity as an update needs it. A pending insert has no properties to keep.
+    pub fn into_loaded(self) -> Loaded {
+        let unknown = self.unknown.filter(|_| self.pending.is_none());
+        Loaded { rows: self.encoded.into_loaded(), unknown }
+    }
+}
+
+impl Schema {
+    pub const fn of<E: TableEntity>() -> Self {
+        Self { info: E::INFO, rows: rows_of::<E> }
+    }
+
+    /// Checks whether the entity has rows besides its own.
+    pub const fn has_indexes(&self) -> bool {
+        self.info.layout.layouts.len() > 1
+    }
+
+    /// Checks whether an index holds lists. Writers in one partition contend for them.
+    pub fn has_lists(&self) -> bool {
+        (1..self.layouts.len()).any(|layout| self.holds(layout) == Holds::List)
+    }
+
+    /// Returns the identity of a layout in the catalog.
+    pub fn id(&self, layout: &'static LayoutInfo) -> LayoutId {
+        LayoutId::of(self.info, layout)
+    }
+
+    /// Returns the identity of the primary key in the catalog.
+    pub fn own_id(&self) -> LayoutId {
+        self.id(&self.layouts[0])
+    }
+
+    /// Returns the entity's table.
+    pub fn table(&self) -> &'static str {
+        self.layouts[0].table
+    }
+
+    /// Returns the indexes with rows in the entity's partition.
+    pub fn same_partition(&self) -> impl Iterator<Item = usize> {
+        self.indexes(LayoutInfo::is_same_partition)
+    }
+
+    /// Returns the indexes whose rows are in the transaction of an entity, if transactions have this reach.
+    pub fn in_transaction(&self, reach: Reach) -> impl Iterator<Item = usize> + use<> {
+        let layouts = self.layouts;
+        (1..layouts.len()).filter(move |at| reach == Reach::Store || layouts[*at].is_same_partition())
+    }
+
+    /// Checks whether an entity has rows that are not in its transaction.
+    pub fn takes_steps(&self, reach: Reach) -> bool {
+        self.in_transaction(reach).count() + 1 < self.layouts.len()
+    }
+
+    /// Returns the indexes with rows in other partitions that are written before the entity is committed.
+    pub fn before_commit(&self) -> impl Iterator<Item = usize> + use<> {
+        self.indexes(LayoutInfo::is_before_commit)
+    }
+
+    /// Returns the indexes whose rows in other partitions hold properties, which are propagated after the commit.
+    pub fn propagated(&self) -> impl Iterator<Item = usize> + use<> {
+        self.indexes(|layout| {
+            layout.index.as_ref().is_some_and(|index| {
+                index.scope == Scope::CrossPartition && matches!(index.holds, Holds::Copy | Holds::Include)
+            })
+        })
+    }
+
+    fn indexes(&self, is: fn(&LayoutInfo) -> bool) -> impl Iterator<Item = usize> + use<> {
+        let layouts = self.layouts;
+        (1..layouts.len()).filter(move |at| is(&layouts[*at]))
+    }
+
+    /// Checks whether a value of the index has one entity at most.
+    pub fn is_unique(&self, layout: usize) -> bool {
+        self.layouts[layout].index.as_ref().is_some_and(|index| index.unique)
+    }
+
+    pub fn holds(&self, layout: usize) -> Holds {
+        self.layouts[layout].index.as_ref().map_or(Holds::Pointer, |index| index.holds)
+    }
+
+    /// Returns the value that the keys of an index row hold, for an error.
+    pub fn value(&self, layout: usize, keys: &RowKeys) -> String {
+        index_value(&self.layouts[layout], keys, self.info.separator)
+    }
+
+    /// Checks whether the rows of an index may have the property. Properties that the struct does not know make no
+    /// difference between rows.
+    fn is_known(&self, layout: usize, name: &str) -> bool {
+        let pointer = self.layouts[layout].index.as_ref().map_or([].as_slice(), |index| index.pointer);
+        name == VERSION && self.info.version > 1
+            || self.info.properties.iter().chain(pointer).any(|property| property.name == name)
+    }
+
+    /// Returns the properties that the row of an index does not have, with the values as which they are read: the row is
+    /// older than a field with `#[property(default)]`.
+    fn defaults(&self, layout: usize, stored: PropertiesRef<'_>) -> Vec<(&'static str, Value)> {
+        let Some(index) = &self.layouts[layout].index else { return Vec::new() };
+        let is_held = |name: &str| match index.holds {
+            Holds::Copy => true,
+            Holds::Include => index.included.iter().any(|included| included.name == name),
+            Holds::Pointer | Holds::List => false,
+        };
+        let absent = self.info.properties.iter().filter(|info| is_held(info.name) && stored.get(info.name).is_none());
+        absent.filter_map(|info| Some((info.name, info.absent.value()?))).collect()
+    }
+
+    /// Checks whether the row of an index has the properties that it should have.
+    pub fn has_properties(&self, layout: usize, stored: &Properties, expected: &Properties) -> bool {
+        let defaults = self.defaults(layout, stored.as_ref());
+        let stored = stored.iter().chain(defaults.iter().map(|(name, value)| (*name, value.as_ref())));
+        same_properties(stored.filter(|(name, _)| self.is_known(layout, name)), expected)
+    }
+
+    /// Checks whether the row of an index has the properties that it should have. A copy of an older version is compared
+    /// as it is read.
+    pub fn is_up_to_date(&self, layout: usize, stored: &Row, expected: &Properties) -> Result<bool> {
+        if self.has_properties(layout, &stored.properties, expected) {
+            return Ok(true);
+        }
+        let is_versioned_copy = self.info.version > 1 && self.holds(layout) == Holds::Copy;
+        Ok(is_versioned_copy && self.has_properties(layout, &self.copy(layout, stored.as_ref())?, expected))
+    }
+
+    /// Returns the hash of a row that an entity should have in an index. It equals the hash of the
+    /// [stored row](Self::hash_stored) if that row leads to the entity and [is up to date](Self::is_up_to_date).
+    pub fn hash_expected(&self, hasher: &mut RowHasher, row: &EncodedRow, entity: &RowKeys) -> u128 {
+        let RowKeys { partition_key, row_key } = &row.keys;
+        begin_hash(hasher, row.layout, (partition_key, row_key), entity);
+        match self.holds(row.layout) {
+            Holds::Pointer | Holds::List => hasher.finish(),
+            Holds::Include | Holds::Copy => hasher.properties(row.properties.iter()).finish(),
+        }
+    }
+
+    /// Returns the hash of a stored row of an index that leads to `owner`. A list leads to each of its members.
+    pub fn hash_stored(&self, hasher: &mut RowHasher, layout: usize, row: RowRef<'_>, owner: &RowKeys) -> u128 {
+        begin_hash(hasher, layout, (row.partition_key, row.row_key), owner);
+        let holds = self.holds(layout);
+        if matches!(holds, Holds::Pointer | Holds::List) {
+            return hasher.finish();
+        }
+        // A copy of an older version is compared as it is read. If it cannot be read, it equals no expected row.
+        let is_older = holds == Holds::Copy
+            && version_value(self.info.version).is_some_and(|version| row.properties.get(VERSION) != Some(version));
+        let read = if is_older { self.copy(layout, row).ok() } else { None };
+        let stored = read.as_ref().map_or(row.properties, Properties::as_ref);
+        let defaults = self.defaults(layout, stored);
+        let stored = stored.into_iter().chain(defaults.iter().map(|(name, value)| (*name, value.as_ref())));
+        hasher.properties(stored.filter(|(name, _)| self.is_known(layout, name))).finish()
+    }
+
+    /// Returns the properties of a copy as the entity in it is written now.
+    fn copy(&self, layout: usize, row: RowRef<'_>) -> Result<Properties> {
+        let RowKeys { partition_key, row_key } = &self.owner(layout, row)?;
+        let own = RowRef { partition_key, row_key, ..row };
+        let (encoded, _) = (self.rows)(StoredRow::of_copy(self.info, &own))?;
+        Ok(encoded.row(layout, &row.keys()).map(|row| row.properties.clone()).unwrap_or_default())
+    }
+
+    /// Reads the entity in a row of its table; `None` if the row belongs to another kind of entity.
+    pub fn read(&self, row: Row) -> Result<Option<FoundEntity>> {
+        if self.shape().is_some_and(|shape| !shape.fits(&row.row_key)) {
+            return Ok(None);
+        }
+        // In a slice, the keys of another program's row may hold no time.
+        let table = self.layouts[0].table_of(&row.partition_key, &row.row_key);
+        let table = table.unwrap_or_else(|_| self.table().into());
+        if let Some(kind) = self.kind
+            && !entity::is_kind(&table, row.as_ref(), kind)?
+        {
+            return Ok(None);
+        }
+        let (encoded, unknown) = (self.rows)(StoredRow::new(&table, &row.as_ref()))?;
+        let pending = pending(&row);
+        Ok(Some(FoundEntity { row, encoded, unknown, pending }))
+    }
+}
+
+/// Reads the entity in a row.
+fn rows_of<E: TableEntity>(row: StoredRow<'_>) -> Result<(Encoded, Unknown)> {
+    let ReadEntity { entity, unknown, .. } = row.read::<E>()?;
+    Ok((Encoded::unchecked(&entity)?, unknown))
+}
+
+/// Returns the write id of the insert that has not committed the row yet.
+pub fn pending(row: &Row) -> Option<Guid> {
+    match row.properties.get(PENDING) {
+        Some(ValueRef::Guid(id)) => Some(id),
+        _ => None,
+    }
+}
+
+/// Begins the hash of an index row that leads to an entity.
+fn begin_hash(hasher: &mut RowHasher, layout: usize, (partition_key, row_key): (&str, &str), entity: &RowKeys) {
+    hasher.number(layout).text(partition_key).text(row_key).text(&entity.partition_key).text(&entity.row_key);
+}
+
+/// Checks whether a row has the expected properties, apart from the write id.
+fn same_properties<'a>(stored: impl Iterator<Item = (&'a str, ValueRef<'a>)>, expected: &Properties) -> bool {
+    let mut stored: Vec<_> = stored.filter(|(name, _)| *name != WRITE_ID).collect();
+    let mut expected: Vec<_> = expected.iter().collect();
+    stored.sort_by_key(|(name, _)| *name);
+    expected.sort_by_key(|(name, _)| *name);
+    let is_same = |((left, stored), (right, expected)): (&(&str, ValueRef<'_>), &(&str, ValueRef<'_>))| {
+        left == right && stored.is_same(*expected)
+    };
+    stored.len() == expected.len() && stored.iter().zip(&expected).all(is_same)
+}

@@ -1,0 +1,8 @@
+//! Everything that writes entities.
+
+pub mod bulk;
+pub mod index;
+mod modify;
+pub mod transaction;
+mod verbs;
+pub mod writable;

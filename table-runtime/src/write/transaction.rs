@@ -1,0 +1,229 @@
+//! Entity group transactions: writes of entities of one partition, all or nothing.
+
+mod hints;
+
+use std::{fmt, future::Ready};
+
+use table_store::{
+    ETag, Error, Result,
+    error::LimitError,
+    unstable::observe::{Operation, observed},
+};
+
+use crate::{
+    client::tables::Tables,
+    model::{
+        column::Sets,
+        entity::{OnePartition, OneVersion, StoredState, TableEntity, WriteEntity},
+        hints::{Commit, TableStorage, missing},
+    },
+    query::OwnKey,
+    read::Plan,
+    write::{
+        index::{self, BegunWrite, EntityWrite, Schema, Verb, Written},
+        verbs as write,
+        writable::{AsEntity, Deletable, Updatable},
+    },
+};
+
+/// Writes of entities of one partition and table, all or nothing: see [`Tables::transaction`].
+#[must_use = "a transaction does nothing until it is committed"]
+pub struct Transaction<'a> {
+    tables: Tables,
+    writes: Vec<BegunWrite>,
+    /// The entities that are updated, by the positions of their writes.
+    updated: Vec<(usize, &'a mut StoredState)>,
+    /// The first mistake, which the commit returns as its error.
+    problem: Option<Error>,
+}
+
+impl Tables {
+    /// Begins a transaction: writes of any entities of one partition of one table, including their index rows. Either
+    /// all of them are applied, or none. The limits are 100 rows, and 4 MiB as they are sent.
+    ///
+    /// An entity that is deleted can be inserted again in the same transaction, and entities can swap the values of a
+    /// unique index. Otherwise each entity has one write. A transaction is never split: if it is too large, the commit
+    /// returns an error.
+    ///
+    /// ```
+    /// # use table_runtime::{Result, TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] number: u32, title: String, likes: u32 }
+    /// # async fn example(tables: Tables, first: Post, second: Post) -> Result<()> {
+    /// let Some(mut third) = Post::key("Marcus", 3).get(&tables).await? else { return Ok(()) };
+    /// third.likes += 1;
+    /// tables
+    ///     .transaction()
+    ///     .insert(&first)
+    ///     .upsert(&second)
+    ///     .update(&mut third)
+    ///     .patch(Post::key("Marcus", 4), |post| post.likes.set(0))
+    ///     .remove(Post::key("Marcus", 5))
+    ///     .commit()
+    ///     .await?;
+    ///
+    /// // Each verb returns the transaction, also in a loop.
+    /// let mut more = tables.transaction();
+    /// for number in 10..20 {
+    ///     more = more.remove(Post::key("Marcus", number));
+    /// }
+    /// more.commit().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn transaction<'a>(&self) -> Transaction<'a> {
+        Transaction { tables: self.clone(), writes: Vec::new(), updated: Vec::new(), problem: None }
+    }
+}
+
+impl<'a> Transaction<'a> {
+    fn with(mut self, schema: Schema, entity: Result<EntityWrite>) -> Self {
+        match self.tables.begin_write(schema, entity) {
+            Ok(write) => self.writes.push(write),
+            Err(error) => self.problem = self.problem.or(Some(error)),
+        }
+        self
+    }
+
+    fn put_erased(self, schema: Schema, verb: Verb, entity: &dyn WriteEntity) -> Self {
+        self.with(schema, EntityWrite::put(verb, entity))
+    }
+
+    /// Writes a new row.
+    pub fn insert<E: TableEntity + OnePartition, T: AsEntity<E> + ?Sized>(self, entity: &T) -> Self {
+        self.put_erased(Schema::of::<E>(), Verb::Insert, entity.as_entity())
+    }
+
+    /// Writes the row, new or in place of the one with this key. If the entity has indexes, the commit reads it first.
+    pub fn upsert<E: TableEntity + OnePartition, T: AsEntity<E> + ?Sized>(self, entity: &T) -> Self {
+        self.put_erased(Schema::of::<E>(), Verb::Upsert, entity.as_entity())
+    }
+
+    /// Inserts the entity, or writes it over the present one and keeps the properties of the row that the struct does
+    /// not know. The commit reads the row first. See [`Tables::merge`].
+    pub fn merge<E: TableEntity + OnePartition, T: AsEntity<E> + ?Sized>(self, entity: &T) -> Self {
+        self.put_erased(Schema::of::<E>(), Verb::Merge, entity.as_entity())
+    }
+
+    /// Writes the changed entity back, if its row has not changed since it was read. Properties that the struct does not
+    /// know are kept. The commit sets the new ETag in `stored`.
+    pub fn update<S: Updatable<Entity: OnePartition>>(self, stored: &'a mut S) -> Self {
+        let (entity, state) = stored.to_update().parts_mut();
+        let mut transaction = self.with(Schema::of::<S::Entity>(), EntityWrite::update(entity, state));
+        transaction.updated.push((transaction.writes.len().saturating_sub(1), state));
+        transaction
+    }
+
+    /// Sets some properties of a row, whatever its version, and keeps its other properties.
+    #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
+    pub fn patch<K, I>(self, key: K, sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I) -> Self
+    where
+        K: OwnKey<Entity: TableEntity + OnePartition + OneVersion>,
+        I: Sets<K::Entity>,
+    {
+        self.patched(key.plan(), None, sets(<K::Entity as TableEntity>::COLUMNS))
+    }
+
+    /// Sets some properties of a row, if it still has this version, and keeps its other properties.
+    #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
+    pub fn patch_if<K, I>(
+        self,
+        key: K,
+        etag: &ETag,
+        sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I,
+    ) -> Self
+    where
+        K: OwnKey<Entity: TableEntity + OnePartition + OneVersion>,
+        I: Sets<K::Entity>,
+    {
+        self.patched(key.plan(), Some(etag.clone()), sets(<K::Entity as TableEntity>::COLUMNS))
+    }
+
+    fn patched<E: TableEntity>(self, key: &Plan, expected: Option<ETag>, sets: impl Sets<E>) -> Self {
+        self.with(Schema::of::<E>(), write::patched(key, expected, sets))
+    }
+
+    /// Deletes the row of the entity, if it has not changed since it was read.
+    #[allow(clippy::needless_pass_by_value, reason = "an entity or a reference")]
+    pub fn delete<S: Deletable<Entity: OnePartition>>(self, stored: S) -> Self {
+        let (entity, state) = stored.to_delete().parts();
+        self.with(Schema::of::<S::Entity>(), EntityWrite::delete(entity, state))
+    }
+
+    /// Deletes the row with this key, whatever its version. A missing row is an error here. If the entity has indexes,
+    /// also those of other programs, the commit reads it first: see [`Tables::remove`].
+    #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
+    pub fn remove<K>(self, key: K) -> Self
+    where
+        K: OwnKey<Entity: TableEntity + OnePartition>,
+    {
+        self.with(Schema::of::<K::Entity>(), write::point(key.plan()).map(EntityWrite::remove))
+    }
+
+    missing! {
+        Commit:
+            send() -> Ready<Result<()>>,
+    }
+
+    /// Applies the transaction with one request, and one more for each merge, for each upsert and removal of an entity
+    /// with indexes, for each update of a [`Stored::new`](crate::Stored::new), and for each deletion of a [`Stored::new`](crate::Stored::new) with indexes.
+    /// Returns the new ETags in order; `None` for a deleted row.
+    ///
+    /// If the answer is lost, one row with a `write_id` proves that the whole transaction was applied. The ETags of
+    /// rows without a `write_id`, or that were patched since, are then unknown, and returned as `None`: read such a row
+    /// again before you update it.
+    ///
+    /// # Errors
+    /// Returns the first error that concerns any of the writes. The errors are those of [`insert`](Tables::insert),
+    /// [`update`](Tables::update) and the other verbs, and name the row. Returns [`Error::Limit`] for writes to several
+    /// partitions or tables, for no writes, for more than 100 rows or 4 MiB, and for two writes to one row; as far as
+    /// this is known in advance, before anything is sent. Nothing was written, unless the error is
+    /// [`Error::OutcomeUnknown`].
+    pub async fn commit(self) -> Result<Vec<Option<ETag>>> {
+        let schema = self.writes.first().map(|first| first.write.schema);
+        let operation = || match schema {
+            Some(schema) => schema.operation("transaction"),
+            None => Operation { verb: "transaction", entity: "", table: "", cost: None },
+        };
+        observed(self.tables.begin_operation(operation), self.committed()).await
+    }
+
+    async fn committed(self) -> Result<Vec<Option<ETag>>> {
+        let Self { mut writes, updated, problem, .. } = self;
+        if let Some(problem) = problem {
+            return Err(problem);
+        }
+        check_partition(&writes)?;
+        index::check(&writes)?;
+        let mut written = index::execute(&mut writes).await.map_err(|failure| failure.error)?;
+        for (at, stored) in updated {
+            if let Written { etag: Some(etag), unknown, .. } = &mut written[at] {
+                stored.written(etag.clone(), unknown.take());
+            }
+        }
+        Ok(written.into_iter().map(|written| written.etag).collect())
+    }
+}
+
+/// Checks that all writes are to one partition of one table.
+fn check_partition(writes: &[BegunWrite]) -> Result<()> {
+    let what = "the transaction has".to_owned();
+    let Some(first) = writes.first() else {
+        let (table, found) = (String::new(), "no writes".to_owned());
+        return Err(Box::new(LimitError::new(table, None, what, found, "1 to 100")).into());
+    };
+    let first = first.row_id()?;
+    for other in writes {
+        let row = other.row_id()?;
+        if (&row.table, &row.partition_key) != (&first.table, &first.partition_key) {
+            let (table, found, limit) = (row.table.clone(), format!("{first} as well"), "one partition of one table");
+            return Err(Box::new(LimitError::new(table, Some(row), what, found, limit)).into());
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Debug for Transaction<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transaction").field("writes", &self.writes.len()).finish_non_exhaustive()
+    }
+}

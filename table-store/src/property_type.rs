@@ -1,0 +1,233 @@
+//! Types of properties, as a layout records them, and the rule that decides which stored values a field of another type
+//! reads.
+
+use std::{fmt, ops::RangeInclusive, str::FromStr};
+
+/// Type of a property: one of the service's types and, for a number, the values that the field can hold. `Display` and
+/// `Serialize` give the text that a layout records, such as `Edm.Int32 in 0..=255`.
+///
+/// ```
+/// use table_runtime::{Property, layout::PropertyType};
+///
+/// assert_eq!(<u8 as Property>::TYPE, PropertyType::Int32 { min: 0, max: 255 });
+/// assert_eq!(<Option<u8> as Property>::TYPE.to_string(), "Edm.Int32 in 0..=255");
+/// assert_eq!(<i64 as Property>::TYPE.to_string(), "Edm.Int64");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PropertyType {
+    /// `Edm.Boolean`.
+    Boolean,
+    /// `Edm.Int32`, of which the field holds these values.
+    Int32 {
+        /// The least value.
+        min: i32,
+        /// The greatest value.
+        max: i32,
+    },
+    /// `Edm.Int64`, of which the field holds these values.
+    Int64 {
+        /// The least value.
+        min: i64,
+        /// The greatest value.
+        max: i64,
+    },
+    /// `Edm.Double`.
+    Double,
+    /// `Edm.Double`, of which the field holds the values of an `f32`.
+    Single,
+    /// `Edm.String`.
+    String,
+    /// `Edm.Binary`.
+    Binary,
+    /// `Edm.Guid`.
+    Guid,
+    /// `Edm.DateTime`.
+    DateTime,
+}
+
+impl PropertyType {
+    /// `Edm.Int32`, all values.
+    pub(crate) const INT32: Self = Self::Int32 { min: i32::MIN, max: i32::MAX };
+    /// `Edm.Int64`, all values.
+    pub(crate) const INT64: Self = Self::Int64 { min: i64::MIN, max: i64::MAX };
+
+    /// Returns the name of the service's type, such as `Edm.Int32`.
+    pub const fn edm(self) -> &'static str {
+        match self {
+            Self::Boolean => "Edm.Boolean",
+            Self::Int32 { .. } => "Edm.Int32",
+            Self::Int64 { .. } => "Edm.Int64",
+            Self::Double | Self::Single => "Edm.Double",
+            Self::String => "Edm.String",
+            Self::Binary => "Edm.Binary",
+            Self::Guid => "Edm.Guid",
+            Self::DateTime => "Edm.DateTime",
+        }
+    }
+
+    /// Returns the integers that a field of this type holds; `None` if it is not an integer.
+    fn integers(self) -> Option<RangeInclusive<i64>> {
+        match self {
+            Self::Int32 { min, max } => Some(min.into()..=max.into()),
+            Self::Int64 { min, max } => Some(min..=max),
+            _ => None,
+        }
+    }
+
+    /// Returns the bits of the significand of a field of this type: it holds every integer up to the power of two with
+    /// this exponent. Returns `None` if the type is not a floating-point number.
+    const fn significand(self) -> Option<u32> {
+        match self {
+            Self::Double => Some(f64::MANTISSA_DIGITS),
+            Self::Single => Some(f32::MANTISSA_DIGITS),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for PropertyType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.edm())?;
+        match *self {
+            Self::Single => f.write_str(SINGLE),
+            // The service's type already states this range.
+            whole if whole == Self::INT32 || whole == Self::INT64 => Ok(()),
+            Self::Int32 { min, max } => write!(f, "{IN}{min}{TO}{max}"),
+            Self::Int64 { min, max } => write!(f, "{IN}{min}{TO}{max}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+const SINGLE: &str = " in the range of `f32`";
+const IN: &str = " in ";
+const TO: &str = "..=";
+
+/// Writes the text of `Display`.
+impl serde::Serialize for PropertyType {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl PropertyType {
+    /// Reads the text of `Display`. Returns `None` if it is not the text of a type that this release knows.
+    fn parse(text: &str) -> Option<Self> {
+        fn range<T: FromStr + PartialOrd>(range: &str) -> Option<(T, T)> {
+            let (min, max) = range.strip_prefix(IN)?.split_once(TO)?;
+            let (min, max) = (min.parse().ok()?, max.parse().ok()?);
+            (min <= max).then_some((min, max))
+        }
+        let service = [
+            Self::Boolean,
+            Self::INT32,
+            Self::INT64,
+            Self::Double,
+            Self::String,
+            Self::Binary,
+            Self::Guid,
+            Self::DateTime,
+        ];
+        let (whole, rest) = service.into_iter().find_map(|whole| Some((whole, text.strip_prefix(whole.edm())?)))?;
+        match (whole, rest) {
+            (whole, "") => Some(whole),
+            (Self::Double, SINGLE) => Some(Self::Single),
+            (Self::Int32 { .. }, rest) => range(rest).map(|(min, max)| Self::Int32 { min, max }),
+            (Self::Int64 { .. }, rest) => range(rest).map(|(min, max)| Self::Int64 { min, max }),
+            _ => None,
+        }
+    }
+}
+
+/// Stored values that a field reads, if its type was another one when they were written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// Every value, exactly as it was written.
+    All,
+    /// Some values. Others are errors; a field of the type `f32` rounds others.
+    Some,
+    /// No value.
+    Nothing,
+}
+
+/// Returns what a field of the type `now` reads of properties that were recorded with the type `was`. Both are texts of
+/// [`PropertyType`]'s `Display`. Returns [`Reads::All`] if one of them is unknown, because a newer release may have
+/// recorded it: an unreadable row is then an error when it is read.
+///
+/// A number is read from a property of another numeric type if the field holds it exactly. Every other type is read only
+/// from itself.
+pub fn reads(now: &str, was: &str) -> Reads {
+    if now == was {
+        return Reads::All;
+    }
+    let (Some(now), Some(was)) = (PropertyType::parse(now), PropertyType::parse(was)) else { return Reads::All };
+    let whole = |bits: u32| -(1 << bits)..=1 << bits;
+    // The integers that the field reads, and those of them of which it holds each exactly.
+    let read = now.integers().or_else(|| now.significand().map(|_| whole(f64::MANTISSA_DIGITS)));
+    let exact = now.integers().or_else(|| now.significand().map(whole));
+    match (read.zip(exact), was.integers()) {
+        (Some((read, exact)), Some(written)) => {
+            if exact.contains(written.start()) && exact.contains(written.end()) {
+                Reads::All
+            } else if read.end() < written.start() || written.end() < read.start() {
+                Reads::Nothing
+            } else {
+                Reads::Some
+            }
+        }
+        // Of a floating-point number, an integer reads the whole numbers in its range, and an `f32` those in its own.
+        (Some(_), None) if was.significand().is_some() => {
+            if now.significand() >= was.significand() {
+                Reads::All
+            } else {
+                Reads::Some
+            }
+        }
+        (None, None) if now.edm() == was.edm() => Reads::All,
+        _ => Reads::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disjoint_ranges_read_nothing() {
+        assert_eq!(reads("Edm.Int32 in 0..=9", "Edm.Int64 in 10..=19"), Reads::Nothing);
+        assert_eq!(reads("Edm.Int32 in 10..=19", "Edm.Int32 in 0..=9"), Reads::Nothing);
+        assert_eq!(reads("Edm.Int32 in 0..=9", "Edm.Int64 in 9..=19"), Reads::Some);
+        assert_eq!(reads("Edm.Double", "Edm.Int64 in 9007199254740994..=9007199254740996"), Reads::Nothing);
+        assert_eq!(reads("Edm.Double in the range of `f32`", "Edm.Int32 in 16777217..=16777218"), Reads::Some);
+    }
+
+    #[test]
+    fn types_are_parsed_from_their_texts() {
+        use PropertyType::{Binary, Boolean, DateTime, Double, Guid, Int32, Int64, Single, String};
+        let integers = [
+            Int32 { min: -128, max: 127 },
+            Int64 { min: 0, max: u32::MAX.into() },
+            PropertyType::INT32,
+            PropertyType::INT64,
+        ];
+        for property in [Boolean, Double, Single, String, Binary, Guid, DateTime].into_iter().chain(integers) {
+            assert_eq!(PropertyType::parse(&property.to_string()), Some(property));
+        }
+    }
+
+    #[test]
+    fn unknown_types_are_left_to_the_reader_of_rows() {
+        for unknown in [
+            "",
+            "Edm",
+            "Edm.Int128",
+            "Edm.Int32 in 0",
+            "Edm.Int32 in 9..=0",
+            "Edm.Int32 in 0..=9999999999",
+            "Edm.Double in 0..=1",
+        ] {
+            assert_eq!(reads("Edm.String", unknown), Reads::All, "{unknown}");
+            assert_eq!(reads(unknown, "Edm.String"), Reads::All, "{unknown}");
+        }
+    }
+}
