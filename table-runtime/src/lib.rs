@@ -69,11 +69,10 @@
 //! | `azure_data_tables` | requests through a pipeline of the Azure SDK 0.21, which is not maintained any more: for programs that have its policies or credentials; the module `backend::sdk` lists the advisories that come with it |
 //! | `metrics` | metrics of the requests to the service, for the crate `metrics` |
 //! | `entra` | the same as `azure` |
-//! | `cli` | the command `tables`, with `azure` and `embedded`: `cargo install table-runtime --features cli` |
 //! | `testing` | the module [`testing`]: backends that count, fail or wait, for tests of an application, and the contract of [`backend::Backend`] as test cases |
 //! | `uuid` (default), `time`, `chrono`, `jiff` | their types as fields |
 
-// The floors, from the bottom up: each uses only those above it in this list.
+// The floors. `docs/architecture.md` has their order: a floor uses only those below it.
 mod admin;
 mod client;
 mod model;

@@ -5,12 +5,12 @@ use std::time::SystemTime;
 use table_store::{
     PropertyType, Ticks, ValueRef,
     error::{KeyProblem, PropertyProblem},
-    unstable as ticks,
+    unstable,
 };
 
 use crate::model::{
     key::{KeyPart, Kind, UnixTime, kind},
-    property::{ByOrder, Property, by_value},
+    property::{Always, ByOrder, Property, by_value, misfit},
 };
 
 /// Implements the traits of a type of moments: a key part of ticks, and a property of the type `Edm.DateTime`.
@@ -56,7 +56,7 @@ macro_rules! moment {
     };
 }
 
-moment!(SystemTime, ticks::unix, Ticks::to_system);
+moment!(SystemTime, unstable::unix, Ticks::to_system);
 
 #[cfg(feature = "time")]
 moment!(time::OffsetDateTime, |moment| (moment.unix_timestamp(), moment.nanosecond()), |ticks| {

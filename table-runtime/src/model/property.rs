@@ -463,7 +463,7 @@ macro_rules! by_value {
         impl Property for $type {
             type Pass<'a, T: 'a> = T;
             type Arg<'a> = $type;
-            type Presence = $crate::property::Always;
+            type Presence = Always;
             type Order = $order;
 
             const TYPE: table_store::PropertyType = $property;
@@ -482,11 +482,11 @@ macro_rules! by_value {
             #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
             fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem> {
                 let read: fn(ValueRef<'_>) -> Option<Self> = $read;
-                value.and_then(read).ok_or_else(|| $crate::model::property::misfit::<Self>(value))
+                value.and_then(read).ok_or_else(|| misfit::<Self>(value))
             }
 
             fn arg_value(arg: $type) -> Result<Option<table_store::Value>, PropertyProblem> {
-                Ok($crate::Property::to_value(&arg)?.map(ValueRef::to_value))
+                Ok(Property::to_value(&arg)?.map(ValueRef::to_value))
             }
         }
     )*};

@@ -3,6 +3,7 @@
 
 mod assert_layout;
 mod documented_keys;
+mod floors;
 mod golden_indexes;
 mod golden_rows;
 mod index_requests;
