@@ -37,9 +37,11 @@ pub mod limits {
 /// Items that the other crates of `table-runtime` use, and users do not. They may change in every release.
 #[doc(hidden)]
 pub mod unstable {
+    pub mod client;
     pub mod limits;
     pub mod observe;
     pub mod order;
+    mod prefix;
     pub mod retry;
     pub mod row_json;
 

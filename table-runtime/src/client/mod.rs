@@ -1,6 +1,4 @@
 //! The handle of a store, what it holds of the catalog, and the way of its requests.
 
 pub mod pacing;
-mod prefix;
-pub mod requests;
 pub mod tables;

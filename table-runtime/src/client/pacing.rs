@@ -8,9 +8,11 @@ use std::{
 
 use backon::ExponentialBackoff;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use table_store::{Error, Result, backend::BoxFuture, unstable::retry::RetryPolicy};
-
-use crate::client::requests::Client;
+use table_store::{
+    Error, Result,
+    backend::BoxFuture,
+    unstable::{client::Client, retry::RetryPolicy},
+};
 
 /// Number of requests that one read or write sends concurrently.
 pub const CONCURRENCY: usize = 16;

@@ -13,6 +13,7 @@ use table_store::{
     backend::Backend,
     unstable::{
         RowKeys,
+        client::Client,
         observe::{self, Observer, Operation, Running},
     },
 };
@@ -30,7 +31,6 @@ pub(crate) use self::{
     record::{Head, Record, State},
     states::ReadRecord,
 };
-use crate::client::requests::Client;
 
 /// The tables of one store: an account of Azure Table storage, or an embedded store.
 ///

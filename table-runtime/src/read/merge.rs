@@ -5,11 +5,11 @@ use std::{cmp::Ordering, collections::BinaryHeap, sync::Arc};
 use table_store::{
     Result, RowRef, RowSet,
     backend::{BackendExt, BoxFuture, Continuation, Page, Scan},
-    unstable::order,
+    unstable::{client::Client, order},
 };
 
 use super::stages::{OnTableRow, PageDemand};
-use crate::client::{pacing, requests::Client};
+use crate::client::pacing;
 
 /// Limit of the rows that all scans together buffer: with many scans, the pages are smaller.
 const MAX_BUFFERED_ROWS: usize = 100_000;

@@ -5,10 +5,8 @@ use std::{borrow::Cow, collections::HashMap, ops::Bound};
 use table_store::{
     Result, Row, RowRef,
     backend::{BackendExt, KeyRange, Partitions, Scan},
-    unstable::order,
+    unstable::{client::Client, order},
 };
-
-use crate::client::requests::Client;
 
 /// What the first page of a query shows of a row.
 pub enum Shown {

@@ -5,10 +5,11 @@ use std::{ops::Bound, sync::Arc};
 use table_store::{
     Result, Ticks,
     backend::{BackendExt, KeyRange, Scan},
+    unstable::client::Client,
 };
 
 use crate::{
-    client::{pacing::CONCURRENCY, requests::Client},
+    client::pacing::CONCURRENCY,
     model::layout::{Slice, SliceInfo, TimePart},
     read::plan::{Plan, Reached},
 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use table_store::{
     Error, Result, RowRef,
     backend::Scan,
-    unstable::{RowKeys, observe},
+    unstable::{RowKeys, client::Client, observe},
 };
 
 use super::{
@@ -19,10 +19,7 @@ use super::{
     visible::Visible,
 };
 use crate::{
-    client::{
-        requests::Client,
-        tables::{LayoutId, Tables},
-    },
+    client::tables::{LayoutId, Tables},
     model::layout::LayoutInfo,
 };
 

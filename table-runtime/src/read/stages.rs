@@ -5,11 +5,10 @@ use std::{cmp::Ordering, collections::VecDeque, ops::Bound, sync::Arc};
 use table_store::{
     Error, Result, RowRef,
     backend::{BackendExt, Continuation, KeyRange, Partitions, Scan},
-    unstable::{limits, order},
+    unstable::{client::Client, limits, order},
 };
 
 use super::{cursor::Cursor, merge::Merge};
-use crate::client::requests::Client;
 
 /// Callback for a row and the name of its table.
 pub(super) type OnTableRow<'a> = &'a mut (dyn FnMut(&str, RowRef<'_>) -> Result<()> + Send);

@@ -1,9 +1,10 @@
 //! The tables of tenants: whatever the prefixes and the names, no two tenants have one table.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use proptest::prelude::*;
-use table_runtime::Tables;
+use table_runtime::{Result as Answer, Tables, backend::InMemoryBackend, testing::conformance};
+use table_store::unstable::client::Client;
 use tests::plain::Plain;
 
 /// A tenant: its prefix in parts, each given to a call of `with_prefix`. Some are no prefixes.
@@ -64,4 +65,19 @@ proptest! {
             prop_assert_eq!(found.as_ref().ok(), Some(rows), "{:?}: {:?}", tenant, tables);
         }
     }
+}
+
+const PREFIX: &str = "tenant7";
+
+#[tokio::test]
+async fn a_prefix_changes_nothing_but_the_names_in_errors() -> Answer<()> {
+    let store = Client::new(Arc::new(InMemoryBackend::new()?));
+    let checked = conformance::check(async || store.with_prefix(PREFIX)).await;
+    let failures = checked.expect_err("errors have the whole names of tables");
+    for (name, failure) in failures.iter() {
+        let text = failure.to_string().replace(PREFIX, "");
+        let values = text.split_once(": expected ").and_then(|(_, values)| values.split_once(", found "));
+        assert!(values.is_some_and(|(expected, found)| expected == found), "{name}: {failure}");
+    }
+    Ok(())
 }

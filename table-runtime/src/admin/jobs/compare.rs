@@ -14,14 +14,19 @@
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use serde::{Deserialize, Serialize};
-use table_store::{ETag, Error, Result, Row, RowRef, backend::BoxFuture, error::ParseCursorError, unstable::RowKeys};
+use table_store::{
+    ETag, Error, Result, Row, RowRef,
+    backend::BoxFuture,
+    error::ParseCursorError,
+    unstable::{RowKeys, client::Client},
+};
 
 use super::{
     hashes::{HashRange, Hashes},
     scan::{LayoutScan, ScanPosition, ScannedPage},
 };
 use crate::{
-    client::{pacing, requests::Client},
+    client::pacing,
     model::{layout::Holds, row_hash::RowHasher},
     read::cursor::{seal, unseal},
     write::index::{Encoded, EncodedRow, FoundEntity, Schema, Write},

@@ -5,9 +5,8 @@ use std::borrow::Cow;
 use table_store::{
     ETag, Error, Properties, Result,
     backend::{Action, Group, IfMatch, Operation},
+    unstable::client::Client,
 };
-
-use crate::client::requests::Client;
 
 /// Returns the operation that gives a row a new version and changes nothing else.
 pub(super) fn fence(row_key: &str, etag: &ETag) -> Operation {

@@ -7,11 +7,10 @@ use table_store::{
     ETag, Error, Result, RowSet,
     backend::{BackendExt, Continuation, KeyRange, Page, Partitions, Scan},
     error::ParseCursorError,
-    unstable::{limits, order},
+    unstable::{client::Client, limits, order},
 };
 
 use crate::{
-    client::requests::Client,
     model::layout::LayoutInfo,
     read::{
         cursor::{hash_job, seal, unseal},

@@ -11,10 +11,8 @@ use std::{
 };
 
 use futures_util::future::{Either, select};
-use table_store::unstable::RowKeys;
+use table_store::unstable::{RowKeys, client::Client};
 use tokio::sync::{Mutex as Lock, OwnedMutexGuard};
-
-use crate::client::requests::Client;
 
 /// Time after which a task goes on without its turn. A task that has a turn may be waiting for this one, or may not be
 /// polled.

@@ -6,11 +6,11 @@ use std::{
     sync::Arc,
 };
 
-use table_store::{Error, PropertiesRef, Result, RowId, RowRef, backend::Scan};
+use table_store::{Error, PropertiesRef, Result, RowId, RowRef, backend::Scan, unstable::client::Client};
 
 use super::{IdentifiedRow, Inventory, LayoutState, RecordedEntity, RecordedLayout, expected, expected::Keys};
 use crate::{
-    client::{requests::Client, tables::Tables},
+    client::tables::Tables,
     model::{entity::PENDING, layout::Holds, row_hash::RowHasher},
     read::list,
 };

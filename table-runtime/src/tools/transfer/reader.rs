@@ -6,15 +6,12 @@ use serde::{Deserialize, Serialize};
 use table_store::{
     Error, Result, RowRef, RowSet,
     backend::{BackendExt, Continuation, KeyRange, Page, Partitions, Scan},
-    unstable::limits,
+    unstable::{client::Client, limits},
 };
 
 use super::{TransferError, is_own_catalog, is_record, line, may_be_catalog};
 use crate::{
-    client::{
-        requests::Client,
-        tables::{Record, Tables},
-    },
+    client::tables::{Record, Tables},
     model::{entity::TableEntity, row_hash::RowHasher},
 };
 

@@ -6,14 +6,11 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use table_store::{
     Error, Result,
     backend::{Action, BackendExt, BoxFuture, Group, Operation},
-    unstable::limits,
+    unstable::{client::Client, limits},
 };
 
 use super::{ReadPart, TableRow, TransferError, is_own_catalog, is_record, may_be_catalog};
-use crate::{
-    client::{requests::Client, tables::Tables},
-    model::row_hash::RowHasher,
-};
+use crate::{client::tables::Tables, model::row_hash::RowHasher};
 
 /// Maximum number of transactions that wait to be written.
 const GROUPS: usize = 64;

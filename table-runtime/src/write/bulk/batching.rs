@@ -25,12 +25,12 @@ use table_store::{
         Reader, StoreView, TableRequest, Written,
     },
     error::OutcomeUnknownError,
-    unstable::limits,
+    unstable::{client::Client, limits},
 };
 
 use super::load::{LINES, TRANSACTION_BYTES};
 use crate::{
-    client::{pacing, requests::Client},
+    client::pacing,
     read::several::{Shown, several},
 };
 

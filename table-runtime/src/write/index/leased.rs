@@ -7,14 +7,12 @@ use table_store::{
     ETag, Error, Result, RowId,
     backend::{Action, BackendExt, FailedGroup, Group},
     error::{MissingIndexError, OutcomeUnknownError},
+    unstable::client::Client,
 };
 
 use super::change::Planned;
 use crate::{
-    client::{
-        requests::Client,
-        tables::{LayoutId, Lease},
-    },
+    client::tables::{LayoutId, Lease},
     model::layout::LayoutInfo,
 };
 

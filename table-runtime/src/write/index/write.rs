@@ -7,12 +7,12 @@ use table_store::{
     ETag, Error, Guid, Properties, Result, Row, RowId, ValueRef,
     backend::{Action, BackendExt, BoxFuture, Group, IfMatch, Operation, Reach},
     error::{OutcomeUnknownError, RowNow, UniqueViolationError},
-    unstable::{RowKeys, limits, observe::Running},
+    unstable::{RowKeys, client::Client, limits, observe::Running},
 };
 
 use super::schema::{Encoded, EncodedRow, FoundEntity, Schema, pending};
 use crate::{
-    client::{pacing, requests::Client, tables::Tables},
+    client::{pacing, tables::Tables},
     model::{
         entity::{PENDING, WRITE_ID},
         layout::Holds,

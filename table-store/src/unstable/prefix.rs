@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use table_store::{
+use crate::{
     Result,
     backend::{FailedGroup, Group},
     unstable::limits,

@@ -2,7 +2,7 @@
 
 use std::{fmt, slice, sync::Arc, time::Duration};
 
-use table_store::{
+use crate::{
     ETag, Result, RowRef,
     backend::{
         Backend, BackendExt, BoxFuture, Continuation, Description, Group, Reach, ReadRequest, ReadTarget, Reader, Scan,
@@ -217,28 +217,5 @@ impl Backend for Client {
 
     fn view(&self, view: StoreView) -> Result<Option<Arc<dyn Backend>>> {
         Ok(self.viewed(view)?.map(|client| client as _))
-    }
-}
-
-#[cfg(all(test, feature = "embedded", feature = "testing"))]
-mod tests {
-    use table_embedded::InMemoryBackend;
-    use table_testing::conformance;
-
-    use super::*;
-
-    const PREFIX: &str = "tenant7";
-
-    #[tokio::test]
-    async fn a_prefix_changes_nothing_but_the_names_in_errors() -> Result<()> {
-        let store = Client::new(Arc::new(InMemoryBackend::new()?));
-        let checked = conformance::check(async || store.with_prefix(PREFIX)).await;
-        let failures = checked.expect_err("errors have the whole names of tables");
-        for (name, failure) in failures.iter() {
-            let text = failure.to_string().replace(PREFIX, "");
-            let values = text.split_once(": expected ").and_then(|(_, values)| values.split_once(", found "));
-            assert!(values.is_some_and(|(expected, found)| expected == found), "{name}: {failure}");
-        }
-        Ok(())
     }
 }
