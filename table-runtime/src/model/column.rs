@@ -9,6 +9,7 @@ use crate::model::{
     entity::TableEntity,
     hints::{Absent, Assign, Compare, TableStorage, TextSearch, missing},
     property::{ByEquality, ByOrder, Load, Native, ReadPart, Store},
+    sealed::Sealed,
 };
 
 /// A property of the entity `E` with the field type `T`. Filters compare it and patches set it.
@@ -43,7 +44,7 @@ pub enum InKey {}
     note = "narrow the query with `eq`, `starts_with` or `range` before the filter, or put `#[property]` on the field \
             to store it as a property too"
 )]
-pub trait Filterable {}
+pub trait Filterable: Sealed {}
 
 #[diagnostic::do_not_recommend]
 impl Filterable for Free {}
@@ -58,7 +59,7 @@ impl Filterable for Indexed {}
     note = "read the entity, change the field and call `update(&mut stored)`; where it is the primary key itself, \
             delete the one and insert the other"
 )]
-pub trait Settable {}
+pub trait Settable: Sealed {}
 
 #[diagnostic::do_not_recommend]
 impl Settable for Free {}
@@ -69,7 +70,7 @@ impl Settable for Free {}
     label = "compared by `eq` and `ne` only, if at all",
     note = "text of `#[property(text)]`, names, bools and bytes have no order that the service knows"
 )]
-pub trait HasOrder {}
+pub trait HasOrder: Sealed {}
 
 #[diagnostic::do_not_recommend]
 impl HasOrder for ByOrder {}
@@ -80,7 +81,7 @@ impl HasOrder for ByOrder {}
     label = "stored as JSON",
     note = "store what you filter by as a property of its own"
 )]
-pub trait HasEquality {}
+pub trait HasEquality: Sealed {}
 
 #[diagnostic::do_not_recommend]
 impl HasEquality for ByOrder {}
@@ -219,7 +220,6 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
     missing! {
         Absent:
             is_none() -> Filter<E>,
-            is_null() -> Filter<E>,
     }
     missing! {
         Compare:
@@ -406,7 +406,7 @@ impl<E> Clone for Filter<E> {
     note = "filters are combined with `and`, `or` and `!`, not with `&&` and `||`: \
             `post.title.eq(\"x\").and(post.likes.ge(1))`"
 )]
-pub trait IntoFilter<E> {
+pub trait IntoFilter<E>: Sealed {
     /// Returns the filter, if there is one.
     fn into_filter(self) -> Option<Filter<E>>;
 }

@@ -11,6 +11,8 @@
 
 use std::borrow::Cow;
 
+use crate::model::sealed::Sealed;
+
 /// One row by its full key.
 pub enum Point {}
 /// Rows of one partition, between two row keys.
@@ -27,7 +29,7 @@ pub enum PartitionRange {}
 pub enum TableScan {}
 
 /// A cost class.
-pub trait Cost {
+pub trait Cost: Sealed {
     /// Returns the name of the class, such as `range`.
     fn name() -> Cow<'static, str>;
 }

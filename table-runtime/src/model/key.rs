@@ -50,6 +50,8 @@ pub(crate) use writer::{check_length, copy_part, write_part};
 
 use table_store::{Properties, ValueRef, error::PropertyProblem};
 
+use crate::model::sealed::Sealed;
+
 /// A type that can be part of a key.
 ///
 /// Derive it on a newtype of such a type, or on an enum of unit variants, which keys hold as the name of its variant.
@@ -101,7 +103,7 @@ pub trait KeyPart: Sized {
 }
 
 /// A kind of key parts, which all have the same encodings.
-pub trait Kind {
+pub trait Kind: Sealed {
     /// Name of the kind, such as `text` or `u32`.
     const NAME: &'static str;
     /// Value in the form that encodings take.

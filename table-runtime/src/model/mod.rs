@@ -10,3 +10,4 @@ pub mod key;
 pub mod layout;
 pub mod property;
 pub mod row_hash;
+pub mod sealed;

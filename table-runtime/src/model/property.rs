@@ -14,6 +14,7 @@ use crate::model::{
     codec::{PropertyWriter, RowReader},
     key::KeyReader,
     layout::{Absent, PropertyInfo, ReadAbsent},
+    sealed::Sealed,
 };
 pub use table_store::error::PropertyProblem;
 
@@ -139,7 +140,7 @@ pub type ReadPart<T> = fn(&mut KeyReader<'_>, bool) -> table_store::Result<T>;
     note = "`#[property(text)]` needs `Display` and `FromStr`, `#[property(json)]` serde's `Serialize` and \
             `DeserializeOwned`, `#[property(default)]` also `Default`"
 )]
-pub trait Store<T>: Sized {
+pub trait Store<T>: Sized + Sealed {
     /// Type of an argument of filters and patches.
     type Arg<'a>;
     /// Comparisons that a filter may make: [`ByOrder`], [`ByEquality`] or [`Opaque`].
@@ -370,7 +371,7 @@ pub fn refused<T>() -> T {
     note = "write one `Option`: `Option<T>` in place of `Option<Option<T>>`, and a newtype of an `Option` without another \
             `Option` around it"
 )]
-pub trait Present {}
+pub trait Present: Sealed {}
 
 #[diagnostic::do_not_recommend]
 impl Present for Always {}
@@ -624,6 +625,3 @@ where
         Ok(Some(ValueRef::Binary(arg).to_value()))
     }
 }
-
-#[cfg(test)]
-mod tests;

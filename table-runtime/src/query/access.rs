@@ -7,6 +7,7 @@ use crate::{
     model::{
         cost::{Cost, FanOut, Lookups, PartitionRange, PartitionScan, Range, TableScan},
         key::{Encode, First, Kind, Lowercase, Plain, Separated, Uppercase, kind},
+        sealed::{Sealed, sealed},
     },
     query::Done,
     read::{Plan, Reached},
@@ -23,11 +24,16 @@ pub struct Unopened<N, To = Range>(PhantomData<(N, To)>);
 /// `To` is the access once the partition is known.
 pub struct Spread<const N: usize, H, To = Range>(PhantomData<(H, To)>);
 
+sealed! {
+    [N, To] Unopened<N, To>;
+    [const N: usize, H, To] Spread<N, H, To>;
+}
+
 /// An access to the partitions of a query, and the access that it becomes after a prefix or a filter.
 ///
 /// Every access implements this trait, also one that allows neither. Without these types the compiler would not know
 /// the type that a method returns, and would not report which other bound is missing.
-pub trait AnyAccess {
+pub trait AnyAccess: Sealed {
     /// Access after a prefix of the next part.
     type AfterPrefix;
     /// Access with a filter.
@@ -50,7 +56,7 @@ pub trait Opened: AnyAccess {
 }
 
 /// An access that accepts a value for the next part, which has the kind `K`.
-pub trait Access<K: Kind> {
+pub trait Access<K: Kind>: Sealed {
     /// Access after the value.
     type After;
 
@@ -75,7 +81,7 @@ pub trait PrefixAccess: AnyAccess {
     label = "narrow before `filter`",
     note = "`eq`, `starts_with` and `range` choose the rows that are read, `filter` drops some of them: it comes last"
 )]
-pub trait Complete {
+pub trait Complete: Sealed {
     /// Query with its full key.
     type Point<E>;
 

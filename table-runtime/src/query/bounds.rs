@@ -2,13 +2,15 @@
 
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
+use crate::model::sealed::Sealed;
+
 /// A range of `T` in Rust's syntax, or a pair of [`Bound`]s.
 #[diagnostic::on_unimplemented(
     message = "`range` takes a range of `{T}`, not `{Self}`",
     label = "not a range of `{T}`",
     note = "write `a..b`, `a..=b`, `a..`, `..b` or `..=b`; the bounds of text are `&str`"
 )]
-pub trait Bounds<T> {
+pub trait Bounds<T>: Sealed {
     /// Returns the lower and the upper bound.
     fn bounds(self) -> (Bound<T>, Bound<T>);
 }

@@ -7,6 +7,7 @@ use crate::{
     model::{
         entity::TableEntity,
         key::{Encode, Kind, PartSink},
+        sealed::sealed,
     },
     read::Plan,
 };
@@ -16,6 +17,8 @@ pub struct QueryBuilder<E> {
     pub(super) plan: Plan,
     entity: PhantomData<fn() -> E>,
 }
+
+sealed!([E] QueryBuilder<E>;);
 
 impl<E: TableEntity> QueryBuilder<E> {
     /// Returns a query over one of the entity's layouts.

@@ -8,6 +8,7 @@ use crate::{
         entity::{self, Stored, TableEntity},
         key::{Encode, KeyPart, PartSink},
         layout::Member,
+        sealed::Sealed,
     },
     read::{FoundRow, Plan, Visible},
 };
@@ -65,7 +66,7 @@ pub fn variant<V: Variant>(table: &str, row: RowRef<'_>) -> Result<V> {
 pub trait Keyed<P, R> {}
 
 /// Parts of a partition key. A query starts with their values: one value alone, or several as a tuple.
-pub trait PartitionParts {
+pub trait PartitionParts: Sealed {
     /// Values of the parts.
     type Args<'a>;
 
@@ -111,7 +112,7 @@ partition_parts!(
 );
 
 /// Parts of the master's row key, with which the row keys of its items begin.
-pub trait SharedParts {
+pub trait SharedParts: Sealed {
     /// The same parts with an end that never makes a query a point.
     type Open;
 }

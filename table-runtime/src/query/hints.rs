@@ -51,7 +51,6 @@ impl<V: OwnedView, P, A> Rows<V, P, A> {
             map<R>(impl FnMut(V::Item) -> R) -> vec::IntoIter<R>,
             filter_map<R>(impl FnMut(V::Item) -> Option<R>) -> vec::IntoIter<R>,
             iter() -> vec::IntoIter<V::Item>,
-            into_iter() -> vec::IntoIter<V::Item>,
             collect<C>() -> C,
     }
     missing! {
@@ -68,12 +67,8 @@ impl<V: OwnedView, P, A> Rows<V, P, A> {
     }
     missing! {
         Run:
-            run(&Tables) -> Ready<Result<Vec<V::Item>>>,
             execute(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            load(&Tables) -> Ready<Result<Vec<V::Item>>>,
             fetch_all(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            fetch_one(&Tables) -> Ready<Result<Option<V::Item>>>,
-            to_vec(&Tables) -> Ready<Result<Vec<V::Item>>>,
     }
     missing! {
         Last:

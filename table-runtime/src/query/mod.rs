@@ -38,7 +38,10 @@ pub use view::{OwnedView, View};
 
 use table_store::{Result, backend::BoxFuture};
 
-use crate::{client::tables::Tables, model::cost::Cost};
+use crate::{
+    client::tables::Tables,
+    model::{cost::Cost, sealed::Sealed},
+};
 
 /// A read of the store whose cost is known: a [`Point`] or [`Rows`].
 ///
@@ -66,7 +69,7 @@ use crate::{client::tables::Tables, model::cost::Cost};
 /// listed(&tables, Post::by_key("Marcus").take(10)).await?;
 /// # Ok(()) }
 /// ```
-pub trait Query: Sized {
+pub trait Query: Sized + Sealed {
     /// Entity that the query reads.
     type Entity;
     /// Result for one row, such as `Stored<Post>`.

@@ -11,6 +11,7 @@ use crate::{
         cost::{Cost as _, PartitionRange},
         entity::{Stored, TableEntity},
         key::{KeyPart, Ordered, Ranged},
+        sealed::Sealed,
     },
     read::{FoundRow, Plan, Reached, Source},
 };
@@ -21,7 +22,7 @@ use crate::{
     label = "`by_partitions` needs a partition key whose first part is in the order of its values",
     note = "open one partition with `by_key(…)`"
 )]
-pub trait PartitionOrder {
+pub trait PartitionOrder: Sealed {
     /// Field type of the first part.
     type Value: KeyPart;
 

@@ -4,7 +4,10 @@ use std::marker::PhantomData;
 
 use super::{Complete, Rows};
 use crate::{
-    model::key::{KeyPart, Ordered, Ranged},
+    model::{
+        key::{KeyPart, Ordered, Ranged},
+        sealed::{Sealed, sealed},
+    },
     read::Plan,
 };
 
@@ -17,8 +20,10 @@ pub enum Unique {}
 /// End of a key of which no further part can be narrowed.
 pub enum Done {}
 
+sealed!([] Primary Unique Done;);
+
 /// Parts that come after a key part.
-pub trait Rest {
+pub trait Rest: Sealed {
     /// True if there is no further part.
     const LAST: bool;
     /// Query after the part before has its value.
@@ -70,7 +75,7 @@ impl<T, N, R> Rest for (Part<T, N>, R) {
     label = "the order of its keys is not the order of its values",
     note = "narrow it with `eq`"
 )]
-pub trait Sorted {
+pub trait Sorted: Sealed {
     /// Encoding of the next part.
     type Encoding;
 }

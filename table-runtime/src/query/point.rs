@@ -15,6 +15,7 @@ use crate::{
     model::{
         cost::{self, Cost as _},
         entity::{OneVersion, Stored, TableEntity},
+        sealed::{Sealed, sealed},
     },
     read::{self, FoundRow, OnRow, Plan, SelectedProperties},
 };
@@ -32,6 +33,8 @@ pub struct Point<V, W = Primary> {
     plan: Plan,
     types: PhantomData<fn() -> (V, W)>,
 }
+
+sealed!([V, W] Point<V, W>;);
 
 impl<V, W> fmt::Debug for Point<V, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -204,7 +207,7 @@ impl<V: View> Point<V, Lookup> {
     note = "what was read as `stored` has `update(&mut stored)` and `delete(&stored)`, and its key is `Stored::key(&stored)`",
     note = "all rows of a query: `query.delete_all(&tables)`; through an index, read the entity first"
 )]
-pub trait OwnKey {
+pub trait OwnKey: Sealed {
     /// Entity that has the key.
     type Entity;
 
@@ -227,7 +230,7 @@ impl<E> OwnKey for Point<E, Primary> {
     label = "not a full key",
     note = "write `tables.get_many([T::key(…), T::key(…)])`, with every field of the key in each"
 )]
-pub trait PointKey {
+pub trait PointKey: Sealed {
     /// What is read.
     type View: OwnedView;
     /// The key: the entity's own, or that of a unique index.

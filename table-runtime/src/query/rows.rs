@@ -19,6 +19,7 @@ use crate::{
         cost::{self, Cost},
         entity::{OneVersion, TableEntity},
         key::{Encode, KeyPart, Ordered, Prefixed, Textual},
+        sealed::sealed,
     },
     read::{Plan, SelectedProperties, Source},
 };
@@ -60,6 +61,8 @@ pub struct Rows<V, P = Done, A = cost::Range> {
     pub(super) plan: Plan,
     types: PhantomData<fn() -> (V, P, A)>,
 }
+
+sealed!([V, P, A] Rows<V, P, A>;);
 
 impl<V, P, A> Clone for Rows<V, P, A> {
     fn clone(&self) -> Self {

@@ -13,7 +13,10 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::{
     client::tables::Tables,
-    model::entity::{Stored, TableEntity},
+    model::{
+        entity::{Stored, TableEntity},
+        sealed::Sealed,
+    },
     query::{OwnKey, Point, Primary},
     write::{
         index::{EntityWrite, Schema, Verb},
@@ -44,7 +47,7 @@ pub struct Bulk<'a> {
     message = "`{Self}` is neither the key of an entity nor an entity as it was read",
     note = "write `T::key(…)`, with every field of the key, or give what a query returned"
 )]
-pub trait AsKey<E: TableEntity> {
+pub trait AsKey<E: TableEntity>: Sealed {
     #[doc(hidden)]
     fn removal(&self) -> Removal;
 }

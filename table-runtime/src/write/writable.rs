@@ -1,6 +1,9 @@
 //! Arguments of the verbs that write entities.
 
-use crate::model::entity::{Stored, TableEntity};
+use crate::model::{
+    entity::{Stored, TableEntity},
+    sealed::Sealed,
+};
 
 /// An entity or a reference to one, which [`insert`](crate::Tables::insert), [`upsert`](crate::Tables::upsert) and
 /// [`merge`](crate::Tables::merge) write, and of which [`insert_all`](crate::Tables::insert_all) and
@@ -47,7 +50,7 @@ impl<E: TableEntity> AsEntity<E> for &E {
             changes and writes",
     note = "a copy in an index: `copied.fetch(&tables)` reads its entity; in a group, a variant can be `Item(Stored<Item>)`"
 )]
-pub trait Updatable {
+pub trait Updatable: Sealed {
     /// The entity's type.
     type Entity: TableEntity;
 
@@ -73,7 +76,7 @@ impl<E: TableEntity> Updatable for Stored<E> {
     note = "with its key, whatever its row is now: `tables.remove(T::key(…))`",
     note = "many: `tables.remove_all(keys)`, or `query.delete_all(&tables)`"
 )]
-pub trait Deletable {
+pub trait Deletable: Sealed {
     /// The entity's type.
     type Entity: TableEntity;
 

@@ -9,4 +9,5 @@ mod golden_rows;
 mod index_requests;
 mod keys;
 mod prefixes;
+mod properties;
 mod write_answers;

@@ -5,7 +5,10 @@ use std::{cmp::Ordering, marker::PhantomData};
 use table_store::error::KeyProblem;
 
 use super::{KeyBuffer, KeyPart, KeyReader, Kind, kind, write_part};
-use crate::model::layout::{Example, PartInfo};
+use crate::model::{
+    layout::{Example, PartInfo},
+    sealed::Sealed,
+};
 
 /// The type's own encoding: text escaped, integers as wide as the type needs, GUIDs hyphenated in lower case, times as
 /// ticks, dates as `2010-05-28`, bools as `0` and `1`, unit variants by name.
@@ -60,7 +63,7 @@ impl Escape {
     note = "`lowercase`, `uppercase`, `first` and `raw` are for text, `pad` for integers, `reverse` for integers and \
             dates, `time` and `reverse_time` for times, `hash` for all of them"
 )]
-pub trait Encode<K: Kind> {
+pub trait Encode<K: Kind>: Sealed {
     /// True if the encoded text marks its own end.
     const SELF_DELIMITING: bool;
     /// Delimiter between this part and the next.
@@ -86,7 +89,7 @@ pub trait Encode<K: Kind> {
 ///
 /// `last` is an argument and no parameter of the function, because the compiler checks a constant between `<` and `>` as a
 /// function of its own.
-pub trait PartSink {
+pub trait PartSink: Sealed {
     /// The result of adding a part.
     type Output;
 

@@ -8,9 +8,10 @@ use std::{cmp::Ordering, fmt::Display};
 use table_store::error::KeyProblem;
 
 use super::{Decode, Encode, Escape, KeyBuffer, Ordered, Pad, Plain, Reverse, kind};
+use crate::model::sealed::Sealed;
 
 /// A primitive integer.
-pub trait Integer: Copy + Display + 'static {
+pub trait Integer: Copy + Display + Sealed + 'static {
     /// Name of the type.
     const NAME: &'static str;
     /// Number of digits of the greatest value.

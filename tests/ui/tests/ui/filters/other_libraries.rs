@@ -13,7 +13,6 @@ struct Post {
 }
 
 async fn run(tables: &Tables) -> Result<()> {
-    Post::by_key("Marcus").filter(|post| post.url.is_null()).all(tables).await?;
     Post::by_key("Marcus").filter(|post| post.likes.between(1, 9)).all(tables).await?;
     Ok(())
 }

@@ -21,12 +21,7 @@ async fn run(tables: &Tables) -> Result<()> {
     posts().lt(5);
     posts().le(5);
     posts().iter();
-    posts().into_iter();
-    posts().run(tables).await?;
     posts().execute(tables).await?;
-    posts().load(tables).await?;
-    posts().fetch_one(tables).await?;
-    posts().to_vec(tables).await?;
     Ok(())
 }
 

@@ -1,6 +1,12 @@
-use table_store::unstable::{Reads, reads};
+//! Which stored values a field reads.
 
-use super::*;
+use table_runtime::{
+    Guid, Ticks, Value,
+    layout::PropertyType,
+    property::{Json, Property, Store},
+    row::{Properties, ValueRef},
+};
+use table_store::unstable::{Reads, reads};
 
 #[test]
 fn a_value_whose_json_does_not_read_back_is_not_written() {
