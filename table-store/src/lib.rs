@@ -7,6 +7,7 @@ pub mod backend;
 pub mod error;
 mod filter;
 mod guid;
+mod line;
 mod properties;
 mod property_type;
 mod row;
@@ -16,6 +17,7 @@ mod value;
 pub use error::{Error, Result};
 pub use filter::{Condition, Operator};
 pub use guid::{Guid, ParseGuidError};
+pub use line::{Line, TableRow};
 pub use properties::{DamagedProperties, Properties, PropertiesRef};
 pub use property_type::PropertyType;
 pub use row::{ETag, ParseETagError, Row, RowId, RowRef, RowSet};
@@ -49,6 +51,7 @@ pub mod unstable {
         error::problem::{After, one_of},
         filter::Size,
         guid::RandomGuids,
+        line::write_row,
         properties::text,
         property_type::{Reads, reads},
         row::RowKeys,

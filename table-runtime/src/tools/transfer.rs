@@ -28,7 +28,6 @@
 //! the catalog during the dump, it ends with [`TransferError::CatalogChanged`].
 
 mod dump;
-mod line;
 mod load;
 mod reader;
 mod writer;
@@ -36,12 +35,13 @@ mod writer;
 use std::io;
 
 pub use dump::Dump;
-pub use line::{Line, TableRow};
 pub use load::{Load, Loaded};
 pub use reader::{ReadPart, RowReader, Selection};
+#[doc(inline)]
+pub use table_store::{Line, TableRow};
 pub use writer::RowWriter;
 
-use table_store::{Error, PropertiesRef, RowId};
+use table_store::{Error, PropertiesRef, RowId, RowRef, ValueRef};
 
 use crate::{client::tables::Record, model::entity::TableEntity};
 
@@ -96,6 +96,17 @@ pub enum TransferError {
     /// A cursor is damaged.
     #[error("the cursor is damaged")]
     Cursor,
+}
+
+/// Checks that each value of a row that was read from the table can be written.
+fn check(table: &str, row: RowRef<'_>) -> Result<(), TransferError> {
+    for (name, value) in row.properties {
+        if let ValueRef::Unreadable(found) = value {
+            let (property, found) = (name.to_owned(), found.to_owned());
+            return Err(TransferError::Unreadable { row: Box::new(row.id(table)), property, found });
+        }
+    }
+    Ok(())
 }
 
 /// Checks whether the table has the name of a catalog: that of the handle.

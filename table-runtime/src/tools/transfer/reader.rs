@@ -9,7 +9,7 @@ use table_store::{
     unstable::{client::Client, limits},
 };
 
-use super::{TransferError, is_own_catalog, is_record, line, may_be_catalog};
+use super::{TransferError, check, is_own_catalog, is_record, may_be_catalog};
 use crate::{
     client::tables::{Record, Tables},
     model::{entity::TableEntity, row_hash::RowHasher},
@@ -220,7 +220,7 @@ impl RowReader {
                 page => page?,
             };
             for row in page.rows.iter() {
-                line::check(&table, row)?;
+                check(&table, row)?;
             }
             self.rows += page.rows.len() as u64;
             self.from = page.next;

@@ -6,12 +6,11 @@ use serde::{
     Deserialize, Deserializer,
     de::{Error as _, MapAccess, Visitor},
 };
-use table_store::{
-    Properties, PropertiesRef, RowId, RowRef, ValueRef,
+
+use crate::{
+    Properties, PropertiesRef, RowId, RowRef,
     unstable::row_json::{self, JsonValue, Name},
 };
-
-use super::TransferError;
 
 const TABLE: &str = "@table";
 const ROWS: &str = "@rows";
@@ -68,7 +67,7 @@ pub enum Line {
 }
 
 impl Line {
-    /// Appends the line and its end. A value that is [unreadable](ValueRef::Unreadable) becomes `null`.
+    /// Appends the line and its end. A value that is [unreadable](crate::ValueRef::Unreadable) becomes `null`.
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
             Self::Table(table) => {
@@ -81,27 +80,6 @@ impl Line {
     }
 }
 
-/// Appends the line of a row that was read from the table.
-///
-/// # Errors
-/// Returns an error if the row has a value that cannot be written.
-pub(super) fn write_stored(out: &mut Vec<u8>, table: &str, row: RowRef<'_>) -> Result<(), TransferError> {
-    check(table, row)?;
-    write_row(out, table, row.partition_key, row.row_key, row.properties);
-    Ok(())
-}
-
-/// Checks that each value of a row can be written.
-pub(super) fn check(table: &str, row: RowRef<'_>) -> Result<(), TransferError> {
-    for (name, value) in row.properties {
-        if let ValueRef::Unreadable(found) = value {
-            let (property, found) = (name.to_owned(), found.to_owned());
-            return Err(TransferError::Unreadable { row: Box::new(row.id(table)), property, found });
-        }
-    }
-    Ok(())
-}
-
 fn begin(out: &mut Vec<u8>, table: &str) {
     out.extend_from_slice(b"{\"");
     out.extend_from_slice(TABLE.as_bytes());
@@ -109,7 +87,8 @@ fn begin(out: &mut Vec<u8>, table: &str) {
     row_json::text(out, table);
 }
 
-fn write_row(out: &mut Vec<u8>, table: &str, partition_key: &str, row_key: &str, properties: PropertiesRef<'_>) {
+/// Appends the line of a row.
+pub fn write_row(out: &mut Vec<u8>, table: &str, partition_key: &str, row_key: &str, properties: PropertiesRef<'_>) {
     begin(out, table);
     out.push(b',');
     row_json::write_members(out, partition_key, row_key, properties);
