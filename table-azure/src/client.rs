@@ -169,7 +169,13 @@ fn tls() -> Result<ClientConfig, rustls::Error> {
     let of_system = rustls_native_certs::load_native_certs();
     if !of_system.errors.is_empty() {
         let errors = of_system.errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-        warn!(target: super::TARGET, errors, certificates = of_system.certs.len(), "root certificates of the system could not be read");
+        let certificates = of_system.certs.len();
+        warn!(
+            target: "table_runtime::backend::azure::client",
+            errors,
+            certificates,
+            "root certificates of the system could not be read"
+        );
     }
     let roots = roots(of_system.certs);
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));

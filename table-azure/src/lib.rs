@@ -1,5 +1,7 @@
 //! Azure Table storage, Azurite and Cosmos DB's Table API.
 //!
+//! Programs use the crate `table-runtime`, which exports what is public here in its module `backend`.
+//!
 //! This backend writes the requests on rows and tables, and reads the answers. A `Transport` signs and sends them: the
 //! client's own one (`own`), or that of the Azure SDK (`sdk`, with the feature `azure_data_tables`). Both send through
 //! one HTTP client (`client`).
@@ -97,14 +99,14 @@ pub use token::AccessToken;
 /// The delays begin at 100 ms, and double up to 10 seconds. If the answer has a `Retry-After`, in seconds or as
 /// a time, or an `x-ms-retry-after-ms`, the delay is at least as long. A request is not repeated after
 /// [`max_retry_time`](AzureBuilder::max_retry_time): if the service asks for a longer delay, the error is returned at
-/// once. Bulk writes also have fewer transactions in flight on an overloaded service.
+/// once. Bulk writes also have fewer transactions in flight on an overloaded service (`Bulk::side_by_side`).
 ///
 /// # Answers
 /// A value in a form that the service itself does not write is read if its meaning is clear, such as a time with an
 /// offset. Any other such value, for example a text with half a character, is an
-/// [`Error::Property`](table_store::Error::Property) if a field reads it, and is ignored otherwise. An answer of more than 64
-/// MiB is an error; a read returns [`Error::Service`](table_store::Error::Service). The service's own pages are smaller. With
-/// Azurite, `take` and `page` can request fewer rows.
+/// [`Error::Property`](table_store::Error::Property) if a field reads it, and is ignored otherwise. An answer of more
+/// than 64 MiB is an error; a read returns [`Error::Service`](table_store::Error::Service). The service's own pages are
+/// smaller. With Azurite, `take` and `page` can request fewer rows.
 ///
 /// # Connections
 /// Requests go over HTTP/1.1 and TLS 1.2 or 1.3, with `rustls` and `ring`. The root certificates are those of the
@@ -228,7 +230,13 @@ impl AzureBackend {
             match self.send_with(retry, Repeat::Harmless, &call, Ok).await {
                 Err(failure) if failure.is_outage() && from.is_none() => {
                     let (table, operation, reason) = (call.table, call.operation, field::display(&failure));
-                    warn!(target: TARGET, table, operation, reason, "the primary region failed, so the secondary region is read");
+                    warn!(
+                        target: TARGET,
+                        table,
+                        operation,
+                        reason,
+                        "the primary region failed, so the secondary region is read"
+                    );
                     secondary.note(true);
                     Some(failure)
                 }
@@ -296,7 +304,17 @@ impl AzureBackend {
             let failure = answer.as_ref().err().map(field::display);
             let request_id = request.and_then(|request| request.service.as_deref());
             let client_request_id = request.map(|request| request.client.as_str());
-            debug!(target: TARGET, table, operation, attempt = number, status, failure, request_id, client_request_id, ?duration);
+            debug!(
+                target: TARGET,
+                table,
+                operation,
+                attempt = number,
+                status,
+                failure,
+                request_id,
+                client_request_id,
+                ?duration
+            );
             let span = Span::current();
             span.record("status", status);
             span.record("request_id", request_id);

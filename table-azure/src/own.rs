@@ -75,7 +75,7 @@ impl OwnTransport {
             Err(failure) if failure.status() == Some(401) => failure,
             answer => return answer,
         };
-        debug!(target: super::TARGET, failure = %refused, "the service refused the token");
+        debug!(target: "table_runtime::backend::azure::own", failure = %refused, "the service refused the token");
         match tokens.instead_of(&token).await {
             Ok(Some(other)) => {
                 request.identify()?;

@@ -29,7 +29,7 @@ const AGAIN: Duration = Duration::from_secs(30);
 /// is shut down.
 const REFRESHES: usize = 3;
 
-/// A token of Microsoft Entra ID, which [`AzureBuilder::token_source`](crate::builder::AzureBuilder::token_source)
+/// A token of Microsoft Entra ID, which [`AzureBuilder::token_source`](crate::AzureBuilder::token_source)
 /// takes from its source.
 ///
 /// ```
@@ -230,14 +230,14 @@ impl Tokens {
         match answer {
             Ok(token) => {
                 let left = token.left().unwrap_or_default();
-                debug!(target: super::TARGET, valid_for = ?left, "a token was received");
+                debug!(target: "table_runtime::backend::azure::token", valid_for = ?left, "a token was received");
                 state.refresh_at = Instant::now().checked_add(left.saturating_sub(AHEAD).max(left / 2));
                 state.token = Some(token.clone());
                 Ok(token)
             }
             Err(reason) => {
                 let left = state.token.as_ref().and_then(AccessToken::left).unwrap_or_default();
-                warn!(target: super::TARGET, reason, old_valid_for = ?left, "no token was received");
+                warn!(target: "table_runtime::backend::azure::token", reason, old_valid_for = ?left, "no token was received");
                 state.refresh_at = Some(Instant::now() + AGAIN.min(left / 2));
                 Err(reason.into())
             }

@@ -33,7 +33,7 @@ pub(super) const FORMAT: &str = "format";
 pub(super) const LAST: &str = "last";
 
 /// Target of spans and events. It begins with the name of the crate that programs use and filter for.
-const TARGET: &str = "table_runtime::backend::embedded";
+const TARGET: &str = "table_runtime::backend::embedded::committer";
 
 /// Number of operations after which a commit leaves the remaining requests to the next one, so that no writer waits too
 /// long.

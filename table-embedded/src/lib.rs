@@ -1,6 +1,8 @@
 //! The embedded store, on `redb`: one implementation, for a file and for memory.
 //!
-//! Writers send their groups to the single committer (`committer`). Readers read the snapshot (`snapshot`) that the
+//! Programs use the crate `table-runtime`, which exports what is public here in its module `backend`.
+//!
+//! Writers send their groups to the single `committer`. Readers read the `snapshot` that the
 //! committer published last, on their own thread. A caller's thread waits for the disk only if it reads a page that is
 //! not in the cache.
 

@@ -72,6 +72,8 @@
 //! | `testing` | the module [`testing`]: backends that count, fail or wait, for tests of an application, and the contract of [`backend::Backend`] as test cases |
 //! | `uuid` (default), `time`, `chrono`, `jiff` | their types as fields |
 
+#![allow(unreachable_pub, reason = "items of private folders are `pub`: what is exported is in this file")]
+
 // The floors. `docs/architecture.md` has their order: a floor uses only those below it.
 mod admin;
 mod client;
@@ -208,7 +210,7 @@ pub mod backend {
     };
 }
 
-/// Types and traits in the types of queries, and in messages of the compiler. Programs need none of these names.
+/// Types and traits in the types of queries, and in messages of the compiler. Most programs need none of these names.
 ///
 /// A query that can still be narrowed is a [`Rows`]`<Post, (Part<u32, Plain>, Primary)>`: the next part of its key is a
 /// `u32` in its own encoding, and with a value for it the query is a [`Point`].

@@ -136,7 +136,7 @@ pub enum Error {
         entity: String,
     },
 
-    /// A newer version of this crate has written the catalog, the table `TableLayouts`.
+    /// A newer version of `table-runtime` has written the catalog, the table `TableLayouts`.
     #[error("the catalog has the format {found}, and this version of table-runtime knows {known}; update the crate")]
     NewerCatalog {
         /// The format of the catalog.
@@ -381,9 +381,7 @@ impl LimitError {
     pub fn new(table: String, row: Option<RowId>, what: String, found: String, limit: &'static str) -> Self {
         Self { table, row, what, found, limit }
     }
-}
 
-impl LimitError {
     fn place(&self) -> String {
         match &self.row {
             Some(row) => format!("{row}: "),
@@ -478,9 +476,7 @@ impl LayoutChangedError {
     pub fn new(table: String, entity: String, layout: &'static str, changes: String, advice: String) -> Self {
         Self { table, entity, layout, changes, advice }
     }
-}
 
-impl LayoutChangedError {
     fn subject(layout: &str) -> String {
         match layout {
             "key" => "the primary key".to_owned(),

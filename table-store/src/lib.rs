@@ -3,6 +3,8 @@
 //!
 //! Programs use the crate `table-runtime`, which exports what is public here under its own name.
 
+#![allow(unreachable_pub, reason = "items of private folders are `pub`: what is exported is in this file")]
+
 pub mod backend;
 pub mod error;
 mod filter;

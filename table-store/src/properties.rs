@@ -65,6 +65,7 @@ impl Properties {
     }
 
     /// Borrows the properties.
+    #[inline]
     pub fn as_ref(&self) -> PropertiesRef<'_> {
         PropertiesRef(&self.0)
     }
@@ -96,8 +97,9 @@ impl<'a> PropertiesRef<'a> {
         if encoded::check(bytes) { Ok(Self(bytes)) } else { Err(DamagedProperties) }
     }
 
-    /// Creates properties from bytes that were checked before, or that this crate wrote.
+    /// Creates properties from bytes that were checked before, or that `Properties` has written.
     #[doc(hidden)]
+    #[inline]
     pub const fn trusted(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
@@ -189,6 +191,7 @@ impl<'a> PropertiesRef<'a> {
 
     /// Returns the properties before `rest`, which is the remainder of these.
     #[doc(hidden)]
+    #[inline]
     pub fn before(self, rest: Self) -> Self {
         Self(&self.0[..self.0.len().saturating_sub(rest.0.len())])
     }

@@ -287,6 +287,7 @@ impl RowSet {
     }
 
     /// Returns the row at the position `n`.
+    #[inline]
     pub fn get(&self, n: usize) -> Option<RowRef<'_>> {
         let entry = self.rows.get(n)?;
         let (keys, properties) = match n.checked_sub(1).and_then(|before| self.rows.get(before)) {

@@ -11,7 +11,6 @@ mod rows;
 
 pub use change::CatalogChange;
 pub use compare::{Comparison, Decided, Decision, Options, RecordVersion, Relied, version};
-pub use drop_index::recorded_rows;
-pub use drop_index::{DropIndex, DroppedIndex};
+pub use drop_index::{DropIndex, DroppedIndex, recorded_rows};
 pub use look::{AbsentTables, Looked, forgettable};
 pub use rows::{EntityRows, delete_rows, has_rows};

@@ -13,8 +13,7 @@ mod verify;
 
 pub use backfill::{Backfill, Backfilled};
 pub use finding::Finding;
-pub use progress::Progress;
-pub use progress::ProgressCallback;
+pub use progress::{Progress, ProgressCallback};
 pub use repair::{Repair, Repaired};
 pub use scan::{LayoutScan, ScannedPage};
 pub use verify::{Verified, Verify};

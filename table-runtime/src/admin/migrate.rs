@@ -19,7 +19,7 @@ mod switch;
 
 use std::{fmt, future::IntoFuture, sync::Arc};
 
-pub use drop_moved::{DropMoved, DroppedEntity};
+use table_store::{Result, RowRef, backend::BoxFuture, unstable::observe::observed};
 
 use crate::{
     admin::jobs::{LayoutScan, Progress, ProgressCallback},
@@ -29,7 +29,8 @@ use crate::{
 };
 use copy::Copier;
 use switch::Switch;
-use table_store::{Result, RowRef, backend::BoxFuture, unstable::observe::observed};
+
+pub use drop_moved::{DropMoved, DroppedEntity};
 
 /// A migration, which runs when it is awaited: see [`Tables::migrate`].
 #[must_use = "nothing is moved until it is awaited"]

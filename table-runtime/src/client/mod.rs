@@ -1,4 +1,4 @@
-//! The handle of a store, what it holds of the catalog, and the way of its requests.
+//! The handle of a store, what it holds of the catalog, and the pacing of requests.
 
 pub mod pacing;
 pub mod tables;

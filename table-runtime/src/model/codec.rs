@@ -4,8 +4,7 @@ mod lossy;
 mod owner;
 
 pub use lossy::check_lossy_parts;
-pub use owner::{OwnerOf, index_value};
-pub use owner::{OwnerReader, point};
+pub use owner::{OwnerOf, OwnerReader, index_value, point};
 
 use std::borrow::Cow;
 

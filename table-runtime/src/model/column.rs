@@ -406,7 +406,7 @@ impl<E> Clone for Filter<E> {
     note = "filters are combined with `and`, `or` and `!`, not with `&&` and `||`: \
             `post.title.eq(\"x\").and(post.likes.ge(1))`"
 )]
-pub trait IntoFilter<E>: Sealed {
+pub trait IntoFilter<E>: Sealed<E> {
     /// Returns the filter, if there is one.
     fn into_filter(self) -> Option<Filter<E>>;
 }

@@ -22,10 +22,11 @@ use crate::model::{
     layout::{Holds, Layout, has_property},
 };
 
-pub use erased::WriteEntity;
-pub use erased::{EntityInfo, owner_part};
-pub use version::{FromOlder, OneVersion, ReadEntity, StoredRow, VersionMisfit, read_older, version_misfit};
-pub use version::{VERSION, check_unread, check_version, newer_version, version_value};
+pub use erased::{EntityInfo, WriteEntity, owner_part};
+pub use version::{
+    FromOlder, OneVersion, ReadEntity, StoredRow, VERSION, VersionMisfit, check_unread, check_version, newer_version,
+    read_older, version_misfit, version_value,
+};
 pub use with_etag::WithETag;
 
 /// A struct that is stored as a row: `#[derive(TableEntity)]`.

@@ -33,6 +33,7 @@ mod writer;
 
 use std::borrow::Cow;
 
+#[doc(inline)]
 pub use table_store::error::KeyProblem;
 
 pub use date::Date;
@@ -43,6 +44,7 @@ pub use encoding::{
 pub use integer::Integer;
 pub use reader::KeyReader;
 pub(crate) use reader::RowContext;
+#[doc(inline)]
 pub use table_store::backend::KeyRange;
 pub use time::{ToTick, UnixTime};
 pub use writer::{KeyBuffer, KeyWriter};

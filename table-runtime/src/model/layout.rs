@@ -19,13 +19,12 @@ pub use change::{Fields, recorded, written};
 pub use collision::KeyPattern;
 pub use encoding::{Encoding, lossy_layouts};
 pub use group::{Collision, Member, Misfit, member_misfit};
-pub use info::{Absent, Example, ReadAbsent};
-pub use info::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope, WhenInfo};
+pub use info::{
+    Absent, Example, Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, ReadAbsent, Scope, WhenInfo,
+};
 pub use lineage::{has_property, same_kind, same_primary_key, same_separator, same_table};
-pub use recorded::EntityDescription;
-pub use recorded::{LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart};
+pub use recorded::{EntityDescription, LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart};
 pub use shape::Shape;
-pub use slice::is_table_of;
-pub use slice::{Slice, SliceBy, SliceInfo, SliceUnit};
+pub use slice::{Slice, SliceBy, SliceInfo, SliceUnit, is_table_of};
 pub use table_store::PropertyType;
 pub use time_part::TimePart;

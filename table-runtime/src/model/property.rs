@@ -16,6 +16,7 @@ use crate::model::{
     layout::{Absent, PropertyInfo, ReadAbsent},
     sealed::Sealed,
 };
+#[doc(inline)]
 pub use table_store::error::PropertyProblem;
 
 /// A type that can be stored as a property of one of the service's types.
@@ -140,7 +141,7 @@ pub type ReadPart<T> = fn(&mut KeyReader<'_>, bool) -> table_store::Result<T>;
     note = "`#[property(text)]` needs `Display` and `FromStr`, `#[property(json)]` serde's `Serialize` and \
             `DeserializeOwned`, `#[property(default)]` also `Default`"
 )]
-pub trait Store<T>: Sized + Sealed {
+pub trait Store<T>: Sized + Sealed<T> {
     /// Type of an argument of filters and patches.
     type Arg<'a>;
     /// Comparisons that a filter may make: [`ByOrder`], [`ByEquality`] or [`Opaque`].

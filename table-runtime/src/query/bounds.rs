@@ -10,7 +10,7 @@ use crate::model::sealed::Sealed;
     label = "not a range of `{T}`",
     note = "write `a..b`, `a..=b`, `a..`, `..b` or `..=b`; the bounds of text are `&str`"
 )]
-pub trait Bounds<T>: Sealed {
+pub trait Bounds<T>: Sealed<T> {
     /// Returns the lower and the upper bound.
     fn bounds(self) -> (Bound<T>, Bound<T>);
 }

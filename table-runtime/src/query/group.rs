@@ -5,6 +5,7 @@ use table_store::{Result, RowRef, ValueRef};
 use super::{Done, OwnedView, Part, Primary, QueryBuilder, Rows};
 use crate::{
     model::{
+        codec::damaged,
         entity::{self, Stored, TableEntity},
         key::{Encode, KeyPart, PartSink},
         layout::Member,
@@ -161,9 +162,7 @@ impl FoundRow<'_> {
         let members = G::MEMBERS;
         let variant = if members.iter().any(|member| member.layout.kind.is_some()) {
             let mut properties = self.row.properties;
-            let found = properties
-                .seek(entity::KIND)
-                .map_err(|damage| crate::model::codec::damaged(self.table, *self.row, damage))?;
+            let found = properties.seek(entity::KIND).map_err(|damage| damaged(self.table, *self.row, damage))?;
             members.iter().position(|member| found == member.layout.kind.map(ValueRef::String))
         } else {
             let shapes = members.iter().enumerate().filter(|(_, member)| member.has_shape(self.row.row_key));

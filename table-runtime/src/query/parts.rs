@@ -20,7 +20,10 @@ pub enum Unique {}
 /// End of a key of which no further part can be narrowed.
 pub enum Done {}
 
-sealed!([] Primary Unique Done;);
+sealed! {
+    [] Primary Unique Done;
+    [T, N, R] (Part<T, N>, R);
+}
 
 /// Parts that come after a key part.
 pub trait Rest: Sealed {

@@ -36,6 +36,8 @@ pub struct Point<V, W = Primary> {
 
 sealed!([V, W] Point<V, W>;);
 
+impl<E: TableEntity> Sealed<E> for Point<E, Primary> {}
+
 impl<V, W> fmt::Debug for Point<V, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.plan.fmt(f)

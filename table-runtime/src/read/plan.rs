@@ -15,7 +15,7 @@ use crate::{
     model::{
         column,
         entity::{EntityInfo, TableEntity, VERSION},
-        key::{Encode, Escape, KeyBuffer, Kind, Ordered, check_length, hash, write_part},
+        key::{Encode, Escape, KeyBuffer, Kind, Ordered, check_length, hash, kind, write_part},
         layout::{Holds, LayoutInfo},
     },
 };
@@ -219,7 +219,7 @@ impl Plan {
     }
 
     /// Adds the beginning of the next part of the row key.
-    pub fn push_prefix<N: Encode<crate::model::key::kind::Text>>(&mut self, prefix: &str, last: bool) {
+    pub fn push_prefix<N: Encode<kind::Text>>(&mut self, prefix: &str, last: bool) {
         let written = N::write(prefix, Escape::part(last), &mut self.row);
         if let Err(problem) = written.and_then(|()| check_length("RowKey", &self.row)) {
             self.fail_key(self.row_field(), problem);

@@ -39,12 +39,11 @@ mod verify;
 
 use std::collections::BTreeSet;
 
-pub use identify::{IdentifiedRow, KeyValue};
-pub use recorded::RecordedEntity;
-
 use table_store::{Result, backend::BackendExt};
 
 pub use crate::model::layout::{LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart};
+pub use identify::{IdentifiedRow, KeyValue};
+pub use recorded::RecordedEntity;
 pub use verify::{RecordedFinding, VerifiedRows};
 
 use crate::{

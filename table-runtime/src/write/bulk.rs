@@ -10,6 +10,7 @@ use std::{convert::Infallible, fmt, future::IntoFuture, pin::Pin};
 
 use futures_core::{Stream, TryStream};
 use futures_util::{StreamExt, TryStreamExt, stream};
+use table_store::{Error, Result, backend::BoxFuture, error::BulkProgress, unstable::observe::observed};
 
 use crate::{
     client::tables::Tables,
@@ -20,12 +21,11 @@ use crate::{
     query::{OwnKey, Point, Primary},
     write::{
         index::{EntityWrite, Schema, Verb},
-        verbs as write,
+        verbs,
         writable::AsEntity,
     },
 };
 use load::BulkWriter;
-use table_store::{Error, Result, backend::BoxFuture, error::BulkProgress, unstable::observe::observed};
 
 /// Number of failures after which a bulk write ends.
 const FAILURES: usize = 10_000;
@@ -47,7 +47,7 @@ pub struct Bulk<'a> {
     message = "`{Self}` is neither the key of an entity nor an entity as it was read",
     note = "write `T::key(…)`, with every field of the key, or give what a query returned"
 )]
-pub trait AsKey<E: TableEntity>: Sealed {
+pub trait AsKey<E: TableEntity>: Sealed<E> {
     #[doc(hidden)]
     fn removal(&self) -> Removal;
 }
@@ -59,7 +59,7 @@ pub struct Removal(Result<EntityWrite>);
 
 impl<E: TableEntity> AsKey<E> for Point<E, Primary> {
     fn removal(&self) -> Removal {
-        Removal(write::point(self.plan()).map(EntityWrite::remove))
+        Removal(verbs::point(self.plan()).map(EntityWrite::remove))
     }
 }
 

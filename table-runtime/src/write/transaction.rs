@@ -21,7 +21,7 @@ use crate::{
     read::Plan,
     write::{
         index::{self, BegunWrite, EntityWrite, Schema, Verb, Written},
-        verbs as write,
+        verbs,
         writable::{AsEntity, Deletable, Updatable},
     },
 };
@@ -139,7 +139,7 @@ impl<'a> Transaction<'a> {
     }
 
     fn patched<E: TableEntity>(self, key: &Plan, expected: Option<ETag>, sets: impl Sets<E>) -> Self {
-        self.with(Schema::of::<E>(), write::patched(key, expected, sets))
+        self.with(Schema::of::<E>(), verbs::patched(key, expected, sets))
     }
 
     /// Deletes the row of the entity, if it has not changed since it was read.
@@ -156,7 +156,7 @@ impl<'a> Transaction<'a> {
     where
         K: OwnKey<Entity: TableEntity + OnePartition>,
     {
-        self.with(Schema::of::<K::Entity>(), write::point(key.plan()).map(EntityWrite::remove))
+        self.with(Schema::of::<K::Entity>(), verbs::point(key.plan()).map(EntityWrite::remove))
     }
 
     missing! {

@@ -2,6 +2,7 @@
 
 use std::{fmt, slice, sync::Arc, time::Duration};
 
+use super::prefix::Prefix;
 use crate::{
     ETag, Result, RowRef,
     backend::{
@@ -10,8 +11,6 @@ use crate::{
     },
     unstable::{limits, observe},
 };
-
-use super::prefix::Prefix;
 
 /// A store as a handle sees it: the tables whose names begin with the handle's prefix, by the rest of their names. Counts
 /// the requests and the rows of the user's operation that sends them.

@@ -27,7 +27,7 @@ pub const ADDRESS_BYTES: usize = 8 * 1024;
 /// Maximum number of rows in a page.
 pub const PAGE: u32 = 1000;
 
-pub fn broken(table: &str, what: impl Into<String>, found: impl Display, limit: &'static str) -> Error {
+pub(crate) fn broken(table: &str, what: impl Into<String>, found: impl Display, limit: &'static str) -> Error {
     Box::new(LimitError { table: table.to_owned(), row: None, what: what.into(), found: found.to_string(), limit })
         .into()
 }
@@ -73,7 +73,7 @@ pub fn check_table_name(table: &str) -> Result<()> {
 const RECORDS: &str = "TableLayouts";
 
 /// Checks the prefix of the names of tables: letters and then digits, once or several times.
-pub fn check_prefix(prefix: &str) -> Result<()> {
+pub(crate) fn check_prefix(prefix: &str) -> Result<()> {
     let mut rest = prefix;
     while let Some(end) = prefix_end(rest) {
         rest = &rest[end..];
@@ -86,7 +86,7 @@ pub fn check_prefix(prefix: &str) -> Result<()> {
 }
 
 /// Checks the whole name of a table, which consists of a prefix and of `table`.
-pub fn check_prefixed_name(table: &str, name: &str) -> Result<()> {
+pub(crate) fn check_prefixed_name(table: &str, name: &str) -> Result<()> {
     check_table_name(name)?;
     if !is_own_name(table) {
         let limit =
@@ -98,7 +98,7 @@ pub fn check_prefixed_name(table: &str, name: &str) -> Result<()> {
 
 /// Checks whether a name after a prefix is that of a table of this prefix, and not of one that begins with it: `Posts`
 /// after `a1`, but neither `2Posts`, which is `Posts` after `a12`, nor `b2Posts`, which is `Posts` after `a1b2`.
-pub fn is_own_name(table: &str) -> bool {
+pub(crate) fn is_own_name(table: &str) -> bool {
     let is_letter = |at: usize| table.as_bytes().get(at).is_some_and(u8::is_ascii_alphabetic);
     is_letter(0) && prefix_end(table).is_none_or(|end| !is_letter(end))
 }
@@ -253,7 +253,7 @@ fn value_bytes(value: ValueRef<'_>) -> usize {
     }
 }
 
-pub const MOST_COMPARISONS: &str = "15 comparisons, those of its keys included";
+pub(crate) const MOST_COMPARISONS: &str = "15 comparisons, those of its keys included";
 
 /// Returns the error of a query whose filter alone has more comparisons than the service accepts.
 pub fn too_many_comparisons(table: &str, comparisons: usize) -> Box<LimitError> {

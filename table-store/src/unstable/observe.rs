@@ -45,11 +45,12 @@ pub fn request() {
 }
 
 /// Counts rows that the store returned.
-pub fn read(rows: usize) {
+pub(crate) fn read(rows: usize) {
     count(|counters| &counters.rows_read, rows);
 }
 
 /// Counts rows that a query returns to the user.
+#[inline]
 pub fn returned(rows: usize) {
     count(|counters| &counters.rows_returned, rows);
 }
@@ -60,6 +61,7 @@ pub fn retry() {
 }
 
 /// Checks whether an operation of this thread counts.
+#[inline]
 pub fn counts() -> bool {
     let current = CURRENT.take();
     let counts = current.is_some();
@@ -107,6 +109,7 @@ pub struct Running {
 }
 
 /// Checks whether an operation is to be observed: somebody listens, and it is not a part of another one.
+#[inline]
 pub fn is_observed() -> bool {
     enabled!(target: TARGET, Level::INFO) && !counts()
 }

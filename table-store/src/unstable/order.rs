@@ -21,6 +21,7 @@ impl KeyRange {
     pub const ALL: Self = Self { from: Bound::Unbounded, to: Bound::Unbounded };
 
     /// Checks whether a key is in the range, in the order of keys.
+    #[inline]
     pub fn contains(&self, key: &str) -> bool {
         let is_before_upper = match &self.to {
             Bound::Included(to) => compare(key, to).is_le(),
@@ -31,6 +32,8 @@ impl KeyRange {
     }
 
     /// Checks whether a key is not before the range.
+    #[doc(hidden)]
+    #[inline]
     pub fn is_after_lower(&self, key: &str) -> bool {
         match &self.from {
             Bound::Included(from) => compare(key, from).is_ge(),
@@ -41,6 +44,7 @@ impl KeyRange {
 }
 
 /// Compares two keys.
+#[inline]
 pub fn compare(left: &str, right: &str) -> Ordering {
     // UTF-8 bytes compare as code points do. Only the lead bytes of U+E000 to U+FFFF must rank above those of the
     // characters above U+FFFF.

@@ -90,7 +90,11 @@ impl Uses {
     /// Reads the names after `crate` or `super`: one, or a group of them.
     fn follow(&mut self, after: &[TokenTree]) {
         match after {
-            [TokenTree::Punct(_), TokenTree::Punct(_), TokenTree::Ident(name), ..] => self.found.push(name.to_string()),
+            // Also the whole root: `crate as root`, and `crate::*`.
+            [TokenTree::Ident(name), ..] | [TokenTree::Punct(_), TokenTree::Punct(_), TokenTree::Ident(name), ..] => {
+                self.found.push(name.to_string());
+            }
+            [TokenTree::Punct(_), TokenTree::Punct(_), TokenTree::Punct(star), ..] => self.found.push(star.to_string()),
             [TokenTree::Punct(_), TokenTree::Punct(_), TokenTree::Group(group), ..]
                 if group.delimiter() == Delimiter::Brace =>
             {
@@ -102,6 +106,7 @@ impl Uses {
                             is_first = false;
                         }
                         TokenTree::Punct(comma) if comma.as_char() == ',' => is_first = true,
+                        TokenTree::Punct(star) if is_first => self.found.push(star.to_string()),
                         _ => {}
                     }
                 }
@@ -111,10 +116,11 @@ impl Uses {
     }
 }
 
-/// Returns true if these tokens end in `#[cfg(test)]`, or in another condition that names `test`.
+/// Returns true if these tokens end in `#[cfg(test)]` or `#[cfg(all(test, …))]`.
 fn is_test(before: &[TokenTree]) -> bool {
-    matches!(before, [.., TokenTree::Punct(hash), TokenTree::Group(attribute)]
-        if hash.as_char() == '#' && attribute.to_string().starts_with("[cfg") && attribute.to_string().contains("test"))
+    let [.., TokenTree::Punct(hash), TokenTree::Group(attribute)] = before else { return false };
+    let attribute: String = attribute.to_string().split_whitespace().collect();
+    hash.as_char() == '#' && (attribute == "[cfg(test)]" || attribute.starts_with("[cfg(all(test,"))
 }
 
 /// Returns true for `super` with the colons after it.
@@ -180,8 +186,15 @@ fn an_upward_use_is_found() {
         ("use super::{super::read, tables};", 2, vec!["read"]),
         ("use super::read::Plan;", 2, vec![]),
         ("use crate::Tables;", 2, vec!["Tables"]),
+        ("use crate::*;", 2, vec!["*"]),
+        ("use crate::{*, model::key};", 2, vec!["*"]),
+        ("use super::super::*;", 2, vec!["*"]),
+        ("use crate as root;", 2, vec!["as"]),
         ("macro_rules! m { () => { $crate::read::f() }; }", 2, vec!["read"]),
         ("#[cfg(test)] mod tests { use crate::read::Plan; }", 2, vec![]),
+        ("#[cfg(all(test, unix))] mod tests { use crate::read::Plan; }", 2, vec![]),
+        ("#[cfg(feature = \"testing\")] mod kit { use crate::read::Plan; }", 2, vec!["read"]),
+        ("#[cfg(not(test))] mod product { use crate::read::Plan; }", 2, vec!["read"]),
         ("/// [`Plan`](crate::read::Plan)\nuse crate::model::key;", 2, vec![]),
     ] {
         let uses = Uses::of(source, depth);

@@ -1,4 +1,4 @@
-//! The stored form of keys and rows, the laws of keys, and texts that must agree with them: recorded layouts, examples in
+//! The stored form of keys and rows, the laws of keys and properties, the floors of the runtime, and texts that must agree with them: recorded layouts, examples in
 //! the documentation, the table of requests, and the table of answers.
 
 mod assert_layout;

@@ -1,5 +1,7 @@
 //! States of layouts, as the catalog records them, behind leases.
 
+use std::{collections::BTreeSet, ops::Deref};
+
 use table_store::{
     ETag, Error, Result, RowRef,
     backend::{BackendExt, Partitions, Scan},
@@ -12,24 +14,22 @@ use super::{
     lease::{Held, Lease},
     record::{FORMAT, Facts, Head, KEY, LayoutId, Record, State},
 };
-use std::{collections::BTreeSet, ops::Deref};
-
 use crate::model::{
-    entity::{self, TableEntity},
+    entity::{self, Stored, TableEntity},
     layout::{LayoutInfo, RecordedLayout},
 };
 
 /// A record, with its layout and its facts as values.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadRecord {
-    stored: crate::model::entity::Stored<Record>,
+    stored: Stored<Record>,
     /// The layout. If it is damaged, only its name and its table are known.
     pub layout: RecordedLayout,
     pub facts: Facts,
 }
 
 impl Deref for ReadRecord {
-    type Target = crate::model::entity::Stored<Record>;
+    type Target = Stored<Record>;
 
     fn deref(&self) -> &Self::Target {
         &self.stored
@@ -38,13 +38,13 @@ impl Deref for ReadRecord {
 
 impl ReadRecord {
     /// Returns a copy of the stored record, to be changed.
-    pub fn to_stored(&self) -> crate::model::entity::Stored<Record> {
+    pub fn to_stored(&self) -> Stored<Record> {
         self.stored.clone()
     }
 }
 
-impl From<crate::model::entity::Stored<Record>> for ReadRecord {
-    fn from(stored: crate::model::entity::Stored<Record>) -> Self {
+impl From<Stored<Record>> for ReadRecord {
+    fn from(stored: Stored<Record>) -> Self {
         let unreadable = || {
             let (name, table) = (stored.name.clone(), stored.table.clone());
             RecordedLayout { name, table, ..RecordedLayout::default() }
@@ -58,7 +58,7 @@ impl From<crate::model::entity::Stored<Record>> for ReadRecord {
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     /// `None` in a new catalog.
-    pub head: Option<crate::model::entity::Stored<Head>>,
+    pub head: Option<Stored<Head>>,
     pub records: Vec<ReadRecord>,
 }
 
@@ -156,7 +156,7 @@ impl Tables {
         };
         let facts = record.facts.clone();
         // A run of a migration that was overtaken finds its place open, or that of another run.
-        let is_target = self.leases().is_target(id, crate::model::entity::Stored::etag(record)).is_some();
+        let is_target = self.leases().is_target(id, Stored::etag(record)).is_some();
         if record.state == State::Building || is_target {
             return Ok(Error::EntityMigrating { table, entity });
         }
@@ -182,7 +182,7 @@ impl Tables {
         if self.leases().is_replaced(id, &record) {
             return Ok(Some((State::Gone, None)));
         }
-        Ok(Some(match (self.leases().is_target(id, crate::model::entity::Stored::etag(&record)), record.state) {
+        Ok(Some(match (self.leases().is_target(id, Stored::etag(&record)), record.state) {
             (Some(true), _) | (None, State::Ready) => (State::Ready, Some(self.leases().keep(*id, &record, began))),
             // A run that was overtaken must not write to the place that another one has opened.
             (Some(false), State::Ready) => (State::Building, None),
@@ -191,7 +191,7 @@ impl Tables {
     }
 
     /// Reads the record of a layout of the entity that is recorded under this name.
-    async fn record(&self, id: &LayoutId, entity: &str) -> Result<Option<crate::model::entity::Stored<Record>>> {
+    async fn record(&self, id: &LayoutId, entity: &str) -> Result<Option<Stored<Record>>> {
         let (table, RowKeys { partition_key, row_key }) = (Record::INFO.layouts[0].table, id.record_keys(entity)?);
         match self.backend().get(table, &partition_key, &row_key, None).await {
             Err(Error::TableNotFound(_)) | Ok(None) => Ok(None),
@@ -241,7 +241,7 @@ impl Tables {
 impl Catalog {
     /// Returns the version of the head; `None` in a new catalog.
     pub fn version(&self) -> Option<&ETag> {
-        self.head.as_ref().map(crate::model::entity::Stored::etag)
+        self.head.as_ref().map(Stored::etag)
     }
 
     /// Checks whether the last change announced a look at the tables.

@@ -8,7 +8,7 @@ use super::{
 };
 
 /// A variant's entity: how it is stored, and the one other fact about its type that the rules of groups need. The rules are
-/// checked at compile time, below the floor of entities.
+/// checked at compile time, without the traits of entities.
 #[derive(Debug)]
 pub struct Member {
     pub(crate) layout: &'static Layout,

@@ -286,7 +286,13 @@ impl Write {
                 deleted => deleted.map(|_| None),
             };
             deleted.unwrap_or_else(|error| {
-                tracing::warn!(table = info.table, index = info.name, %error, "an index row was left");
+                tracing::warn!(
+                    target: "table_runtime::index::claim",
+                    table = info.table,
+                    index = info.name,
+                    %error,
+                    "an index row was left"
+                );
                 None
             })
         });

@@ -48,7 +48,12 @@ impl Write {
             Ok::<_, Error>(())
         };
         if let Err(error) = propagated.await {
-            tracing::warn!(table = schema.table(), %error, "a copy was left behind");
+            tracing::warn!(
+                target: "table_runtime::index::propagate",
+                table = schema.table(),
+                %error,
+                "a copy was left behind"
+            );
         }
     }
 

@@ -40,7 +40,7 @@ fn split_offset(text: &str) -> Option<(&str, i64)> {
 }
 
 /// Reads a GUID with or without hyphens, bare or in braces or parentheses, in upper or lower case.
-pub fn guid(text: &str) -> Option<Guid> {
+pub(crate) fn guid(text: &str) -> Option<Guid> {
     let bare = |open, close| text.strip_prefix(open)?.strip_suffix(close);
     let text = bare('{', '}').or_else(|| bare('(', ')')).unwrap_or(text);
     if let Ok(guid) = text.parse() {
@@ -54,7 +54,7 @@ pub fn guid(text: &str) -> Option<Guid> {
 }
 
 /// Reads a number that is written as a text. A number that is not finite is read only from its name.
-pub fn double(text: &str) -> Option<f64> {
+pub(crate) fn double(text: &str) -> Option<f64> {
     match text {
         "NaN" => Some(f64::NAN),
         "Infinity" | "INF" => Some(f64::INFINITY),
@@ -65,20 +65,20 @@ pub fn double(text: &str) -> Option<f64> {
 
 /// Reads a whole number that is written with a point or an exponent, if the double represents no other whole number.
 #[allow(clippy::cast_possible_truncation, reason = "the number is whole and in range")]
-pub fn whole(number: f64) -> Option<i64> {
+pub(crate) fn whole(number: f64) -> Option<i64> {
     /// Limit below which each whole number has a double of its own.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     (number.fract() == 0.0 && number.abs() < EXACT).then_some(number as i64)
 }
 
 /// Reads `true` or `false` that is written as a text, in upper or lower case.
-pub fn boolean(text: &str) -> Option<bool> {
+pub(crate) fn boolean(text: &str) -> Option<bool> {
     let is = |name| text.eq_ignore_ascii_case(name);
     if is("true") || is("false") { Some(is("true")) } else { None }
 }
 
 /// Reads base64, with or without padding.
-pub fn binary(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn binary(text: &str) -> Option<Vec<u8>> {
     const ENGINE: GeneralPurpose = GeneralPurpose::new(
         &alphabet::STANDARD,
         GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),

@@ -1,4 +1,4 @@
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
 use table_runtime::types::Bounds;
 
@@ -6,6 +6,12 @@ struct Everything;
 
 impl<T> Bounds<T> for Everything {
     fn bounds(self) -> (Bound<T>, Bound<T>) {
+        (Bound::Unbounded, Bound::Unbounded)
+    }
+}
+
+impl Bounds<Everything> for Range<u32> {
+    fn bounds(self) -> (Bound<Everything>, Bound<Everything>) {
         (Bound::Unbounded, Bound::Unbounded)
     }
 }
