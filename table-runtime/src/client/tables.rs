@@ -296,7 +296,9 @@ impl Tables {
     /// drop(tables);
     ///
     /// let freed = Tables::compact(&path)?;
-    /// assert!(freed > 500_000, "{freed} bytes");
+    /// println!("the file is {freed} bytes smaller");
+    /// # // The store may have given back a part of it before.
+    /// # assert!(std::fs::metadata(&path).unwrap().len() < 500_000);
     /// # assert!(Note::key(0).exists(&Tables::open(&path)?).await?);
     /// # Ok::<(), table_runtime::Error>(())
     /// # }).unwrap();
