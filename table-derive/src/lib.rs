@@ -126,9 +126,10 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// the partition is possible.
 ///
 /// # Properties
-/// Properties have the service's types: `bool`, integers up to `i64`, `f32` and `f64`, `String`, `Vec<u8>`, `Uuid`, times,
-/// and an `Option` of each. An `Option` with `None` is not stored. The service has no `u64` and no `u128`: use `i64`, or
-/// `#[property(text)]`, which has no order. Newtypes and unit enums derive `Property`.
+/// Properties are `bool`, integers, `f32` and `f64`, `String`, `Vec<u8>`, `Uuid`, times, dates, `std::time::Duration`, IP
+/// addresses, and an `Option` of each. An `Option` with `None` is not stored. The service has no type for a date, a `u64`, a
+/// `u128` or an `i128`: they are stored as the text that they have in a key, which filters compare in the order of the
+/// values. `Property` has the table of stored types. Newtypes and unit enums derive `Property`.
 ///
 /// # Indexes
 /// The query of an index is `by_NAME`. The name is a Rust name other than `key`. Every write of an entity also maintains
@@ -156,9 +157,8 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// A pointer row has a property for each field of the entity's key that its own key does not contain. A time in a property
 /// cannot be before 1601-01-01. Therefore an entity with an earlier time in such a field is refused when it is written.
 ///
-/// A field of an index is also a property of the entity. A type that can be a key part but not a property, such as `char`
-/// or `u64`, needs `#[property(text)]` or `#[property(json)]`: the dates of `chrono` and `jiff` take `text`, a `time::Date` takes
-/// `json` and the feature `serde` of `time`.
+/// A field of an index is also a property of the entity. A type that can be a key part but not a property, such as `char`,
+/// needs `#[property(text)]`.
 ///
 /// With `same_partition`, `unique` holds within a partition, which a query names. A query does not name a `hash`
 /// partition. Therefore an entity with a `hash` cannot have an index with both options, unless the hash is computed from

@@ -41,10 +41,11 @@ fn newtype(ty: &FieldType, runtime: &Runtime) -> TokenStream {
             <#ty as #t::Property>::expected()
         }
         #[inline]
-        fn to_value(
-            &self,
-        ) -> ::core::result::Result<::core::option::Option<#t::ValueRef<'_>>, #t::PropertyProblem> {
-            <#ty as #t::Property>::to_value(&self.0)
+        fn to_value<'a>(
+            &'a self,
+            scratch: &'a mut ::std::string::String,
+        ) -> ::core::result::Result<::core::option::Option<#t::ValueRef<'a>>, #t::PropertyProblem> {
+            <#ty as #t::Property>::to_value(&self.0, scratch)
         }
         #[inline]
         fn from_value(
@@ -55,7 +56,8 @@ fn newtype(ty: &FieldType, runtime: &Runtime) -> TokenStream {
         fn arg_value(
             arg: Self::Arg<'_>,
         ) -> ::core::result::Result<::core::option::Option<#t::Value>, #t::PropertyProblem> {
-            <#ty as #t::Property>::to_value(&arg.0).map(|value| value.map(#t::ValueRef::to_value))
+            <#ty as #t::Property>::to_value(&arg.0, &mut ::std::string::String::new())
+                .map(|value| value.map(#t::ValueRef::to_value))
         }
     }
 }
@@ -77,9 +79,10 @@ fn names_of(names: &[(Ident, String)], runtime: &Runtime) -> TokenStream {
             ::std::borrow::Cow::Borrowed(#expected)
         }
         #[inline]
-        fn to_value(
-            &self,
-        ) -> ::core::result::Result<::core::option::Option<#t::ValueRef<'_>>, #t::PropertyProblem> {
+        fn to_value<'a>(
+            &'a self,
+            _: &'a mut ::std::string::String,
+        ) -> ::core::result::Result<::core::option::Option<#t::ValueRef<'a>>, #t::PropertyProblem> {
             ::core::result::Result::Ok(::core::option::Option::Some(#t::ValueRef::String(match self {
                 #(Self::#variants => #texts,)*
             })))
@@ -95,7 +98,8 @@ fn names_of(names: &[(Ident, String)], runtime: &Runtime) -> TokenStream {
         fn arg_value(
             arg: Self::Arg<'_>,
         ) -> ::core::result::Result<::core::option::Option<#t::Value>, #t::PropertyProblem> {
-            <Self as #t::Property>::to_value(&arg).map(|value| value.map(#t::ValueRef::to_value))
+            <Self as #t::Property>::to_value(&arg, &mut ::std::string::String::new())
+                .map(|value| value.map(#t::ValueRef::to_value))
         }
     }
 }

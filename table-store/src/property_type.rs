@@ -37,6 +37,16 @@ pub enum PropertyType {
     Single,
     /// `Edm.String`.
     String,
+    /// `Edm.String` of a date, such as `2026-12-24`.
+    Date,
+    /// `Edm.String` of an integer of the type `u64`, padded with zeros.
+    UInt64,
+    /// `Edm.String` of an integer of the type `u128`, padded with zeros.
+    UInt128,
+    /// `Edm.String` of an integer of the type `i128`, padded with zeros.
+    Int128,
+    /// `Edm.String` of JSON.
+    Json,
     /// `Edm.Binary`.
     Binary,
     /// `Edm.Guid`.
@@ -58,7 +68,7 @@ impl PropertyType {
             Self::Int32 { .. } => "Edm.Int32",
             Self::Int64 { .. } => "Edm.Int64",
             Self::Double | Self::Single => "Edm.Double",
-            Self::String => "Edm.String",
+            Self::String | Self::Date | Self::UInt64 | Self::UInt128 | Self::Int128 | Self::Json => "Edm.String",
             Self::Binary => "Edm.Binary",
             Self::Guid => "Edm.Guid",
             Self::DateTime => "Edm.DateTime",
@@ -72,6 +82,53 @@ impl PropertyType {
             Self::Int64 { min, max } => Some(min..=max),
             _ => None,
         }
+    }
+
+    /// Returns what the text of a field of this type consists of; `None` if it is any text, or the type is none of texts.
+    const fn content(self) -> Option<&'static str> {
+        match self {
+            Self::Date => Some(" of a date"),
+            Self::UInt64 => Some(" of a `u64`"),
+            Self::UInt128 => Some(" of a `u128`"),
+            Self::Int128 => Some(" of an `i128`"),
+            Self::Json => Some(" of JSON"),
+            _ => None,
+        }
+    }
+
+    /// Returns the stored values that a field of the type reads, of those that were written as another type of texts, or as
+    /// an integer that the field stores as text.
+    fn reads_text(self, was: Self) -> Option<Reads> {
+        let wide = |integer: Self| match integer {
+            Self::UInt64 => Some((0, 64)),
+            Self::UInt128 => Some((0, 128)),
+            Self::Int128 => Some((1, 127)),
+            _ => None,
+        };
+        Some(match (self, was) {
+            // Every text, whatever it consists of; a type that is parsed from its text reads some of them.
+            (Self::String, was) if was.edm() == self.edm() => Reads::All,
+            // Releases before those that record JSON recorded it as any text.
+            (Self::Json, Self::String) => Reads::All,
+            // JSON has dates and numbers as other texts.
+            (Self::Date, Self::String | Self::Json) => Reads::Some,
+            (now, Self::String | Self::Json) if wide(now).is_some() => Reads::Some,
+            (now, was) => {
+                let (signed, bits) = wide(now)?;
+                let (all, none) = match (wide(was), was.integers()) {
+                    (Some((was_signed, was_bits)), _) => (was_signed <= signed && was_bits <= bits, false),
+                    (None, Some(was)) => (signed == 1 || *was.start() >= 0, signed == 0 && *was.end() < 0),
+                    (None, None) => return None,
+                };
+                if all {
+                    Reads::All
+                } else if none {
+                    Reads::Nothing
+                } else {
+                    Reads::Some
+                }
+            }
+        })
     }
 
     /// Returns the bits of the significand of a field of this type: it holds every integer up to the power of two with
@@ -88,6 +145,9 @@ impl PropertyType {
 impl fmt::Display for PropertyType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.edm())?;
+        if let Some(content) = self.content() {
+            return f.write_str(content);
+        }
         match *self {
             Self::Single => f.write_str(SINGLE),
             // The service's type already states this range.
@@ -132,6 +192,10 @@ impl PropertyType {
         match (whole, rest) {
             (whole, "") => Some(whole),
             (Self::Double, SINGLE) => Some(Self::Single),
+            (Self::String, rest) => {
+                let texts = [Self::Date, Self::UInt64, Self::UInt128, Self::Int128, Self::Json];
+                texts.into_iter().find(|text| text.content() == Some(rest))
+            }
             (Self::Int32 { .. }, rest) => range(rest).map(|(min, max)| Self::Int32 { min, max }),
             (Self::Int64 { .. }, rest) => range(rest).map(|(min, max)| Self::Int64 { min, max }),
             _ => None,
@@ -150,17 +214,28 @@ pub enum Reads {
     Nothing,
 }
 
+/// Returns true if a record of the type `now` takes the place of one of the type `was`: `was` is any text, and `now` says of
+/// what the text consists. A program that would not read such texts is then refused. Both are texts of [`PropertyType`]'s
+/// `Display`.
+pub fn replaces(now: &str, was: &str) -> bool {
+    was == PropertyType::String.edm() && PropertyType::parse(now).is_some_and(|now| now.content().is_some())
+}
+
 /// Returns what a field of the type `now` reads of properties that were recorded with the type `was`. Both are texts of
 /// [`PropertyType`]'s `Display`. Returns [`Reads::All`] if one of them is unknown, because a newer release may have
 /// recorded it: an unreadable row is then an error when it is read.
 ///
-/// A number is read from a property of another numeric type if the field holds it exactly. Every other type is read only
-/// from itself.
+/// A number is read from a property of another numeric type if the field holds it exactly, and an integer that is stored as
+/// text also from integers. A text is read from every `Edm.String`. Every other type is read only from itself, and from the
+/// texts that it accepts.
 pub fn reads(now: &str, was: &str) -> Reads {
     if now == was {
         return Reads::All;
     }
     let (Some(now), Some(was)) = (PropertyType::parse(now), PropertyType::parse(was)) else { return Reads::All };
+    if let Some(reads) = now.reads_text(was) {
+        return reads;
+    }
     let whole = |bits: u32| -(1 << bits)..=1 << bits;
     // The integers that the field reads, and those of them of which it holds each exactly.
     let read = now.integers().or_else(|| now.significand().map(|_| whole(f64::MANTISSA_DIGITS)));
@@ -183,7 +258,7 @@ pub fn reads(now: &str, was: &str) -> Reads {
                 Reads::Some
             }
         }
-        (None, None) if now.edm() == was.edm() => Reads::All,
+        (None, None) if now == was => Reads::All,
         _ => Reads::Nothing,
     }
 }
@@ -203,14 +278,17 @@ mod tests {
 
     #[test]
     fn types_are_parsed_from_their_texts() {
-        use PropertyType::{Binary, Boolean, DateTime, Double, Guid, Int32, Int64, Single, String};
+        use PropertyType::{
+            Binary, Boolean, Date, DateTime, Double, Guid, Int32, Int64, Int128, Json, Single, String, UInt64, UInt128,
+        };
         let integers = [
             Int32 { min: -128, max: 127 },
             Int64 { min: 0, max: u32::MAX.into() },
             PropertyType::INT32,
             PropertyType::INT64,
         ];
-        for property in [Boolean, Double, Single, String, Binary, Guid, DateTime].into_iter().chain(integers) {
+        let texts = [String, Date, UInt64, UInt128, Int128, Json];
+        for property in [Boolean, Double, Single, Binary, Guid, DateTime].into_iter().chain(texts).chain(integers) {
             assert_eq!(PropertyType::parse(&property.to_string()), Some(property));
         }
     }
@@ -225,6 +303,7 @@ mod tests {
             "Edm.Int32 in 9..=0",
             "Edm.Int32 in 0..=9999999999",
             "Edm.Double in 0..=1",
+            "Edm.String of a dater",
         ] {
             assert_eq!(reads("Edm.String", unknown), Reads::All, "{unknown}");
             assert_eq!(reads(unknown, "Edm.String"), Reads::All, "{unknown}");

@@ -78,10 +78,6 @@ fn of_name(path: &TypePath) -> Option<String> {
     let ident = path.path.get_ident()?.to_string();
     Some(match ident.as_str() {
         "usize" | "isize" => format!("the size of `{ident}` depends on the machine; write `u32` or `i64`"),
-        "u64" | "u128" | "i128" => format!(
-            "the service has no `{ident}`: its greatest integer is `i64`\nhelp: write `i64`, or put `#[property(text)]` on the \
-             field to store it as text, which has no order in filters"
-        ),
         "char" => "the service has no characters; put `#[property(text)]` on the field".to_owned(),
         _ => return None,
     })

@@ -183,7 +183,9 @@ fn changes_of_properties(layout: &Layout, stored: &EntityDescription) -> Vec<Str
 /// file has none.
 fn change_of_type(property: &PropertyInfo, was: Option<&str>) -> Option<String> {
     let (name, now, was) = (property.name, property.edm?.to_string(), was?);
-    if now == was {
+    // Releases before those that record JSON recorded it as any text.
+    let is_json = property.edm == Some(PropertyType::Json) && was == PropertyType::String.edm();
+    if now == was || is_json {
         return None;
     }
     let effect = match reads(&now, was) {

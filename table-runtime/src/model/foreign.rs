@@ -13,6 +13,12 @@ use crate::model::{
     property::{Always, ByOrder, Property, by_value, misfit},
 };
 
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
+use crate::model::property::{
+    dates::{read_date, write_date},
+    texts::{texts, unread},
+};
+
 /// Implements the traits of a type of moments: a key part of ticks, and a property of the type `Edm.DateTime`.
 macro_rules! moment {
     ($type:ty, $to:expr, $from:expr) => {
@@ -103,7 +109,7 @@ impl KeyPart for Ticks {
     }
 }
 
-/// Implements the trait of a type of calendar dates: a key part.
+/// Implements the traits of a type of calendar dates: a key part and a property, of the same text.
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 macro_rules! date {
     ($type:ty, $to:expr, $from:expr) => {
@@ -130,6 +136,12 @@ macro_rules! date {
                 let found = || format!("{year:04}-{month:02}-{day:02}");
                 from(year, month, day).ok_or_else(|| KeyProblem::malformed("a date of the calendar", &found()))
             }
+        }
+
+        texts! {
+            $type: ByOrder, PropertyType::Date, "a date such as 2026-12-24",
+                |date, text| write_date(KeyPart::to_value(&date), text),
+                |value| KeyPart::from_key(read_date(value)?).ok();
         }
     };
 }

@@ -1,8 +1,11 @@
 //! Properties: the fields that are stored in a row in addition to its keys.
 
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
+pub(crate) mod dates;
 mod json;
+pub(crate) mod texts;
 
-use std::{borrow::Cow, fmt::Display, marker::PhantomData, str::FromStr};
+use std::{borrow::Cow, fmt::Display, marker::PhantomData, str::FromStr, time::Duration};
 
 use serde::{Serialize, de::DeserializeOwned};
 use table_store::{
@@ -28,26 +31,31 @@ pub use table_store::error::PropertyProblem;
 /// | `bool` | `Edm.Boolean` |
 /// | `i8`, `i16`, `i32`, `u8`, `u16` | `Edm.Int32` |
 /// | `u32`, `i64` | `Edm.Int64` |
+/// | `u64`, `u128`, `i128` | `Edm.String`, as in a key: padded with zeros, so that filters compare numbers |
 /// | `f32`, `f64` | `Edm.Double`, NaN and infinities included |
 /// | `String`, `Box<str>`, `Arc<str>`, `Cow<'static, str>` | `Edm.String` |
 /// | `Vec<u8>` | `Edm.Binary` |
 /// | [`Guid`], `uuid::Uuid` | `Edm.Guid` |
 /// | `SystemTime`, `time::OffsetDateTime`, `chrono::DateTime<Utc>`, `jiff::Timestamp` | `Edm.DateTime`, to the tick; a leap second of `chrono` is the last tick before it |
+/// | `time::Date`, `chrono::NaiveDate`, `jiff::civil::Date` | `Edm.String`, such as `2026-12-24`, of the years 0001 to 9999 |
+/// | `std::time::Duration` | `Edm.Int64` of ticks of 100 ns, rounded down to the tick |
+/// | `IpAddr`, `Ipv4Addr`, `Ipv6Addr` | `Edm.String`, such as `192.0.2.1`; filters compare it by equality |
 /// | `Option` of these, not of an `Option` | the same, or no property |
 ///
 /// A number is also read from a property of another numeric type if that property holds it exactly, because other
-/// programs may choose another type.
+/// programs may choose another type. A `u64`, `u128` or `i128` is also read from a text without padding. A date is also read
+/// from its JSON, such as `"2026-12-24"` or `[2026,358]`, as `#[property(json)]` stored it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a property",
     label = "the service has no property type for this",
-    note = "times are `SystemTime`, `time::OffsetDateTime`, `chrono::DateTime<Utc>` and `jiff::Timestamp`, ids are \
-            `uuid::Uuid`: each of these crates needs the feature of `table-runtime` with its name, such as \
-            `features = [\"time\"]`",
-    note = "a date without a time: a part of a key, a text, or a number of days",
+    note = "times are `SystemTime`, `time::OffsetDateTime`, `chrono::DateTime<Utc>` and `jiff::Timestamp`, dates are \
+            `time::Date`, `chrono::NaiveDate` and `jiff::civil::Date`, ids are `uuid::Uuid`: each of these crates needs \
+            the feature of `table-runtime` with its name, such as `features = [\"time\"]`",
     note = "a newtype or a unit enum: `#[derive(Property)]` on it",
     note = "a collection or a struct: `#[property(json)]` on the field, which stores it through serde",
     note = "a type with `Display` and `FromStr`: `#[property(text)]` on the field",
-    note = "a duration: an integer, such as milliseconds; `Rc`, `Arc` and `Box`: the type inside"
+    note = "write `u64` for `usize`, `std::time::Duration` for a duration of another crate, and the type inside for `Rc`, \
+            `Arc` and `Box`"
 )]
 pub trait Property: Sized {
     /// Type in which filters and patches take a newtype `T` of this type.
@@ -67,11 +75,12 @@ pub trait Property: Sized {
         Self::TYPE.to_string().into()
     }
 
-    /// Returns the property's value, or `None` if no property is stored.
+    /// Returns the property's value, or `None` if no property is stored. A type that is stored as a text, and does not hold
+    /// it, writes the text to `scratch`, which is empty.
     ///
     /// # Errors
     /// Returns an error if the service cannot store the value.
-    fn to_value(&self) -> Result<Option<ValueRef<'_>>, PropertyProblem>;
+    fn to_value<'a>(&'a self, scratch: &'a mut String) -> Result<Option<ValueRef<'a>>, PropertyProblem>;
 
     /// Converts a property to the field's value. `value` is `None` if the row has no such property.
     ///
@@ -227,7 +236,8 @@ impl<T: Property> Store<T> for Native {
 
     #[inline]
     fn write(value: &T, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
-        if let Some(value) = value.to_value()? {
+        // Most values need no memory, and an empty text has none.
+        if let Some(value) = value.to_value(&mut String::new())? {
             properties.push(name, value);
         }
         Ok(())
@@ -391,8 +401,8 @@ impl<T: Property<Presence: Present>> Property for Option<T> {
     }
 
     #[inline]
-    fn to_value(&self) -> Result<Option<ValueRef<'_>>, PropertyProblem> {
-        self.as_ref().map_or(Ok(None), T::to_value)
+    fn to_value<'a>(&'a self, scratch: &'a mut String) -> Result<Option<ValueRef<'a>>, PropertyProblem> {
+        self.as_ref().map_or(Ok(None), |value| value.to_value(scratch))
     }
 
     #[inline(always)]
@@ -475,7 +485,7 @@ macro_rules! by_value {
             })?
 
             #[inline]
-            fn to_value(&self) -> Result<Option<ValueRef<'_>>, PropertyProblem> {
+            fn to_value<'a>(&'a self, _: &'a mut String) -> Result<Option<ValueRef<'a>>, PropertyProblem> {
                 let write: fn($type) -> Result<ValueRef<'static>, PropertyProblem> = $write;
                 write(*self).map(Some)
             }
@@ -488,7 +498,7 @@ macro_rules! by_value {
             }
 
             fn arg_value(arg: $type) -> Result<Option<table_store::Value>, PropertyProblem> {
-                Ok(Property::to_value(&arg)?.map(ValueRef::to_value))
+                Ok(Property::to_value(&arg, &mut String::new())?.map(ValueRef::to_value))
             }
         }
     )*};
@@ -511,6 +521,22 @@ by_value! {
         ValueRef::DateTime(value) => Some(value),
         _ => None,
     };
+}
+
+/// Ticks of a second.
+const SECOND: u64 = 10_000_000;
+
+by_value! {
+    Duration: ByOrder, PropertyType::Int64 { min: 0, max: i64::MAX }, in "ticks of 100 ns",
+        |value| match i64::try_from(value.as_nanos() / 100) {
+            Ok(ticks) => Ok(ValueRef::Int64(ticks)),
+            Err(_) => Err(PropertyProblem { expected: Self::expected(), found: format!("{value:?}") }),
+        },
+        |value| {
+            let ticks = u64::try_from(integer(value)?).ok()?;
+            // Less than a second in nanoseconds.
+            Some(Duration::new(ticks / SECOND, (ticks % SECOND * 100).try_into().ok()?))
+        };
 }
 
 macro_rules! integers {
@@ -544,7 +570,7 @@ macro_rules! borrowed {
             const TYPE: PropertyType = PropertyType::$variant;
 
             #[inline]
-            fn to_value(&self) -> Result<Option<ValueRef<'_>>, PropertyProblem> {
+            fn to_value<'a>(&'a self, _: &'a mut String) -> Result<Option<ValueRef<'a>>, PropertyProblem> {
                 Ok(Some(ValueRef::$variant(self)))
             }
 
@@ -609,7 +635,7 @@ where
     const TYPE: PropertyType = PropertyType::Binary;
 
     #[inline]
-    fn to_value(&self) -> Result<Option<ValueRef<'_>>, PropertyProblem> {
+    fn to_value<'a>(&'a self, _: &'a mut String) -> Result<Option<ValueRef<'a>>, PropertyProblem> {
         Ok(Some(ValueRef::Binary(self.as_bytes())))
     }
 

@@ -125,7 +125,12 @@ pub(super) fn next_if<'a>(bytes: &mut &'a [u8], name: &str, ty: PropertyType) ->
 #[allow(clippy::inline_always, reason = "as of `next_if`")]
 const fn tag(ty: PropertyType) -> u8 {
     match ty {
-        PropertyType::String => 0,
+        PropertyType::String
+        | PropertyType::Date
+        | PropertyType::UInt64
+        | PropertyType::UInt128
+        | PropertyType::Int128
+        | PropertyType::Json => 0,
         PropertyType::Binary => 1,
         PropertyType::Boolean => 2,
         PropertyType::Int32 { .. } => 3,

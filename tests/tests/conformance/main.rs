@@ -53,6 +53,7 @@ mod queries {
     mod ranges;
 }
 mod requests;
+mod texts;
 mod slices {
     mod fixtures;
     mod maintenance;

@@ -1,5 +1,6 @@
 //! Which stored values a field reads.
 
+use proptest::prelude::*;
 use table_runtime::{
     Guid, Ticks, Value,
     layout::PropertyType,
@@ -34,7 +35,7 @@ impl Field {
 /// Checks whether a field reads a stored value, and would write the same value.
 fn reads_exactly<T: Property>(stored: &Value) -> bool {
     let Ok(read) = T::from_value(Some(stored.as_ref())) else { return false };
-    match read.to_value().ok().flatten() {
+    match read.to_value(&mut String::new()).ok().flatten() {
         Some(written) => is_same(written, stored.as_ref()),
         None => false,
     }
@@ -53,14 +54,29 @@ fn is_same(one: ValueRef<'_>, other: ValueRef<'_>) -> bool {
     }
 }
 
-fn whole(value: ValueRef<'_>) -> Option<i128> {
+/// Returns the sign and the size of a whole number; `None` for any other value.
+fn whole(value: ValueRef<'_>) -> Option<(bool, u128)> {
+    let number = |number: i128| (number < 0, number.unsigned_abs());
     match value {
-        ValueRef::Int32(value) => Some(value.into()),
-        ValueRef::Int64(value) => Some(value.into()),
+        ValueRef::Int32(value) => Some(number(value.into())),
+        ValueRef::Int64(value) => Some(number(value.into())),
         #[allow(clippy::cast_possible_truncation, reason = "whole, and far below 2^127")]
-        ValueRef::Double(value) if value.fract() == 0.0 && value.abs() < 1e30 => Some(value as i128),
+        ValueRef::Double(value) if value.fract() == 0.0 && value.abs() < 1e30 => Some(number(value as i128)),
+        // In a key, a negative number is the nine's complement of what is missing to -1.
+        ValueRef::String(text) if text.starts_with('-') && text.len() == 40 => {
+            let complement: String = text[1..].bytes().map(|digit| char::from(b'0' + b'9' - digit)).collect();
+            complement.parse::<u128>().ok().map(|missing| (true, missing + 1))
+        }
+        ValueRef::String(text) => {
+            let unsigned = text.parse().ok().map(|size| (false, size));
+            unsigned.or_else(|| text.parse().ok().map(number))
+        }
         _ => None,
     }
+}
+
+fn texts(texts: &[&str]) -> Vec<Value> {
+    texts.iter().map(|text| Value::String((*text).to_owned())).collect()
 }
 
 /// Values at the edges of all types, each in the form in which a field of the type stores it.
@@ -92,7 +108,21 @@ fn stored_as(property: PropertyType) -> Vec<Value> {
         PropertyType::Single => {
             edges.into_iter().map(|edge| edge as f32).chain(singles).map(|edge| Value::Double(edge.into())).collect()
         }
-        PropertyType::String => vec![Value::String(String::new()), Value::String("1".to_owned())],
+        PropertyType::String => texts(&["", "1", "2026-12-24"]),
+        PropertyType::Date => texts(&["0001-01-01", "2026-12-24", "9999-12-31"]),
+        PropertyType::UInt64 => texts(&["00000000000000000000", "18446744073709551615"]),
+        PropertyType::UInt128 => texts(&[
+            "000000000000000000000000000000000000000",
+            "000000000000000000018446744073709551615",
+            "340282366920938463463374607431768211455",
+        ]),
+        PropertyType::Int128 => texts(&[
+            "-829858816539530768268312696284115894272",
+            "-999999999999999999999999999999999999999",
+            "000000000000000000000000000000000000000",
+            "170141183460469231731687303715884105727",
+        ]),
+        PropertyType::Json => texts(&["[]", "\"2026-12-24\"", "[2026,358]", "5"]),
         PropertyType::Binary => vec![Value::Binary(Vec::new())],
         PropertyType::Guid => vec![Value::Guid(Guid::default())],
         PropertyType::DateTime => vec![Value::DateTime(Ticks::FIRST_PROPERTY), Value::DateTime(Ticks::MAX)],
@@ -116,6 +146,13 @@ fn fields() -> Vec<Field> {
         Field::of::<Guid>(),
         Field::of::<Ticks>(),
         Field::of::<std::time::SystemTime>(),
+        Field::of::<std::time::Duration>(),
+        Field::of::<u64>(),
+        Field::of::<u128>(),
+        Field::of::<i128>(),
+        Field::of::<time::Date>(),
+        Field::of::<chrono::NaiveDate>(),
+        Field::of::<jiff::civil::Date>(),
         Field::of::<Option<u16>>(),
     ]
 }
@@ -135,4 +172,45 @@ fn recorded_types_say_what_fields_read() {
             assert_eq!(reads(&now, &was), expected, "{now} reads {was}: {values:?}");
         }
     }
+}
+
+proptest! {
+    /// Filters compare texts, and find what a comparison of the values finds.
+    #[test]
+    fn texts_have_the_order_of_their_values(
+        one in any::<(u64, u128, i128)>(), other in any::<(u64, u128, i128)>(), days in any::<(u32, u32)>(),
+    ) {
+        prop_assert_eq!(text_of(&one.0).cmp(&text_of(&other.0)), one.0.cmp(&other.0));
+        prop_assert_eq!(text_of(&one.1).cmp(&text_of(&other.1)), one.1.cmp(&other.1));
+        prop_assert_eq!(text_of(&one.2).cmp(&text_of(&other.2)), one.2.cmp(&other.2));
+        let [one, other] = [days.0, days.1].map(|day| {
+            let first = time::Date::from_calendar_date(1, time::Month::January, 1).expect("a date");
+            first + time::Duration::days(i64::from(day % 3_652_059))
+        });
+        prop_assert_eq!(text_of(&one).cmp(&text_of(&other)), one.cmp(&other));
+    }
+
+    #[test]
+    fn texts_read_back(long in any::<u64>(), wide in any::<u128>(), signed in any::<i128>(), address in any::<[u8; 16]>()) {
+        prop_assert_eq!(read(&text_of(&long)), Some(long));
+        prop_assert_eq!(read(&text_of(&wide)), Some(wide));
+        prop_assert_eq!(read(&text_of(&signed)), Some(signed));
+        // Without padding too.
+        prop_assert_eq!(read(&long.to_string()), Some(long));
+        prop_assert_eq!(read(&signed.to_string()), Some(signed));
+        let address = std::net::IpAddr::from(address);
+        prop_assert_eq!(read(&text_of(&address)), Some(address));
+    }
+}
+
+fn text_of<T: Property>(value: &T) -> String {
+    let mut text = String::new();
+    match value.to_value(&mut text) {
+        Ok(Some(ValueRef::String(text))) => text.to_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn read<T: Property>(text: &str) -> Option<T> {
+    T::from_value(Some(ValueRef::String(text))).ok()
 }

@@ -16,7 +16,7 @@ use table_runtime::{
     layout::LayoutInfo,
 };
 use tests::{depth::Depth, plain::Plain};
-use time::OffsetDateTime;
+use time::{Date, OffsetDateTime};
 
 type Answer<'t, T> = BoxFuture<'t, table_runtime::Result<T>>;
 type Ids = BTreeSet<u32>;
@@ -56,6 +56,7 @@ impl Field for String {
     fn of(field: &str, _: u32, name: u32) -> Self {
         match field {
             "group" | "login" | "team" => "a".to_owned(),
+            "due" => "2026-12-24".to_owned(),
             _ => format!("Name{name}"),
         }
     }
@@ -82,6 +83,12 @@ impl Field for i64 {
 impl Field for OffsetDateTime {
     fn of(_: &str, number: u32, _: u32) -> Self {
         Self::UNIX_EPOCH + Duration::from_hours(24 * 20 * u64::from(number))
+    }
+}
+
+impl Field for Date {
+    fn of(_: &str, number: u32, _: u32) -> Self {
+        Date::from_ordinal_date(2026, 1).expect("a date") + time::Duration::days(number.into())
     }
 }
 
@@ -391,6 +398,18 @@ versions! {
     }
     as_text: Item [name = "Items"] {
         #[partition_key] group: String, #[row_key] id: u32, name: String, #[property(text)] size: u32
+    }
+    size_of_64_bits: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u64
+    }
+    with_date: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, due: Option<Date>
+    }
+    with_date_as_json: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, #[property(json)] due: Option<Date>
+    }
+    with_date_as_text: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, due: Option<String>
     }
     wider_size: Item [name = "Items"] { #[partition_key] group: String, #[row_key] id: u32, name: String, size: i64 }
     key_as_property: Item [name = "Items"] {
@@ -727,6 +746,9 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("a renamed field that keeps its property", "plain", "kept_property"),
     ("a property as text or JSON", "plain", "as_json"),
     ("a wider number", "plain", "wider_size"),
+    ("a number of more than 63 bits, which is stored as text", "plain", "size_of_64_bits"),
+    ("a date as JSON that becomes a date", "with_date_as_json", "with_date"),
+    ("a date as any text that becomes a date", "with_date_as_text", "with_date"),
     ("`version = 2, from = …`", "plain", "version"),
     ("`write_id`, `deny_unknown`, `skip_newer`", "plain", "write_id"),
     ("a new index", "prefix", "index"),

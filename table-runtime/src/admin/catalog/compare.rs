@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use table_store::{
     ETag, Error, Result,
     error::{LayoutChangedError, MissingIndexError, QueryError, RowsCollideError},
-    unstable::{Reads, reads},
+    unstable::{Reads, reads, replaces},
 };
 
 use super::{
@@ -404,9 +404,16 @@ impl<'a> Comparison<'a> {
         for property in self.schema.properties {
             let Some(edm) = property.edm else { continue };
             let Some(was) = recorded.and_then(|recorded| recorded.get(property.name)) else { continue };
-            if reads(&edm.to_string(), was) == Reads::Nothing {
-                let change =
-                    format!("the property `{}` was {was} and is {edm}, which no stored row has", property.name);
+            let now = edm.to_string();
+            let unread = if reads(&now, was) == Reads::Nothing {
+                Some("which no stored row has")
+            } else if reads(was, &now) == Reads::Nothing {
+                Some("which programs with the recorded type cannot read")
+            } else {
+                None
+            };
+            if let Some(unread) = unread {
+                let change = format!("the property `{}` was {was} and is {now}, {unread}", property.name);
                 let advice = "keep the type; or store the field as another property (`#[property(rename = \"…\")]`); or \
                               give the rows a version, with `#[table(version = …, from = …)]`";
                 return Err(self.changed(PROPERTIES, &record.entity, change, advice.to_owned()));
@@ -727,7 +734,10 @@ impl<'a> Comparison<'a> {
         for property in properties {
             let Some(edm) = property.edm else { continue };
             let is_new = !types.contains_key(property.name);
-            types.entry(property.name.to_owned()).or_insert_with(|| edm.to_string());
+            let edm = edm.to_string();
+            if types.get(property.name).is_none_or(|was| replaces(&edm, was)) {
+                types.insert(property.name.to_owned(), edm);
+            }
             if is_new && !is_first || !property.absent.is_refused() {
                 optional.insert(property.name.to_owned());
             }

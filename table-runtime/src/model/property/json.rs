@@ -22,7 +22,7 @@ impl<T: AsJson> Store<T> for Json {
     // An `Option` writes no property for `None`.
     type Order = Opaque;
 
-    const TYPE: PropertyType = PropertyType::String;
+    const TYPE: PropertyType = PropertyType::Json;
 
     fn write(value: &T, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
         if let Some(text) = json(value)? {

@@ -57,8 +57,8 @@ pub(crate) fn main() {
     assert_eq!(Kind::from_key("email-address".into()), Ok(Kind::EmailAddress));
     assert!(Kind::from_key("Phone".into()).is_err());
     for kind in [Kind::EmailAddress, Kind::Phone] {
-        assert_eq!(Kind::from_value(Property::to_value(&kind).unwrap()), Ok(kind));
+        assert_eq!(Kind::from_value(Property::to_value(&kind, &mut String::new()).unwrap()), Ok(kind));
     }
-    assert_eq!(One::from_value(Property::to_value(&One::Only).unwrap()), Ok(One::Only));
+    assert_eq!(One::from_value(Property::to_value(&One::Only, &mut String::new()).unwrap()), Ok(One::Only));
     assert_eq!(Kind::expected(), "one of `email-address`, `tel`");
 }

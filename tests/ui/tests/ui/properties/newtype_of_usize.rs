@@ -1,6 +1,6 @@
 use table_runtime::Property;
 
 #[derive(Property)]
-struct Views(u64);
+struct Views(usize);
 
 fn main() {}

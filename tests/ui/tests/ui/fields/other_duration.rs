@@ -6,7 +6,7 @@ struct Post {
     author: String,
     #[row_key]
     id: u32,
-    likes: Option<u64>,
+    length: time::Duration,
 }
 
 fn main() {}
