@@ -271,6 +271,7 @@ impl Keys {
             let usual = match key {
                 "hash" => 16,
                 "pad" => 10,
+                "scale" => 2,
                 _ => *range.start(),
             };
             let (low, high) = (*range.start(), *range.end());

@@ -89,9 +89,10 @@ pub(crate) fn property(input: &DeriveInput) -> TokenStream {
                 type Presence = #t::Always;
                 type Order = #t::ByEquality;
                 const TYPE: #t::PropertyType = #t::PropertyType::String;
-                fn to_value(
-                    &self,
-                ) -> ::core::result::Result<::core::option::Option<#t::ValueRef<'_>>, #t::PropertyProblem> {
+                fn to_value<'a>(
+                    &'a self,
+                    _: &'a mut ::std::string::String,
+                ) -> ::core::result::Result<::core::option::Option<#t::ValueRef<'a>>, #t::PropertyProblem> {
                     ::core::unreachable!()
                 }
                 fn from_value(

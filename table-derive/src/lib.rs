@@ -92,6 +92,7 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// | `#[property(rename = "…")]` | the name of the property |
 /// | `#[property(json)]` | stores any serde type as JSON text; when it is written, the text is parsed again, and refused if it does not read back as the same value |
 /// | `#[property(text)]` | stores a type with `Display` and `FromStr`, or an `Option` of one, as text |
+/// | `#[property(scale = N)]` | stores a `rust_decimal::Decimal`, or an `Option` of one, as an integer without its point, which is before `N` places; a number with more places is an error |
 /// | `#[property(default)]` | reads `Default` if a row has no such property; a filter does not find such a row |
 /// | `#[property(skip)]` | does not store the field; it is read as `Default` |
 /// | `#[property]` on a key field | stores the field as a property too |

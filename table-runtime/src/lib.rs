@@ -71,6 +71,7 @@
 //! | `entra` | the same as `azure` |
 //! | `testing` | the module [`testing`]: backends that count, fail or wait, for tests of an application, and the contract of [`backend::Backend`] as test cases |
 //! | `uuid` (default), `time`, `chrono`, `jiff` | their types as fields |
+//! | `decimal` | `rust_decimal::Decimal` as a field |
 
 #![allow(unreachable_pub, reason = "items of private folders are `pub`: what is exported is in this file")]
 
@@ -272,8 +273,8 @@ pub mod __private {
                 Scope, Slice, SliceInfo, SliceUnit, WhenInfo, member_misfit,
             },
             property::{
-                Always, ByEquality, Defaulted, Json, Native, OptionText, Property, PropertyProblem, Store, Text,
-                refused, skipped,
+                Always, ByEquality, Defaulted, Json, Native, OptionText, Property, PropertyProblem, Scaled, Store,
+                Text, refused, skipped,
             },
         },
         query::{

@@ -3,8 +3,9 @@
 
 use std::{fmt, ops::RangeInclusive, str::FromStr};
 
-/// Type of a property: one of the service's types and, for a number, the values that the field can hold. `Display` and
-/// `Serialize` give the text that a layout records, such as `Edm.Int32 in 0..=255`.
+/// Type of a property: one of the service's types, with the values that the field can hold if it is a number, and with what
+/// a text consists of. `Display` and `Serialize` give the text that a layout records, such as `Edm.Int32 in 0..=255` or
+/// `Edm.String of a date`.
 ///
 /// ```
 /// use table_runtime::{Property, layout::PropertyType};
@@ -45,8 +46,19 @@ pub enum PropertyType {
     UInt128,
     /// `Edm.String` of an integer of the type `i128`, padded with zeros.
     Int128,
+    /// `Edm.String` of a decimal number, such as `1.50`.
+    Decimal,
+    /// `Edm.String` of an IP address.
+    Address,
     /// `Edm.String` of JSON.
     Json,
+    /// `Edm.Int64` of a duration in ticks of 100 ns.
+    Ticks,
+    /// `Edm.Int64` of a decimal number without its point, which is before so many places: 150 is `1.50` with two of them.
+    Scaled {
+        /// Number of places after the point.
+        places: u32,
+    },
     /// `Edm.Binary`.
     Binary,
     /// `Edm.Guid`.
@@ -66,9 +78,16 @@ impl PropertyType {
         match self {
             Self::Boolean => "Edm.Boolean",
             Self::Int32 { .. } => "Edm.Int32",
-            Self::Int64 { .. } => "Edm.Int64",
+            Self::Int64 { .. } | Self::Scaled { .. } | Self::Ticks => "Edm.Int64",
             Self::Double | Self::Single => "Edm.Double",
-            Self::String | Self::Date | Self::UInt64 | Self::UInt128 | Self::Int128 | Self::Json => "Edm.String",
+            Self::String
+            | Self::Date
+            | Self::UInt64
+            | Self::UInt128
+            | Self::Int128
+            | Self::Decimal
+            | Self::Address
+            | Self::Json => "Edm.String",
             Self::Binary => "Edm.Binary",
             Self::Guid => "Edm.Guid",
             Self::DateTime => "Edm.DateTime",
@@ -80,52 +99,61 @@ impl PropertyType {
         match self {
             Self::Int32 { min, max } => Some(min.into()..=max.into()),
             Self::Int64 { min, max } => Some(min..=max),
+            Self::Scaled { .. } => Some(i64::MIN..=i64::MAX),
             _ => None,
         }
     }
 
-    /// Returns what the text of a field of this type consists of; `None` if it is any text, or the type is none of texts.
+    /// Returns what the values of a field of this type mean, as the end of its text; `None` if its values are all of the
+    /// service's type, or a range of them.
     const fn content(self) -> Option<&'static str> {
         match self {
             Self::Date => Some(" of a date"),
             Self::UInt64 => Some(" of a `u64`"),
             Self::UInt128 => Some(" of a `u128`"),
             Self::Int128 => Some(" of an `i128`"),
+            Self::Decimal => Some(" of a decimal"),
+            Self::Address => Some(" of an IP address"),
             Self::Json => Some(" of JSON"),
+            Self::Ticks => Some(" of ticks"),
             _ => None,
         }
     }
 
     /// Returns the stored values that a field of the type reads, of those that were written as another type of texts, or as
     /// an integer that the field stores as text.
+    #[allow(clippy::match_same_arms, reason = "each pair has its own reason")]
     fn reads_text(self, was: Self) -> Option<Reads> {
+        // The sign and the digits of an integer. Filters compare only texts of the same number of digits.
         let wide = |integer: Self| match integer {
-            Self::UInt64 => Some((0, 64)),
-            Self::UInt128 => Some((0, 128)),
-            Self::Int128 => Some((1, 127)),
+            Self::UInt64 => Some((false, 20)),
+            Self::UInt128 => Some((false, 39)),
+            Self::Int128 => Some((true, 39)),
             _ => None,
         };
         Some(match (self, was) {
-            // Every text, whatever it consists of; a type that is parsed from its text reads some of them.
+            // Every text, whatever it consists of.
             (Self::String, was) if was.edm() == self.edm() => Reads::All,
             // Releases before those that record JSON recorded it as any text.
             (Self::Json, Self::String) => Reads::All,
+            // The same integer is another number, or another time.
+            (Self::Scaled { .. }, Self::Scaled { .. }) | (Self::Ticks, _) | (_, Self::Ticks) => Reads::Nothing,
+            (Self::Decimal, Self::Int32 { .. } | Self::Int64 { .. }) => Reads::All,
+            (Self::Decimal | Self::Address, Self::String) => Reads::Some,
             // JSON has dates and numbers as other texts.
             (Self::Date, Self::String | Self::Json) => Reads::Some,
             (now, Self::String | Self::Json) if wide(now).is_some() => Reads::Some,
             (now, was) => {
-                let (signed, bits) = wide(now)?;
-                let (all, none) = match (wide(was), was.integers()) {
-                    (Some((was_signed, was_bits)), _) => (was_signed <= signed && was_bits <= bits, false),
-                    (None, Some(was)) => (signed == 1 || *was.start() >= 0, signed == 0 && *was.end() < 0),
+                let (is_signed, digits) = wide(now)?;
+                match (wide(was), was.integers()) {
+                    (Some((_, of_digits)), _) if of_digits != digits => Reads::Nothing,
+                    (Some((was_signed, _)), _) if was_signed != is_signed => Reads::Some,
+                    (Some(_), _) => Reads::All,
+                    (None, Some(was)) if is_signed || *was.start() >= 0 => Reads::All,
+                    (None, Some(was)) if *was.end() < 0 => Reads::Nothing,
+                    (None, Some(_)) => Reads::Some,
+                    (None, None) if was.significand().is_some() => Reads::Some,
                     (None, None) => return None,
-                };
-                if all {
-                    Reads::All
-                } else if none {
-                    Reads::Nothing
-                } else {
-                    Reads::Some
                 }
             }
         })
@@ -154,6 +182,7 @@ impl fmt::Display for PropertyType {
             whole if whole == Self::INT32 || whole == Self::INT64 => Ok(()),
             Self::Int32 { min, max } => write!(f, "{IN}{min}{TO}{max}"),
             Self::Int64 { min, max } => write!(f, "{IN}{min}{TO}{max}"),
+            Self::Scaled { places } => write!(f, "{OF}{places}{PLACES}"),
             _ => Ok(()),
         }
     }
@@ -162,6 +191,8 @@ impl fmt::Display for PropertyType {
 const SINGLE: &str = " in the range of `f32`";
 const IN: &str = " in ";
 const TO: &str = "..=";
+const OF: &str = " of ";
+const PLACES: &str = " decimal places";
 
 /// Writes the text of `Display`.
 impl serde::Serialize for PropertyType {
@@ -193,10 +224,16 @@ impl PropertyType {
             (whole, "") => Some(whole),
             (Self::Double, SINGLE) => Some(Self::Single),
             (Self::String, rest) => {
-                let texts = [Self::Date, Self::UInt64, Self::UInt128, Self::Int128, Self::Json];
+                let texts =
+                    [Self::Date, Self::UInt64, Self::UInt128, Self::Int128, Self::Decimal, Self::Address, Self::Json];
                 texts.into_iter().find(|text| text.content() == Some(rest))
             }
             (Self::Int32 { .. }, rest) => range(rest).map(|(min, max)| Self::Int32 { min, max }),
+            (Self::Int64 { .. }, rest) if Self::Ticks.content() == Some(rest) => Some(Self::Ticks),
+            (Self::Int64 { .. }, rest) if rest.ends_with(PLACES) => {
+                let places = rest.strip_prefix(OF)?.strip_suffix(PLACES)?.parse().ok()?;
+                Some(Self::Scaled { places })
+            }
             (Self::Int64 { .. }, rest) => range(rest).map(|(min, max)| Self::Int64 { min, max }),
             _ => None,
         }
@@ -218,7 +255,8 @@ pub enum Reads {
 /// what the text consists. A program that would not read such texts is then refused. Both are texts of [`PropertyType`]'s
 /// `Display`.
 pub fn replaces(now: &str, was: &str) -> bool {
-    was == PropertyType::String.edm() && PropertyType::parse(now).is_some_and(|now| now.content().is_some())
+    let consists = |now: PropertyType| now.edm() == was && now.content().is_some();
+    was == PropertyType::String.edm() && PropertyType::parse(now).is_some_and(consists)
 }
 
 /// Returns what a field of the type `now` reads of properties that were recorded with the type `was`. Both are texts of
@@ -279,7 +317,8 @@ mod tests {
     #[test]
     fn types_are_parsed_from_their_texts() {
         use PropertyType::{
-            Binary, Boolean, Date, DateTime, Double, Guid, Int32, Int64, Int128, Json, Single, String, UInt64, UInt128,
+            Address, Binary, Boolean, Date, DateTime, Decimal, Double, Guid, Int32, Int64, Int128, Json, Scaled,
+            Single, String, Ticks, UInt64, UInt128,
         };
         let integers = [
             Int32 { min: -128, max: 127 },
@@ -287,7 +326,19 @@ mod tests {
             PropertyType::INT32,
             PropertyType::INT64,
         ];
-        let texts = [String, Date, UInt64, UInt128, Int128, Json];
+        let texts = [
+            String,
+            Date,
+            UInt64,
+            UInt128,
+            Int128,
+            Decimal,
+            Address,
+            Json,
+            Ticks,
+            Scaled { places: 0 },
+            Scaled { places: 28 },
+        ];
         for property in [Boolean, Double, Single, Binary, Guid, DateTime].into_iter().chain(texts).chain(integers) {
             assert_eq!(PropertyType::parse(&property.to_string()), Some(property));
         }

@@ -67,9 +67,14 @@ pub(super) fn strategy_type(property: &Property, ty: &FieldType, runtime: &Runti
         Strategy::Json(span) => ("Json", span),
         Strategy::Text(span) => ("Text", span),
         Strategy::OptionText(span) => ("OptionText", span),
+        Strategy::Scaled(span, _) => ("Scaled", span),
     };
     let name = Ident::new(name, span);
     let t = runtime.at(span);
+    let name = match property.strategy {
+        Strategy::Scaled(span, places) => quote_spanned!(span=> #name<#places>),
+        _ => name.into_token_stream(),
+    };
     if property.default.is_some() {
         quote_spanned!(span=> #t::Defaulted<#t::#name>)
     } else {

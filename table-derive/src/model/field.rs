@@ -42,6 +42,8 @@ pub(crate) enum Strategy {
     Json(Span),
     Text(Span),
     OptionText(Span),
+    /// With the number of decimal places.
+    Scaled(Span, u32),
 }
 
 impl Field {
@@ -112,6 +114,7 @@ impl Storage {
         let rename = keys.text("rename", errors);
         let json = keys.flag("json", errors);
         let text = keys.flag("text", errors);
+        let scale = keys.number("scale", 0..=28, errors);
         let default = keys.flag_with("default", DEFAULT_HELP, errors);
         keys.finish(errors);
 
@@ -119,20 +122,31 @@ impl Storage {
             let message = "`json` and `text` exclude each other; keep `json` (any serde type) or `text` (`Display` and `FromStr`)";
             errors.at(text, message);
         }
+        if let (Some((scale, _)), true) = (scale, json.is_some() || text.is_some()) {
+            errors.at(scale, "`scale` stores a decimal number as an integer; remove it, or `json` and `text`");
+        }
         if let Some(skip) = skip {
             let rename = rename.as_ref().map(|rename| rename.span);
-            for (other, span) in [("rename", rename), ("json", json), ("text", text), ("default", default)] {
+            for (other, span) in [
+                ("rename", rename),
+                ("json", json),
+                ("text", text),
+                ("scale", scale.map(|(span, _)| span)),
+                ("default", default),
+            ] {
                 if let Some(span) = span {
                     errors.at(span, format_args!("a field with `skip` is not stored; remove `{other}` or `skip`"));
                 }
             }
             return Self::Skipped(skip);
         }
-        let strategy = match (json, text) {
-            (Some(json), _) => Strategy::Json(json),
-            (None, Some(text)) if is_option(&field.ty) => Strategy::OptionText(text),
-            (None, Some(text)) => Strategy::Text(text),
-            (None, None) => Strategy::Native,
+        let strategy = match (json, text, scale) {
+            (Some(json), ..) => Strategy::Json(json),
+            (None, Some(text), _) if is_option(&field.ty) => Strategy::OptionText(text),
+            (None, Some(text), _) => Strategy::Text(text),
+            // At most 28.
+            (None, None, Some((span, places))) => Strategy::Scaled(span, u32::try_from(places).unwrap_or_default()),
+            (None, None, None) => Strategy::Native,
         };
         Self::Property(Property { has_attribute, name: rename.unwrap_or(default_name), strategy, default })
     }

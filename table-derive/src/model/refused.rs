@@ -77,7 +77,8 @@ fn of_name(path: &TypePath) -> Option<String> {
     // Only types of the language: any other name may be a type of the user.
     let ident = path.path.get_ident()?.to_string();
     Some(match ident.as_str() {
-        "usize" | "isize" => format!("the size of `{ident}` depends on the machine; write `u32` or `i64`"),
+        "usize" => format!("the size of `{ident}` depends on the machine; write `u32` or `u64`"),
+        "isize" => format!("the size of `{ident}` depends on the machine; write `i32` or `i64`"),
         "char" => "the service has no characters; put `#[property(text)]` on the field".to_owned(),
         _ => return None,
     })

@@ -189,6 +189,12 @@ fn change_of_type(property: &PropertyInfo, was: Option<&str>) -> Option<String> 
         return None;
     }
     let effect = match reads(&now, was) {
+        Reads::All | Reads::Some if reads(was, &now) == Reads::Nothing => {
+            "programs with the old type cannot read rows that this one writes, so `create` refuses it: keep the type, convert \
+             the rows with `#[table(version = …, from = …)]`, or give the property another name with \
+             `#[property(rename = \"…\")]`"
+                .to_owned()
+        }
         Reads::All => "rows that are stored are read as before".to_owned(),
         Reads::Some => {
             let rounded = if property.edm == Some(PropertyType::Single) { ", or are read rounded" } else { "" };

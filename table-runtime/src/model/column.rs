@@ -68,7 +68,7 @@ impl Settable for Free {}
 #[diagnostic::on_unimplemented(
     message = "this property has no `lt`, `le`, `gt` and `ge`",
     label = "compared by `eq` and `ne` only, if at all",
-    note = "text of `#[property(text)]`, names, bools and bytes have no order that the service knows"
+    note = "text of `#[property(text)]`, names, bools, bytes, IP addresses, and decimals without `scale` have no order that the service knows"
 )]
 pub trait HasOrder: Sealed {}
 

@@ -119,7 +119,7 @@ pub trait Kind: Sealed {
     fn example() -> Self::Value<'static>;
 
     /// Writes a value as a property of a pointer. The property has the type that `Property` defines for the value, or
-    /// is text if there is none.
+    /// is text if there is none. A wide integer is text without padding.
     ///
     /// # Errors
     /// Returns an error if no property can hold the value.

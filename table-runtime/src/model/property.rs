@@ -2,6 +2,8 @@
 
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 pub(crate) mod dates;
+#[cfg(feature = "decimal")]
+mod decimal;
 mod json;
 pub(crate) mod texts;
 
@@ -19,6 +21,8 @@ use crate::model::{
     layout::{Absent, PropertyInfo, ReadAbsent},
     sealed::Sealed,
 };
+#[cfg(feature = "decimal")]
+pub use decimal::AsDecimal;
 #[doc(inline)]
 pub use table_store::error::PropertyProblem;
 
@@ -38,19 +42,22 @@ pub use table_store::error::PropertyProblem;
 /// | [`Guid`], `uuid::Uuid` | `Edm.Guid` |
 /// | `SystemTime`, `time::OffsetDateTime`, `chrono::DateTime<Utc>`, `jiff::Timestamp` | `Edm.DateTime`, to the tick; a leap second of `chrono` is the last tick before it |
 /// | `time::Date`, `chrono::NaiveDate`, `jiff::civil::Date` | `Edm.String`, such as `2026-12-24`, of the years 0001 to 9999 |
+/// | `rust_decimal::Decimal` | `Edm.String`, with all of its places: filters find `1.5` and `1.50` apart. With `#[property(scale = 2)]` `Edm.Int64` of hundredths, which filters compare in order |
 /// | `std::time::Duration` | `Edm.Int64` of ticks of 100 ns, rounded down to the tick |
 /// | `IpAddr`, `Ipv4Addr`, `Ipv6Addr` | `Edm.String`, such as `192.0.2.1`; filters compare it by equality |
 /// | `Option` of these, not of an `Option` | the same, or no property |
 ///
 /// A number is also read from a property of another numeric type if that property holds it exactly, because other
 /// programs may choose another type. A `u64`, `u128` or `i128` is also read from a text without padding. A date is also read
-/// from its JSON, such as `"2026-12-24"` or `[2026,358]`, as `#[property(json)]` stored it.
+/// from its JSON, such as `"2026-12-24"` or `[2026,358]`, as `#[property(json)]` stored it. Filters compare texts as they are
+/// stored: they do not find an older form until the row is written again.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a property",
     label = "the service has no property type for this",
     note = "times are `SystemTime`, `time::OffsetDateTime`, `chrono::DateTime<Utc>` and `jiff::Timestamp`, dates are \
             `time::Date`, `chrono::NaiveDate` and `jiff::civil::Date`, ids are `uuid::Uuid`: each of these crates needs \
-            the feature of `table-runtime` with its name, such as `features = [\"time\"]`",
+            the feature of `table-runtime` with its name, such as `features = [\"time\"]`; `rust_decimal::Decimal` needs \
+            the feature `decimal`",
     note = "a newtype or a unit enum: `#[derive(Property)]` on it",
     note = "a collection or a struct: `#[property(json)]` on the field, which stores it through serde",
     note = "a type with `Display` and `FromStr`: `#[property(text)]` on the field",
@@ -148,7 +155,8 @@ pub type ReadPart<T> = fn(&mut KeyReader<'_>, bool) -> table_store::Result<T>;
 #[diagnostic::on_unimplemented(
     message = "`{T}` cannot be stored this way",
     note = "`#[property(text)]` needs `Display` and `FromStr`, `#[property(json)]` serde's `Serialize` and \
-            `DeserializeOwned`, `#[property(default)]` also `Default`"
+            `DeserializeOwned`, `#[property(default)]` also `Default`, `#[property(scale = N)]` the feature `decimal` and \
+            `rust_decimal::Decimal`"
 )]
 pub trait Store<T>: Sized + Sealed<T> {
     /// Type of an argument of filters and patches.
@@ -227,6 +235,8 @@ pub struct OptionText;
 pub struct Json;
 /// A field that gets its `Default` value if the row has no such property.
 pub struct Defaulted<S>(PhantomData<S>);
+/// `#[property(scale = N)]`: a decimal number as the integer of its places, which filters compare in order.
+pub struct Scaled<const PLACES: u32>;
 
 impl<T: Property> Store<T> for Native {
     type Arg<'a> = T::Arg<'a>;
@@ -527,7 +537,7 @@ by_value! {
 const SECOND: u64 = 10_000_000;
 
 by_value! {
-    Duration: ByOrder, PropertyType::Int64 { min: 0, max: i64::MAX }, in "ticks of 100 ns",
+    Duration: ByOrder, PropertyType::Ticks, in "0..=9223372036854775807",
         |value| match i64::try_from(value.as_nanos() / 100) {
             Ok(ticks) => Ok(ValueRef::Int64(ticks)),
             Err(_) => Err(PropertyProblem { expected: Self::expected(), found: format!("{value:?}") }),

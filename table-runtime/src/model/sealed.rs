@@ -7,7 +7,7 @@ use super::{
     cost,
     entity::{Stored, TableEntity},
     key::{First, Hash, KeyWriter, Lowercase, Pad, Plain, Raw, Reverse, ReverseTime, Separated, Time, Uppercase, kind},
-    property::{Always, ByEquality, ByOrder, Defaulted, Json, Native, OptionText, Text},
+    property::{Always, ByEquality, ByOrder, Defaulted, Json, Native, OptionText, Scaled, Text},
 };
 
 /// Supertrait of sealed traits, which other crates cannot name. `T` is the parameter of the sealed trait if programs can
@@ -64,3 +64,4 @@ impl<T> Sealed<T> for Text {}
 impl<T> Sealed<T> for OptionText {}
 impl<T> Sealed<T> for Json {}
 impl<T, S> Sealed<T> for Defaulted<S> {}
+impl<T, const PLACES: u32> Sealed<T> for Scaled<PLACES> {}

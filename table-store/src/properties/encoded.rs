@@ -130,11 +130,13 @@ const fn tag(ty: PropertyType) -> u8 {
         | PropertyType::UInt64
         | PropertyType::UInt128
         | PropertyType::Int128
+        | PropertyType::Decimal
+        | PropertyType::Address
         | PropertyType::Json => 0,
         PropertyType::Binary => 1,
         PropertyType::Boolean => 2,
         PropertyType::Int32 { .. } => 3,
-        PropertyType::Int64 { .. } => 4,
+        PropertyType::Int64 { .. } | PropertyType::Scaled { .. } | PropertyType::Ticks => 4,
         PropertyType::Double | PropertyType::Single => 5,
         PropertyType::Guid => 6,
         PropertyType::DateTime => 7,

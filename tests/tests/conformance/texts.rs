@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::Result;
 use chrono::NaiveDate;
+use rust_decimal::Decimal;
 use table_runtime::{
     Error, TableEntity, Value,
     backend::{Action, BackendExt, Group, Operation},
@@ -43,6 +44,11 @@ struct Invoice {
     balance: i128,
     took: Duration,
     from: IpAddr,
+    rate: Decimal,
+    #[property(scale = 2)]
+    total: Decimal,
+    #[property(scale = 0, default)]
+    discount: Option<Decimal>,
 }
 
 fn invoice(number: u32) -> Invoice {
@@ -57,6 +63,9 @@ fn invoice(number: u32) -> Invoice {
         balance: -5,
         took: Duration::new(90, 500),
         from: Ipv4Addr::new(192, 0, 2, 1).into(),
+        rate: Decimal::new(150, 2),
+        total: Decimal::new(-1234, 2),
+        discount: None,
     }
 }
 
@@ -75,6 +84,9 @@ async fn values_have_the_documented_texts(store: &Store) -> Result<()> {
         ("Balance", text("-999999999999999999999999999999999999995")),
         ("Took", Some(Value::Int64(900_000_005))),
         ("From", text("192.0.2.1")),
+        ("Rate", text("1.50")),
+        ("Total", Some(Value::Int64(-1234))),
+        ("Discount", None),
     ] {
         assert_eq!(row.properties.get(name).map(ValueRef::to_value), expected, "{name}");
     }
@@ -92,6 +104,8 @@ async fn the_extremes_of_texts_round_trip(store: &Store) -> Result<()> {
         balance: i128::MIN,
         took: Duration::ZERO,
         from: Ipv6Addr::UNSPECIFIED.into(),
+        rate: Decimal::MIN,
+        total: Decimal::new(i64::MIN, 2),
         ..invoice(1)
     };
     let greatest = Invoice {
@@ -104,6 +118,9 @@ async fn the_extremes_of_texts_round_trip(store: &Store) -> Result<()> {
         // The greatest number of ticks that the service holds.
         took: Duration::new(922_337_203_685, 477_580_700),
         from: Ipv6Addr::from([0xFFFF; 8]).into(),
+        rate: Decimal::MAX,
+        total: Decimal::new(i64::MAX, 2),
+        discount: Some(Decimal::new(i64::MAX, 0)),
         ..invoice(2)
     };
     for row in [least, greatest, Invoice { balance: -1, ..invoice(3) }, Invoice { balance: 0, ..invoice(4) }] {
@@ -113,6 +130,14 @@ async fn the_extremes_of_texts_round_trip(store: &Store) -> Result<()> {
         let took = Duration::new(row.took.as_secs(), row.took.subsec_nanos() / 100 * 100);
         assert_eq!(*found, Invoice { took, ..row });
     }
+    for (total, name) in [(Decimal::new(1, 3), "Total"), (Decimal::from(i64::MAX), "Total")] {
+        let error = store.tables.insert(&Invoice { total, ..invoice(5) }).await.expect_err("not as hundredths");
+        assert!(matches!(&error, Error::Property(error) if error.property == name), "{error}");
+    }
+    // More zeros are no more places.
+    store.tables.insert(&Invoice { total: Decimal::new(1000, 4), ..invoice(6) }).await?;
+    let found = Invoice::key("acme", 6).get(&store.tables).await?.expect("it was written");
+    assert_eq!(found.total, Decimal::new(10, 2));
     let too_long = Invoice { took: Duration::MAX, ..invoice(5) };
     let error = store.tables.insert(&too_long).await.expect_err("more ticks than the service holds");
     assert!(matches!(&error, Error::Property(error) if error.property == "Took"), "{error}");
@@ -130,6 +155,8 @@ async fn filters_compare_texts_as_values(store: &Store) -> Result<()> {
             balance,
             took: Duration::from_secs(u64::from(number)),
             from: Ipv4Addr::from(0xC000_0200 + number).into(),
+            rate: Decimal::new(i64::from(number), 1),
+            total: Decimal::new(i64::from(number) * 7 - 20, 1),
             ..invoice(number)
         })
         .collect();
@@ -142,7 +169,11 @@ async fn filters_compare_texts_as_values(store: &Store) -> Result<()> {
         invoices.iter().filter(|invoice| is_match(invoice)).map(|invoice| invoice.number).collect()
     };
     for limit in &invoices {
-        let Invoice { due, serial, balance, took, from, .. } = limit.clone();
+        let Invoice { due, serial, balance, took, from, rate, total, .. } = limit.clone();
+        let found = numbers(all().filter(|invoice| invoice.rate.eq(rate)).boxed()).await?;
+        assert_eq!(found, expected(&|invoice| invoice.rate == rate), "rate {rate}");
+        let found = numbers(all().filter(|invoice| invoice.total.ge(total)).boxed()).await?;
+        assert_eq!(found, expected(&|invoice| invoice.total >= total), "total {total}");
         let found = numbers(all().filter(|invoice| invoice.due.ge(due)).boxed()).await?;
         assert_eq!(found, expected(&|invoice| invoice.due >= due), "due {due}");
         let found = numbers(all().filter(|invoice| invoice.serial.lt(serial)).boxed()).await?;
@@ -156,6 +187,11 @@ async fn filters_compare_texts_as_values(store: &Store) -> Result<()> {
     }
     store.tables.patch(Invoice::key("acme", 0), |invoice| [invoice.serial.set(u64::MAX)]).await?;
     assert_eq!(numbers(all().filter(|invoice| invoice.serial.eq(u64::MAX)).boxed()).await?, [0]);
+    // The text is compared, which has all places.
+    let of_two_places = all().filter(|invoice| invoice.rate.eq(Decimal::new(10, 2)));
+    assert!(numbers(of_two_places.boxed()).await?.is_empty());
+    let more_places = all().filter(|invoice| invoice.total.eq(Decimal::new(1, 3)));
+    assert!(matches!(more_places.all(&store.tables).await, Err(Error::Property(_) | Error::Query(_))));
     Ok(())
 }
 
@@ -193,9 +229,12 @@ async fn older_forms_of_texts_are_read(store: &Store) -> Result<()> {
         ("Serial", Value::Int32(42)),
         ("Checksum", Value::String("7".to_owned())),
         ("Checksum", Value::Int64(7)),
+        ("Balance", Value::Double(-5.0)),
         ("Balance", Value::String("-5".to_owned())),
         ("Balance", Value::Int64(-5)),
         ("Took", Value::Int64(900_000_005)),
+        ("Rate", Value::String("1.5".to_owned())),
+        ("Total", Value::Int32(-1234)),
     ] {
         replace(store, 1, name, value.clone()).await?;
         let found = Invoice::key("acme", 1).get(&store.tables).await?.expect("it is stored");
@@ -218,17 +257,20 @@ async fn a_text_that_is_no_value_is_an_error_of_its_row(store: &Store) -> Result
         ("Serial", "18446744073709551616"),
         ("Balance", "1.5"),
         ("From", "192.0.2"),
+        ("Rate", "1,50"),
+        ("Rate", "79228162514264337593543950336"),
     ];
+    // Other texts may be private.
+    let shown = |text: &str| {
+        let is_private = text.contains(char::is_alphabetic);
+        if is_private { "Edm.String".to_owned() } else { format!("`{text}`") }
+    };
     for (number, (name, text)) in (0..).zip(wrong) {
         store.tables.insert(&invoice(number)).await?;
         replace(store, number, name, Value::String(text.to_owned())).await?;
         let error = Invoice::key("acme", number).get(&store.tables).await.expect_err(text);
         let Error::Property(problem) = &error else { panic!("{error}") };
-        assert_eq!(
-            (problem.property.as_str(), problem.found.as_str()),
-            (name, format!("`{text}`").as_str()),
-            "{error}"
-        );
+        assert_eq!((problem.property.as_str(), &problem.found), (name, &shown(text)), "{error}");
         assert_eq!(problem.row.row_key, format!("number-{number:010}"));
     }
     Ok(())

@@ -159,6 +159,10 @@ versions! {
     wide [] { pub value: i64, pub note: Option<String> }
     floating [] { pub value: f64, pub note: Option<String> }
     rounded [] { pub value: f32, pub note: Option<String> }
+    of_64_bits [] { pub value: u64, pub note: Option<String> }
+    any_text [] { pub value: String, pub note: Option<String> }
+    json [] { #[property(json)] pub value: Vec<u8>, pub note: Option<String> }
+    date [] { pub value: time::Date, pub note: Option<String> }
     flag [] { pub value: bool, pub note: Option<String> }
     optional [] { pub value: Option<u8>, #[property(default)] pub note: Option<String> }
     open [] { pub closed: bool, #[index(owner, when(closed, Self::is_open))] pub owner: Option<String> }
@@ -226,6 +230,14 @@ fn a_change_of_type_is_reported_with_what_is_read() -> Result<()> {
         "version",
         "rename",
     ])?;
+    // A program of the old struct would not read the new texts, and `create` refuses.
+    let refused = ["programs with the old type cannot read rows that this one writes", "`create` refuses", "version"];
+    is_change::<narrow::Case, of_64_bits::Case>(&refused)?;
+    is_change::<json::Case, date::Case>(&refused)?;
+    is_change::<any_text::Case, date::Case>(&["is `Edm.String of a date`", "does not hold are not read:"])?;
+    is_change::<date::Case, any_text::Case>(&["as before"])?;
+    // Earlier releases recorded JSON as any text.
+    assert_eq!(changes::<any_text::Case, json::Case>()?, [""; 0]);
     // An `Option` and a default have the type of the value.
     assert_eq!(changes::<narrow::Case, optional::Case>()?, [""; 0]);
     Ok(())

@@ -10,6 +10,7 @@ use std::{collections::BTreeSet, fmt, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use futures_util::{TryStreamExt, future::BoxFuture};
+use rust_decimal::Decimal;
 use table_runtime::{
     Error, Property, TableEntity, Tables,
     backend::{Clock, Reach, Sleep},
@@ -83,6 +84,12 @@ impl Field for i64 {
 impl Field for OffsetDateTime {
     fn of(_: &str, number: u32, _: u32) -> Self {
         Self::UNIX_EPOCH + Duration::from_hours(24 * 20 * u64::from(number))
+    }
+}
+
+impl Field for Decimal {
+    fn of(_: &str, number: u32, _: u32) -> Self {
+        Self::new(number.into(), 2)
     }
 }
 
@@ -401,6 +408,17 @@ versions! {
     }
     size_of_64_bits: Item [name = "Items"] {
         #[partition_key] group: String, #[row_key] id: u32, name: String, size: u64
+    }
+    with_price: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, price: Option<Decimal>
+    }
+    with_price_in_cents: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32,
+        #[property(scale = 2)] price: Option<Decimal>
+    }
+    with_price_in_mills: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32,
+        #[property(scale = 3)] price: Option<Decimal>
     }
     with_date: Item [name = "Items"] {
         #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, due: Option<Date>
@@ -748,6 +766,7 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("a wider number", "plain", "wider_size"),
     ("a number of more than 63 bits, which is stored as text", "plain", "size_of_64_bits"),
     ("a date as JSON that becomes a date", "with_date_as_json", "with_date"),
+    ("another `scale`", "with_price_in_cents", "with_price_in_mills"),
     ("a date as any text that becomes a date", "with_date_as_text", "with_date"),
     ("`version = 2, from = …`", "plain", "version"),
     ("`write_id`, `deny_unknown`, `skip_newer`", "plain", "write_id"),

@@ -5,7 +5,11 @@
 
 use std::borrow::Cow;
 
-use table_store::{Guid, Properties, Ticks, ValueRef, error::PropertyProblem};
+use table_store::{
+    Guid, Properties, Ticks, ValueRef,
+    error::PropertyProblem,
+    unstable::{civil_from_days, days_from_civil},
+};
 
 use super::{Date, Decode, Encode, Escape, KeyBuffer, Plain, UnixTime, kind};
 
@@ -31,8 +35,8 @@ pub(super) fn load_character(value: ValueRef<'_>) -> Option<char> {
     characters.next().filter(|_| characters.next().is_none())
 }
 
-/// Stores an integer as `Property` does: as `Edm.Int32` or `Edm.Int64` if that type holds every value of `T`, else as
-/// text.
+/// Stores an integer as `Edm.Int32` or `Edm.Int64` if that type holds every value of `T`, else as text. Unlike that of a
+/// `Property`, the text has no padding, because pointers are stored so.
 pub(super) fn store_integer<T: super::Integer>(
     value: T,
     name: &str,
@@ -59,7 +63,11 @@ pub(super) fn load_integer<T: super::Integer>(value: ValueRef<'_>) -> Option<T> 
         ValueRef::Int64(number) => i128::from(number),
         ValueRef::String(text) => match text.parse() {
             Ok(number) => number,
-            Err(_) => return T::join(false, text.parse().ok()?),
+            // The text of a negative number in a key is no `i128`: its digits are at least 10^39 - 2^127.
+            Err(_) => match text.parse() {
+                Ok(number) => return T::join(false, number),
+                Err(_) => return <Plain as Decode<kind::Integer<T>>>::read(text, Escape::part(true)).ok(),
+            },
         },
         _ => return None,
     };
@@ -108,9 +116,26 @@ pub(super) fn store_date(value: Date, name: &str, properties: &mut Properties) -
 
 pub(super) fn load_date(value: ValueRef<'_>) -> Option<Date> {
     match value {
-        ValueRef::String(text) => <Plain as Decode<kind::Date>>::read(text, Escape::part(true)).ok(),
+        ValueRef::String(text) => read_date(text),
         _ => None,
     }
+}
+
+/// Reads the text of a date, or the JSON that crates for time write: the text in quotes, or the year and the day of the
+/// year.
+fn read_date(text: &str) -> Option<Date> {
+    let within = |open, close| text.strip_prefix(open)?.strip_suffix(close);
+    if let Some(numbers) = within('[', ']') {
+        let (year, day) = numbers.split_once(',')?;
+        let (year, day): (u64, u64) = (year.trim().parse().ok()?, day.trim().parse().ok()?);
+        if !(1..=9999).contains(&year) || !(1..=366).contains(&day) {
+            return None;
+        }
+        let (of, month, day) = civil_from_days(days_from_civil(year, 1, 1) + day - 1);
+        let date = Date { year: of.try_into().ok()?, month: month.try_into().ok()?, day: day.try_into().ok()? };
+        return Some(date).filter(|_| of == year);
+    }
+    <Plain as Decode<kind::Date>>::read(within('"', '"').unwrap_or(text), Escape::part(true)).ok()
 }
 
 pub(super) fn store_bool(value: bool, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {

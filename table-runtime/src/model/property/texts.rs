@@ -8,8 +8,8 @@ use std::{
 
 use table_store::{PropertyType, ValueRef, error::PropertyProblem};
 
-use super::{Always, ByEquality, ByOrder, Property, found};
-use crate::model::key::{Decode, Encode, Escape, Integer, KeyBuffer, Kind, Plain, kind};
+use super::{Always, ByEquality, ByOrder, Property, found, integer};
+use crate::model::key::{Encode, Escape, Integer, KeyBuffer, Kind, Plain, kind};
 
 /// Implements [`Property`] for types that are stored as a text, from their comparisons, the type of the property, what the
 /// text is, and the functions that write it and that read a value.
@@ -46,59 +46,58 @@ macro_rules! texts {
     )*};
 }
 
-#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
+#[cfg(any(feature = "chrono", feature = "decimal", feature = "jiff", feature = "time"))]
 pub(crate) use texts;
 
-/// Returns the problem of a property whose text is not one of the type `T`. Shows the text, which is short if it is nearly
-/// one.
+/// Returns the problem of a property whose text is not one of the type `T`. Shows only a text of digits and of what dates and
+/// numbers have between them: any other text may be private.
 #[cold]
 pub fn unread<T: Property>(value: Option<ValueRef<'_>>) -> PropertyProblem {
+    let is_number = |text: &str| text.chars().all(|letter| letter.is_ascii_digit() || "-+.,:[]\"".contains(letter));
     let found = match value {
-        Some(ValueRef::String(text)) if text.len() <= 50 => format!("`{text}`"),
+        Some(ValueRef::String(text)) if text.len() <= 50 && is_number(text) => format!("`{text}`"),
         other => found(other),
     };
     PropertyProblem { expected: T::expected(), found }
 }
 
 /// Appends the text that a key part of the value has, so that texts have the order of the values.
-pub fn write_as_key<K: Kind>(value: K::Value<'_>, text: &mut String) -> Result<(), PropertyProblem>
+pub fn write_as_key<K: Kind>(
+    value: K::Value<'_>,
+    expected: &'static str,
+    text: &mut String,
+) -> Result<(), PropertyProblem>
 where
     Plain: Encode<K>,
 {
     let mut key = KeyBuffer::new();
     Plain::write(value, Escape::part(true), &mut key)
-        .map_err(|problem| PropertyProblem { expected: K::NAME.into(), found: problem.to_string() })?;
+        .map_err(|problem| PropertyProblem { expected: expected.into(), found: problem.to_string() })?;
     text.push_str(key.as_str());
     Ok(())
 }
 
-/// Reads a text that [`write_as_key`] has written.
-pub fn read_as_key<'a, K: Kind>(value: ValueRef<'a>) -> Option<K::Owned<'a>>
-where
-    Plain: Decode<K>,
-{
-    match value {
-        ValueRef::String(text) => Plain::read(text, Escape::part(true)).ok(),
-        _ => None,
+fn write_integer<T: Integer>(value: T, text: &mut String) -> Result<(), PropertyProblem> {
+    write_as_key::<kind::Integer<T>>(value, T::NAME, text)
+}
+
+fn read_integer<T: Integer>(value: ValueRef<'_>) -> Option<T> {
+    match integer(value) {
+        Some(number) => <kind::Integer<T> as Kind>::load(ValueRef::Int64(number)),
+        None => <kind::Integer<T> as Kind>::load(value),
     }
 }
 
-/// Reads an integer that is a number, a text without padding, or the text of a key. The text of a negative number in a key
-/// has more digits than any integer, so that it is no text without padding.
-fn read_integer<T: Integer>(value: ValueRef<'_>) -> Option<T> {
-    <kind::Integer<T> as Kind>::load(value).or_else(|| read_as_key::<kind::Integer<T>>(value))
-}
-
 texts! {
-    u64: ByOrder, PropertyType::UInt64, "a `u64`", write_as_key::<kind::Integer<Self>>, read_integer;
-    u128: ByOrder, PropertyType::UInt128, "a `u128`", write_as_key::<kind::Integer<Self>>, read_integer;
-    i128: ByOrder, PropertyType::Int128, "an `i128`", write_as_key::<kind::Integer<Self>>, read_integer;
-    IpAddr: ByEquality, PropertyType::String, "an IP address", write_shown, read_shown;
-    Ipv4Addr: ByEquality, PropertyType::String, "an IPv4 address", write_shown, read_shown;
-    Ipv6Addr: ByEquality, PropertyType::String, "an IPv6 address", write_shown, read_shown;
+    u64: ByOrder, PropertyType::UInt64, "a `u64`", write_integer, read_integer;
+    u128: ByOrder, PropertyType::UInt128, "a `u128`", write_integer, read_integer;
+    i128: ByOrder, PropertyType::Int128, "an `i128`", write_integer, read_integer;
+    IpAddr: ByEquality, PropertyType::Address, "an IP address", write_shown, read_shown;
+    Ipv4Addr: ByEquality, PropertyType::Address, "an IPv4 address", write_shown, read_shown;
+    Ipv6Addr: ByEquality, PropertyType::Address, "an IPv6 address", write_shown, read_shown;
 }
 
-fn write_shown(value: impl Display, text: &mut String) -> Result<(), PropertyProblem> {
+pub fn write_shown(value: impl Display, text: &mut String) -> Result<(), PropertyProblem> {
     write!(text, "{value}").map_err(|error| PropertyProblem { expected: "a text".into(), found: error.to_string() })
 }
 
