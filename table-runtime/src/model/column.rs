@@ -9,7 +9,7 @@ use crate::model::{
     entity::TableEntity,
     hints::{Absent, Assign, Compare, TableStorage, TextSearch, missing},
     property::{ByEquality, ByOrder, Load, Native, ReadPart, Store},
-    sealed::Sealed,
+    sealed::{Sealed, sealed},
 };
 
 /// A property of the entity `E` with the field type `T`. Filters compare it and patches set it.
@@ -36,6 +36,8 @@ pub enum Free {}
 pub enum Indexed {}
 /// A column that is stored only in the key.
 pub enum InKey {}
+
+sealed!([] Free Indexed InKey;);
 
 /// A column that a filter may name.
 #[diagnostic::on_unimplemented(
@@ -318,6 +320,8 @@ pub struct Filter<E> {
     pub(crate) comparisons: usize,
     types: PhantomData<fn() -> E>,
 }
+
+impl<E> Sealed<E> for Filter<E> {}
 
 impl<E> Filter<E> {
     const fn new(condition: Result<Condition, Problem>, comparisons: usize) -> Self {

@@ -11,7 +11,7 @@
 
 use std::borrow::Cow;
 
-use crate::model::sealed::Sealed;
+use crate::model::sealed::{Sealed, sealed};
 
 /// One row by its full key.
 pub enum Point {}
@@ -27,6 +27,11 @@ pub enum FanOut<const N: usize> {}
 pub enum PartitionRange {}
 /// Every row of a table.
 pub enum TableScan {}
+
+sealed! {
+    [] Point Range Lookups PartitionScan PartitionRange TableScan;
+    [const N: usize] FanOut<N>;
+}
 
 /// A cost class.
 pub trait Cost: Sealed {

@@ -20,6 +20,7 @@ use crate::model::{
     codec::{OwnerReader, PropertyWriter, RowReader, damaged},
     key::{KeyReader, KeyWriter},
     layout::{Holds, Layout, has_property},
+    sealed::{Sealed, sealed},
 };
 
 pub use erased::{EntityInfo, WriteEntity, owner_part};
@@ -259,6 +260,10 @@ pub struct Stored<T> {
     entity: T,
     state: StoredState,
 }
+
+sealed!([E] Stored<E>;);
+
+impl<E: TableEntity> Sealed<E> for Stored<E> {}
 
 /// The version of the row of a [`Stored`] entity, and the parts of the row that an update needs.
 #[derive(Clone)]

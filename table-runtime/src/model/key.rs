@@ -136,6 +136,7 @@ pub mod kind {
     use table_store::{Guid, Properties, Ticks, ValueRef, error::PropertyProblem};
 
     use super::{Date as CivilDate, Kind, UnixTime, pointer};
+    use crate::model::sealed::sealed;
 
     /// Examples: 2010-05-28, and noon of that day.
     const DATE: CivilDate = CivilDate { year: 2010, month: 5, day: 28 };
@@ -159,6 +160,11 @@ pub mod kind {
     pub struct Date;
     /// `false` or `true`.
     pub struct Bool;
+
+    sealed! {
+        [] Text Character Name Id Instant Date Bool;
+        [T] Integer<T>;
+    }
 
     macro_rules! pointed {
         ($store:ident $load:ident) => {

@@ -19,7 +19,7 @@ use crate::model::{
     codec::{PropertyWriter, RowReader},
     key::KeyReader,
     layout::{Absent, PropertyInfo, ReadAbsent},
-    sealed::Sealed,
+    sealed::{Sealed, sealed},
 };
 #[cfg(feature = "decimal")]
 pub use decimal::AsDecimal;
@@ -112,6 +112,8 @@ pub enum ByOrder {}
 pub enum ByEquality {}
 /// Marker: filters cannot compare the property.
 pub enum Opaque {}
+
+sealed!([] Always ByOrder ByEquality;);
 
 /// Returns the problem of a property that does not fit a field of the type `T`.
 #[cold]
@@ -237,6 +239,14 @@ pub struct Json;
 pub struct Defaulted<S>(PhantomData<S>);
 /// `#[property(scale = N)]`: a decimal number as the integer of its places, which filters compare in order.
 pub struct Scaled<const PLACES: u32>;
+
+// Without the bounds of `Store`, which the compiler would then check, and report, once more.
+impl<T> Sealed<T> for Native {}
+impl<T> Sealed<T> for Text {}
+impl<T> Sealed<T> for OptionText {}
+impl<T> Sealed<T> for Json {}
+impl<T, S> Sealed<T> for Defaulted<S> {}
+impl<T, const PLACES: u32> Sealed<T> for Scaled<PLACES> {}
 
 impl<T: Property> Store<T> for Native {
     type Arg<'a> = T::Arg<'a>;

@@ -7,7 +7,7 @@ use table_store::error::KeyProblem;
 use super::{KeyBuffer, KeyPart, KeyReader, Kind, kind, write_part};
 use crate::model::{
     layout::{Example, PartInfo},
-    sealed::Sealed,
+    sealed::{Sealed, sealed},
 };
 
 /// The type's own encoding: text escaped, integers as wide as the type needs, GUIDs hyphenated in lower case, times as
@@ -38,6 +38,14 @@ pub struct ReverseTime;
 pub struct Hash<const N: usize, Of = Plain>(PhantomData<Of>);
 /// The encoding `Of` in a key whose only delimiter is `SEPARATOR`, which text escapes as `~XX`.
 pub struct Separated<Of, const SEPARATOR: char>(PhantomData<Of>);
+
+sealed! {
+    [] Plain Lowercase Uppercase Raw Time ReverseTime;
+    [const N: usize] Pad<N>;
+    [Of] Reverse<Of>;
+    [const N: usize, Of] First<N, Of> Hash<N, Of>;
+    [Of, const SEPARATOR: char] Separated<Of, SEPARATOR>;
+}
 
 /// The characters that a text part escapes in addition to those that keys cannot hold.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,10 @@ use table_store::{
 };
 
 use super::{Decode, Encode, Escape, Kind, PartSink, Plain, Raw, kind};
-use crate::model::layout::{LayoutInfo, PartInfo, segments};
+use crate::model::{
+    layout::{LayoutInfo, PartInfo, segments},
+    sealed::sealed,
+};
 
 thread_local! {
     /// Memory for texts that are only compared.
@@ -123,6 +126,8 @@ pub struct KeyWriter<'a> {
     partition_parts: usize,
     row_parts: usize,
 }
+
+sealed!([] KeyWriter<'_>;);
 
 /// The parts of two stored keys that were not compared yet.
 #[derive(Clone, Debug)]
