@@ -55,7 +55,7 @@ pub mod unstable {
         guid::RandomGuids,
         line::write_row,
         properties::text,
-        property_type::{Reads, reads, replaces},
+        property_type::{Reads, cannot_read, reads, replaces},
         row::RowKeys,
         ticks::{civil_from_days, days_from_civil, unix},
     };

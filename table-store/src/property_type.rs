@@ -251,6 +251,13 @@ pub enum Reads {
     Nothing,
 }
 
+/// Returns true if a field of the recorded type `was` reads nothing that a program with the type `now` writes, or nothing for
+/// sure: any text may be no JSON. Both are texts of [`PropertyType`]'s `Display`.
+pub fn cannot_read(was: &str, now: &str) -> bool {
+    let is_json = PropertyType::parse(was) == Some(PropertyType::Json);
+    reads(was, now) == Reads::Nothing || is_json && now == PropertyType::String.edm()
+}
+
 /// Returns true if a record of the type `now` takes the place of one of the type `was`: `was` is any text, and `now` says of
 /// what the text consists. A program that would not read such texts is then refused. Both are texts of [`PropertyType`]'s
 /// `Display`.

@@ -4,7 +4,7 @@ use std::{env, fmt::Write, fs, io, path::Path};
 
 use table_store::{
     PropertyType,
-    unstable::{Reads, reads},
+    unstable::{Reads, cannot_read, reads},
 };
 
 use crate::model::layout::{EntityDescription, Fields, Layout, PropertyInfo, written};
@@ -189,7 +189,7 @@ fn change_of_type(property: &PropertyInfo, was: Option<&str>) -> Option<String> 
         return None;
     }
     let effect = match reads(&now, was) {
-        Reads::All | Reads::Some if reads(was, &now) == Reads::Nothing => {
+        Reads::All | Reads::Some if cannot_read(was, &now) => {
             "programs with the old type cannot read rows that this one writes, so `create` refuses it: keep the type, convert \
              the rows with `#[table(version = …, from = …)]`, or give the property another name with \
              `#[property(rename = \"…\")]`"

@@ -234,6 +234,7 @@ fn a_change_of_type_is_reported_with_what_is_read() -> Result<()> {
     let refused = ["programs with the old type cannot read rows that this one writes", "`create` refuses", "version"];
     is_change::<narrow::Case, of_64_bits::Case>(&refused)?;
     is_change::<json::Case, date::Case>(&refused)?;
+    is_change::<json::Case, any_text::Case>(&refused)?;
     is_change::<any_text::Case, date::Case>(&["is `Edm.String of a date`", "does not hold are not read:"])?;
     is_change::<date::Case, any_text::Case>(&["as before"])?;
     // Earlier releases recorded JSON as any text.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use table_store::{
     ETag, Error, Result,
     error::{LayoutChangedError, MissingIndexError, QueryError, RowsCollideError},
-    unstable::{Reads, reads, replaces},
+    unstable::{Reads, cannot_read, reads, replaces},
 };
 
 use super::{
@@ -407,7 +407,7 @@ impl<'a> Comparison<'a> {
             let now = edm.to_string();
             let unread = if reads(&now, was) == Reads::Nothing {
                 Some("which no stored row has")
-            } else if reads(was, &now) == Reads::Nothing {
+            } else if cannot_read(was, &now) {
                 Some("which programs with the recorded type cannot read")
             } else {
                 None
