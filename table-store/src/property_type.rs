@@ -251,8 +251,8 @@ pub enum Reads {
     Nothing,
 }
 
-/// Returns true if a field of the recorded type `was` reads nothing that a program with the type `now` writes, or nothing for
-/// sure: any text may be no JSON. Both are texts of [`PropertyType`]'s `Display`.
+/// Returns true if a field of the recorded type `was` cannot read what a program with the type `now` writes. JSON counts as
+/// unable to read any text, although a text may happen to be JSON. Both are texts of [`PropertyType`]'s `Display`.
 pub fn cannot_read(was: &str, now: &str) -> bool {
     let is_json = PropertyType::parse(was) == Some(PropertyType::Json);
     reads(was, now) == Reads::Nothing || is_json && now == PropertyType::String.edm()

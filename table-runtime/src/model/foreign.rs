@@ -14,10 +14,7 @@ use crate::model::{
 };
 
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
-use crate::model::property::{
-    dates::{read_date, write_date},
-    texts::{texts, unread},
-};
+use crate::model::property::texts::{texts, unread, write_as_key};
 
 /// Implements the traits of a type of moments: a key part of ticks, and a property of the type `Edm.DateTime`.
 macro_rules! moment {
@@ -140,8 +137,11 @@ macro_rules! date {
 
         texts! {
             $type: ByOrder, PropertyType::Date, "a date such as 2026-12-24",
-                |date, text| write_date(KeyPart::to_value(&date), text),
-                |value| KeyPart::from_key(read_date(value)?).ok();
+                |date, text| {
+                    write_as_key::<kind::Date>(KeyPart::to_value(&date), "a date of the years 0001 to 9999", text)
+                },
+                // Also the JSON of a date.
+                |value| KeyPart::from_key(<kind::Date as Kind>::load(value)?).ok();
         }
     };
 }

@@ -1,7 +1,5 @@
 //! Properties: the fields that are stored in a row in addition to its keys.
 
-#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
-pub(crate) mod dates;
 #[cfg(feature = "decimal")]
 mod decimal;
 mod json;
