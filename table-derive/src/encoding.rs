@@ -17,6 +17,8 @@ pub(crate) enum Encoding {
     Lowercase,
     Uppercase,
     First(usize, Box<Self>),
+    /// A decimal with this number of places, as the integer that the inner encoding writes.
+    Scale(usize, Box<Self>),
     Pad(usize),
     Reverse(Box<Self>),
     Time,
@@ -56,6 +58,7 @@ impl Encoding {
             Self::Lowercase => (EncodingOption::Lowercase, None, None),
             Self::Uppercase => (EncodingOption::Uppercase, None, None),
             Self::First(count, inner) => (EncodingOption::First, Some(*count), Some(&**inner)),
+            Self::Scale(places, inner) => (EncodingOption::Scale, Some(*places), Some(&**inner)),
             Self::Pad(digits) => (EncodingOption::Pad, Some(*digits), None),
             Self::Reverse(inner) => (EncodingOption::Reverse, None, Some(&**inner)),
             Self::Time => (EncodingOption::Time, None, None),
@@ -71,7 +74,13 @@ impl Encoding {
         // A new encoding has to decide.
         match self {
             Self::Lowercase | Self::Uppercase | Self::First(..) | Self::Hash(..) => true,
-            Self::Plain | Self::Pad(_) | Self::Reverse(_) | Self::Time | Self::ReverseTime | Self::Raw => false,
+            Self::Plain
+            | Self::Scale(..)
+            | Self::Pad(_)
+            | Self::Reverse(_)
+            | Self::Time
+            | Self::ReverseTime
+            | Self::Raw => false,
         }
     }
 
@@ -99,7 +108,7 @@ impl Encoding {
             Self::First(count, _) => first(most.map_or(*count, |most| most.min(*count))),
             Self::Plain | Self::Lowercase | Self::Uppercase | Self::Raw => most.map_or_else(|| fold.clone(), first),
             // Only text has lossy encodings.
-            Self::Pad(_) | Self::Reverse(_) | Self::Time | Self::ReverseTime => self.clone(),
+            Self::Scale(..) | Self::Pad(_) | Self::Reverse(_) | Self::Time | Self::ReverseTime => self.clone(),
         }
     }
 
@@ -110,9 +119,9 @@ impl Encoding {
         given.sort_by_key(|given| given.option);
         let span = given.first().map(|given| given.span);
         let has_conflicts = report_conflicts(&given, errors);
-        // After a conflict, every type supports the plain encoding, so the compiler adds no error.
-        let options = if has_conflicts { [].as_slice() } else { &given };
-        (options.iter().rev().fold(Self::Plain, |inner, given| given.apply(inner)), span)
+        // After a conflict, every type but a decimal supports the plain encoding, so the compiler adds no error.
+        let is_used = |given: &&Given| !has_conflicts || given.option == EncodingOption::Scale;
+        (given.iter().filter(is_used).rev().fold(Self::Plain, |inner, given| given.apply(inner)), span)
     }
 }
 
@@ -139,6 +148,7 @@ impl Given {
             (EncodingOption::Raw, _) => Encoding::Raw,
             (EncodingOption::Hash, inner) => Encoding::Hash(self.number, Box::new(inner)),
             (EncodingOption::First, inner) => Encoding::First(self.number, Box::new(inner)),
+            (EncodingOption::Scale, inner) => Encoding::Scale(self.number, Box::new(inner)),
             (EncodingOption::Lowercase, _) => Encoding::Lowercase,
             (EncodingOption::Uppercase, _) => Encoding::Uppercase,
             // `reverse` applies to the padded number.
@@ -165,7 +175,7 @@ fn report_conflicts(given: &[Given], errors: &mut Errors) -> bool {
 
 /// Returns the message for two options that cannot be combined. `one` is before `other` in the order of the options.
 fn conflict(one: EncodingOption, other: EncodingOption) -> Option<String> {
-    use EncodingOption::{Hash, Lowercase, Pad, Raw, Reverse, ReverseTime, Time, Uppercase};
+    use EncodingOption::{Hash, Lowercase, Pad, Raw, Reverse, ReverseTime, Scale, Time, Uppercase};
 
     let (name, other_name) = (one.name(), other.name());
     Some(match (one, other) {
@@ -176,15 +186,21 @@ fn conflict(one: EncodingOption, other: EncodingOption) -> Option<String> {
             .to_owned(),
         (Reverse, Time) => "for newest first, write `reverse_time` instead of `reverse` and `time`".to_owned(),
         (Reverse, ReverseTime) => "`reverse_time` is already reversed; remove `reverse`".to_owned(),
+        (Scale, Time | ReverseTime) => {
+            format!(
+                "`scale` is for decimals and `{other_name}` is for times; keep the one that fits the type of the field"
+            )
+        }
         (Pad, Time | ReverseTime) => format!("`{other_name}` has a fixed width; remove `pad`"),
-        (Hash, _) if !other.is_for_text() => {
+        (Hash, other) if !other.is_for_text() && other != Scale => {
             format!("`hash` cannot be combined with `{other_name}`; remove `{other_name}`")
         }
         (one, other) if one.is_for_text() && !other.is_for_text() => {
             let types = match other {
                 Time | ReverseTime => "times",
-                Reverse => "integers and dates",
-                _ => "integers",
+                Scale => "decimals",
+                Reverse => "integers, decimals and dates",
+                _ => "integers and decimals",
             };
             format!(
                 "`{name}` is for text and `{other_name}` is for {types}; keep the one that fits the type of the field"
@@ -215,6 +231,9 @@ mod tests {
         assert_eq!(text(syn::parse_quote!(#[row_key(uppercase, first = 1)])), "first = 1, uppercase");
         assert_eq!(text(syn::parse_quote!(#[row_key(first = 2)])), "first = 2");
         assert_eq!(text(syn::parse_quote!(#[row_key(pad = 8, reverse)])), "reverse, pad = 8");
+        assert_eq!(text(syn::parse_quote!(#[row_key(pad = 8, scale = 2)])), "scale = 2, pad = 8");
+        assert_eq!(text(syn::parse_quote!(#[row_key(reverse, pad = 8, scale = 0)])), "scale = 0, reverse, pad = 8");
+        assert_eq!(text(syn::parse_quote!(#[row_key(scale = 2, hash = 16)])), "hash = 16, scale = 2");
         assert_eq!(text(syn::parse_quote!(#[row_key(lowercase, hash = 16)])), "hash = 16, lowercase");
         assert_eq!(text(syn::parse_quote!(#[row_key(raw)])), "raw");
     }
@@ -238,6 +257,7 @@ mod tests {
             ("first = 1, uppercase", "plain", "first = 1, uppercase"),
             ("first = 1", "raw", "first = 1"),
             ("hash = 16", "reverse, pad = 4", "hash = 16"),
+            ("hash = 16, scale = 2", "scale = 2, reverse", "hash = 16, scale = 2"),
             ("hash = 16", "time", "hash = 16"),
             ("pad = 4", "reverse", "pad = 4"),
             ("time", "reverse_time", "time"),
@@ -269,6 +289,9 @@ mod tests {
         let messages = |attribute: syn::Attribute| read(&attribute).unwrap_err().matches("compile_error").count();
         assert_eq!(messages(syn::parse_quote!(#[row_key(lowercase, uppercase)])), 1);
         assert_eq!(messages(syn::parse_quote!(#[row_key(time, reverse)])), 1);
+        assert_eq!(messages(syn::parse_quote!(#[row_key(scale = 2, lowercase)])), 1);
+        assert_eq!(messages(syn::parse_quote!(#[row_key(scale = 2, time)])), 1);
+        assert_eq!(messages(syn::parse_quote!(#[row_key(hash = 16, scale = 2, pad = 8)])), 1);
         assert_eq!(messages(syn::parse_quote!(#[row_key(raw, lowercase, first = 1)])), 2);
         assert_eq!(messages(syn::parse_quote!(#[row_key(pad = 0, first = 600)])), 3);
         assert_eq!(messages(syn::parse_quote!(#[row_key(pad = "1")])), 1);

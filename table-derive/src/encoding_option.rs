@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 /// An option that sets an encoding.
 ///
 /// The variants are in the order in which conflicts are checked. An option applies to the result of the options after it,
-/// but `reverse` applies to the padded number.
+/// but `scale` makes the integer to which `pad` applies, and `reverse` applies to the padded number.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum EncodingOption {
     Raw,
@@ -13,6 +13,7 @@ pub(crate) enum EncodingOption {
     First,
     Lowercase,
     Uppercase,
+    Scale,
     Pad,
     Reverse,
     Time,
@@ -30,10 +31,11 @@ pub(crate) enum Form {
 
 impl EncodingOption {
     /// All options, in the order of the documentation.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Lowercase,
         Self::Uppercase,
         Self::First,
+        Self::Scale,
         Self::Pad,
         Self::Reverse,
         Self::Time,
@@ -55,6 +57,7 @@ impl EncodingOption {
             Self::First => "first",
             Self::Lowercase => "lowercase",
             Self::Uppercase => "uppercase",
+            Self::Scale => "scale",
             Self::Pad => "pad",
             Self::Reverse => "reverse",
             Self::Time => "time",
@@ -67,6 +70,7 @@ impl EncodingOption {
         match self {
             Self::Hash => Form::Number(2..=65_536),
             Self::First => Form::Number(1..=512),
+            Self::Scale => Form::Number(0..=28),
             Self::Pad => Form::Number(1..=39),
             _ => Form::Flag,
         }

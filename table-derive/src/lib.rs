@@ -110,14 +110,16 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// | `lowercase`, `uppercase` | text | the folded text |
 /// | `first = N` | text | the first characters, after folding |
 /// | `raw` | text | the text without escapes; the last part of its key, unless there is a separator |
-/// | `pad = N` | integers | this number of digits; a number with more digits is an error |
-/// | `reverse` | integers and dates | descending order |
+/// | `scale = N` | decimals | the number without its point, which is before `N` places, as an integer of 29 digits; required, because 1.5 and 1.50 are equal numbers, which have one key; a number with more places is an error |
+/// | `pad = N` | integers, decimals | this number of digits; a number with more digits is an error |
+/// | `reverse` | integers, decimals and dates | descending order |
 /// | `time`, `reverse_time` | times | ticks: oldest or newest first |
 /// | `hash = N` | all types | one of `N` partitions, computed from the plain or folded text of the value; the last part of the partition key |
 ///
 /// Encodings combine where the combination has a meaning: `first = 1, uppercase` folds, then takes the first character,
-/// then escapes. Newtypes and unit enums derive `KeyPart` to be part of keys. Times are those of `std`, `time`, `chrono` and
-/// `jiff`, rounded down to a tick of 100 ns; the last three are features, as is `uuid`. Declare a number that other programs
+/// then escapes; `scale = 2, pad = 10` writes the hundredths with ten digits. Newtypes and unit enums derive `KeyPart` to be part of keys. Times are those of `std`, `time`, `chrono` and
+/// `jiff`, rounded down to a tick of 100 ns; the last three are features, as is `uuid`. Decimals are
+/// `rust_decimal::Decimal`, with the feature `decimal`; they are read from a key with `N` places. Declare a number that other programs
 /// wrote without padding as `String`.
 ///
 /// The partition key is derived from the row key if the last part of the partition key and the first part of the row key

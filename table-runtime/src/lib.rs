@@ -71,7 +71,7 @@
 //! | `entra` | the same as `azure` |
 //! | `testing` | the module [`testing`]: backends that count, fail or wait, for tests of an application, and the contract of [`backend::Backend`] as test cases |
 //! | `uuid` (default), `time`, `chrono`, `jiff` | their types as fields |
-//! | `decimal` | `rust_decimal::Decimal` as a field |
+//! | `decimal` | `rust_decimal::Decimal` as a field, and with `scale = N` as a part of keys |
 
 #![allow(unreachable_pub, reason = "items of private folders are `pub`: what is exported is in this file")]
 
@@ -266,7 +266,7 @@ pub mod __private {
             },
             key::{
                 Date, Decode, Encode, First, Fits, Hash, Integer, KeyPart, KeyReader, KeyWriter, Kind, Lossless, Lossy,
-                Lowercase, Pad, Plain, Raw, Reverse, ReverseTime, Separated, Time, Uppercase, kind,
+                Lowercase, Pad, Plain, Raw, Reverse, ReverseTime, Scale, Separated, Time, Uppercase, kind,
             },
             layout::{
                 Collision, Holds, IndexInfo, Layout, LayoutInfo, Member, Misfit, PartInfo, PropertyInfo, PropertyType,

@@ -139,7 +139,8 @@ fn orders(entity: &Entity, row: &[Part]) -> String {
 
 fn order(entity: &Entity, part: &Part) -> String {
     let name = &entity.fields[part.field].name;
-    match part.encoding {
+    let encoding = if let Encoding::Scale(_, inner) = &part.encoding { inner } else { &part.encoding };
+    match encoding {
         Encoding::ReverseTime => format!("newest `{name}` first"),
         Encoding::Time => format!("oldest `{name}` first"),
         Encoding::Reverse(_) => format!("highest `{name}` first"),

@@ -15,6 +15,8 @@ use crate::{
 /// Noon of 2010-05-28 as .NET ticks, and the greatest ticks.
 const NOON: u64 = 634_106_448_000_000_000;
 const MAX_TICKS: u64 = 3_155_378_975_999_999_999;
+/// Number of digits of a decimal without `pad`.
+const DECIMAL_DIGITS: usize = 29;
 
 /// Kind of a key part, as far as its type is known.
 enum Kind {
@@ -22,6 +24,7 @@ enum Kind {
     Character,
     /// Digits of the greatest value, the greatest value, and whether there are negative values.
     Integer(usize, u128, bool),
+    Decimal,
     Bool,
     Id,
     Instant,
@@ -88,6 +91,7 @@ fn kind(ty: &Type) -> Option<Kind> {
         "i32" => Kind::Integer(10, 0, true),
         "i64" => Kind::Integer(19, 0, true),
         "i128" => Kind::Integer(39, 0, true),
+        "Decimal" => Kind::Decimal,
         "bool" => Kind::Bool,
         "Uuid" | "Guid" => Kind::Id,
         "OffsetDateTime" | "SystemTime" | "DateTime" | "Timestamp" => Kind::Instant,
@@ -116,6 +120,7 @@ fn part(kind: &Kind, encoding: &Encoding) -> Option<(String, bool)> {
                 (format!("{:0digits$}", greatest - 7), true)
             }
         }
+        (Kind::Decimal, Encoding::Scale(places, inner)) => decimal(*places, inner)?,
         (Kind::Bool, Encoding::Plain) => ("1".to_owned(), true),
         (Kind::Id, Encoding::Plain) => ("3f2504e0-4f89-41d3-9a0c-0305e82c3301".to_owned(), true),
         (Kind::Instant, Encoding::Time) => (format!("{NOON:019}"), true),
@@ -125,6 +130,19 @@ fn part(kind: &Kind, encoding: &Encoding) -> Option<(String, bool)> {
         // The derive has no hash function.
         _ => return None,
     })
+}
+
+/// Returns the part of a 7 without its point, which is before so many places; `None` if it has too many digits.
+fn decimal(places: usize, encoding: &Encoding) -> Option<(String, bool)> {
+    let (is_reversed, encoding) = match encoding {
+        Encoding::Reverse(inner) => (true, &**inner),
+        encoding => (false, encoding),
+    };
+    let digits = if let Encoding::Pad(digits) = encoding { *digits } else { DECIMAL_DIGITS };
+    let leading = digits.checked_sub(places + 1)?;
+    let number = |zero: &str, seven: &str| zero.repeat(leading) + seven + &zero.repeat(places);
+    // A reversed value is mirrored to `!v`, which is negative: the nine's complement of its digits.
+    Some((if is_reversed { format!("-{}", number("9", "2")) } else { number("0", "7") }, true))
 }
 
 fn text(encoding: &Encoding) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Types of std and of other crates that can be fields: moments, dates and GUIDs.
+//! Types of std and of other crates that can be fields: moments, dates, decimals and GUIDs.
 
 use std::time::SystemTime;
 
@@ -170,6 +170,27 @@ date!(
         jiff::civil::Date::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).ok()
     }
 );
+
+#[cfg(feature = "decimal")]
+#[diagnostic::do_not_recommend]
+impl KeyPart for rust_decimal::Decimal {
+    type Kind = kind::Decimal;
+    type Arg<'a> = Self;
+
+    fn to_value(&self) -> crate::model::key::Decimal {
+        crate::model::key::Decimal { mantissa: self.mantissa(), scale: self.scale() }
+    }
+
+    fn arg_value<'a>(arg: Self::Arg<'a>) -> <Self::Kind as Kind>::Value<'a> {
+        KeyPart::to_value(&arg)
+    }
+
+    fn from_key(key: crate::model::key::Decimal) -> Result<Self, KeyProblem> {
+        // With all zeros at its end, a number may have more digits than the type holds.
+        let held = key.shorter_forms().find_map(|form| Self::try_from_i128_with_scale(form.mantissa, form.scale).ok());
+        held.ok_or_else(|| KeyProblem::malformed("a `Decimal`", &key.to_string()))
+    }
+}
 
 #[cfg(feature = "uuid")]
 #[diagnostic::do_not_recommend]

@@ -2,8 +2,8 @@
 //!
 //! A key is a sequence of *parts*. Each part is a value with its encoding, and the derive names both. The documentation
 //! of an encoding's type describes the text that the encoding writes: [`Plain`], [`Lowercase`], [`Uppercase`],
-//! [`First`], [`Raw`], [`Pad`], [`Reverse`], [`Time`], [`ReverseTime`] and [`Hash`](struct@Hash). [`Separated`] wraps
-//! another encoding.
+//! [`First`], [`Raw`], [`Scale`], [`Pad`], [`Reverse`], [`Time`], [`ReverseTime`] and [`Hash`](struct@Hash). [`Separated`]
+//! wraps another encoding.
 //!
 //! # Laws
 //! - A lossless encoding ([`Decode`]) reads back the value that was written.
@@ -15,11 +15,12 @@
 //!
 //! # Delimiters
 //! Every part but the last is followed by a delimiter. The delimiter of a self-delimiting part is `_`: the encoding of
-//! such a part marks its own end (an integer, a time, a date, a GUID, a bool). The delimiter of a text part is a space.
+//! such a part marks its own end (an integer, a decimal, a time, a date, a GUID, a bool). The delimiter of a text part is a space.
 //! Inside a text part that is not the last, a space is written as `!20` and `!` as `!21`. The delimiter is therefore
 //! the lowest character, and `Smith` sorts before `Smith Jr` and `Smith-Jones`, whatever parts follow.
 
 mod date;
+mod decimal;
 mod encoding;
 mod fold;
 pub(crate) mod hash;
@@ -37,9 +38,10 @@ use std::borrow::Cow;
 pub use table_store::error::KeyProblem;
 
 pub use date::Date;
+pub use decimal::{Decimal, Unscaled};
 pub use encoding::{
     Decode, Encode, Escape, First, Fits, Hash, Lossless, Lossy, Lowercase, Ordered, Pad, PartSink, Plain, Prefixed,
-    Ranged, Raw, Reverse, ReverseTime, Separated, Textual, Time, Uppercase,
+    Ranged, Raw, Reverse, ReverseTime, Scale, Separated, Textual, Time, Uppercase,
 };
 pub use integer::Integer;
 pub use reader::KeyReader;
@@ -78,11 +80,12 @@ use crate::model::sealed::Sealed;
     message = "`{Self}` cannot be part of a key",
     label = "no ordered key encoding for this type",
     note = "`time::OffsetDateTime`, `chrono::DateTime<Utc>`, `jiff::Timestamp`, the dates of these crates, and `uuid::Uuid` need \
-            the feature of `table-runtime` with the crate's name, such as `features = [\"time\"]`; a time without a \
-            zone, such as `PrimitiveDateTime`, is none of them",
+            the feature of `table-runtime` with the crate's name, such as `features = [\"time\"]`, and \
+            `rust_decimal::Decimal` the feature `decimal`; a time without a zone, such as `PrimitiveDateTime`, is none of \
+            them",
     note = "bytes are written as text, such as hex, or as a `Uuid` if there are 16",
-    note = "parts of keys are text, integers, `bool`, `char`, ids, dates and times: write `String` for `&str`, `u64` for \
-            `usize`, an integer such as cents for a float, and no `Option`, because every entity has its key",
+    note = "parts of keys are text, integers, decimals, `bool`, `char`, ids, dates and times: write `String` for `&str`, \
+            `u64` for `usize`, an integer such as cents for a float, and no `Option`, because every entity has its key",
     note = "a newtype or a unit enum: `#[derive(KeyPart)]` on it"
 )]
 pub trait KeyPart: Sized {
@@ -119,7 +122,7 @@ pub trait Kind: Sealed {
     fn example() -> Self::Value<'static>;
 
     /// Writes a value as a property of a pointer. The property has the type that `Property` defines for the value, or
-    /// is text if there is none. A wide integer is text without padding.
+    /// is text if there is none. A wide integer is text without padding, and a decimal is text without zeros at its end.
     ///
     /// # Errors
     /// Returns an error if no property can hold the value.
@@ -135,12 +138,13 @@ pub mod kind {
 
     use table_store::{Guid, Properties, Ticks, ValueRef, error::PropertyProblem};
 
-    use super::{Date as CivilDate, Kind, UnixTime, pointer};
+    use super::{Date as CivilDate, Decimal as DecimalNumber, Kind, UnixTime, pointer};
     use crate::model::sealed::sealed;
 
     /// Examples: 2010-05-28, and noon of that day.
     const DATE: CivilDate = CivilDate { year: 2010, month: 5, day: 28 };
     const NOON: UnixTime = UnixTime { seconds: 1_275_048_000, nanoseconds: 0 };
+    const SEVEN: DecimalNumber = DecimalNumber { mantissa: 7, scale: 0 };
     /// An example of a random GUID.
     const GUID: Guid = Guid::from_bytes(0x3f25_04e0_4f89_41d3_9a0c_0305_e82c_3301_u128.to_be_bytes());
 
@@ -152,6 +156,8 @@ pub mod kind {
     pub struct Name;
     /// An integer of the type `T`.
     pub struct Integer<T>(PhantomData<T>);
+    /// A decimal number.
+    pub struct Decimal;
     /// A GUID.
     pub struct Id;
     /// A moment.
@@ -162,7 +168,7 @@ pub mod kind {
     pub struct Bool;
 
     sealed! {
-        [] Text Character Name Id Instant Date Bool;
+        [] Text Character Name Decimal Id Instant Date Bool;
         [T] Integer<T>;
     }
 
@@ -212,6 +218,7 @@ pub mod kind {
         Character: "character", char, char, 'a', store_character load_character, [];
         Name: "name", &'static str, Cow<'a, str>, "Name", store_text load_text, [];
         Integer<T>: T::NAME, T, T, T::SEVEN, store_integer load_integer, [<T: super::Integer>];
+        Decimal: "decimal", DecimalNumber, DecimalNumber, SEVEN, store_decimal load_decimal, [];
         Id: "guid", Guid, Guid, GUID, store_id load_id, [];
         Instant: "time", UnixTime, Ticks, NOON, store_instant load_instant, [];
         Date: "date", CivilDate, CivilDate, DATE, store_date load_date, [];

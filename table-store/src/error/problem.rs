@@ -6,13 +6,21 @@ use std::{borrow::Cow, fmt};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyProblem {
-    /// An integer does not fit its digits.
+    /// An integer, or a decimal without its point, does not fit its digits.
     #[error("{value} does not fit {digits} digits")]
     Digits {
         /// The value.
         value: String,
-        /// Number of digits, from `pad`.
+        /// Number of digits of the type, or from `pad`.
         digits: usize,
+    },
+    /// A decimal has more places than its key part.
+    #[error("{value} has more than {places} decimal places")]
+    Places {
+        /// The value.
+        value: String,
+        /// Number of places, from `scale`.
+        places: u32,
     },
     /// A time is outside the years 0001 to 9999.
     #[error("the time {seconds} s of Unix time is outside the years 0001 to 9999")]

@@ -26,6 +26,7 @@ mod index {
 mod keys {
     mod characters;
     mod composition;
+    mod decimals;
     mod lossy;
     mod refused;
     mod shapes;

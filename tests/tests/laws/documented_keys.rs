@@ -28,7 +28,7 @@ macro_rules! examples {
 
 #[test]
 fn documented_keys_are_those_of_the_encodings() -> std::fmt::Result {
-    let written = examples!(Texts Unsigned Signed Reversed Others Joined Indexed);
+    let written = examples!(Texts Unsigned Signed Decimals Reversed Others Joined Indexed);
     assert_eq!(written, include_str!("../../../table-derive/src/tests/examples/keys.txt"));
     Ok(())
 }

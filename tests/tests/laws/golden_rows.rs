@@ -6,6 +6,7 @@
 use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, NaiveDate, Utc};
+use rust_decimal::Decimal;
 use table_runtime::{KeyPart, Point, Property, TableEntity};
 use tests::stores::{Kind, Store};
 use time::{Month, OffsetDateTime, UtcOffset};
@@ -317,6 +318,17 @@ fn hash_partitions() {
     // The buckets of `a~2Fb`, `0000000007` and a hyphenated GUID.
     assert_eq!(bucket!(String, "a/b", hash = 1000), "260");
     assert_eq!(bucket!(u32, 7, hash = 1000), "504");
+    // The bucket of the integer that the row key holds.
+    #[derive(TableEntity)]
+    struct Price {
+        #[partition_key(hash = 1000, scale = 2)]
+        #[row_key(scale = 2)]
+        amount: Decimal,
+    }
+    let _ = |price: Price| price.amount;
+    let (bucket, cents) = keys(&Price::key(Decimal::new(15, 1)));
+    assert_eq!(bucket, bucket!(String, &cents, hash = 1000));
+    assert_eq!(bucket, keys(&Price::key(Decimal::new(1500, 3))).0);
     let id = Uuid::from_u128(0x1F8B_2C4E_0000_4000_8000_0000_0000_0000);
     assert_eq!(bucket!(Uuid, id, hash = 16), "05");
     // The bucket of `οδοσ`.
@@ -325,14 +337,16 @@ fn hash_partitions() {
 
 // Encodings.
 
+/// Checks the row keys of values of a type, with an encoding.
+macro_rules! rows {
+    ($($type:ty $([$($encoding:tt)+])?: $($value:expr => $row:literal),+;)*) => {$({
+        row_key!(Number: $type $(, $($encoding)+)?);
+        $(assert_eq!(row(&Number::key("p", $value)), $row);)+
+    })*};
+}
+
 #[test]
 fn integers() {
-    macro_rules! rows {
-        ($($type:ty $([$($encoding:tt)+])?: $($value:expr => $row:literal),+;)*) => {$({
-            row_key!(Number: $type $(, $($encoding)+)?);
-            $(assert_eq!(row(&Number::key("p", $value)), $row);)+
-        })*};
-    }
     rows! {
         u8: 0 => "000", 255 => "255";
         u16: 0 => "00000", 65_535 => "65535";
@@ -358,6 +372,26 @@ fn integers() {
         u32 [reverse, pad = 8]: 0 => "99999999", 123 => "99999876", 99_999_999 => "00000000";
         u32 [reverse, pad = 12]: 7 => "004294967288";
         i32 [reverse, pad = 4]: -1 => "0000", 0 => "-9999", 9999 => "-0000";
+    }
+}
+
+#[test]
+fn decimals() {
+    let number = |text| Decimal::from_str_exact(text).unwrap();
+    rows! {
+        Decimal [scale = 2]: number("0") => "00000000000000000000000000000", number("1.5") => "00000000000000000000000000150",
+            number("1.500") => "00000000000000000000000000150", number("-0.01") => "-99999999999999999999999999999",
+            number("-1.5") => "-99999999999999999999999999850",
+            number("792281625142643375935439503.35") => "79228162514264337593543950335";
+        Decimal [scale = 0]: Decimal::MAX => "79228162514264337593543950335";
+        Decimal [scale = 28]: number("0.0000000000000000000000000001") => "00000000000000000000000000001",
+            number("7") => "70000000000000000000000000000";
+        Decimal [scale = 2, pad = 5]: number("999.99") => "99999", number("-1000") => "-00000", number("-0.01") => "-99999";
+        Decimal [scale = 2, reverse]: number("1.5") => "-99999999999999999999999999849",
+            number("-1.5") => "00000000000000000000000000149";
+        Decimal [scale = 2, reverse, pad = 5]: number("0") => "-99999", number("-0.01") => "00000",
+            number("999.99") => "-00000";
+        Decimal [scale = 9, pad = 39]: number("79228162514264337593543950335") => "079228162514264337593543950335000000000";
     }
 }
 

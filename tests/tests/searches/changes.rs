@@ -89,8 +89,8 @@ impl Field for OffsetDateTime {
 }
 
 impl Field for Decimal {
-    fn of(_: &str, number: u32, _: u32) -> Self {
-        Self::new(number.into(), 2)
+    fn of(field: &str, number: u32, _: u32) -> Self {
+        Self::new(number.into(), if field == "id" { 0 } else { 2 })
     }
 }
 
@@ -315,6 +315,12 @@ versions! {
         #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String, size: u32
     }
     wide: Item [name = "Items"] { #[partition_key] group: String, #[row_key] id: u64, name: String, size: u32 }
+    in_cents: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key(scale = 2)] id: Decimal, name: String, size: u32
+    }
+    in_mills: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key(scale = 3)] id: Decimal, name: String, size: u32
+    }
     two_parts: Item [name = "Items"] {
         #[partition_key] group: String, #[row_key] id: u32, #[row_key] name: String, size: u32
     }

@@ -45,6 +45,18 @@ struct Signed {
 }
 
 #[derive(TableEntity)]
+struct Decimals {
+    #[partition_key(scale = 2)]
+    a: rust_decimal::Decimal,
+    #[partition_key(scale = 0, pad = 5)]
+    b: rust_decimal::Decimal,
+    #[row_key(scale = 2, reverse)]
+    c: rust_decimal::Decimal,
+    #[row_key(scale = 2, reverse, pad = 5)]
+    d: rust_decimal::Decimal,
+}
+
+#[derive(TableEntity)]
 struct Reversed {
     #[partition_key(reverse)]
     a: u8,

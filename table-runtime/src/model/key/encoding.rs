@@ -4,7 +4,7 @@ use std::{cmp::Ordering, marker::PhantomData};
 
 use table_store::error::KeyProblem;
 
-use super::{KeyBuffer, KeyPart, KeyReader, Kind, kind, write_part};
+use super::{KeyBuffer, KeyPart, KeyReader, Kind, Unscaled, kind, write_part};
 use crate::model::{
     layout::{Example, PartInfo},
     sealed::{Sealed, sealed},
@@ -24,6 +24,9 @@ pub struct Uppercase;
 pub struct First<const N: usize, Of = Plain>(PhantomData<Of>);
 /// Text without escapes, for keys that other programs wrote. A character that keys cannot hold is an error.
 pub struct Raw;
+/// A decimal number without its point, which is before `PLACES` places, as the integer that `Of` writes: 29 digits, or as
+/// many as [`Pad`] sets. A value with more places or more digits is an error.
+pub struct Scale<const PLACES: u32, Of = Plain>(PhantomData<Of>);
 /// An integer of `N` digits. A value that does not fit is an error.
 pub struct Pad<const N: usize>;
 /// Descending order. An unsigned integer is written as MAX − v, a signed one as `!v`, and a date as the nine's
@@ -44,6 +47,7 @@ sealed! {
     [const N: usize] Pad<N>;
     [Of] Reverse<Of>;
     [const N: usize, Of] First<N, Of> Hash<N, Of>;
+    [const PLACES: u32, Of] Scale<PLACES, Of>;
     [Of, const SEPARATOR: char] Separated<Of, SEPARATOR>;
 }
 
@@ -68,8 +72,11 @@ impl Escape {
 #[diagnostic::on_unimplemented(
     message = "the encoding `{Self}` does not fit this key part",
     label = "not an encoding of the field's type",
-    note = "`lowercase`, `uppercase`, `first` and `raw` are for text, `pad` for integers, `reverse` for integers and \
-            dates, `time` and `reverse_time` for times, `hash` for all of them"
+    note = "`lowercase`, `uppercase`, `first` and `raw` are for text, `scale` for decimals, `pad` for integers and \
+            decimals, `reverse` for integers, decimals and dates, `time` and `reverse_time` for times, `hash` for all of \
+            them",
+    note = "a decimal in a key needs `scale = 2`, the number of places that the key holds, because 1.5 and 1.50 are equal \
+            numbers"
 )]
 pub trait Encode<K: Kind>: Sealed {
     /// True if the encoded text marks its own end.
@@ -115,8 +122,11 @@ pub trait PartSink: Sealed {
 #[diagnostic::on_unimplemented(
     message = "the encoding `{Self}` does not fit `{T}`",
     label = "not an encoding of `{T}`",
-    note = "`lowercase`, `uppercase`, `first` and `raw` are for text, `pad` for integers, `reverse` for integers and \
-            dates, `time` and `reverse_time` for times, `hash` for all of them"
+    note = "`lowercase`, `uppercase`, `first` and `raw` are for text, `scale` for decimals, `pad` for integers and \
+            decimals, `reverse` for integers, decimals and dates, `time` and `reverse_time` for times, `hash` for all of \
+            them",
+    note = "a decimal in a key needs `scale = 2`, the number of places that the key holds, because 1.5 and 1.50 are equal \
+            numbers"
 )]
 pub trait Fits<T, K: Kind, L> {
     /// Description of the part, but for its field and for the text of its attribute.
@@ -297,6 +307,7 @@ macro_rules! ranged_when_separated {
 
 ranged_when_separated! {
     kind::Integer<T>, [T: super::Integer];
+    kind::Decimal, [];
     kind::Id, [];
     kind::Instant, [];
     kind::Date, [];
@@ -320,6 +331,7 @@ ranged! {
     Pad<N>: kind::Integer<T>, [T: super::Integer, const N: usize];
     Reverse<Plain>: kind::Integer<T>, [T: super::Integer];
     Reverse<Pad<N>>: kind::Integer<T>, [T: super::Integer, const N: usize];
+    Scale<PLACES, Of>: kind::Decimal, [const PLACES: u32, Of: Ordered<kind::Integer<Unscaled>>];
     Plain: kind::Id, [];
     Plain: kind::Instant, [];
     Time: kind::Instant, [];

@@ -298,8 +298,7 @@ fn read_wide<T: Integer>(negative: bool, digits: &[u8]) -> Option<T> {
 
 #[cold]
 fn unreadable<T: Integer>(text: &str, width: usize) -> KeyProblem {
-    let name = std::any::type_name::<T>();
-    KeyProblem::malformed(format!("{width} digits of a `{name}`"), text)
+    KeyProblem::malformed(format!("{width} digits of a `{}`", T::NAME), text)
 }
 
 fn write_mirrored<T: Integer>(value: T, width: usize, out: &mut KeyBuffer) -> Result<(), KeyProblem> {

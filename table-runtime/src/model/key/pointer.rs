@@ -11,7 +11,7 @@ use table_store::{
     unstable::{civil_from_days, days_from_civil},
 };
 
-use super::{Date, Decode, Encode, Escape, KeyBuffer, Plain, UnixTime, kind};
+use super::{Date, Decimal, Decode, Encode, Escape, KeyBuffer, Plain, UnixTime, kind};
 
 pub(super) fn store_text(text: &str, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
     properties.push(name, ValueRef::String(text));
@@ -73,6 +73,22 @@ pub(super) fn load_integer<T: super::Integer>(value: ValueRef<'_>) -> Option<T> 
     };
     let split = if number < 0 { !number } else { number };
     T::join(number < 0, split.unsigned_abs())
+}
+
+/// Stores a decimal as text. Zeros at its end are left out, so that equal numbers have one text.
+pub(super) fn store_decimal(value: Decimal, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
+    let shortest = value.shorter_forms().last().unwrap_or(value);
+    store_text(&shortest.to_string(), name, properties)
+}
+
+pub(super) fn load_decimal(value: ValueRef<'_>) -> Option<Decimal> {
+    let whole = |mantissa| Some(Decimal { mantissa, scale: 0 });
+    match value {
+        ValueRef::String(text) => Decimal::parse(text),
+        ValueRef::Int32(number) => whole(number.into()),
+        ValueRef::Int64(number) => whole(number.into()),
+        _ => None,
+    }
 }
 
 pub(super) fn store_id(value: Guid, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {

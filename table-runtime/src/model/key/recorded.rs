@@ -6,7 +6,9 @@
 use table_store::{Guid, Ticks, ValueRef, error::KeyProblem};
 
 use super::{
-    Decode, Encode, Escape, KeyBuffer, Kind, Plain, Raw, Reverse, ReverseTime, hash,
+    Decimal, Decode, Encode, Escape, KeyBuffer, Kind, Plain, Raw, Reverse, ReverseTime, Unscaled,
+    decimal::of_decimal,
+    hash,
     integer::{self, Integer},
     kind, text,
 };
@@ -41,6 +43,11 @@ impl Encoding {
                     <Plain as Decode<kind::Date>>::read(part, escape)?
                 };
                 Ok(format!("{:04}-{:02}-{:02}", date.year, date.month, date.day))
+            }
+            "decimal" => {
+                let scale = self.places().ok_or_else(|| KeyProblem::malformed("a part with `scale`", part))?;
+                let Unscaled(mantissa) = self.read_number(part)?;
+                Ok(Decimal { mantissa, scale }.to_string())
             }
             _ => {
                 let read = Number { encoding: self, text: part };
@@ -96,8 +103,26 @@ impl Encoding {
                     <Plain as Encode<kind::Date>>::write(date, escape, out)
                 }
             }
+            "decimal" => {
+                let (places, value) = (self.places()?, <kind::Decimal as Kind>::load(value)?);
+                let written = value.unscaled(places).and_then(|number| self.write_number(Unscaled(number), out));
+                written.map_err(|problem| of_decimal(problem, value))
+            }
             _ => return integer::by_name(kind, NumberOf { encoding: self, value, out })?,
         })
+    }
+
+    /// Returns the number of decimal places.
+    fn places(&self) -> Option<u32> {
+        self.scale.and_then(|places| places.try_into().ok())
+    }
+
+    fn read_number<T: Integer>(&self, text: &str) -> Result<T, KeyProblem> {
+        integer::read_wide_as(text, self.pad.unwrap_or(T::DIGITS), self.is_reverse)
+    }
+
+    fn write_number<T: Integer>(&self, number: T, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+        integer::write_as(number, self.pad.unwrap_or(T::DIGITS), self.is_reverse, out)
     }
 }
 
@@ -115,8 +140,7 @@ impl integer::WithInteger for Number<'_> {
     type Output = Result<String, KeyProblem>;
 
     fn call<T: Integer>(self) -> Self::Output {
-        let width = self.encoding.pad.unwrap_or(T::DIGITS);
-        integer::read_wide_as::<T>(self.text, width, self.encoding.is_reverse).map(|number| number.to_string())
+        self.encoding.read_number::<T>(self.text).map(|number| number.to_string())
     }
 }
 
@@ -132,8 +156,7 @@ impl integer::WithInteger for NumberOf<'_> {
 
     fn call<T: Integer>(self) -> Self::Output {
         let number = <kind::Integer<T> as Kind>::load(self.value)?;
-        let width = self.encoding.pad.unwrap_or(T::DIGITS);
-        Some(integer::write_as(number, width, self.encoding.is_reverse, self.out))
+        Some(self.encoding.write_number(number, self.out))
     }
 }
 
@@ -165,6 +188,9 @@ mod tests {
                 "-999999999999999999999999999999999999998",
                 "-2",
             ),
+            ("decimal", "scale = 2", text("1.5"), "00000000000000000000000000150", "1.50"),
+            ("decimal", "scale = 2, pad = 5", text("-0.010"), "-99999", "-0.01"),
+            ("decimal", "scale = 0, reverse, pad = 3", ValueRef::Int64(7), "-992", "7"),
             ("date", "plain", text("[2026,358]"), "2026-12-24", "2026-12-24"),
             ("u128", "plain", text("9"), "000000000000000000000000000000000000009", "9"),
             ("bool", "plain", ValueRef::Boolean(true), "1", "true"),
@@ -188,6 +214,8 @@ mod tests {
             ("text", "hash = 16", "16"),
             ("text", "hash = 16", "5"),
             ("time", "time", "9999999999999999999"),
+            ("decimal", "scale = 2", "150"),
+            ("decimal", "plain", "00000000000000000000000000150"),
             ("complex", "plain", "1"),
         ] {
             let recorded = Encoding::parse(encoding);

@@ -17,6 +17,8 @@ pub struct Encoding {
     pub is_uppercase: bool,
     /// Text without escapes.
     pub is_raw: bool,
+    /// The number of decimal places.
+    pub scale: Option<usize>,
     /// The number of digits.
     pub pad: Option<usize>,
     pub is_reverse: bool,
@@ -36,6 +38,7 @@ impl Encoding {
         is_lowercase: false,
         is_uppercase: false,
         is_raw: false,
+        scale: None,
         pad: None,
         is_reverse: false,
         is_time: false,
@@ -75,6 +78,7 @@ impl Encoding {
         let (place, is_possible) = match (name.as_bytes(), number(value)) {
             (b"hash", Some(count)) => (&mut self.hash, count > 1),
             (b"first", Some(_)) => (&mut self.first, true),
+            (b"scale", Some(places)) => (&mut self.scale, places <= 28),
             (b"pad", Some(digits)) => (&mut self.pad, digits < 512),
             _ => {
                 self.is_known = false;
@@ -188,14 +192,25 @@ mod tests {
             ("hash = 16, lowercase", Encoding { hash: Some(16), is_lowercase: true, ..Encoding::PLAIN }),
             ("first = 1, uppercase", Encoding { first: Some(1), is_uppercase: true, ..Encoding::PLAIN }),
             ("lowercase, first = 2", Encoding { first: Some(2), is_lowercase: true, ..Encoding::PLAIN }),
+            ("scale = 0", Encoding { scale: Some(0), ..Encoding::PLAIN }),
+            ("scale = 2, pad = 8", Encoding { scale: Some(2), pad: Some(8), ..Encoding::PLAIN }),
             ("pad = 8, reverse", Encoding { pad: Some(8), is_reverse: true, ..Encoding::PLAIN }),
         ];
         for (text, encoding) in expected {
             assert_eq!(Encoding::parse(text), encoding, "{text}");
         }
-        for unknown in
-            ["", "newer", "hash = 1", "hash = many", "pad = 512", "newer = 1", "plain, ", "plain,raw", "größe"]
-        {
+        for unknown in [
+            "",
+            "newer",
+            "hash = 1",
+            "hash = many",
+            "pad = 512",
+            "scale = 29",
+            "newer = 1",
+            "plain, ",
+            "plain,raw",
+            "größe",
+        ] {
             assert!(!Encoding::parse(unknown).is_known, "{unknown}");
         }
     }

@@ -151,7 +151,7 @@ pub struct PartInfo {
     /// The field.
     pub field: &'static str,
     /// Kind of the field, which decides its possible encodings: the type of an integer, or else `text`, `character`,
-    /// `name`, `guid`, `time`, `date` or `bool`.
+    /// `name`, `decimal`, `guid`, `time`, `date` or `bool`.
     pub kind: &'static str,
     /// Encoding as the attribute states it, such as `first = 1, uppercase`; `plain` if the attribute states none.
     pub encoding: &'static str,

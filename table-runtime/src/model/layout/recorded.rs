@@ -97,7 +97,8 @@ pub struct RecordedKey {
 pub struct RecordedPart {
     /// The field.
     pub field: String,
-    /// Kind of the field: the type of an integer, or else `text`, `character`, `name`, `guid`, `time`, `date` or `bool`.
+    /// Kind of the field: the type of an integer, or else `text`, `character`, `name`, `decimal`, `guid`, `time`, `date` or
+    /// `bool`.
     pub kind: String,
     /// Encoding as the attribute states it, such as `first = 1, uppercase`.
     pub encoding: String,

@@ -119,8 +119,8 @@ impl Characters {
 }
 
 /// Kinds whose encodings write only digits and `-`.
-const DIGITS: [&str; 13] =
-    ["u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32", "i64", "i128", "time", "date", "bool"];
+const DIGITS: [&str; 14] =
+    ["u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32", "i64", "i128", "decimal", "time", "date", "bool"];
 
 #[cfg(test)]
 mod tests {

@@ -7,6 +7,7 @@ use super::{
     Always, ByEquality, ByOrder, Property, Scaled, Store, found, integer,
     texts::{texts, unread},
 };
+use crate::model::key::KeyPart;
 
 texts! {
     Decimal: ByEquality, PropertyType::Decimal, "a decimal such as 1.50", super::texts::write_shown, |value| match value {
@@ -87,16 +88,6 @@ fn expected(places: u32) -> String {
 
 /// Returns a number without its point, which is before so many places.
 fn places(decimal: Decimal, places: u32) -> Result<i64, PropertyProblem> {
-    let exact = || {
-        let (mantissa, scale) = (decimal.mantissa(), decimal.scale());
-        let whole = match scale.checked_sub(places) {
-            Some(more) => {
-                let unit = 10_i128.checked_pow(more)?;
-                (mantissa % unit == 0).then_some(mantissa / unit)?
-            }
-            None => mantissa.checked_mul(10_i128.checked_pow(places - scale)?)?,
-        };
-        i64::try_from(whole).ok()
-    };
-    exact().ok_or_else(|| PropertyProblem { expected: expected(places).into(), found: decimal.to_string() })
+    let number = KeyPart::to_value(&decimal).unscaled(places).ok().and_then(|number| i64::try_from(number).ok());
+    number.ok_or_else(|| PropertyProblem { expected: expected(places).into(), found: decimal.to_string() })
 }

@@ -10,12 +10,14 @@ use std::{
 
 use anyhow::Result;
 use chrono::{DateTime, NaiveDate, Utc};
+use rust_decimal::Decimal;
 use table_runtime::{Error, Point, TableEntity, key::KeyProblem};
 use tests::stores::Store;
 use time::{Month, OffsetDateTime, UtcOffset};
 
 crate::conformance! {
     a_number_with_too_many_digits_is_refused
+    a_decimal_with_too_many_places_or_digits_is_refused
     a_time_outside_the_years_1_to_9999_is_refused
     a_date_outside_the_years_1_to_9999_is_refused
     a_key_that_is_too_long_is_refused
@@ -71,6 +73,30 @@ async fn a_number_with_too_many_digits_is_refused(store: &Store) -> Result<()> {
     let message = "Ranked, layout `key`, key part `offset`: -101 does not fit 2 digits";
     refused(store, Ranked { list: "a".to_owned(), rank: 999, offset: -101 }, Ranked::key("a", 999, -101), message)
         .await;
+    Ok(())
+}
+
+async fn a_decimal_with_too_many_places_or_digits_is_refused(store: &Store) -> Result<()> {
+    #[derive(TableEntity)]
+    struct Price {
+        #[partition_key]
+        shop: String,
+        #[row_key(scale = 2)]
+        amount: Decimal,
+        #[row_key(scale = 10, reverse, pad = 11)]
+        rate: Decimal,
+    }
+    let thousandth = Decimal::new(1005, 3);
+    for (amount, rate, problem) in [
+        (thousandth, Decimal::ONE, "key part `amount`: 1.005 has more than 2 decimal places"),
+        (Decimal::MAX, Decimal::ONE, "key part `amount`: 79228162514264337593543950335 does not fit 29 digits"),
+        (Decimal::ONE, Decimal::new(-101, 1), "key part `rate`: -10.1 does not fit 11 digits"),
+        // More digits than the numbers that keys can hold with any `pad`.
+        (Decimal::ONE, Decimal::MIN, "key part `rate`: -79228162514264337593543950335 does not fit 38 digits"),
+    ] {
+        let message = format!("Price, layout `key`, {problem}");
+        refused(store, Price { shop: "a".to_owned(), amount, rate }, Price::key("a", amount, rate), &message).await;
+    }
     Ok(())
 }
 

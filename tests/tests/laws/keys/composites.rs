@@ -3,11 +3,12 @@
 use std::{cmp::Ordering, fmt, sync::Arc};
 
 use proptest::{collection::vec, prelude::*, strategy::Union};
+use rust_decimal::Decimal;
 use table_runtime::{
     KeyPart, Ticks,
     key::{
-        Encode, Escape, First, Hash, Lowercase, Ordered, Pad, Plain, Ranged, Raw, Reverse, ReverseTime, Separated,
-        Time, Uppercase, kind,
+        Encode, Escape, First, Hash, Lowercase, Ordered, Pad, Plain, Ranged, Raw, Reverse, ReverseTime, Scale,
+        Separated, Time, Uppercase, kind,
     },
 };
 use uuid::Uuid;
@@ -15,8 +16,8 @@ use uuid::Uuid;
 use super::{
     expected::{LAST, by_key, check, escaped, folded, forbidden, read, separator, units, write},
     values::{
-        character, chrono_date, civil, i8, i16, i32, i64, i128, instant, raw, text, time_date, u8, u16, u32, u64, u128,
-        uuid,
+        character, chrono_date, civil, decimal, i8, i16, i32, i64, i128, instant, raw, text, time_date, u8, u16, u32,
+        u64, u128, uuid,
     },
 };
 
@@ -124,6 +125,9 @@ fn ordered_parts() -> Vec<BoxedStrategy<Pair>> {
         fixed::<i32, Reverse>(i32()),
         fixed::<i64, Reverse<Pad<20>>>(i64()),
         fixed::<i128, Reverse>(i128()),
+        fixed::<Decimal, Scale<2>>(decimal(2, 29)),
+        fixed::<Decimal, Scale<28, Reverse>>(decimal(28, 29)),
+        fixed::<Decimal, Scale<1, Reverse<Pad<5>>>>(decimal(1, 5)),
         fixed::<Uuid, Plain>(uuid()),
         fixed::<Ticks, Plain>(instant()),
         fixed::<Ticks, Time>(instant()),
@@ -141,6 +145,7 @@ fn other_parts() -> Vec<BoxedStrategy<Pair>> {
         part::<char, Lowercase>(twice(character())),
         part::<char, Uppercase>(twice(character())),
         part::<u32, Hash<1000>>(twice(u32())),
+        part::<Decimal, Hash<1000, Scale<2>>>(twice(decimal(2, 29))),
     ]
 }
 

@@ -3,11 +3,12 @@
 use std::{fmt, time::SystemTime};
 
 use proptest::{prelude::*, sample::Index};
+use rust_decimal::Decimal;
 use table_runtime::{
     Guid, KeyPart, Ticks,
     key::{
         Decode, Encode, First, Hash, KeyBuffer, KeyProblem, Lowercase, Pad, Plain, Prefixed, Raw, Reverse, ReverseTime,
-        Separated, Time, Uppercase, kind,
+        Scale, Separated, Time, Uppercase, kind,
     },
 };
 use time::OffsetDateTime;
@@ -16,8 +17,8 @@ use uuid::Uuid;
 use super::{
     expected::{LAST, check, delimiter, escape, escaped, folded, forbidden, read, try_write, write},
     values::{
-        character, chrono_date, civil, i8, i16, i32, i64, i128, instant, jiff_date, nanoseconds, of_chrono, of_jiff,
-        of_system, of_time, raw, text, time_date, u8, u16, u32, u64, u128, uuid,
+        character, chrono_date, civil, decimal, i8, i16, i32, i64, i128, instant, jiff_date, nanoseconds, of_chrono,
+        of_jiff, of_system, of_time, raw, text, time_date, u8, u16, u32, u64, u128, uuid,
     },
 };
 
@@ -74,6 +75,17 @@ fn integers_read_back() {
         )*};
     }
     each!(u8 u16 u32 u64 u128 i8 i16 i32 i64 i128);
+}
+
+#[test]
+fn decimals_read_back() {
+    reads_back::<Decimal, Scale<0>>(decimal(0, 29));
+    reads_back::<Decimal, Scale<2>>(decimal(2, 29));
+    reads_back::<Decimal, Scale<28>>(decimal(28, 29));
+    reads_back::<Decimal, Scale<3, Reverse>>(decimal(3, 29));
+    reads_back::<Decimal, Scale<2, Pad<4>>>(decimal(2, 4));
+    reads_back::<Decimal, Scale<9, Pad<38>>>(decimal(9, 38));
+    reads_back::<Decimal, Scale<1, Reverse<Pad<5>>>>(decimal(1, 5));
 }
 
 /// A time reads back rounded down to its tick.

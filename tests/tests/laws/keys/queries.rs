@@ -8,6 +8,7 @@ use std::{
 
 use futures_util::future::try_join_all;
 use proptest::{collection::vec, prelude::*, sample::select};
+use rust_decimal::Decimal;
 use table_runtime::{
     KeyPart, TableEntity, Tables,
     key::{Escape, Lowercase, Plain, Uppercase},
@@ -18,8 +19,8 @@ use uuid::Uuid;
 use super::{
     expected::{LAST, check, escaped, folded, units},
     values::{
-        character, chrono_date, civil, i16, i32, i128, jiff_date, nanoseconds, of_chrono, of_jiff, of_system, of_time,
-        time_date, u32, u128, uuid,
+        character, chrono_date, civil, decimal, i16, i32, i128, jiff_date, nanoseconds, of_chrono, of_jiff, of_system,
+        of_time, time_date, u32, u128, uuid,
     },
 };
 
@@ -220,6 +221,8 @@ ranges! {
     range_i32_pad: i32, [(pad = 12)], i32(), |value| *value, |value| *value, false;
     range_i32_reverse: i32, [(reverse)], i32(), |value| *value, |value| *value, true;
     range_i128: i128, [], i128(), |value| *value, |value| *value, false;
+    range_decimal: Decimal, [(scale = 2)], decimal(2, 29), |value| *value, |value| *value, false;
+    range_decimal_reverse: Decimal, [(scale = 3, reverse, pad = 8)], decimal(3, 8), |value| *value, |value| *value, true;
     range_bool: bool, [], any::<bool>(), |value| *value, |value| *value, false;
     range_char: char, [], character(), |value| *value, |value| units(&escaped(&value.to_string(), LAST)), false;
     range_uuid: Uuid, [], uuid(), |value| *value, |value| *value, false;
@@ -358,6 +361,9 @@ open_ranges! {
     open_i16_pad: i16, [(pad = 3)], -1000..1000_i16, prop_oneof![-1100..1100_i16, i16()], |value| *value, false;
     open_i16_reverse_pad: i16, [(reverse, pad = 3)], -1000..1000_i16, prop_oneof![-1100..1100_i16, i16()],
         |value| *value, true;
+    open_decimal_pad: Decimal, [(scale = 1, pad = 3)], decimal(1, 3), decimal(1, 29), |value| *value, false;
+    open_decimal_reverse: Decimal, [(scale = 20, reverse, pad = 22)], decimal(20, 22),
+        prop_oneof![decimal(20, 29), select(vec![Decimal::MIN, Decimal::MAX])], |value| *value, true;
     open_time: chrono::DateTime<chrono::Utc>, [(time)], near().prop_map(of_chrono), any_chrono(),
         |value| (value.timestamp(), value.timestamp_subsec_nanos() / 100), false;
     open_reverse_time: chrono::DateTime<chrono::Utc>, [(reverse_time)], near().prop_map(of_chrono), any_chrono(),

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use proptest::{collection::vec, prelude::*, sample::select};
+use rust_decimal::Decimal;
 use table_runtime::Ticks;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -133,6 +134,20 @@ pub(crate) fn jiff_date((year, month, day): (i16, u8, u8)) -> jiff::civil::Date 
 pub(crate) fn uuid() -> impl Strategy<Value = Uuid> {
     let edges = select(vec![0, 1, 0x10, 0x9, 0xA, u128::MAX, u128::MAX - 1, 1 << 64, 1 << 127, (1 << 96) - 1]);
     prop_oneof![edges, any::<u128>()].prop_map(Uuid::from_u128)
+}
+
+/// Returns decimals that a key part of so many places and digits holds. Some have zeros at their end, or fewer places.
+pub(crate) fn decimal(places: u32, digits: u32) -> impl Strategy<Value = Decimal> {
+    let end = 10_i128.pow(digits);
+    let greatest = (end - 1).min(Decimal::MAX.mantissa());
+    let edges = select(vec![-greatest, -10, -9, -1, 0, 1, 9, 10, greatest]);
+    let mantissa = prop_oneof![edges, -1000..1000_i128, -greatest..=greatest];
+    (mantissa, 0..=places).prop_map(move |(mantissa, fewer)| {
+        let mantissa = mantissa % (greatest + 1);
+        let is_held = (mantissa * 10_i128.pow(fewer.min(9))).abs() < end;
+        let fewer = if is_held { fewer.min(9) } else { 0 };
+        Decimal::from_i128_with_scale(mantissa, places - fewer)
+    })
 }
 
 macro_rules! integers {

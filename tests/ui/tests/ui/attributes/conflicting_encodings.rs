@@ -12,6 +12,12 @@ struct Post {
     id: u32,
     #[row_key(raw, first = 3)]
     title: String,
+    #[row_key(scale = 2, lowercase)]
+    price: rust_decimal::Decimal,
+    #[row_key(scale = 2, time)]
+    sold: rust_decimal::Decimal,
+    #[row_key(scale = 29)]
+    rate: rust_decimal::Decimal,
 }
 
 fn main() {}
