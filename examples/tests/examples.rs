@@ -48,6 +48,20 @@ fn assert_lines(output: &str, lines: &[&str]) {
 }
 
 #[test]
+fn customers() {
+    assert_lines(
+        &output(&mut example("customers")),
+        &[
+            "a photo of 100000 bytes",
+            "pays by card: Ada",
+            "in Bonn: Markt 2, Bonn-Beuel",
+            "Ada in Bonn-Beuel, card None",
+            "Grace in Berlin, card None",
+        ],
+    );
+}
+
+#[test]
 fn starts_with() {
     assert_lines(
         &output(&mut example("starts_with")),

@@ -11,7 +11,8 @@ use std::ops::RangeInclusive;
 use proc_macro2::Span;
 use quote::ToTokens as _;
 use syn::{
-    Attribute, Expr, ExprLit, ExprPath, Ident, Lit, LitStr, MacroDelimiter, Meta, MetaList, MetaNameValue, Path, Token,
+    Attribute, Expr, ExprLit, ExprPath, Ident, Lit, LitStr, MacroDelimiter, Member, Meta, MetaList, MetaNameValue,
+    Path, Token,
     ext::IdentExt as _,
     parse::{Parse, ParseStream, discouraged::Speculative as _},
     punctuated::Punctuated,
@@ -308,6 +309,16 @@ impl Keys {
         None
     }
 
+    /// Takes a path of fields, such as `address.city`.
+    pub(crate) fn field_path(&mut self, key: &'static str, errors: &mut Errors) -> Option<Vec<Ident>> {
+        let meta = self.take(key, errors)?;
+        let path = value_of(&meta).and_then(field_path);
+        if path.is_none() {
+            errors.on(&meta, format_args!("`{key}` takes a path of fields; write `{key} = address.city`"));
+        }
+        path
+    }
+
     /// Takes a path that is written without its key, or with another one, and reports what to write.
     pub(crate) fn path_elsewhere(&mut self, key: &'static str, synonyms: &[&str], errors: &mut Errors) -> Option<Path> {
         let path_in = |name: &str, meta: &Meta| match (meta, value_of(meta)) {
@@ -448,17 +459,27 @@ impl List {
         self.parse("field, …", errors)
     }
 
-    /// Parses `a, some::path`.
-    pub(crate) fn paths(&self, errors: &mut Errors) -> Vec<ExprPath> {
-        let closure = self.list.parse_args_with(Punctuated::<Expr, Token![,]>::parse_terminated).ok();
-        let closure = closure.into_iter().flatten().find(|item| matches!(item, Expr::Closure(_)));
-        if let Some(closure) = closure {
+    /// Parses `a, b.c, some::path`.
+    pub(crate) fn arguments(&self, errors: &mut Errors) -> Vec<Argument> {
+        let items = self.list.parse_args_with(Punctuated::<Expr, Token![,]>::parse_terminated).ok();
+        let items: Vec<_> = items.into_iter().flatten().collect();
+        if let Some(closure) = items.iter().find(|item| matches!(item, Expr::Closure(_))) {
             let message =
                 "takes the path of a function, not a closure; write `fn is_shown(…) -> bool` beside the struct";
             errors.on(closure, format_args!("`{0}` {message}, and `{0}(field, is_shown)` here", self.key));
             return Vec::new();
         }
-        self.parse("field, path", errors)
+        let argument = |item: &Expr| match item {
+            Expr::Field(_) => field_path(item).map(Argument::Field),
+            Expr::Path(path) => Some(Argument::Function(path.clone())),
+            _ => None,
+        };
+        let arguments: Vec<_> = items.iter().filter_map(argument).collect();
+        if arguments.is_empty() || arguments.len() < items.len() {
+            // Reports what is wrong.
+            return self.parse("field, path", errors).into_iter().map(Argument::Function).collect();
+        }
+        arguments
     }
 
     /// Parses `a = "…", b = "…"`. `noun` is what the names are, such as "field".
@@ -475,14 +496,18 @@ impl List {
         metas.into_iter().filter_map(text).collect()
     }
 
-    /// Parses `a, b(keys)`: fields and the keys of each. Errors name the keys as those of `attribute`.
-    pub(crate) fn fields(&self, attribute: &'static str, errors: &mut Errors) -> Vec<(Ident, Keys)> {
-        let metas = self.parse::<Meta>("field, …", errors);
-        let field = |meta: Meta| {
+    /// Parses `a, b(keys), c.d(keys)`: fields, or paths to their parts, and the keys of each. Errors name the keys as those of
+    /// `attribute`.
+    pub(crate) fn fields(&self, attribute: &'static str, errors: &mut Errors) -> Vec<(Vec<Ident>, Keys)> {
+        let items = self.parse::<FieldItem>("field, …", errors);
+        let field = |FieldItem { mut path, meta }: FieldItem| {
             let mut keys = Keys::new(attribute, Some(meta.span()));
             let ident = meta.path().get_ident().cloned();
             match (&meta, ident) {
-                (Meta::Path(_), Some(ident)) => return Some((ident, keys)),
+                (Meta::Path(_), Some(ident)) => {
+                    path.push(ident);
+                    return Some((path, keys));
+                }
                 (Meta::List(list), Some(ident)) => {
                     let place = Place {
                         open: format!("{}({}(", self.key, path_text(&list.path)),
@@ -497,14 +522,39 @@ impl List {
                         Ok(given) => keys.given.extend(given.into_iter().map(|meta| (path_text(meta.path()), meta))),
                         Err(error) => errors.push(error),
                     }
-                    return Some((ident, keys));
+                    path.push(ident);
+                    return Some((path, keys));
                 }
                 _ => errors.on(&meta, format_args!("`{0}` takes fields; write `{0}(field, …)`", self.key)),
             }
             None
         };
-        metas.into_iter().filter_map(field).collect()
+        items.into_iter().filter_map(field).collect()
     }
+}
+
+/// Field in a list, with its keys in parentheses: `city`, `address.city(lowercase)`.
+struct FieldItem {
+    /// The names before the last one.
+    path: Vec<Ident>,
+    meta: Meta,
+}
+
+impl Parse for FieldItem {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let mut path = Vec::new();
+        while input.peek2(Token![.]) {
+            path.push(input.call(Ident::parse_any)?);
+            input.parse::<Token![.]>()?;
+        }
+        Ok(Self { path, meta: input.parse()? })
+    }
+}
+
+/// Argument of `when`.
+pub(crate) enum Argument {
+    Field(Vec<Ident>),
+    Function(ExprPath),
 }
 
 /// Reports attributes that are on the wrong item. `here` describes that item.
@@ -572,6 +622,21 @@ fn value_of(meta: &Meta) -> Option<&Expr> {
         value = &group.expr;
     }
     Some(value)
+}
+
+/// Returns the fields of an expression such as `address.city`.
+fn field_path(expression: &Expr) -> Option<Vec<Ident>> {
+    match expression {
+        Expr::Path(path) => path.path.get_ident().map(|ident| vec![ident.clone()]),
+        Expr::Field(access) => {
+            let Member::Named(field) = &access.member else { return None };
+            let mut path = field_path(&access.base)?;
+            path.push(field.clone());
+            Some(path)
+        }
+        Expr::Group(group) => field_path(&group.expr),
+        _ => None,
+    }
 }
 
 /// Returns what follows the key: the value, or the content of the parentheses.

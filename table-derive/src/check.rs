@@ -2,8 +2,9 @@
 
 mod indexes;
 mod keys;
-mod names;
-mod properties;
+mod large;
+pub(crate) mod names;
+pub(crate) mod properties;
 mod slice;
 mod table;
 
@@ -14,6 +15,7 @@ pub(crate) fn check(entity: &Entity, errors: &mut Errors) {
     table::check(entity, errors);
     keys::check(entity, errors);
     properties::check(entity, errors);
+    large::check(entity, errors);
     indexes::check(entity, errors);
     slice::check(entity, errors);
 }

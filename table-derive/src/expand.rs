@@ -8,6 +8,7 @@ mod field;
 mod generics;
 mod implementation;
 mod indexes;
+mod nested;
 mod queries;
 mod types;
 
@@ -15,6 +16,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use self::context::Context;
+pub(crate) use self::nested::nested;
 use crate::{hygiene::no_lints, model::Entity};
 
 /// Returns everything that `#[derive(TableEntity)]` generates.
@@ -26,6 +28,8 @@ pub(crate) fn entity(entity: &Entity) -> TokenStream {
     let implementation = implementation::table_entity(&context);
     let markers = implementation::markers(&context);
     let check_from = implementation::check_from(&context);
+    let prefixes = implementation::check_prefixes(&context);
+    let paths = indexes::check_paths(&context);
     let (no_lints, alias) = (no_lints(), entity.runtime.alias());
     quote! {
         #columns
@@ -36,6 +40,8 @@ pub(crate) fn entity(entity: &Entity) -> TokenStream {
             #columns_impls
             #markers
             #check_from
+            #prefixes
+            #paths
             #implementation
         };
     }

@@ -88,6 +88,7 @@ pub(crate) fn property(input: &DeriveInput) -> TokenStream {
                 type Arg<'a> = Self;
                 type Presence = #t::Always;
                 type Order = #t::ByEquality;
+                type Shape = #t::Single;
                 const TYPE: #t::PropertyType = #t::PropertyType::String;
                 fn to_value<'a>(
                     &'a self,

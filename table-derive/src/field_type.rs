@@ -18,8 +18,13 @@ pub(crate) struct FieldType {
 
 impl FieldType {
     pub(crate) fn new(ty: &Type) -> Self {
-        let span = ty.span();
-        Self { ty: ty.clone(), span, tokens: located(ty.to_token_stream(), span) }
+        Self::at(ty.clone(), ty.span())
+    }
+
+    /// Returns a type at a place that is not its own.
+    pub(crate) fn at(ty: Type, span: Span) -> Self {
+        let tokens = located(ty.to_token_stream(), span);
+        Self { ty, span, tokens }
     }
 
     /// Returns the type as it is declared, for errors about it.

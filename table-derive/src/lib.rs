@@ -41,7 +41,13 @@ mod wrapper;
 use proc_macro2::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
 
-use crate::{errors::Errors, group::Group, model::Entity, projection::Projection, wrapper::Wrapper};
+use crate::{
+    errors::Errors,
+    group::Group,
+    model::{Entity, Nested},
+    projection::Projection,
+    wrapper::Wrapper,
+};
 
 /// Makes a struct a row of a table, and generates its queries.
 ///
@@ -76,7 +82,7 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// | `#[table(allow_scan)]` | allows `scan()` to compile |
 /// | `#[table(rename(key = "point"))]` | another name for `key`, `by_key`, `by_partitions` or `scan`, if the type has a function of that name already |
 /// | `#[table(crate = path)]` | the path of `table_runtime` |
-/// | `#[index(NAME, partition(f, g(ENCODING)), row(h), …)]` | an index with explicit keys |
+/// | `#[index(NAME, partition(f, g(ENCODING)), row(h), …)]` | an index with explicit keys; `address.city(ENCODING)` names a field of a nested struct |
 /// | `#[index(FIELD, …)]` | the same index as with `#[index(FIELD, …)]` on that field |
 ///
 /// A kind distinguishes rows, but not their keys. Two entities of different kinds with the same partition key and row key
@@ -93,7 +99,9 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// | `#[property(json)]` | stores any serde type as JSON text; when it is written, the text is parsed again, and refused if it does not read back as the same value |
 /// | `#[property(text)]` | stores a type with `Display` and `FromStr`, or an `Option` of one, as text |
 /// | `#[property(scale = N)]` | stores a `rust_decimal::Decimal`, or an `Option` of one, as an integer without its point, which is before `N` places; a number with more places is an error |
+/// | `#[property(large)]` | text, bytes or `json` of up to 480,000 UTF-16 units or 960,000 bytes: a value that does not fit into a property, of 64 KiB, continues in `{Name}_2`, `{Name}_3`, and so on, with the number of the parts in `{Name}_Parts`; no key, index or filter can have it |
 /// | `#[property(default)]` | reads `Default` if a row has no such property; a filter does not find such a row |
+/// | `#[property(prefix = "Home")]` | the text with which the names of a nested struct's properties begin, instead of the field's own name; `""` for none |
 /// | `#[property(skip)]` | does not store the field; it is read as `Default` |
 /// | `#[property]` on a key field | stores the field as a property too |
 ///
@@ -117,10 +125,10 @@ use crate::{errors::Errors, group::Group, model::Entity, projection::Projection,
 /// | `hash = N` | all types | one of `N` partitions, computed from the plain or folded text of the value; the last part of the partition key |
 ///
 /// Encodings combine where the combination has a meaning: `first = 1, uppercase` folds, then takes the first character,
-/// then escapes; `scale = 2, pad = 10` writes the hundredths with ten digits. Newtypes and unit enums derive `KeyPart` to be part of keys. Times are those of `std`, `time`, `chrono` and
-/// `jiff`, rounded down to a tick of 100 ns; the last three are features, as is `uuid`. Decimals are
-/// `rust_decimal::Decimal`, with the feature `decimal`; they are read from a key with `N` places. Declare a number that other programs
-/// wrote without padding as `String`.
+/// then escapes; `scale = 2, pad = 10` writes the hundredths with ten digits. Newtypes and unit enums derive `KeyPart` to be
+/// part of keys. Times are those of `std`, `time`, `chrono` and `jiff`, rounded down to a tick of 100 ns; the last three are
+/// features, as is `uuid`. Decimals are `rust_decimal::Decimal`, with the feature `decimal`; they are read from a key with
+/// `N` places. Declare a number that other programs wrote without padding as `String`.
 ///
 /// The partition key is derived from the row key if the last part of the partition key and the first part of the row key
 /// are the same field. The encoding of the partition must then be computable from the encoding in the row key. With
@@ -187,11 +195,23 @@ pub fn derive_key_part(input: proc_macro::TokenStream) -> proc_macro::TokenStrea
     key_part(&parse_macro_input!(input)).into()
 }
 
-/// Makes a newtype or an enum of unit variants a property.
+/// Makes a type a property, or several properties.
 ///
-/// A newtype is stored like its field, and an enum as the name of its variant. `#[table(rename_all = "…")]` on the enum
-/// and `#[property(rename = "…")]` on a variant set the names. `#[table(crate = path)]` sets the path of `table_runtime`.
-#[proc_macro_derive(Property, attributes(table, property))]
+/// | type | stored |
+/// |---|---|
+/// | a newtype, `struct Email(String)` | like its field |
+/// | an enum of unit variants | the name of the variant |
+/// | a struct with named fields | a property for each field: `city` of a field `address` is `Address_City` |
+/// | an enum of which a variant has data | the name of the variant in `Payment`, and its fields: `Payment_Card_Last4`, or `Payment_Invoice` for a variant with one value without a name |
+///
+/// `#[table(rename_all = "…")]` on an enum and `#[property(rename = "…")]` on a variant set the names of variants. On a struct
+/// they set the names of properties, and its fields take the same keys of `#[property(…)]` as those of an entity.
+/// `#[property(other)]` on a variant with one `String` takes the names of variants that the program does not know, and
+/// writes them back. `#[table(crate = path)]` sets the path of `table_runtime`.
+///
+/// The type `{Type}Columns` has the columns of the fields, for filters and patches of an entity with such a field:
+/// `c.address.city`, `c.payment.is_card()`.
+#[proc_macro_derive(Property, attributes(table, property, partition_key, row_key, index))]
 pub fn derive_property(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     property(&parse_macro_input!(input)).into()
 }
@@ -206,6 +226,9 @@ pub fn derive_property(input: proc_macro::TokenStream) -> proc_macro::TokenStrea
 /// type `String`, `Box<str>` or `Arc<str>` is a `&'a str` or a `Cow<'a, str>`, a `Vec<u8>` is a `&'a [u8]`, and an `Option`
 /// of them is an `Option`. A text that only the key holds is a `Cow<'a, str>`, because a key may hold escapes. Any other
 /// field has its own type.
+///
+/// A field with `#[projection(path = address.city)]` is a field of a nested struct or of a variant. It is an `Option` if a row
+/// may be without it.
 ///
 /// For an entity with parameters, write its type: `#[projection(of = Item<String>)]`. A projection with parameters must
 /// declare their bounds. `#[projection(crate = path)]` sets the path of `table_runtime`.
@@ -265,10 +288,12 @@ fn key_part(input: &DeriveInput) -> TokenStream {
 
 fn property(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
-    let code = match Wrapper::read(input, "Property", &mut errors) {
-        Some(wrapper) => property::expand(&wrapper),
-        None => fallback::property(input),
+    let code = if Nested::is(input) {
+        Nested::read(input, &mut errors).map(|nested| expand::nested(&nested))
+    } else {
+        Wrapper::read(input, "Property", &mut errors).map(|wrapper| property::expand(&wrapper))
     };
+    let code = code.unwrap_or_else(|| fallback::property(input));
     with_errors(errors, code)
 }
 

@@ -10,6 +10,7 @@
 //! | `slice` | `#[table(slice = …)]` |
 //! | `field` | a field and its `#[property(…)]` |
 //! | `functions` | the names of the generated functions |
+//! | `nested` | structs and enums that are stored as several properties |
 //! | `refused` | the types of fields that can be no property |
 //! | `key` | `#[partition_key(…)]` and `#[row_key(…)]` |
 
@@ -19,12 +20,14 @@ mod functions;
 mod index;
 mod key;
 mod layout;
+mod nested;
 mod refused;
 mod slice;
 
 pub(crate) use entity::{Entity, Mode, Source};
-pub(crate) use field::{Field, Property, Storage, Strategy};
+pub(crate) use field::{Field, FieldPath, Property, Storage, Strategy, hash};
 pub(crate) use index::{Content, FieldRef, Index, Scope, When};
 pub(crate) use key::{Key, Part};
 pub(crate) use layout::{Access, Layout};
+pub(crate) use nested::{Content as NestedContent, Nested, Variant, VariantData, column_ident};
 pub(crate) use slice::Slice;

@@ -3,7 +3,7 @@
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::{
-    Attribute, Data, DeriveInput, Field, Fields, GenericParam, Lifetime, Path, ext::IdentExt as _,
+    Attribute, Data, DeriveInput, Field, Fields, GenericParam, Ident, Lifetime, Path, ext::IdentExt as _,
     spanned::Spanned as _,
 };
 
@@ -19,7 +19,14 @@ pub(crate) struct Projection<'a> {
     input: &'a DeriveInput,
     runtime: Runtime,
     entity: Path,
-    fields: Vec<&'a Field>,
+    fields: Vec<Projected<'a>>,
+}
+
+/// Field of a projection.
+struct Projected<'a> {
+    field: &'a Field,
+    /// The path of `path = address.city`.
+    path: Option<Vec<Ident>>,
 }
 
 impl<'a> Projection<'a> {
@@ -54,15 +61,18 @@ impl<'a> Projection<'a> {
             errors.on(name, format_args!("`Projection` is for structs with named fields\n{help}"));
             return None;
         };
+        let mut read = Vec::new();
         for field in &fields.named {
             refuse(&field.attrs, errors);
             let mut keys = Keys::read(&field.attrs, "projection", errors);
             keys.has("of").then(|| keys.path("of", errors));
+            let path = keys.field_path("path", errors);
             keys.finish(errors);
+            read.push(Projected { field, path });
         }
         let has_lifetimes = input.generics.lifetimes().nth(1).is_some();
-        let (runtime, fields) = (Runtime::read(&input.attrs, "projection"), fields.named.iter().collect());
-        entity.filter(|_| !has_lifetimes).map(|entity| Self { input, runtime, entity, fields })
+        let runtime = Runtime::read(&input.attrs, "projection");
+        entity.filter(|_| !has_lifetimes).map(|entity| Self { input, runtime, entity, fields: read })
     }
 }
 
@@ -82,16 +92,17 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
     let (t, ident) = (runtime.here(), &input.ident);
     let (parameters, arguments, bounds) = input.generics.split_for_impl();
     let (row, found, give) = (local("row"), local("found"), local("give"));
-    let names = fields.iter().map(|field| column(projection, field)).map(|column| quote!(#column.name()));
+    let properties = fields.iter().map(|field| selected(projection, field));
     let lifetime = input.generics.lifetimes().next().map(|parameter| &parameter.lifetime);
-    let values = fields.iter().map(|field| {
-        let (ident, ty, column) = (&field.ident, &field.ty, column(projection, field));
+    let values = fields.iter().map(|projected| {
+        let Projected { field, .. } = projected;
+        let (ident, ty, column) = (&field.ident, &field.ty, column(projection, projected));
         let t = runtime.at(ty.span());
         if lifetime.is_some_and(|lifetime| names_lifetime(ty.to_token_stream(), lifetime)) {
             let name = ident.as_ref().map(|ident| ident.unraw().to_string());
-            quote_spanned!(ty.span()=> #ident: #t::borrow(#column, #name, #row)?)
+            quote_spanned!(ty.span()=> #ident: #t::borrow(#column.column(), #name, #row)?)
         } else {
-            quote_spanned!(ty.span()=> #ident: #t::project::<#ty, _, _, _, _>(#column, #row)?)
+            quote_spanned!(ty.span()=> #ident: #t::project::<#ty, _, _, _, _, _, _>(#column.column(), #row)?)
         }
     });
     // The struct with the lifetime of a row, and the type of what a query returns.
@@ -114,14 +125,17 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
             }
         }
     });
+    // A path may lead into another field.
+    let repeat = fields.iter().any(|projected| projected.path.is_some()).then(|| quote!(#row.repeat();));
     let no_lints = no_lints();
     quote! {
         #no_lints
         const _: () = {
             #[automatically_derived]
             impl #parameters #t::Projection<#entity> for #ident #arguments #bounds {
-                const PROPERTIES: &'static [&'static ::core::primitive::str] = &[#(#names),*];
+                const PROPERTIES: &'static [#t::PropertyInfo] = &[#(#properties),*];
                 fn read<'__row>(#row: &mut #t::RowReader<'__row>) -> #t::Result<#of_row> {
+                    #repeat
                     ::core::result::Result::Ok(#ident { #(#values),* })
                 }
             }
@@ -156,10 +170,25 @@ fn names_lifetime(ty: TokenStream, lifetime: &Lifetime) -> bool {
     })
 }
 
-/// Returns the entity's column of the same name. If there is none, the compiler lists the columns. If the column has
-/// another type, the compiler reports it at the field's type.
-fn column(projection: &Projection<'_>, field: &Field) -> TokenStream {
-    let (span, ident) = (field.ty.span(), &field.ident);
+/// Returns the entity's column of the same name, or at the path. If there is none, the compiler lists the columns. If the
+/// column has another type, the compiler reports it at the field's type.
+fn column(projection: &Projection<'_>, Projected { field, path }: &Projected<'_>) -> TokenStream {
+    let span = field.ty.span();
     let t = projection.runtime.at(span);
-    quote_spanned!(span=> <<Self as #t::View>::Entity as #t::TableEntity>::COLUMNS.#ident)
+    let path = path.clone().unwrap_or_else(|| field.ident.iter().cloned().collect());
+    quote_spanned!(span=> <<Self as #t::View>::Entity as #t::TableEntity>::COLUMNS #(.#path)*)
+}
+
+/// Returns the properties to ask for.
+fn selected(projection: &Projection<'_>, projected: &Projected<'_>) -> TokenStream {
+    let Some(path) = &projected.path else {
+        let column = column(projection, projected);
+        return quote!(#column.selected());
+    };
+    let (t, columns) = (projection.runtime.here(), local("columns"));
+    quote! {
+        #t::selected_at(
+            |#columns: <<Self as #t::View>::Entity as #t::TableEntity>::Columns| #columns #(.#path)*.column(),
+        )
+    }
 }

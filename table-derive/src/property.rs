@@ -36,7 +36,11 @@ fn newtype(ty: &FieldType, runtime: &Runtime) -> TokenStream {
         type Arg<'a> = <#ty as #t::Property>::Pass<'a, Self>;
         type Presence = <#ty as #t::Property>::Presence;
         type Order = <#ty as #t::Property>::Order;
+        type Shape = <#ty as #t::Property>::Shape;
         const TYPE: #t::PropertyType = <#ty as #t::Property>::TYPE;
+        const PARTS: &'static [#t::PropertyInfo] = <#ty as #t::Property>::PARTS;
+        const MOST: ::core::primitive::usize = <#ty as #t::Property>::MOST;
+        const IS_OPTIONAL: ::core::primitive::bool = <#ty as #t::Property>::IS_OPTIONAL;
         fn expected() -> ::std::borrow::Cow<'static, ::core::primitive::str> {
             <#ty as #t::Property>::expected()
         }
@@ -52,6 +56,30 @@ fn newtype(ty: &FieldType, runtime: &Runtime) -> TokenStream {
             value: ::core::option::Option<#t::ValueRef<'_>>,
         ) -> ::core::result::Result<Self, #t::PropertyProblem> {
             <#ty as #t::Property>::from_value(value).map(Self)
+        }
+        #[inline]
+        fn store_in(
+            &self,
+            name: &'static ::core::primitive::str,
+            parts: &'static [#t::PropertyInfo],
+            properties: &mut #t::PropertyWriter<'_>,
+        ) -> #t::Result<()> {
+            <#ty as #t::Property>::store_in(&self.0, name, parts, properties)
+        }
+        #[inline]
+        fn load_in(
+            name: &'static ::core::primitive::str,
+            parts: &'static [#t::PropertyInfo],
+            row: &mut #t::RowReader<'_>,
+        ) -> #t::Result<Self> {
+            <#ty as #t::Property>::load_in(name, parts, row).map(Self)
+        }
+        fn load_option(
+            name: &'static ::core::primitive::str,
+            parts: &'static [#t::PropertyInfo],
+            row: &mut #t::RowReader<'_>,
+        ) -> #t::Result<::core::option::Option<Self>> {
+            <#ty as #t::Property>::load_option(name, parts, row).map(|read| read.map(Self))
         }
         fn arg_value(
             arg: Self::Arg<'_>,
@@ -74,6 +102,7 @@ fn names_of(names: &[(Ident, String)], runtime: &Runtime) -> TokenStream {
         type Arg<'a> = Self;
         type Presence = #t::Always;
         type Order = #t::ByEquality;
+        type Shape = #t::Single;
         const TYPE: #t::PropertyType = #t::PropertyType::String;
         fn expected() -> ::std::borrow::Cow<'static, ::core::primitive::str> {
             ::std::borrow::Cow::Borrowed(#expected)

@@ -218,9 +218,13 @@ pub mod backend {
 pub mod types {
     pub use crate::{
         model::{
-            column::{Filterable, Free, HasEquality, HasOrder, InKey, Indexed, Settable},
+            column::{Certain, Filterable, Free, HasEquality, HasOrder, InKey, Indexed, Settable},
             entity::{AllowScan, FromOlder, OnePartition, OneVersion, Shared},
-            property::{Bytes, Defaulted, Json, Native, OptionText, Present, SkippedField, Store, Text},
+            property::{
+                Bytes, Defaulted, Json, Native, NoValue, OneProperty, OptionText, Partial, Present, Shape, Single,
+                SkippedField, Store, Text,
+                shape::{In, OptionOf, Root},
+            },
         },
         query::{
             Access, AnyAccess, Borrowed, Bounds, Complete, Done, Entities, HasPart, Keyed, Lookup, OneEntity, Opened,
@@ -258,7 +262,7 @@ pub mod __private {
         admin::{assert_layout::assert_layout, slices::Sliced},
         model::{
             codec::{OwnerReader, PropertyWriter, RowReader, point},
-            column::{Column, Free, InKey, Indexed, key_column, property_column},
+            column::{Column, Filter, Free, InKey, Indexed, IndexedPart, key_column, part_column, property_column},
             cost,
             entity::{
                 AllowScan, EntityInfo, OnePartition, OneVersion, ReadEntity, Stored, StoredRow, TableEntity,
@@ -273,14 +277,16 @@ pub mod __private {
                 Scope, Slice, SliceInfo, SliceUnit, WhenInfo, member_misfit,
             },
             property::{
-                Always, ByEquality, Defaulted, Json, Native, OptionText, Property, PropertyProblem, Scaled, Store,
-                Text, refused, skipped,
+                Always, ByEquality, Defaulted, Fields, Json, Large, Maybe, Native, NoValue, Opaque, OptionText,
+                Partial, Property, PropertyProblem, Scaled, Shape, Single, Store, Text, large, nested, refused,
+                shape::{At, Fresh, HasPresence, In, OptionOf, Place, Root, Step, Stored as StoredPresence, reached},
+                skipped,
             },
         },
         query::{
             Access, Borrowed, Bounds, Copied, Done, EntityGroup, Keyed, Lookup, Opened, OwnedView, Part,
             PartitionOrder, PartitionParts, Point, Primary, Projection, QueryBuilder, Rows, SharedParts, Spread,
-            Unique, Unopened, Variant, View, borrow, group_rows, project, variant,
+            Unique, Unopened, Variant, View, borrow, group_rows, project, selected_at, variant,
         },
         read::FoundRow,
         write::index::indexable::Indexable,

@@ -54,8 +54,8 @@ pub mod unstable {
         filter::Size,
         guid::RandomGuids,
         line::write_row,
-        properties::text,
-        property_type::{Reads, cannot_read, reads, replaces},
+        properties::{PropertyName, text},
+        property_type::{Reads, cannot_read, lost_variants, reads, reads_first_part, replaces},
         row::RowKeys,
         ticks::{civil_from_days, days_from_civil, unix},
     };

@@ -1,10 +1,12 @@
 //! A row's properties, in the form in which the embedded store stores them.
 
 mod encoded;
+mod name;
 
 use std::fmt;
 
 pub use encoded::text;
+pub use name::PropertyName;
 
 use crate::{PropertyType, Value, ValueRef};
 
@@ -48,6 +50,13 @@ impl Properties {
     /// Adds a property after the others. No property may have the name yet (see [`set`](Self::set)): a row with two
     /// properties of the same name is refused when it is written.
     pub fn push(&mut self, name: &str, value: ValueRef<'_>) {
+        encoded::push(&mut self.0, name.into(), value);
+    }
+
+    /// Does the same with a name in two pieces.
+    #[doc(hidden)]
+    #[inline]
+    pub fn push_named(&mut self, name: PropertyName<'_>, value: ValueRef<'_>) {
         encoded::push(&mut self.0, name, value);
     }
 
@@ -114,6 +123,12 @@ impl<'a> PropertiesRef<'a> {
         self.seek(name).ok().flatten()
     }
 
+    /// Returns the value of the property with a name in two pieces.
+    #[doc(hidden)]
+    pub fn get_named(mut self, name: PropertyName<'_>) -> Option<ValueRef<'a>> {
+        self.seek_and_count(name, &mut 0).ok().flatten()
+    }
+
     /// Returns a copy that owns its bytes.
     pub fn to_properties(self) -> Properties {
         Properties(self.0.to_owned())
@@ -153,14 +168,18 @@ impl<'a> PropertiesRef<'a> {
     #[allow(clippy::inline_always, reason = "a value is returned through memory, and copied from there")]
     #[doc(hidden)]
     pub fn seek(&mut self, name: &str) -> Result<Option<ValueRef<'a>>, DamagedProperties> {
-        self.seek_and_count(name, &mut 0)
+        self.seek_and_count(name.into(), &mut 0)
     }
 
     /// Does the same as [`seek`](Self::seek), and adds the number of encoded bytes of the property to `found`.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "as of `seek`")]
     #[doc(hidden)]
-    pub fn seek_and_count(&mut self, name: &str, found: &mut usize) -> Result<Option<ValueRef<'a>>, DamagedProperties> {
+    pub fn seek_and_count(
+        &mut self,
+        name: PropertyName<'_>,
+        found: &mut usize,
+    ) -> Result<Option<ValueRef<'a>>, DamagedProperties> {
         encoded::find(&mut self.0, name, found).ok_or(DamagedProperties)
     }
 
@@ -171,7 +190,7 @@ impl<'a> PropertiesRef<'a> {
         reason = "then the name and the type are constants, and the value stays in registers"
     )]
     #[doc(hidden)]
-    pub fn next_if(&mut self, name: &str, ty: PropertyType) -> Option<ValueRef<'a>> {
+    pub fn next_if(&mut self, name: PropertyName<'_>, ty: PropertyType) -> Option<ValueRef<'a>> {
         encoded::next_if(&mut self.0, name, ty)
     }
 

@@ -1,7 +1,7 @@
 //! Types of properties, as a layout records them, and the rule that decides which stored values a field of another type
 //! reads.
 
-use std::{fmt, ops::RangeInclusive, str::FromStr};
+use std::{collections::BTreeSet, fmt, ops::RangeInclusive, str::FromStr};
 
 /// Type of a property: one of the service's types, with the values that the field can hold if it is a number, and with what
 /// a text consists of. `Display` and `Serialize` give the text that a layout records, such as `Edm.Int32 in 0..=255` or
@@ -52,6 +52,8 @@ pub enum PropertyType {
     Address,
     /// `Edm.String` of JSON.
     Json,
+    /// `Edm.String` of the name of a variant, one of these.
+    Variants(&'static [&'static str]),
     /// `Edm.Int64` of a duration in ticks of 100 ns.
     Ticks,
     /// `Edm.Int64` of a decimal number without its point, which is before so many places: 150 is `1.50` with two of them.
@@ -61,6 +63,12 @@ pub enum PropertyType {
     },
     /// `Edm.Binary`.
     Binary,
+    /// `Edm.String` that continues in other properties if it is longer than one of them.
+    LargeString,
+    /// `Edm.String` of JSON that continues in other properties in the same way.
+    LargeJson,
+    /// `Edm.Binary` that continues in other properties in the same way.
+    LargeBinary,
     /// `Edm.Guid`.
     Guid,
     /// `Edm.DateTime`.
@@ -87,8 +95,11 @@ impl PropertyType {
             | Self::Int128
             | Self::Decimal
             | Self::Address
-            | Self::Json => "Edm.String",
-            Self::Binary => "Edm.Binary",
+            | Self::Json
+            | Self::LargeString
+            | Self::LargeJson
+            | Self::Variants(_) => "Edm.String",
+            Self::Binary | Self::LargeBinary => "Edm.Binary",
             Self::Guid => "Edm.Guid",
             Self::DateTime => "Edm.DateTime",
         }
@@ -116,6 +127,8 @@ impl PropertyType {
             Self::Address => Some(" of an IP address"),
             Self::Json => Some(" of JSON"),
             Self::Ticks => Some(" of ticks"),
+            Self::LargeString | Self::LargeBinary => Some(" in parts"),
+            Self::LargeJson => Some(" of JSON in parts"),
             _ => None,
         }
     }
@@ -183,6 +196,7 @@ impl fmt::Display for PropertyType {
             Self::Int32 { min, max } => write!(f, "{IN}{min}{TO}{max}"),
             Self::Int64 { min, max } => write!(f, "{IN}{min}{TO}{max}"),
             Self::Scaled { places } => write!(f, "{OF}{places}{PLACES}"),
+            Self::Variants(names) => write!(f, "{VARIANTS}{}", names.join(BETWEEN)),
             _ => Ok(()),
         }
     }
@@ -193,6 +207,8 @@ const IN: &str = " in ";
 const TO: &str = "..=";
 const OF: &str = " of ";
 const PLACES: &str = " decimal places";
+const VARIANTS: &str = " of a variant: ";
+const BETWEEN: &str = ", ";
 
 /// Writes the text of `Display`.
 impl serde::Serialize for PropertyType {
@@ -224,10 +240,20 @@ impl PropertyType {
             (whole, "") => Some(whole),
             (Self::Double, SINGLE) => Some(Self::Single),
             (Self::String, rest) => {
-                let texts =
-                    [Self::Date, Self::UInt64, Self::UInt128, Self::Int128, Self::Decimal, Self::Address, Self::Json];
+                let texts = [
+                    Self::Date,
+                    Self::UInt64,
+                    Self::UInt128,
+                    Self::Int128,
+                    Self::Decimal,
+                    Self::Address,
+                    Self::Json,
+                    Self::LargeString,
+                    Self::LargeJson,
+                ];
                 texts.into_iter().find(|text| text.content() == Some(rest))
             }
+            (Self::Binary, rest) => (Self::LargeBinary.content() == Some(rest)).then_some(Self::LargeBinary),
             (Self::Int32 { .. }, rest) => range(rest).map(|(min, max)| Self::Int32 { min, max }),
             (Self::Int64 { .. }, rest) if Self::Ticks.content() == Some(rest) => Some(Self::Ticks),
             (Self::Int64 { .. }, rest) if rest.ends_with(PLACES) => {
@@ -252,16 +278,56 @@ pub enum Reads {
 }
 
 /// Returns true if a field of the recorded type `was` cannot read what a program with the type `now` writes. JSON counts as
-/// unable to read any text, although a text may happen to be JSON. Both are texts of [`PropertyType`]'s `Display`.
+/// unable to read any text, although a text may happen to be JSON. Parts count as the whole value, because a field of stored
+/// data can become one in parts. Both are texts of [`PropertyType`]'s `Display`.
 pub fn cannot_read(was: &str, now: &str) -> bool {
+    let [was, now] = [was, now].map(|text| of_parts(text).unwrap_or(text));
     let is_json = PropertyType::parse(was) == Some(PropertyType::Json);
     reads(was, now) == Reads::Nothing || is_json && now == PropertyType::String.edm()
 }
 
+/// Returns the text of the type that a value has as a whole, if the text is that of a type in parts.
+fn of_parts(text: &str) -> Option<&'static str> {
+    match text {
+        "Edm.String in parts" => Some("Edm.String"),
+        "Edm.String of JSON in parts" => Some("Edm.String of JSON"),
+        "Edm.Binary in parts" => Some("Edm.Binary"),
+        _ => None,
+    }
+}
+
+/// Returns true if a field of the type `now` would take the first part of a value of the type `was` for the whole. Both are
+/// texts of [`PropertyType`]'s `Display`.
+pub fn reads_first_part(now: &str, was: &str) -> bool {
+    of_parts(was).is_some_and(|was| reads(now, was) != Reads::Nothing) && of_parts(now).is_none()
+}
+
+/// Returns the names in the text of [`PropertyType::Variants`]; `None` if it is the text of another type.
+fn variants(text: &str) -> Option<BTreeSet<&str>> {
+    let names = text.strip_prefix(PropertyType::String.edm())?.strip_prefix(VARIANTS)?;
+    Some(names.split(BETWEEN).collect())
+}
+
+/// Returns the recorded variants that the type `now` does not have. Both are texts of [`PropertyType`]'s `Display`.
+pub fn lost_variants<'a>(now: &'a str, was: &'a str) -> Vec<&'a str> {
+    match (variants(now), variants(was)) {
+        (Some(now), Some(was)) => was.difference(&now).copied().collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// Returns true if a record of the type `now` takes the place of one of the type `was`: `was` is any text, and `now` says of
-/// what the text consists. A program that would not read such texts is then refused. Both are texts of [`PropertyType`]'s
-/// `Display`.
+/// what the text consists, or `now` has more variants. A program that would not read such texts is then refused. Both are
+/// texts of [`PropertyType`]'s `Display`.
+///
+/// A type in parts takes the place of every type that it reads, so that programs that do not know the parts are refused.
 pub fn replaces(now: &str, was: &str) -> bool {
+    if let Some(now) = of_parts(now) {
+        return of_parts(was).is_none_or(|was| replaces(now, was));
+    }
+    if let Some(more) = variants(now) {
+        return was == PropertyType::String.edm() || variants(was).is_some_and(|was| was.is_subset(&more));
+    }
     let consists = |now: PropertyType| now.edm() == was && now.content().is_some();
     was == PropertyType::String.edm() && PropertyType::parse(now).is_some_and(consists)
 }
@@ -271,11 +337,25 @@ pub fn replaces(now: &str, was: &str) -> bool {
 /// recorded it: an unreadable row is then an error when it is read.
 ///
 /// A number is read from a property of another numeric type if the field holds it exactly, and an integer that is stored as
-/// text also from integers. A text is read from every `Edm.String`. Every other type is read only from itself, and from the
-/// texts that it accepts.
+/// text also from integers. A text is read from every `Edm.String`. A value in parts is read from what it is as a whole, and
+/// not the other way around. Every other type is read only from itself, and from the texts that it accepts.
 pub fn reads(now: &str, was: &str) -> Reads {
     if now == was {
         return Reads::All;
+    }
+    match (of_parts(now), of_parts(was)) {
+        (Some(now), was_whole) => return reads(now, was_whole.unwrap_or(was)),
+        (None, Some(_)) => return Reads::Nothing,
+        (None, None) => {}
+    }
+    match (variants(now), variants(was)) {
+        (Some(now), Some(was)) if was.is_subset(&now) => return Reads::All,
+        (Some(now), Some(was)) if was.is_disjoint(&now) => return Reads::Nothing,
+        (Some(_), Some(_)) => return Reads::Some,
+        (Some(_), None) if was == PropertyType::String.edm() => return Reads::Some,
+        (Some(_), None) => return Reads::Nothing,
+        (None, Some(_)) => return reads(now, PropertyType::String.edm()),
+        (None, None) => {}
     }
     let (Some(now), Some(was)) = (PropertyType::parse(now), PropertyType::parse(was)) else { return Reads::All };
     if let Some(reads) = now.reads_text(was) {
@@ -324,8 +404,8 @@ mod tests {
     #[test]
     fn types_are_parsed_from_their_texts() {
         use PropertyType::{
-            Address, Binary, Boolean, Date, DateTime, Decimal, Double, Guid, Int32, Int64, Int128, Json, Scaled,
-            Single, String, Ticks, UInt64, UInt128,
+            Address, Binary, Boolean, Date, DateTime, Decimal, Double, Guid, Int32, Int64, Int128, Json, LargeBinary,
+            LargeJson, LargeString, Scaled, Single, String, Ticks, UInt64, UInt128,
         };
         let integers = [
             Int32 { min: -128, max: 127 },
@@ -342,6 +422,9 @@ mod tests {
             Decimal,
             Address,
             Json,
+            LargeString,
+            LargeJson,
+            LargeBinary,
             Ticks,
             Scaled { places: 0 },
             Scaled { places: 28 },
@@ -349,6 +432,23 @@ mod tests {
         for property in [Boolean, Double, Single, Binary, Guid, DateTime].into_iter().chain(texts).chain(integers) {
             assert_eq!(PropertyType::parse(&property.to_string()), Some(property));
         }
+    }
+
+    #[test]
+    fn values_in_parts_are_read_and_replaced_in_one_direction() {
+        let types = ["Edm.String", "Edm.String of JSON", "Edm.Binary"];
+        for whole in types {
+            let large = format!("{whole} in parts");
+            assert_eq!(of_parts(&large), Some(whole));
+            assert_eq!((reads(&large, whole), reads(whole, &large)), (Reads::All, Reads::Nothing));
+            assert!(!cannot_read(whole, &large) && replaces(&large, whole) && !replaces(whole, &large));
+            assert!(reads_first_part(whole, &large) && !reads_first_part(&large, whole));
+        }
+        let [text, json, bytes] = types.map(|whole| format!("{whole} in parts"));
+        assert_eq!((reads(&json, &text), reads(&text, &json)), (Reads::All, Reads::All));
+        assert_eq!((reads(&bytes, &text), reads("Edm.String of a date", &text)), (Reads::Nothing, Reads::Nothing));
+        assert!(cannot_read(&json, &text) && cannot_read("Edm.String of JSON", &text) && !cannot_read(&text, &json));
+        assert!(replaces(&json, &text) && !replaces(&text, &json));
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use table_runtime::{ETag, Point, Result, Stored, TableEntity, Tables, backend::BoxFuture, row::RowId, types::Primary};
+use table_runtime::{
+    ETag, Point, Property, Result, Stored, TableEntity, Tables, backend::BoxFuture, row::RowId, types::Primary,
+};
 
 /// Partition and id of an entity.
 pub type Key = (u8, u8);
@@ -205,6 +207,21 @@ macro_rules! transacts {
     };
 }
 
+/// A struct in a field.
+#[derive(Property, Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs, reason = "as of `Fields`")]
+pub struct Home {
+    pub city: u8,
+}
+
+/// An enum with data in a field.
+#[derive(Property, Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs, reason = "as of `Fields`")]
+pub enum Contact {
+    Mail(u8),
+    Nothing,
+}
+
 macro_rules! subjects {
     ($($doc:literal $module:ident $table:literal [$($write_id:ident)?] $transacts:ident covered by $covered:ident {
         $([$name:ident $($option:tt)*] $unique:literal $here:literal $value:expr, $how:ident $query:expr;)+
@@ -215,7 +232,7 @@ macro_rules! subjects {
                 ETag, Point, Projection, Result, TableEntity, Tables, backend::BoxFuture, types::Primary,
             };
 
-            use super::{Fields, Index, Key, Part, RATES, Subject, is_adult};
+            use super::{Contact, Fields, Home, Index, Key, Part, RATES, Subject, is_adult};
 
             #[doc = $doc]
             #[derive(TableEntity, Clone, Debug)]
@@ -227,12 +244,12 @@ macro_rules! subjects {
                 pub group: u8,
                 #[row_key]
                 pub id: u8,
-                pub mail: Option<u8>,
+                pub contact: Contact,
                 pub badge: u8,
                 pub seat: u8,
                 pub tag: u8,
                 pub age: u8,
-                pub city: u8,
+                pub home: Home,
                 pub note: u8,
                 pub rate: f64,
                 pub stamp: u32,
@@ -248,12 +265,12 @@ macro_rules! subjects {
                 group: u8,
                 #[row_key]
                 id: u8,
-                mail: Option<u8>,
+                contact: Contact,
                 badge: u8,
                 seat: u8,
                 tag: u8,
                 age: u8,
-                city: u8,
+                home: Home,
                 note: u8,
                 rate: f64,
                 stamp: u32,
@@ -277,12 +294,15 @@ macro_rules! subjects {
 
                 fn new(fields: &Fields) -> Self {
                     let Fields { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes, .. } = *fields;
-                    let rate = RATES[usize::from(rate)];
-                    Self { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes }
+                    let (rate, home) = (RATES[usize::from(rate)], Home { city });
+                    let contact = mail.map_or(Contact::Nothing, Contact::Mail);
+                    Self { group, id, contact, badge, seat, tag, age, home, note, rate, stamp, likes }
                 }
 
                 fn fields(&self) -> Fields {
-                    let Self { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes } = *self;
+                    let Self { group, id, contact, badge, seat, tag, age, home, note, rate, stamp, likes } = *self;
+                    let Home { city } = home;
+                    let mail = if let Contact::Mail(mail) = contact { Some(mail) } else { None };
                     let is_same = |other: &f64| rate.to_bits() == other.to_bits() || rate.is_nan() && other.is_nan();
                     let rate = RATES.iter().position(is_same).and_then(|rate| rate.try_into().ok()).unwrap_or(u8::MAX);
                     Fields { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes, extra: 0 }
@@ -307,8 +327,9 @@ macro_rules! subjects {
                 async fn with_extra(tables: &Tables, group: u8) -> Result<Vec<Fields>> {
                     let all = Other::by_key(group).all(tables).await?;
                     let fields = all.iter().map(|other| {
-                        let Other { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes, extra } = **other;
-                        let known = Self { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes };
+                        let Other { group, id, contact, badge, seat, tag, age, home, note, rate, stamp, likes, extra } =
+                            **other;
+                        let known = Self { group, id, contact, badge, seat, tag, age, home, note, rate, stamp, likes };
                         Fields { extra, ..known.fields() }
                     });
                     Ok(fields.collect())
@@ -358,7 +379,7 @@ macro_rules! subjects {
 subjects! {
     "An entity with an index of every kind but copies."
     mixed "Mixed" [] single covered by by_here {
-        [mail, unique] true false |row| row.mail, one |_, value| Entity::by_mail(value);
+        [mail, partition(contact.mail), unique] true false |row| row.mail, one |_, value| Entity::by_mail(value);
         [badge, same_table, unique, include(note, rate)] true false |row| Some(row.badge),
             one |_, value| Entity::by_badge(value);
         [seat, same_partition, unique] true true |row| Some(row.seat),
@@ -367,8 +388,8 @@ subjects! {
             all |group, value| Entity::by_tag(group).eq(value);
         [adult, partition(age), when(age, is_adult)] false false |row| (row.age > 0).then_some(row.age),
             all |_, value| Entity::by_adult(value);
-        [city, include(note, rate)] false false |row| Some(row.city), all |_, value| Entity::by_city(value);
-        [here, row(city), same_partition, include(note, rate)] false true |row| Some(row.city),
+        [city, partition(home.city), include(note, rate)] false false |row| Some(row.city), all |_, value| Entity::by_city(value);
+        [here, row(home.city), same_partition, include(note, rate)] false true |row| Some(row.city),
             all |group, value| Entity::by_here(group).eq(value);
     }
     "An entity whose indexes are in its partition, so that transactions can write it."
@@ -379,7 +400,7 @@ subjects! {
             one |group, value| Entity::by_badge(group).eq(value);
         [tag, same_partition, list] false true |row| Some(row.tag),
             all |group, value| Entity::by_tag(group).eq(value);
-        [city, same_partition] false true |row| Some(row.city),
+        [city, row(home.city), same_partition] false true |row| Some(row.city),
             all |group, value| Entity::by_city(group).eq(value);
         [adult, row(age), same_partition, when(age, is_adult)] false true |row| (row.age > 0).then_some(row.age),
             all |group, value| Entity::by_adult(group).eq(value);

@@ -5,7 +5,7 @@ use crate::encoding_option::EncodingOption;
 const KEYS: [&str; 3] = ["partition_key", "row_key", "index"];
 
 /// For some attributes: names, and what to write instead of them.
-const SYNONYMS: [(&[&str], &[&str], &str); 35] = [
+const SYNONYMS: [(&[&str], &[&str], &str); 36] = [
     (&KEYS, &["desc", "descending", "reversed", "inverted", "invert"], "write `reverse`, or `reverse_time` for a time"),
     (&KEYS, &["asc", "ascending"], "remove it: keys are in ascending order"),
     (&KEYS, &["newest", "newest_first", "latest", "latest_first"], "write `reverse_time`"),
@@ -77,6 +77,11 @@ const SYNONYMS: [(&[&str], &[&str], &str); 35] = [
     ),
     (&["property"], &["serde", "as_json", "jsonb", "flatten"], "write `json`"),
     (&["property"], &["string", "as_text", "as_string", "display", "to_string", "from_str"], "write `text`"),
+    (
+        &["property"],
+        &["big", "long", "blob", "clob", "max_length", "unbounded"],
+        "write `large` for text or bytes over 64 KiB",
+    ),
     (&["property"], &["nullable", "optional", "null"], "write the type of the field as `Option<…>`"),
     (
         &["property"],

@@ -6,7 +6,7 @@ use super::names::{
 use crate::{
     encoding::Encoding,
     errors::Errors,
-    model::{Entity, Field, FieldRef, Index, Layout, Mode, Part, Scope},
+    model::{Entity, Field, FieldRef, Index, Layout, Mode, Part, Scope, Strategy},
     text::Text,
 };
 
@@ -303,6 +303,15 @@ fn fields_are_stored(entity: &Entity, index: &Index, errors: &mut Errors) {
     let values = index.values().map(|part| FieldRef { field: part.field, span: part.span });
     let mut reported: Vec<usize> = Vec::new();
     for FieldRef { field, span } in values.chain(index.conditions().iter().copied()) {
+        let part = entity.fields[field].path();
+        let field = part.map_or(field, |part| part.field);
+        if let (Some(_), Some(property)) = (part, entity.fields[field].stored())
+            && !matches!(property.strategy, Strategy::Native)
+        {
+            let name = &entity.fields[field].name;
+            let message = "is stored as one property, in which a path leads nowhere; derive `Property` on its type";
+            errors.at(span, format_args!("`{name}` {message}, and remove `json`, `text` or `scale`"));
+        }
         if entity.fields[field].is_skipped() && !reported.contains(&field) {
             reported.push(field);
             let name = &entity.fields[field].name;

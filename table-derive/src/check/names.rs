@@ -25,7 +25,7 @@ pub(super) fn table_is_not_reserved(table: &Text, help: &str, errors: &mut Error
 }
 
 /// Returns true if a property can have the name: a letter or `_`, then letters, digits and `_`.
-pub(super) fn is_property_name(name: &str) -> bool {
+pub(crate) fn is_property_name(name: &str) -> bool {
     name.starts_with(|first: char| first == '_' || first.is_alphabetic())
         && name.chars().all(|other| other == '_' || other.is_alphanumeric())
 }

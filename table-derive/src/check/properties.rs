@@ -3,15 +3,15 @@
 use super::names::{is_long_property_name, is_property_name};
 use crate::{
     errors::Errors,
-    model::{Entity, Field, Index, Source, Storage},
+    model::{Entity, Field, Index, Property, Source, Storage},
     text::Text,
 };
 
 pub(super) fn check(entity: &Entity, errors: &mut Errors) {
     default_is_used(entity, errors);
-    names_are_legal(entity, errors);
+    names_are_legal(entity.properties(), errors);
     names_are_free(entity, errors);
-    names_differ(entity, errors);
+    names_differ(entity.properties(), errors);
     properties_fit(entity, errors);
 }
 
@@ -30,9 +30,13 @@ fn default_is_used(entity: &Entity, errors: &mut Errors) {
 }
 
 /// Checks the service's rules about the names of properties.
-fn names_are_legal(entity: &Entity, errors: &mut Errors) {
-    for (field, property) in entity.properties() {
+pub(crate) fn names_are_legal<'a>(properties: impl Iterator<Item = (&'a Field, &'a Property)>, errors: &mut Errors) {
+    for (field, property) in properties {
         let Text { value, span } = &property.name;
+        // The runtime checks the names of the parts of a field.
+        if property.prefix.is_some() && value.is_empty() {
+            continue;
+        }
         if !is_property_name(value) {
             let rule = "is not a valid property name: it begins with a letter or `_`, then has letters, digits and `_`";
             errors.at(*span, format_args!("`{value}` {rule}\n{}", rename_help(field)));
@@ -73,8 +77,8 @@ fn names_are_free(entity: &Entity, errors: &mut Errors) {
 }
 
 /// Checks that no two fields have the same property.
-fn names_differ(entity: &Entity, errors: &mut Errors) {
-    let properties: Vec<_> = entity.properties().collect();
+pub(crate) fn names_differ<'a>(properties: impl Iterator<Item = (&'a Field, &'a Property)>, errors: &mut Errors) {
+    let properties: Vec<_> = properties.filter(|(_, property)| !property.name.value.is_empty()).collect();
     for (at, (field, property)) in properties.iter().enumerate() {
         let Text { value, span } = &property.name;
         if let Some((before, _)) = properties[..at].iter().find(|(_, other)| other.name.value == *value) {
@@ -90,8 +94,7 @@ fn rename_help(field: &Field) -> String {
 
 /// Checks the service's limit of properties in a row.
 fn properties_fit(entity: &Entity, errors: &mut Errors) {
-    let own = [entity.kind.is_some(), entity.write_id, entity.version.is_some()].map(usize::from).iter().sum::<usize>();
-    let count = entity.properties().count() + own;
+    let count = entity.properties().count() + entity.own_properties();
     if count > 252 {
         let help = "help: put some fields into another struct, and store it with `#[property(json)]`";
         errors.on(&entity.ident, format_args!("a row has at most 252 properties, but this one has {count}\n{help}"));

@@ -1,13 +1,15 @@
 //! The struct of an entity's columns.
 
+mod parts;
+
 use proc_macro2::{Literal, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens as _, quote, quote_spanned};
 use syn::GenericParam;
 
 use super::{context::Context, docs, types::strategy_type};
 use crate::{
     hygiene::no_lints,
-    model::{Mode, Source, Strategy},
+    model::{Mode, Source},
 };
 
 /// Returns the struct. It is beside the entity, because its users name it.
@@ -23,35 +25,46 @@ pub(super) fn definition(context: &Context<'_>) -> TokenStream {
             None if entity.mode(at) == Mode::InKey => docs::key_column(entity, at),
             None => return None,
         };
-        let column = column(context, at);
+        // A field that only the key holds is no property.
+        let number = entity.property(at).map_or(0, |_| entity.number(at));
+        let (number, column) = (Literal::usize_unsuffixed(number), column(context, at));
         let gap = (!docs.is_empty()).then(|| quote!(#[doc = ""]));
-        Some(quote_spanned! {ty.span()=>
+        let parts = parts::of_field(context, at).map(|parts| parts.name(context).to_token_stream());
+        let column =
+            parts.unwrap_or_else(|| quote_spanned!(ty.span()=> #t::Column<#ident #arguments, #ty, #number, #column>));
+        Some(quote! {
             #[doc = #fact]
             #gap
             #(#docs)*
-            #visibility #name: #t::Column<#ident #arguments, #ty, #column>
+            #visibility #name: #column
         })
     });
     let (documentation, no_lints) = (docs::columns(entity), no_lints());
     let fields: Vec<_> = fields.collect();
     let marker = parameter_marker(context).map(|ty| quote!(#[doc(hidden)] __entity: #ty));
+    let parts = (0..entity.fields.len()).filter_map(|at| parts::of_field(context, at));
+    let parts = parts.map(|parts| parts.definition(context));
     quote! {
         #[doc = #documentation]
         #no_lints
         #visibility struct #columns #generics #clause { #(#fields,)* #marker }
+        #(#parts)*
     }
 }
 
 /// Returns the arguments of a column's type: its mode, and its strategy unless that is the default.
 fn column(context: &Context<'_>, at: usize) -> TokenStream {
     let t = context.entity.runtime.here();
+    let is_generic = !context.entity.generics.params.is_empty();
     let mode = match context.entity.mode(at) {
         Mode::InKey => return quote!(#t::InKey),
+        // The parts of a generic entity's field are not told apart.
+        Mode::Free if is_generic && !context.entity.indexed_parts(at).is_empty() => quote!(#t::Indexed),
         Mode::Indexed => quote!(#t::Indexed),
         Mode::Free | Mode::Skipped => quote!(#t::Free),
     };
     match context.entity.property(at) {
-        Some(property) if !matches!(property.strategy, Strategy::Native) || property.default.is_some() => {
+        Some(property) if !property.is_plain() => {
             let strategy = strategy_type(property, &context.entity.fields[at].ty, &context.entity.runtime);
             quote!(#mode, #strategy)
         }
@@ -73,7 +86,10 @@ fn parameter_marker(context: &Context<'_>) -> Option<TokenStream> {
 pub(super) fn implementations(context: &Context<'_>) -> TokenStream {
     let Context { entity, columns, .. } = context;
     let (parameters, arguments, clause) = entity.generics.split_for_impl();
+    let parts = (0..entity.fields.len()).filter_map(|at| parts::of_field(context, at));
+    let parts = parts.map(|parts| parts.implementations(context));
     quote! {
+        #(#parts)*
         #[automatically_derived]
         impl #parameters ::core::clone::Clone for #columns #arguments #clause {
             #[inline]
@@ -92,6 +108,10 @@ pub(super) fn value(context: &Context<'_>) -> TokenStream {
     let fields = entity.fields.iter().enumerate().filter_map(|(at, field)| {
         let ident = &field.ident;
         let column = match entity.property(at) {
+            Some(_) if parts::of_field(context, at).is_some() => {
+                let t = context.runtime.here();
+                quote!(*#t::Fresh::NEW)
+            }
             Some(property) => {
                 let (name, ty) = (&property.name.value, &field.ty);
                 let strategy = strategy_type(property, ty, context.runtime);

@@ -1,5 +1,7 @@
 //! The documentation of generated items: first what the item does, then the stored layout.
 
+use proc_macro2::Ident;
+
 use super::example;
 use crate::{
     encoding::Encoding,
@@ -22,6 +24,16 @@ pub(super) fn key_column(entity: &Entity, field: usize) -> String {
 /// Documents a column that is a property.
 pub(super) fn property_column(name: &str) -> String {
     format!("The property `{name}`.")
+}
+
+/// Documents a column of a struct in a field, or of a variant.
+pub(super) fn part_column(name: &str) -> String {
+    format!("The property whose name ends with `{name}`, after that of the entity's field.")
+}
+
+/// Documents the columns of a variant.
+pub(super) fn variant_column(of: &Ident, variant: &Ident) -> String {
+    format!("The value of [`{of}::{variant}`]: rows of other variants do not match.")
 }
 
 /// Documents `key`.

@@ -33,9 +33,11 @@ enum Kind {
 
 /// Returns the type of an argument for a part: `&str` for text, and other types as they are declared.
 pub(super) fn argument(entity: &Entity, part: &Part) -> String {
-    let ty = &entity.fields[part.field].ty;
-    let declared = inner(ty, part);
+    let field = &entity.fields[part.field];
+    let declared = inner(&field.ty, part);
     match kind(declared) {
+        // The derive does not know the types of parts.
+        _ if field.path().is_some() => format!("of `{}`", field.name),
         Some(Kind::Text) => "&str".to_owned(),
         _ => declared.to_token_stream().to_string().replace(' ', ""),
     }

@@ -64,11 +64,24 @@ pub(super) fn store(context: &Context<'_>, field: &Field, property: &Property) -
     )
 }
 
-/// Returns the description of a field's property.
-pub(super) fn property_info(context: &Context<'_>, field: &Field, property: &Property) -> TokenStream {
+/// Returns the constant that checks that a field with `prefix` is stored as several properties, and one with `large` as text
+/// or bytes.
+pub(super) fn check_prefix(runtime: &Runtime, field: &Field, property: &Property) -> Option<TokenStream> {
     let ty = &field.ty;
-    let strategy = strategy_type(property, ty, context.runtime);
-    let t = context.runtime.at(ty.span());
+    if let Some(span) = property.large {
+        let (strategy, t) = (strategy_type(property, ty, runtime), runtime.at(span));
+        return Some(quote_spanned!(span=> const _: () = #t::large::check(<#strategy as #t::Store<#ty>>::TYPE);));
+    }
+    let span = property.prefix?;
+    let (strategy, t) = (strategy_type(property, ty, runtime), runtime.at(span));
+    Some(quote_spanned!(span=> const _: () = #t::nested::check_prefix(<#strategy as #t::Store<#ty>>::PARTS);))
+}
+
+/// Returns the description of a field's property.
+pub(super) fn property_info(runtime: &Runtime, field: &Field, property: &Property) -> TokenStream {
+    let ty = &field.ty;
+    let strategy = strategy_type(property, ty, runtime);
+    let t = runtime.at(ty.span());
     let (field, name) = (&field.name, &property.name.value);
     let is_native = matches!(property.strategy, Strategy::Native);
     quote_spanned!(ty.span()=> #t::PropertyInfo {

@@ -8,7 +8,7 @@ use syn::spanned::Spanned as _;
 use super::{
     columns,
     context::Context,
-    field::{if_failed_return, load, or_return, property_info, read_part, skip_part, store},
+    field::{check_prefix, if_failed_return, load, or_return, property_info, read_part, skip_part, store},
     indexes,
     types::{self, option},
 };
@@ -63,13 +63,14 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let (t, ident) = (context.runtime.here(), &entity.ident);
     let (parameters, arguments, _) = entity.generics.split_for_impl();
     let layouts = entity.layouts().map(|layout| self::layout(context, layout));
-    let properties = entity.properties().map(|(field, property)| property_info(context, field, property));
+    let properties = entity.properties().map(|(field, property)| property_info(context.runtime, field, property));
     let (name, kind) = (entity.name(), option(entity.kind.as_ref()));
     let recorded = entity.kind.as_ref().unwrap_or(&name);
     let was = option(entity.was.as_ref().map(|was| &was.value));
     let separator = option(types::separator(entity));
     let write_id = entity.write_id;
     let version = Literal::usize_unsuffixed(entity.version.unwrap_or(1));
+    let own = Literal::usize_unsuffixed(entity.own_properties());
     let (skip_newer, deny_unknown) = (entity.skip_newer, entity.deny_unknown);
     let columns_value = columns::value(context);
     let (keys, write, read) = (keys(context), write(context), read(context));
@@ -83,7 +84,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
                 layout: #t::Layout {
                     entity: #recorded,
                     layouts: &[#(#layouts),*],
-                    properties: &[#(#properties),*],
+                    fields: #t::nested::checked_in_row(&[#(#properties),*], #own),
                     kind: #kind,
                     write_id: #write_id,
                     version: #version,
@@ -188,6 +189,13 @@ pub(super) fn check_from(context: &Context<'_>) -> Option<TokenStream> {
             #(#arms,)*
         };
     })
+}
+
+/// Returns the constants that check the fields with `prefix`. A generic struct is not checked.
+pub(super) fn check_prefixes(context: &Context<'_>) -> TokenStream {
+    let is_concrete = context.entity.generics.params.is_empty();
+    let fields = context.entity.properties().filter(|_| is_concrete);
+    fields.filter_map(|(field, property)| check_prefix(context.runtime, field, property)).collect()
 }
 
 fn layout(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
@@ -313,7 +321,8 @@ fn read(context: &Context<'_>) -> TokenStream {
     let row = local("row");
     let partition_key = read_key(context, "partition_key", &entity.partition, Source::Partition);
     let row_key = read_key(context, "row_key", &entity.row, Source::Row);
-    let fields = entity.fields.iter().enumerate().map(|(at, field)| {
+    let own = entity.fields.iter().enumerate().filter(|(_, field)| field.path().is_none());
+    let fields = own.map(|(at, field)| {
         let ident = &field.ident;
         match (entity.source(at), entity.property(at)) {
             (Source::Partition(_) | Source::Row(_), _) => {

@@ -3,7 +3,7 @@
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
-use syn::spanned::Spanned as _;
+use syn::{ext::IdentExt as _, spanned::Spanned as _};
 
 use super::{
     context::Context,
@@ -11,8 +11,8 @@ use super::{
     types::{option, strategy_type},
 };
 use crate::{
-    hygiene::{at, local, this},
-    model::{Content, Field, Index, Layout, Part, Property, Scope, When},
+    hygiene::{at, local, located, this},
+    model::{Content, Field, FieldPath, Index, Layout, Part, Property, Scope, When, hash},
 };
 
 /// Returns the `IndexInfo`.
@@ -35,8 +35,11 @@ pub(super) fn info(context: &Context<'_>, layout: Layout<'_>, index: &Index) -> 
         quote!(#t::PropertyInfo::of_index(#field, #name))
     });
     let included = included(context, index).map(|(field, property)| {
-        let (field, name) = (&field.name, &property.name.value);
-        quote!(#t::PropertyInfo::of_index(#field, #name))
+        let (ty, strategy) = (&field.ty, strategy_type(property, &field.ty, context.runtime));
+        let (t, field, name) = (context.runtime.at(ty.span()), &field.name, &property.name.value);
+        quote_spanned! {ty.span()=>
+            #t::PropertyInfo { parts: <#strategy as #t::Store<#ty>>::PARTS, ..#t::PropertyInfo::of_index(#field, #name) }
+        }
     });
     let values = values(context, layout).map(|Value { number, property, .. }| {
         let (number, name) = (Literal::usize_unsuffixed(number), &property.name.value);
@@ -49,7 +52,7 @@ pub(super) fn info(context: &Context<'_>, layout: Layout<'_>, index: &Index) -> 
             when: #when,
             holds: #t::Holds::#holds,
             pointer: &[#(#pointer),*],
-            included: &[#(#included),*],
+            included_fields: &[#(#included),*],
             values: &[#(#values),*],
         }
     }
@@ -84,16 +87,27 @@ pub(super) fn present(context: &Context<'_>, index: &Index) -> TokenStream {
     let absent = quote!(return #here::Ok(false));
     let when = index.when.as_ref().map(|when| {
         let path = &when.path;
-        let fields = when.fields.iter().map(|condition| {
-            // A misfit is reported at the path, because the function may be wrong, and never the field.
-            let span = path.span();
-            let (ident, this) = (at(&entity.fields[condition.field].ident, span), this(span));
-            quote_spanned!(span=> &#this.#ident)
-        });
+        let mut reached = TokenStream::new();
+        let fields: Vec<_> = when
+            .fields
+            .iter()
+            .map(|condition| {
+                // A misfit is reported at the path, because the function may be wrong, and never the field.
+                let span = path.span();
+                let field = &entity.fields[condition.field];
+                let (ident, this, t) = (at(&field.ident, span), this(span), context.runtime.at(span));
+                let Some(steps) = field.path() else { return quote_spanned!(span=> &#this.#ident) };
+                let (value, argument) = (reach(context, steps, span), local(&format!("when{}", condition.field)));
+                reached.extend(quote! {
+                    let #here::Some(#argument) = #t::reached(#value) else { #absent };
+                });
+                quote!(#argument)
+            })
+            .collect();
         let holds = Ident::new("holds", path.span().resolved_at(Span::mixed_site()));
         let t = context.runtime.at(path.span());
         let call = quote_spanned!(path.span()=> let #holds: #t::bool = #path(#(#fields),*););
-        quote!(#call if !#holds { #absent; })
+        quote!(#reached #call if !#holds { #absent; })
     });
     let mut fields: Vec<usize> = Vec::new();
     for part in index.values() {
@@ -102,13 +116,54 @@ pub(super) fn present(context: &Context<'_>, index: &Index) -> TokenStream {
         }
     }
     let values = fields.into_iter().map(|field| {
-        let (ident, ty) = (&entity.fields[field].ident, &entity.fields[field].ty);
+        let of = &entity.fields[field];
+        let (ident, ty) = (&of.ident, &of.ty);
         let (value, t) = (part_local(field), context.runtime.at(ty.span()));
         let this = this(ty.span());
-        let part = quote_spanned!(ty.span()=> <#ty as #t::Indexable>::part(&#this.#ident));
+        let part = if let Some(steps) = of.path() {
+            let reached = reach(context, steps, ty.span());
+            quote_spanned!(ty.span()=> #t::Option::and_then(#reached, <#ty as #t::Indexable>::part))
+        } else {
+            quote_spanned!(ty.span()=> <#ty as #t::Indexable>::part(&#this.#ident))
+        };
         quote!(let #here::Some(#value) = #part else { #absent };)
     });
     quote!(#when #(#values)*)
+}
+
+/// Returns the value to which a path leads, as an `Option` of a reference.
+fn reach(context: &Context<'_>, path: &FieldPath, span: Span) -> TokenStream {
+    let field = &context.entity.fields[path.field];
+    let (t, ident, this) = (context.runtime.at(span), at(&field.ident, span), this(span));
+    let mut from = located(field.ty.to_token_stream(), span);
+    let mut value = quote_spanned!(span=> #t::Some(&#this.#ident));
+    for step in &path.steps {
+        let hash = hash(&step.unraw().to_string());
+        value = quote_spanned!(span=> #t::Option::and_then(#value, <#from as #t::Step<#hash>>::get));
+        from = quote_spanned!(span=> <#from as #t::Step<#hash>>::To);
+    }
+    value
+}
+
+/// Returns the constants that check the paths of indexes: if there is no such part, the compiler lists those that there are.
+pub(super) fn check_paths(context: &Context<'_>) -> TokenStream {
+    let entity = context.entity;
+    let is_concrete = entity.generics.params.is_empty();
+    let paths = entity.fields.iter().filter_map(Field::path).filter(|_| is_concrete);
+    paths
+        .filter_map(|path| {
+            let property = entity.property(path.field)?;
+            let (ident, ty) = (&entity.ident, &entity.fields[path.field].ty);
+            let strategy = strategy_type(property, ty, context.runtime);
+            let (t, number) = (context.runtime.here(), Literal::usize_unsuffixed(entity.number(path.field)));
+            let (column, steps) = (local("column"), &path.steps);
+            Some(quote! {
+                const _: () = #t::large::check_path(#t::selected_at(
+                    |#column: #t::Column<#ident, #ty, #number, #t::Free, #strategy>| #column #(.#steps)*.column(),
+                ));
+            })
+        })
+        .collect()
 }
 
 /// Returns the variable for the value of a field in an index.

@@ -75,11 +75,9 @@ pub(super) fn strategy_type(property: &Property, ty: &FieldType, runtime: &Runti
         Strategy::Scaled(span, places) => quote_spanned!(span=> #name<#places>),
         _ => name.into_token_stream(),
     };
-    if property.default.is_some() {
-        quote_spanned!(span=> #t::Defaulted<#t::#name>)
-    } else {
-        quote_spanned!(span=> #t::#name)
-    }
+    let name = quote_spanned!(span=> #t::#name);
+    let name = if property.large.is_some() { quote_spanned!(span=> #t::Large<#name>) } else { name };
+    if property.default.is_some() { quote_spanned!(span=> #t::Defaulted<#name>) } else { name }
 }
 
 /// Returns an `Option` as an expression in the block with the alias.

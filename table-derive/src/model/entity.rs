@@ -5,7 +5,7 @@ use quote::ToTokens as _;
 use syn::{Data, DeriveInput, Fields, Generics, Ident, Path, Visibility, ext::IdentExt as _};
 
 use super::{
-    field::{Field, Property, Storage, Strategy},
+    field::{Field, FieldPath, Property, Storage},
     functions::Functions,
     index::{Base, Index},
     key::{Key, Part},
@@ -146,10 +146,12 @@ impl Entity {
         }
         // Slices and indexes refer to fields, so all fields are read before them.
         entity.slice = slice.and_then(|(unit, field)| Slice::read(&entity.fields, &unit, &field, errors));
+        let mut parts = Vec::new();
         for (keys, field) in indexes {
-            let index = Index::read(entity.base(), keys, field, errors);
+            let index = Index::read(entity.base(), keys, field, &mut parts, errors);
             entity.indexes.extend(index);
         }
+        entity.fields.extend(parts);
         entity.prefix_own_rows();
         entity.refuse_types(errors);
         owns_data.then_some(entity)
@@ -225,14 +227,8 @@ impl Entity {
     /// Reports fields whose types can be no property. They are not stored, so that the compiler does not report them again.
     fn refuse_types(&mut self, errors: &mut Errors) {
         for at in 0..self.fields.len() {
-            let is_free = self.mode(at) == Mode::Free;
-            let field = &mut self.fields[at];
-            if let Storage::Property(Property { strategy: Strategy::Native, default: None, .. }) = &field.storage
-                && let Some(advice) = refused::advice(&field.ty)
-                && is_free
-            {
-                errors.on(field.ty.declared(), advice);
-                field.storage = Storage::Refused;
+            if self.mode(at) == Mode::Free {
+                self.fields[at].refuse_type(errors);
             }
         }
     }
@@ -287,7 +283,7 @@ impl Entity {
     /// Returns the source of a field: the first key part with a lossless encoding, or else its property.
     pub(crate) fn source(&self, field: usize) -> Source {
         let is_source = |part: &Part| part.field == field && !part.encoding.is_lossy();
-        if self.fields[field].is_skipped() {
+        if self.fields[field].stored().is_none() {
             Source::Skipped
         } else if let Some(part) = self.partition.parts.iter().position(is_source) {
             Source::Partition(part)
@@ -311,12 +307,28 @@ impl Entity {
         }
     }
 
+    /// Returns the paths to the parts of a field on which indexes depend, if `patch` may set the others.
+    pub(crate) fn indexed_parts(&self, field: usize) -> Vec<&FieldPath> {
+        let paths = self.fields.iter().filter_map(Field::path);
+        paths.filter(|path| path.field == field && self.mode(field) == Mode::Free).collect()
+    }
+
     /// Returns the property of a field, if the field is stored as one.
     pub(crate) fn property(&self, field: usize) -> Option<&Property> {
         match (&self.fields[field].storage, self.mode(field)) {
             (Storage::Property(property), Mode::Free | Mode::Indexed) => Some(property),
             _ => None,
         }
+    }
+
+    /// Returns the number of a field among those that are stored as properties.
+    pub(crate) fn number(&self, field: usize) -> usize {
+        (0..field).filter(|before| self.property(*before).is_some()).count()
+    }
+
+    /// Returns the number of properties that are not those of fields.
+    pub(crate) fn own_properties(&self) -> usize {
+        [self.kind.is_some(), self.write_id, self.version.is_some()].into_iter().map(usize::from).sum()
     }
 
     /// Returns the fields that are stored as properties, in order.

@@ -1,9 +1,11 @@
 //! The fields of an entity.
 
-use proc_macro2::Span;
+use proc_macro2::{Literal, Span};
+use quote::{ToTokens as _, quote_spanned};
 use syn::{Attribute, Ident, Type, Visibility, ext::IdentExt as _};
 
-use crate::{attributes::Keys, case::Case, errors::Errors, field_type::FieldType, names, text::Text};
+use super::refused;
+use crate::{attributes::Keys, case::Case, errors::Errors, field_type::FieldType, names, runtime::Runtime, text::Text};
 
 /// Field of the struct.
 pub(crate) struct Field {
@@ -22,7 +24,17 @@ pub(crate) enum Storage {
     Skipped(Span),
     /// Nothing, after an error about its type.
     Refused,
+    /// Nothing of its own: it is a part of another field, which an index names by its path.
+    Part(FieldPath),
     Property(Property),
+}
+
+/// Path to a part of a field, such as `address.city`.
+pub(crate) struct FieldPath {
+    /// The position of the field among the fields.
+    pub(crate) field: usize,
+    /// The names after it.
+    pub(crate) steps: Vec<Ident>,
 }
 
 /// Property that stores a field.
@@ -33,6 +45,10 @@ pub(crate) struct Property {
     pub(crate) strategy: Strategy,
     /// The span of `default`.
     pub(crate) default: Option<Span>,
+    /// The span of `large`.
+    pub(crate) large: Option<Span>,
+    /// The span of `prefix`, which names a field that is stored as several properties.
+    pub(crate) prefix: Option<Span>,
 }
 
 /// Conversion between a field and its property. The spans are those of the keys of the attribute.
@@ -44,6 +60,13 @@ pub(crate) enum Strategy {
     OptionText(Span),
     /// With the number of decimal places.
     Scaled(Span, u32),
+}
+
+impl Property {
+    /// Returns true if the type of the field alone says how it is stored.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.strategy, Strategy::Native) && self.default.is_none() && self.large.is_none()
+    }
 }
 
 impl Field {
@@ -59,7 +82,8 @@ impl Field {
 
     /// Returns the position of the field that an attribute names.
     pub(super) fn find(fields: &[Self], ident: &Ident, errors: &mut Errors) -> Option<usize> {
-        let names: Vec<_> = fields.iter().map(|field| field.name.as_str()).collect();
+        let fields = fields.iter().filter(|field| field.path().is_none());
+        let names: Vec<_> = fields.map(|field| field.name.as_str()).collect();
         names::find(ident, "field", &names, errors)
     }
 
@@ -96,10 +120,64 @@ impl Field {
         }
     }
 
+    /// Returns the property of the field, if it is stored as one.
+    pub(crate) fn stored(&self) -> Option<&Property> {
+        match &self.storage {
+            Storage::Property(property) => Some(property),
+            Storage::Skipped(_) | Storage::Refused | Storage::Part(_) => None,
+        }
+    }
+
+    /// Returns the path of a part of another field.
+    pub(crate) fn path(&self) -> Option<&FieldPath> {
+        match &self.storage {
+            Storage::Part(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Returns the part of a field to which a path in an index leads.
+    pub(super) fn part(field: usize, of: &Self, path: &[Ident]) -> Self {
+        let steps = path[1..].to_vec();
+        let texts: Vec<_> = path.iter().map(|ident| ident.unraw().to_string()).collect();
+        let span = path.last().map_or_else(Span::call_site, Ident::span);
+        let t = Runtime::Alias.at(span);
+        let declared = of.ty.declared().to_token_stream();
+        let ty = steps.iter().fold(declared, |from, step| {
+            let hash = hash(&step.unraw().to_string());
+            quote_spanned!(span=> <#from as #t::Step<#hash>>::To)
+        });
+        Self {
+            // A function's argument may have the value.
+            ident: Ident::new(&texts.join("_"), span),
+            name: texts.join("."),
+            visibility: Visibility::Inherited,
+            docs: Vec::new(),
+            ty: FieldType::at(Type::Verbatim(ty), span),
+            storage: Storage::Part(FieldPath { field, steps }),
+        }
+    }
+
+    /// Reports a type that can be no property. The field is not stored, so that the compiler does not report it again.
+    pub(super) fn refuse_type(&mut self, errors: &mut Errors) {
+        if let Storage::Property(Property { strategy: Strategy::Native, default: None, .. }) = &self.storage
+            && let Some(advice) = refused::advice(&self.ty)
+        {
+            errors.on(self.ty.declared(), advice);
+            self.storage = Storage::Refused;
+        }
+    }
+
     /// Returns true if the field is not stored.
     pub(crate) fn is_skipped(&self) -> bool {
         matches!(self.storage, Storage::Skipped(_) | Storage::Refused)
     }
+}
+
+/// Returns the number of a step of a path: FNV-1a of the name of the field or the variant.
+pub(crate) fn hash(name: &str) -> Literal {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    Literal::u64_unsuffixed(name.bytes().fold(0xcbf2_9ce4_8422_2325, step))
 }
 
 /// What to write for a default that is not `Default`.
@@ -112,27 +190,49 @@ impl Storage {
         let has_attribute = keys.span().is_some();
         let skip = keys.flag("skip", errors);
         let rename = keys.text("rename", errors);
+        let prefix = keys.text("prefix", errors);
         let json = keys.flag("json", errors);
         let text = keys.flag("text", errors);
         let scale = keys.number("scale", 0..=28, errors);
         let default = keys.flag_with("default", DEFAULT_HELP, errors);
+        let mut large = keys.flag("large", errors);
         keys.finish(errors);
 
         if let (Some(_), Some(text)) = (json, text) {
             let message = "`json` and `text` exclude each other; keep `json` (any serde type) or `text` (`Display` and `FromStr`)";
             errors.at(text, message);
         }
+        if let Some(prefix) = &prefix {
+            let message = "`prefix` begins the names of several properties";
+            if rename.is_some() {
+                errors.at(prefix.span, format_args!("{message}, and `rename` does the same; remove one"));
+            } else if json.is_some() || text.is_some() || scale.is_some() || large.is_some() {
+                errors.at(prefix.span, format_args!("{message}, and this field has one; write `rename`"));
+            }
+        }
         if let (Some((scale, _)), true) = (scale, json.is_some() || text.is_some()) {
             errors.at(scale, "`scale` stores a decimal number as an integer; remove it, or `json` and `text`");
+        }
+        // Without `large`, the compiler does not report it again.
+        if let Some(span) = large.take_if(|_| text.is_some() || scale.is_some()) {
+            let message = match scale {
+                Some(_) => "`scale` stores a number, which always fits into a property; remove `large`",
+                None => {
+                    "`large` is for a `String`, a `Vec<u8>` or `json`; remove it, or write `json` instead of `text`"
+                }
+            };
+            errors.at(span, message);
         }
         if let Some(skip) = skip {
             let rename = rename.as_ref().map(|rename| rename.span);
             for (other, span) in [
                 ("rename", rename),
+                ("prefix", prefix.map(|prefix| prefix.span)),
                 ("json", json),
                 ("text", text),
                 ("scale", scale.map(|(span, _)| span)),
                 ("default", default),
+                ("large", large),
             ] {
                 if let Some(span) = span {
                     errors.at(span, format_args!("a field with `skip` is not stored; remove `{other}` or `skip`"));
@@ -148,7 +248,9 @@ impl Storage {
             (None, None, Some((span, places))) => Strategy::Scaled(span, u32::try_from(places).unwrap_or_default()),
             (None, None, None) => Strategy::Native,
         };
-        Self::Property(Property { has_attribute, name: rename.unwrap_or(default_name), strategy, default })
+        let prefix_span = prefix.as_ref().map(|prefix| prefix.span);
+        let name = rename.or(prefix).unwrap_or(default_name);
+        Self::Property(Property { has_attribute, name, strategy, default, large, prefix: prefix_span })
     }
 }
 

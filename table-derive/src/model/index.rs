@@ -8,7 +8,7 @@ use super::{
     key::{Key, Part},
 };
 use crate::{
-    attributes::{Keys, List},
+    attributes::{Argument, Keys, List},
     case::Case,
     encoding::Encoding,
     encoding_option::{EncodingOption, Form},
@@ -105,7 +105,14 @@ impl<'a> Base<'a> {
 impl Index {
     /// Reads the attribute. `on` is the field on which it is written, or `None` for the struct. Returns nothing if the
     /// name or the fields cannot be resolved.
-    pub(super) fn read(base: Base<'_>, mut keys: Keys, on: Option<usize>, errors: &mut Errors) -> Option<Self> {
+    /// The parts of fields that the index names by their paths are added to `parts`.
+    pub(super) fn read(
+        base: Base<'_>,
+        mut keys: Keys,
+        on: Option<usize>,
+        parts: &mut Vec<Field>,
+        errors: &mut Errors,
+    ) -> Option<Self> {
         let name = keys.name(errors)?;
         if report_missing_name(base, &name, on, errors) {
             return None;
@@ -118,7 +125,7 @@ impl Index {
                 report_keys_on_field(partition.as_ref().or(row.as_ref()), errors);
                 Some(Values::of_field(base, field, scope, &mut keys, errors))
             }
-            None if has_explicit_keys => Values::explicit(base, &name, scope, partition, row, errors),
+            None if has_explicit_keys => Values::explicit(base, &name, scope, (partition, row), parts, errors),
             None => {
                 let field = field_with_name_of_index(base, &name, errors);
                 field.map(|field| Values::of_field(base, field, scope, &mut keys, errors))
@@ -129,7 +136,7 @@ impl Index {
         let include = keys.list("include", errors).map(|list| include(base, &list, errors));
         let list = keys.flag("list", errors);
         let prefix = keys.text("prefix", errors);
-        let when = keys.list("when", errors).and_then(|list| when(base, &list, errors));
+        let when = keys.list("when", errors).and_then(|list| when(base, &list, parts, errors));
         let renames = keys.list("rename", errors);
         keys.refuse_fields(|name| base.fields.iter().any(|field| field.name == name), errors);
         keys.finish(errors);
@@ -220,8 +227,8 @@ impl Values {
         base: Base<'_>,
         name: &Text,
         scope: Scope,
-        partition: Option<List>,
-        row: Option<List>,
+        (partition, row): (Option<List>, Option<List>),
+        fields: &mut Vec<Field>,
         errors: &mut Errors,
     ) -> Option<Self> {
         match (scope, &partition) {
@@ -238,7 +245,7 @@ impl Values {
                 return None;
             }
         }
-        let mut parts = |list: Option<List>| list.map_or_else(Vec::new, |list| values(base, &list, errors));
+        let mut parts = |list: Option<List>| list.map_or_else(Vec::new, |list| values(base, &list, fields, errors));
         let (partition, row) = (parts(partition), parts(row));
         let needed = if scope == Scope::SamePartition { &row } else { &partition };
         (!needed.is_empty()).then_some(Self { partition, row })
@@ -246,9 +253,18 @@ impl Values {
 }
 
 /// Reads `f, g(lowercase)`.
-fn values(base: Base<'_>, list: &List, errors: &mut Errors) -> Vec<Part> {
+fn values(base: Base<'_>, list: &List, fields: &mut Vec<Field>, errors: &mut Errors) -> Vec<Part> {
     let mut parts = Vec::new();
-    for (ident, mut keys) in list.fields("index", errors) {
+    for (path, mut keys) in list.fields("index", errors) {
+        let [ident] = path.as_slice() else {
+            if let Some(field) = part_at(base, &path, fields, errors) {
+                let (encoding, span) = Encoding::read(&mut keys, errors);
+                keys.finish(errors);
+                let span = span.unwrap_or_else(|| fields[field - base.fields.len()].ty.span());
+                parts.push(Part { field, encoding, is_index_value: true, span });
+            }
+            continue;
+        };
         // `reverse(likes)` for `likes(reverse)`.
         let is_field = |name: &str| base.fields.iter().any(|field| field.name == name);
         if let Some(inside) = keys.only_name()
@@ -256,15 +272,27 @@ fn values(base: Base<'_>, list: &List, errors: &mut Errors) -> Vec<Part> {
             && is_field(inside)
             && !is_field(&ident.to_string())
         {
-            errors.on(&ident, format_args!("the encoding of a field follows it; write `{inside}({ident})`"));
+            errors.on(ident, format_args!("the encoding of a field follows it; write `{inside}({ident})`"));
             continue;
         }
-        if let Some(field) = Field::find(base.fields, &ident, errors) {
+        if let Some(field) = Field::find(base.fields, ident, errors) {
             parts.push(value(base, field, &mut keys, errors));
             keys.finish(errors);
         }
     }
     parts
+}
+
+/// Returns the position of a part of a field among the fields and the parts, to which it is added.
+fn part_at(base: Base<'_>, path: &[Ident], parts: &mut Vec<Field>, errors: &mut Errors) -> Option<usize> {
+    let field = Field::find(base.fields, path.first()?, errors)?;
+    let part = Field::part(field, &base.fields[field], path);
+    let known = parts.iter().position(|known| known.name == part.name);
+    let at = known.unwrap_or_else(|| {
+        parts.push(part);
+        parts.len() - 1
+    });
+    Some(base.fields.len() + at)
 }
 
 /// Returns a field as a part of the index, with the encoding that the keys set.
@@ -343,19 +371,32 @@ fn include(base: Base<'_>, list: &List, errors: &mut Errors) -> Include {
     Include { span, fields }
 }
 
-/// Reads `f, g, path`.
-fn when(base: Base<'_>, list: &List, errors: &mut Errors) -> Option<When> {
+/// Reads `f, g.h, path`.
+fn when(base: Base<'_>, list: &List, parts: &mut Vec<Field>, errors: &mut Errors) -> Option<When> {
     let span = list.span();
-    let mut paths = list.paths(errors);
-    let path = paths.pop()?;
+    let mut arguments = list.arguments(errors);
+    let path = match arguments.pop()? {
+        Argument::Function(path) => path,
+        Argument::Field(path) => {
+            let message = "`when` takes fields, then the path of a function; write `when(field, path)`";
+            errors.at(path.last().map_or(span, Ident::span), message);
+            return None;
+        }
+    };
     let mut fields = Vec::new();
-    for given in &paths {
-        match given.path.get_ident().filter(|_| given.qself.is_none()) {
-            Some(ident) => fields.extend(field_ref(base, ident, errors)),
-            None => errors.on(given, "`when` takes fields, then the path of a function; write `when(field, path)`"),
+    for given in &arguments {
+        match given {
+            Argument::Field(path) => {
+                let span = path.last().map_or(span, Ident::span);
+                fields.extend(part_at(base, path, parts, errors).map(|field| FieldRef { field, span }));
+            }
+            Argument::Function(given) => match given.path.get_ident().filter(|_| given.qself.is_none()) {
+                Some(ident) => fields.extend(field_ref(base, ident, errors)),
+                None => errors.on(given, "`when` takes fields, then the path of a function; write `when(field, path)`"),
+            },
         }
     }
-    if paths.is_empty() {
+    if arguments.is_empty() {
         let path = "the path of a function that takes a reference to it and returns `bool`";
         errors.at(span, format_args!("`when` needs a field, and then {path}; write `when(field, path)`"));
         return None;

@@ -15,7 +15,8 @@ fn beginnings(tokens: TokenStream, found: &mut BTreeSet<String>) {
                 let name = ident.to_string();
                 let is_crate = matches!(name.as_str(), "core" | "std" | "alloc" | "table_runtime");
                 // The constants of the trait are declarations.
-                let is_constant = name.len() > 1 && name.chars().all(|c| c == '_' || c.is_ascii_uppercase());
+                let is_constant =
+                    name.len() > 1 && name.chars().all(|c| c == '_' || c.is_ascii_uppercase() || c.is_ascii_digit());
                 if is_crate || (name.starts_with(char::is_uppercase) && !is_constant) {
                     found.insert(name);
                 }
@@ -63,12 +64,36 @@ fn code_of_an_entity_names_only_its_types_and_absolute_paths() {
 }
 
 #[test]
+fn code_of_a_nested_type_names_only_its_types_and_absolute_paths() {
+    let nested: syn::DeriveInput = parse_quote!(
+        struct Outer {
+            inner: Inner,
+        }
+    );
+    assert_eq!(
+        names(crate::property(&nested)),
+        "Arg Column Columns From Inner Optional Order Outer OuterColumns Pass Place Presence Self Shape T To Value"
+    );
+    let nested: syn::DeriveInput = parse_quote!(
+        enum Outer {
+            One(Inner),
+            Two { field: Inner },
+            Three,
+        }
+    );
+    assert_eq!(
+        names(crate::property(&nested)),
+        "Arg Column Columns From Inner Optional Order Outer OuterColumns OuterColumnsTwo Pass Place Presence Self Shape T To Value"
+    );
+}
+
+#[test]
 fn code_of_a_wrapper_names_only_its_types_and_absolute_paths() {
     let wrapper: syn::DeriveInput = parse_quote!(
         struct Wrapper(Inner);
     );
     assert_eq!(names(crate::key_part(&wrapper)), "Arg Inner Kind Self Wrapper");
-    assert_eq!(names(crate::property(&wrapper)), "Arg Inner Order Pass Presence Self T Wrapper");
+    assert_eq!(names(crate::property(&wrapper)), "Arg Inner Order Pass Presence Self Shape T Wrapper");
     let wrapper: syn::DeriveInput = parse_quote!(
         enum Wrapper {
             Variant,
@@ -76,7 +101,7 @@ fn code_of_a_wrapper_names_only_its_types_and_absolute_paths() {
         }
     );
     assert_eq!(names(crate::key_part(&wrapper)), "Arg Kind Self Wrapper");
-    assert_eq!(names(crate::property(&wrapper)), "Arg Order Pass Presence Self T Wrapper");
+    assert_eq!(names(crate::property(&wrapper)), "Arg Order Pass Presence Self Shape T Wrapper");
 }
 
 #[test]

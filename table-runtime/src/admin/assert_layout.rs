@@ -4,7 +4,7 @@ use std::{env, fmt::Write, fs, io, path::Path};
 
 use table_store::{
     PropertyType,
-    unstable::{Reads, cannot_read, reads},
+    unstable::{Reads, cannot_read, lost_variants, reads, reads_first_part},
 };
 
 use crate::model::layout::{EntityDescription, Fields, Layout, PropertyInfo, written};
@@ -153,14 +153,19 @@ fn changes_of_layouts(layout: &Layout, stored: &EntityDescription) -> Vec<String
 /// Returns the changes of the properties that the struct's fields have.
 fn changes_of_properties(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
     let mut changes = Vec::new();
-    for property in layout.properties {
+    for property in layout.properties() {
         let name = property.name;
         match stored.properties.iter().find(|was| was.name == name) {
-            Some(was) => changes.extend(change_of_type(property, was.edm.as_deref())),
+            Some(was) => changes.extend(change_of_type(&property, was.edm.as_deref())),
             None if property.absent.is_refused() => changes.push(format!(
                 "the property `{name}` is new, and required: rows that are stored have none, and `create` refuses it: make \
                  the field an `Option`, or give it `#[property(default)]`; if it was renamed, keep its property with \
                  `#[property(rename = \"…\")]`"
+            )),
+            None if property.is_required && !property.is_always => changes.push(format!(
+                "the property `{name}` is new, and required in its struct or variant: rows that are stored with the other \
+                 fields of it cannot be read, which `create` does not see: make the field an `Option`, or give it \
+                 `#[property(default)]`"
             )),
             None => changes.push(format!(
                 "the property `{name}` is new: rows that are stored have none, and are read without it: it is an \
@@ -169,7 +174,7 @@ fn changes_of_properties(layout: &Layout, stored: &EntityDescription) -> Vec<Str
         }
     }
     for name in stored.properties.iter().map(|was| &*was.name) {
-        if layout.properties.iter().all(|property| property.name != name) {
+        if layout.properties().all(|property| property.name != name) {
             changes.push(format!(
                 "the property `{name}` is gone: updates keep what is stored in it, and upserts do not; an older program \
                  that requires it cannot read rows that this one inserts: make it an `Option` there first"
@@ -188,7 +193,12 @@ fn change_of_type(property: &PropertyInfo, was: Option<&str>) -> Option<String> 
     if now == was || is_json {
         return None;
     }
+    let lost = lost_variants(&now, was).join("`, `");
     let effect = match reads(&now, was) {
+        _ if !lost.is_empty() => format!(
+            "rows that are stored with the variant `{lost}` are not read, and `create` refuses it: keep the variant, or write \
+             `#[property(other)]` on one that takes those that are not known"
+        ),
         Reads::All | Reads::Some if cannot_read(was, &now) => {
             "programs with the old type cannot read rows that this one writes, so `create` refuses it: keep the type, convert \
              the rows with `#[table(version = …, from = …)]`, or give the property another name with \
@@ -202,6 +212,11 @@ fn change_of_type(property: &PropertyInfo, was: Option<&str>) -> Option<String> 
                 "rows that are stored with a value that `{now}` does not hold are not read{rounded}: keep the type, or \
                  convert the rows with `#[table(version = …, from = …)]`"
             )
+        }
+        Reads::Nothing if reads_first_part(&now, was) => {
+            "this program would read the first part of a longer value as the whole, so `create` refuses it: keep \
+             `#[property(large)]`"
+                .to_owned()
         }
         Reads::Nothing => {
             "no row that is stored with it is read: keep the type, convert the rows with `#[table(version = \

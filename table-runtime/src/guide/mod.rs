@@ -20,6 +20,7 @@
 //! | [secondary indexes](indexes) | which scope and which content of an index to choose |
 //! | [hash partitions](hash_partitions) | more writes than one partition takes |
 //! | [slices] | a table for each month, which is deleted as a whole |
+//! | [nested structs and enums](shapes) | an address, a way to pay: structs and enums with data as fields |
 //!
 //! | task | |
 //! |---|---|
@@ -87,6 +88,11 @@ pub mod hash_partitions {}
 ///
 #[doc = include_str!("slices.md")]
 pub mod slices {}
+
+/// Nested structs and enums: an address or a way to pay as fields, with typed paths in filters, patches and indexes.
+///
+#[doc = include_str!("shapes.md")]
+pub mod shapes {}
 
 /// Queries: ranges, projections, filters, and their cost as a type.
 ///

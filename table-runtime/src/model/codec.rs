@@ -9,14 +9,14 @@ pub use owner::{OwnerOf, OwnerReader, index_value, point};
 use std::borrow::Cow;
 
 use table_store::{
-    DamagedProperties, Properties, PropertiesRef, PropertyType, Result, RowId, RowRef, ValueRef,
+    DamagedProperties, ETag, Properties, PropertiesRef, PropertyType, Result, RowId, RowRef, Ticks, ValueRef,
     error::{PropertyError, PropertyProblem},
-    unstable::RowKeys,
+    unstable::{PropertyName, RowKeys},
 };
 
 use crate::model::{
     key::{KeyReader, RowContext},
-    layout::{LayoutInfo, PartInfo},
+    layout::{LayoutInfo, PartInfo, Parts, PropertyInfo},
 };
 
 /// Writer to which the derived code passes an entity's properties.
@@ -31,14 +31,19 @@ impl<'a> PropertyWriter<'a> {
         Self { table, keys, properties }
     }
 
+    /// Calls `write` with a writer of properties that belong to no row yet.
+    pub(crate) fn without_row<T>(properties: &mut Properties, write: impl FnOnce(&mut PropertyWriter<'_>) -> T) -> T {
+        write(&mut PropertyWriter::new("", &RowKeys::default(), properties))
+    }
+
     /// Writes a field.
     #[inline]
     pub(crate) fn write(
         &mut self,
-        name: &'static str,
+        name: PropertyName<'_>,
         write: impl FnOnce(&mut Properties) -> Result<(), PropertyProblem>,
     ) -> Result<()> {
-        write(self.properties).map_err(|problem| unwritable(self.table, self.keys, name, problem))
+        write(self.properties).map_err(|problem| unwritable(self.table, self.keys, &name.to_string(), problem))
     }
 }
 
@@ -77,12 +82,43 @@ pub struct RowReader<'a> {
     /// Number of encoded bytes of the properties that were found. If these are all bytes of the row, the row has no
     /// other properties.
     found: usize,
+    /// True if a property may be read more than once.
+    repeats: bool,
 }
 
 impl<'a> RowReader<'a> {
     #[inline]
     pub(crate) fn new(table: &'a str, row: &'a RowRef<'a>) -> Self {
-        Self { context: RowContext { table, row }, rest: row.properties, found: 0 }
+        Self { context: RowContext { table, row }, rest: row.properties, found: 0, repeats: false }
+    }
+
+    /// Calls `read` with a reader of a row that has no property.
+    pub(crate) fn without_row<T>(read: impl FnOnce(&mut RowReader<'_>) -> T) -> T {
+        let etag = ETag::from(Ticks::UNIX_EPOCH);
+        let row = RowRef {
+            partition_key: "",
+            row_key: "",
+            etag: &etag,
+            timestamp: Ticks::UNIX_EPOCH,
+            properties: PropertiesRef::default(),
+        };
+        read(&mut RowReader::new("", &row))
+    }
+
+    /// Returns what is known of the row's place.
+    pub(crate) const fn place(&self) -> RowContext<'a> {
+        self.context
+    }
+
+    /// Checks whether the row has a value of the type with the parts `own`, whose names in the entity are those of `parts`: one
+    /// of the parts that the value always has.
+    pub(crate) fn has_value(&self, name: &str, parts: Parts, own: Parts) -> Result<bool> {
+        for (part, own) in parts.iter().zip(own) {
+            if own.is_always && self.context.has_part(name, part)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns the partition key in a layout, to be read part by part.
@@ -123,7 +159,7 @@ impl<'a> RowReader<'a> {
     )]
     pub(crate) fn property<T>(
         &mut self,
-        name: &'static str,
+        name: PropertyName<'static>,
         ty: PropertyType,
         read: impl FnOnce(Option<ValueRef<'a>>) -> Result<T, PropertyProblem>,
     ) -> Result<T> {
@@ -141,10 +177,21 @@ impl<'a> RowReader<'a> {
         }
     }
 
+    /// Returns the error for a property that does not fit its field.
+    #[cold]
+    pub(crate) fn misfit(&self, name: PropertyName<'_>, problem: PropertyProblem) -> table_store::Error {
+        misread(self.context, name, problem)
+    }
+
     /// Returns the value of a property that is not the next one, or has another type.
     #[inline(never)]
-    fn search(&mut self, name: &str) -> Result<Option<ValueRef<'a>>> {
+    fn search(&mut self, name: PropertyName<'_>) -> Result<Option<ValueRef<'a>>> {
         let found = match self.rest.seek_and_count(name, &mut self.found) {
+            // A property that is read again is not counted again.
+            Ok(None) if self.repeats => {
+                let mut all = self.context.row.properties;
+                all.seek_and_count(name, &mut 0)
+            }
             // Continues at the first property, up to where this search began, if a property before that was not read.
             Ok(None) if !self.is_read_up_to_rest() => {
                 self.context.row.properties.before(self.rest).seek_and_count(name, &mut self.found)
@@ -152,6 +199,11 @@ impl<'a> RowReader<'a> {
             found => found,
         };
         found.map_err(|damage| self.damaged(damage))
+    }
+
+    /// Lets fields be read that share properties, such as a struct and one of its fields.
+    pub fn repeat(&mut self) {
+        self.repeats = true;
     }
 
     #[cold]
@@ -166,7 +218,7 @@ impl<'a> RowReader<'a> {
 
     /// Marks a property as read.
     pub(crate) fn skip(&mut self, name: &str) -> Result<()> {
-        self.search(name).map(drop)
+        self.search(name.into()).map(drop)
     }
 
     /// Checks whether every property of the row was read.
@@ -198,9 +250,31 @@ impl<'a> RowReader<'a> {
     }
 }
 
+impl RowContext<'_> {
+    /// Checks whether the row has one of the parts of a field with this name.
+    pub(crate) fn has_any(self, name: &str, parts: Parts) -> Result<bool> {
+        for part in parts {
+            if self.has_part(name, part)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn has_part(self, name: &str, part: &PropertyInfo) -> Result<bool> {
+        let mut properties = self.row.properties;
+        let found = properties.seek_and_count(PropertyName { outer: name, inner: part.name }, &mut 0);
+        found.map(|found| found.is_some()).map_err(|damage| damaged(self.table, *self.row, damage))
+    }
+}
+
 #[cold]
-fn misread(RowContext { table, row }: RowContext<'_>, name: &str, problem: PropertyProblem) -> table_store::Error {
-    misfit(row.id(table), name, problem)
+fn misread(
+    RowContext { table, row }: RowContext<'_>,
+    name: PropertyName<'_>,
+    problem: PropertyProblem,
+) -> table_store::Error {
+    misfit(row.id(table), &name.to_string(), problem)
 }
 
 #[cold]

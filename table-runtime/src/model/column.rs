@@ -8,7 +8,11 @@ use crate::model::{
     codec::RowReader,
     entity::TableEntity,
     hints::{Absent, Assign, Compare, TableStorage, TextSearch, missing},
-    property::{ByEquality, ByOrder, Load, Native, ReadPart, Store},
+    layout::{Parts, PropertyInfo, joined},
+    property::{
+        ByEquality, ByOrder, Load, Native, OneProperty, Partial, ReadPart, Shape, Store,
+        shape::{At, Fresh, Place, Root, Step},
+    },
     sealed::{Sealed, sealed},
 };
 
@@ -16,19 +20,87 @@ use crate::model::{
 ///
 /// The derive creates one for each stored field and for each key field. The column of a key field exists so that
 /// compiler errors explain how keys are queried.
-pub struct Column<E, T, M = Free, S = Native> {
+///
+/// The column of a struct or an enum derefs to the columns of its fields: `c.address.city` is the column of the city.
+///
+/// `I` is the number of the field among those of the entity, or of the struct in the field.
+// It has no bounds: with one, the compiler would report a type that is no property in more places.
+pub struct Column<E, T, const I: usize, M = Free, S = Native, P = Root> {
     name: &'static str,
     load: Load<T>,
-    types: PhantomData<fn() -> (E, T, M, S)>,
+    types: PhantomData<fn() -> (E, T, M, S, P)>,
 }
 
-impl<E, T, M, S> Clone for Column<E, T, M, S> {
+impl<E, T, const I: usize, M, S, P> Clone for Column<E, T, I, M, S, P> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<E, T, M, S> Copy for Column<E, T, M, S> {}
+impl<E, T, const I: usize, M, S, P> Copy for Column<E, T, I, M, S, P> {}
+
+impl<E: TableEntity, const I: usize> Place for At<E, Root, I> {
+    const NAME: &'static str = E::INFO.layout.fields[I].name;
+    const PARTS: Parts = E::INFO.layout.fields[I].parts;
+}
+
+type PartsOf<E, T, M, S, P> = <<S as Store<T>>::Shape as Shape>::Columns<E, M, P>;
+
+impl<E: 'static, T, const I: usize, M: 'static, S: Store<T>, P> ops::Deref for Column<E, T, I, M, S, P>
+where
+    At<E, P, I>: Place,
+{
+    type Target = PartsOf<E, T, M, S, At<E, P, I>>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        Self::Target::NEW
+    }
+}
+
+impl<E, T, const I: usize, M, S, P> Fresh for Column<E, T, I, M, S, P>
+where
+    Self: 'static,
+    S: Store<T>,
+    At<E, P, I>: Place,
+{
+    const NEW: &'static Self = &part_column();
+}
+
+/// The column of a part on which an index depends, of the field at the place `P`. It derefs to it, and has no bounds, so that a
+/// misspelt path is reported where it is written, and not wherever the columns are used.
+#[doc(hidden)]
+pub struct IndexedPart<E, T, const STEP: u64, P>(PhantomData<fn() -> (E, T, P)>);
+
+impl<E, T, const STEP: u64, P> Clone for IndexedPart<E, T, STEP, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E, T, const STEP: u64, P> Copy for IndexedPart<E, T, STEP, P> {}
+
+impl<E: 'static, T: 'static, const STEP: u64, P: 'static> Fresh for IndexedPart<E, T, STEP, P> {
+    const NEW: &'static Self = &Self(PhantomData);
+}
+
+impl<E: 'static, T: Step<STEP>, const STEP: u64, P: Place> ops::Deref for IndexedPart<E, T, STEP, P> {
+    type Target = T::Column<E, Indexed, P>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        Self::Target::NEW
+    }
+}
+
+/// Returns the column of a part of a field.
+pub const fn part_column<E, T, const I: usize, M, S: Store<T>, P>() -> Column<E, T, I, M, S, P>
+where
+    At<E, P, I>: Place,
+{
+    let load = Load::Property(S::load_in, <At<E, P, I> as Place>::PARTS);
+    Column { name: <At<E, P, I> as Place>::NAME, load, types: PhantomData }
+}
 
 /// A column that a patch may set.
 pub enum Free {}
@@ -54,6 +126,9 @@ impl Filterable for Free {}
 #[diagnostic::do_not_recommend]
 impl Filterable for Indexed {}
 
+#[diagnostic::do_not_recommend]
+impl Filterable for Partial {}
+
 /// A column that a patch may set.
 #[diagnostic::on_unimplemented(
     message = "`patch` cannot set a field that keys or indexes depend on",
@@ -65,6 +140,26 @@ pub trait Settable: Sealed {}
 
 #[diagnostic::do_not_recommend]
 impl Settable for Free {}
+
+#[diagnostic::do_not_recommend]
+impl Settable for Partial {}
+
+/// A column that every row has, or may get without another one.
+#[diagnostic::on_unimplemented(
+    message = "`patch` cannot set a field of an `Option` or of an enum",
+    label = "a row may be without the other fields, and could not be read then",
+    note = "call `tables.modify(T::key(…), |entity| …)`; or read the entity, change the field and call `update(&mut stored)`"
+)]
+pub trait Certain: Sealed {}
+
+#[diagnostic::do_not_recommend]
+impl Certain for Free {}
+
+#[diagnostic::do_not_recommend]
+impl Certain for Indexed {}
+
+#[diagnostic::do_not_recommend]
+impl Certain for InKey {}
 
 /// A column whose values have an order that filters can use.
 #[diagnostic::on_unimplemented(
@@ -80,8 +175,9 @@ impl HasOrder for ByOrder {}
 /// A column whose values can be compared.
 #[diagnostic::on_unimplemented(
     message = "this property cannot be compared",
-    label = "stored as JSON",
-    note = "store what you filter by as a property of its own"
+    label = "stored as JSON, with `large`, or as several properties",
+    note = "compare a field of a struct: `c.address.city.eq(\"x\")`; ask an enum for its variant: `c.payment.is_card()`",
+    note = "store what you filter by as a property of its own, not in JSON"
 )]
 pub trait HasEquality: Sealed {}
 
@@ -91,21 +187,44 @@ impl HasEquality for ByOrder {}
 #[diagnostic::do_not_recommend]
 impl HasEquality for ByEquality {}
 
-impl<E, T, M, S> Column<E, T, M, S> {
+impl<E, T, const I: usize, M, S, P> Column<E, T, I, M, S, P> {
     #[inline]
     pub(crate) fn load(self, row: &mut RowReader<'_>) -> table_store::Result<T>
     where
         E: TableEntity,
     {
         match self.load {
-            Load::Property(load) => load(self.name, row),
+            Load::Property(load, parts) => load(self.name, parts, row),
             Load::Key(part, read) => load_from_key::<E, T>(part, read, row),
         }
     }
 
-    /// Returns the property's name.
-    pub const fn name(self) -> &'static str {
-        self.name
+    /// Returns the property's name. A struct or an enum has several properties: of these, the name that the entity's field
+    /// gives them all.
+    pub fn name(self) -> &'static str {
+        match self.parts() {
+            [part, others @ ..] if others.iter().all(|part| part.continues) => joined(self.name, '_', part.name),
+            _ => self.name,
+        }
+    }
+
+    /// Returns the column itself, also of a type that derefs to it.
+    #[doc(hidden)]
+    pub const fn column(self) -> Self {
+        self
+    }
+
+    const fn parts(self) -> Parts {
+        match self.load {
+            Load::Property(_, parts) => parts,
+            Load::Key(..) => &[],
+        }
+    }
+
+    /// Returns the properties that have to be read for the column. A field that only the key holds has no name.
+    #[doc(hidden)]
+    pub const fn selected(self) -> PropertyInfo {
+        PropertyInfo { parts: self.parts(), ..PropertyInfo::of_index("", self.name) }
     }
 }
 
@@ -127,25 +246,23 @@ fn load_from_key<E: TableEntity, T>(part: usize, read: ReadPart<T>, row: &mut Ro
 
 /// Returns the column of a property. `load` is [`Store::LOAD`]: the compiler then has the same message for a type that
 /// cannot be stored as in the other places that use it.
-pub const fn property_column<E, T, M, S>(name: &'static str, load: Load<T>) -> Column<E, T, M, S> {
+pub const fn property_column<E, T, const I: usize, M, S>(name: &'static str, load: Load<T>) -> Column<E, T, I, M, S> {
     Column { name, load, types: PhantomData }
 }
 
 /// Returns the column of a field that is stored only in a part of the primary key, counted over both keys. It has no name.
-pub const fn key_column<E, T>(part: usize, read: ReadPart<T>) -> Column<E, T, InKey> {
+pub const fn key_column<E, T, const I: usize>(part: usize, read: ReadPart<T>) -> Column<E, T, I, InKey> {
     Column { name: "", load: Load::Key(part, read), types: PhantomData }
 }
 
 type ArgOf<'a, T, S> = <S as Store<T>>::Arg<'a>;
 
-impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
+impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
     fn compare(self, operator: Operator, value: ArgOf<'_, T, S>) -> Filter<E> {
-        let condition = S::arg_value(value).and_then(some).and_then(finite).map(|value| Condition::Compare {
-            property: self.name,
-            operator,
-            value,
-        });
-        Filter::new(condition.map_err(|problem| Problem::Value(self.name, problem)), 1)
+        let property = self.name();
+        let value = S::arg_value(value).and_then(some).and_then(finite);
+        let condition = value.map(|value| Condition::Compare { property, operator, value });
+        Filter::new(condition.map_err(|problem| Problem::Value(property, problem)), 1)
     }
 
     /// Matches rows that have the property, with this value.
@@ -206,14 +323,16 @@ impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
     /// only be set to a value; [`update`](crate::Tables::update) can remove it.
     pub fn set(self, value: ArgOf<'_, T, S>) -> Set<E>
     where
-        M: Settable,
+        M: Settable + Certain,
+        S::Shape: OneProperty,
     {
-        Set { name: self.name, value: S::arg_value(value).and_then(some), entity: PhantomData }
+        let is_large = matches!(self.parts(), [_, next, ..] if next.continues);
+        Set { name: self.name(), value: S::arg_value(value).and_then(some), is_large, entity: PhantomData }
     }
 }
 
 /// Functions that users of other libraries expect: see [`hints`](crate::hints).
-impl<E, T, M, S: Store<T>> Column<E, T, M, S> {
+impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
     missing! {
         TextSearch:
             contains<V>(V) -> Filter<E>,
@@ -248,7 +367,7 @@ const fn refuse_operator<V>() -> bool {
 /// Columns have no operators: with this implementation, the compiler reports that a filter is no `bool`, and how columns
 /// are compared. No program that uses the operator can be built.
 #[doc(hidden)]
-impl<E, T, M, S, V> PartialEq<V> for Column<E, T, M, S> {
+impl<E, T, const I: usize, M, S, P, V> PartialEq<V> for Column<E, T, I, M, S, P> {
     fn eq(&self, _: &V) -> bool {
         const { refuse_operator::<V>() }
     }
@@ -256,7 +375,7 @@ impl<E, T, M, S, V> PartialEq<V> for Column<E, T, M, S> {
 
 /// Columns have no operators, as above.
 #[doc(hidden)]
-impl<E, T, M, S, V> PartialOrd<V> for Column<E, T, M, S> {
+impl<E, T, const I: usize, M, S, P, V> PartialOrd<V> for Column<E, T, I, M, S, P> {
     fn partial_cmp(&self, _: &V) -> Option<cmp::Ordering> {
         const { refuse_operator::<V>() };
         None
@@ -265,7 +384,7 @@ impl<E, T, M, S, V> PartialOrd<V> for Column<E, T, M, S> {
 
 /// Columns have no operators, as above: `!post.published` is no filter.
 #[doc(hidden)]
-impl<E, T, M, S> ops::Not for Column<E, T, M, S> {
+impl<E, T, const I: usize, M, S, P> ops::Not for Column<E, T, I, M, S, P> {
     type Output = bool;
 
     fn not(self) -> bool {
@@ -338,6 +457,15 @@ impl<E> Filter<E> {
             _ => Err(Problem::TooMany),
         };
         Filter::new(both, comparisons)
+    }
+
+    /// Matches rows whose enum at the place `P` is the variant with this name.
+    #[doc(hidden)]
+    pub fn of_variant<P: Place>(variant: &str) -> Self {
+        let property = joined(P::NAME, '_', P::PARTS[0].name);
+        let condition =
+            Condition::Compare { property, operator: Operator::Eq, value: Value::String(variant.to_owned()) };
+        Self::new(Ok(condition), 1)
     }
 
     /// Matches rows that match both filters.
@@ -434,6 +562,8 @@ impl<E> IntoFilter<E> for Option<Filter<E>> {
 pub struct Set<E> {
     pub(crate) name: &'static str,
     pub(crate) value: Result<Value, PropertyProblem>,
+    /// True if the value may continue in other properties.
+    pub(crate) is_large: bool,
     entity: PhantomData<fn() -> E>,
 }
 
@@ -468,18 +598,19 @@ impl<E> IntoIterator for Set<E> {
 
 impl<E> Clone for Set<E> {
     fn clone(&self) -> Self {
-        Self { name: self.name, value: self.value.clone(), entity: PhantomData }
+        Self { name: self.name, value: self.value.clone(), is_large: self.is_large, entity: PhantomData }
     }
 }
 
+#[allow(clippy::missing_fields_in_debug, reason = "the column says the rest")]
 impl<E> fmt::Debug for Set<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Set").field("name", &self.name).field("value", &self.value).finish()
     }
 }
 
-impl<E, T, M, S> fmt::Debug for Column<E, T, M, S> {
+impl<E, T, const I: usize, M, S, P> fmt::Debug for Column<E, T, I, M, S, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Column").field(&self.name).finish()
+        f.debug_tuple("Column").field(&self.name()).finish()
     }
 }

@@ -498,7 +498,7 @@ pub fn is_known(info: &EntityInfo, name: &str) -> bool {
         WRITE_ID | PENDING => true,
         KIND if info.kind.is_some() => true,
         VERSION if info.version > 1 => true,
-        name => has_property(info.properties, name),
+        name => has_property(info.fields, name),
     }
 }
 

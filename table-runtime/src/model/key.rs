@@ -15,9 +15,9 @@
 //!
 //! # Delimiters
 //! Every part but the last is followed by a delimiter. The delimiter of a self-delimiting part is `_`: the encoding of
-//! such a part marks its own end (an integer, a decimal, a time, a date, a GUID, a bool). The delimiter of a text part is a space.
-//! Inside a text part that is not the last, a space is written as `!20` and `!` as `!21`. The delimiter is therefore
-//! the lowest character, and `Smith` sorts before `Smith Jr` and `Smith-Jones`, whatever parts follow.
+//! such a part marks its own end (an integer, a decimal, a time, a date, a GUID, a bool). The delimiter of a text part is
+//! a space. Inside a text part that is not the last, a space is written as `!20` and `!` as `!21`. The delimiter is
+//! therefore the lowest character, and `Smith` sorts before `Smith Jr` and `Smith-Jones`, whatever parts follow.
 
 mod date;
 mod decimal;

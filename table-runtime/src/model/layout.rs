@@ -12,19 +12,20 @@ mod recorded;
 pub mod segments;
 mod shape;
 mod slice;
+mod stored;
 mod time_part;
 
 pub use apart::told_apart;
 pub use change::{Fields, recorded, written};
 pub use collision::KeyPattern;
+pub use const_str::same_names;
 pub use encoding::{Encoding, lossy_layouts};
 pub use group::{Collision, Member, Misfit, member_misfit};
-pub use info::{
-    Absent, Example, Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, ReadAbsent, Scope, WhenInfo,
-};
-pub use lineage::{has_property, same_kind, same_primary_key, same_separator, same_table};
+pub use info::{Absent, Example, Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope, WhenInfo};
+pub use lineage::{same_kind, same_primary_key, same_separator, same_table};
 pub use recorded::{EntityDescription, LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart};
 pub use shape::Shape;
 pub use slice::{Slice, SliceBy, SliceInfo, SliceUnit, is_table_of};
+pub use stored::{Parts, field_at, has_property, joined, stored};
 pub use table_store::PropertyType;
 pub use time_part::TimePart;

@@ -3,6 +3,9 @@
 #[cfg(feature = "decimal")]
 mod decimal;
 mod json;
+pub mod large;
+pub mod nested;
+pub mod shape;
 pub(crate) mod texts;
 
 use std::{borrow::Cow, fmt::Display, marker::PhantomData, str::FromStr, time::Duration};
@@ -10,23 +13,28 @@ use std::{borrow::Cow, fmt::Display, marker::PhantomData, str::FromStr, time::Du
 use serde::{Serialize, de::DeserializeOwned};
 use table_store::{
     Guid, Properties, PropertyType, Ticks, Value, ValueRef,
-    unstable::{After, one_of},
+    unstable::{After, PropertyName, one_of},
 };
 
 use crate::model::{
     codec::{PropertyWriter, RowReader},
     key::KeyReader,
-    layout::{Absent, PropertyInfo, ReadAbsent},
+    layout::{Absent, Parts, PropertyInfo},
     sealed::{Sealed, sealed},
 };
 #[cfg(feature = "decimal")]
 pub use decimal::AsDecimal;
+pub use large::Large;
+pub use nested::NoValue;
+use nested::name_of;
+pub use shape::{Fields, OneProperty, Partial, Shape, Single};
 #[doc(inline)]
 pub use table_store::error::PropertyProblem;
 
 /// A type that can be stored as a property of one of the service's types.
 ///
-/// Derive it on a newtype of such a type, or on an enum of unit variants, which is stored as the name of its variant.
+/// Derive it on a newtype of such a type, on an enum of unit variants, which is stored as the name of its variant, and on a
+/// struct or an enum with data, each field of which is then a property of its own.
 ///
 /// | field | property |
 /// |---|---|
@@ -49,6 +57,10 @@ pub use table_store::error::PropertyProblem;
 /// programs may choose another type. A `u64`, `u128` or `i128` is also read from a text without padding. A date is also read
 /// from its JSON, such as `"2026-12-24"` or `[2026,358]`, as `#[property(json)]` stored it. Filters compare texts as they are
 /// stored: they do not find an older form until the row is written again.
+///
+/// A text has at most 32,768 UTF-16 units, and a `Vec<u8>` 65,536 bytes. With `#[property(large)]` it has up to 480,000
+/// units, or 960,000 bytes. A value that fits into a property is then stored as without the attribute, and a longer one in
+/// parts: `Body`, `Body_2`, `Body_3`, and so on, with their number in `Body_Parts`, an `Edm.Int32`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a property",
     label = "the service has no property type for this",
@@ -56,8 +68,8 @@ pub use table_store::error::PropertyProblem;
             `time::Date`, `chrono::NaiveDate` and `jiff::civil::Date`, ids are `uuid::Uuid`: each of these crates needs \
             the feature of `table-runtime` with its name, such as `features = [\"time\"]`; `rust_decimal::Decimal` needs \
             the feature `decimal`",
-    note = "a newtype or a unit enum: `#[derive(Property)]` on it",
-    note = "a collection or a struct: `#[property(json)]` on the field, which stores it through serde",
+    note = "a struct, an enum or a newtype: `#[derive(Property)]` on it",
+    note = "a collection, or a type of another crate: `#[property(json)]` on the field, which stores it through serde",
     note = "a type with `Display` and `FromStr`: `#[property(text)]` on the field",
     note = "write `u64` for `usize`, `std::time::Duration` for a duration of another crate, and the type inside for `Rc`, \
             `Arc` and `Box`"
@@ -69,11 +81,23 @@ pub trait Property: Sized {
     type Arg<'a>;
     /// Presence of the property in rows: [`Always`] or, for an `Option`, [`Maybe`].
     type Presence;
-    /// Comparisons that a filter may make: [`ByOrder`] or [`ByEquality`].
+    /// Comparisons that a filter may make: [`ByOrder`], [`ByEquality`] or [`Opaque`].
     type Order;
+    /// Columns of the type's own properties: [`Single`], or those of a struct or an enum with data.
+    type Shape: Shape;
 
     /// Type of the property, which layouts record. An `Option` has the type of its value.
     const TYPE: PropertyType;
+
+    /// Properties of a type that is stored as several; empty for a single one.
+    #[doc(hidden)]
+    const PARTS: Parts = &[];
+    /// The most properties that one row has for the type.
+    #[doc(hidden)]
+    const MOST: usize = 1;
+    /// `true` if a row may be without all of them.
+    #[doc(hidden)]
+    const IS_OPTIONAL: bool = false;
 
     /// Returns the property's type, and its range if it has one, for error messages.
     fn expected() -> Cow<'static, str> {
@@ -98,6 +122,45 @@ pub trait Property: Sized {
     /// # Errors
     /// Returns an error in the same cases as [`to_value`](Self::to_value).
     fn arg_value(arg: Self::Arg<'_>) -> Result<Option<Value>, PropertyProblem>;
+
+    /// Does the same as [`from_value`](Self::from_value). Types that own text or bytes do it without a copy.
+    #[doc(hidden)]
+    fn from_owned(value: Value) -> Result<Self, PropertyProblem> {
+        Self::from_value(Some(value.as_ref()))
+    }
+
+    // A name is in two pieces: that of the entity's field, and the relative one of the part.
+
+    #[doc(hidden)]
+    #[inline]
+    fn store_in(
+        &self,
+        name: &'static str,
+        parts: Parts,
+        properties: &mut PropertyWriter<'_>,
+    ) -> table_store::Result<()> {
+        let name = name_of(name, parts);
+        properties.write(name, |properties| {
+            // Most values need no memory, and an empty text has none.
+            if let Some(value) = self.to_value(&mut String::new())? {
+                properties.push_named(name, value);
+            }
+            Ok(())
+        })
+    }
+
+    #[doc(hidden)]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "then the name and the type are constants: see `RowReader::property`")]
+    fn load_in(name: &'static str, parts: Parts, row: &mut RowReader<'_>) -> table_store::Result<Self> {
+        row.property(name_of(name, parts), Self::TYPE, |value| Self::from_value(value))
+    }
+
+    /// Reads an `Option` of a type that is stored as several properties.
+    #[doc(hidden)]
+    fn load_option(name: &'static str, parts: Parts, row: &mut RowReader<'_>) -> table_store::Result<Option<Self>> {
+        Self::load_in(name, parts, row).map(Some)
+    }
 }
 
 /// Marker: every row has the property.
@@ -134,8 +197,8 @@ fn found(value: Option<ValueRef<'_>>) -> String {
 
 /// Function that reads a column from a row.
 pub enum Load<T> {
-    /// The function that reads the property of a name.
-    Property(fn(&'static str, &mut RowReader<'_>) -> table_store::Result<T>),
+    /// The function that reads the properties of a field, with the field's name, and the parts of its type.
+    Property(fn(&'static str, Parts, &mut RowReader<'_>) -> table_store::Result<T>, Parts),
     /// The part of the primary key, counted over both keys, and the function that reads it.
     Key(usize, ReadPart<T>),
 }
@@ -163,40 +226,73 @@ pub trait Store<T>: Sized + Sealed<T> {
     type Arg<'a>;
     /// Comparisons that a filter may make: [`ByOrder`], [`ByEquality`] or [`Opaque`].
     type Order;
+    /// Columns of the field's own properties.
+    type Shape: Shape;
 
     /// Type of the property, which layouts record.
     const TYPE: PropertyType;
 
     #[doc(hidden)]
-    const LOAD: Load<T> = Load::Property(Self::load);
+    const LOAD: Load<T> = Load::Property(Self::load_in, Self::PARTS);
+
+    /// Properties of a field that is stored as several; empty for a single one.
+    #[doc(hidden)]
+    const PARTS: Parts = &[];
+    /// `true` if a row may be without any of them.
+    #[doc(hidden)]
+    const IS_OPTIONAL: bool = false;
 
     /// Description of a property without its names.
     #[doc(hidden)]
     const INFO: PropertyInfo = PropertyInfo {
-        field: "",
-        name: "",
         edm: Some(Self::TYPE),
-        is_native: false,
         absent: Absent::new(absent::<T, Self>),
+        parts: Self::PARTS,
+        is_optional: Self::IS_OPTIONAL,
+        is_always: !Self::IS_OPTIONAL,
+        is_required: !Self::IS_OPTIONAL,
+        most: Self::MOST,
+        ..PropertyInfo::of_index("", "")
     };
+    /// The most properties that one row has for the field.
+    #[doc(hidden)]
+    const MOST: usize = 1;
 
     #[doc(hidden)]
     #[inline]
     fn store(value: &T, name: &'static str, properties: &mut PropertyWriter<'_>) -> table_store::Result<()> {
-        properties.write(name, |properties| Self::write(value, name, properties))
+        Self::store_in(value, name, Self::PARTS, properties)
     }
 
     #[doc(hidden)]
     #[inline]
     fn load(name: &'static str, row: &mut RowReader<'_>) -> table_store::Result<T> {
-        row.property(name, Self::TYPE, |value| Self::read(value))
+        Self::load_in(name, Self::PARTS, row)
+    }
+
+    #[doc(hidden)]
+    #[inline]
+    fn store_in(
+        value: &T,
+        name: &'static str,
+        parts: Parts,
+        properties: &mut PropertyWriter<'_>,
+    ) -> table_store::Result<()> {
+        let name = name_of(name, parts);
+        properties.write(name, |properties| Self::write(value, name, properties))
+    }
+
+    #[doc(hidden)]
+    #[inline]
+    fn load_in(name: &'static str, parts: Parts, row: &mut RowReader<'_>) -> table_store::Result<T> {
+        row.property(name_of(name, parts), Self::TYPE, |value| Self::read(value))
     }
 
     /// Writes the field.
     ///
     /// # Errors
     /// Returns an error if the field cannot be stored in this way.
-    fn write(value: &T, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem>;
+    fn write(value: &T, name: PropertyName<'_>, properties: &mut Properties) -> Result<(), PropertyProblem>;
 
     /// Reads the field.
     ///
@@ -211,14 +307,9 @@ pub trait Store<T>: Sized + Sealed<T> {
     fn arg_value(arg: Self::Arg<'_>) -> Result<Option<Value>, PropertyProblem>;
 }
 
-/// Returns what a field is in a row without its property.
-fn absent<T, S: Store<T>>() -> ReadAbsent {
-    let Ok(value) = S::read(None) else { return ReadAbsent::Refused };
-    let mut properties = Properties::default();
-    // A default that cannot be stored is read all the same.
-    let written = S::write(&value, "", &mut properties);
-    let value = written.ok().and_then(|()| properties.get(""));
-    value.map_or(ReadAbsent::Nothing, |value| ReadAbsent::Value(value.to_value()))
+/// Returns what a field is in a row without its properties.
+fn absent<T, S: Store<T>>() -> Option<Properties> {
+    nested::absent(|row| S::load("", row), |value, properties| S::store(value, "", properties))
 }
 
 /// A field that is a [`Property`] itself.
@@ -249,20 +340,36 @@ impl<T, const PLACES: u32> Sealed<T> for Scaled<PLACES> {}
 impl<T: Property> Store<T> for Native {
     type Arg<'a> = T::Arg<'a>;
     type Order = T::Order;
+    type Shape = T::Shape;
 
     const TYPE: PropertyType = T::TYPE;
+    const PARTS: Parts = T::PARTS;
+    const IS_OPTIONAL: bool = T::IS_OPTIONAL;
+    const MOST: usize = T::MOST;
 
     #[inline]
-    fn write(value: &T, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
-        // Most values need no memory, and an empty text has none.
+    fn store_in(
+        value: &T,
+        name: &'static str,
+        parts: Parts,
+        properties: &mut PropertyWriter<'_>,
+    ) -> table_store::Result<()> {
+        value.store_in(name, parts, properties)
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "then the name and the type are constants: see `RowReader::property`")]
+    fn load_in(name: &'static str, parts: Parts, row: &mut RowReader<'_>) -> table_store::Result<T> {
+        T::load_in(name, parts, row)
+    }
+
+    fn write(value: &T, name: PropertyName<'_>, properties: &mut Properties) -> Result<(), PropertyProblem> {
         if let Some(value) = value.to_value(&mut String::new())? {
-            properties.push(name, value);
+            properties.push_named(name, value);
         }
         Ok(())
     }
 
-    #[inline(always)]
-    #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
     fn read(value: Option<ValueRef<'_>>) -> Result<T, PropertyProblem> {
         T::from_value(value)
     }
@@ -299,11 +406,12 @@ impl<T: Serialize + DeserializeOwned> AsJson for T {}
 impl<T: AsText> Store<T> for Text {
     type Arg<'a> = T;
     type Order = ByEquality;
+    type Shape = Single;
 
     const TYPE: PropertyType = PropertyType::String;
 
-    fn write(value: &T, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
-        properties.push(name, ValueRef::String(&value.to_string()));
+    fn write(value: &T, name: PropertyName<'_>, properties: &mut Properties) -> Result<(), PropertyProblem> {
+        properties.push_named(name, ValueRef::String(&value.to_string()));
         Ok(())
     }
 
@@ -326,10 +434,12 @@ impl<T: AsText> Store<T> for Text {
 impl<T: AsText> Store<Option<T>> for OptionText {
     type Arg<'a> = T;
     type Order = ByEquality;
+    type Shape = Single;
 
     const TYPE: PropertyType = PropertyType::String;
+    const IS_OPTIONAL: bool = true;
 
-    fn write(value: &Option<T>, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
+    fn write(value: &Option<T>, name: PropertyName<'_>, properties: &mut Properties) -> Result<(), PropertyProblem> {
         value.as_ref().map_or(Ok(()), |value| Text::write(value, name, properties))
     }
 
@@ -345,10 +455,32 @@ impl<T: AsText> Store<Option<T>> for OptionText {
 impl<T: Default, S: Store<T>> Store<T> for Defaulted<S> {
     type Arg<'a> = S::Arg<'a>;
     type Order = S::Order;
+    type Shape = <S::Shape as Shape>::Optional;
 
     const TYPE: PropertyType = S::TYPE;
+    const PARTS: Parts = S::PARTS;
+    const IS_OPTIONAL: bool = true;
+    const MOST: usize = S::MOST;
 
-    fn write(value: &T, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
+    #[inline]
+    fn store_in(
+        value: &T,
+        name: &'static str,
+        parts: Parts,
+        properties: &mut PropertyWriter<'_>,
+    ) -> table_store::Result<()> {
+        S::store_in(value, name, parts, properties)
+    }
+
+    #[inline]
+    fn load_in(name: &'static str, parts: Parts, row: &mut RowReader<'_>) -> table_store::Result<T> {
+        if S::PARTS.is_empty() {
+            return row.property(name_of(name, parts), Self::TYPE, |value| Self::read(value));
+        }
+        if row.has_value(name, parts, S::PARTS)? { S::load_in(name, parts, row) } else { Ok(T::default()) }
+    }
+
+    fn write(value: &T, name: PropertyName<'_>, properties: &mut Properties) -> Result<(), PropertyProblem> {
         S::write(value, name, properties)
     }
 
@@ -398,7 +530,9 @@ pub fn refused<T>() -> T {
     message = "an `Option` of a type that may be without a value cannot be a property",
     label = "`Some(None)` and `None` would both be stored as no property",
     note = "write one `Option`: `Option<T>` in place of `Option<Option<T>>`, and a newtype of an `Option` without another \
-            `Option` around it"
+            `Option` around it",
+    note = "an `Option` of a struct needs a field that is always stored, because no property at all is `None`: make one of \
+            them required, or remove the `Option` around the struct"
 )]
 pub trait Present: Sealed {}
 
@@ -411,8 +545,12 @@ impl<T: Property<Presence: Present>> Property for Option<T> {
     type Arg<'a> = T::Arg<'a>;
     type Presence = Maybe;
     type Order = T::Order;
+    type Shape = <T::Shape as Shape>::Optional;
 
     const TYPE: PropertyType = T::TYPE;
+    const PARTS: Parts = T::PARTS;
+    const MOST: usize = T::MOST;
+    const IS_OPTIONAL: bool = true;
 
     fn expected() -> Cow<'static, str> {
         format!("{} or nothing", T::expected()).into()
@@ -431,6 +569,30 @@ impl<T: Property<Presence: Present>> Property for Option<T> {
 
     fn arg_value(arg: T::Arg<'_>) -> Result<Option<Value>, PropertyProblem> {
         T::arg_value(arg)
+    }
+
+    fn from_owned(value: Value) -> Result<Self, PropertyProblem> {
+        T::from_owned(value).map(Some)
+    }
+
+    #[inline]
+    fn store_in(
+        &self,
+        name: &'static str,
+        parts: Parts,
+        properties: &mut PropertyWriter<'_>,
+    ) -> table_store::Result<()> {
+        self.as_ref().map_or(Ok(()), |value| value.store_in(name, parts, properties))
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "then the name and the type are constants: see `RowReader::property`")]
+    fn load_in(name: &'static str, parts: Parts, row: &mut RowReader<'_>) -> table_store::Result<Self> {
+        if T::PARTS.is_empty() {
+            row.property(name_of(name, parts), Self::TYPE, Self::from_value)
+        } else {
+            T::load_option(name, parts, row)
+        }
     }
 }
 
@@ -495,6 +657,7 @@ macro_rules! by_value {
             type Arg<'a> = $type;
             type Presence = Always;
             type Order = $order;
+            type Shape = $crate::model::property::Single;
 
             const TYPE: table_store::PropertyType = $property;
 
@@ -584,6 +747,7 @@ macro_rules! borrowed {
             type Arg<'a> = &'a $as;
             type Presence = Always;
             type Order = $order;
+            type Shape = $crate::model::property::Single;
 
             const TYPE: PropertyType = PropertyType::$variant;
 
@@ -603,6 +767,13 @@ macro_rules! borrowed {
 
             fn arg_value(arg: &$as) -> Result<Option<Value>, PropertyProblem> {
                 Ok(Some(ValueRef::$variant(arg).to_value()))
+            }
+
+            fn from_owned(value: Value) -> Result<Self, PropertyProblem> {
+                match value {
+                    Value::$variant(value) => Ok(value.into()),
+                    other => Self::from_value(Some(other.as_ref())),
+                }
             }
         }
     )*};
@@ -625,7 +796,7 @@ borrowed! {
 )]
 pub trait Bytes: Sized {
     fn as_bytes(&self) -> &[u8];
-    fn of_bytes(bytes: &[u8]) -> Self;
+    fn of_bytes(bytes: Vec<u8>) -> Self;
 }
 
 #[diagnostic::do_not_recommend]
@@ -636,8 +807,8 @@ impl Bytes for Vec<u8> {
     }
 
     #[inline]
-    fn of_bytes(bytes: &[u8]) -> Self {
-        bytes.to_owned()
+    fn of_bytes(bytes: Vec<u8>) -> Self {
+        bytes
     }
 }
 
@@ -649,6 +820,7 @@ where
     type Arg<'a> = &'a [u8];
     type Presence = Always;
     type Order = ByEquality;
+    type Shape = Single;
 
     const TYPE: PropertyType = PropertyType::Binary;
 
@@ -661,12 +833,19 @@ where
     #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
     fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem> {
         match value {
-            Some(ValueRef::Binary(value)) => Ok(Self::of_bytes(value)),
+            Some(ValueRef::Binary(value)) => Ok(Self::of_bytes(value.to_owned())),
             other => Err(misfit::<Self>(other)),
         }
     }
 
     fn arg_value(arg: &[u8]) -> Result<Option<Value>, PropertyProblem> {
         Ok(Some(ValueRef::Binary(arg).to_value()))
+    }
+
+    fn from_owned(value: Value) -> Result<Self, PropertyProblem> {
+        match value {
+            Value::Binary(value) => Ok(Self::of_bytes(value)),
+            other => Self::from_value(Some(other.as_ref())),
+        }
     }
 }

@@ -32,7 +32,7 @@ pub use pages::{Entities, PageOf};
 pub use partitions::PartitionOrder;
 pub use parts::{Done, HasPart, Part, Primary, Rest, Sorted, Unique};
 pub use point::{Lookup, OwnKey, Point, PointKey};
-pub use projection::{Borrowed, Projection, SameAs, borrow, project};
+pub use projection::{Borrowed, Projection, SameAs, borrow, project, selected_at};
 pub use rows::{OneEntity, Rows};
 pub use view::{OwnedView, View};
 

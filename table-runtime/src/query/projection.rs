@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use table_store::{Properties, Result, RowRef, ValueRef, unstable::RowKeys};
+use table_store::{
+    Properties, Result, RowRef, ValueRef,
+    unstable::{PropertyName, RowKeys},
+};
 
 use super::View;
 use crate::{
@@ -11,8 +14,12 @@ use crate::{
         column::{Column, Free, InKey, Indexed},
         entity::{self, TableEntity},
         key::{KeyReader, RowContext},
-        layout::{LayoutInfo, lossy_layouts},
-        property::{Defaulted, Native, Property, misfit},
+        layout::{LayoutInfo, PropertyInfo, has_property, lossy_layouts},
+        property::{
+            Defaulted, Native, Partial, Property, Store, misfit,
+            nested::name_of,
+            shape::{At, Place},
+        },
     },
     read::{FoundRow, values, wants_keys},
 };
@@ -42,38 +49,90 @@ use crate::{
 pub trait Projection<E>: View<Entity = E> {
     /// Properties of the fields, in their order; the name is empty for a field that only the key holds.
     #[doc(hidden)]
-    const PROPERTIES: &'static [&'static str];
+    const PROPERTIES: &'static [PropertyInfo];
 
     #[doc(hidden)]
     fn read<'r>(row: &mut RowReader<'r>) -> Result<Self::Row<'r>>;
 }
 
-/// Type of an entity's field, which must be the type `P` of the projection's field.
+/// Type of an entity's field, which must be the type `P` of the projection's field; of a column with the mode [`Partial`],
+/// without which a row may be, `P` is an `Option` of it.
 #[diagnostic::on_unimplemented(
     message = "a projection's field has the type of the entity's: `{Self}`, not `{P}`",
     label = "the entity's field is a `{Self}`",
-    note = "a projection with a lifetime, such as `struct Headline<'a>`, can borrow a text as `&'a str`"
+    note = "a projection with a lifetime, such as `struct Headline<'a>`, can borrow a text as `&'a str`",
+    note = "a row may be without a field of an `Option` or of an enum: it is an `Option<{Self}>`"
 )]
-pub trait SameAs<P> {
+pub trait SameAs<P, M>: Sized {
     #[doc(hidden)]
-    fn into_projected(self) -> P;
+    fn project(is_there: impl FnOnce() -> Result<bool>, load: impl FnOnce() -> Result<Self>) -> Result<P>;
+}
+
+/// Implements [`SameAs`] for the modes of columns that every row has.
+macro_rules! same {
+    ($($mode:ty)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<T> SameAs<T, $mode> for T {
+            #[inline]
+            fn project(_: impl FnOnce() -> Result<bool>, load: impl FnOnce() -> Result<Self>) -> Result<T> {
+                load()
+            }
+        }
+    )*};
+}
+
+same!(Free Indexed InKey);
+
+#[diagnostic::do_not_recommend]
+impl<T> SameAs<Option<T>, Partial> for T {
+    fn project(is_there: impl FnOnce() -> Result<bool>, load: impl FnOnce() -> Result<Self>) -> Result<Option<T>> {
+        if is_there()? { load().map(Some) } else { Ok(None) }
+    }
 }
 
 #[diagnostic::do_not_recommend]
-impl<T> SameAs<T> for T {
-    #[inline]
-    fn into_projected(self) -> T {
-        self
+impl<T> SameAs<Self, Partial> for Option<T> {
+    fn project(is_there: impl FnOnce() -> Result<bool>, load: impl FnOnce() -> Result<Self>) -> Result<Self> {
+        if is_there()? { load() } else { Ok(None) }
     }
 }
 
 /// Reads a field of a projection as the entity's column defines it.
 #[inline]
-pub fn project<P, E: TableEntity, T: SameAs<P>, M, S>(
-    column: Column<E, T, M, S>,
+pub fn project<P, E: TableEntity, T: SameAs<P, M>, const I: usize, M, S, Q>(
+    column: Column<E, T, I, M, S, Q>,
     row: &mut RowReader<'_>,
 ) -> Result<P> {
-    column.load(row).map(T::into_projected)
+    let PropertyInfo { name, parts, .. } = column.selected();
+    let there = row.place();
+    T::project(|| there.has_any(name, parts), || column.load(row))
+}
+
+/// Returns the properties that have to be read for the column to which a path leads. Only the type of the column counts,
+/// because a constant cannot follow the path.
+pub const fn selected_at<C, A: AnyColumn>(_: fn(C) -> A) -> PropertyInfo {
+    A::SELECTED
+}
+
+/// A column of a part of a field.
+#[diagnostic::on_unimplemented(
+    message = "the path does not lead to a field of a struct or of an enum",
+    label = "a path such as `address.city`"
+)]
+pub trait AnyColumn {
+    #[doc(hidden)]
+    const SELECTED: PropertyInfo;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E, T, const I: usize, M, S: Store<T>, P> AnyColumn for Column<E, T, I, M, S, P>
+where
+    At<E, P, I>: Place,
+{
+    const SELECTED: PropertyInfo = PropertyInfo {
+        parts: <At<E, P, I> as Place>::PARTS,
+        ..PropertyInfo::of_index("", <At<E, P, I> as Place>::NAME)
+    };
 }
 
 /// A field of a projection that borrows from the row: of the type `T` in the entity, with the mode `M` and the strategy
@@ -88,7 +147,7 @@ pub fn project<P, E: TableEntity, T: SameAs<P>, M, S>(
 )]
 pub trait Borrowed<'r, T, M, S>: Sized {
     #[doc(hidden)]
-    fn read<E: TableEntity>(name: &'static str, field: &str, row: &mut RowReader<'r>) -> Result<Self>;
+    fn read<E: TableEntity>(name: PropertyName<'static>, field: &str, row: &mut RowReader<'r>) -> Result<Self>;
 }
 
 /// A type of fields that can be borrowed as `Of`.
@@ -137,7 +196,7 @@ macro_rules! borrowed {
         #[diagnostic::do_not_recommend]
         impl<'r, T: Lends<Of = $of>, M: InRow, S: Unchanged> Borrowed<'r, T, M, S> for $type {
             #[inline]
-            fn read<E: TableEntity>(name: &'static str, _: &str, row: &mut RowReader<'r>) -> Result<Self> {
+            fn read<E: TableEntity>(name: PropertyName<'static>, _: &str, row: &mut RowReader<'r>) -> Result<Self> {
                 row.property(name, T::TYPE, |value| match value {
                     Some(ValueRef::$variant(value)) => Ok(value.into()),
                     None if S::DEFAULTED => Ok($empty.into()),
@@ -147,12 +206,34 @@ macro_rules! borrowed {
         }
 
         #[diagnostic::do_not_recommend]
+        impl<'r, T: Lends<Of = $of>, S: Unchanged> Borrowed<'r, T, Partial, S> for Option<$type>
+        where
+            Option<T>: Property,
+        {
+            #[inline]
+            fn read<E: TableEntity>(name: PropertyName<'static>, field: &str, row: &mut RowReader<'r>) -> Result<Self> {
+                <Self as Borrowed<'r, Option<T>, Free, S>>::read::<E>(name, field, row)
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<'r, T: Lends<Of = $of>, S: Unchanged> Borrowed<'r, Option<T>, Partial, S> for Option<$type>
+        where
+            Option<T>: Property,
+        {
+            #[inline]
+            fn read<E: TableEntity>(name: PropertyName<'static>, field: &str, row: &mut RowReader<'r>) -> Result<Self> {
+                <Self as Borrowed<'r, Option<T>, Free, S>>::read::<E>(name, field, row)
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
         impl<'r, T: Lends<Of = $of>, M: InRow, S: Unchanged> Borrowed<'r, Option<T>, M, S> for Option<$type>
         where
             Option<T>: Property,
         {
             #[inline]
-            fn read<E: TableEntity>(name: &'static str, _: &str, row: &mut RowReader<'r>) -> Result<Self> {
+            fn read<E: TableEntity>(name: PropertyName<'static>, _: &str, row: &mut RowReader<'r>) -> Result<Self> {
                 row.property(name, T::TYPE, |value| match value {
                     Some(ValueRef::$variant(value)) => Ok(Some(value.into())),
                     None => Ok(None),
@@ -171,19 +252,20 @@ borrowed! {
 
 #[diagnostic::do_not_recommend]
 impl<'r, T: Lends<Of = str>, S> Borrowed<'r, T, InKey, S> for Cow<'r, str> {
-    fn read<E: TableEntity>(_: &'static str, field: &str, row: &mut RowReader<'r>) -> Result<Self> {
+    fn read<E: TableEntity>(_: PropertyName<'static>, field: &str, row: &mut RowReader<'r>) -> Result<Self> {
         row.key_text(&E::INFO.layouts[0], E::INFO.separator, field)
     }
 }
 
 /// Reads a field of a projection that borrows from the row.
 #[inline]
-pub fn borrow<'r, P: Borrowed<'r, T, M, S>, E: TableEntity, T, M, S>(
-    column: Column<E, T, M, S>,
+pub fn borrow<'r, P: Borrowed<'r, T, M, S>, E: TableEntity, T, const I: usize, M, S, Q>(
+    column: Column<E, T, I, M, S, Q>,
     field: &'static str,
     row: &mut RowReader<'r>,
 ) -> Result<P> {
-    P::read::<E>(column.name(), field, row)
+    let PropertyInfo { name, parts, .. } = column.selected();
+    P::read::<E>(name_of(name, parts), field, row)
 }
 
 impl FoundRow<'_> {
@@ -225,7 +307,7 @@ impl FoundRow<'_> {
             if const { E::INFO.layout.layouts[0].is_lossy() } {
                 check_lossy_parts(
                     &E::INFO.layouts[0],
-                    E::INFO.properties,
+                    E::INFO.layout.fields,
                     E::INFO.separator,
                     (self.table, self.row),
                     false,
@@ -246,7 +328,7 @@ fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(
 ) -> Result<()> {
     let info = &E::INFO.layouts[layout];
     if info.is_copy() || const { lossy_layouts(E::INFO.layout.layouts) } >> layout & 1 == 1 {
-        check_lossy_parts(info, E::INFO.properties, E::INFO.separator, (info.table, &row), info.is_copy())?;
+        check_lossy_parts(info, E::INFO.layout.fields, E::INFO.separator, (info.table, &row), info.is_copy())?;
     }
     if info.is_copy() {
         entity::check_version::<E>(info.table, &row)?;
@@ -257,7 +339,7 @@ fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(
     } else {
         (Cow::Borrowed(row.partition_key), Cow::Borrowed(row.row_key))
     };
-    let mut values = values(info).filter(|(_, name)| P::PROPERTIES.contains(name)).peekable();
+    let mut values = values(info).filter(|(_, name)| has_property(P::PROPERTIES, name)).peekable();
     let mut with_values = None;
     if values.peek().is_some() {
         let row_keys = row.keys();

@@ -2,37 +2,38 @@
 
 use table_store::Condition;
 
-use crate::model::layout::{Holds, LayoutInfo, Scope};
+use crate::model::layout::{Holds, LayoutInfo, PropertyInfo, Scope, stored};
 
 /// Returns the properties that an index's keys hold and its rows do not, each with the number of its key part.
 pub fn values(layout: &'static LayoutInfo) -> impl Iterator<Item = (usize, &'static str)> {
     let index = layout.index.as_ref().filter(|index| index.holds != Holds::Copy);
-    let included = move |name: &str| index.is_some_and(|index| index.included.iter().any(|other| other.name == name));
+    let included = move |name: &str| index.is_some_and(|index| index.includes(name));
     index.map_or([].as_slice(), |index| index.values).iter().copied().filter(move |(_, name)| !included(name))
 }
 
-pub fn wants_keys(wanted: &[&str]) -> bool {
-    wanted.contains(&"")
+pub fn wants_keys(wanted: &[PropertyInfo]) -> bool {
+    wanted.iter().any(|field| field.name.is_empty() && field.parts.is_empty())
 }
 
 /// Properties that a query asks for, if it does not ask for whole rows.
 #[derive(Clone, Copy, Debug)]
 pub struct SelectedProperties {
     /// Properties as in [`Projection::PROPERTIES`](crate::Projection::PROPERTIES).
-    properties: &'static [&'static str],
+    properties: &'static [PropertyInfo],
     /// True if index rows are used without a check against their entities.
     unchecked: bool,
 }
 
 impl SelectedProperties {
-    pub const fn new(properties: &'static [&'static str], unchecked: bool) -> Self {
+    pub const fn new(properties: &'static [PropertyInfo], unchecked: bool) -> Self {
         Self { properties, unchecked }
     }
 
     /// Returns the properties to ask for in rows of the layout.
     pub fn of(self, layout: &'static LayoutInfo) -> Vec<&'static str> {
         let in_key = |name: &str| values(layout).any(|(_, other)| other == name);
-        let own = self.properties.iter().copied().filter(|name| !name.is_empty() && !in_key(name));
+        let own =
+            stored(self.properties).map(|property| property.name).filter(|name| !name.is_empty() && !in_key(name));
         let pointer = layout.index.as_ref().filter(|_| wants_keys(self.properties));
         own.chain(pointer.iter().flat_map(|index| index.pointer).map(|property| property.name)).collect()
     }
@@ -44,11 +45,11 @@ impl SelectedProperties {
     /// are written in steps: the entity of such a row may have another value by now, or may not exist.
     pub fn is_covered(self, layout: &'static LayoutInfo, filter: Option<&Condition>) -> bool {
         let Some(index) = &layout.index else { return false };
-        let included = |name: &str| index.included.iter().any(|other| other.name == name);
+        let included = |name: &str| index.includes(name);
         let held = |name: &str| name.is_empty() || included(name) || values(layout).any(|(_, other)| other == name);
         matches!(index.holds, Holds::Pointer | Holds::Include)
             && (index.scope == Scope::SamePartition || self.unchecked)
-            && self.properties.iter().all(|name| held(name))
+            && stored(self.properties).all(|property| held(property.name))
             && filter.is_none_or(|filter| filter.compares_only(&included))
     }
 }

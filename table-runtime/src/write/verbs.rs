@@ -16,6 +16,7 @@ use crate::{
         codec,
         column::{Set, Sets},
         entity::{OneVersion, StoredState, TableEntity, WriteEntity},
+        property::large,
     },
     query::OwnKey,
     read::Plan,
@@ -298,8 +299,8 @@ pub fn point(key: &Plan) -> Result<RowKeys> {
 /// Returns the patch of a row, which must have the expected version if there is one.
 pub fn patched<E>(key: &Plan, expected: Option<ETag>, sets: impl Sets<E>) -> Result<EntityWrite> {
     let (mut properties, keys) = (Properties::default(), point(key)?);
-    for Set { name, value, .. } in sets.into_sets() {
-        set(&mut properties, key.table(), &keys, name, value)?;
+    for Set { name, value, is_large, .. } in sets.into_sets() {
+        set(&mut properties, key.table(), &keys, (name, is_large), value)?;
     }
     Ok(EntityWrite::patch(keys, properties, expected))
 }
@@ -309,10 +310,15 @@ fn set(
     patch: &mut Properties,
     table: &str,
     keys: &RowKeys,
-    name: &str,
+    (name, is_large): (&'static str, bool),
     value: Result<Value, PropertyProblem>,
 ) -> Result<()> {
-    let value = value.map_err(|problem| codec::unwritable(table, keys, name, problem))?;
-    patch.set(name, value.as_ref());
-    Ok(())
+    let set = value.and_then(|value| {
+        if is_large {
+            return large::patch(patch, name, value.as_ref());
+        }
+        patch.set(name, value.as_ref());
+        Ok(())
+    });
+    set.map_err(|problem| codec::unwritable(table, keys, name, problem))
 }

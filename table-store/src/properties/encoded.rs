@@ -16,12 +16,18 @@
 
 use ascii::AsAsciiStr as _;
 
+use super::name::PropertyName;
 use crate::{Guid, PropertyType, Ticks, ValueRef};
 
 /// Appends a property.
 #[inline]
-pub(super) fn push(bytes: &mut Vec<u8>, name: &str, value: ValueRef<'_>) {
-    push_slice(bytes, name.as_bytes());
+pub(super) fn push(bytes: &mut Vec<u8>, name: PropertyName<'_>, value: ValueRef<'_>) {
+    push_varint(bytes, name.length() as u64);
+    bytes.extend_from_slice(name.outer.as_bytes());
+    if !name.outer.is_empty() && !name.inner.is_empty() {
+        bytes.push(b'_');
+    }
+    bytes.extend_from_slice(name.inner.as_bytes());
     match value {
         ValueRef::String(text) => push_tagged(bytes, 0, text.as_bytes()),
         ValueRef::Binary(value) => push_tagged(bytes, 1, value),
@@ -83,11 +89,15 @@ pub(super) fn take(bytes: &[u8]) -> Option<((&str, ValueRef<'_>), &[u8])> {
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "a value is returned through memory, and copied from there")]
 #[allow(clippy::option_option, reason = "a value that may be missing, if nothing is damaged")]
-pub(super) fn find<'a>(bytes: &mut &'a [u8], name: &str, found: &mut usize) -> Option<Option<ValueRef<'a>>> {
+pub(super) fn find<'a>(
+    bytes: &mut &'a [u8],
+    name: PropertyName<'_>,
+    found: &mut usize,
+) -> Option<Option<ValueRef<'a>>> {
     let mut rest = Bytes(bytes);
     while !rest.0.is_empty() {
         let from = rest.0.len();
-        if is_same(rest.slice()?, name.as_bytes()) {
+        if name.is(rest.slice()?) {
             let value = rest.value()?;
             *found += from - rest.0.len();
             *bytes = rest.0;
@@ -103,14 +113,14 @@ pub(super) fn find<'a>(bytes: &mut &'a [u8], name: &str, found: &mut usize) -> O
 /// damaged.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "then the name and the type are constants, and the value stays in registers")]
-pub(super) fn next_if<'a>(bytes: &mut &'a [u8], name: &str, ty: PropertyType) -> Option<ValueRef<'a>> {
+pub(super) fn next_if<'a>(bytes: &mut &'a [u8], name: PropertyName<'_>, ty: PropertyType) -> Option<ValueRef<'a>> {
     let (length, rest) = bytes.split_first()?;
     // Names below 128 bytes have a length of one byte.
-    if name.len() >= 0x80 || usize::from(*length) != name.len() {
+    if name.length() >= 0x80 || usize::from(*length) != name.length() {
         return None;
     }
-    let (found, rest) = rest.split_at_checked(name.len())?;
-    if found != name.as_bytes() {
+    let (found, rest) = rest.split_at_checked(name.length())?;
+    if !name.is(found) {
         return None;
     }
     let mut rest = Bytes(rest);
@@ -132,8 +142,11 @@ const fn tag(ty: PropertyType) -> u8 {
         | PropertyType::Int128
         | PropertyType::Decimal
         | PropertyType::Address
-        | PropertyType::Json => 0,
-        PropertyType::Binary => 1,
+        | PropertyType::Json
+        | PropertyType::LargeString
+        | PropertyType::LargeJson
+        | PropertyType::Variants(_) => 0,
+        PropertyType::Binary | PropertyType::LargeBinary => 1,
         PropertyType::Boolean => 2,
         PropertyType::Int32 { .. } => 3,
         PropertyType::Int64 { .. } | PropertyType::Scaled { .. } | PropertyType::Ticks => 4,
@@ -150,19 +163,12 @@ pub(super) fn has_any(bytes: &[u8], names: &[&str]) -> Option<bool> {
     let mut bytes = Bytes(bytes);
     while !bytes.0.is_empty() {
         let name = bytes.slice()?;
-        if names.iter().any(|wanted| is_same(name, wanted.as_bytes())) {
+        if names.iter().any(|wanted| PropertyName::from(*wanted).is(name)) {
             return Some(true);
         }
         bytes.skip_value()?;
     }
     Some(false)
-}
-
-/// Returns true if the two names are the same. Names are short: calling the function that compares memory takes longer
-/// than comparing them here.
-#[inline]
-fn is_same(left: &[u8], right: &[u8]) -> bool {
-    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| left == right)
 }
 
 /// Skips all properties. Returns `None` if the last one does not end where the bytes end.
@@ -374,25 +380,39 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(4096))]
 
         #[test]
+        fn a_name_in_two_pieces_is_the_whole_name(outer in "[a_]{0,3}", inner in "[a_]{0,3}", other in "[a_]{0,7}") {
+            let name = PropertyName { outer: &outer, inner: &inner };
+            let whole = name.to_string();
+            prop_assert_eq!(name.length(), whole.len());
+            prop_assert_eq!(name.is(other.as_bytes()), other == whole);
+            let (mut in_pieces, mut as_whole) = (Vec::new(), Vec::new());
+            push(&mut in_pieces, name, ValueRef::Int32(1));
+            push(&mut as_whole, whole.as_str().into(), ValueRef::Int32(1));
+            prop_assert_eq!(&in_pieces, &as_whole);
+            prop_assert_eq!(find(&mut &as_whole[..], name, &mut 0), Some(Some(ValueRef::Int32(1))));
+            prop_assert_eq!(next_if(&mut &as_whole[..], name, PropertyType::INT32), Some(ValueRef::Int32(1)));
+        }
+
+        #[test]
         fn a_property_reads_back(name in any::<String>(), value in value(), more in any::<Vec<u8>>()) {
             let property = (name.as_str(), value.as_ref());
             let ty = type_of(property.1);
             let mut bytes = Vec::new();
-            push(&mut bytes, &name, property.1);
+            push(&mut bytes, name.as_str().into(), property.1);
             let length = bytes.len();
             bytes.extend(&more);
             prop_assert_eq!(take(&bytes), Some((property, &more[..])));
             let mut rest = &bytes[..];
             let mut found = 0;
-            prop_assert_eq!(find(&mut rest, &name, &mut found), Some(Some(property.1)));
+            prop_assert_eq!(find(&mut rest, name.as_str().into(), &mut found), Some(Some(property.1)));
             prop_assert_eq!((rest, found), (&more[..], length));
-            prop_assert_eq!(find(&mut &bytes[..length], "another", &mut found), Some(None));
+            prop_assert_eq!(find(&mut &bytes[..length], "another".into(), &mut found), Some(None));
             prop_assert_eq!(found, length);
             let mut rest = &bytes[..];
-            prop_assert_eq!(next_if(&mut rest, "another", ty), None);
+            prop_assert_eq!(next_if(&mut rest, "another".into(), ty), None);
             let other = if ty == PropertyType::Guid { PropertyType::Boolean } else { PropertyType::Guid };
-            prop_assert_eq!(next_if(&mut rest, &name, other), None);
-            let next = next_if(&mut rest, &name, ty);
+            prop_assert_eq!(next_if(&mut rest, name.as_str().into(), other), None);
+            let next = next_if(&mut rest, name.as_str().into(), ty);
             prop_assert_eq!(next, (name.len() < 0x80).then_some(property.1));
             prop_assert_eq!(rest.len(), if next.is_some() { more.len() } else { bytes.len() });
             prop_assert_eq!(has_any(&bytes[..length], &["another", &name]), Some(true));
@@ -402,8 +422,8 @@ mod tests {
             for end in 0..length {
                 prop_assert_eq!(take(&bytes[..end]), None);
                 prop_assert_eq!(check(&bytes[..end]), end == 0);
-                prop_assert_eq!(find(&mut &bytes[..end], "another", &mut 0), (end == 0).then_some(None));
-                prop_assert_eq!(next_if(&mut &bytes[..end], &name, ty), None);
+                prop_assert_eq!(find(&mut &bytes[..end], "another".into(), &mut 0), (end == 0).then_some(None));
+                prop_assert_eq!(next_if(&mut &bytes[..end], name.as_str().into(), ty), None);
                 prop_assert_eq!(has_any(&bytes[..end], &["another"]), (end == 0).then_some(false));
             }
         }
@@ -420,7 +440,7 @@ mod tests {
             while let Some(((name, value), after)) = take(rest) {
                 // Only the length of a varint may differ from the one that is written.
                 let mut same = Vec::new();
-                push(&mut same, name, value);
+                push(&mut same, name.into(), value);
                 prop_assert!(same.len() <= rest.len() - after.len());
                 // The texts are compared, because NaN is not equal to itself.
                 prop_assert_eq!(format!("{:?}", take(&same)), format!("{:?}", Some(((name, value), [0_u8; 0]))));
@@ -440,7 +460,7 @@ mod tests {
             ValueRef::DateTime(Ticks::MAX),
         ] {
             let mut bytes = Vec::new();
-            push(&mut bytes, "", value);
+            push(&mut bytes, "".into(), value);
             assert_eq!(take(&bytes), Some((("", value), &[][..])));
         }
         assert_eq!(take(&[0, 4, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x02]), None);
@@ -464,7 +484,7 @@ mod tests {
         ];
         let mut bytes = Vec::new();
         for (name, value) in properties {
-            push(&mut bytes, name, value);
+            push(&mut bytes, name.into(), value);
         }
         let expected = [
             &[1, b'A', 0, 1, b'x'][..],

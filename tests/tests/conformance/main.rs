@@ -39,6 +39,7 @@ mod layouts {
     mod migrations;
     mod shared_tables;
 }
+mod large;
 mod operations;
 mod prefixes;
 mod properties;
@@ -54,6 +55,7 @@ mod queries {
     mod ranges;
 }
 mod requests;
+mod shapes;
 mod texts;
 mod slices {
     mod fixtures;

@@ -8,6 +8,8 @@ mod golden_indexes;
 mod golden_rows;
 mod index_requests;
 mod keys;
+mod large;
 mod prefixes;
 mod properties;
+mod shapes;
 mod write_answers;

@@ -11,11 +11,11 @@ use table_store::unstable::{Reads, reads};
 
 #[test]
 fn a_value_whose_json_does_not_read_back_is_not_written() {
-    let write = |value: f64| Json::write(&value, "Rank", &mut Properties::default());
+    let write = |value: f64| Json::write(&value, "Rank".into(), &mut Properties::default());
     assert_eq!(write(1.5), Ok(()));
     assert!(write(f64::NAN).is_err());
     let mut properties = Properties::default();
-    assert_eq!(Json::write(&None::<f64>, "Rank", &mut properties), Ok(()));
+    assert_eq!(Json::write(&None::<f64>, "Rank".into(), &mut properties), Ok(()));
     assert!(properties.is_empty());
     assert_eq!(<Json as Store<Option<f64>>>::read(None), Ok(None));
 }
@@ -122,7 +122,7 @@ fn stored_as(property: PropertyType) -> Vec<Value> {
         PropertyType::Single => {
             edges.into_iter().map(|edge| edge as f32).chain(singles).map(|edge| Value::Double(edge.into())).collect()
         }
-        PropertyType::String => texts(&["", "1", "2026-12-24", "::1"]),
+        PropertyType::String | PropertyType::LargeString => texts(&["", "1", "2026-12-24", "::1"]),
         PropertyType::Date => texts(&["0001-01-01", "2026-12-24", "9999-12-31"]),
         PropertyType::UInt64 => texts(&["00000000000000000000", "18446744073709551615"]),
         PropertyType::UInt128 => texts(&[
@@ -137,10 +137,11 @@ fn stored_as(property: PropertyType) -> Vec<Value> {
             "170141183460469231731687303715884105727",
         ]),
         PropertyType::Decimal => texts(&["-79228162514264337593543950335", "0", "1.50"]),
+        PropertyType::Variants(names) => texts(names),
         PropertyType::Address => texts(&["192.0.2.1", "::1"]),
         PropertyType::Ticks => edges.into_iter().filter(|edge| *edge >= 0).map(Value::Int64).collect(),
-        PropertyType::Json => texts(&["[]", "\"2026-12-24\"", "[2026,358]", "5"]),
-        PropertyType::Binary => vec![Value::Binary(Vec::new())],
+        PropertyType::Json | PropertyType::LargeJson => texts(&["[]", "\"2026-12-24\"", "[2026,358]", "5"]),
+        PropertyType::Binary | PropertyType::LargeBinary => vec![Value::Binary(Vec::new())],
         PropertyType::Guid => vec![Value::Guid(Guid::default())],
         PropertyType::DateTime => vec![Value::DateTime(Ticks::FIRST_PROPERTY), Value::DateTime(Ticks::MAX)],
     }

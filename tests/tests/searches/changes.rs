@@ -128,6 +128,62 @@ macro_rules! with_default {
 
 with_default! { Five 5 Seven 7 }
 
+/// Structs and enums with data as fields.
+mod shapes {
+    use super::{Field, Property};
+
+    macro_rules! structs {
+        ($($name:ident { $($(#[$meta:meta])* $field:ident: $type:ty),* })*) => {$(
+            #[derive(Property, Clone, Debug)]
+            pub(super) struct $name { $($(#[$meta])* pub(super) $field: $type),* }
+
+            impl Field for $name {
+                fn of(_: &str, number: u32, name: u32) -> Self {
+                    Self { $($field: Field::of(stringify!($field), number, name)),* }
+                }
+            }
+        )*};
+    }
+
+    structs! {
+        Home { town: String, floor: u32 }
+        HomeWithDoor { town: String, floor: u32, door: Option<u32> }
+        HomeWithRequiredDoor { town: String, floor: u32, door: u32 }
+        HomeWithCity { #[property(rename = "City")] town: String, floor: u32 }
+        HomeWithText { town: String, #[property(text)] floor: u32 }
+        HomeWithWideFloor { town: String, floor: i64 }
+        HomeWithFieldRenamed { #[property(rename = "Town")] city: String, floor: u32 }
+        HomeInside { inner: Home }
+        Own { name: String, size: u32 }
+    }
+
+    macro_rules! enums {
+        ($($name:ident { $($variants:tt)* } |$number:ident, $text:ident| $odd:expr, $even:expr;)*) => {$(
+            #[derive(Property, Clone, Debug)]
+            pub(super) enum $name { $($variants)* }
+
+            impl Field for $name {
+                fn of(_: &str, $number: u32, $text: u32) -> Self {
+                    if $number % 2 == 1 { $odd } else { $even }
+                }
+            }
+        )*};
+    }
+
+    enums! {
+        Pay { Card { last4: u32 }, Cash } |number, _name| Self::Card { last4: number }, Self::Cash;
+        PayOrInvoice { Card { last4: u32 }, Cash, Invoice(String) }
+            |number, _name| Self::Card { last4: number }, Self::Cash;
+        PayRenamed { #[property(rename = "Plastic")] Card { last4: u32 }, Cash }
+            |number, _name| Self::Card { last4: number }, Self::Cash;
+        PayRetyped { Card { last4: String }, Cash } |number, _name| Self::Card { last4: number.to_string() }, Self::Cash;
+        PayOrOther { Card { last4: u32 }, #[property(other)] Other(String) }
+            |number, _name| Self::Card { last4: number }, Self::Card { last4: 0 };
+    }
+}
+
+use shapes::*;
+
 fn ids<T: Numbered>(items: impl IntoIterator<Item: std::ops::Deref<Target = T>>) -> Ids {
     items.into_iter().map(|item| item.number()).collect()
 }
@@ -196,7 +252,7 @@ macro_rules! versions {
                     }
 
                     fn properties(&self) -> Vec<&'static str> {
-                        $item::layout().properties.iter().map(|property| property.name).collect()
+                        $item::layout().properties().map(|property| property.name).collect()
                     }
 
                     fn entity(&self) -> &'static str {
@@ -289,6 +345,67 @@ fn is_big(size: &u32) -> bool {
 }
 
 versions! {
+    // Structs and enums with data.
+    home: Item [name = "Items"] { #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, home: Home }
+    home_with_door: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, home: HomeWithDoor
+    }
+    home_with_required_door: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, home: HomeWithRequiredDoor
+    }
+    home_with_city: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, home: HomeWithCity
+    }
+    home_with_text: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, home: HomeWithText
+    }
+    home_with_wide_floor: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, home: HomeWithWideFloor
+    }
+    home_with_field_renamed: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, home: HomeWithFieldRenamed
+    }
+    home_inside: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, home: HomeInside
+    }
+    home_maybe: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, home: Option<Home>
+    }
+    home_flat: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, #[property(prefix = "")] home: Home
+    }
+    // Stored as if the fields were those of the item.
+    flat: Item [name = "Items"] { #[partition_key] group: String, #[row_key] id: u32, #[property(prefix = "")] own: Own }
+    by_flat: Item [name = "Items"] #[index(name, same_partition, row(own.name))] {
+        #[partition_key] group: String, #[row_key] id: u32, #[property(prefix = "")] own: Own
+    } => all |n| Item::by_name("a").eq(&n);
+    by_flat_lowercase: Item [name = "Items"] #[index(name, same_partition, row(own.name(lowercase)))] {
+        #[partition_key] group: String, #[row_key] id: u32, #[property(prefix = "")] own: Own
+    } => all |n| Item::by_name("a").eq(&n);
+    by_flat_size: Item [name = "Items"] #[index(name, same_partition, row(own.size))] {
+        #[partition_key] group: String, #[row_key] id: u32, #[property(prefix = "")] own: Own
+    }
+    noted: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, note: Option<String>
+    }
+    noted_at_length: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32,
+        #[property(large)] note: Option<String>
+    }
+    pay: Item [name = "Items"] { #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, pay: Pay }
+    pay_or_invoice: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, pay: PayOrInvoice
+    }
+    pay_renamed: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, pay: PayRenamed
+    }
+    pay_retyped: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, pay: PayRetyped
+    }
+    pay_or_other: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, pay: PayOrOther
+    }
+
     // Primary keys.
     plain: Item [name = "Items"] { #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32 }
     hash: Item [name = "Items"] {

@@ -17,6 +17,7 @@ fn ui() {
         "wrappers",
         "keys",
         "properties",
+        "shapes",
         "indexes",
         "queries",
         "filters",

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use table_store::{
     ETag, Error, Result,
     error::{LayoutChangedError, MissingIndexError, QueryError, RowsCollideError},
-    unstable::{Reads, cannot_read, reads, replaces},
+    unstable::{Reads, cannot_read, lost_variants, reads, reads_first_part, replaces},
 };
 
 use super::{
@@ -18,8 +18,8 @@ use crate::{
     model::{
         entity::{Stored, VERSION, version_value},
         layout::{
-            EntityDescription, Fields, KeyPattern, Layout, LayoutInfo, PropertyInfo, RecordedLayout, is_table_of,
-            recorded, told_apart, written,
+            EntityDescription, Fields, KeyPattern, Layout, LayoutInfo, PropertyInfo, RecordedLayout, has_property,
+            is_table_of, recorded, stored, told_apart, written,
         },
     },
     write::index::Schema,
@@ -401,11 +401,19 @@ impl<'a> Comparison<'a> {
             return Err(self.changed(KEY, &record.entity, changes.join("; "), advice.to_owned()));
         }
         let recorded = facts.properties.get(&self.schema.version);
-        for property in self.schema.properties {
+        for property in self.schema.properties() {
             let Some(edm) = property.edm else { continue };
             let Some(was) = recorded.and_then(|recorded| recorded.get(property.name)) else { continue };
             let now = edm.to_string();
-            let unread = if reads(&now, was) == Reads::Nothing {
+            let lost = lost_variants(&now, was).join("`, `");
+            let unread = if !lost.is_empty() {
+                let advice = "keep the variants; or write `#[property(other)]` on one that takes those that are not known; or store the \
+                              enum as another property (`#[property(rename = \"…\")]`); or give the rows a version, with `#[table(version = …, from = …)]`";
+                let change = format!("the enum of the property `{}` has no variant `{lost}` any more", property.name);
+                return Err(self.changed(PROPERTIES, &record.entity, change, advice.to_owned()));
+            } else if reads_first_part(&now, was) {
+                Some("which would read the first part of a longer value as the whole")
+            } else if reads(&now, was) == Reads::Nothing {
                 Some("which no stored row has")
             } else if cannot_read(was, &now) {
                 Some("which programs with the recorded type cannot read")
@@ -512,8 +520,8 @@ impl<'a> Comparison<'a> {
             recorded.is_some_and(|recorded| recorded.contains_key(name))
                 && !optional.is_some_and(|optional| optional.contains(name))
         };
-        let is_doubtful = |property: &&PropertyInfo| property.absent.is_refused() && !is_always(property.name);
-        let mut doubtful = self.schema.properties.iter().filter(is_doubtful).peekable();
+        let is_doubtful = |property: &PropertyInfo| property.absent.is_refused() && !is_always(property.name);
+        let mut doubtful = self.schema.properties().filter(is_doubtful).peekable();
         let is_first_of_version = primary.is_some() && recorded.is_none();
         // An entity that was never recorded has no slice, unless another program made it.
         let is_new = match self.schema.layouts[0].slice {
@@ -695,7 +703,7 @@ impl<'a> Comparison<'a> {
         without: &BTreeSet<String>,
         change: &CatalogChange,
     ) -> Facts {
-        let Layout { entity, layouts, properties, kind, version, .. } = self.schema.layout;
+        let Layout { entity, layouts, fields, kind, version, .. } = self.schema.layout;
         if !facts.names.iter().any(|name| name == entity) {
             facts.names.push(entity.to_owned());
         }
@@ -729,9 +737,9 @@ impl<'a> Comparison<'a> {
         let types: &mut BTreeMap<String, String> = facts.properties.entry(version).or_default();
         let mut optional = facts.optional.remove(&version).unwrap_or_default();
         // This program writes rows without the properties that its struct does not have.
-        let is_known = |name: &str| properties.iter().any(|property| property.name == name);
+        let is_known = |name: &str| has_property(fields, name);
         optional.extend(types.keys().filter(|name| !is_known(name)).cloned());
-        for property in properties {
+        for property in stored(fields) {
             let Some(edm) = property.edm else { continue };
             let is_new = !types.contains_key(property.name);
             let edm = edm.to_string();

@@ -8,15 +8,13 @@ use crate::model::layout::{Holds, Layout, LayoutInfo, PropertyInfo};
 /// and the text of the value, or an empty text for nothing. Properties that every row has are left out.
 pub(super) fn defaults(entity: &Layout, layout: &LayoutInfo) -> BTreeMap<String, String> {
     let Some(index) = &layout.index else { return BTreeMap::new() };
-    let is_held = |property: &PropertyInfo| {
-        index.holds == Holds::Copy || index.included.iter().any(|included| included.name == property.name)
-    };
-    let of_index = |property: &&PropertyInfo| is_held(property) || depends_on(entity, layout, property.name);
-    let optional = entity.properties.iter().filter(|property| !property.absent.is_refused());
-    let constant = |property: &PropertyInfo| {
-        let value = value_of_absent(property);
+    let is_held = |property: &PropertyInfo| index.holds == Holds::Copy || index.includes(property.name);
+    let of_index = |property: &PropertyInfo| is_held(property) || depends_on(entity, layout, property.name);
+    let optional = entity.properties().filter(|property| !property.absent.is_refused());
+    let constant = |property: PropertyInfo| {
+        let value = value_of_absent(&property);
         // A default such as the present time is another one each time, and no struct has changed.
-        (value == value_of_absent(property)).then(|| (property.name.to_owned(), value))
+        (value == value_of_absent(&property)).then(|| (property.name.to_owned(), value))
     };
     optional.filter(of_index).filter_map(constant).collect()
 }
@@ -32,6 +30,9 @@ pub(super) fn depends_on(entity: &Layout, layout: &LayoutInfo, property: &str) -
     let when = layout.index.as_ref().and_then(|index| index.when.as_ref());
     let parts = layout.partition.iter().chain(layout.row).map(|part| part.field);
     let mut fields = parts.chain(when.into_iter().flat_map(|when| when.fields.iter().copied()));
-    let found = entity.properties.iter().find(|info| info.name == property);
-    found.is_some_and(|info| fields.any(|field| field == info.field))
+    let found = entity.properties().find(|info| info.name == property);
+    // A whole struct is a field of a predicate too.
+    let is_of =
+        |field: &str, path: &str| path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    found.is_some_and(|info| fields.any(|field| is_of(field, info.field)))
 }

@@ -4,7 +4,7 @@ use table_store::{Result, RowRef, error::KeyProblem};
 
 use crate::model::{
     key::{Escape, KeyBuffer},
-    layout::{LayoutInfo, PartInfo, PropertyInfo, segments},
+    layout::{LayoutInfo, PartInfo, PropertyInfo, field_at, segments},
 };
 
 /// Checks that the folded, cut and hashed parts of a row's keys are those of the texts that the row has as properties.
@@ -15,7 +15,7 @@ use crate::model::{
 /// Another program wrote the row under other keys.
 pub fn check_lossy_parts(
     layout: &'static LayoutInfo,
-    properties: &[PropertyInfo],
+    fields: &'static [PropertyInfo],
     separator: Option<char>,
     (table, row): (&str, &RowRef<'_>),
     all: bool,
@@ -34,7 +34,7 @@ pub fn check_lossy_parts(
                 text
             };
             if (all || part.is_lossy())
-                && let Some(own) = written(part, properties, row, Escape::part(last), separator)
+                && let Some(own) = written(part, fields, row, Escape::part(last), separator)
                 && own.as_str() != text
             {
                 let expected = format!("`{}`, the key of the field's value", own.as_str());
@@ -50,14 +50,14 @@ pub fn check_lossy_parts(
 /// Returns the part of a field that the row has as a property.
 fn written(
     part: &PartInfo,
-    properties: &[PropertyInfo],
+    fields: &'static [PropertyInfo],
     row: &RowRef<'_>,
     escape: Escape,
     separator: Option<char>,
 ) -> Option<KeyBuffer> {
     let is_text = part.kind == "text";
-    let property = properties.iter().find(|property| property.field == part.field && property.is_native && is_text)?;
-    let value = row.properties.get(property.name)?;
+    let (name, _) = field_at(fields, part.field).filter(|(_, property)| property.is_native && is_text)?;
+    let value = row.properties.get_named(name)?;
     // The derive accepts only ASCII punctuation.
     let escape = Escape { separator: separator.and_then(|separator| u8::try_from(separator).ok()), ..escape };
     let mut own = KeyBuffer::new();

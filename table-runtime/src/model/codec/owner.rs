@@ -162,5 +162,5 @@ impl<'a> OwnerReader<'a> {
 
 /// Writes a field of the primary key as the property of a pointer, from which [`OwnerReader::value`] reads it.
 pub fn point<T: KeyPart>(value: &T, name: &'static str, properties: &mut PropertyWriter<'_>) -> Result<()> {
-    properties.write(name, |properties| <T::Kind as Kind>::store(value.to_value(), name, properties))
+    properties.write(name.into(), |properties| <T::Kind as Kind>::store(value.to_value(), name, properties))
 }

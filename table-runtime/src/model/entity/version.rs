@@ -180,7 +180,7 @@ impl<'a> StoredRow<'a> {
     /// is then a property like others, which rows without unknown properties do not have.
     #[cold]
     fn is_newer(self, info: &EntityInfo, properties: PropertiesRef<'_>) -> Option<Error> {
-        if info.version > 1 || has_property(info.properties, VERSION) {
+        if info.version > 1 || has_property(info.fields, VERSION) {
             return None;
         }
         // Another program may use the name for something else.
@@ -378,7 +378,7 @@ pub const fn version_misfit<E: TableEntity, O: TableEntity>() -> VersionMisfit {
         || !same_primary_key(&E::INFO.layout.layouts[0], &O::INFO.layout.layouts[0])
     {
         VersionMisfit::Key
-    } else if has_property(O::INFO.layout.properties, VERSION) {
+    } else if has_property(O::INFO.layout.fields, VERSION) {
         VersionMisfit::Property
     } else {
         VersionMisfit::No

@@ -16,6 +16,8 @@ pub struct Decimal {
     pub scale: u32,
 }
 
+/// Greatest number of places that a key part can have.
+const MAX_PLACES: u32 = 28;
 /// Number of digits that every `i128` of as many digits holds.
 const HELD_DIGITS: usize = 38;
 
@@ -32,12 +34,13 @@ impl Decimal {
         number.ok_or_else(|| KeyProblem::Digits { value: self.to_string(), digits: HELD_DIGITS })
     }
 
-    /// Reads a text such as `-1.50`.
+    /// Reads a text such as `-1.50`, which has at most as many places as a key part can have.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (whole, places) = text.split_once('.').unwrap_or((text, ""));
         let are_digits = places.bytes().all(|byte| byte.is_ascii_digit());
         let mantissa = format!("{whole}{places}").parse().ok().filter(|_| are_digits)?;
-        Some(Self { mantissa, scale: places.len().try_into().ok()? })
+        let scale = places.len().try_into().ok().filter(|scale| *scale <= MAX_PLACES)?;
+        Some(Self { mantissa, scale })
     }
 
     /// Returns the same number with all of its places, then without each zero at its end.
@@ -145,6 +148,7 @@ mod tests {
             let read = Decimal::parse(text).expect(text);
             assert_eq!((read.mantissa, read.scale), (mantissa, scale), "{text}");
         }
+        assert!(Decimal::parse(&format!("0.{}", "0".repeat(29))).is_none());
         for other in ["", ".", "-", "1.-5", "1.+5", "1,5", "1.5.0", "x", "0x10"] {
             assert!(Decimal::parse(other).is_none(), "{other}");
         }

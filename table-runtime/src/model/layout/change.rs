@@ -20,10 +20,7 @@ pub struct Fields<'a> {
 impl Fields<'_> {
     fn has(&self, field: &str) -> bool {
         let parts = self.present.layouts.iter().flat_map(|layout| layout.partition.iter().chain(layout.row));
-        parts
-            .map(|part| part.field)
-            .chain(self.present.properties.iter().map(|info| info.field))
-            .any(|own| own == field)
+        parts.map(|part| part.field).chain(self.present.properties().map(|info| info.field)).any(|own| own == field)
     }
 
     /// Checks whether a recorded field has only been renamed: no present field has its old name, and no recorded property

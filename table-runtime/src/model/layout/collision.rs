@@ -164,7 +164,7 @@ mod tests {
         when: None,
         holds: Holds::Pointer,
         pointer: &[],
-        included: &[],
+        included_fields: &[],
         values: &[],
     };
 

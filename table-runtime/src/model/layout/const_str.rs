@@ -1,5 +1,7 @@
 //! Text comparisons for constants; `str` has no `const` functions for them yet.
 
+use table_store::unstable::PropertyName;
+
 /// Checks whether two texts are the same.
 pub const fn same(one: &str, other: &str) -> bool {
     one.len() == other.len() && begins(one, other)
@@ -19,4 +21,33 @@ pub const fn begins(text: &str, prefix: &str) -> bool {
         at += 1;
     }
     true
+}
+
+/// Checks whether two names in two pieces are the same.
+pub const fn same_names(one: PropertyName<'_>, other: PropertyName<'_>) -> bool {
+    if one.length() != other.length() {
+        return false;
+    }
+    let mut at = 0;
+    while at < one.length() {
+        if byte(one, at) != byte(other, at) {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+/// Returns a byte of a name.
+const fn byte(name: PropertyName<'_>, at: usize) -> u8 {
+    let PropertyName { outer, inner } = name;
+    if outer.is_empty() {
+        inner.as_bytes()[at]
+    } else if at < outer.len() {
+        outer.as_bytes()[at]
+    } else if at == outer.len() {
+        b'_'
+    } else {
+        inner.as_bytes()[at - outer.len() - 1]
+    }
 }

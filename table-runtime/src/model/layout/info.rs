@@ -3,11 +3,15 @@
 use std::{borrow::Cow, fmt};
 
 use table_store::{
-    PropertyType, Result, Value,
+    Properties, PropertyType, Result, Value,
     error::{KeyError, KeyProblem},
 };
 
-use super::{const_str::same, slice::SliceInfo};
+use super::{
+    const_str::same,
+    slice::SliceInfo,
+    stored::{has_property, shown, stored},
+};
 
 /// Location of the rows of one layout of an entity: a table and the parts of the two keys.
 #[derive(Debug, PartialEq, Eq, serde::Serialize)]
@@ -45,11 +49,25 @@ pub struct IndexInfo {
     pub holds: Holds,
     /// Fields of the primary key that cannot be read from the index's own keys, and the property that holds each.
     pub pointer: &'static [PropertyInfo],
-    /// Properties of the entity that the rows include.
-    pub included: &'static [PropertyInfo],
+    /// Fields of the entity that the rows include.
+    #[serde(rename = "included", serialize_with = "serialize_stored")]
+    #[doc(hidden)]
+    pub included_fields: &'static [PropertyInfo],
     /// Properties of the entity that the index's own keys hold whole: the part, counted over both keys, and the name.
     #[serde(skip)]
     pub values: &'static [(usize, &'static str)],
+}
+
+impl IndexInfo {
+    /// Returns the properties of the entity that the rows include.
+    pub fn included(&self) -> impl Iterator<Item = PropertyInfo> + Clone + use<> {
+        stored(self.included_fields)
+    }
+
+    /// Checks whether the rows include the property.
+    pub(crate) const fn includes(&self, name: &str) -> bool {
+        has_property(self.included_fields, name)
+    }
 }
 
 /// Predicate of an index: an entity has a row only if it returns true.
@@ -190,9 +208,10 @@ impl fmt::Debug for Example {
 }
 
 /// A stored property.
-#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+#[allow(clippy::struct_excessive_bools, reason = "facts that do not exclude each other")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct PropertyInfo {
-    /// The field.
+    /// The field; of a field of a nested struct, its path, such as `address.city`.
     pub field: &'static str,
     /// The property's name.
     pub name: &'static str,
@@ -208,45 +227,84 @@ pub struct PropertyInfo {
     #[serde(skip)]
     #[doc(hidden)]
     pub absent: Absent,
+    /// The properties of a field that is stored as several, with names relative to this one; empty for any other field.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub parts: &'static [Self],
+    /// `true` if a row may be without all parts of the field.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub is_optional: bool,
+    /// The most properties that one row has for the field: of an enum, those of its largest variant.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub most: usize,
+    /// `true` if every row with the value has the property.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub is_always: bool,
+    /// `true` if a row with the struct or the variant in which the field is cannot be read without it.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub is_required: bool,
+    /// `true` if the property holds a later part of a value, or the number of its parts. Layouts are recorded and shown
+    /// without it.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub continues: bool,
 }
 
 impl PropertyInfo {
     /// Returns the description of a property of an index's rows.
     #[doc(hidden)]
     pub const fn of_index(field: &'static str, name: &'static str) -> Self {
-        Self { field, name, edm: None, is_native: false, absent: Absent(|| ReadAbsent::Refused) }
+        Self {
+            field,
+            name,
+            edm: None,
+            is_native: false,
+            absent: Absent::new(|| None),
+            parts: &[],
+            is_optional: false,
+            most: 1,
+            is_always: false,
+            is_required: false,
+            continues: false,
+        }
     }
 }
 
-/// The function that returns what a field is in a row without its property.
+/// What a field is in a row without its properties.
 #[derive(Clone, Copy)]
 #[doc(hidden)]
-pub struct Absent(fn() -> ReadAbsent);
-
-/// What a field is in a row without its property.
-#[derive(Debug)]
-pub enum ReadAbsent {
-    /// Such a row cannot be read.
-    Refused,
-    /// The field is then written without a property.
-    Nothing,
-    /// The field is then written as this value.
-    Value(Value),
+pub struct Absent {
+    /// Returns the properties as which the field is then written, with relative names; `None` if the row cannot be read.
+    read: fn() -> Option<Properties>,
+    /// Relative name of the property in question.
+    part: &'static str,
 }
 
 impl Absent {
-    pub const fn new(read: fn() -> ReadAbsent) -> Self {
-        Self(read)
+    /// A part of a value that need not be there.
+    pub const NOTHING: Self = Self::new(|| Some(Properties::default()));
+
+    pub const fn new(read: fn() -> Option<Properties>) -> Self {
+        Self { read, part: "" }
+    }
+
+    /// Returns what a part of the field is.
+    pub const fn of_part(self, part: &'static str) -> Self {
+        Self { read: self.read, part }
     }
 
     /// Checks whether a row without the property cannot be read.
     pub fn is_refused(self) -> bool {
-        matches!((self.0)(), ReadAbsent::Refused)
+        (self.read)().is_none()
     }
 
     /// Returns the value as which a row without the property is read, and then written; `None` if there is none.
     pub fn value(self) -> Option<Value> {
-        if let ReadAbsent::Value(value) = (self.0)() { Some(value) } else { None }
+        Some((self.read)()?.get(self.part)?.to_value())
     }
 }
 
@@ -261,7 +319,7 @@ impl Eq for Absent {}
 
 impl fmt::Debug for Absent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0().fmt(f)
+        (self.read)().fmt(f)
     }
 }
 
@@ -296,8 +354,10 @@ pub struct Layout {
     pub entity: &'static str,
     /// The primary key, followed by every index.
     pub layouts: &'static [LayoutInfo],
-    /// The stored properties, in the order of the struct.
-    pub properties: &'static [PropertyInfo],
+    /// The fields that are stored as properties, in the order of the struct.
+    #[serde(rename = "properties", serialize_with = "serialize_stored")]
+    #[doc(hidden)]
+    pub fields: &'static [PropertyInfo],
     /// Value of the property `EntityType`, if there is one.
     pub kind: Option<&'static str>,
     /// `true` if there is a property `WriteId`.
@@ -309,10 +369,25 @@ pub struct Layout {
     pub separator: Option<char>,
 }
 
+/// Writes the stored properties of fields.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+fn serialize_stored<S: serde::Serializer>(
+    fields: &&'static [PropertyInfo],
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_seq(shown(fields))
+}
+
 impl Layout {
+    /// Returns the stored properties, in the order of the struct. A field that is a struct or an enum with data has several.
+    /// A field with `#[property(large)]` has one: those in which its value continues are left out.
+    pub fn properties(&self) -> impl Iterator<Item = PropertyInfo> + Clone + use<> {
+        shown(self.fields)
+    }
+
     /// Returns the description of an entity without layouts.
     pub(crate) const fn empty(entity: &'static str) -> Self {
-        Self { entity, layouts: &[], properties: &[], kind: None, write_id: false, version: 1, separator: None }
+        Self { entity, layouts: &[], fields: &[], kind: None, write_id: false, version: 1, separator: None }
     }
 }
 
@@ -355,7 +430,7 @@ impl fmt::Display for Layout {
         }
         let own = self.kind.map(|_| "EntityType").into_iter().chain(self.write_id.then_some("WriteId"));
         let own = own.chain((!is_first(&self.version)).then_some("EntityVersion"));
-        let names: Vec<_> = self.properties.iter().map(|property| property.name).chain(own).collect();
+        let names: Vec<_> = self.properties().map(|property| property.name).chain(own).collect();
         writeln!(f, "  properties: {}", names.join(", "))
     }
 }
@@ -370,7 +445,8 @@ struct IndexSummary<'a>(&'a LayoutInfo, &'a IndexInfo);
 
 impl fmt::Display for IndexSummary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(layout, IndexInfo { scope, unique, when, holds, included, .. }) = self;
+        let Self(layout, index) = self;
+        let IndexInfo { scope, unique, when, holds, .. } = index;
         f.write_str(if *unique { "unique, " } else { "" })?;
         match scope {
             Scope::SamePartition => f.write_str("in the entity's partition")?,
@@ -379,7 +455,7 @@ impl fmt::Display for IndexSummary<'_> {
         match holds {
             Holds::Pointer => f.write_str(": pointers")?,
             Holds::Include => {
-                let names: Vec<_> = included.iter().map(|property| property.name).collect();
+                let names: Vec<_> = index.included().map(|property| property.name).collect();
                 write!(f, ": pointers, with {}", names.join(", "))?;
             }
             Holds::Copy => f.write_str(": copies")?,

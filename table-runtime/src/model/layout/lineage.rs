@@ -2,7 +2,7 @@
 
 use super::{
     const_str::same,
-    info::{LayoutInfo, PartInfo, PropertyInfo},
+    info::{LayoutInfo, PartInfo},
 };
 
 /// Checks whether the rows of both have the same kind.
@@ -70,16 +70,4 @@ const fn part_of(layout: &LayoutInfo, field: &str) -> usize {
         at += 1;
     }
     at
-}
-
-/// Checks whether one of the properties has the name.
-pub const fn has_property(properties: &[PropertyInfo], name: &str) -> bool {
-    let mut at = 0;
-    while at < properties.len() {
-        if same(properties[at].name, name) {
-            return true;
-        }
-        at += 1;
-    }
-    false
 }

@@ -1,10 +1,10 @@
 //! Decimal numbers as properties: their text, or an integer of a fixed number of places.
 
 use rust_decimal::Decimal;
-use table_store::{Properties, PropertyType, Value, ValueRef, error::PropertyProblem};
+use table_store::{Properties, PropertyType, Value, ValueRef, error::PropertyProblem, unstable::PropertyName};
 
 use super::{
-    Always, ByEquality, ByOrder, Property, Scaled, Store, found, integer,
+    Always, ByEquality, ByOrder, Property, Scaled, Single, Store, found, integer,
     texts::{texts, unread},
 };
 use crate::model::key::KeyPart;
@@ -26,6 +26,10 @@ texts! {
             `table-runtime`"
 )]
 pub trait AsDecimal: Sized {
+    /// `true` for an `Option`.
+    #[doc(hidden)]
+    const IS_OPTIONAL: bool;
+
     #[doc(hidden)]
     fn decimal(&self) -> Option<Decimal>;
 
@@ -35,6 +39,8 @@ pub trait AsDecimal: Sized {
 
 #[diagnostic::do_not_recommend]
 impl AsDecimal for Decimal {
+    const IS_OPTIONAL: bool = false;
+
     fn decimal(&self) -> Option<Decimal> {
         Some(*self)
     }
@@ -46,6 +52,8 @@ impl AsDecimal for Decimal {
 
 #[diagnostic::do_not_recommend]
 impl AsDecimal for Option<Decimal> {
+    const IS_OPTIONAL: bool = true;
+
     fn decimal(&self) -> Option<Decimal> {
         *self
     }
@@ -58,12 +66,14 @@ impl AsDecimal for Option<Decimal> {
 impl<T: AsDecimal, const PLACES: u32> Store<T> for Scaled<PLACES> {
     type Arg<'a> = Decimal;
     type Order = ByOrder;
+    type Shape = Single;
 
     const TYPE: PropertyType = PropertyType::Scaled { places: PLACES };
+    const IS_OPTIONAL: bool = T::IS_OPTIONAL;
 
-    fn write(value: &T, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
+    fn write(value: &T, name: PropertyName<'_>, properties: &mut Properties) -> Result<(), PropertyProblem> {
         if let Some(decimal) = value.decimal() {
-            properties.push(name, ValueRef::Int64(places(decimal, PLACES)?));
+            properties.push_named(name, ValueRef::Int64(places(decimal, PLACES)?));
         }
         Ok(())
     }

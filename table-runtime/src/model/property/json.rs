@@ -8,9 +8,9 @@ use serde::{
     ser::{self, Error as _},
 };
 use serde_json::Error;
-use table_store::{Properties, PropertyType, Value, ValueRef, error::PropertyProblem};
+use table_store::{Properties, PropertyType, Value, ValueRef, error::PropertyProblem, unstable::PropertyName};
 
-use super::{AsJson, Json, Opaque, Store, found};
+use super::{AsJson, Json, Opaque, Single, Store, found};
 
 /// The JSON of `None` and `()`, which are stored as no property.
 const NULL: &str = "null";
@@ -21,12 +21,15 @@ impl<T: AsJson> Store<T> for Json {
     type Arg<'a> = T;
     // An `Option` writes no property for `None`.
     type Order = Opaque;
+    type Shape = Single;
 
     const TYPE: PropertyType = PropertyType::Json;
+    // An `Option` writes no property for `None`.
+    const IS_OPTIONAL: bool = true;
 
-    fn write(value: &T, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
+    fn write(value: &T, name: PropertyName<'_>, properties: &mut Properties) -> Result<(), PropertyProblem> {
         if let Some(text) = json(value)? {
-            properties.push(name, ValueRef::String(&text));
+            properties.push_named(name, ValueRef::String(&text));
         }
         Ok(())
     }
@@ -53,7 +56,7 @@ impl<T: AsJson> Store<T> for Json {
 ///
 /// The text is read again, and what was read is compared with the value: by its text, and by the number of its `Some`s,
 /// because JSON has `null` for `None` and for a `Some` of an empty value.
-fn json<T: Serialize + DeserializeOwned>(value: &T) -> Result<Option<String>, PropertyProblem> {
+pub(super) fn json<T: Serialize + DeserializeOwned>(value: &T) -> Result<Option<String>, PropertyProblem> {
     let unfit = |found: String| PropertyProblem {
         expected: format!("a `{}` whose JSON reads back as the same value", std::any::type_name::<T>()).into(),
         found,

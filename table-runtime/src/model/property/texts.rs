@@ -21,6 +21,7 @@ macro_rules! texts {
             type Arg<'a> = $type;
             type Presence = Always;
             type Order = $order;
+            type Shape = $crate::model::property::Single;
 
             const TYPE: PropertyType = $property;
 

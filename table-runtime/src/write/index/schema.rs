@@ -16,7 +16,7 @@ use crate::{
             self, EntityInfo, Loaded, LoadedRow, LoadedRows, PENDING, ReadEntity, StoredRow, TableEntity, Unknown,
             VERSION, WRITE_ID, WriteEntity, version_value,
         },
-        layout::{Holds, Layout, LayoutInfo, Scope},
+        layout::{Holds, Layout, LayoutInfo, PropertyInfo, Scope, has_property},
         row_hash::RowHasher,
     },
 };
@@ -247,8 +247,7 @@ impl Schema {
     /// difference between rows.
     fn is_known(&self, layout: usize, name: &str) -> bool {
         let pointer = self.layouts[layout].index.as_ref().map_or([].as_slice(), |index| index.pointer);
-        name == VERSION && self.info.version > 1
-            || self.info.properties.iter().chain(pointer).any(|property| property.name == name)
+        name == VERSION && self.info.version > 1 || has_property(self.info.fields, name) || has_property(pointer, name)
     }
 
     /// Returns the properties that the row of an index does not have, with the values as which they are read: the row is
@@ -257,10 +256,15 @@ impl Schema {
         let Some(index) = &self.layouts[layout].index else { return Vec::new() };
         let is_held = |name: &str| match index.holds {
             Holds::Copy => true,
-            Holds::Include => index.included.iter().any(|included| included.name == name),
+            Holds::Include => index.includes(name),
             Holds::Pointer | Holds::List => false,
         };
-        let absent = self.info.properties.iter().filter(|info| is_held(info.name) && stored.get(info.name).is_none());
+        // A default is that of a whole field: a row with one of its parts has no other one to add.
+        let is_absent = |field: &&'static PropertyInfo| {
+            !field.is_optional || field.stored().all(|info| stored.get(info.name).is_none())
+        };
+        let properties = self.info.fields.iter().filter(is_absent).flat_map(PropertyInfo::stored);
+        let absent = properties.filter(|info| is_held(info.name) && stored.get(info.name).is_none());
         absent.filter_map(|info| Some((info.name, info.absent.value()?))).collect()
     }
 

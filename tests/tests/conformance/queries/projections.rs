@@ -20,6 +20,7 @@ use crate::fixtures::{Article, Email, Everything, Legacy, Note, Post, Settings, 
 crate::conformance! {
     rows_and_points_give_the_fields
     only_the_properties_of_the_projection_are_requested
+    parts_are_requested_only_with_their_field
     fields_are_read_as_the_entity_stores_them
     fields_are_read_from_keys_or_properties
     projections_can_be_filtered_paged_and_counted
@@ -154,6 +155,44 @@ async fn only_the_properties_of_the_projection_are_requested(store: &Store) -> R
             "EntityVersion"
         ])]
     );
+    Ok(())
+}
+
+#[derive(TableEntity)]
+#[table(name = "Novels", partition = "all")]
+struct Novel {
+    #[row_key]
+    id: u32,
+    title: String,
+    #[property(large)]
+    body: String,
+}
+
+#[derive(Projection, Debug, PartialEq)]
+#[projection(of = Novel)]
+struct NovelTitle {
+    title: String,
+}
+
+#[derive(Projection, Debug, PartialEq)]
+#[projection(of = Novel)]
+struct NovelBody {
+    body: String,
+}
+
+async fn parts_are_requested_only_with_their_field(store: &Store) -> Result<()> {
+    store.tables.create::<Novel>().await?;
+    let (title, body) = ("Long".to_owned(), "x".repeat(100_000));
+    store.tables.insert(&Novel { id: 1, title: title.clone(), body: body.clone() }).await?;
+    let requested = Arc::new(Mutex::new(Vec::new()));
+    let tables = Tables::new(Recording { inner: store.backend.clone(), requested: requested.clone() });
+    let requested = || std::mem::take(&mut *requested.lock().expect("no panic"));
+    assert_eq!(Novel::by_key().select::<NovelTitle>().all(&tables).await?, [NovelTitle { title }]);
+    assert_eq!(requested(), [Some(vec!["Title", "IndexPending", "EntityVersion"])]);
+    assert_eq!(Novel::key(1).select::<NovelBody>().get(&tables).await?, Some(NovelBody { body }));
+    let asked = requested().remove(0).expect("a projection");
+    assert_eq!(asked[..4], ["Body", "Body_Parts", "Body_2", "Body_3"]);
+    assert_eq!(asked[16..], ["Body_16", "IndexPending", "EntityVersion"]);
     Ok(())
 }
 

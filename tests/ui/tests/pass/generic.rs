@@ -91,5 +91,5 @@ pub(crate) fn main() {
     let _ = Indexed::<u32, u32>::by_text(5).eq(true).eq(1);
     let _ = Keyed::<u32>::key(1);
     let _ = Nothing::<f32>::key();
-    assert_eq!(<Item<u32, bool>>::INFO.properties.len(), 3);
+    assert_eq!(<Item<u32, bool>>::INFO.properties().count(), 3);
 }

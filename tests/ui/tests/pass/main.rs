@@ -17,6 +17,7 @@ pub mod names;
 pub mod no_implicit_prelude;
 pub mod paths_from_macros;
 pub mod projections;
+pub mod shapes;
 pub mod slices;
 pub mod versions;
 pub mod wrappers;

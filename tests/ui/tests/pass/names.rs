@@ -51,7 +51,7 @@ entity!(Written, "WrittenByMacro", 8, id: String);
 
 pub(crate) fn main() {
     assert_eq!(Struct::INFO.layouts[0].row[1].field, "type");
-    assert_eq!(Struct::INFO.properties.last().map(|property| property.name), Some("Match"));
+    assert_eq!(Struct::INFO.properties().last().map(|property| property.name), Some("Match"));
     assert_eq!(Written::key("a", 1).explain().row_key(), Some("00000001"));
     assert_eq!(KeyPart::to_value(&Enum::r#Fn), "Fn");
     let _ = Enum::Other;

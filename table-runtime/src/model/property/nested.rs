@@ -1,0 +1,439 @@
+//! Structs and enums with data as properties: the constants and functions of which `derive(Property)` makes their
+//! implementations.
+//!
+//! A *part* is one stored property of such a type. Its name is relative to the field that has the type: `City`, `Geo_Lat`.
+//! The derive cannot see the parts of the fields' types, so they are joined here, in constants.
+
+#![allow(
+    clippy::missing_panics_doc,
+    clippy::manual_assert,
+    reason = "the panics of constants are errors of the compiler, whose texts are built"
+)]
+
+use table_store::{
+    Properties, Result, Value, ValueRef,
+    error::PropertyProblem,
+    unstable::{PropertyName, one_of},
+};
+
+use super::Property;
+use crate::model::{
+    codec::{PropertyWriter, RowReader},
+    layout::{Absent, Parts, PropertyInfo, PropertyType, same_names},
+};
+
+/// Returns the number of parts of fields.
+pub const fn count(fields: &[PropertyInfo]) -> usize {
+    let (mut at, mut sum) = (0, 0);
+    while at < fields.len() {
+        sum += parts_of(&fields[at]);
+        at += 1;
+    }
+    sum
+}
+
+/// Returns the number of parts of a field.
+const fn parts_of(field: &PropertyInfo) -> usize {
+    if field.parts.is_empty() { 1 } else { field.parts.len() }
+}
+
+/// Returns the greatest number of properties that one row has for the fields of a struct.
+pub const fn most(fields: &[PropertyInfo]) -> usize {
+    let (mut at, mut sum) = (0, 0);
+    while at < fields.len() {
+        sum += fields[at].most;
+        at += 1;
+    }
+    sum
+}
+
+/// Returns the same for an enum. The first field is its tag; a row has the field of one variant at most.
+pub const fn most_of_enum(fields: &[PropertyInfo]) -> usize {
+    let (mut at, mut most) = (1, 0);
+    while at < fields.len() {
+        if fields[at].most > most {
+            most = fields[at].most;
+        }
+        at += 1;
+    }
+    1 + most
+}
+
+/// Returns the number of bytes of two texts with a character between them; 0 if they need not be joined.
+const fn length(outer: &str, inner: &str) -> usize {
+    if outer.is_empty() || inner.is_empty() { 0 } else { outer.len() + 1 + inner.len() }
+}
+
+/// Returns the number of bytes of the texts that have to be joined.
+pub const fn bytes(fields: &[PropertyInfo]) -> usize {
+    let (mut at, mut sum) = (0, 0);
+    while at < fields.len() {
+        let (field, mut part) = (&fields[at], 0);
+        while part < field.parts.len() {
+            sum += length(field.name, field.parts[part].name) + length(field.field, field.parts[part].field);
+            part += 1;
+        }
+        at += 1;
+    }
+    sum
+}
+
+/// Returns the joined texts, one after the other: for each part its name and its path.
+pub const fn join<const L: usize>(fields: &[PropertyInfo]) -> [u8; L] {
+    let (mut text, mut to, mut at) = ([0; L], 0, 0);
+    while at < fields.len() {
+        let (field, mut part) = (&fields[at], 0);
+        while part < field.parts.len() {
+            to = put(&mut text, to, field.name, b'_', field.parts[part].name);
+            to = put(&mut text, to, field.field, b'.', field.parts[part].field);
+            part += 1;
+        }
+        at += 1;
+    }
+    text
+}
+
+const fn put(text: &mut [u8], mut to: usize, outer: &str, between: u8, inner: &str) -> usize {
+    if length(outer, inner) == 0 {
+        return to;
+    }
+    let (outer, inner) = (outer.as_bytes(), inner.as_bytes());
+    let mut at = 0;
+    while at < outer.len() {
+        text[to] = outer[at];
+        (to, at) = (to + 1, at + 1);
+    }
+    text[to] = between;
+    to += 1;
+    at = 0;
+    while at < inner.len() {
+        text[to] = inner[at];
+        (to, at) = (to + 1, at + 1);
+    }
+    to
+}
+
+/// Takes the next of the joined texts.
+const fn take(text: &mut &'static [u8], outer: &'static str, inner: &'static str) -> &'static str {
+    let length = length(outer, inner);
+    if length == 0 {
+        return if outer.is_empty() { inner } else { outer };
+    }
+    let (piece, rest) = text.split_at(length);
+    *text = rest;
+    match str::from_utf8(piece) {
+        Ok(piece) => piece,
+        Err(_) => panic!("two texts are joined to a text"),
+    }
+}
+
+/// Returns the parts of a type, given its fields and [their joined texts](join). The parts of one field are neighbours.
+pub const fn resolve<const N: usize>(fields: &[PropertyInfo], mut text: &'static [u8]) -> [PropertyInfo; N] {
+    let mut parts = [PropertyInfo::of_index("", ""); N];
+    let (mut to, mut at) = (0, 0);
+    while at < fields.len() {
+        let field = fields[at];
+        if field.parts.is_empty() {
+            parts[to] = field;
+            to += 1;
+        }
+        let mut part = 0;
+        while part < field.parts.len() {
+            let mut info = field.parts[part];
+            if field.is_optional {
+                info.absent = field.absent.of_part(info.name);
+                info.is_always = false;
+            }
+            info.name = take(&mut text, field.name, info.name);
+            info.field = take(&mut text, field.field, info.field);
+            parts[to] = info;
+            (to, part) = (to + 1, part + 1);
+        }
+        at += 1;
+    }
+    parts
+}
+
+/// Returns where the parts of each field begin, and where those of the last one end.
+pub const fn starts<const F: usize>(fields: &[PropertyInfo]) -> [usize; F] {
+    let (mut starts, mut at, mut sum) = ([0; F], 0, 0);
+    while at < F {
+        starts[at] = sum;
+        if at < fields.len() {
+            sum += parts_of(&fields[at]);
+        }
+        at += 1;
+    }
+    starts
+}
+
+/// Returns the parts of one field.
+#[inline]
+pub const fn sub(parts: Parts, from: usize, to: usize) -> Parts {
+    parts.split_at(to).0.split_at(from).1
+}
+
+/// Text of a message, which a constant builds.
+struct Message {
+    text: [u8; 800],
+    length: usize,
+}
+
+impl Message {
+    const fn new() -> Self {
+        Self { text: [0; 800], length: 0 }
+    }
+
+    const fn push(mut self, text: &str) -> Self {
+        let (text, mut at) = (text.as_bytes(), 0);
+        while at < text.len() && self.length < self.text.len() {
+            self.text[self.length] = text[at];
+            (self.length, at) = (self.length + 1, at + 1);
+        }
+        self
+    }
+
+    const fn push_pieces(self, outer: &str, between: &str, inner: &str) -> Self {
+        let between = if outer.is_empty() || inner.is_empty() { "" } else { between };
+        self.push(outer).push(between).push(inner)
+    }
+
+    const fn push_number(self, number: usize) -> Self {
+        let digits = if number < 10 { self } else { self.push_number(number / 10) };
+        digits.push("0123456789".split_at(number % 10).1.split_at(1).0)
+    }
+
+    const fn as_str(&self) -> &str {
+        match str::from_utf8(self.text.split_at(self.length).0) {
+            Ok(text) => text,
+            Err(_) => "",
+        }
+    }
+}
+
+/// Names that a row, or the runtime, uses.
+const TAKEN: [&str; 7] =
+    ["PartitionKey", "RowKey", "Timestamp", "IndexPending", "EntityType", "EntityVersion", "WriteId"];
+
+/// Returns the fields of a struct, if their properties have different names. The derive has compared the names of the fields;
+/// only the parts of fields are checked here, so that plain fields pay for one short loop.
+pub const fn checked(fields: &'static [PropertyInfo]) -> &'static [PropertyInfo] {
+    let mut at = 0;
+    while at < fields.len() {
+        let mut before = 0;
+        while before < at {
+            if !fields[at].parts.is_empty() || !fields[before].parts.is_empty() {
+                check_differ(&fields[before], &fields[at]);
+            }
+            before += 1;
+        }
+        at += 1;
+    }
+    fields
+}
+
+/// Returns the fields of an entity, if rows can have their properties, together with `own` others.
+pub const fn checked_in_row(fields: &'static [PropertyInfo], own: usize) -> &'static [PropertyInfo] {
+    let most = most(fields) + own;
+    if most > 252 {
+        let message =
+            Message::new().push("a row has at most 252 properties, but this one has up to ").push_number(most);
+        panic!("{}", message.push(": store some fields with `#[property(json)]`").as_str());
+    }
+    let mut at = 0;
+    while at < fields.len() {
+        check_names(&fields[at]);
+        at += 1;
+    }
+    checked(fields)
+}
+
+/// Returns a part of a field; the field itself if it has none.
+const fn part(field: &PropertyInfo, at: usize) -> (&'static str, &'static str) {
+    if field.parts.is_empty() { ("", "") } else { (field.parts[at].field, field.parts[at].name) }
+}
+
+const fn check_names(field: &PropertyInfo) {
+    let mut at = 0;
+    // The derive has checked the name of a field without parts, unless it is empty.
+    while at < field.parts.len() || at == 0 && field.name.is_empty() {
+        let (path, inner) = part(field, at);
+        let name = PropertyName { outer: field.name, inner };
+        let message = Message::new().push("`").push_pieces(field.field, ".", path).push("` ");
+        if name.length() == 0 {
+            panic!("{}", message.push("has no name: `prefix = \"\"` is for structs").as_str());
+        }
+        if name.length() > 255 {
+            let message = message.push("has a name of ").push_number(name.length());
+            panic!("{}", message.push(" characters, and a property's name has at most 255").as_str());
+        }
+        let mut taken = 0;
+        while taken < TAKEN.len() {
+            if same_names(PropertyName { outer: TAKEN[taken], inner: "" }, name) && field.name.is_empty() {
+                let message = message.push("would be stored as `").push(TAKEN[taken]);
+                panic!("{}", message.push("`, which rows use: write `#[property(rename = \"…\")]` on it").as_str());
+            }
+            taken += 1;
+        }
+        at += 1;
+    }
+}
+
+const fn check_differ(one: &PropertyInfo, other: &PropertyInfo) {
+    let mut left = 0;
+    while left < parts_of(one) {
+        let mut right = 0;
+        while right < parts_of(other) {
+            let ((path, inner), (other_path, other_inner)) = (part(one, left), part(other, right));
+            let names =
+                [PropertyName { outer: one.name, inner }, PropertyName { outer: other.name, inner: other_inner }];
+            if same_names(names[0], names[1]) {
+                let message = Message::new().push("`").push_pieces(one.field, ".", path);
+                let message = message.push("` and `").push_pieces(other.field, ".", other_path);
+                let message = message.push("` are both stored as `").push_pieces(one.name, "_", inner);
+                let fix = "`: write `#[property(rename = \"…\")]` or `#[property(prefix = \"…\")]` on one of them";
+                panic!("{}", message.push(fix).as_str());
+            }
+            right += 1;
+        }
+        left += 1;
+    }
+}
+
+/// Stops the build if the type of a field with `prefix` is stored as one property.
+pub const fn check_prefix(parts: Parts) {
+    assert!(
+        !parts.is_empty(),
+        "`prefix` is for a field whose type is a struct or an enum with data; write `#[property(rename = \"…\")]` for the name \
+         of one property"
+    );
+}
+
+/// The tag of an enum with data: the property that holds the name of the variant.
+pub const fn tag(variants: &'static [&'static str], is_open: bool) -> PropertyInfo {
+    let ty = if is_open { PropertyType::String } else { PropertyType::Variants(variants) };
+    PropertyInfo {
+        edm: Some(ty),
+        is_native: true,
+        is_always: true,
+        is_required: true,
+        ..PropertyInfo::of_index("", "")
+    }
+}
+
+/// The field of a variant that has named fields.
+pub const fn variant_fields(field: &'static str, name: &'static str, parts: Parts, most: usize) -> PropertyInfo {
+    // A row of another variant is without it.
+    PropertyInfo { parts, most, is_optional: true, absent: Absent::NOTHING, ..PropertyInfo::of_index(field, name) }
+}
+
+/// The field of a variant that has one value, whose property is `value`.
+pub const fn variant_value(field: &'static str, name: &'static str, value: PropertyInfo) -> PropertyInfo {
+    PropertyInfo { field, name, is_optional: true, is_always: false, absent: Absent::NOTHING, ..value }
+}
+
+/// Checks whether one of the parts is always there.
+pub const fn is_always(parts: Parts) -> bool {
+    let mut at = 0;
+    while at < parts.len() {
+        if parts[at].is_always {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+/// Returns the whole name of a part.
+pub(crate) const fn name_of(name: &'static str, parts: Parts) -> PropertyName<'static> {
+    PropertyName { outer: name, inner: if parts.is_empty() { "" } else { parts[0].name } }
+}
+
+/// Writes the tag of an enum.
+#[inline]
+pub fn store_tag(tag: &str, name: &'static str, parts: Parts, properties: &mut PropertyWriter<'_>) -> Result<()> {
+    let name = name_of(name, parts);
+    properties.write(name, |properties| {
+        properties.push_named(name, ValueRef::String(tag));
+        Ok(())
+    })
+}
+
+/// Writes the tag of a variant that this program does not know: the text of `#[property(other)]`.
+///
+/// # Errors
+/// The text is the name of a variant that the program knows. It would be read as that one.
+pub fn store_other_tag(
+    tag: &str,
+    variants: &'static [&'static str],
+    name: &'static str,
+    parts: Parts,
+    properties: &mut PropertyWriter<'_>,
+) -> Result<()> {
+    if variants.contains(&tag) {
+        let expected = format!("the name of another variant than {}", one_of(variants)).into();
+        return properties
+            .write(name_of(name, parts), |_| Err(PropertyProblem { expected, found: format!("`{tag}`") }));
+    }
+    store_tag(tag, name, parts, properties)
+}
+
+/// Reads the tag of an enum, and returns the position of the variant among the names.
+pub fn load_tag(
+    variants: &'static [&'static str],
+    name: &'static str,
+    parts: Parts,
+    row: &mut RowReader<'_>,
+) -> Result<usize> {
+    row.property(name_of(name, parts), PropertyType::String, |value| super::name_from_value(value, variants))
+}
+
+/// Does the same for an enum with `#[property(other)]`. Returns a text that is no variant as an error.
+pub fn load_open_tag(
+    variants: &'static [&'static str],
+    name: &'static str,
+    parts: Parts,
+    row: &mut RowReader<'_>,
+) -> Result<std::result::Result<usize, String>> {
+    row.property(name_of(name, parts), PropertyType::String, |value| match value {
+        Some(ValueRef::String(text)) => {
+            Ok(variants.iter().position(|name| *name == text).ok_or_else(|| text.to_owned()))
+        }
+        value => super::name_from_value(value, variants).map(Ok),
+    })
+}
+
+/// Reads an `Option` of a type: a value if the row has one of the parts that are always there. Others may be those of a newer
+/// program, which an older one has carried.
+pub fn load_option<T: Property>(name: &'static str, parts: Parts, row: &mut RowReader<'_>) -> Result<Option<T>> {
+    if row.has_value(name, parts, T::PARTS)? { T::load_in(name, parts, row).map(Some) } else { Ok(None) }
+}
+
+/// The answer of a function for single properties, of a type that has several. Nobody calls it.
+#[cold]
+pub fn several<T>() -> std::result::Result<T, PropertyProblem> {
+    Err(PropertyProblem { expected: "a single property".into(), found: "a type that is stored as several".to_owned() })
+}
+
+/// The argument of comparisons with a struct or an enum: there is none, because each of its fields is compared.
+pub struct NoValue(());
+
+impl NoValue {
+    /// The answer of [`Property::arg_value`](super::Property::arg_value).
+    pub fn arg_value(self) -> std::result::Result<Option<Value>, PropertyProblem> {
+        let Self(()) = self;
+        several()
+    }
+}
+
+/// Returns the properties as which a field is written that was read from a row without any; `None` if it cannot be read.
+pub(super) fn absent<T>(
+    load: fn(&mut RowReader<'_>) -> Result<T>,
+    store: fn(&T, &mut PropertyWriter<'_>) -> Result<()>,
+) -> Option<Properties> {
+    let value = RowReader::without_row(load).ok()?;
+    let mut properties = Properties::default();
+    // A default that cannot be stored is read all the same.
+    let _ = PropertyWriter::without_row(&mut properties, |writer| store(&value, writer));
+    Some(properties)
+}
