@@ -162,10 +162,10 @@ fn changes_of_properties(layout: &Layout, stored: &EntityDescription) -> Vec<Str
                  the field an `Option`, or give it `#[property(default)]`; if it was renamed, keep its property with \
                  `#[property(rename = \"…\")]`"
             )),
-            None if property.is_required && !property.is_always => changes.push(format!(
+            None if property.is_required && stored.has_sibling(property.field) => changes.push(format!(
                 "the property `{name}` is new, and required in its struct or variant: rows that are stored with the other \
-                 fields of it cannot be read, which `create` does not see: make the field an `Option`, or give it \
-                 `#[property(default)]`"
+                 fields of it cannot be read, and `create` refuses it if the first row is one: make the field an `Option`, \
+                 or give it `#[property(default)]`"
             )),
             None => changes.push(format!(
                 "the property `{name}` is new: rows that are stored have none, and are read without it: it is an \

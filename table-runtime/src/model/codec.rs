@@ -16,7 +16,7 @@ use table_store::{
 
 use crate::model::{
     key::{KeyReader, RowContext},
-    layout::{LayoutInfo, PartInfo, Parts, PropertyInfo},
+    layout::{LayoutInfo, PartInfo, Parts, PropertyInfo, is_always},
 };
 
 /// Writer to which the derived code passes an entity's properties.
@@ -111,10 +111,11 @@ impl<'a> RowReader<'a> {
     }
 
     /// Checks whether the row has a value of the type with the parts `own`, whose names in the entity are those of `parts`: one
-    /// of the parts that the value always has.
+    /// of the parts that the value always has, or any part if it has no such one.
     pub(crate) fn has_value(&self, name: &str, parts: Parts, own: Parts) -> Result<bool> {
+        let any = !is_always(own);
         for (part, own) in parts.iter().zip(own) {
-            if own.is_always && self.context.has_part(name, part)? {
+            if (any || own.is_always) && self.context.has_part(name, part)? {
                 return Ok(true);
             }
         }

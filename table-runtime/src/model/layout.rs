@@ -26,6 +26,6 @@ pub use lineage::{same_kind, same_primary_key, same_separator, same_table};
 pub use recorded::{EntityDescription, LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart};
 pub use shape::Shape;
 pub use slice::{Slice, SliceBy, SliceInfo, SliceUnit, is_table_of};
-pub use stored::{Parts, field_at, has_property, joined, stored};
+pub use stored::{Parts, are_siblings, field_at, has_property, is_always, joined, stored};
 pub use table_store::PropertyType;
 pub use time_part::TimePart;

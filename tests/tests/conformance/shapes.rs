@@ -471,14 +471,15 @@ async fn a_changed_variant_leaves_nothing_behind(store: &Store) -> Result<()> {
     store.tables.create::<Customer>().await?;
     let paid = Payment::Invoice("7/26".to_owned());
     let changed = |id| Customer { payment: paid.clone(), ..customer(id) };
-    store.tables.insert_all((1..=4).map(customer)).await?;
+    store.tables.insert_all((1..=5).map(customer)).await?;
     let mut first = Customer::key("acme", 1).get(&store.tables).await?.expect("it was inserted");
     first.payment = paid.clone();
     store.tables.update(&mut first).await?;
     store.tables.modify(Customer::key("acme", 2), |ada| ada.payment = paid.clone()).await?;
     store.tables.upsert(&changed(3)).await?;
     store.tables.upsert_all([changed(4)]).await?;
-    for id in 1..=4 {
+    store.tables.merge(&changed(5)).await?;
+    for id in 1..=5 {
         let mut stored = properties(store, id).await?;
         stored.retain(|(name, _)| name.starts_with("Payment"));
         assert_eq!(stored, named(&[("Payment", text("Invoice")), ("Payment_Invoice", text("7/26"))]), "{id}");
@@ -508,10 +509,13 @@ async fn unknown_variants_are_carried(store: &Store) -> Result<()> {
     Ok(())
 }
 
-#[derive(Property, Clone, Debug, PartialEq)]
+#[derive(Property, Clone, Debug, Default, PartialEq)]
 enum Level {
+    #[default]
     Basic,
-    Paid { until: u32 },
+    Paid {
+        until: u32,
+    },
 }
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
@@ -582,6 +586,13 @@ struct Defaults {
     id: u32,
     #[property(default)]
     address: Address,
+    /// None of its fields is always there.
+    #[property(default)]
+    notes: Notes,
+    #[property(default, large)]
+    body: Option<String>,
+    #[property(default)]
+    level: Level,
 }
 
 async fn a_struct_with_a_default_may_be_missing(store: &Store) -> Result<()> {
@@ -592,10 +603,20 @@ async fn a_struct_with_a_default_may_be_missing(store: &Store) -> Result<()> {
     merge(store, 1, &[("Address_City", text("Bonn"))]).await?;
     let error = Defaults::key("acme", 1).get(&store.tables).await.expect_err("a part of the struct is there");
     assert!(matches!(&error, Error::Property(problem) if problem.property == "Address_Road"), "{error}");
+    let whole = Defaults {
+        tenant: "acme".to_owned(),
+        id: 2,
+        address: customer(1).address,
+        notes: Notes { first_note: None, second_note: Some("b".to_owned()) },
+        body: Some("x".repeat(40_000)),
+        level: Level::Paid { until: 3 },
+    };
+    store.tables.insert(&whole).await?;
+    assert_eq!(*Defaults::key("acme", 2).get(&store.tables).await?.expect("it was inserted"), whole);
     Ok(())
 }
 
-/// Programs of three versions, without `other`.
+/// Programs of several versions.
 mod releases {
     use table_runtime::{Property, TableEntity};
 
@@ -622,6 +643,7 @@ mod releases {
     release!(first, Free, Paid { until: u32 });
     release!(more, Free, Paid { until: u32 }, Trial(u16));
     release!(renamed, Free, Premium { until: u32 });
+    release!(required, Free, Paid { until: u32, since: u32 }, Trial(u16));
     release!(retyped, Free, Paid { until: String }, Trial(u16));
     release!(
         open,
@@ -642,6 +664,11 @@ async fn create_compares_variants_and_parts(store: &Store) -> Result<()> {
     let renamed = changes(store.tables.create::<releases::renamed::Account>().await);
     assert!(renamed.contains("`Plan` has no variant `Paid` any more"), "{renamed}");
     store.tables.create::<releases::more::Account>().await?;
+    // The first row has the other field of the variant, or the variant is another one.
+    let account = |plan| releases::more::Account { id: 1, plan };
+    store.tables.insert(&account(releases::more::Plan::Paid { until: 5 })).await?;
+    let required = changes(store.tables.create::<releases::required::Account>().await);
+    assert!(required.contains("`Plan_Paid_Since` is required, and the row"), "{required}");
     // The older program would not read the new variant.
     let older = changes(store.tables.create::<releases::first::Account>().await);
     assert!(older.contains("`Plan` has no variant `Trial` any more"), "{older}");

@@ -18,8 +18,8 @@ use crate::{
     model::{
         entity::{Stored, VERSION, version_value},
         layout::{
-            EntityDescription, Fields, KeyPattern, Layout, LayoutInfo, PropertyInfo, RecordedLayout, has_property,
-            is_table_of, recorded, stored, told_apart, written,
+            EntityDescription, Fields, KeyPattern, Layout, LayoutInfo, PropertyInfo, RecordedLayout, are_siblings,
+            has_property, is_table_of, recorded, told_apart, written,
         },
     },
     write::index::Schema,
@@ -407,8 +407,9 @@ impl<'a> Comparison<'a> {
             let now = edm.to_string();
             let lost = lost_variants(&now, was).join("`, `");
             let unread = if !lost.is_empty() {
-                let advice = "keep the variants; or write `#[property(other)]` on one that takes those that are not known; or store the \
-                              enum as another property (`#[property(rename = \"…\")]`); or give the rows a version, with `#[table(version = …, from = …)]`";
+                let advice = "keep the variants; or write `#[property(other)]` on one that takes those that are not known; or \
+                              store the enum as another property (`#[property(rename = \"…\")]`); or give the rows a \
+                              version, with `#[table(version = …, from = …)]`";
                 let change = format!("the enum of the property `{}` has no variant `{lost}` any more", property.name);
                 return Err(self.changed(PROPERTIES, &record.entity, change, advice.to_owned()));
             } else if reads_first_part(&now, was) {
@@ -520,7 +521,14 @@ impl<'a> Comparison<'a> {
             recorded.is_some_and(|recorded| recorded.contains_key(name))
                 && !optional.is_some_and(|optional| optional.contains(name))
         };
-        let is_doubtful = |property: &PropertyInfo| property.absent.is_refused() && !is_always(property.name);
+        // In an `Option` or a variant, a new property is required in the rows that have the others.
+        let is_new_part = |property: &PropertyInfo| {
+            let is_recorded = recorded.is_some_and(|recorded| recorded.contains_key(property.name));
+            property.is_required && !property.is_always && !is_recorded
+        };
+        let is_doubtful = |property: &PropertyInfo| {
+            property.absent.is_refused() && !is_always(property.name) || is_new_part(property)
+        };
         let mut doubtful = self.schema.properties().filter(is_doubtful).peekable();
         let is_first_of_version = primary.is_some() && recorded.is_none();
         // An entity that was never recorded has no slice, unless another program made it.
@@ -548,7 +556,14 @@ impl<'a> Comparison<'a> {
                 _ => Ok(None),
             };
         }
-        match doubtful.find(|property| row.properties.get(property.name).is_none()) {
+        let has_others = |property: &PropertyInfo| {
+            let others = self.schema.properties().filter(|other| are_siblings(other.field, property.field));
+            others.filter(|other| other.is_required).any(|other| row.properties.get(other.name).is_some())
+        };
+        let is_missing = |property: &PropertyInfo| {
+            row.properties.get(property.name).is_none() && (property.absent.is_refused() || has_others(property))
+        };
+        match doubtful.find(is_missing) {
             None => Ok(None),
             Some(property) => {
                 let (name, field) = (property.name, property.field);
@@ -739,7 +754,7 @@ impl<'a> Comparison<'a> {
         // This program writes rows without the properties that its struct does not have.
         let is_known = |name: &str| has_property(fields, name);
         optional.extend(types.keys().filter(|name| !is_known(name)).cloned());
-        for property in stored(fields) {
+        for property in self.schema.properties() {
             let Some(edm) = property.edm else { continue };
             let is_new = !types.contains_key(property.name);
             let edm = edm.to_string();

@@ -9,6 +9,7 @@ use super::{
     encoding::Encoding,
     info::{Holds, Layout, Scope, delimiter},
     slice::is_table_of,
+    stored::are_siblings,
 };
 
 /// The recorded layout of an entity's primary key or of one of its indexes.
@@ -256,6 +257,11 @@ pub struct DescribedProperty {
 }
 
 impl EntityDescription {
+    /// Checks whether there is another field of the struct or variant in which the field with this path is.
+    pub fn has_sibling(&self, field: &str) -> bool {
+        self.properties.iter().any(|property| are_siblings(&property.field, field))
+    }
+
     pub fn of(layout: &Layout) -> Self {
         // Cannot fail: a layout holds only text, numbers and bools.
         serde_json::to_value(layout).ok().and_then(Self::read).unwrap_or_default()

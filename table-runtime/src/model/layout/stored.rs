@@ -70,6 +70,24 @@ pub const fn has_property(fields: &[PropertyInfo], name: &str) -> bool {
     false
 }
 
+/// Checks whether one of the parts is always there.
+pub const fn is_always(parts: Parts) -> bool {
+    let mut at = 0;
+    while at < parts.len() {
+        if parts[at].is_always {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+/// Checks whether two fields, by their paths, are in the same struct or variant of the entity.
+pub fn are_siblings(one: &str, other: &str) -> bool {
+    let within = |path| str::rsplit_once(path, '.').map(|(within, _)| within);
+    one != other && within(one).is_some() && within(one) == within(other)
+}
+
 /// Returns the two pieces with `between` in the middle, unless one is empty. The text is kept for the rest of the program,
 /// as often as there are different names.
 pub fn joined(outer: &'static str, between: char, inner: &'static str) -> &'static str {

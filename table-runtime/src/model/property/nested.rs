@@ -17,6 +17,7 @@ use table_store::{
 };
 
 use super::Property;
+pub use crate::model::layout::is_always;
 use crate::model::{
     codec::{PropertyWriter, RowReader},
     layout::{Absent, Parts, PropertyInfo, PropertyType, same_names},
@@ -329,19 +330,15 @@ pub const fn variant_fields(field: &'static str, name: &'static str, parts: Part
 
 /// The field of a variant that has one value, whose property is `value`.
 pub const fn variant_value(field: &'static str, name: &'static str, value: PropertyInfo) -> PropertyInfo {
-    PropertyInfo { field, name, is_optional: true, is_always: false, absent: Absent::NOTHING, ..value }
-}
-
-/// Checks whether one of the parts is always there.
-pub const fn is_always(parts: Parts) -> bool {
-    let mut at = 0;
-    while at < parts.len() {
-        if parts[at].is_always {
-            return true;
-        }
-        at += 1;
+    PropertyInfo {
+        field,
+        name,
+        is_optional: true,
+        is_always: false,
+        is_required: false,
+        absent: Absent::NOTHING,
+        ..value
     }
-    false
 }
 
 /// Returns the whole name of a part.
