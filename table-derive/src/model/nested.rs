@@ -153,6 +153,12 @@ fn variants(data: &DataEnum, style: Case, errors: &mut Errors) -> Vec<Variant> {
             );
             errors.on(&declared.ident, message);
         }
+        if name.contains(',') {
+            errors.at(
+                span,
+                "the name of a variant cannot contain `,`, which is between the names in the record of the enum",
+            );
+        }
         let column = column_ident(&snake(&ident), declared.ident.span()).unraw().to_string();
         let data = variant_data(declared, Text { value: piece(&name, &ident), span }, &column, other, errors);
         if let Some(before) = variants.iter().find(|before| before.name == name && !is_other(&before.data)) {

@@ -160,7 +160,10 @@ shapes! {
     texts: String, bool;
     bytes: Vec<u8>, f64;
     dates: Date, u128;
-    structs: numbers::Both, bool;
-    enums: texts::Choice, u16;
-    optional: dates::Both, f64;
+    structs: numbers::Both, texts::Both;
+    enums: texts::Choice, numbers::Choice;
+    mixed: bytes::Both, dates::Choice;
+    choices: dates::Choice, bytes::Both;
+    deeper: structs::Choice, u16;
+    deepest: mixed::Choice, bool;
 }

@@ -97,7 +97,8 @@ pub(crate) struct Record {
     /// primary key began. Each of them changes the version of the record.
     #[property(default)]
     pub starts: i32,
-    /// Facts about the entity as JSON; only in the record of the primary key.
+    /// Facts about the entity as JSON; only in the record of the primary key. They name each property several times.
+    #[property(large)]
     pub facts: Option<String>,
 }
 

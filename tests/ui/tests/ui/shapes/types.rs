@@ -41,6 +41,12 @@ enum Variants {
 }
 
 #[derive(Property)]
+enum Commas {
+    #[property(rename = "a, b")]
+    A(u32),
+}
+
+#[derive(Property)]
 enum Names {
     A(u32),
     #[property(other)]
