@@ -10,7 +10,7 @@ use table_store::{
     unstable::{PropertyName, limits},
 };
 
-use super::{AsJson, Json, Native, Opaque, Property, Single, Store, absent, found, integer, json::json, nested};
+use super::{AsJson, Json, Native, Opaque, Property, Single, Store, found, integer, json::json, nested, store::absent};
 use crate::model::{
     codec::{PropertyWriter, RowReader},
     layout::{Absent, Parts, PropertyInfo},
