@@ -279,7 +279,7 @@ pub mod __private {
             property::{
                 Always, ByEquality, Defaulted, Fields, Json, Large, Maybe, Native, NoValue, Opaque, OptionText,
                 Partial, Property, PropertyProblem, Scaled, Shape, Single, Store, Text, large, nested, refused,
-                shape::{At, Fresh, HasPresence, In, OptionOf, Place, Root, Step, Stored as StoredPresence, reached},
+                shape::{At, Fresh, HasPresence, In, IsAlways, OptionOf, Place, Root, Step, reached},
                 skipped,
             },
         },

@@ -52,8 +52,13 @@ pub enum PropertyType {
     Address,
     /// `Edm.String` of JSON.
     Json,
-    /// `Edm.String` of the name of a variant, one of these.
-    Variants(&'static [&'static str]),
+    /// `Edm.String` of the name of a variant.
+    Variants {
+        /// The variants that the program knows.
+        names: &'static [&'static str],
+        /// `true` if it also reads others.
+        is_open: bool,
+    },
     /// `Edm.Int64` of a duration in ticks of 100 ns.
     Ticks,
     /// `Edm.Int64` of a decimal number without its point, which is before so many places: 150 is `1.50` with two of them.
@@ -98,7 +103,7 @@ impl PropertyType {
             | Self::Json
             | Self::LargeString
             | Self::LargeJson
-            | Self::Variants(_) => "Edm.String",
+            | Self::Variants { .. } => "Edm.String",
             Self::Binary | Self::LargeBinary => "Edm.Binary",
             Self::Guid => "Edm.Guid",
             Self::DateTime => "Edm.DateTime",
@@ -196,7 +201,8 @@ impl fmt::Display for PropertyType {
             Self::Int32 { min, max } => write!(f, "{IN}{min}{TO}{max}"),
             Self::Int64 { min, max } => write!(f, "{IN}{min}{TO}{max}"),
             Self::Scaled { places } => write!(f, "{OF}{places}{PLACES}"),
-            Self::Variants(names) => write!(f, "{VARIANTS}{}", names.join(BETWEEN)),
+            Self::Variants { names, is_open: false } => write!(f, "{VARIANTS}{}", names.join(BETWEEN)),
+            Self::Variants { names, is_open: true } => write!(f, "{ANY_VARIANT}{}", names.join(BETWEEN)),
             _ => Ok(()),
         }
     }
@@ -208,6 +214,7 @@ const TO: &str = "..=";
 const OF: &str = " of ";
 const PLACES: &str = " decimal places";
 const VARIANTS: &str = " of a variant: ";
+const ANY_VARIANT: &str = " of any variant, such as ";
 const BETWEEN: &str = ", ";
 
 /// Writes the text of `Display`.
@@ -302,16 +309,26 @@ pub fn reads_first_part(now: &str, was: &str) -> bool {
     of_parts(was).is_some_and(|was| reads(now, was) != Reads::Nothing) && of_parts(now).is_none()
 }
 
-/// Returns the names in the text of [`PropertyType::Variants`]; `None` if it is the text of another type.
-fn variants(text: &str) -> Option<BTreeSet<&str>> {
-    let names = text.strip_prefix(PropertyType::String.edm())?.strip_prefix(VARIANTS)?;
-    Some(names.split(BETWEEN).collect())
+/// The variants that a field reads.
+struct Variants<'a> {
+    names: BTreeSet<&'a str>,
+    is_open: bool,
 }
 
-/// Returns the recorded variants that the type `now` does not have. Both are texts of [`PropertyType`]'s `Display`.
+impl<'a> Variants<'a> {
+    /// Reads the text of [`PropertyType::Variants`]. Returns `None` if it is the text of another type.
+    fn parse(text: &'a str) -> Option<Self> {
+        let text = text.strip_prefix(PropertyType::String.edm())?;
+        let closed = text.strip_prefix(VARIANTS).map(|names| (names, false));
+        let (names, is_open) = closed.or_else(|| Some((text.strip_prefix(ANY_VARIANT)?, true)))?;
+        Some(Self { names: names.split(BETWEEN).collect(), is_open })
+    }
+}
+
+/// Returns the recorded variants that the type `now` does not read. Both are texts of [`PropertyType`]'s `Display`.
 pub fn lost_variants<'a>(now: &'a str, was: &'a str) -> Vec<&'a str> {
-    match (variants(now), variants(was)) {
-        (Some(now), Some(was)) => was.difference(&now).copied().collect(),
+    match (Variants::parse(now), Variants::parse(was)) {
+        (Some(now), Some(was)) if !now.is_open => was.names.difference(&now.names).copied().collect(),
         _ => Vec::new(),
     }
 }
@@ -325,8 +342,9 @@ pub fn replaces(now: &str, was: &str) -> bool {
     if let Some(now) = of_parts(now) {
         return of_parts(was).is_none_or(|was| replaces(now, was));
     }
-    if let Some(more) = variants(now) {
-        return was == PropertyType::String.edm() || variants(was).is_some_and(|was| was.is_subset(&more));
+    if let Some(now) = Variants::parse(now) {
+        let has_more = |was: Variants<'_>| was.names.is_subset(&now.names);
+        return was == PropertyType::String.edm() || Variants::parse(was).is_some_and(has_more);
     }
     let consists = |now: PropertyType| now.edm() == was && now.content().is_some();
     was == PropertyType::String.edm() && PropertyType::parse(now).is_some_and(consists)
@@ -348,9 +366,13 @@ pub fn reads(now: &str, was: &str) -> Reads {
         (None, Some(_)) => return Reads::Nothing,
         (None, None) => {}
     }
-    match (variants(now), variants(was)) {
-        (Some(now), Some(was)) if was.is_subset(&now) => return Reads::All,
-        (Some(now), Some(was)) if was.is_disjoint(&now) => return Reads::Nothing,
+    match (Variants::parse(now), Variants::parse(was)) {
+        // Any text is a variant.
+        (Some(now), None) if now.is_open => return reads(PropertyType::String.edm(), was),
+        (Some(now), Some(_)) if now.is_open => return Reads::All,
+        (Some(_), Some(was)) if was.is_open => return Reads::Some,
+        (Some(now), Some(was)) if was.names.is_subset(&now.names) => return Reads::All,
+        (Some(now), Some(was)) if was.names.is_disjoint(&now.names) => return Reads::Nothing,
         (Some(_), Some(_)) => return Reads::Some,
         (Some(_), None) if was == PropertyType::String.edm() => return Reads::Some,
         (Some(_), None) => return Reads::Nothing,
@@ -399,6 +421,41 @@ mod tests {
         assert_eq!(reads("Edm.Int32 in 0..=9", "Edm.Int64 in 9..=19"), Reads::Some);
         assert_eq!(reads("Edm.Double", "Edm.Int64 in 9007199254740994..=9007199254740996"), Reads::Nothing);
         assert_eq!(reads("Edm.Double in the range of `f32`", "Edm.Int32 in 16777217..=16777218"), Reads::Some);
+    }
+
+    #[test]
+    fn variants_are_compared_by_their_names() {
+        const TYPES: [(&str, PropertyType); 4] = [
+            ("card", PropertyType::Variants { names: &["Card"], is_open: false }),
+            ("both", PropertyType::Variants { names: &["Card", "Cash"], is_open: false }),
+            ("cash", PropertyType::Variants { names: &["Cash"], is_open: false }),
+            ("open", PropertyType::Variants { names: &["Card"], is_open: true }),
+        ];
+        let of = |wanted: &str| {
+            let found = TYPES.iter().find(|(name, _)| *name == wanted);
+            found.map_or_else(|| wanted.to_owned(), |(_, ty)| ty.to_string())
+        };
+        assert_eq!(of("both"), "Edm.String of a variant: Card, Cash");
+        assert_eq!(of("open"), "Edm.String of any variant, such as Card");
+        for (now, was, read, lost, replaced) in [
+            ("card", "card", Reads::All, "", true),
+            ("both", "card", Reads::All, "", true),
+            ("card", "both", Reads::Some, "Cash", false),
+            ("card", "cash", Reads::Nothing, "Cash", false),
+            ("open", "both", Reads::All, "", false),
+            ("open", "card", Reads::All, "", true),
+            ("card", "open", Reads::Some, "", true),
+            ("cash", "open", Reads::Some, "Card", false),
+            ("open", "Edm.String", Reads::All, "", true),
+            ("card", "Edm.String", Reads::Some, "", true),
+            ("card", "Edm.Int32", Reads::Nothing, "", false),
+            ("Edm.String", "card", Reads::All, "", false),
+        ] {
+            let (now_text, was_text) = (of(now), of(was));
+            assert_eq!(reads(&now_text, &was_text), read, "{now} reads {was}");
+            assert_eq!(lost_variants(&now_text, &was_text).join(","), lost, "{now} after {was}");
+            assert_eq!(replaces(&now_text, &was_text), replaced, "{now} in place of {was}");
+        }
     }
 
     #[test]

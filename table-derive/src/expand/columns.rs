@@ -58,7 +58,7 @@ fn column(context: &Context<'_>, at: usize) -> TokenStream {
     let is_generic = !context.entity.generics.params.is_empty();
     let mode = match context.entity.mode(at) {
         Mode::InKey => return quote!(#t::InKey),
-        // The parts of a generic entity's field are not told apart.
+        // Of a generic entity, all parts of the field count as indexed.
         Mode::Free if is_generic && !context.entity.indexed_parts(at).is_empty() => quote!(#t::Indexed),
         Mode::Indexed => quote!(#t::Indexed),
         Mode::Free | Mode::Skipped => quote!(#t::Free),

@@ -257,7 +257,7 @@ fn property(ident: &Ident, columns: &Ident, constants: &Constants, body: Body) -
         impl #t::Property for #ident {
             type Pass<'a, T: 'a> = T;
             type Arg<'a> = #t::NoValue;
-            type Presence = <#t::StoredPresence<{ #t::nested::is_always(#all) }> as #t::HasPresence>::Presence;
+            type Presence = <#t::IsAlways<{ #t::nested::is_always(#all) }> as #t::HasPresence>::Presence;
             type Order = #t::Opaque;
             type Shape = Self;
             const TYPE: #t::PropertyType = #t::PropertyType::String;
@@ -429,7 +429,7 @@ fn of_enum(nested: &Nested, variants: &[Variant]) -> TokenStream {
                 infos
                     .push(quote!(#t::nested::variant_fields(#name, #piece, #own_parts, #t::nested::most(#own_fields))));
                 let own_columns = format_ident!("{ident}Columns{of}", span = Span::call_site());
-                // The struct of the columns stands for the variant.
+                // A variant is no type, so the struct of its columns takes its place.
                 let marker = quote!(#own_columns<(), ()>);
                 let of_fields = self::columns(fields, &quote!(#outside::Partial), &marker, runtime);
                 let of_fields: Vec<_> =

@@ -156,6 +156,11 @@ pub trait Lends: Property {
     type Of: ?Sized;
 }
 
+/// The mode of a column that is stored as a property, at least in some rows.
+pub trait InSomeRows {}
+impl<M: InRow> InSomeRows for M {}
+impl InSomeRows for Partial {}
+
 /// The mode of a column that is stored as a property.
 pub trait InRow {}
 impl InRow for Free {}
@@ -217,18 +222,7 @@ macro_rules! borrowed {
         }
 
         #[diagnostic::do_not_recommend]
-        impl<'r, T: Lends<Of = $of>, S: Unchanged> Borrowed<'r, Option<T>, Partial, S> for Option<$type>
-        where
-            Option<T>: Property,
-        {
-            #[inline]
-            fn read<E: TableEntity>(name: PropertyName<'static>, field: &str, row: &mut RowReader<'r>) -> Result<Self> {
-                <Self as Borrowed<'r, Option<T>, Free, S>>::read::<E>(name, field, row)
-            }
-        }
-
-        #[diagnostic::do_not_recommend]
-        impl<'r, T: Lends<Of = $of>, M: InRow, S: Unchanged> Borrowed<'r, Option<T>, M, S> for Option<$type>
+        impl<'r, T: Lends<Of = $of>, M: InSomeRows, S: Unchanged> Borrowed<'r, Option<T>, M, S> for Option<$type>
         where
             Option<T>: Property,
         {

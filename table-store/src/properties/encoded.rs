@@ -145,7 +145,7 @@ const fn tag(ty: PropertyType) -> u8 {
         | PropertyType::Json
         | PropertyType::LargeString
         | PropertyType::LargeJson
-        | PropertyType::Variants(_) => 0,
+        | PropertyType::Variants { .. } => 0,
         PropertyType::Binary | PropertyType::LargeBinary => 1,
         PropertyType::Boolean => 2,
         PropertyType::Int32 { .. } => 3,

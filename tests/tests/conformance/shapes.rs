@@ -621,7 +621,7 @@ mod releases {
     use table_runtime::{Property, TableEntity};
 
     macro_rules! release {
-        ($release:ident, $($variants:tt)*) => {
+        ($release:ident $table:literal, $($variants:tt)*) => {
             pub(super) mod $release {
                 use super::{Property, TableEntity};
 
@@ -629,7 +629,7 @@ mod releases {
                 pub enum Plan { $($variants)* }
 
                 #[derive(TableEntity, Clone, Debug, PartialEq)]
-                #[table(name = "Accounts")]
+                #[table(name = $table, entity = $table)]
                 pub struct Account {
                     #[partition_key]
                     #[row_key]
@@ -640,18 +640,19 @@ mod releases {
         };
     }
 
-    release!(first, Free, Paid { until: u32 });
-    release!(more, Free, Paid { until: u32 }, Trial(u16));
-    release!(renamed, Free, Premium { until: u32 });
-    release!(required, Free, Paid { until: u32, since: u32 }, Trial(u16));
-    release!(retyped, Free, Paid { until: String }, Trial(u16));
-    release!(
-        open,
+    release!(first "Accounts", Free, Paid { until: u32 });
+    release!(more "Accounts", Free, Paid { until: u32 }, Trial(u16));
+    release!(renamed "Accounts", Free, Premium { until: u32 });
+    release!(required "Accounts", Free, Paid { until: u32, since: u32 }, Trial(u16));
+    release!(retyped "Accounts", Free, Paid { until: String }, Trial(u16));
+    release!(open "Accounts",
         Free,
         Paid { until: u32 },
         #[property(other)]
         Other(String)
     );
+    release!(open_plan "Plans", Free, Paid { until: u32 }, #[property(other)] Other(String));
+    release!(closed_plan "Plans", Free, Trial(u16));
 }
 
 async fn create_compares_variants_and_parts(store: &Store) -> Result<()> {
@@ -675,5 +676,9 @@ async fn create_compares_variants_and_parts(store: &Store) -> Result<()> {
     let retyped = changes(store.tables.create::<releases::retyped::Account>().await);
     assert!(retyped.contains("`Plan_Paid_Until` was Edm.Int64 in 0..=4294967295 and is Edm.String"), "{retyped}");
     store.tables.create::<releases::open::Account>().await?;
+    // An open enum that was recorded first keeps its variants.
+    store.tables.create::<releases::open_plan::Account>().await?;
+    let lost = changes(store.tables.create::<releases::closed_plan::Account>().await);
+    assert!(lost.contains("`Plan` has no variant `Paid` any more"), "{lost}");
     Ok(())
 }

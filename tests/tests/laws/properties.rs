@@ -137,7 +137,7 @@ fn stored_as(property: PropertyType) -> Vec<Value> {
             "170141183460469231731687303715884105727",
         ]),
         PropertyType::Decimal => texts(&["-79228162514264337593543950335", "0", "1.50"]),
-        PropertyType::Variants(names) => texts(names),
+        PropertyType::Variants { names, .. } => texts(names),
         PropertyType::Address => texts(&["192.0.2.1", "::1"]),
         PropertyType::Ticks => edges.into_iter().filter(|edge| *edge >= 0).map(Value::Int64).collect(),
         PropertyType::Json | PropertyType::LargeJson => texts(&["[]", "\"2026-12-24\"", "[2026,358]", "5"]),

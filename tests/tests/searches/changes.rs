@@ -382,9 +382,6 @@ versions! {
     by_flat_lowercase: Item [name = "Items"] #[index(name, same_partition, row(own.name(lowercase)))] {
         #[partition_key] group: String, #[row_key] id: u32, #[property(prefix = "")] own: Own
     } => all |n| Item::by_name("a").eq(&n);
-    by_flat_size: Item [name = "Items"] #[index(name, same_partition, row(own.size))] {
-        #[partition_key] group: String, #[row_key] id: u32, #[property(prefix = "")] own: Own
-    }
     noted: Item [name = "Items"] {
         #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, note: Option<String>
     }

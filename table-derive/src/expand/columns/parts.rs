@@ -29,8 +29,8 @@ struct Part<'a> {
     inner: Option<Parts<'a>>,
 }
 
-/// Returns the columns of a field if an index depends on a part of it. The parts of a generic entity's fields are not told
-/// apart.
+/// Returns the columns of a field if an index depends on a part of it. Of a generic entity, all
+/// parts of the field count as indexed.
 pub(super) fn of_field<'a>(context: &Context<'a>, field: usize) -> Option<Parts<'a>> {
     let paths = context.entity.indexed_parts(field);
     let paths: Vec<_> = paths.iter().map(|path| path.steps.as_slice()).collect();
@@ -68,7 +68,7 @@ impl<'a> Parts<'a> {
         format_ident!("{}Columns{path}", entity.ident, span = proc_macro2::Span::call_site())
     }
 
-    /// Returns the type of what the struct stands for, and its place.
+    /// Returns the type whose columns these are, and the place of its value.
     fn place(&self, context: &Context<'_>, runtime: &Runtime) -> (TokenStream, TokenStream) {
         let Context { entity, .. } = context;
         let (t, ident, ty) = (runtime.here(), &entity.ident, &entity.fields[self.field].ty);
@@ -80,7 +80,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// Returns the type of the column of what the struct stands for.
+    /// Returns the type of the column to which the struct derefs.
     fn column(&self, context: &Context<'_>, runtime: &Runtime) -> TokenStream {
         let Context { entity, .. } = context;
         let (t, ident, ty) = (runtime.here(), &entity.ident, &entity.fields[self.field].ty);

@@ -312,7 +312,7 @@ pub const fn check_prefix(parts: Parts) {
 
 /// The tag of an enum with data: the property that holds the name of the variant.
 pub const fn tag(variants: &'static [&'static str], is_open: bool) -> PropertyInfo {
-    let ty = if is_open { PropertyType::String } else { PropertyType::Variants(variants) };
+    let ty = PropertyType::Variants { names: variants, is_open };
     PropertyInfo {
         edm: Some(ty),
         is_native: true,

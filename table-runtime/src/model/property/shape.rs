@@ -94,7 +94,7 @@ impl<E: 'static, Q: Place, T: Fields + 'static, const I: usize> Place for At<E, 
 }
 
 /// Presence of a struct in rows: a row always has it if one of its parts is always there.
-pub struct Stored<const IS_ALWAYS: bool>;
+pub struct IsAlways<const YES: bool>;
 
 /// A type that has a presence.
 pub trait HasPresence {
@@ -102,11 +102,11 @@ pub trait HasPresence {
     type Presence;
 }
 
-impl HasPresence for Stored<true> {
+impl HasPresence for IsAlways<true> {
     type Presence = super::Always;
 }
 
-impl HasPresence for Stored<false> {
+impl HasPresence for IsAlways<false> {
     type Presence = super::Maybe;
 }
 
@@ -120,7 +120,7 @@ impl HasPresence for Stored<false> {
 pub trait Step<const H: u64> {
     /// The value in which the step is taken: the type itself, or the enum of a variant.
     type From;
-    /// Where the path continues: the type of the field, or what stands for the variant.
+    /// Where the path continues: the type of the field, or the columns of the variant.
     type To;
     /// The value there: the type of the field, or the enum of a variant.
     type Value;
