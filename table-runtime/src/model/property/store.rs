@@ -30,7 +30,7 @@ use crate::model::{
 pub trait Store<T>: Sized + Sealed<T> {
     /// Type of an argument of filters and patches.
     type Arg<'a>;
-    /// Comparisons that a filter may make: [`ByOrder`], [`ByEquality`] or [`Opaque`].
+    /// Comparisons that a filter may make: [`ByOrder`](super::ByOrder), [`ByEquality`] or [`Opaque`](super::Opaque).
     type Order;
     /// Columns of the field's own properties.
     type Shape: Shape;
