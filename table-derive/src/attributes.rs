@@ -22,6 +22,7 @@ use syn::{
 
 use self::repair::{AloneText, Items, Place, repaired, written};
 use crate::{
+    encoding_option::EncodingOption,
     errors::Errors,
     names::{list, nearest},
     text::Text,
@@ -85,6 +86,11 @@ impl Keys {
             })
             .collect();
         found.into_iter()
+    }
+
+    /// Adds keys that no caller has taken yet.
+    fn give(&mut self, keys: impl IntoIterator<Item = Meta>) {
+        self.given.extend(keys.into_iter().map(|meta| (path_text(meta.path()), meta)));
     }
 
     fn new(attribute: &'static str, span: Option<Span>) -> Self {
@@ -496,41 +502,72 @@ impl List {
         metas.into_iter().filter_map(text).collect()
     }
 
-    /// Parses `a, b(keys), c.d(keys)`: fields, or paths to their parts, and the keys of each. Errors name the keys as those of
-    /// `attribute`.
-    pub(crate) fn fields(&self, attribute: &'static str, errors: &mut Errors) -> Vec<(Vec<Ident>, Keys)> {
+    /// Parses `a, b(keys), c.d(keys), each(e, keys)`: fields, or paths to their parts, and the keys of each. Errors name the
+    /// keys as those of `attribute`.
+    pub(crate) fn fields(&self, attribute: &'static str, errors: &mut Errors) -> Vec<ListedField> {
         let items = self.parse::<FieldItem>("field, …", errors);
-        let field = |FieldItem { mut path, meta }: FieldItem| {
-            let mut keys = Keys::new(attribute, Some(meta.span()));
-            let ident = meta.path().get_ident().cloned();
-            match (&meta, ident) {
-                (Meta::Path(_), Some(ident)) => {
-                    path.push(ident);
-                    return Some((path, keys));
-                }
-                (Meta::List(list), Some(ident)) => {
-                    let place = Place {
-                        open: format!("{}({}(", self.key, path_text(&list.path)),
-                        close: "))",
-                        items: Items::Keys,
-                        text: AloneText::Name,
-                    };
-                    let (tokens, is_repaired) = repaired(&list.tokens, &place, errors);
-                    keys.is_repaired = is_repaired;
-                    let list = MetaList { tokens, ..list.clone() };
-                    match list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated) {
-                        Ok(given) => keys.given.extend(given.into_iter().map(|meta| (path_text(meta.path()), meta))),
-                        Err(error) => errors.push(error),
-                    }
-                    path.push(ident);
-                    return Some((path, keys));
-                }
-                _ => errors.on(&meta, format_args!("`{0}` takes fields; write `{0}(field, …)`", self.key)),
-            }
-            None
-        };
-        items.into_iter().filter_map(field).collect()
+        items.into_iter().filter_map(|item| self.field(attribute, item, errors)).collect()
     }
+
+    fn field(&self, attribute: &'static str, item: FieldItem, errors: &mut Errors) -> Option<ListedField> {
+        let FieldItem { mut path, meta } = item;
+        let mut keys = Keys::new(attribute, Some(meta.span()));
+        let ident = meta.path().get_ident().cloned();
+        match (&meta, ident) {
+            (Meta::Path(_), Some(ident)) => path.push(ident),
+            (Meta::List(list), Some(ident)) => {
+                if path.is_empty()
+                    && ident == "each"
+                    && let Some((path, options)) = each(list)
+                {
+                    keys.give(options);
+                    return Some(ListedField { path, each: Some(ident.span()), keys });
+                }
+                let place = Place {
+                    open: format!("{}({}(", self.key, path_text(&list.path)),
+                    close: "))",
+                    items: Items::Keys,
+                    text: AloneText::Name,
+                };
+                let (tokens, is_repaired) = repaired(&list.tokens, &place, errors);
+                keys.is_repaired = is_repaired;
+                let list = MetaList { tokens, ..list.clone() };
+                match list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated) {
+                    Ok(given) => keys.give(given),
+                    Err(error) => errors.push(error),
+                }
+                path.push(ident);
+            }
+            _ => {
+                errors.on(&meta, format_args!("`{0}` takes fields; write `{0}(field, …)`", self.key));
+                return None;
+            }
+        }
+        Some(ListedField { path, each: None, keys })
+    }
+}
+
+/// Returns the path and the options of `each(tags, lowercase)`; `None` if a field is called `each`: `each(lowercase)`.
+fn each(list: &MetaList) -> Option<(Vec<Ident>, Vec<Meta>)> {
+    let items = list.parse_args_with(Punctuated::<FieldItem, Token![,]>::parse_terminated).ok()?;
+    let mut items = items.into_iter();
+    let FieldItem { mut path, meta } = items.next().filter(|first| matches!(first.meta, Meta::Path(_)))?;
+    let ident = meta.path().get_ident()?;
+    if path.is_empty() && EncodingOption::named(&ident.to_string()).is_some() {
+        return None;
+    }
+    path.push(ident.clone());
+    Some((path, items.map(|option| option.meta).collect()))
+}
+
+/// Field that a list names.
+pub(crate) struct ListedField {
+    /// The names of the field and of its parts.
+    pub(crate) path: Vec<Ident>,
+    /// The span of `each`, around the field.
+    pub(crate) each: Option<Span>,
+    /// The options of the field.
+    pub(crate) keys: Keys,
 }
 
 /// Field in a list, with its keys in parentheses: `city`, `address.city(lowercase)`.

@@ -232,7 +232,7 @@ pub mod types {
             Unique, Unopened, Variant, View,
         },
         write::{
-            index::indexable::Indexable,
+            index::indexable::{Each, Indexable},
             writable::{AsEntity, Deletable, Updatable},
         },
     };
@@ -261,7 +261,7 @@ pub mod __private {
     pub use crate::{
         admin::{assert_layout::assert_layout, slices::Sliced},
         model::{
-            codec::{OwnerReader, PropertyWriter, RowReader, point},
+            codec::{ElementKeys, OwnerReader, PropertyWriter, RowReader, point},
             column::{Column, Filter, Free, InKey, Indexed, IndexedPart, key_column, part_column, property_column},
             cost,
             entity::{
@@ -289,7 +289,7 @@ pub mod __private {
             Unique, Unopened, Variant, View, borrow, group_rows, project, selected_at, variant,
         },
         read::FoundRow,
-        write::index::indexable::Indexable,
+        write::index::indexable::{Each, Indexable, elements},
     };
     pub use table_store::{Result, RowRef, Value, ValueRef, error::KeyProblem};
 
@@ -302,6 +302,8 @@ pub mod __private {
     pub type KindOf<T> = <T as KeyPart>::Kind;
     /// Type of the part that an index's key holds for a field of the type `T`.
     pub type PartOf<T> = <T as Indexable>::Part;
+    /// Type of the part that the key of an index with `each` holds for a field of the type `T`.
+    pub type ElementOf<T> = <T as Each>::Element;
 
     /// Result of writing the keys of an entity: `false` if it has no row in the layout.
     pub type WrittenKeys = core::result::Result<bool, KeyProblem>;

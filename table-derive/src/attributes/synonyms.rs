@@ -5,7 +5,7 @@ use crate::encoding_option::EncodingOption;
 const KEYS: [&str; 3] = ["partition_key", "row_key", "index"];
 
 /// For some attributes: names, and what to write instead of them.
-const SYNONYMS: [(&[&str], &[&str], &str); 36] = [
+const SYNONYMS: [(&[&str], &[&str], &str); 38] = [
     (&KEYS, &["desc", "descending", "reversed", "inverted", "invert"], "write `reverse`, or `reverse_time` for a time"),
     (&KEYS, &["asc", "ascending"], "remove it: keys are in ascending order"),
     (&KEYS, &["newest", "newest_first", "latest", "latest_first"], "write `reverse_time`"),
@@ -19,6 +19,16 @@ const SYNONYMS: [(&[&str], &[&str], &str); 36] = [
     (&KEYS, &["lower", "case_insensitive", "ignore_case", "nocase", "ci"], "write `lowercase`"),
     (&KEYS, &["upper"], "write `uppercase`"),
     (&KEYS, &["starts_with", "first_letter", "truncate", "substring"], "write `first = 1`"),
+    (
+        &["partition_key", "row_key"],
+        &["each"],
+        "an entity has one row; for a row of an index for each element of a field, write `#[index(name, each)]`",
+    ),
+    (
+        &["index"],
+        &["elements", "element", "multi", "multi_entry", "multi_value", "many", "every", "all_of"],
+        "write `each`",
+    ),
     (
         &["partition_key", "row_key"],
         &["const", "constant", "value", "fixed"],

@@ -15,12 +15,13 @@ pub(super) fn check(entity: &Entity, errors: &mut Errors) {
     names_differ(entity, errors);
     rows_cannot_collide(entity, errors);
     transaction_fits(entity, errors);
-    let rules: [fn(&Entity, &Index, &mut Errors); 19] = [
+    let rules: [fn(&Entity, &Index, &mut Errors); 20] = [
         name_is_free,
         table_name_is_legal,
         table_name_is_not_reserved,
         table_is_not_the_entitys,
         encoding_escapes,
+        each_is_of_one_field,
         hash_is_last_in_partition,
         hash_is_not_the_only_encoding,
         unique_value_is_whole,
@@ -148,6 +149,23 @@ fn encoding_escapes(_: &Entity, index: &Index, errors: &mut Errors) {
     }
 }
 
+/// Checks that an index has rows for the elements of one field. Rows for each pair of the elements of two fields would be
+/// too many, and a query could not tell which of them is the first one of its entity.
+fn each_is_of_one_field(entity: &Entity, index: &Index, errors: &mut Errors) {
+    let Some(first) = index.each() else { return };
+    let name = |part: &Part| &entity.fields[part.field].name;
+    for (part, span) in index.values().filter_map(|part| Some((part, part.each?))) {
+        if part.field != first.field {
+            let message = format_args!(
+                "an index has rows for the elements of one field, which is `{}`; write an index of its own for `{}`",
+                name(first),
+                name(part)
+            );
+            errors.at(span, message);
+        }
+    }
+}
+
 /// Checks that a hash is the last part of the partition key, for the same reason as in the primary key.
 fn hash_is_last_in_partition(_: &Entity, index: &Index, errors: &mut Errors) {
     let hashes = |parts: &[Part]| -> Vec<_> {
@@ -249,6 +267,11 @@ fn list_has_only_ids(_: &Entity, index: &Index, errors: &mut Errors) {
     }
     if let Some(unique) = index.unique {
         errors.at(unique, "a list is for values of several entities; remove `unique` or `list`");
+    }
+    if let Some(each) = index.each().and_then(|part| part.each) {
+        let message = "an index with `each` has a row for each element and entity, and a list has one row for all entities; \
+                       remove `list`";
+        errors.at(each, message);
     }
     let include = index.include.as_ref().map(|include| include.span);
     for (option, span) in [("copy", index.copy), ("include", include)] {

@@ -32,7 +32,9 @@ pub(super) fn check(entity: &Entity, errors: &mut Errors) {
 fn use_of(index: &Index, field: usize) -> Option<(Span, &'static str)> {
     let named =
         |fields: &[crate::model::FieldRef]| fields.iter().find(|named| named.field == field).map(|named| named.span);
-    let value = index.values().find(|part| part.field == field).map(|part| (part.span, "the key of an index"));
+    // An element is not the whole value.
+    let mut whole = index.values().filter(|part| part.each.is_none());
+    let value = whole.find(|part| part.field == field).map(|part| (part.span, "the key of an index"));
     let included = || named(index.included()).map(|span| (span, "`include`"));
     let condition = || named(index.conditions()).map(|span| (span, "`when`"));
     value.or_else(included).or_else(condition)

@@ -54,12 +54,12 @@ impl<'a> Context<'a> {
         self.entity.fields[part.field].ty.span()
     }
 
-    /// Returns true if the part can be read back. The value of an index is not read back if its type depends on a
-    /// parameter, because that would need more bounds.
+    /// Returns true if the part can be read back: not an element, which is not the whole field. The value of an index is not
+    /// read back if its type depends on a parameter, because that would need more bounds.
     pub(super) fn is_read(&self, part: &Part) -> bool {
         let is_generic =
             part.is_index_value && generics::depends_on_parameter(self.entity, &self.entity.fields[part.field].ty);
-        !part.encoding.is_lossy() && !is_generic
+        !part.encoding.is_lossy() && !is_generic && part.each.is_none()
     }
 
     /// Returns the type that has the encoding's functions for the part. This type exists only if the encoding fits the

@@ -156,8 +156,15 @@ fn order(entity: &Entity, part: &Part) -> String {
         Encoding::ReverseTime => format!("newest `{name}` first"),
         Encoding::Time => format!("oldest `{name}` first"),
         Encoding::Reverse(_) => format!("highest `{name}` first"),
+        _ if part.each.is_some() => format!("by each of `{name}`"),
         _ => format!("by `{name}`"),
     }
+}
+
+/// Returns the field of a part, or its elements.
+fn name(entity: &Entity, part: &Part) -> String {
+    let name = &entity.fields[part.field].name;
+    if part.each.is_some() { format!("each({name})") } else { name.clone() }
 }
 
 /// Lists the fields of the parts with the types of their arguments, each once.
@@ -165,8 +172,8 @@ fn field_names<'a>(entity: &Entity, parts: impl Iterator<Item = &'a Part>) -> St
     let mut fields: Vec<(usize, String)> = Vec::new();
     for part in parts {
         if fields.iter().all(|(field, _)| *field != part.field) {
-            let name = &entity.fields[part.field].name;
-            fields.push((part.field, format!("{name}: {}", example::argument(entity, part))));
+            let name = name(entity, part);
+            fields.push((part.field, format!("{name}: {}", example::argument_type(entity, part))));
         }
     }
     let texts: Vec<&str> = fields.iter().map(|(_, text)| text.as_str()).collect();
@@ -199,7 +206,7 @@ fn shown(key: &str) -> String {
 
 fn stored_key(entity: &Entity, key: &Key) -> String {
     let part = |part: &Part| {
-        let name = &entity.fields[part.field].name;
+        let name = name(entity, part);
         match &part.encoding {
             Encoding::Plain => format!("{{{name}}}"),
             encoding => format!("{{{name}: {encoding}}}"),

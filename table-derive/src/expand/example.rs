@@ -4,7 +4,7 @@
 //! text the encodings themselves write; a test of the runtime compares the two.
 
 use quote::ToTokens as _;
-use syn::{GenericArgument, PathArguments, Type};
+use syn::{GenericArgument, Ident, PathArguments, Type};
 
 use crate::{
     encoding::Encoding,
@@ -32,7 +32,7 @@ enum Kind {
 }
 
 /// Returns the type of an argument for a part: `&str` for text, and other types as they are declared.
-pub(super) fn argument(entity: &Entity, part: &Part) -> String {
+pub(super) fn argument_type(entity: &Entity, part: &Part) -> String {
     let field = &entity.fields[part.field];
     let declared = inner(&field.ty, part);
     match kind(declared) {
@@ -59,19 +59,39 @@ pub(super) fn key(entity: &Entity, key: &Key) -> Option<String> {
     Some(example)
 }
 
-/// Returns the type of the value in the key, which for an index may be inside of an `Option`.
+/// Returns the type of the value in the key, which for an index may be inside of an `Option`, or be an element.
 fn inner<'a>(ty: &'a FieldType, part: &Part) -> &'a Type {
     let declared = ty.declared();
-    let argument = match declared {
-        Type::Path(path) => path.path.segments.last().filter(|last| last.ident == "Option"),
-        _ => None,
-    };
-    match argument.map(|last| &last.arguments) {
-        Some(PathArguments::AngleBracketed(arguments)) if part.is_index_value => match arguments.args.first() {
-            Some(GenericArgument::Type(inner)) => inner,
-            _ => declared,
+    match argument(declared, |name| name == "Option").filter(|_| part.is_index_value) {
+        Some(inner) if part.each.is_some() => element(inner),
+        None if part.each.is_some() => element(declared),
+        inner => inner.unwrap_or(declared),
+    }
+}
+
+/// Returns the type of the elements of a collection, if it is known.
+fn element(collection: &Type) -> &Type {
+    match collection {
+        Type::Array(array) => &array.elem,
+        Type::Slice(slice) => &slice.elem,
+        other => match argument(other, |_| true) {
+            Some(Type::Slice(slice)) => &slice.elem,
+            inner => inner.unwrap_or(other),
         },
-        _ => declared,
+    }
+}
+
+/// Returns the first type argument of a type with such a name.
+fn argument(ty: &Type, is_named: impl Fn(&Ident) -> bool) -> Option<&Type> {
+    let Type::Path(path) = ty else { return None };
+    let PathArguments::AngleBracketed(arguments) =
+        &path.path.segments.last().filter(|last| is_named(&last.ident))?.arguments
+    else {
+        return None;
+    };
+    match arguments.args.first()? {
+        GenericArgument::Type(inner) => Some(inner),
+        _ => None,
     }
 }
 

@@ -38,7 +38,11 @@ pub(super) fn bounds(entity: &Entity, runtime: &Runtime) -> Option<WhereClause> 
             known.push((part.is_index_value, &part.encoding));
             let (encoding, part_type) = (part_encoding(entity, part, runtime), part_type(ty, part, runtime));
             let kind = quote!(<#part_type as #t::KeyPart>::Kind);
-            let bound = if part.is_index_value { quote!(Indexable) } else { quote!(KeyPart) };
+            let bound = match part.each {
+                Some(_) => quote!(Each<Element: #t::KeyPart>),
+                None if part.is_index_value => quote!(Indexable),
+                None => quote!(KeyPart),
+            };
             clause.predicates.push(parse_quote!(#ty: #t::#bound));
             clause.predicates.push(parse_quote!(#encoding: #t::Encode<#kind>));
             if !part.is_index_value && !part.encoding.is_lossy() {

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     hygiene::{at, local, this},
-    model::{Index, Key, Layout, Slice, Source, Storage},
+    model::{Index, Key, Layout, Part, Slice, Source, Storage},
 };
 
 /// Returns the traits that allow operations for some entities.
@@ -75,7 +75,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let columns_value = columns::value(context);
     let (keys, write, read) = (keys(context), write(context), read(context));
     let (write_index, owner_part) = (indexes::write_index(context), indexes::owner_part(context));
-    let index_value = indexes::index_value(context);
+    let (index_value, element_keys) = (indexes::index_value(context), indexes::element_keys(context));
     let read_older = read_older(context);
     quote! {
         #[automatically_derived]
@@ -107,6 +107,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
             #write_index
             #owner_part
             #index_value
+            #element_keys
             #read
             #read_older
         }
@@ -206,7 +207,8 @@ fn layout(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
             let (field, encoding) = (&context.entity.fields[part.field].name, part.encoding.to_string());
             let fits = context.fits(part);
             let info = quote_spanned!(part.span=> #fits::INFO);
-            quote!(#t::PartInfo { field: #field, encoding: #encoding, ..#info })
+            let each = part.each.map(|_| quote!(each: true,));
+            quote!(#t::PartInfo { field: #field, encoding: #encoding, #each ..#info })
         });
         quote!(&[#(#parts),*])
     };
@@ -243,15 +245,12 @@ fn keys(context: &Context<'_>) -> TokenStream {
     let (layout, keys) = (local("layout"), local("keys"));
     let entity = context.entity;
     let arms: Vec<_> = entity.layouts().map(|layout| layout_keys(context, layout)).collect();
-    let uses = !entity.indexes.is_empty() || !arms.iter().all(TokenStream::is_empty);
+    let is_constant = entity.partition.parts.is_empty() && entity.row.parts.is_empty();
     let numbers = (0..arms.len()).map(Literal::usize_unsuffixed);
-    let arms = if uses {
+    let arms = if !entity.indexes.is_empty() || !is_constant {
         quote! {
             match #layout {
-                #(#numbers => {
-                    #arms
-                    #t::Ok(true)
-                })*
+                #(#numbers => { #arms })*
                 _ => #t::Ok(false),
             }
         }
@@ -273,12 +272,29 @@ fn keys(context: &Context<'_>) -> TokenStream {
     }
 }
 
-/// Returns the statements that write the parts of both keys.
+/// Returns the statements that write the keys, and the result.
 fn layout_keys(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
+    let t = context.runtime.here();
+    let present = layout.index.map(|index| indexes::present(context, index));
+    let parts = push_parts(context, layout, |_| true);
+    match layout.index.and_then(Index::each) {
+        None => quote!(#present #parts #t::Ok(true)),
+        Some(each) => {
+            let field = &context.entity.fields[indexes::field_of_elements(context, each)];
+            let span = context.type_span(each);
+            let (this, ident) = (this(span), at(&field.ident, span));
+            let rows = indexes::for_each_element(context, each, &quote_spanned!(span=> &#this.#ident), &parts);
+            quote!(#present #rows #t::Ok(false))
+        }
+    }
+}
+
+/// Returns the statements that write these parts of both keys.
+pub(super) fn push_parts(context: &Context<'_>, layout: Layout<'_>, is_written: fn(&Part) -> bool) -> TokenStream {
     let keys = local("keys");
     let parts = |name: &str, key: &Key| -> TokenStream {
         let count = key.parts.len();
-        let writes = key.parts.iter().enumerate().map(|(position, part)| {
+        let writes = key.parts.iter().enumerate().filter(|(_, part)| is_written(part)).map(|(position, part)| {
             let (field, is_last) = (&context.entity.fields[part.field], position + 1 == count);
             let method = Ident::new(name, part.span);
             let (fits, part_type) = (context.fits(part), context.part_type(part));
@@ -294,10 +310,9 @@ fn layout_keys(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
         });
         quote!(#(#writes)*)
     };
-    let present = layout.index.map(|index| indexes::present(context, index));
     let partition = parts("push_partition", layout.partition);
     let row = parts("push_row", layout.row);
-    quote!(#present #partition #row)
+    quote!(#partition #row)
 }
 
 fn write(context: &Context<'_>) -> TokenStream {

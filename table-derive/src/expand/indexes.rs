@@ -7,7 +7,8 @@ use syn::{ext::IdentExt as _, spanned::Spanned as _};
 
 use super::{
     context::Context,
-    field::{if_failed_return, or_return, read_part, store},
+    field::{if_failed_return, load, or_return, read_part, store},
+    implementation::push_parts,
     types::{option, strategy_type},
 };
 use crate::{
@@ -110,7 +111,7 @@ pub(super) fn present(context: &Context<'_>, index: &Index) -> TokenStream {
         quote!(#reached #call if !#holds { #absent; })
     });
     let mut fields: Vec<usize> = Vec::new();
-    for part in index.values() {
+    for part in index.values().filter(|part| part.each.is_none()) {
         if !fields.contains(&part.field) {
             fields.push(part.field);
         }
@@ -131,12 +132,42 @@ pub(super) fn present(context: &Context<'_>, index: &Index) -> TokenStream {
     quote!(#when #(#values)*)
 }
 
+/// Returns the loop that writes a row of an index for each element of a field. `parts` writes the keys of one row.
+pub(super) fn for_each_element(
+    context: &Context<'_>,
+    each: &Part,
+    field: &TokenStream,
+    parts: &TokenStream,
+) -> TokenStream {
+    let keys = local("keys");
+    let of = &context.entity.fields[each.field];
+    let (ty, span, element) = (&of.ty, of.ty.span(), part_local(each.field));
+    let t = context.runtime.at(span);
+    let whole = quote_spanned!(span=> #t::Some(#field));
+    let whole = match of.path() {
+        Some(path) => reach_from(context, path, whole, span),
+        None => whole,
+    };
+    let elements = quote_spanned!(span=> #t::elements::<#ty>(#whole));
+    quote! {
+        for #element in #elements {
+            #parts
+            #keys.end_row();
+        }
+    }
+}
+
 /// Returns the value to which a path leads, as an `Option` of a reference.
 fn reach(context: &Context<'_>, path: &FieldPath, span: Span) -> TokenStream {
     let field = &context.entity.fields[path.field];
     let (t, ident, this) = (context.runtime.at(span), at(&field.ident, span), this(span));
-    let mut from = located(field.ty.to_token_stream(), span);
-    let mut value = quote_spanned!(span=> #t::Some(&#this.#ident));
+    reach_from(context, path, quote_spanned!(span=> #t::Some(&#this.#ident)), span)
+}
+
+/// Returns the value to which the steps of a path lead from its field, both as an `Option` of a reference.
+fn reach_from(context: &Context<'_>, path: &FieldPath, mut value: TokenStream, span: Span) -> TokenStream {
+    let t = context.runtime.at(span);
+    let mut from = located(context.entity.fields[path.field].ty.to_token_stream(), span);
     for step in &path.steps {
         let hash = hash(&step.unraw().to_string());
         value = quote_spanned!(span=> #t::Option::and_then(#value, <#from as #t::Step<#hash>>::get));
@@ -164,6 +195,55 @@ pub(super) fn check_paths(context: &Context<'_>) -> TokenStream {
             })
         })
         .collect()
+}
+
+/// Returns the position of the field that has the elements of an index, or of the field in which they are.
+pub(super) fn field_of_elements(context: &Context<'_>, each: &Part) -> usize {
+    context.entity.fields[each.field].path().map_or(each.field, |path| path.field)
+}
+
+/// Returns `element_keys`, if any index with `each` has rows that are read without their entities.
+pub(super) fn element_keys(context: &Context<'_>) -> Option<TokenStream> {
+    let entity = context.entity;
+    let (t, layout, row, keys) = (context.runtime.here(), local("layout"), local("row"), local("keys"));
+    let arms: Vec<_> = entity
+        .layouts()
+        .filter_map(|layout| {
+            let index = layout.index.filter(|index| matches!(index.content(), Content::Include | Content::Copy))?;
+            let each = index.each()?;
+            let at = field_of_elements(context, each);
+            let (field, property, whole) = (&entity.fields[at], entity.property(at)?, local("field"));
+            let (load, name) = (load(context, field, property), &property.name.value);
+            let read = or_return(field.ty.span(), &quote_spanned!(field.ty.span()=> #load(#name, #row)));
+            let parts = push_parts(context, layout, |part| part.each.is_some());
+            let rows = for_each_element(context, each, &quote!(&#whole), &parts);
+            let number = Literal::usize_unsuffixed(layout.number);
+            // The errors of keys have another type.
+            Some(quote! {
+                #number => {
+                    let #whole = #read;
+                    #t::Ok((move || -> #t::WrittenKeys {
+                        #rows
+                        #t::Ok(false)
+                    })())
+                }
+            })
+        })
+        .collect();
+    (!arms.is_empty()).then(|| {
+        quote! {
+            fn element_keys(
+                #layout: #t::usize,
+                #row: &mut #t::RowReader<'_>,
+                #keys: &mut #t::ElementKeys<'_>,
+            ) -> #t::Result<#t::WrittenKeys> {
+                match #layout {
+                    #(#arms)*
+                    _ => #t::Ok(#t::Ok(false)),
+                }
+            }
+        }
+    })
 }
 
 /// Returns the variable for the value of a field in an index.

@@ -11,9 +11,13 @@ use crate::{
     runtime::Runtime,
 };
 
-/// Returns the type that a key part contains. For the value of an index it is the type inside of an `Option`.
+/// Returns the type that a key part contains. For the value of an index it is the type inside of an `Option`, or that of the
+/// elements.
 pub(super) fn part_type(ty: &FieldType, part: &Part, runtime: &Runtime) -> TokenStream {
-    if part.is_index_value {
+    if part.each.is_some() {
+        let t = runtime.at(ty.span());
+        quote_spanned!(ty.span()=> #t::ElementOf<#ty>)
+    } else if part.is_index_value {
         let t = runtime.at(ty.span());
         quote_spanned!(ty.span()=> #t::PartOf<#ty>)
     } else {

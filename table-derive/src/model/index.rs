@@ -8,7 +8,7 @@ use super::{
     key::{Key, Part},
 };
 use crate::{
-    attributes::{Argument, Keys, List},
+    attributes::{Argument, Keys, List, ListedField},
     case::Case,
     encoding::Encoding,
     encoding_option::{EncodingOption, Form},
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The options of an index without a value, other than encodings.
-const FLAGS: [&str; 5] = ["same_partition", "same_table", "unique", "copy", "list"];
+const FLAGS: [&str; 6] = ["same_partition", "same_table", "unique", "copy", "list", "each"];
 
 /// Fields, table and primary key of an entity, to which its indexes refer.
 #[derive(Clone, Copy)]
@@ -95,6 +95,19 @@ pub(crate) struct PointerProperty {
     pub(crate) name: Text,
 }
 
+impl Include {
+    /// Adds the field whose elements have rows. A query that reads the rows alone finds out from the elements which row of an
+    /// entity is the first.
+    fn add_elements(&mut self, base: Base<'_>, parts: &[Field], each: Option<(usize, Span)>) {
+        let Some((field, span)) = each else { return };
+        let part = field.checked_sub(base.fields.len()).and_then(|part| parts.get(part)?.path());
+        let field = part.map_or(field, |path| path.field);
+        if self.fields.iter().all(|included| included.field != field) {
+            self.fields.push(FieldRef { field, span });
+        }
+    }
+}
+
 impl<'a> Base<'a> {
     /// Returns the parts of both keys.
     fn parts(self) -> impl Iterator<Item = &'a Part> {
@@ -142,6 +155,11 @@ impl Index {
         keys.finish(errors);
 
         let Values { partition, row } = values?;
+        let each = partition.iter().chain(&row).find_map(|part| Some((part.field, part.each?)));
+        let include = include.map(|mut include| {
+            include.add_elements(base, parts, each);
+            include
+        });
         let is_in_own_table = matches!(scope, Scope::SamePartition | Scope::SameTable);
         let default_prefix = || Text { value: format!("{}-", name.value), span: name.span };
         let prefix = prefix.or_else(|| is_in_own_table.then(default_prefix));
@@ -187,6 +205,11 @@ impl Index {
         self.partition.parts.iter().chain(&self.row.parts).filter(|part| part.is_index_value)
     }
 
+    /// Returns the part that holds an element of a field, if the index has a row for each element.
+    pub(crate) fn each(&self) -> Option<&Part> {
+        self.values().find(|part| part.each.is_some())
+    }
+
     /// Returns the fields of `include(…)`.
     pub(crate) fn included(&self) -> &[FieldRef] {
         self.include.as_ref().map_or(&[], |include| &include.fields)
@@ -215,7 +238,8 @@ impl Values {
     /// Returns the keys of an index over one field. In the entity's own partition the field begins the row key. In other
     /// partitions it is the partition key.
     fn of_field(base: Base<'_>, field: usize, scope: Scope, keys: &mut Keys, errors: &mut Errors) -> Self {
-        let part = vec![value(base, field, keys, errors)];
+        let each = keys.flag("each", errors);
+        let part = vec![Part { each, ..value(base, field, keys, errors) }];
         match scope {
             Scope::SamePartition => Self { partition: Vec::new(), row: part },
             _ => Self { partition: part, row: Vec::new() },
@@ -255,13 +279,13 @@ impl Values {
 /// Reads `f, g(lowercase)`.
 fn values(base: Base<'_>, list: &List, fields: &mut Vec<Field>, errors: &mut Errors) -> Vec<Part> {
     let mut parts = Vec::new();
-    for (path, mut keys) in list.fields("index", errors) {
+    for ListedField { path, each, mut keys } in list.fields("index", errors) {
         let [ident] = path.as_slice() else {
             if let Some(field) = part_at(base, &path, fields, errors) {
                 let (encoding, span) = Encoding::read(&mut keys, errors);
                 keys.finish(errors);
                 let span = span.unwrap_or_else(|| fields[field - base.fields.len()].ty.span());
-                parts.push(Part { field, encoding, is_index_value: true, span });
+                parts.push(Part { field, encoding, is_index_value: true, each, span });
             }
             continue;
         };
@@ -275,8 +299,15 @@ fn values(base: Base<'_>, list: &List, fields: &mut Vec<Field>, errors: &mut Err
             errors.on(ident, format_args!("the encoding of a field follows it; write `{inside}({ident})`"));
             continue;
         }
+        if ident == "each" && !is_field("each") {
+            errors.on(ident, "`each` is written around a field; write `each(field)`");
+            continue;
+        }
         if let Some(field) = Field::find(base.fields, ident, errors) {
-            parts.push(value(base, field, &mut keys, errors));
+            if let Some(inside) = keys.flag("each", errors) {
+                errors.at(inside, format_args!("`each` is written around the field; write `each({ident})`"));
+            }
+            parts.push(Part { each, ..value(base, field, &mut keys, errors) });
             keys.finish(errors);
         }
     }
@@ -298,7 +329,8 @@ fn part_at(base: Base<'_>, path: &[Ident], parts: &mut Vec<Field>, errors: &mut 
 /// Returns a field as a part of the index, with the encoding that the keys set.
 fn value(base: Base<'_>, field: usize, keys: &mut Keys, errors: &mut Errors) -> Part {
     let (encoding, span) = Encoding::read(keys, errors);
-    Part { field, encoding, is_index_value: true, span: span.unwrap_or_else(|| base.fields[field].ty.span()) }
+    let span = span.unwrap_or_else(|| base.fields[field].ty.span());
+    Part { field, encoding, is_index_value: true, each: None, span }
 }
 
 /// Reports a missing name: the first key is then an option, and no field has this name. Returns true if it is missing.

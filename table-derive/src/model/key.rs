@@ -31,6 +31,8 @@ pub(crate) struct Part {
     /// True if an index names the field, false for the parts of the primary key in any layout. The field of such a part
     /// may be an `Option`. An entity with `None` has no row in the index.
     pub(crate) is_index_value: bool,
+    /// The span of `each`, if the part holds one element of the field and the index has a row for each element.
+    pub(crate) each: Option<Span>,
     /// The span of the encoding's option, or else that of the field's type.
     pub(crate) span: Span,
 }
@@ -47,12 +49,13 @@ impl Part {
     pub(super) fn read(field: usize, mut keys: Keys, declared: &syn::Field, errors: &mut Errors) -> Self {
         let (encoding, span) = Encoding::read(&mut keys, errors);
         keys.finish(errors);
-        Self { field, encoding, is_index_value: false, span: span.unwrap_or_else(|| declared.ty.span()) }
+        let span = span.unwrap_or_else(|| declared.ty.span());
+        Self { field, encoding, is_index_value: false, each: None, span }
     }
 
     /// Returns a part in its plain encoding.
     pub(super) fn plain(field: usize, span: Span) -> Self {
-        Self { field, encoding: Encoding::Plain, is_index_value: false, span }
+        Self { field, encoding: Encoding::Plain, is_index_value: false, each: None, span }
     }
 
     /// Returns this part of the primary key as index rows contain it: they always escape text.

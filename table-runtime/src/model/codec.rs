@@ -1,8 +1,10 @@
 //! Reading and writing of rows, property by property and key part by key part.
 
+mod elements;
 mod lossy;
 mod owner;
 
+pub use elements::ElementKeys;
 pub use lossy::check_lossy_parts;
 pub use owner::{OwnerOf, OwnerReader, index_value, point};
 

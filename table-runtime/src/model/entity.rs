@@ -17,7 +17,7 @@ use table_store::{
 };
 
 use crate::model::{
-    codec::{OwnerReader, PropertyWriter, RowReader, damaged},
+    codec::{ElementKeys, OwnerReader, PropertyWriter, RowReader, damaged},
     key::{KeyReader, KeyWriter},
     layout::{Holds, Layout, has_property},
     sealed::{Sealed, sealed},
@@ -67,7 +67,8 @@ pub trait TableEntity: Sized + Shared {
     fn scan() -> Self::Scan
     where
         Self: AllowScan;
-    /// Writes the keys of a layout. Returns `false` if the layout is a sparse index in which the entity has no row.
+    /// Writes the keys of a layout. Returns `false` if the entity has no row in a sparse index, or after the rows of an index
+    /// with `each`.
     #[doc(hidden)]
     fn keys(&self, layout: usize, keys: &mut KeyWriter<'_>) -> Result<bool, KeyProblem>;
     #[doc(hidden)]
@@ -91,6 +92,16 @@ pub trait TableEntity: Sized + Shared {
     fn index_value(layout: usize, part: usize, key: KeyReader<'_>, properties: &mut PropertyWriter<'_>) -> Result<()> {
         let _ = (layout, part, key, properties);
         Ok(())
+    }
+    /// Writes the keys of an entity's rows in an index with `each`, from one of these rows, which holds the elements.
+    #[doc(hidden)]
+    fn element_keys(
+        layout: usize,
+        row: &mut RowReader<'_>,
+        keys: &mut ElementKeys<'_>,
+    ) -> Result<Result<bool, KeyProblem>> {
+        let _ = (layout, row, keys);
+        Ok(Ok(false))
     }
     #[doc(hidden)]
     fn read(row: &mut RowReader<'_>) -> Result<Self>;
@@ -157,7 +168,7 @@ pub fn keys_in(
 ) -> Result<impl Iterator<Item = RowKeys> + use<>, Box<KeyError>> {
     let mut keys = KeyWriter::new(&entity.info().layouts[layout]);
     let written = entity.write_keys(layout, &mut keys);
-    Ok(keys.finish(written)?.into_iter())
+    keys.finish(written)
 }
 
 /// Checks that the keys of a stored row in a layout are those of the entity that was read from the row. If `all` is false,
@@ -167,7 +178,16 @@ pub fn keys_in(
 /// Another program wrote the row under other keys. Its entity is not the one that the keys name.
 #[inline]
 pub fn check_keys<E: TableEntity>(entity: &E, layout: usize, table: &str, row: &RowRef<'_>, all: bool) -> Result<()> {
-    let mut keys = KeyWriter::comparing(&E::INFO.layouts[layout], (row.partition_key, row.row_key), all);
+    let info = &E::INFO.layouts[layout];
+    if let Some(field) = info.each() {
+        let is_row = |keys: RowKeys| keys.partition_key == row.partition_key && keys.row_key == row.row_key;
+        if keys_in(entity, layout)?.any(is_row) {
+            return Ok(());
+        }
+        let expected = format!("the key of an element of `{field}`");
+        return Err(of_row(info.key_error(field, KeyProblem::malformed(expected, row.row_key)), table, row));
+    }
+    let mut keys = KeyWriter::comparing(info, (row.partition_key, row.row_key), all);
     match entity.keys(layout, &mut keys) {
         Ok(_) => Ok(()),
         Err(problem) => Err(of_row(keys.error(problem), table, row)),
@@ -487,6 +507,17 @@ pub fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<(RowK
             .entity;
     check_keys(&entity, layout, E::INFO.layouts[layout].table, &row, true)?;
     Ok((keys, entity))
+}
+
+/// Returns the keys of the rows that an entity has in an index with `each`, given one of these rows, which holds the
+/// elements.
+pub fn element_keys<E: TableEntity>(layout: usize, row: &RowRef<'_>) -> Result<Vec<RowKeys>> {
+    let info = &E::INFO.layouts[layout];
+    let mut keys = ElementKeys::new(info, E::INFO.separator, row)?;
+    match E::element_keys(layout, &mut RowReader::new(info.table, row), &mut keys)? {
+        Ok(_) => Ok(keys.finish()),
+        Err(problem) => Err(of_row(info.key_error(info.each().unwrap_or_default(), problem), info.table, row)),
+    }
 }
 
 /// Checks whether the property of a row is one of an entity's own, or describes the last write of the row.

@@ -97,7 +97,12 @@ impl<E: TableEntity> View for Copied<E> {
     type Item = Self;
 
     fn read<F: FnOnce(Self)>(found: &FoundRow<'_>, give: F) -> Result<bool> {
-        Ok(read_copy(found.layout, *found.row)?.map(give).is_some())
+        let Some(copied) = read_copy::<E>(found.layout, *found.row)? else { return Ok(false) };
+        let is_match = found.is_first_of(&copied.entity)?;
+        if is_match {
+            give(copied);
+        }
+        Ok(is_match)
     }
 }
 

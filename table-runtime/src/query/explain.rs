@@ -42,6 +42,7 @@ pub struct Explain {
     pub(super) looks_up: bool,
     pub(super) filters: bool,
     pub(super) other_kinds: bool,
+    pub(super) elements: Option<&'static str>,
     pub(super) partitions: Option<usize>,
     pub(super) take: Option<usize>,
     pub(super) keys: Option<(String, String)>,
@@ -74,6 +75,7 @@ impl Explain {
             looks_up: plan.is_lookup(),
             filters: plan.filters(),
             other_kinds: plan.reads_other_kinds(),
+            elements: plan.layout().each().filter(|_| plan.repeats()),
             partitions: match reached {
                 Reached::One => Some(1),
                 Reached::Buckets(count) => Some(count),
@@ -102,6 +104,7 @@ impl Explain {
             looks_up: false,
             filters: false,
             other_kinds: false,
+            elements: None,
             partitions: Some(1),
             take: None,
             keys: Some((partition.to_owned(), row.to_owned())),
@@ -146,10 +149,17 @@ impl Explain {
         self.looks_up
     }
 
-    /// Checks whether the query also reads rows, or entities, that its filter drops, or rows of other kinds that may lie
-    /// between its rows.
+    /// Returns the field of which the query may read a row for each element that an entity has in the range, with
+    /// `#[index(…, each)]`. It returns the entity once; if the rows point to entities, the entity is read for each of these
+    /// rows. `None` if the query reads one row of an entity.
+    pub fn rows_for_each(&self) -> Option<&str> {
+        self.elements
+    }
+
+    /// Checks whether the query also reads rows, or entities, that its filter drops, rows of other kinds that may lie
+    /// between its rows, or several rows of one entity.
     pub fn reads_more_than_it_returns(&self) -> bool {
-        self.filters || self.other_kinds
+        self.filters || self.other_kinds || self.elements.is_some()
     }
 
     /// Returns the number of partitions that the query reads: one, or that of the hash partitions; `None` if the number
@@ -195,6 +205,9 @@ impl fmt::Display for Explain {
         if *filters {
             let read = if *looks_up { "entities" } else { "rows" };
             write!(f, ", also for {read} that the filter drops")?;
+        }
+        if let Some(field) = self.elements {
+            write!(f, ", a row for each element of `{field}` that an entity has in the range")?;
         }
         if *other_kinds {
             f.write_str(", also for rows of other kinds between them")?;

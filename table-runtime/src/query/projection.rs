@@ -274,8 +274,7 @@ impl FoundRow<'_> {
     {
         if const { E::INFO.layout.layouts.len() > 1 } {
             if self.layout > 0 {
-                of_index::<E, P, F>(self.layout, *self.row, give)?;
-                return Ok(true);
+                return of_index::<E, P, F>(self, give);
             }
             if self.pointer.is_some() && !self.entity::<E>(drop)? {
                 return Ok(false);
@@ -314,18 +313,18 @@ impl FoundRow<'_> {
 }
 
 /// Calls `give` with the fields that an index row holds: as properties, in its own keys, or in the keys that it points
-/// to.
-fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(
-    layout: usize,
-    row: RowRef<'_>,
-    give: F,
-) -> Result<()> {
+/// to. Returns false without a call if the query returns the entity by another row.
+fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(found: &FoundRow<'_>, give: F) -> Result<bool> {
+    let (layout, row) = (found.layout, *found.row);
     let info = &E::INFO.layouts[layout];
     if info.is_copy() || const { lossy_layouts(E::INFO.layout.layouts) } >> layout & 1 == 1 {
         check_lossy_parts(info, E::INFO.layout.fields, E::INFO.separator, (info.table, &row), info.is_copy())?;
     }
     if info.is_copy() {
         entity::check_version::<E>(info.table, &row)?;
+    }
+    if !found.is_first_of_elements::<E>()? {
+        return Ok(false);
     }
     let keys = if wants_keys(P::PROPERTIES) {
         let RowKeys { partition_key, row_key } = entity::owner::<E>(layout, row)?;
@@ -349,7 +348,7 @@ fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(
     let projected = <P as Projection<E>>::read(&mut reader)?;
     reader.finish()?;
     give(projected);
-    Ok(())
+    Ok(true)
 }
 
 /// Returns a reader of an index row's key, positioned at a part. `part` counts the parts of both keys.

@@ -43,12 +43,9 @@ pub trait OwnedView: View + 'static {
 }
 
 /// Checks whether a found row is a match. A row that was not found through a pointer is one if it is committed, because
-/// its keys match.
+/// its keys match; of several rows of one entity, only one is.
 pub(super) fn is_match<V: View>(found: &FoundRow<'_>) -> Result<bool> {
-    match found.pointer {
-        Some(_) => V::read(found, |_| ()),
-        None => found.is_committed(),
-    }
+    if found.pointer.is_some() || found.once.is_some() { V::read(found, |_| ()) } else { found.is_committed() }
 }
 
 #[diagnostic::do_not_recommend]

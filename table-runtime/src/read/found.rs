@@ -2,6 +2,7 @@
 
 use table_store::{Result, RowRef, unstable::RowKeys};
 
+use super::once::Once;
 use crate::model::entity::{self, Stored, TableEntity, WriteEntity};
 
 /// Row that a query found.
@@ -13,6 +14,8 @@ pub struct FoundRow<'a> {
     pub(crate) row: &'a RowRef<'a>,
     /// Index row that pointed to the row.
     pub(crate) pointer: Option<IndexRowRef<'a>>,
+    /// The rule that returns the entity once, if the query can read several of its rows.
+    pub(crate) once: Option<&'a Once>,
     /// True if nobody has checked yet that the row's insert is committed. Reading a whole entity shows it at no cost.
     pub(crate) may_be_pending: bool,
 }
@@ -46,7 +49,7 @@ impl<'a> FoundRow<'a> {
         let give_match = |stored: Stored<E>| {
             if const { E::INFO.layout.layouts.len() > 1 }
                 && let Some(pointer) = self.pointer
-                && !pointer.points_to(&*stored)
+                && !pointer.points_to(&*stored, self.once)
             {
                 return false;
             }
@@ -56,6 +59,19 @@ impl<'a> FoundRow<'a> {
         Ok(entity::read_committed(self.table, self.row, give_match)?.unwrap_or(false))
     }
 
+    /// Checks whether the row, which holds the entity, is the one by which the query returns it.
+    pub(crate) fn is_first_of(&self, entity: &dyn WriteEntity) -> Result<bool> {
+        let Some(once) = self.once else { return Ok(true) };
+        Ok(once.is_first((self.row.partition_key, self.row.row_key), entity::keys_in(entity, self.layout)?))
+    }
+
+    /// Checks whether the row, which holds the elements of an entity, is the one by which the query returns it.
+    pub(crate) fn is_first_of_elements<E: TableEntity>(&self) -> Result<bool> {
+        let Some(once) = self.once else { return Ok(true) };
+        let rows = entity::element_keys::<E>(self.layout, self.row)?;
+        Ok(once.is_first((self.row.partition_key, self.row.row_key), rows.into_iter()))
+    }
+
     /// Checks whether the row's insert is committed.
     pub(crate) fn is_committed(&self) -> Result<bool> {
         Ok(!self.may_be_pending || !entity::is_pending(self.table, *self.row)?)
@@ -63,10 +79,13 @@ impl<'a> FoundRow<'a> {
 }
 
 impl IndexRowRef<'_> {
-    /// Checks whether this is one of the entity's rows in the index.
-    fn points_to(self, entity: &dyn WriteEntity) -> bool {
+    /// Checks whether this is one of the entity's rows in the index, and the one by which the query returns it.
+    fn points_to(self, entity: &dyn WriteEntity, once: Option<&Once>) -> bool {
         // An entity whose value no key can hold has no row in the index.
-        let is_row = |keys: RowKeys| keys.partition_key == self.partition_key && keys.row_key == self.row_key;
-        entity::keys_in(entity, self.layout).is_ok_and(|mut rows| rows.any(is_row))
+        let Ok(mut rows) = entity::keys_in(entity, self.layout) else { return false };
+        match once {
+            Some(once) => once.is_first((self.partition_key, self.row_key), rows),
+            None => rows.any(|keys: RowKeys| keys.partition_key == self.partition_key && keys.row_key == self.row_key),
+        }
     }
 }

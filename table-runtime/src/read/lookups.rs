@@ -16,7 +16,9 @@ use table_store::{
 use super::{
     found::{FoundRow, IndexRowRef},
     list,
+    once::Once,
     plan::{IndexedEntity, Plan},
+    source::OnRow,
     visible::Visible,
 };
 use crate::{
@@ -105,7 +107,7 @@ impl PointerReader {
     }
 
     /// Calls `read` for the next entity and returns whether it was a match; `None` once every started read is done.
-    pub async fn next(&mut self, read: &mut (dyn FnMut(&FoundRow<'_>) -> Result<bool> + Send)) -> Result<Option<bool>> {
+    pub async fn next(&mut self, once: Option<&Once>, read: OnRow<'_>) -> Result<Option<bool>> {
         let Some(next) = self.reads.next().await else { return Ok(None) };
         let (Pointer { from, is_list, .. }, row) = next?;
         let Some(row) = row.as_ref().map(Row::as_ref) else { return Ok(Some(false)) };
@@ -116,7 +118,7 @@ impl PointerReader {
         let (partition_key, row_key) = (from.partition_key.as_str(), from.row_key.as_str());
         let pointer = Some(IndexRowRef { layout: self.indexed_entity.layout_number, partition_key, row_key, is_list });
         let table = self.entities.table;
-        read(&FoundRow { layout: 0, table, row: &row, pointer, may_be_pending: true }).map(Some)
+        read(&FoundRow { layout: 0, table, row: &row, pointer, once, may_be_pending: true }).map(Some)
     }
 
     /// Returns the number of entities in a list.

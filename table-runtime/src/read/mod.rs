@@ -5,6 +5,7 @@ mod found;
 pub mod list;
 mod lookups;
 mod merge;
+mod once;
 mod page;
 mod plan;
 mod point;

@@ -16,7 +16,7 @@ use crate::{
         column,
         entity::{EntityInfo, TableEntity, VERSION},
         key::{Encode, Escape, KeyBuffer, Kind, Ordered, check_length, hash, kind, write_part},
-        layout::{Holds, LayoutInfo},
+        layout::{Holds, LayoutInfo, PartInfo, PropertyInfo, stored},
     },
 };
 
@@ -45,6 +45,8 @@ pub struct Plan {
     row: KeyBuffer,
     partition_parts: usize,
     row_parts: usize,
+    /// True if the last part of `row` has no value, but a range or a prefix.
+    is_row_open: bool,
     /// True if `row` is a full key, as a constant key is: a longer key that begins with it belongs to another row.
     is_full_key: bool,
     /// Delimiter after the master's row key, if the query reads a group. The rows of a value are then the row with that
@@ -120,6 +122,7 @@ impl Plan {
             row: KeyBuffer::new(),
             partition_parts: 0,
             row_parts: 0,
+            is_row_open: false,
             is_full_key: layout.row.is_empty(),
             group_delimiter: None,
             range: None,
@@ -225,6 +228,7 @@ impl Plan {
             self.fail_key(self.row_field(), problem);
         }
         self.row_parts += 1;
+        self.is_row_open = true;
     }
 
     /// Narrows the next part of the row key to the values between two bounds. A bound that no key can hold is ignored
@@ -240,6 +244,7 @@ impl Plan {
         let (key, field) = (self.row.as_str().to_owned(), self.row_field());
         self.range = Some(Box::new(self.range_or_nothing(key, field, range)));
         self.row_parts += 1;
+        self.is_row_open = true;
     }
 
     /// Narrows the next part of the partition key to the values between two bounds, as [`push_range`](Self::push_range)
@@ -464,6 +469,10 @@ impl Plan {
             return pointer.map(|index| index.pointer.iter().map(|property| property.name).collect());
         }
         let mut selected = self.select?.of(self.layout());
+        if self.repeats() {
+            let elements = stored(self.elements()).map(|property| property.name);
+            selected.extend(elements.filter(|name| !selected.contains(name)).collect::<Vec<_>>());
+        }
         if self.layout().index.is_none() {
             selected.extend(seen_by);
         }
@@ -481,7 +490,24 @@ impl Plan {
 
     /// Checks whether index rows that point to entities hold all properties that the query needs.
     pub fn is_covered(&self) -> bool {
-        self.select.is_some_and(|selection| selection.is_covered(self.layout(), self.filter.as_deref()))
+        let elements = if self.repeats() { self.elements() } else { &[] };
+        self.select.is_some_and(|selection| selection.is_covered(self.layout(), self.filter.as_deref(), elements))
+    }
+
+    /// Checks whether the query can read several rows of one entity: those of the elements of a field, for which it has no
+    /// value.
+    pub fn repeats(&self) -> bool {
+        let is_open = |parts: &[PartInfo], with_value: usize| parts.iter().skip(with_value).any(|part| part.each);
+        let LayoutInfo { partition, row, .. } = self.layout();
+        is_open(partition, self.partition_parts) || is_open(row, self.row_parts - usize::from(self.is_row_open))
+    }
+
+    /// Returns the description of the field whose elements have rows, or of the field in which they are.
+    fn elements(&self) -> &'static [PropertyInfo] {
+        let field = self.layout().each().map_or("", |path| path.split_once('.').map_or(path, |(field, _)| field));
+        let fields = self.entity.layout.fields;
+        let at = fields.iter().position(|info| info.field == field);
+        at.map_or(&[], |at| &fields[at..=at])
     }
 
     /// Checks whether the store may read rows of other kinds between those that the query returns.

@@ -25,7 +25,8 @@ async fn find_row(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>,
     let (visible, is_primary) = (plan.visible(), plan.layout().index.is_none());
     let mut check_row = |row: RowRef<'_>| {
         if !is_primary || visible.is_visible(&row)? {
-            let found = FoundRow { layout, table: &table, row: &row, pointer: None, may_be_pending: is_primary };
+            let found =
+                FoundRow { layout, table: &table, row: &row, pointer: None, once: None, may_be_pending: is_primary };
             observe::returned(usize::from(read(&found)?));
         }
         Ok(())
@@ -77,8 +78,14 @@ async fn read_through_pointer(
             if visible.is_visible(&row)? {
                 let pointer =
                     Some(IndexRowRef { layout: indexed_entity.layout_number, partition_key, row_key, is_list: false });
-                is_match =
-                    read(&FoundRow { layout: 0, table: visible.table, row: &row, pointer, may_be_pending: true })?;
+                is_match = read(&FoundRow {
+                    layout: 0,
+                    table: visible.table,
+                    row: &row,
+                    pointer,
+                    once: None,
+                    may_be_pending: true,
+                })?;
             }
             Ok(())
         };

@@ -38,18 +38,24 @@ impl SelectedProperties {
         own.chain(pointer.iter().flat_map(|index| index.pointer).map(|property| property.name)).collect()
     }
 
-    /// Checks whether the rows of an index hold all selected properties and those that the filter compares, so that no
-    /// entity has to be read.
+    /// Checks whether the rows of an index hold all selected properties, those that the filter compares, and `elements`, by
+    /// which the query returns an entity once, so that no entity has to be read.
     ///
     /// In the entity's own partition, index rows change with the entity, in one transaction. Cross-partition index rows
     /// are written in steps: the entity of such a row may have another value by now, or may not exist.
-    pub fn is_covered(self, layout: &'static LayoutInfo, filter: Option<&Condition>) -> bool {
+    pub fn is_covered(
+        self,
+        layout: &'static LayoutInfo,
+        filter: Option<&Condition>,
+        elements: &'static [PropertyInfo],
+    ) -> bool {
         let Some(index) = &layout.index else { return false };
         let included = |name: &str| index.includes(name);
         let held = |name: &str| name.is_empty() || included(name) || values(layout).any(|(_, other)| other == name);
         matches!(index.holds, Holds::Pointer | Holds::Include)
             && (index.scope == Scope::SamePartition || self.unchecked)
             && stored(self.properties).all(|property| held(property.name))
+            && stored(elements).all(|property| included(property.name))
             && filter.is_none_or(|filter| filter.compares_only(&included))
     }
 }

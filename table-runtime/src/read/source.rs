@@ -12,6 +12,7 @@ use super::{
     cursor::Cursor,
     found::FoundRow,
     lookups::PointerReader,
+    once::Once,
     plan::{Plan, Reached},
     ready::ReadyIndex,
     slices::Slices,
@@ -40,6 +41,8 @@ pub struct Source {
     start: Option<Start>,
     /// Reader of the entities, if the rows only point to them.
     lookups: Option<PointerReader>,
+    /// The rule that returns an entity once, if the query can read several of its rows.
+    once: Option<Once>,
 }
 
 /// A query before its first row.
@@ -117,6 +120,7 @@ impl Source {
             entities: plan.visible(),
             is_primary: plan.layout().index.is_none(),
             is_keyless: false,
+            once: plan.repeats().then(|| Once::new(&scans)),
             start: Some(Start { scans, resumed: None, index, slices, is_nothing: plan.is_nothing() }),
             lookups,
         })
@@ -124,7 +128,8 @@ impl Source {
 
     /// Counts the matches. Reads only the properties that decide whether a row counts, unless the rows point to entities.
     pub async fn count(mut self, is_match: fn(&FoundRow<'_>) -> Result<bool>) -> Result<usize> {
-        if self.lookups.is_none() {
+        // A row that holds the elements says whether its entity counts.
+        if self.lookups.is_none() && self.once.is_none() {
             self.select(if self.is_primary { self.entities.properties_after_filter() } else { &[] });
         }
         let mut count = 0;
@@ -174,13 +179,14 @@ impl Source {
     }
 
     async fn next_rows(&mut self, read: OnRow<'_>) -> Result<bool> {
-        let Self { pages, layout, entities, is_primary, is_keyless, .. } = self;
+        let Self { pages, layout, entities, is_primary, is_keyless, once, .. } = self;
         let (layout, is_primary, is_keyless) = (*layout, *is_primary, *is_keyless);
         while pages.remaining_in_run > 0 {
             let (mut returned, limit, mut skipped_any, mut truncated) = (0, pages.remaining_in_run, false, false);
             let mut read_row = |table: &str, row: RowRef<'_>| {
                 let is_other = || is_primary && !entities.has_shape(&row);
-                let found = FoundRow { layout, table, row: &row, pointer: None, may_be_pending: is_primary };
+                let (once, may_be_pending) = (once.as_ref(), is_primary);
+                let found = FoundRow { layout, table, row: &row, pointer: None, once, may_be_pending };
                 if is_primary && !entities.is_visible_after_filter(&row)? || is_keyless && is_other() {
                     skipped_any = true;
                 } else if returned == limit {
@@ -212,11 +218,11 @@ impl Source {
     }
 
     async fn next_entity(&mut self, read: OnRow<'_>) -> Result<bool> {
-        let Self { pages, lookups: Some(lookups), .. } = self else { return Ok(false) };
+        let Self { pages, lookups: Some(lookups), once, .. } = self else { return Ok(false) };
         while pages.remaining_in_run > 0 {
             // At most as many entities as may still be returned: only entities that do not match are read needlessly.
             lookups.begin(pages.remaining_in_run).await?;
-            match lookups.next(read).await? {
+            match lookups.next(once.as_ref(), read).await? {
                 Some(true) => {
                     pages.consume(1);
                     return Ok(true);

@@ -9,6 +9,7 @@ mod fixtures;
 mod groups;
 mod index {
     mod building;
+    mod elements;
     mod fixtures;
     mod job_progress;
     mod lists;

@@ -71,7 +71,7 @@ impl LayoutId {
             .and_then(|()| keys.push_row::<kind::Text, Plain>(&entity_table, false))
             .and_then(|()| keys.push_row::<kind::Text, Plain>(entity, false))
             .and_then(|()| keys.push_row::<kind::Text, Plain>(self.name, true));
-        Ok(keys.finish(pushed.map(|()| true))?.unwrap_or_default())
+        Ok(keys.finish(pushed.map(|()| true))?.next().unwrap_or_default())
     }
 }
 

@@ -33,7 +33,9 @@ pub fn check_lossy_parts(
                 rest = tail.unwrap_or_default();
                 text
             };
+            // An element is not the field's value.
             if (all || part.is_lossy())
+                && !part.each
                 && let Some(own) = written(part, fields, row, Escape::part(last), separator)
                 && own.as_str() != text
             {

@@ -65,9 +65,9 @@ impl OwnerOf {
 }
 
 /// A part of a stored key, as text.
-struct Segment<'a> {
+pub(super) struct Segment<'a> {
     part: &'static PartInfo,
-    text: &'a str,
+    pub(super) text: &'a str,
     /// `true` if no part follows, so that delimiters in the text are not escaped.
     last: bool,
 }
@@ -89,7 +89,7 @@ impl<'a> Segment<'a> {
 
 /// Splits the keys of an index row into parts, except for a partition key that is the entity's own. An error names the
 /// field.
-fn split<'a>(
+pub(super) fn split<'a>(
     index: &'static LayoutInfo,
     partition_key: &'a str,
     row_key: &'a str,

@@ -167,6 +167,7 @@ macro_rules! fits {
                 kind: K::NAME,
                 encoding: "",
                 self_delimiting: <N as Encode<K>>::SELF_DELIMITING,
+                each: false,
                 example: Example::new(example::<K, N>),
             };
 

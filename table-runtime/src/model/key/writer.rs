@@ -125,6 +125,8 @@ pub struct KeyWriter<'a> {
     /// Number of parts written so far, to name the part that fails.
     partition_parts: usize,
     row_parts: usize,
+    /// Keys of the rows that are complete, if the entity has a row for each element of a field.
+    ended: Vec<RowKeys>,
 }
 
 sealed!([] KeyWriter<'_>;);
@@ -247,7 +249,7 @@ impl<'a> KeyWriter<'a> {
         let (partition, row) = (after(partition, layout.partition_prefix), after(row, layout.row_prefix));
         let stored = Some(StoredKeys { partition, row, all });
         let (partition, row) = (KeyBuffer::default(), KeyBuffer::default());
-        Self { layout, stored, partition, row, partition_parts: 0, row_parts: 0 }
+        Self { layout, stored, partition, row, partition_parts: 0, row_parts: 0, ended: Vec::new() }
     }
 
     /// Creates a writer whose keys hold the constant prefixes of the layout.
@@ -260,6 +262,7 @@ impl<'a> KeyWriter<'a> {
             row: KeyBuffer::new(),
             partition_parts: 0,
             row_parts: 0,
+            ended: Vec::new(),
         };
         writer.begin();
         writer
@@ -275,22 +278,34 @@ impl<'a> KeyWriter<'a> {
         (self.partition_parts, self.row_parts) = (0, 0);
     }
 
+    /// Completes the row of an element. The keys of the next one begin anew.
+    pub fn end_row(&mut self) {
+        let (partition_key, row_key) = (self.partition.as_str().to_owned(), self.row.as_str().to_owned());
+        self.ended.push(RowKeys { partition_key, row_key });
+        self.begin();
+    }
+
     /// Replaces the partition key by a complete one.
     pub(crate) fn set_partition(&mut self, key: &str) {
         self.partition.clear();
         self.partition.push_str(key);
     }
 
-    /// Returns the two keys if every part was written, or `None` if the entity has no row in the layout.
-    pub(crate) fn finish(self, written: Result<bool, KeyProblem>) -> Result<Option<RowKeys>, Box<KeyError>> {
-        match written {
-            Ok(true) => {
-                let (partition_key, row_key) = (self.partition.into_string(), self.row.into_string());
-                Ok(Some(RowKeys { partition_key, row_key }))
-            }
-            Ok(false) => Ok(None),
-            Err(problem) => Err(self.error(problem)),
-        }
+    /// Returns the keys of the entity's rows in the layout, in any order: of one row if every part was written, or of the
+    /// rows of its elements, each once.
+    pub(crate) fn finish(
+        mut self,
+        written: Result<bool, KeyProblem>,
+    ) -> Result<impl Iterator<Item = RowKeys> + use<>, Box<KeyError>> {
+        let is_written = written.map_err(|problem| self.error(problem))?;
+        // Elements that fold to the same text have one row.
+        self.ended.sort_unstable();
+        self.ended.dedup();
+        let row = is_written.then(|| {
+            let (partition_key, row_key) = (self.partition.into_string(), self.row.into_string());
+            RowKeys { partition_key, row_key }
+        });
+        Ok(self.ended.into_iter().chain(row))
     }
 
     /// Returns the error of the part that was written or compared last.

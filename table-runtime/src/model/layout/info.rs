@@ -141,6 +141,11 @@ impl LayoutInfo {
         }
     }
 
+    /// Returns the field whose elements have a row each, if the layout is that of an index with `each`.
+    pub(crate) fn each(&self) -> Option<&'static str> {
+        self.partition.iter().chain(self.row).find(|part| part.each).map(|part| part.field)
+    }
+
     /// Checks whether the layout is that of an index with its rows in the entity's own partition.
     pub(crate) const fn is_same_partition(&self) -> bool {
         matches!(&self.index, Some(index) if matches!(index.scope, Scope::SamePartition))
@@ -175,6 +180,9 @@ pub struct PartInfo {
     pub encoding: &'static str,
     /// `true` if the encoding never contains `_`, which therefore delimits the part. A text is delimited by a space.
     pub self_delimiting: bool,
+    /// `true` if the part holds one element of the field: an index with `each` has a row for each element.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub each: bool,
     /// The writer of an example.
     #[serde(skip)]
     #[doc(hidden)]

@@ -106,6 +106,9 @@ pub struct RecordedPart {
     /// Name of the property that stores the field, for a part of an index that is no part of the primary key.
     #[serde(default)]
     pub property: Option<String>,
+    /// True if the part holds one element of the field: an index with `each` has a row for each element.
+    #[serde(default)]
+    pub each: bool,
     pub(crate) self_delimiting: bool,
 }
 

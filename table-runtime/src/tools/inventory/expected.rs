@@ -1,6 +1,6 @@
 //! The keys that follow from other keys and from properties, by the recorded layouts.
 
-use table_store::{RowRef, Ticks, ValueRef};
+use table_store::{RowRef, Ticks, Value, ValueRef};
 
 use super::{IdentifiedRow, KeyValue, LayoutState, RecordedKey, RecordedLayout, RecordedPart};
 use crate::model::{
@@ -8,24 +8,51 @@ use crate::model::{
     layout::Scope,
 };
 
-/// The keys of the row that an entity should have in an index.
-pub(super) enum Keys {
-    Known((String, String)),
-    /// The entity has no row, because a property is absent.
-    Absent,
-    /// The keys cannot be computed: a field is stored in a form of a program's own.
-    Unknown,
-}
+/// The keys of the rows that an entity should have in an index: none if a property is absent, several with `each`.
+///
+/// `None` if they cannot be computed: a field is stored in a form of a program's own.
+pub(super) type Keys = Option<Vec<(String, String)>>;
 
 /// Checks whether every entity with a value has a row in the index: it is ready, and has no predicate.
 pub(super) fn is_complete(index: &RecordedLayout) -> bool {
     index.state == LayoutState::Ready && index.index.as_ref().is_some_and(|index| index.when.is_none())
 }
 
-/// Returns the keys of the row that an entity should have in an index.
+/// Returns the keys of the rows that an entity should have in an index.
 pub(super) fn keys(index: &RecordedLayout, row: RowRef<'_>, entity: &IdentifiedRow<'_>) -> Keys {
+    let each = index.partition.parts.iter().chain(&index.row.parts).find(|part| part.each);
+    let Some(each) = each else {
+        return keys_of(index, row, entity, None).map(Vec::from_iter);
+    };
+    let name = each.property.as_deref()?;
+    let Some(stored) = row.properties.get(name) else { return Some(Vec::new()) };
+    let elements = match (stored, in_parts(row, name, stored)) {
+        (_, Some(json)) => elements_of_json(&json, &each.kind)?,
+        (ValueRef::String(json), None) => elements_of_json(json, &each.kind)?,
+        (ValueRef::Binary(bytes), None) => bytes.iter().map(|byte| Value::Int32((*byte).into())).collect(),
+        _ => return None,
+    };
+    let keys = elements.iter().map(|element| keys_of(index, row, entity, Some(element)));
+    let mut keys = keys.map(|keys| keys?).collect::<Option<Vec<_>>>()?;
+    // Elements that fold to the same text have one row.
+    keys.sort_unstable();
+    keys.dedup();
+    Some(keys)
+}
+
+/// Returns the keys of the row of one element, if the index has a row for each, and otherwise of the entity's only row:
+/// `Some(None)` if it has none.
+fn keys_of(
+    index: &RecordedLayout,
+    row: RowRef<'_>,
+    entity: &IdentifiedRow<'_>,
+    element: Option<&Value>,
+) -> Option<Option<(String, String)>> {
     let mut is_absent = false;
     let mut part = |part: &RecordedPart, escape: Escape, out: &mut KeyBuffer| {
+        if let Some(element) = element.filter(|_| part.each) {
+            return encode(part, element.as_ref(), escape, out);
+        }
         if let Some(name) = &part.property {
             match row.properties.get(name) {
                 Some(value) => return encode(part, value, escape, out),
@@ -43,10 +70,36 @@ pub(super) fn keys(index: &RecordedLayout, row: RowRef<'_>, entity: &IdentifiedR
     };
     let row_key = key(&index.row, index.separator, &mut part);
     match (partition_key, row_key) {
-        (Some(partition_key), Some(row_key)) => Keys::Known((partition_key, row_key)),
-        _ if is_absent => Keys::Absent,
-        _ => Keys::Unknown,
+        (Some(partition_key), Some(row_key)) => Some(Some((partition_key, row_key))),
+        _ if is_absent => Some(None),
+        _ => None,
     }
+}
+
+/// Returns a text with `#[property(large)]` that is stored in parts, given the first one.
+fn in_parts(row: RowRef<'_>, name: &str, first: ValueRef<'_>) -> Option<String> {
+    let text = |value| if let ValueRef::String(text) = value { Some(text) } else { None };
+    let Some(ValueRef::Int32(parts)) = row.properties.get(&format!("{name}_Parts")) else { return None };
+    let mut whole = text(first)?.to_owned();
+    for part in 2..=parts {
+        whole.push_str(text(row.properties.get(&format!("{name}_{part}"))?)?);
+    }
+    Some(whole)
+}
+
+/// Returns the elements of a collection that is stored as JSON, as properties of their own; `None` if it is another JSON
+/// value.
+fn elements_of_json(json: &str, kind: &str) -> Option<Vec<Value>> {
+    let elements: Option<Vec<serde_json::Value>> = serde_json::from_str(json).ok()?;
+    let is_text = matches!(kind, "text" | "name" | "character");
+    let element = |element: serde_json::Value| match element {
+        serde_json::Value::String(text) => Some(Value::String(text)),
+        serde_json::Value::Bool(bool) => Some(Value::Boolean(bool)),
+        serde_json::Value::Number(number) if number.is_i64() => number.as_i64().map(Value::Int64),
+        // A number of more digits, and types with a form of their own, such as a date of the crate `time`.
+        other => (!is_text).then(|| Value::String(other.to_string())),
+    };
+    elements.unwrap_or_default().into_iter().map(element).collect()
 }
 
 /// Returns the keys of the entity that a row of an index leads to; `None` if they cannot be read.

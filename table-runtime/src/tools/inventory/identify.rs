@@ -138,7 +138,9 @@ fn decode(layout: &RecordedKey, key: &str, separator: Option<char>) -> Option<Ve
         let escape = Escape { last: is_last, separator: separator.and_then(|separator| u8::try_from(separator).ok()) };
         let encoding = part.parsed()?;
         let value = encoding.decode(&part.kind, text, escape).ok()?;
-        let (field, is_whole, is_number) = (part.field.clone(), !encoding.is_lossy(), encoding.hash.is_some());
+        // An element is not the whole field.
+        let (field, is_whole) = (part.field.clone(), !encoding.is_lossy() && !part.each);
+        let is_number = encoding.hash.is_some();
         values.push(KeyValue { field, value, is_whole, encoding: part.encoding.clone(), is_number });
     }
     Some(values)

@@ -8,7 +8,7 @@ use std::{
 
 use table_store::{Error, PropertiesRef, Result, RowId, RowRef, backend::Scan, unstable::client::Client};
 
-use super::{IdentifiedRow, Inventory, LayoutState, RecordedEntity, RecordedLayout, expected, expected::Keys};
+use super::{IdentifiedRow, Inventory, LayoutState, RecordedEntity, RecordedLayout, expected};
 use crate::{
     client::tables::Tables,
     model::{entity::PENDING, layout::Holds, row_hash::RowHasher},
@@ -235,21 +235,22 @@ impl<F: FnMut(RecordedFinding)> Verification<'_, F> {
                 continue;
             }
             let expected = expected::keys(index, row, found);
-            if matches!(expected, Keys::Unknown) {
+            if expected.is_none() {
                 self.unknown.insert((found.entity.name.clone(), index.name.clone()));
             }
-            if !expected::is_complete(index) || matches!(expected, Keys::Unknown) {
+            if !expected::is_complete(index) || expected.is_none() {
                 self.done.partly.insert(format!("{}.{}", found.entity.name, index.name));
             }
-            let Keys::Known(keys) = expected else { continue };
-            let identity = self.identity(index, (&keys.0, &keys.1), (row.partition_key, row.row_key));
-            let content = self.content(found.entity, index, row.properties);
-            self.expected.insert(identity, content);
-            if index.index.as_ref().is_some_and(|index| index.unique) {
-                let value = self.identity(index, (&keys.0, &keys.1), ("", ""));
-                if !self.unique.insert(value) {
-                    let (index, row_id) = (index.name.clone(), location(index, &keys));
-                    (self.on_finding)(RecordedFinding::TwoOwners { index, row: row_id, entity: row.id(table) });
+            for keys in expected.unwrap_or_default() {
+                let identity = self.identity(index, (&keys.0, &keys.1), (row.partition_key, row.row_key));
+                let content = self.content(found.entity, index, row.properties);
+                self.expected.insert(identity, content);
+                if index.index.as_ref().is_some_and(|index| index.unique) {
+                    let value = self.identity(index, (&keys.0, &keys.1), ("", ""));
+                    if !self.unique.insert(value) {
+                        let (index, row_id) = (index.name.clone(), location(index, &keys));
+                        (self.on_finding)(RecordedFinding::TwoOwners { index, row: row_id, entity: row.id(table) });
+                    }
                 }
             }
         }
@@ -300,11 +301,12 @@ impl<F: FnMut(RecordedFinding)> Verification<'_, F> {
     /// Reports the rows of an entity that were not found.
     fn missing(&mut self, table: &str, row: RowRef<'_>, found: &IdentifiedRow<'_>) {
         for index in found.entity.layouts.iter().filter(|layout| layout.index.is_some()) {
-            let Keys::Known(keys) = expected::keys(index, row, found) else { continue };
-            let identity = self.identity(index, (&keys.0, &keys.1), (row.partition_key, row.row_key));
-            if self.expected.remove(&identity).is_some() && expected::is_complete(index) {
-                let (index, row_id) = (index.name.clone(), location(index, &keys));
-                (self.on_finding)(RecordedFinding::MissingRow { index, row: row_id, entity: row.id(table) });
+            for keys in expected::keys(index, row, found).unwrap_or_default() {
+                let identity = self.identity(index, (&keys.0, &keys.1), (row.partition_key, row.row_key));
+                if self.expected.remove(&identity).is_some() && expected::is_complete(index) {
+                    let (index, row_id) = (index.name.clone(), location(index, &keys));
+                    (self.on_finding)(RecordedFinding::MissingRow { index, row: row_id, entity: row.id(table) });
+                }
             }
         }
     }

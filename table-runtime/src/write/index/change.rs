@@ -95,6 +95,11 @@ impl<'a> Change<'a> {
         self.old.iter().find(|old| old.layout == new.layout && old.keys == new.keys)
     }
 
+    /// Returns the number of rows that the entity has in an index after the write.
+    pub fn rows_after(self, layout: usize) -> usize {
+        self.new_rows(layout).count()
+    }
+
     /// Checks whether the entity has the row of an index after the write.
     pub fn has(self, layout: usize, keys: &RowKeys) -> bool {
         self.new_rows(layout).any(|new| new.keys == *keys)

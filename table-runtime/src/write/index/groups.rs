@@ -3,7 +3,7 @@
 //! The transaction has one operation for each row, whatever the number of changes to it. So two entities can swap the
 //! values of a unique index, and an entity can be deleted and inserted again.
 
-use std::{borrow::Cow, collections::HashSet, hash::BuildHasher as _};
+use std::{borrow::Cow, collections::HashSet, hash::BuildHasher as _, mem};
 
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table::Entry};
 use table_store::{
@@ -13,7 +13,10 @@ use table_store::{
     unstable::{RowKeys, limits},
 };
 
-use super::change::{IndexOperation, Planned, ReadRows};
+use super::{
+    change::{IndexOperation, Planned, ReadRows},
+    schema::Schema,
+};
 
 /// The operations of a transaction, without those on lists, which have to be read.
 pub(super) struct Grouped {
@@ -141,9 +144,13 @@ impl Grouped {
 
     /// Checks the size of the transaction. Returns its groups, and the position of each entity's own operation in the
     /// first one, which is that of the entities.
+    ///
+    /// An entity may have more rows in another partition than a group has room for. On a store whose transactions span
+    /// partitions, they are several groups of one transaction.
     pub(super) fn checked(self) -> Result<(Vec<Group>, Vec<usize>)> {
-        self.operations.groups.iter().try_for_each(Group::check)?;
-        Ok((self.operations.groups, self.positions))
+        let groups: Vec<_> = self.operations.groups.into_iter().flat_map(parts).collect();
+        groups.iter().try_for_each(Group::check)?;
+        Ok((groups, self.positions))
     }
 
     /// Checks the number of operations in the entities' partition.
@@ -155,10 +162,39 @@ impl Grouped {
         let entities = planned.iter().map(|planned| planned.keys).collect::<HashSet<_>>().len();
         let of = if entities == 1 { "entity" } else { "entities" };
         let table = planned.first().map_or_else(String::new, |first| first.row_id().table);
-        let (what, found) = ("the transaction has".to_owned(), format!("{operations} operations of {entities} {of}"));
+        let elements: String = planned.first().map(|first| elements(&first.write.schema, planned)).unwrap_or_default();
+        let (what, found) =
+            ("the transaction has".to_owned(), format!("{operations} operations of {entities} {of}{elements}"));
         let limit = "100 operations, those on index rows included";
         Err(Box::new(LimitError::new(table, None, what, found, limit)).into())
     }
+}
+
+/// Returns the groups of at most as many operations as a group has room for.
+fn parts(mut group: Group) -> Vec<Group> {
+    let mut parts = Vec::with_capacity(1);
+    while group.operations.len() > limits::OPERATIONS {
+        let rest = group.operations.split_off(limits::OPERATIONS);
+        let (table, partition_key) = (group.table.clone(), group.partition_key.clone());
+        parts.push(mem::replace(&mut group, Group { table, partition_key, operations: rest }));
+    }
+    parts.push(group);
+    parts
+}
+
+/// Returns the numbers of the elements for which the entities have rows in the transaction, for a message.
+#[cold]
+fn elements(schema: &Schema, planned: &[Planned<'_>]) -> String {
+    let of_schema = || planned.iter().filter(|entity| std::ptr::eq(entity.write.schema.layouts, schema.layouts));
+    let counts = schema.same_partition().filter_map(|layout| {
+        let info = &schema.layouts[layout];
+        let field = info.each()?;
+        let new: usize = of_schema().map(|entity| entity.change.rows_after(layout)).sum();
+        let old: usize = of_schema().map(|entity| entity.change.removed(layout).count()).sum();
+        let removed = if old == 0 { String::new() } else { format!(" and {old} removed ones") };
+        Some(format!(", with {new} elements of `{field}`{removed} in the index `{}`", info.name))
+    });
+    counts.collect()
 }
 
 impl Planned<'_> {

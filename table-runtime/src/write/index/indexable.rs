@@ -1,5 +1,10 @@
 //! Types of the fields that an index can be over.
 
+use std::{
+    collections::{BTreeSet, HashSet, VecDeque},
+    sync::Arc,
+};
+
 use crate::model::key::KeyPart;
 
 /// A type of a field that an index can be over: a key part, or an `Option` of one. An entity with `None` has no index
@@ -9,7 +14,7 @@ use crate::model::key::KeyPart;
     label = "no ordered key encoding for this type",
     note = "an index holds what a key holds: text, integers, `bool`, `char`, ids, dates and times, and `Option`s of these; a \
             float as an integer, such as a number of cents",
-    note = "the elements of a collection are entities of their own, with a key each",
+    note = "for a row for each element of a collection, write `each`: `#[index(tag, each)]` on the field, or `row(each(tags))`",
     note = "a newtype or a unit enum: `#[derive(KeyPart)]` on it"
 )]
 pub trait Indexable {
@@ -51,4 +56,63 @@ impl<T: KeyPart> Indexable for Option<T> {
     fn whole(part: T) -> Self {
         Some(part)
     }
+}
+
+/// A collection of which an index can have a row for each element: `#[index(tag, each)]`.
+///
+/// It is a `Vec`, a `VecDeque`, a `BTreeSet`, a `HashSet`, an array, a `Box<[T]>` or an `Arc<[T]>`, or an `Option` of one,
+/// of elements that can be a key part. Elements with the same text in the key have one row.
+#[diagnostic::on_unimplemented(
+    message = "`each` needs a collection, and `{Self}` is none",
+    label = "no elements",
+    note = "an index with `each` has a row for each element of a `Vec`, a `VecDeque`, a `BTreeSet`, a `HashSet`, an array, a \
+            `Box<[T]>` or an `Arc<[T]>`, or of an `Option` of one",
+    note = "for one row for each entity, remove `each`"
+)]
+pub trait Each {
+    /// The type of the elements.
+    type Element;
+
+    /// Returns the elements.
+    fn elements(&self) -> impl Iterator<Item = &Self::Element>;
+}
+
+macro_rules! each {
+    ($([$($generics:tt)*] $collection:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<T, $($generics)*> Each for $collection {
+            type Element = T;
+
+            #[inline]
+            fn elements(&self) -> impl Iterator<Item = &T> {
+                self.iter()
+            }
+        }
+    )*};
+}
+
+each! {
+    [] Vec<T>;
+    [] VecDeque<T>;
+    [] BTreeSet<T>;
+    [S] HashSet<T, S>;
+    [const N: usize] [T; N];
+    [] Box<[T]>;
+    [] Arc<[T]>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<C: Each> Each for Option<C> {
+    type Element = C::Element;
+
+    #[inline]
+    fn elements(&self) -> impl Iterator<Item = &C::Element> {
+        elements(self.as_ref())
+    }
+}
+
+/// Returns the elements of a collection; none if a path does not lead to one.
+#[inline]
+pub fn elements<C: Each>(collection: Option<&C>) -> impl Iterator<Item = &C::Element> {
+    collection.into_iter().flat_map(C::elements)
 }
