@@ -62,6 +62,24 @@ fn customers() {
 }
 
 #[test]
+fn tags() {
+    assert_lines(
+        &output(&mut example("tags")),
+        &[
+            "range of Articles, 1 request at least, a row for each element of `tags` that an entity has in the range: \
+             PartitionKey eq 'acme' and RowKey ge 'tag-ru' and RowKey lt 'tag-rv'",
+            "2: Leases",
+            "1: Keys",
+            "0 articles about Ruby",
+            "2 articles with tags, 4 rows",
+            "signed in: Ada",
+            "refused: ada@example.com belongs to another user",
+            "eve@example.com is free: true",
+        ],
+    );
+}
+
+#[test]
 fn starts_with() {
     assert_lines(
         &output(&mut example("starts_with")),

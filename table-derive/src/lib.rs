@@ -155,6 +155,7 @@ use crate::{
 /// | `unique` | a value belongs to at most one entity, and a query with the full key is a point query |
 /// | `include(f, g)` | the rows contain these properties and the pointer to the entity |
 /// | `copy` | the rows contain every property: `by_NAME` returns `Copied`, with one request |
+/// | `each` | the rows are those of the elements of the field, one for each: see below |
 /// | `list` | one row contains the ids of all entities with a value; only with `same_partition` |
 /// | `when(f, g, path)` | an entity has a row only if the function returns true: `fn(&F, &G) -> bool` |
 /// | `prefix = "name-"` | the text at the beginning of the row keys; the default in the entity's own table is `{NAME}-` |
@@ -164,6 +165,12 @@ use crate::{
 /// it. In a cross-partition index the value is the partition key. Its row key is empty if the index is unique, and
 /// otherwise contains all parts of the entity's key. `partition(…)` and `row(…)` replace the value. With `same_partition`
 /// only `row(…)` is allowed.
+///
+/// With `each`, an entity has a row for each different element of a `Vec`, a `VecDeque`, a `BTreeSet`, a `HashSet`, an array,
+/// a `Box<[T]>` or an `Arc<[T]>`, or an `Option` of one: `#[index(tag, each, lowercase, same_partition)]` on the field, or
+/// `row(each(tags, lowercase))` and `partition(each(tags))` on the struct. A query returns an entity once, at its first
+/// matching element. A write changes the rows of the elements that came or went. With `unique`, no two entities have an
+/// element in common. An index has elements of one field, and `list` is not possible.
 ///
 /// A pointer row has a property for each field of the entity's key that its own key does not contain. A time in a property
 /// cannot be before 1601-01-01. Therefore an entity with an earlier time in such a field is refused when it is written.

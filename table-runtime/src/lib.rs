@@ -289,7 +289,7 @@ pub mod __private {
             Unique, Unopened, Variant, View, borrow, group_rows, project, selected_at, variant,
         },
         read::FoundRow,
-        write::index::indexable::{Each, Indexable, elements},
+        write::index::indexable::{Each, Indexable},
     };
     pub use table_store::{Result, RowRef, Value, ValueRef, error::KeyProblem};
 

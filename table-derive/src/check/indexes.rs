@@ -150,7 +150,7 @@ fn encoding_escapes(_: &Entity, index: &Index, errors: &mut Errors) {
 }
 
 /// Checks that an index has rows for the elements of one field. Rows for each pair of the elements of two fields would be
-/// too many, and a query could not tell which of them is the first one of its entity.
+/// too many.
 fn each_is_of_one_field(entity: &Entity, index: &Index, errors: &mut Errors) {
     let Some(first) = index.each() else { return };
     let name = |part: &Part| &entity.fields[part.field].name;
@@ -197,10 +197,15 @@ fn hash_is_not_the_only_encoding(entity: &Entity, index: &Index, errors: &mut Er
             Encoding::Plain => String::new(),
             fold => format!("({fold})"),
         };
+        let keys = match part.each {
+            None => format!("partition({field}({})), row({field}{whole})", part.encoding),
+            Some(_) => {
+                let whole = whole.replace('(', ", ").replace(')', "");
+                format!("partition(each({field}, {})), row(each({field}{whole}))", part.encoding)
+            }
+        };
         let message = format_args!(
-            "a query cannot find a value by its hash alone; write both keys on the struct: `#[index({name}, \
-             partition({field}({})), row({field}{whole}))]`",
-            part.encoding
+            "a query cannot find a value by its hash alone; write both keys on the struct: `#[index({name}, {keys})]`"
         );
         errors.at(part.span, message);
     }

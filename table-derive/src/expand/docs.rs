@@ -61,7 +61,7 @@ pub(super) fn by(entity: &Entity, layout: Layout<'_>, opened: &[Part], access: A
         _ => opens(entity, layout, &fields, access),
     };
     let cost = match (layout.index, access, row) {
-        (Some(index), ..) => cost(index),
+        (Some(index), ..) => cost(entity, index),
         (None, Access::Opened, []) => "It makes one request.".to_owned(),
         (None, Access::Spread(_) | Access::FanOut(_), _) => {
             "One request reads up to 1000 rows of a partition; the partitions are read at the same time.".to_owned()
@@ -96,8 +96,23 @@ fn opens(entity: &Entity, layout: Layout<'_>, fields: &str, access: Access) -> S
     format!("Opens {opened}{}.{note}", orders(entity, &layout.row.parts))
 }
 
+/// Returns the number of requests that an index's query makes, and the rows that it reads in vain.
+fn cost(entity: &Entity, index: &Index) -> String {
+    let requests = requests(index);
+    match index.each() {
+        None => requests,
+        Some(each) => {
+            let name = &entity.fields[each.field].name;
+            format!(
+                "{requests}\n\nThere is a row for each element of `{name}`. A query returns an entity once, at its first \
+                 matching element, and also reads the rows of its other matching elements."
+            )
+        }
+    }
+}
+
 /// Returns the number of requests that an index's query makes.
-fn cost(index: &Index) -> String {
+fn requests(index: &Index) -> String {
     let scope = if index.is_cross_partition() { "cross-partition" } else { "same-partition" };
     match (index.content(), index.unique) {
         (Content::Copy, Some(_)) => {

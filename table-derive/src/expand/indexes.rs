@@ -139,20 +139,20 @@ pub(super) fn for_each_element(
     field: &TokenStream,
     parts: &TokenStream,
 ) -> TokenStream {
-    let keys = local("keys");
+    let (keys, here) = (local("keys"), context.runtime.here());
     let of = &context.entity.fields[each.field];
     let (ty, span, element) = (&of.ty, of.ty.span(), part_local(each.field));
     let t = context.runtime.at(span);
-    let whole = quote_spanned!(span=> #t::Some(#field));
-    let whole = match of.path() {
-        Some(path) => reach_from(context, path, whole, span),
-        None => whole,
+    let rows = |collection: &TokenStream| {
+        let elements = quote_spanned!(span=> <#ty as #t::Each>::elements(#collection));
+        quote!(for #element in #elements { #parts #keys.end_row(); })
     };
-    let elements = quote_spanned!(span=> #t::elements::<#ty>(#whole));
-    quote! {
-        for #element in #elements {
-            #parts
-            #keys.end_row();
+    match of.path() {
+        None => rows(field),
+        Some(path) => {
+            let (collection, whole) = (local("collection"), quote_spanned!(span=> #t::Some(#field)));
+            let (reached, rows) = (reach_from(context, path, whole, span), rows(&collection.to_token_stream()));
+            quote!(if let #here::Some(#collection) = #reached { #rows })
         }
     }
 }

@@ -154,7 +154,8 @@ impl Index {
         keys.refuse_fields(|name| base.fields.iter().any(|field| field.name == name), errors);
         keys.finish(errors);
 
-        let Values { partition, row } = values?;
+        let Values { mut partition, mut row } = values?;
+        make_elements((base.fields, parts), &mut partition, &mut row, errors);
         let each = partition.iter().chain(&row).find_map(|part| Some((part.field, part.each?)));
         let include = include.map(|mut include| {
             include.add_elements(base, parts, each);
@@ -312,6 +313,22 @@ fn values(base: Base<'_>, list: &List, fields: &mut Vec<Field>, errors: &mut Err
         }
     }
     parts
+}
+
+/// Makes elements of all parts of a field of which one is an element, and reports the others.
+fn make_elements((fields, parts): (&[Field], &[Field]), partition: &mut [Part], row: &mut [Part], errors: &mut Errors) {
+    let Some((field, each)) = partition.iter().chain(row.iter()).find_map(|part| Some((part.field, part.each?))) else {
+        return;
+    };
+    for part in partition.iter_mut().chain(row).filter(|part| part.field == field && part.each.is_none()) {
+        part.each = Some(each);
+        if let Some(Field { name, .. }) = fields.iter().chain(parts).nth(field) {
+            errors.at(
+                part.span,
+                format_args!("other parts of this index are elements of `{name}`; write `each({name})`"),
+            );
+        }
+    }
 }
 
 /// Returns the position of a part of a field among the fields and the parts, to which it is added.

@@ -49,6 +49,25 @@ fn starts_with() {
     })));
 }
 
+/// Covers indexes with a row for each element: one of pointers, and one whose rows are read without their entities.
+#[test]
+fn elements() {
+    snapshot!(pretty(crate::table_entity(&parse_quote! {
+        #[index(place, partition(blog), row(each(about.places, lowercase), title), include(title))]
+        struct Post {
+            #[partition_key]
+            blog: String,
+            #[row_key]
+            id: u32,
+            title: String,
+            #[index(tag, each, lowercase, same_partition)]
+            #[property(json)]
+            tags: Vec<String>,
+            about: Option<About>,
+        }
+    })));
+}
+
 /// Covers one table for each month.
 #[test]
 fn slices() {

@@ -17,6 +17,7 @@
 //! | [newest first](newest_first) | a partition in the opposite order of time |
 //! | [master and items](master_and_items) | composition: an expense and its items, an order and its lines |
 //! | [unique values](unique_values) | names, addresses and numbers that belong to one entity |
+//! | [tags] | a row for each element of a list: tags, labels, several addresses of a user |
 //! | [secondary indexes](indexes) | which scope and which content of an index to choose |
 //! | [hash partitions](hash_partitions) | more writes than one partition takes |
 //! | [slices] | a table for each month, which is deleted as a whole |
@@ -67,6 +68,13 @@ pub mod master_and_items {}
 ///
 #[doc = include_str!("unique_values.md")]
 pub mod unique_values {}
+
+/// Tags: a row for each element of a list, and entities that are returned once.
+///
+#[doc = include_str!("tags.svg")]
+///
+#[doc = include_str!("tags.md")]
+pub mod tags {}
 
 /// Secondary indexes: which scope and which content to choose, and what each promises and costs.
 ///

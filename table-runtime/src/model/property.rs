@@ -511,7 +511,8 @@ borrowed! {
     message = "a property holds one value, and `{Self}` may hold many",
     label = "put `#[property(json)]` on the field",
     note = "it is stored as JSON text through serde, which filters cannot compare",
-    note = "elements that queries look for are entities of their own"
+    note = "elements that queries look for are entities of their own, or have rows in an index: `#[index(tag, each)]` beside \
+            `#[property(json)]`"
 )]
 pub trait Bytes: Sized {
     fn as_bytes(&self) -> &[u8];

@@ -107,12 +107,6 @@ impl<C: Each> Each for Option<C> {
 
     #[inline]
     fn elements(&self) -> impl Iterator<Item = &C::Element> {
-        elements(self.as_ref())
+        self.iter().flat_map(C::elements)
     }
-}
-
-/// Returns the elements of a collection; none if a path does not lead to one.
-#[inline]
-pub fn elements<C: Each>(collection: Option<&C>) -> impl Iterator<Item = &C::Element> {
-    collection.into_iter().flat_map(C::elements)
 }

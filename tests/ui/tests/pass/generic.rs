@@ -81,6 +81,22 @@ struct Indexed<K, V, W = i64, P = bool> {
     more: Option<W>,
 }
 
+/// Entity with rows for elements that are a parameter, and of a collection that is one.
+#[derive(TableEntity)]
+#[index(label, partition(id), row(each(labels, lowercase)), include(id_text))]
+struct Tagged<T, L> {
+    #[partition_key]
+    id: u32,
+    #[row_key]
+    row: u8,
+    #[index(tag, each, same_partition, copy)]
+    #[property(json)]
+    tags: Vec<T>,
+    #[property(json)]
+    labels: L,
+    id_text: String,
+}
+
 fn is_shown<K, V>(_: &V, _: &K) -> bool {
     true
 }
@@ -89,6 +105,8 @@ pub(crate) fn main() {
     let _ = Indexed::<u32, Option<String>>::by_value(true).eq("x");
     let _ = Indexed::<String, i64>::by_more(false).range(1..).take(1);
     let _ = Indexed::<u32, u32>::by_text(5).eq(true).eq(1);
+    let _ = Tagged::<u16, [String; 2]>::by_tag(1).range(3..);
+    let _ = Tagged::<String, Option<Vec<String>>>::by_label(1).starts_with("x");
     let _ = Keyed::<u32>::key(1);
     let _ = Nothing::<f32>::key();
     assert_eq!(<Item<u32, bool>>::INFO.properties().count(), 3);

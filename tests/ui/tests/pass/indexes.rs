@@ -46,6 +46,11 @@ pub struct Employee {
     /// City of the office.
     #[index(office, copy)]
     pub office: String,
+    /// Languages that the employee speaks.
+    #[index(language, each, same_partition, include(office))]
+    #[index(speaks, each, lowercase, table = "Languages")]
+    #[property(json)]
+    pub languages: std::collections::BTreeSet<String>,
     floor: u8,
     desk: Option<i16>,
     remote: bool,
@@ -86,6 +91,6 @@ pub(crate) fn main() {
     let _: Rows<Employee, Done, cost::Lookups> = Employee::by_last_name("Sales").starts_with("S");
     let _: Rows<Copied<Employee>, Done> = Employee::by_newest("Sales").range(SystemTime::UNIX_EPOCH..);
     let _ = (found(), copied());
-    assert_eq!(Employee::INFO.layouts.len(), 14);
+    assert_eq!(Employee::INFO.layouts.len(), 16);
     assert_eq!(Employee::INFO.layouts[0].row_prefix, "id-");
 }

@@ -44,6 +44,23 @@ struct Post<T> {
     value: T,
 }
 
+/// Entity with rows for elements.
+#[derive(renamed::TableEntity)]
+#[table(crate = crate::no_implicit_prelude::renamed)]
+#[index(copied, partition(id), row(each(names, lowercase)), copy)]
+struct Tagged {
+    #[partition_key]
+    id: u32,
+    #[row_key]
+    row: u8,
+    #[index(name, each, unique)]
+    #[property(json)]
+    names: ::std::vec::Vec<::std::string::String>,
+    #[index(byte, each, same_partition, include(row_text))]
+    bytes: ::std::vec::Vec<u8>,
+    row_text: ::std::string::String,
+}
+
 /// Entity with one table for each day.
 #[derive(renamed::TableEntity)]
 #[table(crate = crate::no_implicit_prelude::renamed, slice = day(at))]
