@@ -72,11 +72,14 @@ pub(crate) fn post_key(author: &str, id: u64) -> String {
     key
 }
 
-/// An entity to write, with or without indexes.
-pub(crate) trait Customer: TableEntity + Serialize + Send + Sync {
-    /// Returns the customer with this number. A shop has 1,000 customers, and a city 200 of 100,000.
+/// An entity to write.
+pub(crate) trait Numbered: TableEntity {
+    /// Returns the entity with this number. A partition has 1,000 of them.
     fn new(id: u32) -> Self;
+}
 
+/// An entity to write to the references too, with or without indexes. A city has 200 of 100,000 customers.
+pub(crate) trait Customer: Numbered + Serialize {
     /// Returns the single key of the references.
     fn stored_key(&self) -> String;
 
@@ -107,7 +110,7 @@ macro_rules! customers {
             cents: i64,
         }
 
-        impl Customer for $name {
+        impl Numbered for $name {
             fn new(id: u32) -> Self {
                 Self {
                     shop: id / 1000,
@@ -118,7 +121,9 @@ macro_rules! customers {
                     cents: i64::from(id) * 7,
                 }
             }
+        }
 
+        impl Customer for $name {
             fn stored_key(&self) -> String {
                 format!("{:010}\0{:010}", self.shop, self.id)
             }
@@ -159,6 +164,37 @@ impl Plain {
     pub(crate) fn of_shop(shop: u32, id: u32) -> Self {
         Self { shop, ..Self::new(id) }
     }
+}
+
+/// Declares customers with three tags, which have rows in these indexes.
+macro_rules! tagged {
+    ($($name:ident [$($index:tt)*])*) => {$(
+        #[derive(TableEntity)]
+        pub(crate) struct $name {
+            #[partition_key]
+            shop: u32,
+            #[row_key]
+            id: u32,
+            name: String,
+            #[property(json)]
+            $($index)*
+            tags: Vec<String>,
+        }
+
+        impl Numbered for $name {
+            fn new(id: u32) -> Self {
+                let tags = [id % 500, id % 501, id % 503].map(|tag| format!("Tag {tag}")).into();
+                Self { shop: id / 1000, id, name: format!("Customer {id}"), tags }
+            }
+        }
+    )*};
+}
+
+tagged! {
+    Tags []
+    TagsOfPartition [#[index(tag, each, lowercase, same_partition)]]
+    TagsWithName [#[index(tag, each, lowercase, same_partition, include(name))]]
+    TagsOfAll [#[index(tag, each, lowercase)]]
 }
 
 /// Declares customers with these indexes in their own partition.

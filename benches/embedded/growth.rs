@@ -5,7 +5,8 @@ use std::{hint::black_box, path::Path, sync::Arc};
 use crate::{
     checked,
     entities::{
-        Customer, Index1, Indexes4, Indexes16, Indexes49, Partition1, Partitions8, Partitions64, Plain, Reading,
+        Index1, Indexes4, Indexes16, Indexes49, Numbered, Partition1, Partitions8, Partitions64, Plain, Reading, Tags,
+        TagsOfAll, TagsOfPartition, TagsWithName,
     },
     loading, random, reading,
     report::{self, Line},
@@ -16,13 +17,15 @@ use crate::{
 /// Number of customers of a bulk load.
 const BULK: u32 = 20_000;
 
-/// Prints a table for each of the three. The largest store has this number of thousands of rows.
+/// Prints a table for each of the four. The largest store has this number of thousands of rows.
 pub(crate) fn print(folder: &Path, largest: u32) {
     println!("median time of an item, (its ratio to the first column), [requests of an item]\n");
     let last = format!("{largest} k rows");
     report::print(&["1 k rows", "100 k rows", &last], &mut rows(folder, [1, 100, largest]));
     println!("\nIndexes in the entity's partition:\n");
     report::print(&["none", "1", "4", "16", "49"], &mut indexes(folder));
+    println!("\nThree tags, with a row for each:\n");
+    report::print(&["no index", "same partition", "with the name", "other partitions"], &mut elements(folder));
     println!("\nHash partitions of 100 k rows:\n");
     report::print(&["1", "8", "64"], &mut partitions(folder));
 }
@@ -62,8 +65,17 @@ fn indexes(folder: &Path) -> Vec<Line> {
     indexed::<Indexes49>(folder, "49", lines).into()
 }
 
+fn elements(folder: &Path) -> Vec<Line> {
+    let one = Line::new("one insert on disk", 1, 40);
+    let bulk = Line::new("bulk load", BULK, 1);
+    let lines = indexed::<Tags>(folder, "tags", [one, bulk]);
+    let lines = indexed::<TagsOfPartition>(folder, "tags-here", lines);
+    let lines = indexed::<TagsWithName>(folder, "tags-named", lines);
+    indexed::<TagsOfAll>(folder, "tags-everywhere", lines).into()
+}
+
 /// Adds the column of an entity to both lines.
-fn indexed<C: Customer + 'static>(folder: &Path, count: &str, [one, bulk]: [Line; 2]) -> [Line; 2] {
+fn indexed<C: Numbered>(folder: &Path, count: &str, [one, bulk]: [Line; 2]) -> [Line; 2] {
     let ours = Ours::new::<C>(&folder.join(format!("one-{count}")));
     let one = one.column(writing(1, move |customers: &[C]| ours.insert(customers)));
     let bulk = bulk.column(loading::<C, _>(folder.join(format!("bulk-{count}")), BULK, Ours::new::<C>, Ours::insert));

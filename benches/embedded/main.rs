@@ -22,7 +22,7 @@ use std::{
     sync::{Arc, atomic::AtomicU32},
 };
 
-use entities::{Customer, POSTS, Plain, ThreeIndexes, TwoIndexes};
+use entities::{Numbered, POSTS, Plain, ThreeIndexes, TwoIndexes};
 use report::{Line, Sample, timed};
 use sqlite::Sqlite;
 use stores::{Bare, NativeDb, Ours, TASKS, WRITES, insert_in_threads, runtime};
@@ -91,7 +91,7 @@ fn reading<T>(authors: u64, count: u32, read: impl Fn(&str, u64) -> T) -> impl F
 }
 
 /// Returns a work that writes this number of new customers to a store.
-fn writing<C: Customer>(count: u32, insert: impl Fn(&[C]) -> Sample) -> impl FnMut() -> Sample {
+fn writing<C: Numbered>(count: u32, insert: impl Fn(&[C]) -> Sample) -> impl FnMut() -> Sample {
     let mut next = 0;
     move || {
         let customers: Vec<_> = (next..next + count).map(C::new).collect();
@@ -101,7 +101,7 @@ fn writing<C: Customer>(count: u32, insert: impl Fn(&[C]) -> Sample) -> impl FnM
 }
 
 /// Returns a work that writes this number of customers to a new store.
-fn loading<C: Customer, S>(
+fn loading<C: Numbered, S>(
     file: PathBuf,
     count: u32,
     open: fn(&Path) -> S,

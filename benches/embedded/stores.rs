@@ -19,7 +19,7 @@ use table_runtime::{
 };
 
 use crate::{
-    entities::{Customer, Headline, Plain, Post, TwoIndexes, post_key},
+    entities::{Customer, Headline, Numbered, Plain, Post, TwoIndexes, post_key},
     report::{Sample, timed},
 };
 
@@ -101,7 +101,7 @@ impl Ours {
         (rows, sum)
     }
 
-    pub(crate) fn insert<C: Customer>(&self, customers: &[C]) -> Sample {
+    pub(crate) fn insert<C: Numbered>(&self, customers: &[C]) -> Sample {
         self.measured(|| {
             runtime().block_on(async {
                 match customers {

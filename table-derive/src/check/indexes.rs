@@ -197,12 +197,11 @@ fn hash_is_not_the_only_encoding(entity: &Entity, index: &Index, errors: &mut Er
             Encoding::Plain => String::new(),
             fold => format!("({fold})"),
         };
-        let keys = match part.each {
-            None => format!("partition({field}({})), row({field}{whole})", part.encoding),
-            Some(_) => {
-                let whole = whole.replace('(', ", ").replace(')', "");
-                format!("partition(each({field}, {})), row(each({field}{whole}))", part.encoding)
-            }
+        let keys = if part.each.is_some() {
+            let whole = whole.replace('(', ", ").replace(')', "");
+            format!("partition(each({field}, {})), row(each({field}{whole}))", part.encoding)
+        } else {
+            format!("partition({field}({})), row({field}{whole})", part.encoding)
         };
         let message = format_args!(
             "a query cannot find a value by its hash alone; write both keys on the struct: `#[index({name}, {keys})]`"

@@ -25,7 +25,7 @@ mod tests {
 
     fn part(kind: &&str) -> RecordedPart {
         let (field, encoding, self_delimiting) = ((*kind).to_owned(), "plain".to_owned(), *kind != "text");
-        RecordedPart { kind: field.clone(), field, encoding, property: None, self_delimiting }
+        RecordedPart { kind: field.clone(), field, encoding, property: None, each: false, self_delimiting }
     }
 
     /// Returns a recorded primary key.

@@ -151,12 +151,12 @@ mod tests {
     const NONE: Example = Example::new(|_| String::new());
 
     const TEXT: PartInfo =
-        PartInfo { field: "text", kind: "text", encoding: "plain", self_delimiting: false, example: NONE };
+        PartInfo { field: "text", kind: "text", encoding: "plain", self_delimiting: false, each: false, example: NONE };
     const NUMBER: PartInfo =
-        PartInfo { field: "number", kind: "u32", encoding: "plain", self_delimiting: true, example: NONE };
+        PartInfo { field: "number", kind: "u32", encoding: "plain", self_delimiting: true, each: false, example: NONE };
 
     const GUID: PartInfo =
-        PartInfo { field: "guid", kind: "guid", encoding: "plain", self_delimiting: true, example: NONE };
+        PartInfo { field: "guid", kind: "guid", encoding: "plain", self_delimiting: true, each: false, example: NONE };
 
     const INDEX: IndexInfo = IndexInfo {
         scope: Scope::SamePartition,

@@ -133,7 +133,14 @@ mod tests {
             [("text", "plain"), ("i64", "pad = 3"), ("guid", "plain"), ("guid", "hash = 16"), ("date", "reverse")];
         let part = |(kind, encoding): (&'static str, &'static str)| {
             let self_delimiting = kind != "text";
-            PartInfo { field: "field", kind, encoding, self_delimiting, example: Example::new(|_| String::new()) }
+            PartInfo {
+                field: "field",
+                kind,
+                encoding,
+                self_delimiting,
+                each: false,
+                example: Example::new(|_| String::new()),
+            }
         };
         let mut rows: Vec<Vec<_>> = vec![Vec::new()];
         for count in 0..3 {

@@ -22,7 +22,7 @@ pub(super) fn is_complete(index: &RecordedLayout) -> bool {
 pub(super) fn keys(index: &RecordedLayout, row: RowRef<'_>, entity: &IdentifiedRow<'_>) -> Keys {
     let each = index.partition.parts.iter().chain(&index.row.parts).find(|part| part.each);
     let Some(each) = each else {
-        return keys_of(index, row, entity, None).map(Vec::from_iter);
+        return keys_of(index, row, entity, None);
     };
     let name = each.property.as_deref()?;
     let Some(stored) = row.properties.get(name) else { return Some(Vec::new()) };
@@ -33,21 +33,16 @@ pub(super) fn keys(index: &RecordedLayout, row: RowRef<'_>, entity: &IdentifiedR
         _ => return None,
     };
     let keys = elements.iter().map(|element| keys_of(index, row, entity, Some(element)));
-    let mut keys = keys.map(|keys| keys?).collect::<Option<Vec<_>>>()?;
+    let mut keys = keys.collect::<Option<Vec<_>>>()?.concat();
     // Elements that fold to the same text have one row.
     keys.sort_unstable();
     keys.dedup();
     Some(keys)
 }
 
-/// Returns the keys of the row of one element, if the index has a row for each, and otherwise of the entity's only row:
-/// `Some(None)` if it has none.
-fn keys_of(
-    index: &RecordedLayout,
-    row: RowRef<'_>,
-    entity: &IdentifiedRow<'_>,
-    element: Option<&Value>,
-) -> Option<Option<(String, String)>> {
+/// Returns the keys of the row of one element, if the index has a row for each, and otherwise of the entity's only row, if
+/// it has one.
+fn keys_of(index: &RecordedLayout, row: RowRef<'_>, entity: &IdentifiedRow<'_>, element: Option<&Value>) -> Keys {
     let mut is_absent = false;
     let mut part = |part: &RecordedPart, escape: Escape, out: &mut KeyBuffer| {
         if let Some(element) = element.filter(|_| part.each) {
@@ -70,8 +65,8 @@ fn keys_of(
     };
     let row_key = key(&index.row, index.separator, &mut part);
     match (partition_key, row_key) {
-        (Some(partition_key), Some(row_key)) => Some(Some((partition_key, row_key))),
-        _ if is_absent => Some(None),
+        (Some(partition_key), Some(row_key)) => Some(vec![(partition_key, row_key)]),
+        _ if is_absent => Some(Vec::new()),
         _ => None,
     }
 }

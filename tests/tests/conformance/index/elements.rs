@@ -11,7 +11,7 @@ use table_runtime::{
     BoxedRows, Copied, Error, Projection, Property, Stored, TableEntity, Tables, Value,
     backend::{Action, BackendExt as _, IfMatch},
     jobs::Finding,
-    row::Properties,
+    row::{Properties, ValueRef},
 };
 use tests::stores::Store;
 use uuid::Uuid;
@@ -43,13 +43,13 @@ crate::conformance! {
 /// Entity with an index with `each` in every scope and with every content.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Notes", allow_scan)]
-#[index(board_tag, partition(board), row(each(tags, lowercase)))]
-#[index(letter, partition(each(tags, first = 1, uppercase)), row(each(tags, uppercase)))]
-#[index(spread, partition(each(tags, hash = 4)), row(each(tags)))]
-#[index(fanned, partition(each(tags, hash = 3)), row(title))]
-#[index(title_tag, same_partition, row(title, each(tags)))]
-#[index(nested, same_partition, row(each(about.places, lowercase)), include(title))]
-#[index(nested_copy, partition(board), row(each(about.places)), copy)]
+#[index(board_tag(partition(board), row(each(tags, lowercase))))]
+#[index(letter(partition(each(tags, first = 1, uppercase)), row(each(tags, uppercase))))]
+#[index(spread(partition(each(tags, hash = 4)), row(each(tags))))]
+#[index(fanned(partition(each(tags, hash = 3)), row(title)))]
+#[index(title_tag(same_partition, row(title, each(tags))))]
+#[index(nested(same_partition, row(each(about.places, lowercase)), include(title)))]
+#[index(nested_copy(partition(board), row(each(about.places)), copy))]
 struct Note {
     #[partition_key]
     board: String,
@@ -179,8 +179,8 @@ async fn each_element_has_the_documented_row(store: &Store) -> Result<()> {
     assert_eq!(emails.len(), 14);
     // An index that includes a field also holds the elements, by which a query returns the entity once.
     let row = store.backend.get("Notes", "b", "with_title-rust 0000000001", None).await?.expect("a row");
-    assert_eq!(row.properties.get("Title").map(|value| value.to_text()), Some("Note 1".into()));
-    assert_eq!(row.properties.get("Tags").map(|value| value.to_text()), Some(r#"["rust","Rust","azure"]"#.into()));
+    assert_eq!(row.properties.get("Title").map(ValueRef::to_text), Some("Note 1".into()));
+    assert_eq!(row.properties.get("Tags").map(ValueRef::to_text), Some(r#"["rust","Rust","azure"]"#.into()));
     Ok(())
 }
 
@@ -295,7 +295,7 @@ async fn included_and_copied_rows_return_each_entity_once(store: &Store) -> Resu
     check!(store, Note::by_in_table("rust"), tagged(&|tag| tag == "rust"));
     let places = |prefix: &'static str| tagged(&move |tag| format!("P{tag}").starts_with(prefix));
     check!(store, Note::by_nested_copy("b").starts_with("Pr"), places("Pr"));
-    let lower = in_order(&notes, |tag| tag.to_lowercase(), |tag| tag.starts_with('r'));
+    let lower = in_order(&notes, str::to_lowercase, |tag| tag.starts_with('r'));
     check!(store, Note::by_nested("b").starts_with("PR"), lower);
     let unchecked = Note::by_in_table("rust").select_unchecked::<Headline>().all(tables).await?;
     assert_eq!(unchecked.iter().map(|found| found.id).collect::<Vec<_>>(), [1, 2, 6]);
