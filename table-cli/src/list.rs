@@ -80,10 +80,7 @@ fn key_text(key: &RecordedKey, layout: &RecordedLayout) -> String {
             text.push(layout.separator.unwrap_or(' '));
         }
         // Writing to a `String` never fails.
-        let _ = match part.encoding.as_str() {
-            "plain" => write!(text, "{{{}}}", part.field),
-            encoding => write!(text, "{{{}: {encoding}}}", part.field),
-        };
+        let _ = write!(text, "{part}");
     }
     text
 }

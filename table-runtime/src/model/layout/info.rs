@@ -487,10 +487,17 @@ impl fmt::Display for JoinedParts {
                 Some(separator) => write!(f, "{separator}")?,
                 None => f.write_str(" ")?,
             }
-            match part.encoding {
-                "plain" => write!(f, "{{{}}}", part.field),
-                encoding => write!(f, "{{{}: {encoding}}}", part.field),
-            }
+            fmt_part(f, part.field, part.encoding, part.each)
         })
     }
+}
+
+/// Writes a part of a key as `{id: pad = 4}` or `{each(tags)}`.
+pub fn fmt_part(f: &mut fmt::Formatter<'_>, field: &str, encoding: &str, each: bool) -> fmt::Result {
+    let (begin, end) = if each { ("each(", ")") } else { ("", "") };
+    write!(f, "{{{begin}{field}{end}")?;
+    if encoding != "plain" {
+        write!(f, ": {encoding}")?;
+    }
+    f.write_str("}")
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     encoding::Encoding,
-    info::{Holds, Layout, Scope, delimiter},
+    info::{Holds, Layout, Scope, delimiter, fmt_part},
     slice::is_table_of,
     stored::are_siblings,
 };
@@ -110,6 +110,13 @@ pub struct RecordedPart {
     #[serde(default)]
     pub each: bool,
     pub(crate) self_delimiting: bool,
+}
+
+/// The part as `{id: pad = 4}`, or `{each(tags)}` for an element of a field.
+impl fmt::Display for RecordedPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt_part(f, &self.field, &self.encoding, self.each)
+    }
 }
 
 /// Rule of a recorded layout that has a table for each year, month or day.
