@@ -504,12 +504,24 @@ impl List {
 
     /// Parses `a, b(keys), c.d(keys), each(e, keys)`: fields, or paths to their parts, and the keys of each. Errors name the
     /// keys as those of `attribute`.
-    pub(crate) fn fields(&self, attribute: &'static str, errors: &mut Errors) -> Vec<ListedField> {
+    pub(crate) fn fields(
+        &self,
+        attribute: &'static str,
+        is_field: impl Fn(&str) -> bool,
+        errors: &mut Errors,
+    ) -> Vec<ListedField> {
         let items = self.parse::<FieldItem>("field, …", errors);
-        items.into_iter().filter_map(|item| self.field(attribute, item, errors)).collect()
+        let has_each = is_field("each");
+        items.into_iter().filter_map(|item| self.field(attribute, has_each, item, errors)).collect()
     }
 
-    fn field(&self, attribute: &'static str, item: FieldItem, errors: &mut Errors) -> Option<ListedField> {
+    fn field(
+        &self,
+        attribute: &'static str,
+        has_each: bool,
+        item: FieldItem,
+        errors: &mut Errors,
+    ) -> Option<ListedField> {
         let FieldItem { mut path, meta } = item;
         let mut keys = Keys::new(attribute, Some(meta.span()));
         let ident = meta.path().get_ident().cloned();
@@ -518,7 +530,7 @@ impl List {
             (Meta::List(list), Some(ident)) => {
                 if path.is_empty()
                     && ident == "each"
-                    && let Some((path, options)) = each(list)
+                    && let Some((path, options)) = each(list, has_each)
                 {
                     keys.give(options);
                     return Some(ListedField { path, each: Some(ident.span()), keys });
@@ -547,13 +559,14 @@ impl List {
     }
 }
 
-/// Returns the path and the options of `each(tags, lowercase)`; `None` if a field is called `each`: `each(lowercase)`.
-fn each(list: &MetaList) -> Option<(Vec<Ident>, Vec<Meta>)> {
+/// Returns the path and the options of `each(tags, lowercase)`; `None` for a field called `each` with an encoding,
+/// `each(lowercase)`.
+fn each(list: &MetaList, has_each: bool) -> Option<(Vec<Ident>, Vec<Meta>)> {
     let items = list.parse_args_with(Punctuated::<FieldItem, Token![,]>::parse_terminated).ok()?;
     let mut items = items.into_iter();
     let FieldItem { mut path, meta } = items.next().filter(|first| matches!(first.meta, Meta::Path(_)))?;
     let ident = meta.path().get_ident()?;
-    if path.is_empty() && EncodingOption::named(&ident.to_string()).is_some() {
+    if has_each && path.is_empty() && EncodingOption::named(&ident.to_string()).is_some() {
         return None;
     }
     path.push(ident.clone());

@@ -279,8 +279,9 @@ impl Values {
 
 /// Reads `f, g(lowercase)`.
 fn values(base: Base<'_>, list: &List, fields: &mut Vec<Field>, errors: &mut Errors) -> Vec<Part> {
+    let is_field = |name: &str| base.fields.iter().any(|field| field.name == name);
     let mut parts = Vec::new();
-    for ListedField { path, each, mut keys } in list.fields("index", errors) {
+    for ListedField { path, each, mut keys } in list.fields("index", is_field, errors) {
         let [ident] = path.as_slice() else {
             if let Some(field) = part_at(base, &path, fields, errors) {
                 let (encoding, span) = Encoding::read(&mut keys, errors);
@@ -291,7 +292,6 @@ fn values(base: Base<'_>, list: &List, fields: &mut Vec<Field>, errors: &mut Err
             continue;
         };
         // `reverse(likes)` for `likes(reverse)`.
-        let is_field = |name: &str| base.fields.iter().any(|field| field.name == name);
         if let Some(inside) = keys.only_name()
             && EncodingOption::named(&ident.to_string()).is_some()
             && is_field(inside)
