@@ -161,12 +161,14 @@ impl Grouped {
         }
         let entities = planned.iter().map(|planned| planned.keys).collect::<HashSet<_>>().len();
         let of = if entities == 1 { "entity" } else { "entities" };
-        let table = planned.first().map_or_else(String::new, |first| first.row_id().table);
+        let row = planned.first().map(Planned::row_id);
+        let table = row.as_ref().map_or_else(String::new, |row| row.table.clone());
+        let row = row.filter(|_| entities == 1);
         let elements: String = planned.first().map(|first| elements(&first.write.schema, planned)).unwrap_or_default();
         let (what, found) =
             ("the transaction has".to_owned(), format!("{operations} operations of {entities} {of}{elements}"));
         let limit = "100 operations, those on index rows included";
-        Err(Box::new(LimitError::new(table, None, what, found, limit)).into())
+        Err(Box::new(LimitError::new(table, row, what, found, limit)).into())
     }
 }
 
@@ -191,6 +193,9 @@ fn elements(schema: &Schema, planned: &[Planned<'_>]) -> String {
         let field = info.each()?;
         let new: usize = of_schema().map(|entity| entity.change.rows_after(layout)).sum();
         let old: usize = of_schema().map(|entity| entity.change.removed(layout).count()).sum();
+        if new + old == 0 {
+            return None;
+        }
         let removed = if old == 0 { String::new() } else { format!(" and {old} removed ones") };
         Some(format!(", with {new} elements of `{field}`{removed} in the index `{}`", info.name))
     });

@@ -33,6 +33,8 @@ crate::conformance! {
     rows_of_elements_that_the_entity_lacks_match_nothing
     jobs_compare_and_repair_the_rows_of_elements
     an_index_is_built_and_dropped
+    an_entity_with_too_many_elements_is_not_indexed
+    a_migration_moves_entities_with_elements
     bulk_writes_and_deletions_have_all_rows
     explain_says_that_rows_may_be_read_in_vain
     recorded_layouts_have_elements
@@ -838,5 +840,72 @@ async fn merge_and_upsert_change_the_rows(store: &Store) -> Result<()> {
     let stored: Stored<Note> = Note::key("b", 1).get(tables).await?.expect("the note");
     tables.delete(stored).await?;
     assert_eq!(findings::<Note>(store).await?, []);
+    Ok(())
+}
+
+async fn an_entity_with_too_many_elements_is_not_indexed(store: &Store) -> Result<()> {
+    let (tables, before) = (&program(store), program(store));
+    before.create::<PlainBook>().await?;
+    let tags = |count: u32| (0..count).map(|tag| format!("t{tag:03}")).collect::<Vec<_>>();
+    let book = |id: u32, count: u32| PlainBook { shelf: "s".into(), id, tags: tags(count), codes: vec![] };
+    for (id, count) in [(1, 99), (2, 100), (3, 1), (4, 60), (5, 60)] {
+        before.insert(&book(id, count)).await?;
+    }
+    tables.create::<Book>().await?;
+    let error = tables.backfill::<Book>("tag").await.unwrap_err();
+    assert!(matches!(error, Error::Limit(_)), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("id-0000000002") && text.contains("100 elements of `tags`"), "{text}");
+    before.remove(PlainBook::key("s", 2)).await?;
+    assert!(tables.backfill::<Book>("tag").await?.ready);
+    assert!(tables.backfill::<Book>("shared_tag").await?.ready);
+    assert!(tables.backfill::<Book>("code").await?.ready && tables.backfill::<Book>("near_code").await?.ready);
+    assert_eq!(findings::<Book>(store).await?, []);
+    assert_eq!(Book::by_tag("s").count_unchecked(tables).await?, 220);
+    assert_eq!(Book::by_tag("s").starts_with("t").count(tables).await?, 4);
+    Ok(())
+}
+
+/// The books in another place.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Volumes", entity = "Book")]
+struct Volume {
+    #[partition_key]
+    id: u32,
+    #[row_key(prefix = "shelf-")]
+    shelf: String,
+    #[index(tag, each, uppercase, same_partition)]
+    #[property(json)]
+    tags: Vec<String>,
+    #[index(code, each, unique)]
+    #[property(json)]
+    codes: Vec<u16>,
+}
+
+impl From<Book> for Volume {
+    fn from(Book { shelf, id, tags, codes }: Book) -> Self {
+        Self { id, shelf, tags, codes }
+    }
+}
+
+async fn a_migration_moves_entities_with_elements(store: &Store) -> Result<()> {
+    let tables = program(store);
+    tables.create::<Book>().await?;
+    let book = |id: u32, tags: &[&str], codes: &[u16]| Book {
+        shelf: "s".into(),
+        id,
+        tags: tags.iter().map(ToString::to_string).collect(),
+        codes: codes.to_vec(),
+    };
+    for book in [book(1, &["a", "B", "b"], &[1, 2]), book(2, &["b"], &[3]), book(3, &[], &[])] {
+        tables.insert(&book).await?;
+    }
+    tables.migrate::<Book, Volume>().await?;
+    let tables = program(store);
+    tables.create::<Volume>().await?;
+    assert_eq!(Volume::by_tag(1).starts_with("").count(&tables).await?, 1);
+    assert_eq!(Volume::by_tag(1).count_unchecked(&tables).await?, 2);
+    assert_eq!(Volume::by_code(2).get(&tables).await?.map(|volume| volume.id), Some(1));
+    assert_eq!(tables.verify::<Volume>().all().await?, []);
     Ok(())
 }
