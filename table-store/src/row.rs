@@ -144,6 +144,13 @@ pub struct RowKeys {
     pub row_key: String,
 }
 
+impl RowKeys {
+    /// Checks whether they are the keys of this row.
+    pub fn is(&self, (partition_key, row_key): (&str, &str)) -> bool {
+        self.partition_key == partition_key && self.row_key == row_key
+    }
+}
+
 impl RowId {
     /// Returns the location of the row with these keys.
     #[doc(hidden)]

@@ -7,7 +7,7 @@ use std::{
 };
 
 use backon::ExponentialBackoff;
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{StreamExt, TryStreamExt, future::join_all, stream};
 use table_store::{
     Error, Result,
     backend::BoxFuture,
@@ -57,6 +57,25 @@ pub async fn wait(backend: &Client, delays: &mut Delays, error: Error) -> Result
 /// Runs the futures concurrently, at most [`CONCURRENCY`] at a time, and returns their results in order.
 pub async fn concurrently<T: Send>(futures: Vec<BoxFuture<'_, Result<T>>>) -> Result<Vec<T>> {
     stream::iter(futures).buffered(CONCURRENCY).try_collect().await
+}
+
+/// Number of rows of one entity that are written or read at the same time. An index with `each` may have any number of
+/// them.
+///
+/// `join_all` polls so many futures one after another. It polls more in a way that would make a bulk write send its requests
+/// too early.
+const WAVE: usize = 30;
+
+/// Runs the futures, at most [`WAVE`] at a time, and returns their results in order.
+pub async fn in_waves<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let futures: Vec<_> = futures.collect();
+    let mut outputs = Vec::with_capacity(futures.len());
+    let mut futures = futures.into_iter();
+    while futures.len() > 0 {
+        let wave: Vec<_> = futures.by_ref().take(WAVE).collect();
+        outputs.extend(join_all(wave).await);
+    }
+    outputs
 }
 
 /// Yields to other tasks once. An input and a store that are always ready would otherwise never let the task yield.

@@ -19,7 +19,7 @@ use table_store::{
 use crate::model::{
     codec::{ElementKeys, OwnerReader, PropertyWriter, RowReader, damaged},
     key::{KeyReader, KeyWriter},
-    layout::{Holds, Layout, has_property},
+    layout::{Holds, Layout, LayoutInfo, has_property},
     sealed::{Sealed, sealed},
 };
 
@@ -161,7 +161,7 @@ pub fn keys(entity: &dyn WriteEntity) -> Result<RowKeys, Box<KeyError>> {
     Ok(keys_in(entity, 0)?.next().unwrap_or_default())
 }
 
-/// Returns the two keys of each row that an entity has in one of its layouts.
+/// Returns the two keys of each row that an entity has in one of its layouts, in the order of `RowKeys`.
 pub fn keys_in(
     entity: &dyn WriteEntity,
     layout: usize,
@@ -179,19 +179,29 @@ pub fn keys_in(
 #[inline]
 pub fn check_keys<E: TableEntity>(entity: &E, layout: usize, table: &str, row: &RowRef<'_>, all: bool) -> Result<()> {
     let info = &E::INFO.layouts[layout];
-    if let Some(field) = info.each() {
-        let is_row = |keys: RowKeys| keys.partition_key == row.partition_key && keys.row_key == row.row_key;
-        if keys_in(entity, layout)?.any(is_row) {
-            return Ok(());
-        }
-        let expected = format!("the key of an element of `{field}`");
-        return Err(of_row(info.key_error(field, KeyProblem::malformed(expected, row.row_key)), table, row));
+    if info.each().is_some() {
+        return check_element(info, table, row, keys_in(entity, layout)?);
     }
     let mut keys = KeyWriter::comparing(info, (row.partition_key, row.row_key), all);
     match entity.keys(layout, &mut keys) {
         Ok(_) => Ok(()),
         Err(problem) => Err(of_row(keys.error(problem), table, row)),
     }
+}
+
+/// Checks that a stored row of an index is one of these rows, which an entity has for the elements of a field.
+fn check_element(
+    info: &LayoutInfo,
+    table: &str,
+    row: &RowRef<'_>,
+    mut rows: impl Iterator<Item = RowKeys>,
+) -> Result<()> {
+    if rows.any(|keys| keys.is((row.partition_key, row.row_key))) {
+        return Ok(());
+    }
+    let field = info.each().unwrap_or_default();
+    let problem = KeyProblem::malformed(format!("the key of an element of `{field}`"), row.row_key);
+    Err(of_row(info.key_error(field, problem), table, row))
 }
 
 #[cold]
@@ -205,11 +215,14 @@ pub fn loaded_rows(entity: &dyn WriteEntity) -> Result<LoadedRows, Box<KeyError>
     let layouts = entity.info().layouts;
     let mut rows = LoadedRows::with_capacity(layouts.len());
     for (layout, info) in layouts.iter().enumerate() {
+        let is_include = info.index.as_ref().is_some_and(|index| index.holds == Holds::Include);
+        // All rows of an index have the same properties.
+        let mut of_index: Option<Option<Properties>> = None;
         for keys in keys_in(entity, layout)? {
-            let is_include = info.index.as_ref().is_some_and(|index| index.holds == Holds::Include);
             // Values that no property can hold are unknown here; writing them reports the error.
-            let included = is_include.then(|| index_properties(entity, layout, &keys, Properties::default()).ok());
-            rows.push(LoadedRow { layout, keys, included: included.flatten() });
+            let included = || index_properties(entity, layout, &keys, Properties::default()).ok();
+            let included = if is_include { of_index.get_or_insert_with(included).clone() } else { None };
+            rows.push(LoadedRow { layout, keys, included });
         }
     }
     Ok(rows)
@@ -248,7 +261,8 @@ pub struct LoadedRow {
     pub included: Option<Properties>,
 }
 
-/// Rows that an entity had when it was loaded, in the order of its layouts: any number of rows in each index.
+/// Rows that an entity had when it was loaded, in the order of its layouts and of their keys: any number of rows in each
+/// index.
 pub type LoadedRows = Vec<LoadedRow>;
 
 /// Properties of a row that the struct does not know; `None` if there are none, so that a row without them costs only
@@ -511,11 +525,18 @@ pub fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<(RowK
 
 /// Returns the keys of the rows that an entity has in an index with `each`, given one of these rows, which holds the
 /// elements.
+///
+/// # Errors
+/// Another program wrote the row under the key of an element that it does not have.
 pub fn element_keys<E: TableEntity>(layout: usize, row: &RowRef<'_>) -> Result<Vec<RowKeys>> {
     let info = &E::INFO.layouts[layout];
     let mut keys = ElementKeys::new(info, E::INFO.separator, row)?;
     match E::element_keys(layout, &mut RowReader::new(info.table, row), &mut keys)? {
-        Ok(_) => Ok(keys.finish()),
+        Ok(_) => {
+            let rows = keys.finish();
+            check_element(info, info.table, row, rows.iter().cloned())?;
+            Ok(rows)
+        }
         Err(problem) => Err(of_row(info.key_error(info.each().unwrap_or_default(), problem), info.table, row)),
     }
 }

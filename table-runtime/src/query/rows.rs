@@ -202,7 +202,8 @@ impl<V, P, A> Rows<V, P, A> {
     ///
     /// Over an index of copies, the fields are read from the copies. Over another index in the entities' own partition,
     /// no entity is read if the index rows hold all fields, in their keys or by `include(…)`, and by `include(…)` those
-    /// that the filter compares. Otherwise the whole entities are read, because an index row is valid only if its
+    /// that the filter compares. A range over the elements of a field, with `each`, also needs the field itself in the rows,
+    /// which `include(…)` adds. Otherwise the whole entities are read, because an index row is valid only if its
     /// entity has the value: [`select_unchecked`](Self::select_unchecked) avoids these reads.
     pub fn select<S>(mut self) -> Rows<S, P, A>
     where

@@ -65,11 +65,17 @@ impl<'a> FoundRow<'a> {
         Ok(once.is_first((self.row.partition_key, self.row.row_key), entity::keys_in(entity, self.layout)?))
     }
 
-    /// Checks whether the row, which holds the elements of an entity, is the one by which the query returns it.
+    /// Checks whether the row of an index is the one by which the query returns its entity, from the elements in the row.
+    ///
+    /// # Errors
+    /// Another program wrote the row under the key of an element that it does not have.
     pub(crate) fn is_first_of_elements<E: TableEntity>(&self) -> Result<bool> {
-        let Some(once) = self.once else { return Ok(true) };
+        if !E::INFO.layouts[self.layout].holds_elements() {
+            return Ok(true);
+        }
         let rows = entity::element_keys::<E>(self.layout, self.row)?;
-        Ok(once.is_first((self.row.partition_key, self.row.row_key), rows.into_iter()))
+        let own = (self.row.partition_key, self.row.row_key);
+        Ok(self.once.is_none_or(|once| once.is_first(own, rows.into_iter())))
     }
 
     /// Checks whether the row's insert is committed.
@@ -83,9 +89,10 @@ impl IndexRowRef<'_> {
     fn points_to(self, entity: &dyn WriteEntity, once: Option<&Once>) -> bool {
         // An entity whose value no key can hold has no row in the index.
         let Ok(mut rows) = entity::keys_in(entity, self.layout) else { return false };
+        let own = (self.partition_key, self.row_key);
         match once {
-            Some(once) => once.is_first((self.partition_key, self.row_key), rows),
-            None => rows.any(|keys: RowKeys| keys.partition_key == self.partition_key && keys.row_key == self.row_key),
+            Some(once) => once.is_first(own, rows),
+            None => rows.any(|keys: RowKeys| keys.is(own)),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The rule by which a query of an index with `each` returns an entity once.
 
+use std::collections::HashSet;
+
 use table_store::{
-    backend::{Partitions, Scan},
+    backend::{KeyRange, Partitions, Scan},
     unstable::{RowKeys, order},
 };
 
@@ -9,32 +11,32 @@ use table_store::{
 /// order of the query counts, so that no query has to remember what it has returned.
 #[derive(Clone, Debug)]
 pub struct Once {
-    scans: Vec<Scan>,
+    partitions: HashSet<String>,
+    rows: KeyRange,
 }
 
 impl Once {
+    /// Returns the rule for these scans. They differ only in their partitions.
     pub fn new(scans: &[Scan]) -> Self {
-        Self { scans: scans.to_vec() }
+        let partition = |scan: &Scan| match &scan.partitions {
+            Partitions::One(partition) => Some(partition.clone()),
+            // No index is read in a range of partitions.
+            Partitions::Range(_) => None,
+        };
+        let rows = scans.first().map_or(KeyRange::ALL, |scan| scan.rows.clone());
+        Self { partitions: scans.iter().filter_map(partition).collect(), rows }
     }
 
     /// Checks whether a row of an entity is the first one that the query reads, given the keys of all of the entity's rows in
     /// the index. Returns false if the entity does not have the row.
     pub fn is_first(&self, row: (&str, &str), rows: impl Iterator<Item = RowKeys>) -> bool {
-        let read = rows.filter(|keys| self.reads(keys));
-        let first = read.min_by(|left, right| {
+        let is_read =
+            |keys: &RowKeys| self.rows.contains(&keys.row_key) && self.partitions.contains(&keys.partition_key);
+        // Rows that are merged from several partitions are in the order of their row keys.
+        let first = rows.filter(is_read).min_by(|left, right| {
             order::compare(&left.row_key, &right.row_key)
                 .then_with(|| order::compare(&left.partition_key, &right.partition_key))
         });
-        first.is_some_and(|first| (first.partition_key.as_str(), first.row_key.as_str()) == row)
-    }
-
-    fn reads(&self, RowKeys { partition_key, row_key }: &RowKeys) -> bool {
-        self.scans.iter().any(|scan| {
-            let in_partition = match &scan.partitions {
-                Partitions::One(partition) => partition == partition_key,
-                Partitions::Range(range) => range.contains(partition_key),
-            };
-            in_partition && scan.rows.contains(row_key)
-        })
+        first.is_some_and(|first| first.is(row))
     }
 }

@@ -469,7 +469,7 @@ impl Plan {
             return pointer.map(|index| index.pointer.iter().map(|property| property.name).collect());
         }
         let mut selected = self.select?.of(self.layout());
-        if self.repeats() {
+        if self.layout().holds_elements() {
             let elements = stored(self.elements()).map(|property| property.name);
             selected.extend(elements.filter(|name| !selected.contains(name)).collect::<Vec<_>>());
         }

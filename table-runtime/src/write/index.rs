@@ -23,14 +23,15 @@
 //! # Requests
 //!
 //! On the embedded store, a write takes the requests of a `same_partition` index, whatever the kind. On the service, and
-//! on every store whose transactions span one partition, the table shows the requests of each write and read if no other writer interferes. An `update` or `upsert` *moves*
-//! the rows of an index if the entity's value for it changes. Rows that do not move are written if the properties that
-//! they include change, or if they are copies. With *k* indexes in other partitions, a write takes *k* times the
-//! requests of one such index, in addition to the entity's own requests. With `each`, every row of an element that comes
-//! or goes counts as one such index. Steps of one kind run concurrently, so these
-//! are three round trips in all. The first `update` of a [`Stored::new`](crate::Stored::new) reads the entity, which takes
-//! one more request; so does a `delete` of one, if the entity has indexes. A [`merge`](crate::Tables::merge) takes as many
-//! requests as an `upsert` of an entity with indexes, and two if there are none.
+//! on every store whose transactions span one partition, the table shows the requests of each write and read if no other
+//! writer interferes. An `update` or `upsert` *moves* the rows of an index if the entity's value for it changes. Rows that
+//! do not move are written if the properties that they include change, or if they are copies. With *k* indexes in other
+//! partitions, a write takes *k* times the requests of one such index, in addition to the entity's own requests; with
+//! `each`, every row of an element that comes or goes counts as one such index. Steps of one kind run concurrently, up to
+//! 30 rows at a time, so these are three round trips in all. The first `update` of a [`Stored::new`](crate::Stored::new)
+//! reads the entity, which takes one more request; so does a `delete` of one, if the entity has indexes. A
+//! [`merge`](crate::Tables::merge) takes as many requests as an `upsert` of an entity with indexes, and two if there are
+//! none.
 //!
 //! While a unique `same_partition` index is being built, an entity may have no row in it, and the row of its value may
 //! belong to another entity. A write that deletes or overwrites such a row therefore first reads the index's state and

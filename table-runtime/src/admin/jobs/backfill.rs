@@ -368,8 +368,9 @@ impl Write {
         filled: &mut Backfilled,
     ) -> Result<Vec<Unfilled>> {
         let mut groups: Vec<BoxFuture<'_, _>> = Vec::new();
-        let most = found.iter().map(|found| found.encoded.rows_in(layout).count()).max().unwrap_or_default();
-        for found in chunks(found, (OPERATIONS / (1 + most)).max(1)) {
+        // No write could delete an entity with more rows in one transaction.
+        found.iter().try_for_each(|found| found.encoded.check_elements(&self.schema))?;
+        for found in chunks(found, |found| 1 + found.encoded.rows_in(layout).count()) {
             let operations = found.iter().flat_map(|found| self.fill_operations(layout, found)).collect();
             groups.push(Box::pin(self.execute_for(found, operations)));
         }
@@ -403,7 +404,7 @@ impl Write {
         };
         let (whole, mut again): (Vec<_>, Vec<_>) = found.into_iter().partition(has_all);
         let mut groups: Vec<BoxFuture<'_, _>> = Vec::new();
-        for found in chunks(whole, OPERATIONS) {
+        for found in chunks(whole, |_| 1) {
             let operations = found.iter().map(fence).collect();
             groups.push(Box::pin(self.execute_for(found, operations)));
         }
@@ -519,7 +520,7 @@ fn fence(found: &FoundEntity) -> Operation {
     fences::fence(&found.row.row_key, &found.row.etag)
 }
 
-/// Divides the entities into chunks of one partition, with at most `size` entities each.
-fn chunks(found: Vec<FoundEntity>, size: usize) -> Vec<Vec<FoundEntity>> {
-    fences::chunks(found, size, |found| &found.row.partition_key)
+/// Divides the entities into chunks of one partition, each of one transaction with so many operations for an entity.
+fn chunks(found: Vec<FoundEntity>, operations: impl Fn(&FoundEntity) -> usize) -> Vec<Vec<FoundEntity>> {
+    fences::chunks(found, operations, |found| &found.row.partition_key)
 }

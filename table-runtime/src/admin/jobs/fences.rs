@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use table_store::{
     ETag, Error, Properties, Result,
     backend::{Action, Group, IfMatch, Operation},
-    unstable::client::Client,
+    unstable::{client::Client, limits},
 };
 
 /// Returns the operation that gives a row a new version and changes nothing else.
@@ -38,18 +38,26 @@ pub(super) async fn execute(
     }
 }
 
-/// Divides rows into chunks of one partition, with at most `size` rows each.
-pub(super) fn chunks<T>(rows: Vec<T>, size: usize, partition_key: impl Fn(&T) -> &str) -> Vec<Vec<T>> {
+/// Divides rows into chunks of one partition, each of one transaction with so many operations for a row.
+pub(super) fn chunks<T>(
+    rows: Vec<T>,
+    operations: impl Fn(&T) -> usize,
+    partition_key: impl Fn(&T) -> &str,
+) -> Vec<Vec<T>> {
     let mut chunks: Vec<Vec<T>> = Vec::new();
+    let mut filled = 0;
     for row in rows {
+        let more = operations(&row);
+        let fits = |last: &T| filled + more <= limits::OPERATIONS && partition_key(last) == partition_key(&row);
         match chunks.last_mut() {
-            Some(chunk)
-                if chunk.len() < size
-                    && chunk.last().is_some_and(|last| partition_key(last) == partition_key(&row)) =>
-            {
+            Some(chunk) if chunk.last().is_some_and(fits) => {
+                filled += more;
                 chunk.push(row);
             }
-            _ => chunks.push(vec![row]),
+            _ => {
+                filled = more;
+                chunks.push(vec![row]);
+            }
         }
     }
     chunks

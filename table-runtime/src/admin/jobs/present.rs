@@ -11,7 +11,7 @@
 use table_store::{
     ETag, Result,
     backend::BoxFuture,
-    unstable::{RowKeys, limits},
+    unstable::RowKeys,
 };
 
 use super::{
@@ -98,7 +98,7 @@ impl Present {
     async fn fence(&mut self, write: &Write, rows: Vec<FencedRow>) -> Result<()> {
         let table = write.schema.layouts[self.layout].table;
         let mut fences: Vec<BoxFuture<'_, _>> = Vec::new();
-        for rows in fences::chunks(rows, limits::OPERATIONS, |row| &row.keys.partition_key) {
+        for rows in fences::chunks(rows, |_| 1, |row| &row.keys.partition_key) {
             fences.push(Box::pin(async move {
                 let operations = rows.iter().map(|row| fences::fence(&row.keys.row_key, &row.etag)).collect();
                 let partition_key = rows.first().map_or("", |row| &row.keys.partition_key);

@@ -1,6 +1,6 @@
 //! Repair: fixing the problems that crashes left, with the steps of writers.
 
-use std::{fmt, future::IntoFuture};
+use std::{collections::HashSet, fmt, future::IntoFuture};
 
 use table_store::{
     ETag, Error, Properties, Result,
@@ -87,8 +87,9 @@ async fn run(Repair { write, mut comparison, mut on_progress }: Repair) -> Resul
     let (mut repaired, mut progress) = (Repaired::default(), Progress::default());
     while let Some(page) = comparison.next(&write).await? {
         progress.add(page.layout, page.rows, &comparison);
+        let mut reindexed = Reindexed::new();
         for located in write.findings(page).await? {
-            match write.fix(&located).await? {
+            match write.fix(&located, &mut reindexed).await? {
                 None => repaired.fixed.push(located.finding),
                 Some(left) => repaired.left.push(left),
             }
@@ -143,11 +144,20 @@ impl Tables {
     }
 }
 
+/// The indexes and entities whose rows were all written for a finding of a page.
+type Reindexed = HashSet<(usize, RowKeys)>;
+
 /// The fixes of an entity's rows.
 impl Write {
     /// Fixes a finding. Returns the finding that is left if it needs a decision, or if a row could not be deleted. A fix
     /// of an earlier row can reveal two owners of a value.
-    async fn fix(&self, LocatedFinding { finding, layout, entity, row }: &LocatedFinding) -> Result<Option<Finding>> {
+    ///
+    /// A row that is missing or wrong is written with all rows of its entity in the index, once for all findings of a page.
+    async fn fix(
+        &self,
+        LocatedFinding { finding, layout, entity, row }: &LocatedFinding,
+        done: &mut Reindexed,
+    ) -> Result<Option<Finding>> {
         match (finding, row) {
             (Finding::Pending { .. }, Some((keys, etag))) => {
                 self.delete_row(self.schema.table().into(), keys, etag).await?;
@@ -158,9 +168,13 @@ impl Write {
             }
             (Finding::StaleRow { row, .. }, None) => self.remove_from_list(*layout, entity, row).await?,
             (Finding::TwoOwners { .. } | Finding::Foreign { .. }, _) => return Ok(Some(finding.clone())),
+            _ if done.contains(&(*layout, entity.clone())) => {}
             _ => match self.reindex(entity, *layout, Vec::new()).await {
                 Err(Error::UniqueViolation(violation)) => return Ok(Some(Finding::two_owners(*violation))),
-                reindexed => reindexed.map(drop)?,
+                reindexed => {
+                    reindexed?;
+                    done.insert((*layout, entity.clone()));
+                }
             },
         }
         match row {
@@ -231,9 +245,16 @@ impl Write {
                 return Err(error);
             }
         };
-        // For this index, the entity is a new one.
+        // For this index, the entity is a new one; of several rows, those that are there already need not be inserted.
         let mut old = found.encoded.clone().into_loaded();
-        old.retain(|row| row.layout != layout);
+        let info = &schema.layouts[layout];
+        let present = if info.each().is_some() && info.is_same_partition() {
+            self.own_rows(&old.iter().filter(|row| row.layout == layout).collect::<Vec<_>>(), keys).await?
+        } else {
+            Vec::new()
+        };
+        old.retain(|row| row.layout != layout || present.iter().any(|present| present.keys == row.keys));
+        old.iter_mut().filter(|row| row.layout == layout).for_each(|row| row.included = None);
         let change = Change { old: &old, new: &found.encoded.rows };
         let action = Action::Merge(Properties::default(), IfMatch::ETag(etag));
         let index = schema.layouts[layout].index.as_ref();

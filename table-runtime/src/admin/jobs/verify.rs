@@ -106,11 +106,11 @@ impl Write {
 
     /// Returns a finding for each of the entity's rows in the index that is missing or wrong.
     pub(super) async fn missing_rows(&self, found: &FoundEntity, layout: usize) -> Result<Vec<LocatedFinding>> {
-        let mut findings = Vec::new();
+        let mut checks: Vec<BoxFuture<'_, _>> = Vec::new();
         for row in found.encoded.rows_in(layout) {
-            findings.extend(self.check_row_of(layout, &found.encoded.primary().keys, row).await?);
+            checks.push(Box::pin(self.check_row_of(layout, &found.encoded.primary().keys, row)));
         }
-        Ok(findings)
+        Ok(pacing::concurrently(checks).await?.into_iter().flatten().collect())
     }
 
     async fn check_row_of(&self, layout: usize, entity: &RowKeys, row: &EncodedRow) -> Result<Option<LocatedFinding>> {

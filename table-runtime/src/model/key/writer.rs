@@ -291,8 +291,8 @@ impl<'a> KeyWriter<'a> {
         self.partition.push_str(key);
     }
 
-    /// Returns the keys of the entity's rows in the layout, in any order: of one row if every part was written, or of the
-    /// rows of its elements, each once.
+    /// Returns the keys of the entity's rows in the layout, in order: of one row if every part was written, or of the rows of
+    /// its elements, each once.
     pub(crate) fn finish(
         mut self,
         written: Result<bool, KeyProblem>,

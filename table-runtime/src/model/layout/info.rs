@@ -146,6 +146,12 @@ impl LayoutInfo {
         self.partition.iter().chain(self.row).find(|part| part.each).map(|part| part.field)
     }
 
+    /// Checks whether each row of the index holds all elements of the field that has a row for each.
+    pub(crate) fn holds_elements(&self) -> bool {
+        let holds = self.index.as_ref().map(|index| index.holds);
+        matches!(holds, Some(Holds::Include | Holds::Copy)) && self.each().is_some()
+    }
+
     /// Checks whether the layout is that of an index with its rows in the entity's own partition.
     pub(crate) const fn is_same_partition(&self) -> bool {
         matches!(&self.index, Some(index) if matches!(index.scope, Scope::SamePartition))

@@ -26,10 +26,11 @@ pub(super) fn keys(index: &RecordedLayout, row: RowRef<'_>, entity: &IdentifiedR
     };
     let name = each.property.as_deref()?;
     let Some(stored) = row.properties.get(name) else { return Some(Vec::new()) };
-    let elements = match (stored, in_parts(row, name, stored)) {
-        (_, Some(json)) => elements_of_json(&json, &each.kind)?,
-        (ValueRef::String(json), None) => elements_of_json(json, &each.kind)?,
-        (ValueRef::Binary(bytes), None) => bytes.iter().map(|byte| Value::Int32((*byte).into())).collect(),
+    let is_in_parts = row.properties.get(&format!("{name}_Parts")).is_some();
+    let elements = match stored {
+        ValueRef::String(first) if is_in_parts => elements_of_json(&in_parts(row, name, first)?, &each.kind)?,
+        ValueRef::String(json) => elements_of_json(json, &each.kind)?,
+        ValueRef::Binary(bytes) if !is_in_parts => bytes.iter().map(|byte| Value::Int32((*byte).into())).collect(),
         _ => return None,
     };
     let keys = elements.iter().map(|element| keys_of(index, row, entity, Some(element)));
@@ -72,12 +73,12 @@ fn keys_of(index: &RecordedLayout, row: RowRef<'_>, entity: &IdentifiedRow<'_>, 
 }
 
 /// Returns a text with `#[property(large)]` that is stored in parts, given the first one.
-fn in_parts(row: RowRef<'_>, name: &str, first: ValueRef<'_>) -> Option<String> {
-    let text = |value| if let ValueRef::String(text) = value { Some(text) } else { None };
+fn in_parts(row: RowRef<'_>, name: &str, first: &str) -> Option<String> {
     let Some(ValueRef::Int32(parts)) = row.properties.get(&format!("{name}_Parts")) else { return None };
-    let mut whole = text(first)?.to_owned();
+    let mut whole = first.to_owned();
     for part in 2..=parts {
-        whole.push_str(text(row.properties.get(&format!("{name}_{part}"))?)?);
+        let Some(ValueRef::String(more)) = row.properties.get(&format!("{name}_{part}")) else { return None };
+        whole.push_str(more);
     }
     Some(whole)
 }
@@ -86,7 +87,11 @@ fn in_parts(row: RowRef<'_>, name: &str, first: ValueRef<'_>) -> Option<String> 
 /// value.
 fn elements_of_json(json: &str, kind: &str) -> Option<Vec<Value>> {
     let elements: Option<Vec<serde_json::Value>> = serde_json::from_str(json).ok()?;
-    let is_text = matches!(kind, "text" | "name" | "character");
+    if kind == "name" {
+        // Serde may write a variant by another name than that in keys.
+        return None;
+    }
+    let is_text = matches!(kind, "text" | "character");
     let element = |element: serde_json::Value| match element {
         serde_json::Value::String(text) => Some(Value::String(text)),
         serde_json::Value::Bool(bool) => Some(Value::Boolean(bool)),

@@ -33,7 +33,8 @@ pub struct KeyValue {
     pub field: String,
     /// The value as a text.
     pub value: String,
-    /// False if the key holds less than the value: folded text, its first characters, or the number of a hash bucket.
+    /// False if the key holds less than the value: folded text, its first characters, the number of a hash bucket, or one
+    /// element of the field.
     pub is_whole: bool,
     /// The recorded encoding.
     pub(super) encoding: String,

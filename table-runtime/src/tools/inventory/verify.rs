@@ -241,9 +241,9 @@ impl<F: FnMut(RecordedFinding)> Verification<'_, F> {
             if !expected::is_complete(index) || expected.is_none() {
                 self.done.partly.insert(format!("{}.{}", found.entity.name, index.name));
             }
+            let content = self.content(found.entity, index, row.properties);
             for keys in expected.unwrap_or_default() {
                 let identity = self.identity(index, (&keys.0, &keys.1), (row.partition_key, row.row_key));
-                let content = self.content(found.entity, index, row.properties);
                 self.expected.insert(identity, content);
                 if index.index.as_ref().is_some_and(|index| index.unique) {
                     let value = self.identity(index, (&keys.0, &keys.1), ("", ""));

@@ -32,6 +32,7 @@ use super::{
 };
 use crate::{
     client::{pacing, tables::Tables},
+    model::layout::Holds,
     write::index::{BegunWrite, EntityWrite, Schema, Write},
 };
 
@@ -459,12 +460,23 @@ impl<'a> BulkWriter<'a> {
 }
 
 impl BegunWrite {
-    /// Returns the maximum number of rows that the write may change.
+    /// Returns the number of rows that the write may change. If the old elements of an entity are not known, they are taken
+    /// to be as many as the new ones.
     fn most_rows(&self) -> usize {
+        let (write, EntityWrite { verb, new, .. }) = (&self.write, &self.entity);
+        let is_index_row = |layout: usize| {
+            write.schema.layouts[layout].is_same_partition() && write.schema.holds(layout) != Holds::List
+        };
+        let lists = write.list_count();
+        let indexes = write.same_partition_count() - lists;
+        let new = new.as_ref().map_or(0, |new| new.rows.iter().filter(|row| is_index_row(row.layout)).count());
         // An index row may be deleted and another one written.
-        let (each, lists) = if self.entity.verb.inserts() { (1, 2) } else { (2, 4) };
-        let listed = self.write.list_count();
-        1 + each * (self.write.same_partition_count() - listed) + lists * listed
+        let (old, listed) = match self.entity.old_rows() {
+            _ if verb.inserts() => (0, 2),
+            Some(old) => (old.iter().filter(|row| is_index_row(row.layout)).count(), 4),
+            None => (new.max(indexes), 4),
+        };
+        1 + new + old + listed * lists
     }
 
     /// Returns the approximate size of the write in bytes, as it is sent.

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::model::{entity::LoadedRow, layout::Holds};
 
-/// The rows of an entity before and after a write, in any number for each index.
+/// The rows of an entity before and after a write, in any number for each index, in the order of their layouts and keys.
 #[derive(Clone, Copy)]
 pub struct Change<'a> {
     pub old: &'a [LoadedRow],
@@ -92,17 +92,13 @@ impl<'a> Change<'a> {
 
     /// Returns the row that the entity had with the keys of a new row.
     fn old_row(self, new: &EncodedRow) -> Option<&'a LoadedRow> {
-        self.old.iter().find(|old| old.layout == new.layout && old.keys == new.keys)
-    }
-
-    /// Returns the number of rows that the entity has in an index after the write.
-    pub fn rows_after(self, layout: usize) -> usize {
-        self.new_rows(layout).count()
+        let at = self.old.binary_search_by(|old| (old.layout, &old.keys).cmp(&(new.layout, &new.keys)));
+        Some(&self.old[at.ok()?])
     }
 
     /// Checks whether the entity has the row of an index after the write.
     pub fn has(self, layout: usize, keys: &RowKeys) -> bool {
-        self.new_rows(layout).any(|new| new.keys == *keys)
+        self.new.binary_search_by(|new| (new.layout, &new.keys).cmp(&(layout, keys))).is_ok()
     }
 
     /// Checks whether the row of an index becomes one of the entity's.

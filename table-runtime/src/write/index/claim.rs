@@ -1,6 +1,5 @@
 //! Index rows in other partitions: written before a commit, rolled back, released.
 
-use futures_util::future::join_all;
 use table_store::{
     ETag, Error, Result, Row, ValueRef,
     backend::{Action, IfMatch},
@@ -29,7 +28,7 @@ pub enum Precondition<'a> {
 }
 
 impl Write {
-    /// Writes these rows of an entity concurrently.
+    /// Writes these rows of an entity, several at the same time.
     ///
     /// # Errors
     /// The first error, with the rows that were written all the same. A unique violation takes precedence, because it
@@ -40,8 +39,6 @@ impl Write {
         owner: &RowKeys,
         precondition: Precondition<'_>,
     ) -> Result<Vec<WrittenRow>, (Error, Vec<WrittenRow>)> {
-        // `join_all` knows the number of rows: it polls more than 30, or a number that it does not know, in a way that would
-        // make a bulk write send its requests too early.
         let writes = rows.iter().map(|row| async move {
             let etag = if self.schema.is_unique(row.layout) {
                 self.claim(row, owner, precondition).await?
@@ -51,7 +48,7 @@ impl Write {
             Ok(WrittenRow { layout: row.layout, keys: row.keys.clone(), etag })
         });
         let (mut written, mut failed) = (Vec::new(), None);
-        for result in join_all(writes).await {
+        for result in pacing::in_waves(writes).await {
             match result {
                 Ok(row) => written.push(row),
                 Err(error @ Error::UniqueViolation(_)) => failed = Some(error),
@@ -254,7 +251,7 @@ impl Write {
     /// another entity.
     pub async fn own_rows(&self, rows: &[&LoadedRow], owner: &RowKeys) -> Result<Vec<WrittenRow>> {
         let reads = rows.iter().map(|row| self.own_row(row.layout, &row.keys, owner));
-        let rows: Result<Vec<_>> = join_all(reads).await.into_iter().collect();
+        let rows: Result<Vec<_>> = pacing::in_waves(reads).await.into_iter().collect();
         Ok(rows?.into_iter().flatten().collect())
     }
 
@@ -296,7 +293,7 @@ impl Write {
                 None
             })
         });
-        join_all(deletions).await.into_iter().flatten().collect()
+        pacing::in_waves(deletions).await.into_iter().flatten().collect()
     }
 
     fn has_own_id(&self, claim: &Row) -> bool {

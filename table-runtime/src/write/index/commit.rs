@@ -18,6 +18,7 @@ use super::{
     leased::HeldLeases,
     list::ChangedLists,
     lost,
+    write::EntityState,
 };
 use crate::client::pacing;
 
@@ -117,6 +118,7 @@ async fn examine(
     }
     match &error {
         Error::NotFound(_) if !matches!(read.get(table, &keys), Some(ReadRow::Missing)) => {
+            read_removed_elements(planned, table, &keys, read).await?;
             read.insert(table.clone(), keys, ReadRow::Missing);
         }
         Error::AlreadyExists(_) if let Some((entity, layout)) = new_owner(planned, table, &keys) => {
@@ -130,6 +132,31 @@ async fn examine(
         }
     }
     Ok(None)
+}
+
+/// Looks which rows of elements exist that an entity had, if one of them is missing: none of them may exist yet, and each
+/// would end an attempt.
+async fn read_removed_elements(
+    planned: &[Planned<'_>],
+    table: &str,
+    missing: &RowKeys,
+    read: &mut ReadRows,
+) -> Result<()> {
+    for Planned { write, change, .. } in planned {
+        for layout in write.schema.same_partition() {
+            let info = &write.schema.layouts[layout];
+            let removed: Vec<_> = change.removed(layout).map(|old| &old.keys).collect();
+            if info.each().is_none() || info.table != table || !removed.contains(&missing) {
+                continue;
+            }
+            for (keys, state) in removed.iter().zip(write.existing(&removed).await?) {
+                if matches!(state, EntityState::None) {
+                    read.insert(table.to_owned().into(), (*keys).clone(), ReadRow::Missing);
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Returns the entity that comes to have this row, and the unique index. An entity that keeps the row is not its new

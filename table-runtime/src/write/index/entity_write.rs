@@ -15,7 +15,7 @@ use super::{
     schema::{Encoded, FoundEntity},
     write::{Occupant, Write},
 };
-use crate::model::entity::{self, Loaded, StoredState, Unknown, WriteEntity};
+use crate::model::entity::{self, Loaded, LoadedRows, StoredState, Unknown, WriteEntity};
 
 /// The verbs that write one entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +150,11 @@ pub struct BegunWrite {
 }
 
 impl EntityWrite {
+    /// Returns the rows of the entity as it was loaded; `None` if only the table knows them.
+    pub fn old_rows(&self) -> Option<&LoadedRows> {
+        self.old.as_ref().map(|old| &old.rows)
+    }
+
     /// Checks whether the row must have the version that the caller has read.
     pub fn has_version(&self) -> bool {
         self.expected.is_some()

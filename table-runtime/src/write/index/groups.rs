@@ -3,7 +3,11 @@
 //! The transaction has one operation for each row, whatever the number of changes to it. So two entities can swap the
 //! values of a unique index, and an entity can be deleted and inserted again.
 
-use std::{borrow::Cow, collections::HashSet, hash::BuildHasher as _, mem};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashSet},
+    hash::BuildHasher as _,
+};
 
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table::Entry};
 use table_store::{
@@ -13,10 +17,7 @@ use table_store::{
     unstable::{RowKeys, limits},
 };
 
-use super::{
-    change::{IndexOperation, Planned, ReadRows},
-    schema::Schema,
-};
+use super::change::{IndexOperation, Planned, ReadRows};
 
 /// The operations of a transaction, without those on lists, which have to be read.
 pub(super) struct Grouped {
@@ -145,10 +146,12 @@ impl Grouped {
     /// Checks the size of the transaction. Returns its groups, and the position of each entity's own operation in the
     /// first one, which is that of the entities.
     ///
-    /// An entity may have more rows in another partition than a group has room for. On a store whose transactions span
-    /// partitions, they are several groups of one transaction.
+    /// An entity with many elements may have more rows in another partition than a group has room for. On a store whose
+    /// transactions span partitions, they are several groups of one transaction.
     pub(super) fn checked(self) -> Result<(Vec<Group>, Vec<usize>)> {
-        let groups: Vec<_> = self.operations.groups.into_iter().flat_map(parts).collect();
+        let mut groups = self.operations.groups.into_iter();
+        let of_entities: Vec<_> = groups.next().into_iter().collect();
+        let groups: Vec<_> = of_entities.into_iter().chain(groups.flat_map(parts)).collect();
         groups.iter().try_for_each(Group::check)?;
         Ok((groups, self.positions))
     }
@@ -164,7 +167,7 @@ impl Grouped {
         let row = planned.first().map(Planned::row_id);
         let table = row.as_ref().map_or_else(String::new, |row| row.table.clone());
         let row = row.filter(|_| entities == 1);
-        let elements: String = planned.first().map(|first| elements(&first.write.schema, planned)).unwrap_or_default();
+        let elements = elements(planned);
         let (what, found) =
             ("the transaction has".to_owned(), format!("{operations} operations of {entities} {of}{elements}"));
         let limit = "100 operations, those on index rows included";
@@ -172,34 +175,50 @@ impl Grouped {
     }
 }
 
-/// Returns the groups of at most as many operations as a group has room for.
-fn parts(mut group: Group) -> Vec<Group> {
-    let mut parts = Vec::with_capacity(1);
-    while group.operations.len() > limits::OPERATIONS {
-        let rest = group.operations.split_off(limits::OPERATIONS);
-        let (table, partition_key) = (group.table.clone(), group.partition_key.clone());
-        parts.push(mem::replace(&mut group, Group { table, partition_key, operations: rest }));
+/// Divides a group into as many as its operations need.
+fn parts(Group { table, partition_key, operations }: Group) -> Vec<Group> {
+    // In a request, a byte takes at most seven.
+    let bytes = |operation: &Operation| {
+        let properties = operation.action.properties().map_or(0, |properties| properties.as_bytes().len());
+        2048 + 7 * (properties + operation.row_key.len() + partition_key.len())
+    };
+    let mut parts: Vec<Vec<Operation>> = Vec::with_capacity(1);
+    let mut filled = 0;
+    for operation in operations {
+        let more = bytes(&operation);
+        match parts.last_mut() {
+            Some(part) if part.len() < limits::OPERATIONS && filled + more <= limits::TRANSACTION_BYTES => {
+                filled += more;
+                part.push(operation);
+            }
+            _ => {
+                filled = more;
+                parts.push(vec![operation]);
+            }
+        }
     }
-    parts.push(group);
-    parts
+    let group = |operations| Group { table: table.clone(), partition_key: partition_key.clone(), operations };
+    parts.into_iter().map(group).collect()
 }
 
-/// Returns the numbers of the elements for which the entities have rows in the transaction, for a message.
+/// Returns the numbers of the elements whose rows are written and deleted, for a message.
 #[cold]
-fn elements(schema: &Schema, planned: &[Planned<'_>]) -> String {
-    let of_schema = || planned.iter().filter(|entity| std::ptr::eq(entity.write.schema.layouts, schema.layouts));
-    let counts = schema.same_partition().filter_map(|layout| {
-        let info = &schema.layouts[layout];
-        let field = info.each()?;
-        let new: usize = of_schema().map(|entity| entity.change.rows_after(layout)).sum();
-        let old: usize = of_schema().map(|entity| entity.change.removed(layout).count()).sum();
-        if new + old == 0 {
-            return None;
+fn elements(planned: &[Planned<'_>]) -> String {
+    let mut counts: BTreeMap<(&str, &str), (usize, usize)> = BTreeMap::new();
+    for Planned { write, change, .. } in planned {
+        for layout in write.schema.same_partition() {
+            let info = &write.schema.layouts[layout];
+            let Some(field) = info.each() else { continue };
+            let (new, old) = counts.entry((info.name, field)).or_default();
+            *new += change.added(layout).chain(change.altered(&write.schema, layout)).count();
+            *old += change.removed(layout).count();
         }
-        let removed = if old == 0 { String::new() } else { format!(" and {old} removed ones") };
-        Some(format!(", with {new} elements of `{field}`{removed} in the index `{}`", info.name))
-    });
-    counts.collect()
+    }
+    let counts = counts.into_iter().filter(|(_, (new, old))| new + old > 0);
+    let text = |((index, field), (new, old)): ((&str, &str), (usize, usize))| {
+        format!(", with {new} elements of `{field}` and {old} former ones in the index `{index}`")
+    };
+    counts.map(text).collect()
 }
 
 impl Planned<'_> {

@@ -4,7 +4,9 @@
 //! finds it changed writes the properties of the present entity, until the version stays the same. So the last writer of
 //! a copy has read the entity that it copied, and only a crash leaves a copy behind.
 
-use futures_util::future::{join, join_all};
+use std::mem;
+
+use futures_util::future::join;
 use table_store::{
     ETag, Error, Result,
     backend::{Action, IfMatch},
@@ -22,27 +24,37 @@ impl Write {
     /// Writes the properties of a commit to the entity's copies. A failure is left to a repair: the commit stays valid.
     pub(super) async fn propagate(&self, change: Change<'_>, keys: &RowKeys, committed: Option<&ETag>) {
         let schema = &self.schema;
-        let (mut copies, mut includes, mut stale) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut copies, mut altered, mut includes, mut stale) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for layout in self.propagated() {
             if schema.holds(layout) == Holds::Include {
                 // A row that moves was written before the commit. A writer that changed the included properties before
                 // this one propagates its change, or a repair does.
                 includes.extend(change.altered(schema, layout));
             } else {
-                copies.extend(change.altered(schema, layout).chain(change.added(layout)));
+                copies.extend(change.added(layout));
+                altered.extend(change.altered(schema, layout));
                 stale.extend(change.removed(layout).map(|old| (layout, old.keys.clone())));
             }
         }
-        if copies.is_empty() && includes.is_empty() && stale.is_empty() {
+        if copies.is_empty() && altered.is_empty() && includes.is_empty() && stale.is_empty() {
             return;
         }
         let propagated = async {
+            // A copy that has an element before its own is not returned, so the row of that element is written first, and
+            // deleted last.
+            let mut wrote = written_keys(&copies);
+            wrote.extend(written_keys(&altered));
+            if self.propagated().any(|layout| schema.layouts[layout].each().is_some()) {
+                self.write_copies(&mem::take(&mut copies), &[]).await?;
+                self.write_copies(&mem::take(&mut altered), &[]).await?;
+            }
+            copies.append(&mut altered);
             let includes = includes.iter().map(|row| self.propagate_included(row, keys));
-            let (whole, parts) = join(self.write_copies(&copies, &stale), join_all(includes)).await;
+            let (whole, parts) = join(self.write_copies(&copies, &stale), pacing::in_waves(includes)).await;
             whole?;
             let parts: Result<Vec<_>> = parts.into_iter().collect();
             if self.committed_version(keys).await?.as_ref() != committed {
-                self.propagate_until_stable(keys, written_keys(&copies)).await?;
+                self.propagate_until_stable(keys, wrote).await?;
                 self.roll_back(keys, parts?.into_iter().flatten().collect(), &mut None).await;
             }
             Ok::<_, Error>(())
@@ -105,7 +117,7 @@ impl Write {
     async fn write_copies(&self, copies: &[&EncodedRow], stale: &[(usize, RowKeys)]) -> Result<()> {
         let writes = copies.iter().map(|row| self.upsert_row(row));
         let deletions = stale.iter().map(|(layout, keys)| self.delete_copy(*layout, keys));
-        let (written, deleted) = join(join_all(writes), join_all(deletions)).await;
+        let (written, deleted) = join(pacing::in_waves(writes), pacing::in_waves(deletions)).await;
         written.into_iter().try_for_each(|written| written.map(drop))?;
         deleted.into_iter().collect()
     }

@@ -3,8 +3,9 @@
 use std::ops::Deref;
 
 use table_store::{
-    Error, Guid, Properties, PropertiesRef, Result, Row, RowRef, Value, ValueRef,
+    Error, Guid, Properties, PropertiesRef, Result, Row, RowId, RowRef, Value, ValueRef,
     backend::Reach,
+    error::LimitError,
     unstable::{RowKeys, limits, observe::Operation},
 };
 
@@ -45,7 +46,8 @@ impl Schema {
     }
 }
 
-/// The rows of an entity: the primary row, then those of its indexes. An entity has any number of rows in an index.
+/// The rows of an entity in the order of their layouts and keys: the primary row, then those of its indexes. An entity has
+/// any number of rows in an index.
 #[derive(Clone, Debug)]
 pub struct Encoded {
     pub rows: Vec<EncodedRow>,
@@ -79,8 +81,29 @@ impl Encoded {
         let layouts = entity.info().layouts;
         if layouts.len() > 1 {
             encoded.rows.iter().try_for_each(|row| check(&layouts[row.layout], row))?;
+            encoded.check_elements(entity.info())?;
         }
         Ok(encoded)
+    }
+
+    /// Checks that one transaction can delete the entity with all of its rows in its partition. An entity without elements
+    /// has one row in each of at most 49 indexes.
+    pub fn check_elements(&self, info: &EntityInfo) -> Result<()> {
+        let is_counted = |layout: &LayoutInfo| layout.index.is_none() || layout.is_same_partition();
+        let count = self.rows.iter().filter(|row| is_counted(&info.layouts[row.layout])).count();
+        if count <= limits::OPERATIONS {
+            return Ok(());
+        }
+        let elements = info.layouts.iter().enumerate().filter(|(_, layout)| is_counted(layout));
+        let elements = elements.filter_map(|(at, layout)| {
+            let (field, count) = (layout.each()?, self.rows_in(at).count());
+            (count > 0).then(|| format!(", with {count} elements of `{field}` in the index `{}`", layout.name))
+        });
+        let (what, found) = ("the entity has".to_owned(), format!("{count} rows{}", elements.collect::<String>()));
+        let (table, limit) =
+            (info.layouts[0].table.to_owned(), "100 rows in its partition, which one transaction can delete");
+        let row = RowId::of(&table, &self.primary().keys);
+        Err(Box::new(LimitError::new(table, Some(row), what, found, limit)).into())
     }
 
     fn unchecked(entity: &dyn WriteEntity) -> Result<Self> {
@@ -96,9 +119,19 @@ impl Encoded {
         let mut rows = Vec::with_capacity(layouts.len());
         rows.push(EncodedRow { layout: 0, keys: primary, properties });
         for (layout, info) in layouts.iter().enumerate().skip(1) {
+            // All rows of an index have the same properties.
+            let mut of_index: Option<Properties> = None;
             for keys in entity::keys_in(entity, layout)? {
-                let begun = if info.is_copy() { stored.clone() } else { Properties::with_capacity(64) };
-                let properties = entity::index_properties(entity, layout, &keys, begun)?;
+                let properties = match &of_index {
+                    Some(properties) => properties.clone(),
+                    None => {
+                        let begun = if info.is_copy() { stored.clone() } else { Properties::with_capacity(64) };
+                        entity::index_properties(entity, layout, &keys, begun)?
+                    }
+                };
+                if info.each().is_some() {
+                    of_index.get_or_insert_with(|| properties.clone());
+                }
                 rows.push(EncodedRow { layout, keys, properties });
             }
         }
@@ -118,7 +151,8 @@ impl Encoded {
 
     /// Returns the entity's row in a layout that has these keys.
     pub fn row(&self, layout: usize, keys: &RowKeys) -> Option<&EncodedRow> {
-        self.rows_in(layout).find(|row| row.keys == *keys)
+        let at = self.rows.binary_search_by(|row| (row.layout, &row.keys).cmp(&(layout, keys)));
+        Some(&self.rows[at.ok()?])
     }
 
     /// Checks whether the entity has the row with these keys in a layout: whether it has the value of an index row.

@@ -29,6 +29,7 @@ crate::conformance! {
     a_unique_violation_names_the_element
     entities_swap_elements_in_a_transaction
     too_many_elements_are_refused_before_sending
+    an_entity_never_gets_more_rows_than_one_transaction_deletes
     many_elements_in_another_partition_are_written
     rows_of_elements_that_the_entity_lacks_match_nothing
     jobs_compare_and_repair_the_rows_of_elements
@@ -562,25 +563,62 @@ async fn too_many_elements_are_refused_before_sending(store: &Store) -> Result<(
     let many = |id, near: u32| Many { key: "k".into(), id, near: (0..near).collect(), far: vec![] };
     tables.insert(&many(1, 99)).await?;
     store.probe.requests();
-    for result in [tables.insert(&many(2, 100)).await.map(drop), tables.insert_all([many(2, 100)]).await.map(drop)] {
+    for result in [
+        tables.insert(&many(2, 100)).await.map(drop),
+        tables.upsert(&many(2, 100)).await.map(drop),
+        tables.insert_all([many(2, 100)]).await.map(drop),
+    ] {
         let error = result.unwrap_err().to_string();
-        assert!(
-            error.contains("101 operations of 1 entity, with 100 elements of `near` in the index `near`"),
-            "{error}"
-        );
+        let expected = "the entity has 101 rows, with 100 elements of `near` in the index `near`; the limit is 100 rows";
+        assert!(error.contains(expected) && error.contains("id-0000000002"), "{error}");
     }
     assert_eq!(store.probe.requests(), 0);
+    // An update also deletes the rows of former elements.
     let mut stored = Many::key("k", 1).get(tables).await?.expect("the entity");
     stored.near = (50..149).collect();
     store.probe.requests();
     let error = tables.update(&mut stored).await.unwrap_err().to_string();
-    let expected = "101 operations of 1 entity, with 99 elements of `near` and 50 removed ones in the index `near`";
+    let expected = "101 operations of 1 entity, with 50 elements of `near` and 50 former ones in the index `near`";
     assert!(error.contains(expected), "{error}");
     assert_eq!(store.probe.requests(), 0);
     // One element less fits.
     stored.near = (49..148).collect();
     tables.update(&mut stored).await?;
     assert_eq!(findings::<Many>(store).await?, []);
+    tables.delete(stored).await?;
+    assert_eq!(store.rows("Many").await?.len(), 0);
+    Ok(())
+}
+
+/// Entity with two indexes whose rows share its transaction.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Pairs")]
+struct Pair {
+    #[partition_key]
+    key: String,
+    #[row_key]
+    id: u32,
+    #[index(left, each, same_partition)]
+    #[property(json)]
+    left: Vec<u32>,
+    #[index(right, each, same_partition, unique)]
+    #[property(json)]
+    right: Vec<u32>,
+}
+
+async fn an_entity_never_gets_more_rows_than_one_transaction_deletes(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Pair>().await?;
+    tables.insert(&Pair { key: "k".into(), id: 1, left: (0..60).collect(), right: vec![] }).await?;
+    let mut stored = Pair::key("k", 1).get(tables).await?.expect("the entity");
+    stored.right = (0..40).collect();
+    let error = tables.update(&mut stored).await.unwrap_err().to_string();
+    let expected = "101 rows, with 60 elements of `left` in the index `left`, with 40 elements of `right`";
+    assert!(error.contains(expected), "{error}");
+    stored.right = (0..39).collect();
+    tables.update(&mut stored).await?;
+    tables.delete(stored).await?;
+    assert_eq!(store.rows("Pairs").await?.len(), 0);
     Ok(())
 }
 
@@ -623,6 +661,8 @@ async fn rows_of_elements_that_the_entity_lacks_match_nothing(store: &Store) -> 
     store.write("Notes", ("b", "copied-zzz 0000000004"), Action::Upsert(copy.properties)).await?;
     let error = Note::by_copied("b").starts_with("zzz").all(tables).await.unwrap_err();
     assert!(matches!(error, Error::Key(_)) && error.to_string().contains("an element of `tags`"), "{error}");
+    let error = Note::by_copied("b").eq("zzz").select::<Headline>().all(tables).await.unwrap_err();
+    assert!(matches!(error, Error::Key(_)), "{error}");
     let mut found = findings::<Note>(store).await?;
     found.retain(|finding| !matches!(finding, Finding::StaleRow { .. }));
     assert_eq!(found, []);
@@ -856,7 +896,12 @@ async fn an_entity_with_too_many_elements_is_not_indexed(store: &Store) -> Resul
     assert!(matches!(error, Error::Limit(_)), "{error}");
     let text = error.to_string();
     assert!(text.contains("id-0000000002") && text.contains("100 elements of `tags`"), "{text}");
-    before.remove(PlainBook::key("s", 2)).await?;
+    // An index that is not built has no rows to delete.
+    let many = Book::key("s", 2).get(tables).await?.expect("the book");
+    let error = tables.delete(&many).await.unwrap_err().to_string();
+    assert!(error.contains("100 former ones in the index `tag`"), "{error}");
+    tables.modify(Book::key("s", 2), |book| book.tags.truncate(50)).await?;
+    tables.remove(Book::key("s", 2)).await?;
     assert!(tables.backfill::<Book>("tag").await?.ready);
     assert!(tables.backfill::<Book>("shared_tag").await?.ready);
     assert!(tables.backfill::<Book>("code").await?.ready && tables.backfill::<Book>("near_code").await?.ready);
