@@ -8,11 +8,7 @@
 //! index may have given the entity its value back since, and has not written the row again. So each row that writers
 //! release by its version gets a new version first, and the release fails.
 
-use table_store::{
-    ETag, Result,
-    backend::BoxFuture,
-    unstable::RowKeys,
-};
+use table_store::{ETag, Result, backend::BoxFuture, unstable::RowKeys};
 
 use super::{
     compare::read_lists,

@@ -120,19 +120,18 @@ impl Encoded {
         rows.push(EncodedRow { layout: 0, keys: primary, properties });
         for (layout, info) in layouts.iter().enumerate().skip(1) {
             // All rows of an index have the same properties.
-            let mut of_index: Option<Properties> = None;
+            let mut properties: Option<Properties> = None;
             for keys in entity::keys_in(entity, layout)? {
-                let properties = match &of_index {
-                    Some(properties) => properties.clone(),
-                    None => {
-                        let begun = if info.is_copy() { stored.clone() } else { Properties::with_capacity(64) };
-                        entity::index_properties(entity, layout, &keys, begun)?
-                    }
+                let of_row = if let Some(properties) = &properties {
+                    properties.clone()
+                } else {
+                    let begun = if info.is_copy() { stored.clone() } else { Properties::with_capacity(64) };
+                    entity::index_properties(entity, layout, &keys, begun)?
                 };
                 if info.each().is_some() {
-                    of_index.get_or_insert_with(|| properties.clone());
+                    properties.get_or_insert_with(|| of_row.clone());
                 }
-                rows.push(EncodedRow { layout, keys, properties });
+                rows.push(EncodedRow { layout, keys, properties: of_row });
             }
         }
         Ok(Self { rows })

@@ -569,7 +569,8 @@ async fn too_many_elements_are_refused_before_sending(store: &Store) -> Result<(
         tables.insert_all([many(2, 100)]).await.map(drop),
     ] {
         let error = result.unwrap_err().to_string();
-        let expected = "the entity has 101 rows, with 100 elements of `near` in the index `near`; the limit is 100 rows";
+        let expected =
+            "the entity has 101 rows, with 100 elements of `near` in the index `near`; the limit is 100 rows";
         assert!(error.contains(expected) && error.contains("id-0000000002"), "{error}");
     }
     assert_eq!(store.probe.requests(), 0);
