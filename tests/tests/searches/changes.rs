@@ -100,6 +100,14 @@ impl Field for Date {
     }
 }
 
+/// Names of which two are equal.
+impl Field for Vec<String> {
+    fn of(field: &str, number: u32, name: u32) -> Self {
+        let name = String::of(field, number, name);
+        vec![format!("{name}b"), name.clone(), name]
+    }
+}
+
 impl<T: Field> Field for Option<T> {
     fn of(field: &str, number: u32, name: u32) -> Self {
         Some(T::of(field, number, name))
@@ -614,6 +622,24 @@ versions! {
     index_order: Item [name = "Items"] #[index(name, partition(name), row(size))] {
         #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String, size: u32
     } => all |n| Item::by_name(&n);
+    elements: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, #[property(json, rename = "Names")] name: Vec<String>, size: u32
+    }
+    index_each: Item [name = "Items"] #[index(name, each)] {
+        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, #[property(json, rename = "Names")] name: Vec<String>, size: u32
+    } => all |n| Item::by_name(&n);
+    index_each_lowercase: Item [name = "Items"] #[index(name, each, lowercase)] {
+        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, #[property(json, rename = "Names")] name: Vec<String>, size: u32
+    } => all |n| Item::by_name(&n);
+    index_each_unique: Item [name = "Items"] #[index(name, each, unique)] {
+        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, #[property(json, rename = "Names")] name: Vec<String>, size: u32
+    } => get |n| Item::by_name(&n);
+    index_each_include: Item [name = "Items"] #[index(name, each, include(size))] {
+        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, #[property(json, rename = "Names")] name: Vec<String>, size: u32
+    } => all |n| Item::by_name(&n);
+    index_each_copy: Item [name = "Items"] #[index(name, same_partition, row(each(name)), copy)] {
+        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, #[property(json, rename = "Names")] name: Vec<String>, size: u32
+    } => all |n| Item::by_name("a").eq(&n);
     other_index: Item [name = "Items"] #[index(size)] {
         #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String, size: u32
     } => number |n| Item::by_size(n);
@@ -896,6 +922,8 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("a removed index", "index", "prefix"),
     ("an index with another encoding, content, `when`, table or scope", "index", "index_same_table"),
     ("`unique` added to an index", "index", "index_unique"),
+    ("`each` added to an index, or removed", "index", "index_each"),
+    ("an index with `each` for a field that was there", "elements", "index_each"),
     ("another default of an indexed property", "index_of_five", "index_of_seven"),
 ];
 

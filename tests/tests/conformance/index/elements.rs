@@ -36,6 +36,7 @@ crate::conformance! {
     an_index_is_built_and_dropped
     an_entity_with_too_many_elements_is_not_indexed
     a_migration_moves_entities_with_elements
+    create_refuses_each_added_or_removed
     bulk_writes_and_deletions_have_all_rows
     explain_says_that_rows_may_be_read_in_vain
     recorded_layouts_have_elements
@@ -953,5 +954,45 @@ async fn a_migration_moves_entities_with_elements(store: &Store) -> Result<()> {
     assert_eq!(Volume::by_tag(1).count_unchecked(&tables).await?, 2);
     assert_eq!(Volume::by_code(2).get(&tables).await?.map(|volume| volume.id), Some(1));
     assert_eq!(tables.verify::<Volume>().all().await?, []);
+    Ok(())
+}
+
+async fn create_refuses_each_added_or_removed(store: &Store) -> Result<()> {
+    #[derive(TableEntity)]
+    #[table(name = "Texts", entity = "Text")]
+    struct One {
+        #[partition_key]
+        key: String,
+        #[row_key(prefix = "id-")]
+        id: u32,
+        #[index(tag, same_partition)]
+        #[property(json)]
+        tag: String,
+    }
+
+    #[derive(TableEntity)]
+    #[table(name = "Texts", entity = "Text")]
+    struct Several {
+        #[partition_key]
+        key: String,
+        #[row_key(prefix = "id-")]
+        id: u32,
+        #[index(tag, each, same_partition)]
+        #[property(json)]
+        tag: Vec<String>,
+    }
+
+    let tables = &store.tables;
+    tables.create::<One>().await?;
+    tables.insert(&One { key: "k".into(), id: 1, tag: "rust".into() }).await?;
+    let Err(Error::LayoutChanged(error)) = store.again().create::<Several>().await else { panic!("it is refused") };
+    assert!(error.layout == "tag" && error.to_string().contains("each"), "{error}");
+    store.backend.delete_table("Texts").await?;
+    store.backend.delete_table("TableLayouts").await?;
+    let tables = &store.again();
+    tables.create::<Several>().await?;
+    tables.insert(&Several { key: "k".into(), id: 1, tag: vec!["rust".into()] }).await?;
+    let Err(Error::LayoutChanged(error)) = store.again().create::<One>().await else { panic!("it is refused") };
+    assert!(error.layout == "tag" && error.to_string().contains("each"), "{error}");
     Ok(())
 }
