@@ -8,7 +8,7 @@
 //! - A failed operation had no effect, and its error was true at some moment while it ran.
 //! - A reader returns entities that existed at some moment while it ran, and all that existed during the whole time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail, ensure};
 use table_runtime::{Error, error::UniqueViolationError, jobs::Finding};
@@ -273,22 +273,23 @@ impl History {
     fn is_violated(&self, operation: &Operation, violation: &UniqueViolationError, at: &[usize]) -> Result<bool> {
         let index = self.indexes.iter().find(|index| index.name == violation.index).context("an unknown index")?;
         let owner = key_of(&violation.owner).context("an owner without a key")?;
-        let value = violation.value.parse().ok();
+        let value = violation.value.parse().context("a value that is no number")?;
+        let has_value = |fields: &Fields| (index.values)(fields).contains(value);
         let wanted = |at: usize| {
             let effect = &operation.effects[at];
             self.moments(operation).filter_map(|state| effect.written(state.get(&effect.key())))
         };
-        let has = |fields: &Fields| fields.key() == owner && (index.value)(fields) == value;
+        let has = |fields: &Fields| fields.key() == owner && has_value(fields);
         // A bulk write names the owner of a value once that is written; a transaction names an owner among its own
         // entities.
         let is_whole = matches!(operation.act, Act::Transaction(..));
         let is_planned = is_whole && (0..operation.effects.len()).flat_map(wanted).any(|fields| has(&fields));
         let is_deleted = |key| operation.effects.contains(&Effect::Deleted(key));
         let is_wronged = |new: &Fields| {
-            (index.value)(new) == value
+            has_value(new)
                 && self.moments(operation).any(|state| {
                     let own = state.get(&new.key());
-                    let is_free = own.is_none_or(|own| (index.value)(own) != value) || is_deleted(new.key());
+                    let is_free = own.is_none_or(|own| !has_value(own)) || is_deleted(new.key());
                     let is_taken = state.get(&owner).is_some_and(|other| has(other) && index.clashes(new, other));
                     owner != new.key() && (is_free && is_taken || is_planned)
                 })
@@ -303,6 +304,8 @@ impl History {
             Act::Pages(group, _) | Act::All(group) => fields.group == *group,
             _ => false,
         };
+        let keys: BTreeSet<_> = seen.iter().map(Fields::key).collect();
+        ensure!(keys.len() == seen.len(), "{:?} gave an entity twice: {seen:?}", operation.act);
         for fields in seen {
             ensure!(finds(fields), "{:?} gave {fields:?}", operation.act);
             let is_same = |state: &State| state.get(&fields.key()).is_some_and(|there| there.known() == *fields);

@@ -7,7 +7,7 @@ use table_runtime::{Error, Result, Stored, Tables, bulk::BulkProgress, jobs::Fin
 
 use crate::{
     random::Random,
-    subjects::{Fields, Key, Part, Subject, VALUES},
+    subjects::{Fields, INDEXED_VALUES, Key, Part, Subject, VALUES},
 };
 
 /// Number of groups.
@@ -191,7 +191,7 @@ impl Writer<'_> {
             71 => Act::RemoveRead(self.many()),
             72..77 => Act::Repair,
             77..80 => Act::Verify,
-            80..92 => Act::Find(self.random.below(S::INDEXES.len()), key.0, self.random.byte(VALUES)),
+            80..92 => Act::Find(self.random.below(S::INDEXES.len()), key.0, self.random.byte(INDEXED_VALUES)),
             92..96 => Act::Pages(key.0, 1 + self.random.below(2)),
             _ if S::TRANSACTS => Act::UpsertAll(self.many().into_iter().map(|key| self.fields::<S>(key)).collect()),
             _ => Act::All(key.0),

@@ -50,6 +50,36 @@ impl Fields {
     }
 }
 
+/// Number of values that an index can have: those of two fields are distinct.
+pub const INDEXED_VALUES: u8 = 2 * VALUES;
+
+/// The values of an entity in an index: none, one, or those of the elements of a field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Values(u8);
+
+impl Values {
+    /// Checks whether a value is one of them.
+    pub const fn contains(self, value: u8) -> bool {
+        value < INDEXED_VALUES && self.0 & (1 << value) != 0
+    }
+
+    const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl From<Option<u8>> for Values {
+    fn from(value: Option<u8>) -> Self {
+        Self(value.map_or(0, |value| 1 << value))
+    }
+}
+
+impl From<[u8; 2]> for Values {
+    fn from([one, other]: [u8; 2]) -> Self {
+        Self(1 << one | 1 << other)
+    }
+}
+
 /// Index of a [`Subject`].
 #[derive(Clone, Copy)]
 pub struct Index {
@@ -59,8 +89,8 @@ pub struct Index {
     pub unique: bool,
     /// True if the index is limited to a partition, for uniqueness and for queries.
     pub here: bool,
-    /// Returns the indexed value; `None` if the entity has no row.
-    pub value: fn(&Fields) -> Option<u8>,
+    /// Returns the indexed values. The entity has a row for each.
+    pub values: fn(&Fields) -> Values,
 }
 
 impl fmt::Debug for Index {
@@ -72,14 +102,13 @@ impl fmt::Debug for Index {
 impl Index {
     /// Checks whether both entities would have the same row of a unique index.
     pub fn clashes(&self, one: &Fields, other: &Fields) -> bool {
-        let value = (self.value)(one);
         let shared = self.unique && (!self.here || one.group == other.group);
-        shared && one.key() != other.key() && value.is_some() && value == (self.value)(other)
+        shared && one.key() != other.key() && (self.values)(one).intersects((self.values)(other))
     }
 
     /// Checks whether a query of this partition and value finds the entity.
     pub fn finds(&self, fields: &Fields, group: u8, value: u8) -> bool {
-        (self.value)(fields) == Some(value) && (!self.here || fields.group == group)
+        (self.values)(fields).contains(value) && (!self.here || fields.group == group)
     }
 }
 
@@ -224,15 +253,17 @@ pub enum Contact {
 
 macro_rules! subjects {
     ($($doc:literal $module:ident $table:literal [$($write_id:ident)?] $transacts:ident covered by $covered:ident {
-        $([$name:ident $($option:tt)*] $unique:literal $here:literal $value:expr, $how:ident $query:expr;)+
+        $([$name:ident $($option:tt)*] $unique:literal $here:literal |$row:ident| $value:expr, $how:ident $query:expr;)+
     })+) => {$(
         #[doc = $doc]
         pub mod $module {
+            use std::collections::BTreeSet;
+
             use table_runtime::{
-                ETag, Point, Projection, Result, TableEntity, Tables, backend::BoxFuture, types::Primary,
+                ETag, Point, Projection, Result, Stored, TableEntity, Tables, backend::BoxFuture, types::Primary,
             };
 
-            use super::{Contact, Fields, Home, Index, Key, Part, RATES, Subject, is_adult};
+            use super::{Contact, Fields, Home, Index, Key, Part, RATES, Subject, VALUES, Values, is_adult};
 
             #[doc = $doc]
             #[derive(TableEntity, Clone, Debug)]
@@ -254,6 +285,12 @@ macro_rules! subjects {
                 pub rate: f64,
                 pub stamp: u32,
                 pub likes: u32,
+                /// The tag and the city, one of them twice.
+                #[property(json)]
+                pub marks: Vec<u8>,
+                /// The seat, and the badge as another number.
+                #[property(json)]
+                pub names: BTreeSet<u8>,
             }
 
             /// The entity as another program knows it, which has no write id.
@@ -275,6 +312,10 @@ macro_rules! subjects {
                 rate: f64,
                 stamp: u32,
                 likes: u32,
+                #[property(json)]
+                marks: Vec<u8>,
+                #[property(json)]
+                names: BTreeSet<u8>,
                 #[property(default)]
                 extra: u32,
             }
@@ -288,7 +329,7 @@ macro_rules! subjects {
 
             impl Subject for Entity {
                 const INDEXES: &'static [Index] = &[$(
-                    Index { name: stringify!($name), unique: $unique, here: $here, value: $value },
+                    Index { name: stringify!($name), unique: $unique, here: $here, values: |$row| Values::from($value) },
                 )+];
                 const TRANSACTS: bool = transacts!($transacts);
 
@@ -296,12 +337,14 @@ macro_rules! subjects {
                     let Fields { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes, .. } = *fields;
                     let (rate, home) = (RATES[usize::from(rate)], Home { city });
                     let contact = mail.map_or(Contact::Nothing, Contact::Mail);
-                    Self { group, id, contact, badge, seat, tag, age, home, note, rate, stamp, likes }
+                    let (marks, names) = (vec![tag, city, tag], BTreeSet::from([seat, VALUES + badge]));
+                    Self { group, id, contact, badge, seat, tag, age, home, note, rate, stamp, likes, marks, names }
                 }
 
                 fn fields(&self) -> Fields {
-                    let Self { group, id, contact, badge, seat, tag, age, home, note, rate, stamp, likes } = *self;
+                    let Self { group, id, contact, badge, seat, tag, age, home, note, rate, stamp, likes, .. } = *self;
                     let Home { city } = home;
+                    assert!(self.marks == [tag, city, tag] && self.names == BTreeSet::from([seat, VALUES + badge]));
                     let mail = if let Contact::Mail(mail) = contact { Some(mail) } else { None };
                     let is_same = |other: &f64| rate.to_bits() == other.to_bits() || rate.is_nan() && other.is_nan();
                     let rate = RATES.iter().position(is_same).and_then(|rate| rate.try_into().ok()).unwrap_or(u8::MAX);
@@ -326,10 +369,12 @@ macro_rules! subjects {
 
                 async fn with_extra(tables: &Tables, group: u8) -> Result<Vec<Fields>> {
                     let all = Other::by_key(group).all(tables).await?;
-                    let fields = all.iter().map(|other| {
-                        let Other { group, id, contact, badge, seat, tag, age, home, note, rate, stamp, likes, extra } =
-                            **other;
-                        let known = Self { group, id, contact, badge, seat, tag, age, home, note, rate, stamp, likes };
+                    let fields = all.into_iter().map(|other| {
+                        let Other {
+                            group, id, contact, badge, seat, tag, age, home, note, rate, stamp, likes, marks, names, extra
+                        } = Stored::into_inner(other);
+                        let known =
+                            Self { group, id, contact, badge, seat, tag, age, home, note, rate, stamp, likes, marks, names };
                         Fields { extra, ..known.fields() }
                     });
                     Ok(fields.collect())
@@ -391,9 +436,13 @@ subjects! {
         [city, partition(home.city), include(note, rate)] false false |row| Some(row.city), all |_, value| Entity::by_city(value);
         [here, row(home.city), same_partition, include(note, rate)] false true |row| Some(row.city),
             all |group, value| Entity::by_here(group).eq(value);
+        [mark, partition(each(marks)), include(note, rate)] false false |row| [row.tag, row.city],
+            all |_, value| Entity::by_mark(value);
+        [name, partition(each(names)), unique] true false |row| [row.seat, VALUES + row.badge],
+            one |_, value| Entity::by_name(value);
     }
     "An entity whose indexes are in its partition, so that transactions can write it."
-    local "Local" [write_id] transacts covered by by_badge {
+    local "Local" [write_id] transacts covered by by_mark {
         [seat, same_partition, unique] true true |row| Some(row.seat),
             one |group, value| Entity::by_seat(group).eq(value);
         [badge, same_partition, unique, include(note, rate)] true true |row| Some(row.badge),
@@ -404,5 +453,9 @@ subjects! {
             all |group, value| Entity::by_city(group).eq(value);
         [adult, row(age), same_partition, when(age, is_adult)] false true |row| (row.age > 0).then_some(row.age),
             all |group, value| Entity::by_adult(group).eq(value);
+        [mark, row(each(marks)), same_partition, include(note, rate)] false true |row| [row.tag, row.city],
+            all |group, value| Entity::by_mark(group).eq(value);
+        [name, row(each(names)), same_partition, unique] true true |row| [row.seat, VALUES + row.badge],
+            one |group, value| Entity::by_name(group).eq(value);
     }
 }

@@ -25,7 +25,7 @@ use tests::{
     programs::{Act, GROUPS, Kept, Outcome, Writer, prepare},
     random::{Random, Seeds},
     stores::{Kind, Store},
-    subjects::{self, Subject, VALUES},
+    subjects::{self, INDEXED_VALUES, Subject},
     turns::{Fate, Gate, Turns},
 };
 
@@ -218,7 +218,7 @@ async fn state<S: Subject>(tables: &Tables) -> Result<State> {
 async fn agrees<S: Subject>(tables: &Tables, state: &State) -> Result<()> {
     for (number, index) in S::INDEXES.iter().enumerate() {
         for group in 0..if index.here { GROUPS } else { 1 } {
-            for value in 0..VALUES {
+            for value in 0..INDEXED_VALUES {
                 let mut found = S::find(tables, number, group, value).await?;
                 found.sort_unstable_by_key(|fields| (fields.key(), *fields));
                 let expected = state.values().filter(|fields| index.finds(fields, group, value));
