@@ -96,7 +96,7 @@ fn opens(entity: &Entity, layout: Layout<'_>, fields: &str, access: Access) -> S
     format!("Opens {opened}{}.{note}", orders(entity, &layout.row.parts))
 }
 
-/// Returns the number of requests that an index's query makes, and the rows that it reads in vain.
+/// Returns the number of requests that an index's query makes, and the rows that it reads besides those that it returns.
 fn cost(entity: &Entity, index: &Index) -> String {
     let requests = requests(index);
     match index.each() {

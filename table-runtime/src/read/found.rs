@@ -5,6 +5,9 @@ use table_store::{Result, RowRef, unstable::RowKeys};
 use super::once::Once;
 use crate::model::entity::{self, Stored, TableEntity, WriteEntity};
 
+/// Callback for a found row. It returns whether the row was a match and so is part of the result.
+pub type OnRow<'a> = &'a mut (dyn FnMut(&FoundRow<'_>) -> Result<bool> + Send);
+
 /// Row that a query found.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundRow<'a> {

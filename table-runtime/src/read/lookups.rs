@@ -14,11 +14,10 @@ use table_store::{
 };
 
 use super::{
-    found::{FoundRow, IndexRowRef},
+    found::{FoundRow, IndexRowRef, OnRow},
     list,
     once::Once,
     plan::{IndexedEntity, Plan},
-    source::OnRow,
     visible::Visible,
 };
 use crate::{

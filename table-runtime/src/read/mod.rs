@@ -17,11 +17,11 @@ mod source;
 mod stages;
 mod visible;
 
-pub use found::FoundRow;
+pub use found::{FoundRow, OnRow};
 pub use page::OnePage;
 pub use plan::{Plan, Reached};
 pub use point::find;
 pub use selection::{SelectedProperties, values, wants_keys};
 pub use slices::{Slices, existing_slices};
-pub use source::{OnRow, Source};
+pub use source::Source;
 pub use visible::Visible;

@@ -3,10 +3,9 @@
 use table_store::{Error, Result, RowRef, backend::BackendExt, unstable::observe};
 
 use super::{
-    found::{FoundRow, IndexRowRef},
+    found::{FoundRow, IndexRowRef, OnRow},
     plan::{IndexedEntity, Plan},
     ready::ReadyIndex,
-    source::OnRow,
 };
 use crate::client::tables::Tables;
 

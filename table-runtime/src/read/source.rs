@@ -10,7 +10,7 @@ use table_store::{
 
 use super::{
     cursor::Cursor,
-    found::FoundRow,
+    found::{FoundRow, OnRow},
     lookups::PointerReader,
     once::Once,
     plan::{Plan, Reached},
@@ -23,9 +23,6 @@ use crate::{
     client::tables::{LayoutId, Tables},
     model::layout::LayoutInfo,
 };
-
-/// Callback for a found row. It returns whether the row was a match and so is part of the result.
-pub type OnRow<'a> = &'a mut (dyn FnMut(&FoundRow<'_>) -> Result<bool> + Send);
 
 /// Rows and entities that a query finds, read as the caller asks for them.
 pub struct Source {

@@ -38,7 +38,7 @@ crate::conformance! {
     a_migration_moves_entities_with_elements
     create_refuses_each_added_or_removed
     bulk_writes_and_deletions_have_all_rows
-    explain_says_that_rows_may_be_read_in_vain
+    explain_says_that_an_entity_may_have_several_rows
     recorded_layouts_have_elements
     a_row_without_the_field_has_no_rows
     merge_and_upsert_change_the_rows
@@ -797,7 +797,7 @@ async fn bulk_writes_and_deletions_have_all_rows(store: &Store) -> Result<()> {
     Ok(())
 }
 
-async fn explain_says_that_rows_may_be_read_in_vain(store: &Store) -> Result<()> {
+async fn explain_says_that_an_entity_may_have_several_rows(store: &Store) -> Result<()> {
     let _ = store;
     let explain = Note::by_tag("b").starts_with("r").explain();
     assert_eq!(explain.rows_for_each(), Some("tags"));
