@@ -4,8 +4,8 @@ use table_store::Result;
 
 use super::{
     cursor::Cursor,
-    found::FoundRow,
-    source::{OnRow, Source},
+    found::{FoundRow, OnRow},
+    source::Source,
 };
 use crate::model::layout::LayoutInfo;
 
