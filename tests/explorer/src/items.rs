@@ -1,6 +1,6 @@
 //! Entities that differ only in their indexes, and the guarantees that each of them gives its readers.
 
-use std::{collections::BTreeMap, fmt, marker::PhantomData};
+use std::{collections::BTreeMap, fmt, iter, marker::PhantomData};
 
 use anyhow::{Context, Result, ensure};
 use futures_util::{FutureExt, future::LocalBoxFuture};
@@ -19,9 +19,9 @@ use crate::plain::Plain;
 pub struct Fields {
     /// The row key.
     pub id: u32,
-    /// The value of the index.
+    /// The value of the index, or its first element.
     pub value: u32,
-    /// The value of the second index, if there is one.
+    /// The value of the second index, or the second element of the index, if there is one.
     pub other: u32,
     /// The property that an `include` holds.
     pub note: u32,
@@ -88,6 +88,10 @@ pub trait ItemKind: Sync {
 
     /// Finds the items with a value by the `index`th index, counted from 1, in the order of their keys.
     fn find<'a>(&self, tables: &'a Tables, index: usize, value: u32) -> Answer<'a, Vec<Fields>>;
+
+    /// Finds the items with a value that is not less than `from` by the `index`th index, in the order of their keys; `None` if
+    /// the index has no query of a range.
+    fn find_from<'a>(&self, tables: &'a Tables, index: usize, from: u32) -> Answer<'a, Option<Vec<Fields>>>;
 
     /// Inserts an item.
     fn insert<'a>(&self, tables: &'a Tables, fields: Fields) -> Answer<'a, ()>;
@@ -225,6 +229,10 @@ impl<I: Item> ItemKind for KindOf<I> {
         I::find(tables, index, value).boxed_local()
     }
 
+    fn find_from<'a>(&self, tables: &'a Tables, index: usize, from: u32) -> Answer<'a, Option<Vec<Fields>>> {
+        I::find_from(tables, index, from).boxed_local()
+    }
+
     fn insert<'a>(&self, tables: &'a Tables, fields: Fields) -> Answer<'a, ()> {
         async move { tables.insert(&I::new(fields)).await.map(drop) }.boxed_local()
     }
@@ -338,6 +346,12 @@ trait Item: TableEntity + Clone + fmt::Debug + 'static {
 
     fn find(tables: &Tables, index: usize, value: u32) -> impl Future<Output = table_runtime::Result<Vec<Fields>>>;
 
+    fn find_from(
+        tables: &Tables,
+        index: usize,
+        from: u32,
+    ) -> impl Future<Output = table_runtime::Result<Option<Vec<Fields>>>>;
+
     fn patch(tables: &Tables, id: u32, likes: u32) -> impl Future<Output = table_runtime::Result<()>>;
 
     fn patch_if(tables: &Tables, id: u32, etag: &ETag, likes: u32) -> impl Future<Output = table_runtime::Result<()>>;
@@ -367,7 +381,7 @@ trait Bare: Sync {
 }
 
 macro_rules! bare_items {
-    ($($name:ident $(($prefix:literal))?)+) => {$(
+    ($($name:ident $(($prefix:literal))? $(of $elements:ident)?;)+) => {$(
         mod $name {
             use futures_util::FutureExt;
             use table_runtime::{TableEntity, Tables};
@@ -385,6 +399,10 @@ macro_rules! bare_items {
                 other: u32,
                 note: u32,
                 likes: u32,
+                $(
+                    #[property(json)]
+                    $elements: Vec<u32>,
+                )?
                 extra: Option<u32>,
             }
 
@@ -393,7 +411,9 @@ macro_rules! bare_items {
             impl super::Bare for Bare {
                 fn insert_bare<'a>(&self, tables: &'a Tables, fields: Fields) -> Answer<'a, ()> {
                     let Fields { id, value, other, note, likes } = fields;
-                    let item = Item { group: "a".to_owned(), id, value, other, note, likes, extra: None };
+                    let group = "a".to_owned();
+                    $(let $elements = vec![value, other];)?
+                    let item = Item { group, id, value, other, note, likes, $($elements,)? extra: None };
                     async move { tables.insert(&item).await.map(drop) }.boxed_local()
                 }
 
@@ -421,8 +441,10 @@ macro_rules! bare_items {
 }
 
 bare_items! {
-    without_prefix
-    with_prefix ("id-")
+    without_prefix;
+    with_prefix ("id-");
+    without_prefix_of_elements of elements;
+    with_prefix_of_elements ("id-") of elements;
 }
 
 macro_rules! bare {
@@ -431,6 +453,12 @@ macro_rules! bare {
     };
     ($prefix:literal) => {
         &super::with_prefix::Bare
+    };
+    (of $elements:ident) => {
+        &super::without_prefix_of_elements::Bare
+    };
+    ($prefix:literal of $elements:ident) => {
+        &super::with_prefix_of_elements::Bare
     };
 }
 
@@ -516,8 +544,8 @@ macro_rules! found {
 }
 
 macro_rules! items {
-    ($($doc:literal $name:ident $patched:ident $reach:ident $(($prefix:literal))? {
-        $([$($index:tt)+] $how:ident $query:expr;)+
+    ($($doc:literal $name:ident $patched:ident $reach:ident $(($prefix:literal))? $(of $elements:ident)? {
+        $([$($index:tt)+] $how:ident $query:expr $(, from $range:expr)?;)+
     })+) => {$(
         #[doc = $doc]
         pub mod $name {
@@ -542,16 +570,22 @@ macro_rules! items {
                 other: u32,
                 note: u32,
                 likes: u32,
+                $(
+                    #[property(json)]
+                    $elements: Vec<u32>,
+                )?
             }
 
             impl super::Item for Item {
                 const IS_PATCHED: bool = is_patched!($patched);
                 const HAS_TRANSACTIONS: bool = has_transactions!($reach);
-                const BARE: &'static dyn super::Bare = bare!($($prefix)?);
+                const BARE: &'static dyn super::Bare = bare!($($prefix)? $(of $elements)?);
 
                 fn new(fields: Fields) -> Self {
                     let Fields { id, value, other, note, likes } = fields;
-                    Self { group: "a".to_owned(), id, value, other, note, likes }
+                    let group = "a".to_owned();
+                    $(let $elements = vec![value, other];)?
+                    Self { group, id, value, other, note, likes $(, $elements)? }
                 }
 
                 fn fields(&self) -> Fields {
@@ -579,6 +613,24 @@ macro_rules! items {
                         }
                     )+
                     found.sort_unstable();
+                    Ok(found)
+                }
+
+                async fn find_from(tables: &Tables, index: usize, from: u32) -> Result<Option<Vec<Fields>>> {
+                    let mut nth = 0;
+                    let mut found = None::<Vec<_>>;
+                    $(
+                        nth += 1;
+                        $(if nth == index {
+                            let query = $range;
+                            let items = found!(rows, query(from), tables);
+                            found = Some(items.map(|item| super::Item::fields(&*item)).collect());
+                        })?
+                    )+
+                    let _ = (tables, index, from, nth);
+                    if let Some(found) = &mut found {
+                        found.sort_unstable();
+                    }
                     Ok(found)
                 }
 
@@ -717,11 +769,56 @@ items! {
         [value, unique] one |value: u32| Item::by_value(value);
         [other, unique] one |other: u32| Item::by_other(other);
     }
+    "Pointers of each element in the entity's partition."
+    elements_in_partition patched here ("id-") of elements {
+        [element, same_partition, row(each(elements))] rows |value: u32| Item::by_element("a").eq(value),
+            from |value: u32| Item::by_element("a").range(value..);
+    }
+    "Unique pointers of each element in the entity's partition."
+    unique_elements_in_partition patched here ("id-") of elements {
+        [element, same_partition, row(each(elements)), unique] one |value: u32| Item::by_element("a").eq(value),
+            from |value: u32| Item::by_element("a").range(value..);
+    }
+    "Pointers of each element in one partition of another table."
+    elements_elsewhere patched apart of elements {
+        [element, partition(group), row(each(elements))] rows |value: u32| Item::by_element("a").eq(value),
+            from |value: u32| Item::by_element("a").range(value..);
+    }
+    "Unique pointers of each element in a table of their own."
+    unique_elements_elsewhere patched apart of elements {
+        [element, partition(each(elements)), unique] one |value: u32| Item::by_element(value);
+    }
+    "Pointers of each element with a property in one partition of another table."
+    include_elements_elsewhere patched apart of elements {
+        [element, partition(group), row(each(elements)), include(note)] rows
+            |value: u32| Item::by_element("a").eq(value), from |value: u32| Item::by_element("a").range(value..);
+    }
+    "Copies of each element in one partition of another table."
+    copy_elements_elsewhere copied apart of elements {
+        [element, partition(group), row(each(elements)), copy] rows |value: u32| Item::by_element("a").eq(value),
+            from |value: u32| Item::by_element("a").range(value..);
+    }
 }
 
-/// Returns the value of an item that a layout indexes.
-fn value(layout: &LayoutInfo, fields: &Fields) -> u32 {
-    if layout.name == "other" { fields.other } else { fields.value }
+/// Returns the values of an item that a layout indexes, each once.
+fn values(layout: &LayoutInfo, fields: &Fields) -> impl Iterator<Item = u32> {
+    let Fields { value, other, .. } = *fields;
+    let (first, second) = match layout.name {
+        "element" => (value, (other != value).then_some(other)),
+        "other" => (other, None),
+        _ => (value, None),
+    };
+    iter::once(first).chain(second)
+}
+
+/// Checks whether items have a row for each element.
+pub fn has_elements(kind: &dyn ItemKind) -> bool {
+    kind.layouts().iter().any(|layout| layout.name == "element")
+}
+
+/// Returns the items with a value that `is_wanted`, in the order of their keys.
+pub fn having(layout: &LayoutInfo, items: &[Fields], is_wanted: impl Fn(u32) -> bool) -> Vec<Fields> {
+    items.iter().copied().filter(|fields| values(layout, fields).any(&is_wanted)).collect()
 }
 
 /// Checks whether the rows of a layout may be out of date.
@@ -729,11 +826,21 @@ fn lags(layout: &LayoutInfo) -> bool {
     layout.index.as_ref().is_some_and(|index| index.scope == Scope::CrossPartition && index.holds == Holds::Copy)
 }
 
+/// Returns the unique values of an item, each with the name of its index.
+fn unique_values<'a>(kind: &'a dyn ItemKind, fields: &'a Fields) -> impl Iterator<Item = (&'static str, u32)> + 'a {
+    let unique = kind.layouts().iter().filter(|layout| layout.index.as_ref().is_some_and(|index| index.unique));
+    unique.flat_map(move |layout| values(layout, fields).map(move |value| (layout.name, value)))
+}
+
+/// Checks whether an item has several unique values, so that two writers can each get one that the other wants.
+pub fn has_several_unique_values(kind: &dyn ItemKind, fields: &Fields) -> bool {
+    unique_values(kind, fields).nth(1).is_some()
+}
+
 /// Checks whether a unique index refuses one of these items because of the other.
 pub fn clashes(kind: &dyn ItemKind, one: &Fields, other: &Fields) -> bool {
-    let unique = |layout: &LayoutInfo| layout.index.as_ref().is_some_and(|index| index.unique);
-    one.id != other.id
-        && kind.layouts().iter().any(|layout| unique(layout) && value(layout, one) == value(layout, other))
+    let is_shared = |wanted| unique_values(kind, other).any(|owned| owned == wanted);
+    one.id != other.id && unique_values(kind, one).any(is_shared)
 }
 
 /// Checks the guarantees that readers have in every state, and returns the items that they see: no two items share a
@@ -754,12 +861,15 @@ async fn looked_at(kind: &dyn ItemKind, tables: &Tables, is_exact: fn(&LayoutInf
     }
     for (at, layout) in kind.layouts().iter().enumerate().skip(1).filter(|(_, layout)| is_exact(layout)) {
         for wanted in VALUES {
-            let having: Vec<_> = all.iter().copied().filter(|fields| value(layout, fields) == wanted).collect();
+            let expected = having(layout, &all, |value| value == wanted);
             let found = match kind.find(tables, at, wanted).await {
                 Err(Error::IndexBuilding { .. }) => break,
                 found => found?,
             };
-            ensure!(found == having, "by `{}` of {wanted}: {found:?} instead of {having:?}", layout.name);
+            ensure!(found == expected, "by `{}` of {wanted}: {found:?} instead of {expected:?}", layout.name);
+            let Some(found) = kind.find_from(tables, at, wanted).await? else { continue };
+            let expected = having(layout, &all, |value| value >= wanted);
+            ensure!(found == expected, "by `{}` from {wanted}: {found:?} instead of {expected:?}", layout.name);
         }
     }
     Ok(all)

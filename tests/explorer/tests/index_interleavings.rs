@@ -10,7 +10,10 @@ use anyhow::{Context, Result, ensure};
 use explorer::{
     depth::Depth,
     explore::{Explored, Explorer, Op, Progress, Seen, Stage, op, staged},
-    items::{self, Fields, ItemKind, Write, clashes, contents, fill, fixed, old_store, promised, ready, sound, store},
+    items::{
+        self, Fields, ItemKind, Write, clashes, contents, fill, fixed, has_elements, has_several_unique_values,
+        old_store, promised, ready, sound, store,
+    },
 };
 use futures_util::FutureExt;
 use table_runtime::{
@@ -264,24 +267,24 @@ impl Act {
         }
     }
 
-    /// Returns the value that an item has after the operation.
-    fn value(self, id: u32) -> Option<u32> {
-        let of = |fields: Fields| (fields.id == id).then_some(fields.value);
+    /// Returns the values that an item has after the operation.
+    fn values(self, id: u32) -> Option<(u32, u32)> {
+        let of = |fields: Fields| (fields.id == id).then_some((fields.value, fields.other));
         match self {
-            Insert(own, value, _)
-            | Update(own, value, _)
-            | Rewrapped(own, value, _)
-            | Merge(own, value, _)
-            | Modify(own, value, _)
-            | ModifyOrInsert(own, value, _)
+            Insert(own, value, other)
+            | Update(own, value, other)
+            | Rewrapped(own, value, other)
+            | Merge(own, value, other)
+            | Modify(own, value, other)
+            | ModifyOrInsert(own, value, other)
                 if own == id =>
             {
-                Some(value)
+                Some((value, other))
             }
             InsertAll(one, other) | UpsertAll(one, other) => of(one).or(of(other)),
             Both(one, other) => [one, other].into_iter().find_map(|write| match write {
                 Write::Insert(fields) | Write::Upsert(fields) => of(fields),
-                Write::Update(own, value, _) if own == id => Some(value),
+                Write::Update(own, value, other) if own == id => Some((value, other)),
                 _ => None,
             }),
             _ => None,
@@ -375,8 +378,9 @@ impl Check<'_> {
                 let others = self.acts.iter().enumerate().filter(|(other, _)| *other != at);
                 if is_done && !others.map(|(_, act)| act).any(|act| act.changes(id)) {
                     let found = all.iter().find(|fields| fields.id == id);
-                    let is_so = found.zip(act.value(id)).is_none_or(|(fields, value)| fields.value == value);
-                    ensure!(is_so, "{act:?} was acknowledged, and the item has another value");
+                    let is_so = |(fields, values): (&Fields, _)| (fields.value, fields.other) == values;
+                    let is_so = found.zip(act.values(id)).is_none_or(is_so);
+                    ensure!(is_so, "{act:?} was acknowledged, and the item has other values");
                 }
             }
             if let Insert(id, value, other) = *act {
@@ -391,9 +395,10 @@ impl Check<'_> {
         let are_alone = self.start.is_empty() && inserted.len() == self.acts.len();
         if are_alone && inserted.iter().enumerate().all(clash) {
             let winners = inserted.iter().filter(|(_, outcome)| *outcome == Outcome::Done).count();
-            // Two inserts that collide in two indexes may abort each other.
-            let may_be_none =
-                self.kind.layouts().len() > 2 && inserted.iter().all(|(_, outcome)| *outcome == Outcome::Conflict);
+            // Two inserts that collide in two values may abort each other.
+            let may_be_none = inserted
+                .iter()
+                .all(|(fields, outcome)| has_several_unique_values(self.kind, fields) && *outcome == Outcome::Conflict);
             ensure!(winners == 1 || winners == 0 && may_be_none, "{winners} inserts succeeded");
         }
         Ok(())
@@ -475,6 +480,19 @@ const OLD_TWO: Start = Start::Old(&[ONE_ITEM, OTHER_ITEM]);
 /// Items without index rows that share a value.
 const OLD_TWINS: Start = Start::Old(&[ONE_ITEM, TWIN]);
 
+/// Items of which each has two elements.
+const PAIR: Fields = Fields::new(1, 1, 2);
+const OTHER_PAIR: Fields = Fields::new(2, 3, 4);
+
+const ONE_PAIR: Start = Start::New(&[PAIR]);
+const TWO_PAIRS: Start = Start::New(&[PAIR, OTHER_PAIR]);
+const PAIR_STARTS: [Start; 3] = [NONE, ONE_PAIR, TWO_PAIRS];
+
+const OLD_PAIR: Start = Start::Old(&[PAIR]);
+const OLD_TWO_PAIRS: Start = Start::Old(&[PAIR, OTHER_PAIR]);
+/// Items without index rows that share an element.
+const OLD_SHARED: Start = Start::Old(&[PAIR, Fields::new(2, 2, 3)]);
+
 /// The first item with another note.
 const NOTED_ITEM: Fields = Fields { note: 7, ..ONE_ITEM };
 
@@ -495,6 +513,34 @@ const SINGLE: [Act; 15] = [
     Delete(1),
     Delete(2),
     Repair,
+];
+
+/// Operations on one item that change some of its elements, or take some of another item.
+const ELEMENTS: [Act; 12] = [
+    Insert(1, 1, 2),
+    Insert(1, 2, 3),
+    Insert(2, 2, 3),
+    Update(1, 2, 3),
+    Update(1, 1, 4),
+    Update(1, 1, 1),
+    Update(2, 3, 1),
+    Rewrapped(1, 2, 3),
+    Note(1, 7),
+    Note(1, 8),
+    Delete(1),
+    Repair,
+];
+
+/// Some of these, for items whose rows are written in steps: of several rows of one item, every order is explored.
+const FEW_ELEMENTS: [Act; 8] = [
+    Insert(1, 2, 2),
+    Insert(2, 2, 2),
+    Update(1, 1, 1),
+    Update(1, 2, 2),
+    Update(2, 3, 1),
+    Modify(1, 2, 2),
+    Note(1, 7),
+    Delete(1),
 ];
 
 /// Operations that are repeated if another writer interferes.
@@ -522,6 +568,16 @@ const DROPPED: [Act; 7] = [
     Dropped(&Delete(1), 2),
 ];
 
+/// Returns the contents of the store before the operations on items of this kind.
+fn starts(kind: &dyn ItemKind) -> &'static [Start] {
+    if has_elements(kind) { &PAIR_STARTS } else { &STARTS }
+}
+
+/// Returns the operations on one item of this kind.
+fn single_acts(kind: &dyn ItemKind) -> &'static [Act] {
+    if has_elements(kind) { &ELEMENTS } else { &SINGLE }
+}
+
 /// Checks whether an item is written in one transaction with all of its index rows.
 fn is_one_transaction(kind: &dyn ItemKind, reach: Reach) -> bool {
     kind.has_transactions() || matches!(reach, Reach::Store)
@@ -531,7 +587,10 @@ fn is_one_transaction(kind: &dyn ItemKind, reach: Reach) -> bool {
 fn every_act(kind: &dyn ItemKind, reach: Reach) -> Vec<Act> {
     let holds = |layout: &LayoutInfo| layout.index.as_ref().map(|index| index.holds);
     let is_in_table = |layout: &LayoutInfo| layout.index.is_some() && layout.table == kind.layouts()[0].table;
-    let mut acts = [&SINGLE[..], &MODIFY].concat();
+    if has_elements(kind) && !is_one_transaction(kind, reach) && !Depth::Full.is_reached() {
+        return FEW_ELEMENTS.to_vec();
+    }
+    let mut acts = [single_acts(kind), &MODIFY].concat();
     // The steps of an index do not depend on whether its rows are in a table of their own.
     if is_one_transaction(kind, reach) || !kind.layouts().iter().any(is_in_table) || Depth::Full.is_reached() {
         acts.extend(DROPPED);
@@ -555,7 +614,8 @@ fn every_act(kind: &dyn ItemKind, reach: Reach) -> Vec<Act> {
     acts
 }
 
-/// Operations that are explored beside a backfill if a transaction spans all rows, unless the search is a full one.
+/// Operations that are explored beside a backfill if a transaction spans all rows, or if an item has several rows, unless
+/// the search is a full one.
 const BESIDE_FILL: [Act; 4] = [Delete(1), Insert(2, 1, 1), Update(1, 2, 2), Note(1, 7)];
 
 /// Returns the contents of the store before a backfill.
@@ -563,13 +623,20 @@ fn old_starts(kind: &dyn ItemKind, reach: Reach) -> &'static [Start] {
     // A backfill of two items whose rows are written in steps takes longer than all else together. If the items share a
     // value, it ends early.
     let are_all = is_one_transaction(kind, reach) || Depth::Deep.is_reached();
-    if are_all { &[OLD_ONE, OLD_TWINS, OLD_TWO] } else { &[OLD_ONE, OLD_TWINS] }
+    match (has_elements(kind), are_all) {
+        (false, true) => &[OLD_ONE, OLD_TWINS, OLD_TWO],
+        (false, false) => &[OLD_ONE, OLD_TWINS],
+        (true, _) if is_one_transaction(kind, reach) || Depth::Full.is_reached() => {
+            &[OLD_PAIR, OLD_SHARED, OLD_TWO_PAIRS]
+        }
+        (true, _) => &[OLD_PAIR],
+    }
 }
 
 /// Returns the operations that are explored beside a backfill.
 fn beside_backfill(kind: &dyn ItemKind, reach: Reach) -> Vec<Act> {
     // A backfill takes the same steps whatever a transaction spans, and they are many.
-    if reach == Reach::Store && !Depth::Full.is_reached() {
+    if (reach == Reach::Store || has_elements(kind)) && !Depth::Full.is_reached() {
         // With two indexes they take longer than all else together, so a backfill is explored alone.
         let count = if kind.layouts().len() > 2 { 0 } else { BESIDE_FILL.len() };
         return BESIDE_FILL[..count].to_vec();
@@ -801,7 +868,7 @@ macro_rules! kinds {
 
             #[test]
             fn every_pair() -> Result<()> {
-                combinations(KIND, Reach::$reach, &STARTS, &every_act(KIND, Reach::$reach), 2)
+                combinations(KIND, Reach::$reach, starts(KIND), &every_act(KIND, Reach::$reach), 2)
             }
 
             #[test]
@@ -817,7 +884,7 @@ macro_rules! kinds {
                 }
                 if Depth::Full.is_reached() {
                     explore_lists(KIND, Reach::$reach, &[$($full),*])?;
-                    combinations(KIND, Reach::$reach, &STARTS, &SINGLE, 3)?;
+                    combinations(KIND, Reach::$reach, starts(KIND), single_acts(KIND), 3)?;
                 }
                 Ok(())
             }
@@ -825,8 +892,44 @@ macro_rules! kinds {
     )+};
 }
 
+/// Sets in which writers change the elements of one item, or in which an element moves from one item to another.
+const ELEMENTS_MOVING: Sets = &[
+    (ONE_PAIR, &[Update(1, 2, 3), Delete(1)]),
+    (ONE_PAIR, &[Update(1, 2, 3), Insert(2, 1, 1)]),
+    (ONE_PAIR, &[Update(1, 1, 1), Insert(2, 2, 2)]),
+    (ONE_PAIR, &[Update(1, 2, 2), Modify(1, 1, 3)]),
+    (ONE_PAIR, &[Update(1, 2, 2), Merge(1, 2, 3)]),
+    (TWO_PAIRS, &[Update(1, 1, 1), Update(2, 2, 3)]),
+    (TWO_PAIRS, &[Update(1, 2, 4), Update(2, 3, 2)]),
+    (NONE, &[Insert(1, 1, 2), Insert(2, 2, 3)]),
+    (NONE, &[InsertAll(PAIR, Fields::new(2, 3, 3)), Insert(3, 2, 2)]),
+    (OLD_SHARED, &[Fill]),
+    (ONE_PAIR, &[Dropped(&Update(1, 2, 3), 2), Insert(2, 3, 3)]),
+    (ONE_PAIR, &[Dropped(&Update(1, 2, 3), 3), Insert(2, 1, 1)]),
+    (ONE_PAIR, &[Dropped(&Update(1, 2, 3), 4), Insert(2, 1, 3)]),
+    (ONE_PAIR, &[Dropped(&Update(1, 2, 3), 5), Insert(2, 1, 3)]),
+];
+
+/// Further sets, in which both writers change several elements of one item.
+const ELEMENTS_CHANGING: Sets =
+    &[(ONE_PAIR, &[Update(1, 2, 3), Update(1, 1, 4)]), (ONE_PAIR, &[Update(1, 1, 1), Insert(2, 2, 2), Repair])];
+
+/// Further sets, which take long.
+const MORE_ELEMENTS: Sets = &[
+    (ONE_PAIR, &[Update(1, 2, 3), Update(1, 1, 4), Insert(2, 2, 2)]),
+    (ONE_PAIR, &[Update(1, 2, 2), Update(1, 1, 3), Insert(2, 1, 1)]),
+    (NONE, &[Insert(1, 1, 2), Insert(2, 2, 3), Insert(3, 1, 3)]),
+    (ONE_PAIR, &[UpsertAll(Fields::new(1, 2, 3), Fields::new(2, 1, 1)), Note(1, 7)]),
+];
+
 kinds! {
     Partition:
+    elements_in_partition [ELEMENTS_MOVING ELEMENTS_CHANGING] [MORE_ELEMENTS] [];
+    unique_elements_in_partition [ELEMENTS_MOVING ELEMENTS_CHANGING] [MORE_ELEMENTS] [];
+    elements_elsewhere [ELEMENTS_MOVING ELEMENTS_CHANGING] [] [MORE_ELEMENTS];
+    unique_elements_elsewhere [ELEMENTS_MOVING ELEMENTS_CHANGING] [] [MORE_ELEMENTS];
+    include_elements_elsewhere [ELEMENTS_MOVING] [] [ELEMENTS_CHANGING MORE_ELEMENTS];
+    copy_elements_elsewhere [ELEMENTS_MOVING] [] [ELEMENTS_CHANGING MORE_ELEMENTS];
     pointer_in_partition [POINTERS GROUPED MODIFYING] [] [OWNERS];
     unique_in_partition [OWNERS MORE_OWNERS BUILDING MORE_BUILDING GROUPED MODIFYING] [] [LONG_OWNERS];
     copy_in_partition [POINTERS GROUPED] [] [OWNERS];

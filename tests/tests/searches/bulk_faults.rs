@@ -202,7 +202,8 @@ macro_rules! each {
 each! {
     Partition:
     pointer_in_partition unique_in_partition copy_in_partition include_in_partition list_in_partition two_in_partition
-    mixed_two pointer_elsewhere unique_elsewhere include_elsewhere
+    mixed_two pointer_elsewhere unique_elsewhere include_elsewhere unique_elements_in_partition unique_elements_elsewhere
+    include_elements_elsewhere
 }
 
 /// A transaction spans the whole store.
