@@ -182,12 +182,16 @@ fn parts(Group { table, partition_key, operations }: Group) -> Vec<Group> {
         let properties = operation.action.properties().map_or(0, |properties| properties.as_bytes().len());
         2048 + 7 * (properties + operation.row_key.len() + partition_key.len())
     };
-    let mut parts: Vec<Vec<Operation>> = Vec::with_capacity(1);
-    let mut filled = 0;
+    let fits = |count, bytes| count <= limits::OPERATIONS && bytes <= limits::TRANSACTION_BYTES;
+    let group = |operations| Group { table: table.clone(), partition_key: partition_key.clone(), operations };
+    if fits(operations.len(), operations.iter().map(bytes).sum()) {
+        return vec![group(operations)];
+    }
+    let (mut parts, mut filled) = (Vec::<Vec<Operation>>::new(), 0);
     for operation in operations {
         let more = bytes(&operation);
         match parts.last_mut() {
-            Some(part) if part.len() < limits::OPERATIONS && filled + more <= limits::TRANSACTION_BYTES => {
+            Some(part) if fits(part.len() + 1, filled + more) => {
                 filled += more;
                 part.push(operation);
             }
@@ -197,7 +201,6 @@ fn parts(Group { table, partition_key, operations }: Group) -> Vec<Group> {
             }
         }
     }
-    let group = |operations| Group { table: table.clone(), partition_key: partition_key.clone(), operations };
     parts.into_iter().map(group).collect()
 }
 
